@@ -1,21 +1,33 @@
 //! One import as its client sees it: counts, events, end. Belongs to the thread `import`.
 
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use super::Error;
+use super::import::Reply;
 use super::landed::Imported;
 use super::task::Task;
 use super::walk::{Found, looks_like_picture};
 use crate::events::EventBus;
-use crate::wire::{Event, GalleryDomain};
+use crate::wire::{Event, GalleryDomain, ImportProblem, ImportedBatch};
 
 /// While a batch runs, clients are told at most this often that the gallery has changed.
 const GALLERY_EVERY: Duration = Duration::from_secs(1);
 
 /// Called once a batch that nobody waits for has ended.
 pub(super) type Done = Box<dyn FnOnce() + Send>;
+
+/// What a client that waits for the end is answered with.
+struct Waiting {
+    /// The files in the order of the inputs; they end in any.
+    order: Vec<PathBuf>,
+    images: Vec<(PathBuf, i64)>,
+    errors: Vec<(PathBuf, ImportProblem)>,
+    reply: Reply<ImportedBatch>,
+}
 
 pub(super) struct Batch {
     /// None for what the daemon does of itself: no client hears of its single files.
@@ -31,6 +43,7 @@ pub(super) struct Batch {
     failed: usize,
     /// Files of no kind that we take, which nobody named.
     skipped: usize,
+    waiting: Option<Waiting>,
     started: Instant,
     /// Looked at by the workers, too, while they have one of its files in hand.
     pub(super) cancelled: Arc<AtomicBool>,
@@ -59,11 +72,18 @@ impl Batch {
             succeeded: 0,
             failed: 0,
             skipped: 0,
+            waiting: None,
             started: now,
             cancelled: Arc::default(),
             changed: false,
             told: now,
         }
+    }
+
+    /// Answers when it has ended.
+    pub(super) fn answer_at_end(&mut self, reply: Reply<ImportedBatch>) {
+        let order = self.files.as_slice().iter().map(|file| file.path.clone()).collect();
+        self.waiting = Some(Waiting { order, images: Vec::new(), errors: Vec::new(), reply });
     }
 
     pub(super) fn total(&self) -> usize {
@@ -87,7 +107,7 @@ impl Batch {
     /// Counts a file that has ended and tells of it. One thread does this, so the numbers rise.
     pub(super) fn ended(
         &mut self,
-        path: &std::path::Path,
+        path: &Path,
         inside: bool,
         result: Result<Imported, Error>,
         bus: &EventBus,
@@ -113,6 +133,9 @@ impl Batch {
                 self.failed += 1;
                 log::info!("{} is not taken: {}", path.display(), error.reason());
             }
+        }
+        if let Some(waiting) = &mut self.waiting {
+            waiting.add(path, &result, skipped);
         }
         let Some(id) = &self.id else { return };
         let (batch_id, current, total) = (id.clone(), self.current, self.total);
@@ -170,11 +193,32 @@ impl Batch {
             done();
         }
         let Some(batch_id) = self.id else { return };
+        let waiting = self.waiting.take();
+        let answer = waiting.map(|waiting| {
+            let (images, errors, reply) = waiting.in_order();
+            let (batch_id, notes) = (batch_id.clone(), Vec::new());
+            let status = if cancelled { "cancelled" } else { "complete" };
+            let answer = ImportedBatch {
+                status,
+                batch_id,
+                total,
+                succeeded,
+                failed,
+                skipped,
+                images,
+                notes,
+                errors,
+            };
+            (reply, answer)
+        });
         bus.publish(&if cancelled {
             Event::ProcessingCancelled { batch_id, total, succeeded, failed, elapsed_ms, skipped }
         } else {
             Event::ProcessingComplete { batch_id, total, succeeded, failed, elapsed_ms, skipped }
         });
+        if let Some((reply, answer)) = answer {
+            reply(Ok(answer));
+        }
     }
 
     fn is_cancelled(&self) -> bool {
@@ -183,5 +227,29 @@ impl Batch {
 
     fn elapsed_ms(&self) -> u64 {
         self.started.elapsed().as_millis() as u64
+    }
+}
+
+impl Waiting {
+    fn add(&mut self, path: &Path, result: &Result<Imported, Error>, skipped: bool) {
+        match result {
+            Ok(imported) => self.images.push((path.to_owned(), imported.image.id)),
+            Err(_) if skipped => {}
+            Err(error) => {
+                let (path, error) = (path.to_owned(), error.reason());
+                let shown = path.to_string_lossy().into_owned();
+                self.errors.push((path, ImportProblem { path: shown, error }));
+            }
+        }
+    }
+
+    fn in_order(mut self) -> (Vec<i64>, Vec<ImportProblem>, Reply<ImportedBatch>) {
+        let places: HashMap<&Path, usize> =
+            self.order.iter().enumerate().map(|(place, path)| (&**path, place)).collect();
+        let place = |path: &PathBuf| places.get(&**path).copied();
+        self.images.sort_by_key(|(path, _)| place(path));
+        self.errors.sort_by_key(|(path, _)| place(path));
+        let images = self.images.into_iter().map(|(_, id)| id).collect();
+        (images, self.errors.into_iter().map(|(_, error)| error).collect(), self.reply)
     }
 }

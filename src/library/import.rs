@@ -23,12 +23,20 @@ use super::{Error, Started};
 use crate::events::EventBus;
 use crate::media::Stop;
 use crate::memory;
-use crate::wire::Timestamp;
+use crate::wire::{ImportedBatch, Timestamp};
 
 /// Batches that run or wait; one more is refused.
 pub(super) const BATCHES_MAX: usize = 64;
 
 pub(super) type Reply<T> = Box<dyn FnOnce(Result<T, Error>) + Send>;
+
+/// When a client is answered.
+pub(super) enum Answer {
+    /// At once, with what was found.
+    Begun(Reply<Started>),
+    /// When all of it has ended.
+    Ended(Reply<ImportedBatch>),
+}
 
 pub(super) enum Message {
     Start {
@@ -37,7 +45,7 @@ pub(super) enum Message {
         task: Task,
         /// Told when the batch has ended.
         done: Option<Done>,
-        reply: Reply<Started>,
+        answer: Answer,
     },
     Cancel {
         batch: String,
@@ -180,18 +188,21 @@ impl Importer {
 
     fn answer(&self, message: Message, state: &mut State) {
         match message {
-            Message::Start { reply, .. } if state.batches.len() >= BATCHES_MAX => {
-                reply(Err(Error::Busy));
-            }
-            Message::Start { files, folder, task, done, reply } => {
+            Message::Start { answer, .. } if state.batches.len() >= BATCHES_MAX => match answer {
+                Answer::Begun(reply) => reply(Err(Error::Busy)),
+                Answer::Ended(reply) => reply(Err(Error::Busy)),
+            },
+            Message::Start { files, folder, task, done, answer } => {
                 // Later than all before, so that no two are equal.
                 state.last_id = Timestamp::now().as_micros().max(state.last_id + 1);
                 let batch_id = format!("{:x}", state.last_id);
                 let mut batch = Batch::asked(batch_id.clone(), folder, task, files);
                 batch.done = done;
-                let total = batch.total();
+                match answer {
+                    Answer::Begun(reply) => reply(Ok(Started { batch_id, total: batch.total() })),
+                    Answer::Ended(reply) => batch.answer_at_end(reply),
+                }
                 state.batches.push_back(batch);
-                reply(Ok(Started { batch_id, total }));
             }
             Message::Adopt { files } => {
                 state.batches.push_back(Batch::own(Task::Adopt, found(files), None));

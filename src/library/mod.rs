@@ -64,12 +64,12 @@ use crate::media::Stop;
 use crate::store::{Store, images};
 use crate::thread::{Spawner, Thread};
 use crate::transcode::Transcoder;
-use crate::wire::{DebugQueue, Image, Resolution};
+use crate::wire::{DebugQueue, Image, ImportedBatch, Resolution};
 
 use batch::Done;
 use guard::Guard;
 use idle::Wake;
-use import::{BATCHES_MAX, Importer, Message, PATIENCE, Reply, work};
+use import::{Answer, BATCHES_MAX, Importer, Message, PATIENCE, Reply, work};
 use import_file::ImportContext;
 use leftovers::Leftovers;
 use reconcile::Reconciler;
@@ -197,8 +197,8 @@ impl Library {
     /// Takes files and directories in; progress arrives as events. Returns when the directories
     /// have been walked.
     pub fn import(&self, paths: Vec<PathBuf>, folder: Option<i64>) -> Result<Started, Error> {
-        let files = self.walk(&paths)?;
-        self.ask(|reply| Message::Start { files, folder, task: Task::Copy, done: None, reply })
+        let start = self.start(&paths, folder, false)?;
+        self.ask(|reply| start(Answer::Begun(reply)))
     }
 
     /// Takes files in where they lie; a directory is refused, as it is watched instead.
@@ -207,13 +207,51 @@ impl Library {
         paths: Vec<PathBuf>,
         folder: Option<i64>,
     ) -> Result<Started, Error> {
-        let files = self.walk(&paths)?;
-        if let Some(path) = paths.iter().find(|path| path.is_dir()) {
-            return Err(Error::DirectoryInPlace { path: path.clone() });
+        let start = self.start(&paths, folder, true)?;
+        self.ask(|reply| start(Answer::Begun(reply)))
+    }
+
+    /// As one of these two, and answers when all files have ended.
+    pub(crate) fn import_all(
+        &self,
+        paths: &[PathBuf],
+        folder: Option<i64>,
+        in_place: bool,
+        reply: Reply<ImportedBatch>,
+    ) {
+        let start = match self.start(paths, folder, in_place) {
+            Ok(start) => start,
+            Err(error) => return reply(Err(error)),
+        };
+        let (error, message) = match self.inbox.try_send(start(Answer::Ended(reply))) {
+            Ok(()) => return,
+            Err(TrySendError::Full(message)) => (Error::Busy, message),
+            Err(TrySendError::Disconnected(message)) => (Error::Ended, message),
+        };
+        if let Message::Start { answer: Answer::Ended(reply), .. } = message {
+            reply(Err(error));
         }
-        let watching = self.watching.clone();
-        let done: Option<Done> = Some(Box::new(move || watching.named()));
-        self.ask(|reply| Message::Start { files, folder, task: Task::InPlace, done, reply })
+    }
+
+    /// What the thread `import` is asked, once it is known when its client is answered.
+    fn start(
+        &self,
+        paths: &[PathBuf],
+        folder: Option<i64>,
+        in_place: bool,
+    ) -> Result<impl FnOnce(Answer) -> Message + use<>, Error> {
+        let files = self.walk(paths)?;
+        let (task, done) = if in_place {
+            if let Some(path) = paths.iter().find(|path| path.is_dir()) {
+                return Err(Error::DirectoryInPlace { path: path.clone() });
+            }
+            let watching = self.watching.clone();
+            let done: Done = Box::new(move || watching.named());
+            (Task::InPlace, Some(done))
+        } else {
+            (Task::Copy, None)
+        };
+        Ok(move |answer| Message::Start { files, folder, task, done, answer })
     }
 
     /// Here, and not in the thread that every other import waits for.

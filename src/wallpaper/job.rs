@@ -311,6 +311,7 @@ impl Picture {
             source,
             backend: backend.to_string(),
             colors: image.colors.clone(),
+            image_name: image.name.clone(),
             images,
         };
         let change = Change {

@@ -66,6 +66,7 @@ events! {
         /// Only when the image has a palette.
         #[serde(skip_serializing_if = "Vec::is_empty")]
         colors: Vec<String>,
+        image_name: String,
         /// In mode `each`: which monitor shows which, of the whole call.
         #[serde(skip_serializing_if = "BTreeMap::is_empty")]
         images: BTreeMap<String, i64>,

@@ -32,15 +32,15 @@ pub(crate) use names::{
 };
 pub use names::{Format, Mode, Source};
 pub(crate) use playlist_request::{
-    CreatePlaylist, NewConfiguration, NewPlaylistItem, PatchPlaylist, StartPlaylist,
+    CreatePlaylist, NewConfiguration, NewPlaylistItem, PatchPlaylist, StartPlaylist, StepPlaylists,
 };
 pub use record::HistorySource;
 pub(crate) use record::{
     ActivePlaylist, Appearance, BackendInfo, Capabilities, Conflict, CurrentMonitor,
     CurrentWallpaper, Data, DatabaseHealth, DatabaseReport, DatabaseState, Folder, HistoryEntry,
-    Ids, InfoPaths, LibraryHealth, Monitor, Page, Pagination, Playback, Playlist,
-    PlaylistConfiguration, PlaylistItem, PlaylistOrder, PlaylistType, Power, SetAnswer, SetStatus,
-    Theme,
+    Ids, ImportProblem, ImportedBatch, InfoPaths, LibraryHealth, Monitor, Page, Pagination,
+    Playback, Playlist, PlaylistConfiguration, PlaylistItem, PlaylistOrder, PlaylistType, Power,
+    SetAnswer, SetStatus, Theme,
 };
 pub(crate) use report::{
     ApplyFailure, Debug, DebugAssignment, DebugChild, DebugFailure, DebugQueue, DebugThread,

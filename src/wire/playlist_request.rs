@@ -101,3 +101,12 @@ pub(crate) struct StartPlaylist {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mode: Option<Mode>,
 }
+
+/// `POST /playlists/{id}/next` and `previous`, and those of all.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct StepPlaylists {
+    /// Only the playlists that run on one of these.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub monitors: Option<Vec<String>>,
+}

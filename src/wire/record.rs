@@ -314,6 +314,37 @@ fn is_false(flag: &bool) -> bool {
     !flag
 }
 
+/// The answer to `POST /images` with `wait`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub(crate) struct ImportedBatch {
+    /// `complete` or `cancelled`.
+    pub status: &'static str,
+    pub batch_id: String,
+    /// Files found.
+    pub total: usize,
+    pub succeeded: usize,
+    pub failed: usize,
+    pub skipped: usize,
+    /// In the order of the inputs.
+    pub images: Vec<i64>,
+    pub notes: Vec<ImportNote>,
+    pub errors: Vec<ImportProblem>,
+}
+
+/// What there is to say of a file that was imported.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub(crate) struct ImportNote {
+    pub path: String,
+    pub note: String,
+}
+
+/// Why a file was not imported.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub(crate) struct ImportProblem {
+    pub path: String,
+    pub error: String,
+}
+
 /// Where the daemon's files are: the settings of `[daemon]`, expanded, and what has no setting.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct InfoPaths {

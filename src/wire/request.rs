@@ -20,6 +20,9 @@ pub(crate) struct ImportImages {
     /// Files alone: they stay where they are, and are not copied.
     #[serde(default)]
     pub in_place: bool,
+    /// The answer comes when the batch is done.
+    #[serde(default)]
+    pub wait: bool,
 }
 
 /// `PUT /library/watch`; what is absent stays as it is.

@@ -1,6 +1,7 @@
 //! Taking pictures in. The answer says what was found; how each file fares is told by events.
 
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use serde::Deserialize;
 use serde_json::json;
@@ -10,17 +11,25 @@ use crate::http::{Error, Request, Response};
 use crate::library;
 use crate::store::folders;
 use crate::transcode;
-use crate::wire::{ImportImages, ImportWeb};
+use crate::wire::{ImportImages, ImportWeb, ImportedBatch};
+
+/// For a batch: each of its files has its own time limit.
+const DONE: Duration = Duration::from_secs(24 * 3600);
 
 /// `POST /images`
 pub(in crate::http) fn import(api: &Api, request: &Request<'_>) -> Result<Response, Error> {
-    let ImportImages { paths, folder_id, in_place } = request.json()?;
+    let ImportImages { paths, folder_id, in_place, wait } = request.json()?;
     if paths.is_empty() {
         return Err(Error::bad_request("paths is empty"));
     }
     let absolute = |path: &PathBuf| absolute(api, "paths", path);
     let paths = paths.iter().map(absolute).collect::<Result<Vec<_>, _>>()?;
     known(api, folder_id, 404)?;
+    if wait {
+        let imported: ImportedBatch = request
+            .wait(DONE, |reply| api.library.import_all(&paths, folder_id, in_place, reply))?;
+        return Ok(Response::json(200, &imported)?);
+    }
     let _permit = request.permit()?;
     let started = match in_place {
         true => api.library.import_in_place(paths, folder_id)?,
