@@ -98,6 +98,8 @@ pub const FIELDS: &[Fields] = &[
     of("DELETE /playlists/{id}", &["status"], &["playlist delete"]),
     of("POST /playlists/{id}/start", &["status"], &[
         "playlist start", "slideshow", "playlist stop", "playlist pause", "playlist resume",
+    ]),
+    of("POST /playlists/{id}/next", &["status", "image_id", "image_name", "image_path", "images"], &[
         "playlist next", "playlist previous",
     ]),
     of("POST /playlists/active/stop", &["message", "stopped"], &["playlist stop"]),
@@ -107,10 +109,12 @@ pub const FIELDS: &[Fields] = &[
     of("POST /playlists/active/resume", &["message", "resumed"], &[
         "resume", "toggle", "playlist resume",
     ]),
-    of("POST /playlists/active/next", &["message", "advanced"], &["next", "playlist next"]),
-    of("POST /playlists/active/previous", &["message", "reversed"], &[
-        "previous", "playlist previous",
-    ]),
+    of("POST /playlists/active/next", &[
+        "message", "advanced", "image_id", "image_name", "image_path", "images",
+    ], &["next", "playlist next"]),
+    of("POST /playlists/active/previous", &[
+        "message", "reversed", "image_id", "image_name", "image_path", "images",
+    ], &["previous", "playlist previous"]),
     of("ActivePlaylist", &[
         "playlist_id", "playlist_name", "playlist_type", "current_index", "current_image_id",
         "previous_image_id", "next_image_id", "total_images", "paused", "resting", "started_at",

@@ -129,7 +129,9 @@ impl From<playlist::Error> for Error {
         match failure {
             Why::Refused(Refusal::Store(source)) => source.into(),
             Why::Refused(Refusal::NoPlaylist { .. }) => Self::new(404, text),
-            Why::Refused(Refusal::Taken { .. }) | Why::NotRunning { .. } => Self::new(409, text),
+            Why::Refused(Refusal::Taken { .. })
+            | Why::NotRunning { .. }
+            | Why::NotRunningOn { .. } => Self::new(409, text),
             Why::Refused(_)
             | Why::Empty { .. }
             | Why::NothingFound { .. }

@@ -94,7 +94,7 @@ pub static ROUTES: &[Route<Api>] = &[
         Post,
         "/playlists/{id}/previous",
         playlists::previous,
-        "Go back to the image before in a playlist",
+        "Show the previous image of a playlist",
     ),
     route(Get, "/playlists/active", playlists::active, "List the playlists that run"),
     route(
@@ -121,7 +121,7 @@ pub static ROUTES: &[Route<Api>] = &[
         Post,
         "/playlists/active/previous",
         playlists::previous_all,
-        "Go back to the image before in each running playlist",
+        "Show the previous image of each running playlist",
     ),
     route(Get, "/appearance", appearance::get, "Whether it is light or dark"),
     route(Put, "/appearance", appearance::put, "Say what decides between light and dark"),

@@ -3,10 +3,10 @@
 
 use std::sync::Arc;
 
-use super::bulk::BulkReply;
+use super::bulk::{BulkReply, Moved};
 use super::error::{Error, Reply};
 use super::pending::{Done, Pending, PendingCommand};
-use super::player::Player;
+use super::player::{Player, RunningPlaylist};
 use super::spec::Direction;
 use super::state::PlaybackState;
 use crate::store::playlists;
@@ -34,38 +34,48 @@ impl Action {
 }
 
 impl Player {
-    pub(super) fn act(&mut self, id: i64, action: Action, reply: Reply<()>) {
+    /// With `on`: if it runs on one of these monitors.
+    pub(super) fn act(&mut self, id: i64, action: Action, on: &[String], reply: Reply<Moved>) {
+        if let Some(one) = self.running.get(&id).filter(|_| !self.runs_on(id, on)) {
+            let (name, monitors) = (one.spec.name.clone(), on.to_vec());
+            return reply(Err(Error::NotRunningOn { name, monitors }));
+        }
         if let Some(pending) = action.pending(true) {
             let refusal = if action == Action::Resume { None } else { self.no_steps(id) };
             return match refusal {
                 Some(error) => reply(Err(error)),
-                None => self.enqueue(id, pending(Box::new(|result| reply(result.map(drop))))),
+                None => self.enqueue(id, pending(reply)),
             };
         }
         let known = self.running.contains_key(&id) || self.starting().contains(&id);
         if !known {
             return reply(Err(self.not_running(id)));
         }
-        reply(match action {
+        let done = match action {
             Action::Stop => self.stop_one(id),
             _ => self.pause_one(id),
-        });
+        };
+        reply(done.map(|()| Moved::one()));
     }
 
-    pub(super) fn act_on_all(&mut self, action: Action, reply: Reply<usize>) {
-        let ids = self.running_ids();
+    /// With `on`: on those that run on one of these monitors.
+    pub(super) fn act_on_all(&mut self, action: Action, on: &[String], reply: Reply<Moved>) {
+        let mut ids = self.running_ids();
+        ids.retain(|id| self.runs_on(*id, on));
         let Some(pending) = action.pending(false) else {
             let stops = action == Action::Stop;
-            return reply(if stops { self.stop_all(ids) } else { self.pause_all(&ids) });
+            let count = if stops { self.stop_all(ids) } else { self.pause_all(&ids) };
+            return reply(count.map(|count| Moved { count, ..Moved::default() }));
         };
         let moves = |id: &i64| action == Action::Resume || self.no_steps(*id).is_none();
         let moving: Vec<i64> = ids.iter().copied().filter(moves).collect();
         if moving.is_empty() {
-            return reply(ids.first().and_then(|id| self.no_steps(*id)).map_or(Ok(0), Err));
+            let refusal = ids.first().and_then(|id| self.no_steps(*id));
+            return reply(refusal.map_or(Ok(Moved::default()), Err));
         }
         let (bus, resumes) = (self.bus.clone(), action == Action::Resume);
-        let finish = move |result: Result<usize, Error>| {
-            if let (true, Ok(number @ 1..)) = (resumes, &result) {
+        let finish = move |result: Result<Moved, Error>| {
+            if let (true, Ok(Moved { count: number @ 1.., .. })) = (resumes, &result) {
                 let (action, resumed) = (Some("resume_all"), Some(*number));
                 bus.publish(&Event::PlaylistResumed { playlist_id: None, action, resumed });
             }
@@ -74,7 +84,7 @@ impl Player {
         let bulk = BulkReply::new(moving.len(), Box::new(finish));
         for id in moving {
             let bulk = Arc::clone(&bulk);
-            self.enqueue(id, pending(Box::new(move |result| BulkReply::count(&bulk, result))));
+            self.enqueue(id, pending(Box::new(move |result| BulkReply::add(&bulk, result))));
         }
     }
 
@@ -159,6 +169,15 @@ impl Player {
             (pending.has_start() && !self.running.contains_key(id)).then_some(*id)
         };
         self.pending.iter().filter_map(starts).collect()
+    }
+
+    /// Whether it runs on one of these monitors; all of them are none.
+    fn runs_on(&self, id: i64, monitors: &[String]) -> bool {
+        let connected = self.wallpapers.connected();
+        let runs_on = |one: &RunningPlaylist| {
+            one.state.applied_to(&connected).iter().any(|name| monitors.contains(name))
+        };
+        monitors.is_empty() || self.running.get(&id).is_some_and(runs_on)
     }
 
     /// Why a step leads nowhere, where it does.

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use super::bulk::Moved;
 use super::spec::{Direction, PlaylistSpec};
 use super::state::PlaybackState;
 use crate::backends::Kind;
@@ -81,6 +82,12 @@ pub(super) struct ApplyReport {
 }
 
 impl ApplyReport {
+    /// For the client that waits for it.
+    pub(super) fn moved(&self) -> Moved {
+        let images = self.result.as_ref().map(|applied| applied.images.clone());
+        Moved { count: 1, images: images.unwrap_or_default() }
+    }
+
     /// Which monitor shows which, where each has its own.
     pub(super) fn images(&self) -> BTreeMap<String, i64> {
         match &self.result {

@@ -7,6 +7,7 @@
 //! others.
 
 use super::attempt::Attempt;
+use super::bulk::Moved;
 use super::error::Error;
 use super::living::{Renewed, renew};
 use super::pending::{Done, Goal, InFlight, PendingCommand, Superseded};
@@ -116,7 +117,7 @@ impl Player {
             return done(Err(self.not_running(id)));
         };
         if !one.state.paused {
-            return done(Ok(false));
+            return done(Ok(Moved::default()));
         }
         let (spec, mut state) = (one.spec.clone(), one.state.clone());
         state.resume(&now);
@@ -128,7 +129,7 @@ impl Player {
                 return self.send(id, InFlight::new(Goal::Resume { alone }, spec, state, done));
             }
         }
-        done(self.resume(id, alone, state).map(|()| true));
+        done(self.resume(id, alone, state).map(|()| Moved::one()));
     }
 
     /// Writes that a playlist goes on, and tells of it.

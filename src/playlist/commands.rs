@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use super::actions::Action;
+use super::bulk::Moved;
 use super::edits::edit;
 use super::error::{Error, Reply};
 use super::items::Items;
@@ -24,8 +25,9 @@ pub(super) enum Command {
         mode: Mode,
         reply: Reply<()>,
     },
-    Act(i64, Action, Reply<()>),
-    ActOnAll(Action, Reply<usize>),
+    /// Of playlists on these monitors; none: on any.
+    Act(i64, Action, Vec<String>, Reply<Moved>),
+    ActOnAll(Action, Vec<String>, Reply<Moved>),
     Active(Reply<Vec<ActivePlaylist>>),
     Appearance(Reply<Appearance>),
     SetAppearance(AppearanceMode, Reply<Appearance>),
@@ -40,10 +42,8 @@ impl Command {
     pub(super) fn refuse(self, error: Error) {
         match self {
             Self::Change(_, _, reply) => reply(Err(error)),
-            Self::Delete(_, reply) | Self::Act(_, _, reply) | Self::Start { reply, .. } => {
-                reply(Err(error));
-            }
-            Self::ActOnAll(_, reply) => reply(Err(error)),
+            Self::Delete(_, reply) | Self::Start { reply, .. } => reply(Err(error)),
+            Self::Act(_, _, _, reply) | Self::ActOnAll(_, _, reply) => reply(Err(error)),
             Self::Active(reply) => reply(Err(error)),
             Self::Appearance(reply) | Self::SetAppearance(_, reply) => reply(Err(error)),
             // It is found after the command at work.
@@ -59,11 +59,11 @@ impl Player {
             Command::Change(id, change, reply) => reply(self.change(id, &change)),
             Command::Delete(id, reply) => reply(self.delete(id)),
             Command::Start { id, monitors, mode, reply } => {
-                let done = Box::new(|result: Result<bool, _>| reply(result.map(drop)));
+                let done = Box::new(|result: Result<Moved, _>| reply(result.map(drop)));
                 self.enqueue(id, PendingCommand::Start { monitors, mode, done });
             }
-            Command::Act(id, action, reply) => self.act(id, action, reply),
-            Command::ActOnAll(action, reply) => self.act_on_all(action, reply),
+            Command::Act(id, action, on, reply) => self.act(id, action, &on, reply),
+            Command::ActOnAll(action, on, reply) => self.act_on_all(action, &on, reply),
             Command::Active(reply) => reply(Ok(self.active())),
             Command::Appearance(reply) => reply(Ok(self.appearance())),
             Command::SetAppearance(mode, reply) => self.set_appearance(mode, reply),

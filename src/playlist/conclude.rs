@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 
 use super::attempt::ApplyReport;
+use super::bulk::Moved;
 use super::error::Error;
 use super::pending::{Goal, InFlight, PendingCommand, Superseded};
 use super::player::{Player, RunningPlaylist};
@@ -63,8 +64,8 @@ impl Player {
         if let Err(error) = self.store.note(|c| playlists::save(c, id, false, &change.state)) {
             log::error!("where playlist {id} stands cannot be written: {error}");
         }
-        change.superseded.into_iter().for_each(|step| (step.done)(Ok(true)));
-        (change.done)(Ok(true));
+        change.superseded.into_iter().for_each(|step| step.answer(report));
+        (change.done)(Ok(report.moved()));
     }
 
     /// Fits a change to its list, which may have been edited while the picture was on its way.
@@ -151,7 +152,7 @@ impl Player {
         if result.is_ok() {
             self.no_compatible_item(id, refused_by.as_deref());
         }
-        (change.done)(result.map(|()| true));
+        (change.done)(result.map(|()| Moved::one()));
     }
 
     /// The picture is up, or a later request has taken its monitors: moves the playlist on.
@@ -185,7 +186,7 @@ impl Player {
         }
         superseded.into_iter().for_each(|step| self.supersede(step, report));
         self.announce(report);
-        done(Ok(true));
+        done(Ok(report.moved()));
         self.fill_monitors(id);
     }
 
@@ -199,7 +200,7 @@ impl Player {
             source: None,
             images: BTreeMap::new(),
         });
-        (step.done)(Ok(true));
+        step.answer(report);
     }
 
     /// Writes that a running playlist has moved on by a step; whether the image has left it since.
@@ -252,6 +253,14 @@ impl Player {
         });
         self.running.insert(id, RunningPlaylist::new(spec, state));
         Ok(lost)
+    }
+}
+
+impl Superseded {
+    /// Answers with the step's own image, as if it had been shown.
+    fn answer(self, report: &ApplyReport) {
+        let images = report.monitors.iter().map(|name| (name.clone(), self.image_id)).collect();
+        (self.done)(Ok(Moved { count: 1, images }));
     }
 }
 

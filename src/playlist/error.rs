@@ -17,6 +17,10 @@ pub enum Error {
     NotRunning {
         name: String,
     },
+    NotRunningOn {
+        name: String,
+        monitors: Vec<String>,
+    },
     Empty {
         name: String,
     },
@@ -55,6 +59,9 @@ impl fmt::Display for Error {
         match self {
             Self::Refused(refusal) => refusal.fmt(f),
             Self::NotRunning { name } => write!(f, "the playlist {name:?} does not run"),
+            Self::NotRunningOn { name, monitors } => {
+                write!(f, "the playlist {name:?} does not run on {}", monitors.join(", "))
+            }
             Self::Empty { name } => write!(f, "the playlist {name:?} has no images"),
             Self::NothingFound { name } => {
                 write!(f, "the playlist {name:?} is empty: nothing passes its filters")

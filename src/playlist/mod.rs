@@ -54,6 +54,7 @@ use crate::wire::{
 };
 
 pub(crate) use actions::Action;
+pub(crate) use bulk::Moved;
 pub(crate) use error::{Error, Reply};
 pub(crate) use sun::Place;
 pub use wallpapers::DaemonWallpapers;
@@ -139,13 +140,14 @@ impl Playlists {
         self.send(Command::Start { id, monitors, mode, reply });
     }
 
-    pub fn act(&self, id: i64, act: Action, reply: Reply<()>) {
-        self.send(Command::Act(id, act, reply));
+    /// With `on`: if it runs on one of these monitors.
+    pub fn act(&self, id: i64, act: Action, on: Vec<String>, reply: Reply<Moved>) {
+        self.send(Command::Act(id, act, on, reply));
     }
 
-    /// Answers how many it concerned.
-    pub fn act_on_all(&self, act: Action, reply: Reply<usize>) {
-        self.send(Command::ActOnAll(act, reply));
+    /// The same for all that run.
+    pub fn act_on_all(&self, act: Action, on: Vec<String>, reply: Reply<Moved>) {
+        self.send(Command::ActOnAll(act, on, reply));
     }
 
     /// Those that run.

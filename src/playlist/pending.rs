@@ -3,6 +3,7 @@
 
 use std::collections::VecDeque;
 
+use super::bulk::Moved;
 use super::error::{Error, Reply};
 use super::spec::{Direction, PlaylistSpec};
 use super::state::PlaybackState;
@@ -11,8 +12,8 @@ use crate::wire::Mode;
 /// Commands that wait behind the change on its way; one more is refused with [`Error::Busy`].
 const QUEUE: usize = 64;
 
-/// Answers one client: whether there was something to do.
-pub(super) type Done = Reply<bool>;
+/// Answers one client.
+pub(super) type Done = Reply<Moved>;
 
 pub(super) enum PendingCommand {
     Start {

@@ -160,11 +160,11 @@ impl Fixture {
     }
 
     fn act(&mut self, id: i64, act: Action) -> Result<(), Error> {
-        self.command(|reply| Command::Act(id, act, reply))
+        self.command(|reply| Command::Act(id, act, Vec::new(), reply)).map(drop)
     }
 
     fn act_on_all(&mut self, act: Action) -> usize {
-        self.command(|reply| Command::ActOnAll(act, reply)).unwrap()
+        self.command(|reply| Command::ActOnAll(act, Vec::new(), reply)).unwrap().count
     }
 
     fn active(&mut self) -> Vec<ActivePlaylist> {

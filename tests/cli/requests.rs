@@ -139,6 +139,11 @@ fn every_verb_asks_for_what_it_means() {
         check(&format!("playlist {action}"), &[&all]);
         check(&format!("playlist {action} 3"), &[&format!("POST /playlists/3/{action} {{}}")]);
     }
+    check("next --monitor DP-1", &[r#"POST /playlists/active/next {"monitors":["DP-1"]}"#]);
+    check(
+        "playlist previous 3 --monitor DP-1",
+        &[r#"POST /playlists/3/previous {"monitors":["DP-1"]}"#],
+    );
     check("playlist stop", &["POST /playlists/active/stop {}"]);
     check("playlist stop 3", &["POST /playlists/3/stop {}"]);
     check("playlist list", &["GET /playlists"]);

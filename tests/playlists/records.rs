@@ -91,6 +91,11 @@ fn impossible_playlist_actions_are_refused() {
     post(&format!("/playlists/{empty}/start"), json!({})).fails(400);
     post("/playlists/77/start", json!({})).fails(404);
     post("/playlists/77/next", json!({})).fails(404);
+    let lost = json!({ "name": "lost", "source": { "folder_id": 77 } });
+    let refused = post("/playlists", lost).fails(400);
+    assert_eq!(refused["error"], "source.folder_id: there is no folder 77");
+    let change = json!({ "source": { "folder_id": 77 } });
+    house.client().patch(&format!("/playlists/{empty}"), &change).fails(400);
     let nowhere = post(&format!("/playlists/{week}/start"), json!({ "monitors": ["DP-9"] }));
     assert!(nowhere.fails(400).to_string().contains("HEADLESS-1"));
     for action in ["stop", "pause", "resume", "next", "previous"] {
@@ -133,8 +138,29 @@ fn running_playlist_goes_on_with_an_edit() {
     let mut events = house.events("playlist_image_changed,playlist_stopped");
     start(&house, id, &[]);
     change(&mut events);
-    tell(&house, id, "next");
+    let shown = tell(&house, id, "next");
     assert_eq!(change(&mut events), (id, 1, ids[1]));
+    let image = house.client().get(&format!("/images/{}", ids[1])).ok();
+    assert_eq!(
+        shown,
+        json!({
+            "status": "advanced", "image_id": ids[1], "image_name": image["name"],
+            "image_path": image["path"], "images": { "HEADLESS-1": ids[1] },
+        })
+    );
+    // Only where the step is wanted.
+    let next = |on: &str| {
+        let body = json!({ "monitors": [on] });
+        house.client().post("/playlists/active/next", &body)
+    };
+    assert!(next("DP-9").fails(400).to_string().contains("HEADLESS-1"));
+    let said = house.murald(&["next", "--monitor", "HEADLESS-1"]).output().unwrap();
+    let name = house.client().get(&format!("/images/{}", ids[2])).ok()["name"].clone();
+    let expected = format!("{} ({}) is on HEADLESS-1\n", name.as_str().unwrap(), ids[2]);
+    assert_eq!(String::from_utf8_lossy(&said.stdout), expected, "{said:?}");
+    change(&mut events);
+    assert_eq!(tell(&house, id, "previous")["status"], "rewound");
+    change(&mut events);
     // It keeps its place by image, and its beat.
     let items = |ids: &[i64]| {
         let items: Vec<Value> = ids.iter().map(|id| json!({ "image_id": id })).collect();

@@ -1,7 +1,7 @@
 //! Playlists: looking and running. (`playlist.rs` makes and changes them.)
 
 use serde::Deserialize;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::super::Error;
 use super::super::call::Call;
@@ -18,11 +18,17 @@ use crate::wire::{ActivePlaylist, Playlist, PlaylistType};
 const RUNNING: &[Argument] =
     &[Argument::optional("PLAYLIST", Kind::Playlist, "The playlist; all that run if left out")];
 
+const STEPPED: Flag =
+    Flag::value("--monitor", "NAME", Kind::Monitor, "Only playlists that run on this monitor")
+        .many();
+
 pub(super) const GROUP: Group = Group {
     title: "Playlists",
     verbs: &[
-        Verb::new(&["next"], "Show the next image of each running playlist", next),
-        Verb::new(&["previous"], "Go back to the image before in each running playlist", previous),
+        Verb::new(&["next"], "Show the next image of each running playlist", next)
+            .flags(&[STEPPED]),
+        Verb::new(&["previous"], "Show the previous image of each running playlist", previous)
+            .flags(&[STEPPED]),
         Verb::new(&["toggle"], "Pause all running playlists, or let all go on", toggle)
             .help("Where any runs that is not paused, all are paused; else all go on."),
         super::slideshow::SLIDESHOW,
@@ -56,9 +62,11 @@ pub(super) const GROUP: Group = Group {
         Verb::asking(&["playlist", "resume"], "Let a paused playlist go on", RESUME)
             .arguments(RUNNING),
         Verb::new(&["playlist", "next"], "Show the next image of a playlist", next)
-            .arguments(RUNNING),
-        Verb::new(&["playlist", "previous"], "Go back to the image before in a playlist", previous)
-            .arguments(RUNNING),
+            .arguments(RUNNING)
+            .flags(&[STEPPED]),
+        Verb::new(&["playlist", "previous"], "Show the previous image of a playlist", previous)
+            .arguments(RUNNING)
+            .flags(&[STEPPED]),
         Verb::new(&["playlist", "active"], "List the playlists that run", active).arguments(&[
             Argument::optional("MONITOR", Kind::Monitor, "Only the one on this monitor"),
         ]),
@@ -166,27 +174,31 @@ fn previous(call: &Call, screen: &mut Screen) -> Result<(), Error> {
     step(call, screen, "previous")
 }
 
-/// Moves one playlist, or all that run, and tells what they show then.
+/// Steps one playlist, or all that run, and shows what is on their monitors then.
 fn step(call: &Call, screen: &mut Screen, action: &str) -> Result<(), Error> {
     let connection = call.connect()?;
     let which = call.query("PLAYLIST").unwrap_or_else(|| "active".to_owned());
     let place = Place::new(&[&"playlists", &which, &action]);
-    let answer = connection.post(&place, &super::empty())?;
+    let on = call.all("--monitor");
+    let body = if on.is_empty() { super::empty() } else { json!({ "monitors": on }) };
+    let answer = connection.post(&place, &body)?;
     let told: Value = answer.read()?;
     if told["advanced"] == 0 || told["reversed"] == 0 {
-        return Err(stuck(&connection)?);
+        return Err(stuck(&connection, &on)?);
     }
     if screen.wants_data() {
         return screen.data(&told);
     }
-    let id = call.value("PLAYLIST").and_then(Value::as_i64);
-    for one in
-        running_now(&connection)?.iter().filter(|one| id.is_none_or(|id| id == one.playlist_id))
-    {
-        let (Some(image), on) = (one.current_image_id, one.applied_to.join(", ")) else {
-            continue;
-        };
-        screen.say(format!("{} ({image}) is on {on}", name(&connection, image)))?;
+    let mut shown: Vec<(i64, Vec<&str>)> = Vec::new();
+    for (monitor, id) in told["images"].as_object().into_iter().flatten() {
+        let Some(id) = id.as_i64() else { continue };
+        match shown.iter_mut().find(|(other, _)| *other == id) {
+            Some((_, on)) => on.push(monitor),
+            None => shown.push((id, vec![monitor])),
+        }
+    }
+    for (id, on) in shown {
+        screen.say(format!("{} ({id}) is on {}", name(&connection, id), on.join(", ")))?;
     }
     Ok(())
 }
@@ -196,10 +208,14 @@ fn running_now(connection: &Connection) -> Result<Vec<ActivePlaylist>, Error> {
 }
 
 /// Why a step moved nothing.
-fn stuck(connection: &Connection) -> Result<Error, Error> {
-    let running = running_now(connection)?;
+fn stuck(connection: &Connection, on: &[&Value]) -> Result<Error, Error> {
+    let mut running = running_now(connection)?;
+    let is_named = |monitor: &String| on.iter().any(|name| *name == monitor);
+    running.retain(|one| on.is_empty() || one.applied_to.iter().any(is_named));
     let Some(one) = running.first() else {
-        return Ok(Error::refused("no playlist runs")
+        let on: Vec<_> = on.iter().filter_map(|name| name.as_str()).collect();
+        let on = if on.is_empty() { String::new() } else { format!(" on {}", on.join(", ")) };
+        return Ok(Error::refused(format!("no playlist runs{on}"))
             .hint("`murald playlist start PLAYLIST` starts one, `murald random` shows any image"));
     };
     let why = match one.playlist_type {
@@ -215,7 +231,7 @@ fn toggle(call: &Call, screen: &mut Screen) -> Result<(), Error> {
     let connection = call.connect()?;
     let running = running_now(&connection)?;
     if running.is_empty() {
-        return Err(stuck(&connection)?);
+        return Err(stuck(&connection, &[])?);
     }
     let action = if running.iter().any(|one| !one.paused) { "pause" } else { "resume" };
     let place = Place::new(&[&"playlists", &"active", &action]);

@@ -3,7 +3,9 @@
 use serde_json::{Map, Value};
 
 use super::super::nearest::nearest;
+use super::Api;
 use crate::http::Error;
+use crate::store::folders;
 use crate::store::index::Query;
 use crate::store::index::filter::{self, BadFilter};
 use crate::store::playlists::NewSource;
@@ -11,6 +13,17 @@ use crate::store::playlists::NewSource;
 /// The field `filter` of a body.
 pub(super) fn read(fields: &Map<String, Value>) -> Result<Query, Error> {
     filter::of_fields(fields).map_err(|bad| refused("filter", &filter::FILTERS, bad))
+}
+
+/// The field `source` of a playlist that is written: what it names is there.
+pub(super) fn new_source(api: &Api, fields: Map<String, Value>) -> Result<NewSource, Error> {
+    let new = source(fields)?;
+    if let Some(Some(id)) = new.query.folder
+        && !api.store.read(|connection| folders::exists(connection, id))?
+    {
+        return Err(Error::bad_request(format!("source.folder_id: there is no folder {id}")));
+    }
+    Ok(new)
 }
 
 /// The field `source` of a playlist.

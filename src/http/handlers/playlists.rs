@@ -2,19 +2,20 @@
 
 use std::time::Duration;
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::folders::name;
 use super::monitors::named;
 use super::{Api, filter};
 use crate::http::{Error, Paging, Request, Response};
-use crate::playlist::{self, Action};
+use crate::playlist::{self, Action, Moved};
+use crate::store::images;
 use crate::store::index::Query;
 use crate::store::playlists::{self, PlaylistChange, Refusal};
-use crate::wallpaper::HookRequest;
+use crate::wallpaper::{self, HookRequest};
 use crate::wire::{
     ActivePlaylist, CreatePlaylist, Ids, ImageRow, Mode, NewConfiguration, NewPlaylistItem,
-    NoFields, PatchPlaylist, Playlist, StartPlaylist,
+    NoFields, PatchPlaylist, Playlist, StartPlaylist, StepPlaylists, own_path,
 };
 
 /// The player waits for nothing but the disk.
@@ -35,7 +36,7 @@ pub(in crate::http) fn create(api: &Api, request: &Request<'_>) -> Result<Respon
         name: Some(name(&body.name)?),
         configuration: body.configuration,
         images: body.images,
-        source: body.source.map(filter::source).transpose()?,
+        source: body.source.map(|source| filter::new_source(api, source)).transpose()?,
         located: located(api),
     };
     Ok(Response::json(201, &api.playlists.create(&new)?)?)
@@ -56,7 +57,7 @@ pub(in crate::http) fn patch(api: &Api, request: &Request<'_>) -> Result<Respons
         name: body.name.as_deref().map(name).transpose()?,
         configuration: body.configuration.map(NewConfiguration::from).unwrap_or_default(),
         images: body.images.map(items),
-        source: body.source.map(filter::source).transpose()?,
+        source: body.source.map(|source| filter::new_source(api, source)).transpose()?,
         located: located(api),
     };
     let playlist = request.wait(PATIENCE, |reply| api.playlists.change(id, change, reply))?;
@@ -171,12 +172,12 @@ pub(in crate::http) fn resume(api: &Api, request: &Request<'_>) -> Result<Respon
 
 /// `POST /playlists/{id}/next`
 pub(in crate::http) fn next(api: &Api, request: &Request<'_>) -> Result<Response, Error> {
-    act(api, request, Action::Next, "advanced")
+    step(api, request, Action::Next, "advanced")
 }
 
 /// `POST /playlists/{id}/previous`
 pub(in crate::http) fn previous(api: &Api, request: &Request<'_>) -> Result<Response, Error> {
-    act(api, request, Action::Previous, "rewound")
+    step(api, request, Action::Previous, "rewound")
 }
 
 /// `GET /playlists/active`
@@ -214,12 +215,12 @@ pub(in crate::http) fn resume_all(api: &Api, request: &Request<'_>) -> Result<Re
 
 /// `POST /playlists/active/next`
 pub(in crate::http) fn next_all(api: &Api, request: &Request<'_>) -> Result<Response, Error> {
-    act_on_all(api, request, Action::Next, "advanced")
+    step_all(api, request, Action::Next, "advanced")
 }
 
 /// `POST /playlists/active/previous`
 pub(in crate::http) fn previous_all(api: &Api, request: &Request<'_>) -> Result<Response, Error> {
-    act_on_all(api, request, Action::Previous, "reversed")
+    step_all(api, request, Action::Previous, "reversed")
 }
 
 fn act(
@@ -228,11 +229,8 @@ fn act(
     act: Action,
     done: &'static str,
 ) -> Result<Response, Error> {
-    let id = request.record()?;
     let NoFields {} = request.json_or_default()?;
-    let _by_hook = by_hook(api, request, Some(id));
-    request.wait(SHOWN, |reply| api.playlists.act(id, act, reply))?;
-    status(done)
+    one(api, request, (act, Vec::new()), done)
 }
 
 fn act_on_all(
@@ -242,11 +240,83 @@ fn act_on_all(
     done: &'static str,
 ) -> Result<Response, Error> {
     let NoFields {} = request.json_or_default()?;
+    all(api, request, (act, Vec::new()), done)
+}
+
+fn step(
+    api: &Api,
+    request: &Request<'_>,
+    act: Action,
+    done: &'static str,
+) -> Result<Response, Error> {
+    let on = connected(api, request.json_or_default()?)?;
+    one(api, request, (act, on), done)
+}
+
+fn step_all(
+    api: &Api,
+    request: &Request<'_>,
+    act: Action,
+    done: &'static str,
+) -> Result<Response, Error> {
+    let on = connected(api, request.json_or_default()?)?;
+    all(api, request, (act, on), done)
+}
+
+fn one(
+    api: &Api,
+    request: &Request<'_>,
+    (act, on): (Action, Vec<String>),
+    done: &'static str,
+) -> Result<Response, Error> {
+    let id = request.record()?;
+    let _by_hook = by_hook(api, request, Some(id));
+    let moved = request.wait(SHOWN, |reply| api.playlists.act(id, act, on, reply))?;
+    answer(api, json!({ "status": done }), moved)
+}
+
+fn all(
+    api: &Api,
+    request: &Request<'_>,
+    (act, on): (Action, Vec<String>),
+    done: &'static str,
+) -> Result<Response, Error> {
     let _by_hook = by_hook(api, request, None);
-    let count: usize = request.wait(SHOWN, |reply| api.playlists.act_on_all(act, reply))?;
+    let moved: Moved = request.wait(SHOWN, |reply| api.playlists.act_on_all(act, on, reply))?;
+    let count = moved.count;
     let playlists = if count == 1 { "playlist" } else { "playlists" };
     let message = format!("{count} {playlists} {done}");
-    Ok(Response::json(200, &json!({ "message": message, done: count }))?)
+    answer(api, json!({ "message": message, done: count }), moved)
+}
+
+/// The monitors that a step names, each of which must be there; none: all.
+fn connected(api: &Api, body: StepPlaylists) -> Result<Vec<String>, Error> {
+    let mut on = named(body.monitors.unwrap_or_default())?;
+    if on.iter().any(|name| name == "*") {
+        on.clear();
+    }
+    let outputs = api.backends.outputs.list();
+    let is_connected = |name: &&String| outputs.iter().any(|output| output.name == **name);
+    let names: Vec<String> = on.iter().filter(|name| !is_connected(name)).cloned().collect();
+    if names.is_empty() {
+        return Ok(on);
+    }
+    let connected = outputs.iter().map(|output| output.name.clone()).collect();
+    Err(wallpaper::Error::UnknownMonitors { names, connected }.into())
+}
+
+/// With the images that a step has brought up, as `POST /wallpaper/set` has them.
+fn answer(api: &Api, mut body: Value, moved: Moved) -> Result<Response, Error> {
+    if let Some((_, &id)) = moved.images.first_key_value() {
+        body["image_id"] = id.into();
+        // Gone again already: then only its number is known.
+        if let Some(image) = api.store.read(|connection| images::get(connection, id))? {
+            body["image_path"] = own_path(&image.path).to_string_lossy().into();
+            body["image_name"] = image.name.into();
+        }
+        body["images"] = json!(moved.images);
+    }
+    Ok(Response::json(200, &body)?)
 }
 
 /// Where a hook asks: what the playlist (none: any) brings up while this lives runs no hook.

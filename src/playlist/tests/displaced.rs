@@ -24,8 +24,8 @@ fn starting(old: &[usize], old_on: &[&str], new_on: &[&str]) -> Starting {
     Starting { fixture, old, new, start }
 }
 
-fn next(id: i64) -> impl FnOnce(crate::playlist::Reply<()>) -> Command {
-    move |reply| Command::Act(id, Action::Next, reply)
+fn next(id: i64) -> impl FnOnce(crate::playlist::Reply<Moved>) -> Command {
+    move |reply| Command::Act(id, Action::Next, Vec::new(), reply)
 }
 
 #[test]
@@ -115,7 +115,7 @@ fn resume_waits_for_a_start_too() {
     let start = |reply| Command::Start { id: new, monitors: Vec::new(), mode, reply };
     let start = fixture.begin(start);
     fixture.asked();
-    let resume = fixture.begin(|reply| Command::Act(id, Action::Resume, reply));
+    let resume = fixture.begin(|reply| Command::Act(id, Action::Resume, Vec::new(), reply));
     assert_eq!(fixture.asked(), NONE);
     fixture.release(Behaviour::Shows);
     start.try_recv().unwrap().unwrap();

@@ -35,13 +35,14 @@ fn steps_take_as_many_as_there_are_monitors() {
     assert_eq!((active.mode, active.extend, active.current_index), (Mode::Each, false, 0));
     assert_eq!(active.next_image_id, Some(fixture.images[3]));
     fixture.events();
-    fixture.act(id, Action::Next).unwrap();
+    let moved = fixture.command(|reply| Command::Act(id, Action::Next, Vec::new(), reply)).unwrap();
     assert_eq!(fixture.dealt(), [[3, 0, 1]]);
     let events = fixture.events();
     let [(EventKind::PlaylistImageChanged, event)] = &events[..] else { panic!("{events:?}") };
     assert_eq!(event["monitors"], serde_json::json!(["A", "B", "C"]));
     let [first, second, third] = [3, 0, 1].map(|number| fixture.images[number]);
     assert_eq!(event["images"], serde_json::json!({ "C": first, "A": second, "B": third }));
+    assert_eq!(serde_json::to_value(moved.images).unwrap(), event["images"]);
     assert_eq!((&event["image_id"], &event["image_index"]), (&first.into(), &3.into()));
     fixture.act(id, Action::Previous).unwrap();
     fixture.act(id, Action::Previous).unwrap();

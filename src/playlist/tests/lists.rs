@@ -178,17 +178,17 @@ fn an_action_on_all_fails_where_none_has_moved() {
     use crate::playlist::bulk::BulkReply;
     let overtaken = || Err(Error::Overtaken { name: "x".into() });
     for (results, expected) in [
-        ([overtaken(), Ok(true)], Some(1)),
-        ([Ok(false), overtaken()], None),
-        ([Ok(true), Ok(true)], Some(2)),
+        ([overtaken(), Ok(Moved::one())], Some(1)),
+        ([Ok(Moved::default()), overtaken()], None),
+        ([Ok(Moved::one()), Ok(Moved::one())], Some(2)),
     ] {
         let (sender, answer) = bounded(1);
         let bulk = BulkReply::new(2, Box::new(move |result| drop(sender.try_send(result))));
         for result in results {
             assert!(answer.is_empty(), "not before all are through");
-            BulkReply::count(&bulk, result);
+            BulkReply::add(&bulk, result);
         }
-        assert_eq!(answer.try_recv().unwrap().ok(), expected);
+        assert_eq!(answer.try_recv().unwrap().ok().map(|moved| moved.count), expected);
     }
 }
 
@@ -372,7 +372,7 @@ fn list_that_is_edited_to_one_while_its_picture_is_on_its_way_stands_at_it() {
     fixture.start(id, &["A"]).unwrap();
     fixture.events();
     fixture.behaviour(Behaviour::Silent);
-    let answer = fixture.begin(|reply| Command::Act(id, Action::Next, reply));
+    let answer = fixture.begin(|reply| Command::Act(id, Action::Next, Vec::new(), reply));
     let images = Some(fixture.items(&[1], &[]));
     let change = PlaylistChange { images, ..PlaylistChange::default() };
     drop(fixture.begin(|reply| Command::Change(id, change, reply)));

@@ -236,7 +236,7 @@ fn image_that_left_the_library_is_stepped_over_at_once() {
     let id = fixture.make_living(fast(), json!({ "media_type": "image" }));
     fixture.start(id, &[]).unwrap();
     fixture.behaviour(Behaviour::Silent);
-    let next = fixture.begin(|reply| Command::Act(id, Action::Next, reply));
+    let next = fixture.begin(|reply| Command::Act(id, Action::Next, Vec::new(), reply));
     fixture.delete(&[1]);
     fixture.release(Behaviour::Shows);
     next.try_recv().unwrap().unwrap();

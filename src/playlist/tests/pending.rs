@@ -10,8 +10,8 @@ fn indices(fixture: &Fixture) -> Vec<usize> {
     changed.map(|(_, event)| event["image_index"].as_u64().unwrap() as usize).collect()
 }
 
-fn next(id: i64) -> impl FnOnce(crate::playlist::Reply<()>) -> Command {
-    move |reply| Command::Act(id, Action::Next, reply)
+fn next(id: i64) -> impl FnOnce(crate::playlist::Reply<Moved>) -> Command {
+    move |reply| Command::Act(id, Action::Next, Vec::new(), reply)
 }
 
 #[test]
@@ -225,12 +225,17 @@ fn each_queued_step_has_its_own_answer_and_event() {
     fixture.asked();
     fixture.events();
     fixture.behaviour(Behaviour::Silent);
-    let answers: Vec<_> =
-        (0..3).map(|_| fixture.begin(|reply| Command::ActOnAll(Action::Next, reply))).collect();
+    let answers: Vec<_> = (0..3)
+        .map(|_| fixture.begin(|reply| Command::ActOnAll(Action::Next, Vec::new(), reply)))
+        .collect();
     fixture.release(Behaviour::Silent);
     fixture.release(Behaviour::Shows);
-    for answer in answers {
-        assert_eq!(answer.try_recv().unwrap().unwrap(), 2);
+    // Also the one that was superseded answers with its own images.
+    for (answer, (a, b)) in answers.into_iter().zip([(1, 2), (2, 1), (3, 0)]) {
+        let moved = answer.try_recv().unwrap().unwrap();
+        let image = |monitor: &str, number: usize| (monitor.to_owned(), fixture.images[number]);
+        assert_eq!(moved.images, BTreeMap::from([image("A", a), image("B", b)]));
+        assert_eq!(moved.count, 2);
     }
     // The second is superseded by the third, and was never asked for.
     assert_eq!(fixture.asked(), [1, 2, 3, 0]);
@@ -260,11 +265,32 @@ fn bulk_action_counts_playlists_that_moved() {
     fixture.start(clock, &["B"]).unwrap();
     assert_eq!(fixture.act_on_all(Action::Next), 1);
     fixture.behaviour(Behaviour::Fails);
-    let failed = fixture.command(|reply| Command::ActOnAll(Action::Next, reply));
+    let failed = fixture.command(|reply| Command::ActOnAll(Action::Next, Vec::new(), reply));
     assert!(matches!(failed, Err(Picture(_))));
     fixture.act(one, Action::Stop).unwrap();
-    let none = fixture.command(|reply| Command::ActOnAll(Action::Previous, reply));
+    let none = fixture.command(|reply| Command::ActOnAll(Action::Previous, Vec::new(), reply));
     assert!(matches!(none, Err(Error::NoSteps { .. })));
+}
+
+#[test]
+fn only_playlists_on_the_named_monitors_step() {
+    let mut fixture = fixture();
+    let one = fixture.make(PlaylistType::Manual, &[0, 1], &[]);
+    let two = fixture.make(PlaylistType::Manual, &[2, 3], &[]);
+    fixture.start(one, &["A"]).unwrap();
+    fixture.start(two, &["B", "away"]).unwrap();
+    let mut step = |on: &[&str]| {
+        let on = names(on);
+        fixture.command(|reply| Command::ActOnAll(Action::Next, on, reply)).unwrap().images
+    };
+    let [first, last] = [("A".to_owned(), 1), ("B".to_owned(), 4)];
+    assert_eq!(step(&["B"]), BTreeMap::from([last.clone()]));
+    assert_eq!(step(&["away"]), BTreeMap::new());
+    step(&["B"]);
+    assert_eq!(step(&["A", "B"]).into_keys().collect::<Vec<_>>(), [first.0, last.0]);
+    let refused = fixture.command(|reply| Command::Act(one, Action::Next, names(&["B"]), reply));
+    assert!(matches!(refused, Err(Error::NotRunningOn { .. })));
+    assert_eq!(fixture.active()[0].current_index, 1);
 }
 
 #[test]
@@ -304,7 +330,10 @@ fn image_that_has_left_the_list_by_the_time_it_is_up_is_made_up_for() {
         fixture.asked();
         fixture.events();
         fixture.behaviour(Behaviour::Silent);
-        let answer = fixture.begin(|reply| if is_start { start(reply) } else { next(id)(reply) });
+        let answer = fixture.begin(|reply| match is_start {
+            true => start(reply),
+            false => next(id)(Box::new(|result| reply(result.map(drop)))),
+        });
         let left = if is_start { [1, 2] } else { [0, 2] };
         fixture.edit(id, Some(&left), NewConfiguration::default());
         fixture.release(Behaviour::Shows);
