@@ -272,7 +272,7 @@ mod tests {
         let settings = Settings { level, file, max_size: 1 << 20, backups: 1 };
         let file = Arc::new(RotatedFile::new(&settings));
         file.reopen().unwrap();
-        Requests::new(file, Stderr { level: log::LevelFilter::Info, is_terminal: false })
+        Requests::new(file, Stderr { level: log::LevelFilter::Off, is_terminal: false })
     }
 
     const LINE: RequestLine<'_> = RequestLine {
