@@ -71,20 +71,33 @@ pub(crate) fn below(connection: &Connection, path: &Path) -> Result<Vec<WatchedF
     Ok(files.collect::<Result<_, _>>()?)
 }
 
-/// The files in a directory that their images would be lost without: not those whose image is another
-/// watched file with the same content.
-pub(crate) fn needed_below(
+/// Whether a directory has several files that their images would be lost without, and all of them are
+/// gone: those that it `has`, without those whose image is another watched file with the same content.
+pub(crate) fn are_all_gone_below(
     connection: &Connection,
     directory: &Path,
-) -> Result<Vec<PathBuf>, Error> {
+    has: &dyn Fn(&Path) -> bool,
+    is_gone: &dyn Fn(&Path) -> bool,
+) -> Result<bool, Error> {
     let (from, to) = range(directory);
     let mut statement = connection.prepare_cached(
         "SELECT file.path FROM watched_file AS file JOIN image ON image.id = file.image_id \
          WHERE file.path > ?1 AND file.path < ?2 AND NOT (image.in_place AND image.path != file.path)",
     )?;
-    let paths =
-        statement.query_map([from, to], |row| row.get::<_, String>(0).map(PathBuf::from))?;
-    Ok(paths.collect::<Result<_, _>>()?)
+    let mut rows = statement.query([from, to])?;
+    let mut gone = 0;
+    while let Some(row) = rows.next()? {
+        let path = PathBuf::from(row.get::<_, String>(0)?);
+        if !has(&path) {
+            continue;
+        }
+        // Mostly the first one is there.
+        if !is_gone(&path) {
+            return Ok(false);
+        }
+        gone += 1;
+    }
+    Ok(gone > 1)
 }
 
 /// How many images come from a directory.

@@ -1,7 +1,7 @@
 //! One watched directory, as the thread `watch` knows it: what is to be looked at and when, which
 //! files wait for the imports, and which are gone. Pure but for the clock that it is handed.
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::BTreeSet;
 use std::ops::Bound;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -59,8 +59,8 @@ pub(super) struct Watched {
     wish: Option<Wish>,
     missing: Missing,
     unnamed: BTreeSet<PathBuf>,
-    moves: VecDeque<PathBuf>,
-    rest: VecDeque<PathBuf>,
+    moves: BTreeSet<PathBuf>,
+    rest: BTreeSet<PathBuf>,
     pub(super) taking: Option<Pass>,
     answers: bool,
 }
@@ -83,8 +83,8 @@ impl Watched {
             wish: None,
             missing: Missing::default(),
             unnamed: BTreeSet::new(),
-            moves: VecDeque::new(),
-            rest: VecDeque::new(),
+            moves: BTreeSet::new(),
+            rest: BTreeSet::new(),
             taking: None,
             answers: true,
         };
@@ -210,10 +210,10 @@ impl Watched {
         difference.away.extend(away);
         self.missing.absorb(&mut difference, scope, now);
         for (path, stamp) in difference.changed {
-            if difference.lost.contains(&stamp.size) && !self.moves.contains(&path) {
-                self.moves.push_back(path.clone());
+            if difference.lost.contains(&stamp.size) {
+                self.moves.insert(path.clone());
             }
-            self.rest.push_back(path);
+            self.rest.insert(path);
         }
     }
 
@@ -226,7 +226,7 @@ impl Watched {
             false => (&mut self.moves, Pass::Moves),
             true => (&mut self.rest, Pass::All),
         };
-        let files: Vec<PathBuf> = list.drain(..list.len().min(AT_ONCE)).collect();
+        let files: Vec<PathBuf> = std::iter::from_fn(|| list.pop_first()).take(AT_ONCE).collect();
         if files.is_empty() {
             return None;
         }

@@ -11,7 +11,7 @@ use super::directory::Watched;
 use super::rows;
 use super::settings::GRACE;
 use crate::events::EventBus;
-use crate::store::{images, watched};
+use crate::store::watched;
 
 pub(super) struct Endings {
     /// Images whose files have another one's content, and since when.
@@ -105,17 +105,12 @@ impl Endings {
         }
         let store = &context.store;
         let mut missing: HashSet<i64> = self.displaced.keys().copied().collect();
-        for one in directories {
-            if one.is_away() {
-                let all = store.read(|c| watched::images_below(c, one.path()))?;
-                let all = all.into_iter().filter(|(_, path)| one.task.has(path));
-                missing.extend(all.map(|(id, _)| id));
-                continue;
-            }
-            for path in one.missing() {
-                let image = store.read(|c| images::by_path(c, path))?;
-                missing.extend(image.map(|image| image.id));
-            }
+        for one in directories.iter().filter(|one| one.is_away() || one.missing().next().is_some())
+        {
+            let all = store.read(|c| watched::images_below(c, one.path()))?;
+            let is_away = |path: &Path| one.is_away() && one.task.has(path);
+            let gone = all.into_iter().filter(|(_, path)| one.is_gone(path) || is_away(path));
+            missing.extend(gone.map(|(id, _)| id));
         }
         store.set_missing(missing);
         Ok(())

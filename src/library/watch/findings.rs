@@ -44,12 +44,12 @@ pub(super) struct Findings {
     /// Files that no record can name, as their names are not UTF-8.
     pub(super) unnamed: BTreeSet<PathBuf>,
     /// Of those that were looked for and are not there, the device that they would be on.
-    pub(super) gone: Vec<(PathBuf, u64)>,
+    pub(super) gone: BTreeMap<PathBuf, u64>,
     pub(super) directories: BTreeMap<PathBuf, Identity>,
     /// Directories have other names than before: only a look at everything tells which.
     pub(super) rearranged: bool,
     /// What could not be looked at: nothing of it counts as gone.
-    pub(super) unseen: Vec<PathBuf>,
+    pub(super) unseen: BTreeSet<PathBuf>,
     /// Why not all of it is watched.
     pub(super) refused: Option<String>,
 }
@@ -97,7 +97,7 @@ pub(super) fn compare(known: Vec<WatchedFile>, findings: &Findings, scope: &Scop
                     difference.lost.insert(file.stamp.size);
                 }
             }
-            None if findings.unseen.iter().any(|unseen| file.path.starts_with(unseen)) => {}
+            None if file.path.ancestors().any(|at| findings.unseen.contains(at)) => {}
             None => missing.push(file),
         }
     }
@@ -127,8 +127,8 @@ fn device_of(path: &Path, findings: &Findings, scope: &Scope) -> Option<u64> {
     match scope {
         Scope::All if findings.gone.is_empty() => walked(),
         _ => {
-            let gone = findings.gone.iter().find(|(gone, _)| path.starts_with(gone));
-            gone.map(|&(_, device)| device).or_else(walked)
+            let gone = path.ancestors().find_map(|at| findings.gone.get(at));
+            gone.copied().or_else(walked)
         }
     }
 }
@@ -215,7 +215,7 @@ mod tests {
     #[test]
     fn what_cannot_be_looked_at_is_not_gone() {
         let before = vec![known("/w/closed/a", 1, 7)];
-        let findings = Findings { unseen: vec!["/w/closed".into()], ..look(&[], &[("/w", 7)]) };
+        let findings = Findings { unseen: ["/w/closed".into()].into(), ..look(&[], &[("/w", 7)]) };
         let found = compare(before, &findings, &Scope::All);
         assert_eq!((found.gone.len(), found.away.len()), (0, 0));
     }

@@ -1,10 +1,15 @@
 //! What the database knows of a watched directory's files. Reads rows, and no disk but the database's.
 
+use std::path::Path;
+
 use super::super::Error;
 use super::super::task::{Directory, Which};
 use super::directory::Watched;
 use super::findings::Scope;
 use crate::store::{Store, watched};
+
+/// Paths that are looked up each by itself; with more, all of the directory is read.
+const ONE_BY_ONE_MAX: usize = 100;
 
 /// What is known of a scope.
 pub(super) fn known(
@@ -16,6 +21,11 @@ pub(super) fn known(
         (Scope::Paths(paths), _) | (Scope::All, Which::Only(paths)) => paths,
         _ => return Ok(store.read(|c| watched::below(c, &directory.path))?),
     };
+    if paths.len() > ONE_BY_ONE_MAX {
+        let mut files = store.read(|c| watched::below(c, &directory.path))?;
+        files.retain(|file| file.path.ancestors().any(|at| paths.contains(at)));
+        return Ok(files);
+    }
     let mut files = Vec::new();
     // No record has a name that is not UTF-8.
     for path in paths.iter().filter(|path| path.to_str().is_some()) {
@@ -32,7 +42,7 @@ pub(super) fn all_are_missing(store: &Store, one: &Watched) -> Result<bool, Erro
     if one.missing().next().is_none() {
         return Ok(false);
     }
-    let mut needed = store.read(|c| watched::needed_below(c, one.path()))?;
-    needed.retain(|path| one.task.has(path));
-    Ok(needed.len() > 1 && needed.iter().all(|path| one.is_gone(path)))
+    let is_gone = |path: &Path| one.is_gone(path);
+    let has = |path: &Path| one.task.has(path);
+    Ok(store.read(|c| watched::are_all_gone_below(c, one.path(), &has, &is_gone))?)
 }

@@ -9,6 +9,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use rustix::io::Errno;
+
 use super::super::disk::stamp;
 use super::findings::{Findings, Root, Scope};
 use super::notices::{Notices, Refused};
@@ -126,9 +128,9 @@ impl Walk<'_> {
                 Ok(meta) if meta.is_file() => {
                     self.findings.files.push((file.clone(), stamp(&meta)));
                 }
-                Err(error) if !is_missing(&error) => self.findings.unseen.push(file.clone()),
+                Err(error) if !is_missing(&error) => self.cannot_see(file),
                 // What is no file has taken its place.
-                _ => self.findings.gone.push((file.clone(), device_above(file))),
+                _ => drop(self.findings.gone.insert(file.clone(), device_above(file))),
             }
         }
     }
@@ -139,11 +141,14 @@ impl Walk<'_> {
         let now = found.as_ref().ok().filter(|meta| meta.is_dir()).map(identity);
         self.findings.rearranged |= self.places.is_other(path, now);
         match found {
-            Ok(meta) => self.find(path.to_owned(), path.is_symlink(), meta),
-            Err(error) if is_missing(&error) => {
-                self.findings.gone.push((path.to_owned(), device_above(path)));
+            Ok(meta) if meta.is_dir() || meta.is_file() => {
+                self.find(path.to_owned(), path.is_symlink(), meta);
             }
-            Err(_) => self.findings.unseen.push(path.to_owned()),
+            Err(error) if !is_missing(&error) => self.cannot_see(path),
+            // A pipe or a device in the place of a file is no file.
+            _ => {
+                self.findings.gone.insert(path.to_owned(), device_above(path));
+            }
         }
     }
 
@@ -157,6 +162,10 @@ impl Walk<'_> {
                 None => drop(self.findings.unnamed.insert(path)),
             }
         }
+    }
+
+    fn cannot_see(&mut self, path: &Path) {
+        self.findings.unseen.insert(path.to_owned());
     }
 
     /// A directory with all that is in it, unless it has another name.
@@ -179,10 +188,12 @@ impl Walk<'_> {
         let entries = match fs::read_dir(path) {
             Ok(entries) => entries,
             Err(error) if is_missing(&error) => return,
-            Err(_) => return self.findings.unseen.push(path.to_owned()),
+            Err(_) => return self.cannot_see(path),
         };
         for entry in entries {
-            let Ok(entry) = entry else { return self.findings.unseen.push(path.to_owned()) };
+            let Ok(entry) = entry else {
+                return self.cannot_see(path);
+            };
             if is_passed_over(&entry.file_name()) {
                 continue;
             }
@@ -191,7 +202,7 @@ impl Walk<'_> {
             match fs::metadata(&inside) {
                 Ok(meta) => self.find(inside, is_link, meta),
                 Err(error) if is_missing(&error) => {}
-                Err(_) => self.findings.unseen.push(inside),
+                Err(_) => self.cannot_see(&inside),
             }
         }
     }
@@ -208,5 +219,7 @@ fn identity(meta: &Metadata) -> Identity {
 }
 
 fn is_missing(error: &io::Error) -> bool {
+    // A link that leads to itself leads nowhere.
     matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
+        || error.raw_os_error() == Some(Errno::LOOP.raw_os_error())
 }

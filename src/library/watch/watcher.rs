@@ -150,7 +150,10 @@ impl Watcher {
                     one.taking = None;
                 }
                 self.look_at_unknown(now);
-                if let Err(error) = self.look_for_away() {
+                // Images that were renamed have their files again.
+                if self.all().any(|one| one.all_away)
+                    && let Err(error) = self.look_for_away()
+                {
                     log::error!("watched directories: {}", error.reason());
                 }
                 self.state.endings.on_taken();
@@ -316,7 +319,7 @@ impl Watcher {
         endings.tell_missing(&self.context, directories)
     }
 
-    /// Images that were renamed have their files again.
+    /// Which directories have lost all their files at once.
     fn look_for_away(&mut self) -> Result<(), Error> {
         for one in self.state.directories.iter_mut().filter(|one| one.root == Root::There) {
             let away = all_are_missing(&self.context.store, one)?;

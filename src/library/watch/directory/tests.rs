@@ -1,5 +1,6 @@
 //! What becomes of looks, of files that go, and of changes.
 
+use super::super::findings::compare;
 use super::super::settings::GRACE;
 use super::*;
 use crate::store::watched::{Stamp, WatchedFile};
@@ -100,4 +101,37 @@ fn changes_are_looked_at_soon_however_many_follow() {
     one.on_event(Path::new("/w/.hidden"), now);
     one.on_event(Path::new("/elsewhere"), now);
     assert_eq!(one.due(), Some(now + SETTLE_MAX));
+}
+
+#[test]
+fn crowd_of_renamed_files_takes_no_time_for_each_pair() {
+    const COUNT: u64 = 20_000;
+    let (now, mut one) = (Instant::now(), watched(Instant::now()));
+    let (mut known, mut findings) = (Vec::new(), Findings::default());
+    for number in 0..COUNT {
+        let (old, new) = (format!("/w/{number}.old"), format!("/w/{number}.new"));
+        let stamp = Stamp { size: number, device: 1, ..Stamp::default() };
+        findings.gone.insert(old.clone().into(), 1);
+        findings.files.push((new.into(), stamp));
+        known.push(WatchedFile { path: old.into(), image_id: Some(1), checksum: None, stamp });
+    }
+    let scope = Scope::Paths(
+        known
+            .iter()
+            .map(|file| &file.path)
+            .chain(findings.files.iter().map(|(path, _)| path))
+            .cloned()
+            .collect(),
+    );
+    let worked = || rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime).tv_sec;
+    let before = worked();
+    one.looking = None;
+    one.absorb(compare(known, &findings, &scope), &scope, now);
+    assert_eq!(one.missing().count(), COUNT as usize);
+    let mut files = 0;
+    while let Some((some, _)) = one.next_files().filter(|(_, pass)| *pass == Pass::Moves) {
+        (files, one.taking) = (files + some.len(), None);
+    }
+    assert_eq!(files, COUNT as usize);
+    assert!(worked() - before < 5, "{}", worked() - before);
 }
