@@ -19,7 +19,6 @@ mod snapshot;
 mod template;
 mod toml;
 mod watch;
-mod watch_paths;
 mod watchable;
 mod watches;
 mod writer;

@@ -12,7 +12,7 @@ use crossbeam_channel::Sender;
 use notify::event::{AccessKind, CreateKind, EventKind, EventKindMask, ModifyKind};
 use notify::{Config, ErrorKind, Event, INotifyWatcher, RecursiveMode, Watcher};
 
-use super::watch_paths::WatchPaths;
+use crate::sys::WatchPaths;
 
 /// `ACCESS_CLOSE`: a new file is often written and closed before it can be watched itself.
 /// `MODIFY_META`: it may become readable.

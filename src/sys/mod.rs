@@ -12,6 +12,7 @@ mod socket;
 mod timer;
 mod uevents;
 mod waker;
+mod watch_paths;
 
 pub use cancel::Cancel;
 pub(crate) use cancel::CancelOnDrop;
@@ -24,3 +25,4 @@ pub(crate) use socket::{connect, is_listened_on, is_queue_full};
 pub(crate) use timer::Timer;
 pub(crate) use uevents::Uevents;
 pub(crate) use waker::Waker;
+pub(crate) use watch_paths::WatchPaths;

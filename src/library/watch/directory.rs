@@ -9,12 +9,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use super::super::task::{self, Pass, Which};
-use super::findings::{Difference, Findings, Root, Scope};
+use super::findings::{Difference, Findings, Leads, Root, Scope};
 use super::missing::Missing;
 use super::mounts::{Mounted, mounted};
 use super::notices::Notices;
 use super::places::Places;
 use super::settings::{AT_ONCE, SETTLE, SETTLE_MAX, is_looked_at};
+use super::way::Way;
 use crate::wire::WatchState;
 
 /// A look that shows no sign of life for so long is left behind: its disk does not answer.
@@ -46,8 +47,10 @@ pub(super) struct Watched {
     pub(super) looking: Option<Looking>,
     pub(super) notices: Option<Notices>,
     pub(super) places: Arc<Places>,
-    /// Where its path really leads, and the mounts that matter to it.
-    pub(super) real: Option<PathBuf>,
+    /// Where its path was seen to lead, and the mounts that matter to it.
+    pub(super) leads: Option<Leads>,
+    /// It leads elsewhere than before: files that are not there are gone, whatever disk they were on.
+    elsewhere: bool,
     pub(super) mounts: Vec<String>,
     /// What was mounted and is no more. The device alone does not tell: a directory that is mounted
     /// elsewhere is on the same one.
@@ -74,7 +77,8 @@ impl Watched {
             looking: None,
             notices: None,
             places: Arc::default(),
-            real: None,
+            leads: None,
+            elsewhere: false,
             mounts: Vec::new(),
             unmounted: BTreeSet::new(),
             root: Root::There,
@@ -105,22 +109,41 @@ impl Watched {
     pub(super) fn on_event(&mut self, path: &Path, now: Instant) {
         let own = self.path();
         if let Which::Only(files) = &self.task.which {
-            // All on the way to them is watched, too.
+            // Their directories are watched, too.
             let from = files.range::<Path, _>((Bound::Included(path), Bound::Unbounded));
-            let concerned: Vec<_> =
+            let concerned: BTreeSet<_> =
                 from.take_while(|file| file.starts_with(path)).cloned().collect();
             if !concerned.is_empty() {
-                self.look_again(concerned, now, SETTLE);
+                self.look_again(Scope::Paths(concerned), now, SETTLE);
             }
             return;
         }
         // Of a directory above only what leads here.
         if own.starts_with(path) {
-            let wish = Wish { scope: Scope::All, first: now, due: now + SETTLE };
-            self.wish = Some(wish);
+            self.look_again(Scope::All, now, SETTLE);
         } else if is_looked_at(own, path) {
-            self.look_again([path.to_owned()], now, SETTLE);
+            self.look_again(Scope::Paths([path.to_owned()].into()), now, SETTLE);
         }
+    }
+
+    /// Has everything looked at if the path may lead elsewhere since this was asked last.
+    pub(super) fn hear_way(&mut self, now: Instant) {
+        let way = self.notices.as_ref().and_then(Notices::way);
+        if way.is_some_and(Way::has_changed) {
+            self.look_again(Scope::All, now, SETTLE);
+        }
+    }
+
+    /// Takes note of where the path leads; whether that is elsewhere than before.
+    pub(super) fn follow(&mut self, leads: &Leads) -> bool {
+        let before = self.leads.replace(leads.clone());
+        let elsewhere = before.is_some_and(|before| leads.is_elsewhere(&before));
+        if elsewhere {
+            log::info!("{} leads to {} now", self.path().display(), leads.real.display());
+            self.elsewhere = true;
+            self.missing.look_for_kept();
+        }
+        elsewhere
     }
 
     /// Has everything looked at if other things are mounted there.
@@ -135,25 +158,30 @@ impl Watched {
         self.look_at_all(now);
     }
 
+    /// It is not there: new parents may come in steps, and its files with them. Until then they are away.
+    pub(super) fn forget_parents(&mut self) {
+        if let Some(leads) = &mut self.leads {
+            leads.above.clear();
+        }
+    }
+
     fn is_unmounted(&self, file: &Path) -> bool {
         let inside = file.strip_prefix(self.path());
-        let real = self.real.as_ref().zip(inside.ok()).map(|(real, inside)| real.join(inside));
+        let leads = self.leads.as_ref().zip(inside.ok());
+        let real = leads.map(|(leads, inside)| leads.real.join(inside));
         self.unmounted.iter().any(|(_, point)| {
             file.starts_with(point) || real.as_ref().is_some_and(|real| real.starts_with(point))
         })
     }
 
-    fn look_again(
-        &mut self,
-        paths: impl IntoIterator<Item = PathBuf>,
-        now: Instant,
-        settle: Duration,
-    ) {
+    fn look_again(&mut self, scope: Scope, now: Instant, settle: Duration) {
         let none = || Wish { scope: Scope::Paths(BTreeSet::new()), first: now, due: now };
         let wish = self.wish.get_or_insert_with(none);
         wish.due = (now + settle).min(wish.first + SETTLE_MAX);
-        if let Scope::Paths(known) = &mut wish.scope {
-            known.extend(paths);
+        match (&mut wish.scope, scope) {
+            (Scope::Paths(known), Scope::Paths(paths)) => known.extend(paths),
+            (known, Scope::All) => *known = Scope::All,
+            (Scope::All, Scope::Paths(_)) => {}
         }
     }
 
@@ -204,11 +232,16 @@ impl Watched {
     /// Takes note of what a look has found.
     pub(super) fn absorb(&mut self, mut difference: Difference, scope: &Scope, now: Instant) {
         self.answers = true;
-        let gone = std::mem::take(&mut difference.gone).into_iter();
+        let mut gone = std::mem::take(&mut difference.gone);
+        if self.elsewhere {
+            gone.append(&mut difference.away);
+        }
+        let gone = gone.into_iter();
         let (away, gone): (Vec<_>, Vec<_>) = gone.partition(|file| self.is_unmounted(&file.path));
         difference.gone = gone;
         difference.away.extend(away);
         self.missing.absorb(&mut difference, scope, now);
+        self.elsewhere &= self.missing.are_waited_for();
         for (path, stamp) in difference.changed {
             if difference.lost.contains(&stamp.size) {
                 self.moves.insert(path.clone());
@@ -255,7 +288,7 @@ impl Watched {
         }
         let paths = self.missing.to_confirm(now);
         if !paths.is_empty() && self.looking.is_none() {
-            self.look_again(paths, now, Duration::ZERO);
+            self.look_again(Scope::Paths(paths), now, Duration::ZERO);
         }
     }
 
@@ -283,6 +316,12 @@ impl Watched {
 
     pub(super) fn left(&mut self, path: &Path) {
         self.missing.left(path);
+        self.elsewhere &= self.missing.are_waited_for();
+    }
+
+    /// Whether all its files may have gone at once with their disk.
+    pub(super) fn may_be_away(&self) -> bool {
+        self.root == Root::There && !self.elsewhere && self.missing().next().is_some()
     }
 
     pub(super) fn is_gone(&self, path: &Path) -> bool {

@@ -35,11 +35,29 @@ pub(super) enum Root {
     Closed(String),
 }
 
+/// Where the path of a directory leads.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Leads {
+    /// The path without links.
+    pub(super) real: PathBuf,
+    pub(super) device: u64,
+    /// The inodes of the directories that it lies in; none if it was not there since.
+    pub(super) above: Vec<u64>,
+}
+
+impl Leads {
+    /// Whether a link leads elsewhere, or another directory has the place of one above. Another disk that
+    /// is mounted there, or none, is neither.
+    pub(super) fn is_elsewhere(&self, before: &Self) -> bool {
+        let is_on_its_disk = self.device == before.device && !before.above.is_empty();
+        self.real != before.real || is_on_its_disk && self.above != before.above
+    }
+}
+
 #[derive(Clone, Debug, Default)]
 pub(super) struct Findings {
     pub(super) root: Root,
-    /// Where its path really leads.
-    pub(super) real: Option<PathBuf>,
+    pub(super) leads: Option<Leads>,
     pub(super) files: Vec<(PathBuf, Stamp)>,
     /// Files that no record can name, as their names are not UTF-8.
     pub(super) unnamed: BTreeSet<PathBuf>,
@@ -163,6 +181,26 @@ mod tests {
 
     fn paths(files: &[WatchedFile]) -> Vec<&str> {
         files.iter().map(|file| file.path.to_str().unwrap()).collect()
+    }
+
+    #[test]
+    fn path_leads_elsewhere_by_a_link_or_another_parent_and_not_by_a_mount() {
+        let leads = |real: &str, device, above: &[u64]| Leads {
+            real: real.into(),
+            device,
+            above: above.to_vec(),
+        };
+        let before = leads("/a/w", 7, &[5, 2]);
+        for (now, elsewhere) in [
+            (leads("/a/w", 7, &[5, 2]), false),
+            (leads("/b/w", 7, &[5, 2]), true),
+            (leads("/b/w", 8, &[6, 2]), true),
+            (leads("/a/w", 7, &[6, 2]), true),
+            (leads("/a/w", 8, &[6, 2]), false),
+            (leads("/a/w", 8, &[5, 2]), false),
+        ] {
+            assert_eq!(now.is_elsewhere(&before), elsewhere, "{now:?}");
+        }
     }
 
     #[test]

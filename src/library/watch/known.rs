@@ -1,18 +1,34 @@
-//! What the database knows of a watched directory's files. Reads rows, and no disk but the database's.
+//! What the database knows of a watched directory's files, and what a look has found to be other than
+//! that. No disk but the database's is read.
 
 use std::path::Path;
 
 use super::super::Error;
 use super::super::task::{Directory, Which};
 use super::directory::Watched;
-use super::findings::Scope;
+use super::findings::{Difference, Findings, Scope, compare};
 use crate::store::{Store, watched};
 
 /// Paths that are looked up each by itself; with more, all of the directory is read.
 const ONE_BY_ONE_MAX: usize = 100;
 
+/// What is other than it was; files whose disk has another number are known by that from then on.
+pub(super) fn difference(
+    store: &Store,
+    directory: &Directory,
+    findings: &Findings,
+    scope: &Scope,
+) -> Result<Difference, Error> {
+    let difference = compare(known(store, directory, scope)?, findings, scope);
+    if !difference.renumbered.is_empty() {
+        let mut renumbered = difference.renumbered.iter();
+        store.note(|c| renumbered.try_for_each(|(path, d)| watched::set_device(c, path, *d)))?;
+    }
+    Ok(difference)
+}
+
 /// What is known of a scope.
-pub(super) fn known(
+fn known(
     store: &Store,
     directory: &Directory,
     scope: &Scope,
@@ -39,7 +55,7 @@ pub(super) fn known(
 
 /// Whether all files went, of more than one: their disk is more likely away than emptied.
 pub(super) fn all_are_missing(store: &Store, one: &Watched) -> Result<bool, Error> {
-    if one.missing().next().is_none() {
+    if !one.may_be_away() {
         return Ok(false);
     }
     let is_gone = |path: &Path| one.is_gone(path);

@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use rustix::io::Errno;
 
 use super::super::disk::stamp;
-use super::findings::{Findings, Root, Scope};
+use super::findings::{Findings, Leads, Root, Scope};
 use super::notices::{Notices, Refused};
 use super::places::{Identity, Places};
 use super::settings::{is_looked_at, is_passed_over};
@@ -82,21 +82,17 @@ impl Look {
 
 impl Walk<'_> {
     fn look(&mut self, scope: &Scope) {
+        if *scope == Scope::All {
+            // Before it is looked at: what comes in between is heard of.
+            self.notices.follow(self.directory);
+        }
         let meta = match fs::metadata(self.directory) {
             Ok(meta) if meta.is_dir() => meta,
             Ok(_) => return self.findings.root = Root::Closed("it is not a directory".to_owned()),
-            Err(error) if is_missing(&error) => {
-                self.findings.root = Root::Missing;
-                // It may come back.
-                let above = self.directory.ancestors().skip(1).find(|above| above.is_dir());
-                if let Some(above) = above {
-                    self.notices.watch(above);
-                }
-                return;
-            }
+            Err(error) if is_missing(&error) => return self.findings.root = Root::Missing,
             Err(error) => return self.findings.root = Root::Closed(error.to_string()),
         };
-        self.findings.real = fs::canonicalize(self.directory).ok();
+        self.findings.leads = leads(self.directory, &meta).ok();
         match scope {
             Scope::All => {
                 self.notices.watch(self.directory);
@@ -109,21 +105,19 @@ impl Walk<'_> {
             Scope::Paths(paths) => paths.iter().for_each(|path| self.look_at(path)),
         }
         while !self.findings.rearranged
-            && let Some(((_, path), meta)) = self.pending.pop_first()
+            && let Some(((is_link, path), meta)) = self.pending.pop_first()
         {
-            self.visit(&path, &meta);
+            self.visit(&path, is_link, &meta);
         }
     }
 
-    /// Files that were imported by their names, and the directories on the way to them.
+    /// Files that were imported by their names.
     fn look_at_files(&mut self, files: &BTreeSet<PathBuf>) {
-        let mut above: Vec<&Path> =
-            files.iter().flat_map(|file| file.ancestors().skip(1)).collect();
-        above.sort_unstable();
-        above.dedup();
-        above.into_iter().for_each(|directory| self.notices.watch(directory));
+        let directories: BTreeSet<&Path> = files.iter().filter_map(|file| file.parent()).collect();
+        directories.into_iter().for_each(|directory| self.notices.watch(directory));
         for file in files {
             self.life.fetch_add(1, Ordering::Relaxed);
+            self.notices.follow(file);
             match fs::metadata(file) {
                 Ok(meta) if meta.is_file() => {
                     self.findings.files.push((file.clone(), stamp(&meta)));
@@ -169,7 +163,7 @@ impl Walk<'_> {
     }
 
     /// A directory with all that is in it, unless it has another name.
-    fn visit(&mut self, path: &Path, meta: &Metadata) {
+    fn visit(&mut self, path: &Path, is_link: bool, meta: &Metadata) {
         let now = identity(meta);
         let other = self.places.other_name(now, path);
         let leads_here = |name| fs::metadata(name).is_ok_and(|meta| identity(&meta) == now);
@@ -177,6 +171,9 @@ impl Walk<'_> {
         if self.places.is_other(path, Some(now)) || other.is_some() && !is_there {
             self.findings.rearranged = true;
         } else if !is_there && self.seen.insert(now) {
+            if is_link {
+                self.notices.follow(path);
+            }
             self.enter(path, meta);
         }
     }
@@ -212,6 +209,12 @@ impl Walk<'_> {
 fn device_above(path: &Path) -> u64 {
     let above = path.ancestors().skip(1).find_map(|above| fs::metadata(above).ok());
     above.map_or(0, |above| above.dev())
+}
+
+fn leads(directory: &Path, meta: &Metadata) -> io::Result<Leads> {
+    let real = fs::canonicalize(directory)?;
+    let above = real.ancestors().skip(1).map(|above| Ok(fs::metadata(above)?.ino()));
+    Ok(Leads { device: meta.dev(), above: above.collect::<io::Result<_>>()?, real })
 }
 
 fn identity(meta: &Metadata) -> Identity {

@@ -53,7 +53,7 @@ impl Missing {
     }
 
     /// Those that are to be looked for once more.
-    pub(super) fn to_confirm(&self, now: Instant) -> Vec<PathBuf> {
+    pub(super) fn to_confirm(&self, now: Instant) -> BTreeSet<PathBuf> {
         let due = |gone: &Gone| !gone.confirmed && gone.since + GRACE <= now;
         self.gone.iter().filter(|(_, gone)| due(gone)).map(|(path, _)| path.clone()).collect()
     }
@@ -77,6 +77,17 @@ impl Missing {
     /// What is gone stays.
     pub(super) fn vanish(&mut self) {
         self.vanished.extend(std::mem::take(&mut self.gone).into_keys());
+    }
+
+    /// What was kept is looked for like the others.
+    pub(super) fn look_for_kept(&mut self) {
+        self.away.clear();
+        self.vanished.clear();
+    }
+
+    /// Whether some have time left.
+    pub(super) fn are_waited_for(&self) -> bool {
+        !self.gone.is_empty()
     }
 
     pub(super) fn left(&mut self, path: &Path) {

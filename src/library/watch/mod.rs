@@ -1,7 +1,7 @@
 //! Watched directories: their pictures are in the library as they come and go.
 //!
 //! From the bottom up: `settings` says what is watched, `findings` what a look found and what that
-//! means, `places` knows names of directories, `notices` asks the kernel, `look` lists on threads
+//! means, `places` knows names of directories, `way` and `notices` ask the kernel, `look` lists on threads
 //! that may hang, `mounts` knows disks, `missing` which files are not there, `directory` keeps the
 //! state of each, `endings` knows whose time is up and `rows` ends it, `watcher` is the thread
 //! `watch`. The files themselves are taken by the imports (`watched.rs` beside this room).
@@ -20,6 +20,7 @@ mod rows;
 mod settings;
 mod status;
 mod watcher;
+mod way;
 
 use std::io;
 use std::sync::{Arc, PoisonError};

@@ -3,13 +3,14 @@
 //!
 //! Each directory below is watched by itself: the look that lists it asks for the watch, and knows
 //! where the kernel refused. The crate's thread may hang with the disk that it asks; it is its
-//! directory's alone.
+//! directory's alone. What may lead elsewhere on the way to the directory is watched beside it (`way`).
 
 use std::path::Path;
 
 use notify::event::{EventKind, EventKindMask};
 use notify::{Config, ErrorKind, INotifyWatcher, RecursiveMode, Watcher};
 
+use super::way::Way;
 use crate::sys::no_watches_left;
 
 /// What has happened, for whoever was told to call.
@@ -25,7 +26,7 @@ pub(super) struct Refused(String);
 
 /// Dropping them ends them.
 pub(super) struct Notices {
-    watcher: Option<INotifyWatcher>,
+    kernel: Option<(INotifyWatcher, Way)>,
     refused: Option<Refused>,
 }
 
@@ -45,24 +46,38 @@ impl Notices {
             Err(_) => tell(Notice::Lost),
         };
         let watcher = INotifyWatcher::new(handler, Config::default().with_event_kinds(mask));
-        let watcher = watcher.map_err(|_| Refused(too_many("instances")))?;
-        Ok(Self { watcher: Some(watcher), refused: None })
+        let (Ok(watcher), Ok(way)) = (watcher, Way::new()) else {
+            return Err(Refused(too_many("instances")));
+        };
+        Ok(Self { kernel: Some((watcher, way)), refused: None })
     }
 
     /// None at all, for this reason.
     pub(super) fn none(refused: Refused) -> Self {
-        Self { watcher: None, refused: Some(refused) }
+        Self { kernel: None, refused: Some(refused) }
     }
 
     /// Watches a directory, if the kernel allows one more.
     pub(super) fn watch(&mut self, directory: &Path) {
-        let Some(watcher) = &mut self.watcher else { return };
+        let Some((watcher, _)) = &mut self.kernel else { return };
         let watched = watcher.watch(directory, RecursiveMode::NonRecursive);
         if let Err(error) = watched
             && matches!(error.kind, ErrorKind::MaxFilesWatch)
         {
             self.refused.get_or_insert_with(|| Refused(too_many("watches")));
         }
+    }
+
+    /// Watches the way to a directory, as far as the kernel allows.
+    pub(super) fn follow(&mut self, directory: &Path) {
+        let Some((_, way)) = &mut self.kernel else { return };
+        if way.add(directory).is_err() {
+            self.refused.get_or_insert_with(|| Refused(too_many("watches")));
+        }
+    }
+
+    pub(super) fn way(&self) -> Option<&Way> {
+        self.kernel.as_ref().map(|(_, way)| way)
     }
 
     /// Why not everything is watched.

@@ -21,9 +21,9 @@ use super::super::import_file::ImportContext;
 use super::super::task::{self, Task, Which};
 use super::directory::Watched;
 use super::endings::Endings;
-use super::findings::{Difference, Findings, Root, Scope, compare};
+use super::findings::{Findings, Root, Scope};
 use super::inbox::{Inbox, Message};
-use super::known::{all_are_missing, known};
+use super::known::{all_are_missing, difference};
 use super::look::Look;
 use super::mounts::Mounts;
 use super::notices::{Notice, Notices};
@@ -31,7 +31,7 @@ use super::rows;
 use super::settings::{Wanted, WatchSettings};
 use super::status::{Status, StatusList};
 use crate::events::EventBus;
-use crate::store::{Store, watched};
+use crate::store::watched;
 use crate::sys::poll_until;
 use crate::thread;
 use crate::wire::{Event, GalleryDomain, own_path};
@@ -105,6 +105,8 @@ impl Watcher {
             if moved {
                 self.on_mounts();
             }
+            let now = Instant::now();
+            self.all().for_each(|one| one.hear_way(now));
             if let Err(error) = self.go_on() {
                 log::error!("watched directories: {}", error.reason());
             }
@@ -118,9 +120,12 @@ impl Watcher {
         let waits = self.state.directories.iter().any(Watched::may_find);
         let due = due.chain(self.state.endings.due().filter(|_| !waits)).min();
         let mut fds = vec![PollFd::new(self.inbox.waker(), PollFlags::IN)];
+        let notices = self.state.directories.iter().filter_map(|one| one.notices.as_ref());
+        fds.extend(notices.filter_map(Notices::way).map(|way| PollFd::new(way, PollFlags::IN)));
         fds.extend(mounts.map(|mounts| PollFd::new(mounts, PollFlags::PRI)));
         poll_until(&mut fds, due)?;
-        Ok(fds.get(1).is_some_and(|fd| fd.revents().intersects(PollFlags::PRI | PollFlags::ERR)))
+        let is_changed = |fd: &PollFd<'_>| fd.revents().intersects(PollFlags::PRI | PollFlags::ERR);
+        Ok(mounts.is_some() && fds.last().is_some_and(is_changed))
     }
 
     fn hear(&mut self, message: Message) {
@@ -272,15 +277,17 @@ impl Watcher {
         one.notices = notices;
         one.root = findings.root.clone();
         one.refused.clone_from(&findings.refused);
-        if findings.real.is_some() && one.real != findings.real {
-            one.real.clone_from(&findings.real);
+        let led = findings.leads.as_ref().filter(|leads| one.leads.as_ref() != Some(*leads));
+        let elsewhere = led.is_some_and(|leads| one.follow(leads));
+        if led.is_some() {
             look_at_mounts(one, now);
         }
         self.state.endings.on_missing();
         if findings.root != Root::There {
+            one.forget_parents();
             return Ok(());
         }
-        if findings.rearranged {
+        if findings.rearranged || elsewhere && scope != Scope::All {
             one.look_at_all(now);
             return Ok(());
         }
@@ -321,7 +328,7 @@ impl Watcher {
 
     /// Which directories have lost all their files at once.
     fn look_for_away(&mut self) -> Result<(), Error> {
-        for one in self.state.directories.iter_mut().filter(|one| one.root == Root::There) {
+        for one in &mut self.state.directories {
             let away = all_are_missing(&self.context.store, one)?;
             if away != one.all_away {
                 self.state.endings.on_missing();
@@ -391,25 +398,10 @@ impl Watcher {
 
 fn look_at_mounts(one: &mut Watched, now: Instant) {
     let mut mounts = Mounts::of(one.path());
-    if let Some(real) = one.real.as_ref().filter(|real| *real != one.path()) {
-        mounts.extend(Mounts::of(real));
+    if let Some(leads) = one.leads.as_ref().filter(|leads| leads.real != one.path()) {
+        mounts.extend(Mounts::of(&leads.real));
     }
     one.on_mounts(mounts, now);
-}
-
-/// What is other than it was; files whose disk has another number are known by that from then on.
-fn difference(
-    store: &Store,
-    directory: &task::Directory,
-    findings: &Findings,
-    scope: &Scope,
-) -> Result<Difference, Error> {
-    let difference = compare(known(store, directory, scope)?, findings, scope);
-    if !difference.renumbered.is_empty() {
-        let mut renumbered = difference.renumbered.iter();
-        store.note(|c| renumbered.try_for_each(|(path, d)| watched::set_device(c, path, *d)))?;
-    }
-    Ok(difference)
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use std::os::unix::fs::symlink;
 
 use serde_json::json;
 
-use super::Walls;
+use super::{Walls, picture};
 
 impl Walls {
     /// Has the library look at what was done before, as a picture that comes later is in it.
@@ -28,6 +28,46 @@ fn link_to_a_watched_directory_changes_no_names() {
     fs::remove_file(walls.at("fav")).unwrap();
     walls.settle(&mut pictures, "d.png");
     walls.settle(&mut pictures, "real/e.png");
+}
+
+#[test]
+fn watched_path_that_leads_elsewhere_shows_what_is_there_now() {
+    let mut walls = Walls::prepared("", &[("a.png", 1), ("b.png", 2)]);
+    let root = walls.house.root().to_owned();
+    let at = |name: &str| root.join(name);
+    let (current, place) = (at("current"), at("parent/place"));
+    let lead_to = |end: &str| {
+        symlink(at(end), at("new")).unwrap();
+        fs::rename(at("new"), &current).unwrap();
+    };
+    fs::create_dir(at("parent")).unwrap();
+    fs::rename(&walls.directory, &place).unwrap();
+    symlink(&current, &walls.directory).unwrap();
+    lead_to("parent/place");
+    for (directory, first) in [("other", 3), ("parent.new/place", 5)] {
+        fs::create_dir_all(at(directory)).unwrap();
+        for (name, number) in [("a.png", first), ("b.png", first + 1)] {
+            fs::write(at(directory).join(name), picture(number)).unwrap();
+        }
+    }
+    walls.house.start();
+    walls.wait_for(&[("a.png", 1), ("b.png", 2)]);
+    let (id, playlist) = (walls.id("a.png"), walls.treasure("a.png"));
+    lead_to("other");
+    walls.wait_for(&[("a.png", 3), ("b.png", 4)]);
+    lead_to("parent/place");
+    walls.wait_for(&[("a.png", 1), ("b.png", 2)]);
+    fs::rename(at("parent"), at("parent.old")).unwrap();
+    fs::rename(at("parent.new"), at("parent")).unwrap();
+    walls.wait_for(&[("a.png", 5), ("b.png", 6)]);
+    assert_eq!((walls.id("a.png"), walls.in_playlist(playlist)), (id, vec![id]));
+    // Nothing is away there: it is another directory.
+    fs::create_dir(at("empty")).unwrap();
+    lead_to("empty");
+    walls.wait_for(&[]);
+    assert_eq!(walls.state()["state"], "watched");
+    walls.draw("c.png", 9);
+    walls.wait_for(&[("c.png", 9)]);
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! What must be watched so that no change of a file goes unseen, however it is made.
+//! What must be watched so that no change of a path goes unseen, however it is made.
 //!
 //! Pure but for looking at links: a name may be written to, replaced, removed, re-pointed where it
 //! is a link, and every directory on the way may go and come back.
@@ -13,17 +13,17 @@ const MAX_LINKS: usize = 40;
 
 /// Where changes show.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct WatchPaths {
+pub(crate) struct WatchPaths {
     /// Every directory on the way, with the names in it that matter. Where there are none, only
     /// that the directory itself goes away does: its other files are none of our business.
-    pub(super) directories: BTreeMap<PathBuf, BTreeSet<OsString>>,
+    pub(crate) directories: BTreeMap<PathBuf, BTreeSet<OsString>>,
     /// The file itself, if there is one.
-    pub(super) file: Option<PathBuf>,
+    pub(crate) file: Option<PathBuf>,
 }
 
 impl WatchPaths {
     /// On the way to an absolute path.
-    pub(super) fn on_the_way_to(path: &Path) -> Self {
+    pub(crate) fn on_the_way_to(path: &Path) -> Self {
         let mut paths = Self::default();
         let mut at = PathBuf::from("/");
         let mut rest = names(path);
