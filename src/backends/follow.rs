@@ -10,6 +10,7 @@ use std::os::fd::AsFd;
 use std::path::Path;
 use std::time::Instant;
 
+use memchr::{memchr, memmem, memrchr};
 use rustix::event::{PollFd, PollFlags};
 use rustix::fs::inotify::WatchFlags;
 use rustix::fs::{FallocateFlags, FlockOperation, fallocate, flock};
@@ -28,10 +29,12 @@ pub(super) enum Followed<T> {
     Cancelled,
 }
 
-/// Gives each whole line of the log to `read`, from a place in it and as they come, until it breaks.
+/// Gives the whole lines of the log to `read`, from a place in it and as they come, until it breaks.
+/// Pieces of the log in which none of `marks` occurs are skipped: a backend may flood it.
 pub(super) fn follow<T>(
     log: &Path,
     from: u64,
+    marks: &[&str],
     child: &Child,
     until: Instant,
     cancel: &Cancel,
@@ -40,7 +43,7 @@ pub(super) fn follow<T>(
     let notify = Inotify::new()?;
     // Before the first read: what is written after it wakes us.
     notify.watch(log, WatchFlags::MODIFY)?;
-    let mut lines = Lines::open(log, from)?;
+    let mut lines = Lines::open(log, from, marks)?;
     loop {
         // Looked at before the lines are read: what it wrote before its end is then among them.
         let alive = child.is_running();
@@ -74,21 +77,22 @@ const LINE_MAX: usize = 64 << 10;
 /// So much of what was read stays, for those who read it again.
 const KEPT: u64 = 1 << 20;
 
-struct Lines {
+struct Lines<'a> {
     file: File,
+    marks: &'a [&'a str],
     /// Where in the file the reading is.
     position: u64,
     /// The start of a line whose end is not written yet.
     pending: Vec<u8>,
 }
 
-impl Lines {
-    fn open(log: &Path, from: u64) -> io::Result<Self> {
+impl<'a> Lines<'a> {
+    fn open(log: &Path, from: u64, marks: &'a [&'a str]) -> io::Result<Self> {
         let mut file = OpenOptions::new().read(true).write(true).open(log)?;
         // Whoever keeps logs short leaves one that is held alone, up to a limit.
         flock(&file, FlockOperation::LockShared)?;
         let position = file.seek(SeekFrom::Start(from))?;
-        Ok(Self { file, position, pending: Vec::new() })
+        Ok(Self { file, marks, position, pending: Vec::new() })
     }
 
     /// Reads what is there now, a piece at a time: a log grows as fast as it is read, if its backend
@@ -126,7 +130,10 @@ impl Lines {
 
     fn take_lines<T>(&mut self, read: &mut impl FnMut(&str) -> ControlFlow<T>) -> ControlFlow<T> {
         let mut start = 0;
-        while let Some(length) = self.pending[start..].iter().position(|&byte| byte == b'\n') {
+        if !self.marks.iter().any(|mark| memmem::find(&self.pending, mark.as_bytes()).is_some()) {
+            start = memrchr(b'\n', &self.pending).map_or(0, |last| last + 1);
+        }
+        while let Some(length) = memchr(b'\n', &self.pending[start..]) {
             let line = String::from_utf8_lossy(&self.pending[start..start + length]);
             read(&line)?;
             start += length + 1;
@@ -149,7 +156,7 @@ mod tests {
     use crate::process::{Launch, ProcessRecords, Reaper};
     use crate::thread::Spawner;
 
-    fn read(lines: &mut Lines) -> Vec<String> {
+    fn read(lines: &mut Lines<'_>) -> Vec<String> {
         let mut all = Vec::new();
         let more = lines.read_new(&mut |line: &str| {
             all.push(line.to_owned());
@@ -164,7 +171,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let log = dir.path().join("x.log");
         fs::write(&log, "one\ntw").unwrap();
-        let mut lines = Lines::open(&log, 0).unwrap();
+        let mut lines = Lines::open(&log, 0, &[""]).unwrap();
         assert_eq!(read(&mut lines), ["one"]);
         fs::write(&log, "one\ntwo\n").unwrap();
         assert_eq!(read(&mut lines), ["two"]);
@@ -179,7 +186,7 @@ mod tests {
         let mut text = vec![b'x'; 5 << 20];
         text.extend_from_slice(b"\nlast\n");
         fs::write(&log, text).unwrap();
-        let mut lines = Lines::open(&log, 0).unwrap();
+        let mut lines = Lines::open(&log, 0, &[""]).unwrap();
         assert_eq!(read(&mut lines).pop().as_deref(), Some("last"));
         assert!(lines.pending.capacity() <= 2 * LINE_MAX, "{}", lines.pending.capacity());
     }
@@ -201,7 +208,8 @@ mod tests {
             seen += usize::from(line == "drawn");
             if seen == 40 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         };
-        let followed = follow(&process.log_path(), 0, process.child(), until, &cancel, read);
+        let followed =
+            follow(&process.log_path(), 0, &["drawn"], process.child(), until, &cancel, read);
         assert_eq!((followed.unwrap(), seen), (Followed::Seen(()), 40));
         assert!(fs::metadata(process.log_path()).unwrap().blocks() * 512 < 4 << 20);
     }

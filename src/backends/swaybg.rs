@@ -16,7 +16,7 @@ use super::context::{Context, Settings};
 use super::copies::{Copies, Takes};
 use super::follow::{Followed, follow};
 use super::processes::Processes;
-use super::trace::Trace;
+use super::trace::{self, Trace};
 use super::wish::fit_or;
 use super::{Backend, Error, Placement};
 use crate::config::{BackendName, SwaybgFit};
@@ -128,8 +128,10 @@ fn args<'a>(shown: impl Iterator<Item = (&'a str, &'a PathBuf, SwaybgFit)>) -> V
 fn drawn(process: &BackendProcess, files: &[PathBuf], cancel: &Cancel) -> Result<(), Error> {
     let mut trace = Trace::default();
     let until = Instant::now() + DRAWN_WITHIN;
-    let followed = follow(&process.log_path(), 0, process.child(), until, cancel, |line| {
-        if let Some((_, path)) = line.split_once("Failed to load image: ") {
+    const FAILED: &str = "Failed to load image: ";
+    let marks = [FAILED, trace::PROTOCOL, trace::UNWANTED];
+    let followed = follow(&process.log_path(), 0, &marks, process.child(), until, cancel, |line| {
+        if let Some((_, path)) = line.split_once(FAILED) {
             return ControlFlow::Break(Err(unreadable(path, files)));
         }
         trace.read(line);

@@ -5,6 +5,10 @@
 //! `delete_id` of it. Lines look like `[3697967.855]  -> wl_surface@12.attach(wl_buffer@10, 0, 0)`;
 //! since libwayland 1.22 with `#` for `@`.
 
+/// Occurs in each line that tells something, but for those with [`UNWANTED`].
+pub(super) const PROTOCOL: &str = "wl_";
+pub(super) const UNWANTED: &str = "Could not find config for output ";
+
 /// One line of it; all else that a client writes is none.
 #[derive(Debug, PartialEq, Eq)]
 enum Said<'a> {
@@ -118,7 +122,7 @@ impl Trace {
 }
 
 fn parse(line: &str) -> Option<Said<'_>> {
-    if let Some((_, name)) = line.split_once("Could not find config for output ") {
+    if let Some((_, name)) = line.split_once(UNWANTED) {
         return Some(Said::Unwanted(name));
     }
     if let Some((_, rest)) = line.split_once("-> ") {

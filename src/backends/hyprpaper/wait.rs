@@ -50,13 +50,14 @@ pub(super) fn has_drawn(
     let mut left: Vec<&Wallpaper> = wanted.iter().collect();
     let limit = if dialect == Dialect::Old { DRAWN_WITHIN } else { DRAWN_AFTER };
     let until = Instant::now() + limit;
-    let followed = follow(&process.log_path(), from, process.child(), until, cancel, |line| {
-        if let Some(complaint) = proof::complaint(line, wanted) {
-            return ControlFlow::Break(Err(Error::Refused(format!("{NAME}: {complaint}"))));
-        }
-        left.retain(|wallpaper| !proof::is_drawn(line, wallpaper));
-        if left.is_empty() { ControlFlow::Break(Ok(())) } else { ControlFlow::Continue(()) }
-    });
+    let followed =
+        follow(&process.log_path(), from, &[""], process.child(), until, cancel, |line| {
+            if let Some(complaint) = proof::complaint(line, wanted) {
+                return ControlFlow::Break(Err(Error::Refused(format!("{NAME}: {complaint}"))));
+            }
+            left.retain(|wallpaper| !proof::is_drawn(line, wallpaper));
+            if left.is_empty() { ControlFlow::Break(Ok(())) } else { ControlFlow::Continue(()) }
+        });
     match followed.map_err(|e| Error::Unavailable(format!("cannot read {NAME}'s log: {e}")))? {
         Followed::Seen(result) => result,
         Followed::Ended => Err(Error::Unavailable(format!("{NAME} ended: {}", last_word(process)))),

@@ -146,7 +146,7 @@ impl Host {
             return Ok(false);
         };
         let (until, mut ready) = (Instant::now() + READY_WITHIN, 0);
-        let followed = follow(&host.log_path(), 0, host.child(), until, cancel, |line| {
+        let followed = follow(&host.log_path(), 0, &[READY], host.child(), until, cancel, |line| {
             ready += usize::from(line.contains(READY));
             if ready >= expected { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         });
