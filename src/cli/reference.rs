@@ -18,7 +18,8 @@ use super::call::Call;
 use super::connection::{Connection, Place};
 use super::verb::{Kind, Verb};
 use super::{Error, stdin};
-use crate::paths::{Dirs, open_regular};
+use crate::paths::{Dirs, from_uri, open_regular};
+use crate::wire::collate::folded;
 use crate::wire::{CurrentMonitor, CurrentWallpaper, Data, Folder, Format, Page};
 use names::{Named, among, exactly, nothing, only};
 
@@ -204,10 +205,10 @@ fn images(connection: &Connection, parameter: &str, value: &str) -> Result<Vec<K
     if parameter == "name_prefix" && page.pagination.total_pages > 1 {
         known.extend(images(connection, "name", value)?);
     }
-    let lower = value.to_lowercase();
+    let lower = folded(value);
     known.retain(|image| match parameter {
         "name" => image.name == value,
-        "name_prefix" => image.name.to_lowercase().starts_with(&lower),
+        "name_prefix" => folded(&image.name).starts_with(&lower),
         _ => image.checksum == value,
     });
     known.sort_by_key(|image| image.id);
@@ -217,6 +218,9 @@ fn images(connection: &Connection, parameter: &str, value: &str) -> Result<Vec<K
 
 /// A word that begins as only a path does.
 fn is_path(word: &str) -> Option<PathBuf> {
+    if let Some(path) = from_uri(word) {
+        return Some(path);
+    }
     match word.as_bytes().first() {
         Some(b'~') => Dirs::of_process().ok().map(|dirs| dirs.tilde(Path::new(word))),
         Some(b'/' | b'.') => Some(word.into()),

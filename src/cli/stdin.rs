@@ -48,7 +48,10 @@ fn is_dash(value: &Value) -> bool {
 }
 
 fn words(bytes: &[u8], end: u8) -> impl Iterator<Item = &[u8]> {
+    // Editors on Windows begin a file with a byte order mark.
     bytes
+        .strip_prefix("\u{feff}".as_bytes())
+        .unwrap_or(bytes)
         .split(move |&byte| byte == end)
         .map(|word| word.strip_suffix(b"\r").unwrap_or(word))
         .filter(|word| !word.trim_ascii().is_empty())
@@ -62,6 +65,8 @@ mod tests {
     fn lines_and_nuls_separate_blank_ones_do_not_count() {
         let lines: Vec<_> = words(b"a b\r\n\n  \nc", b'\n').collect();
         assert_eq!(lines, [&b"a b"[..], b"c"]);
+        let marked: Vec<_> = words("\u{feff}a\n\u{feff}".as_bytes(), b'\n').collect();
+        assert_eq!(marked, [&b"a"[..], "\u{feff}".as_bytes()]);
         let names: Vec<_> = words(b"a\nb\0\0c\0", b'\0').collect();
         assert_eq!(names, [&b"a\nb"[..], b"c"]);
     }

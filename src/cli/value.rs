@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 
 use super::Error;
 use super::verb::Kind;
+use crate::paths::from_uri;
 use crate::wire::{DayTime, Tone};
 
 /// Reads the word given for `name`.
@@ -17,7 +18,7 @@ pub(super) fn read(name: &str, kind: Kind, word: &OsStr) -> Result<Value, Error>
         Kind::Monitor | Kind::Backend | Kind::Theme if text.is_empty() => Err(wrong("a name")),
         Kind::Monitor | Kind::Backend | Kind::Theme => Ok(text.into()),
         Kind::File | Kind::Directory if text.is_empty() => Err(wrong("a path")),
-        Kind::File | Kind::Directory => Ok(text.into()),
+        Kind::File | Kind::Directory => path(name, text),
         Kind::Json => serde_json::from_str(&text)
             .map_err(|error| Error::usage(format!("{name} is not JSON: {error}"))),
         Kind::Count => text.parse::<u64>().map(Value::from).map_err(|_| wrong("a whole number")),
@@ -34,6 +35,14 @@ pub(super) fn read(name: &str, kind: Kind, word: &OsStr) -> Result<Value, Error>
         Kind::Words(words) => one_of(name, &text, words).map(|()| text.into()),
         Kind::List(words) => list(name, &text, words),
         Kind::Tags => list(name, &text, &[]),
+    }
+}
+
+/// A path, also as a `file://` URI.
+fn path(name: &str, word: String) -> Result<Value, Error> {
+    match from_uri(&word) {
+        Some(path) => text(name, path.as_os_str()).map(Value::from),
+        None => Ok(word.into()),
     }
 }
 

@@ -122,8 +122,12 @@ impl Dirs {
         temporary.join(format!("murald-{}", uid()))
     }
 
-    /// A leading `~` replaced, and nothing else: for paths that name files, where `$` is a letter.
+    /// A leading `~` replaced or a `file://` URI read, and nothing else: for paths that name files,
+    /// where `$` is a letter.
     pub fn tilde(&self, path: &Path) -> PathBuf {
+        if let Some(path) = path.to_str().and_then(super::from_uri) {
+            return path;
+        }
         path.strip_prefix("~").map_or_else(|_| path.to_owned(), |rest| self.home.join(rest))
     }
 
@@ -231,6 +235,7 @@ mod tests {
     fn a_dollar_in_a_file_s_name_is_a_letter() {
         assert_eq!(dirs().tilde(Path::new("~/$HOME.png")), Path::new("/home/mia/$HOME.png"));
         assert_eq!(dirs().tilde(Path::new("/~/x")), Path::new("/~/x"));
+        assert_eq!(dirs().tilde(Path::new("file:///a%20b")), Path::new("/a b"));
     }
 
     #[test]

@@ -9,6 +9,7 @@ mod env;
 mod error;
 mod presence;
 mod replace;
+mod uri;
 
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -22,6 +23,7 @@ pub use env::Env;
 pub(crate) use error::Error;
 pub(crate) use presence::{Presence, answers, answers_in, presence};
 pub(crate) use replace::{Replacement, TEMPORARY, flush_directory, make_directories, replace};
+pub(crate) use uri::from_uri;
 
 /// Opens a file for reading that must be a regular one: a pipe without a writer, or a device, holds
 /// nobody up. What is opened is what is looked at, whatever lies at the path a moment later.

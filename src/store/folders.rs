@@ -6,6 +6,7 @@ use std::fmt;
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use super::Error;
+use crate::wire::collate::{folded, sort_key};
 use crate::wire::{Folder, Timestamp};
 
 /// Folders inside each other at most.
@@ -96,7 +97,7 @@ pub(crate) fn get(connection: &Connection, id: i64) -> Result<Option<Folder>, Er
     Ok(connection.prepare_cached(&sql)?.query_row([id], from_row).optional()?)
 }
 
-/// By name, without regard to case.
+/// By name, as people sort.
 pub(crate) fn list(connection: &Connection, query: &FolderQuery) -> Result<Vec<Folder>, Error> {
     let within = match (query.deep, query.parent) {
         (false, _) => "parent_id IS ?1",
@@ -107,15 +108,16 @@ pub(crate) fn list(connection: &Connection, query: &FolderQuery) -> Result<Vec<F
              SELECT id FROM within)"
         }
     };
-    let sql = format!("{SELECT} WHERE {within} ORDER BY lower(name), id");
+    let sql = format!("{SELECT} WHERE {within} ORDER BY id");
     let mut statement = connection.prepare_cached(&sql)?;
-    let folders = statement.query_map([query.parent], from_row)?.collect::<Result<Vec<_>, _>>()?;
+    let mut folders =
+        statement.query_map([query.parent], from_row)?.collect::<Result<Vec<_>, _>>()?;
     // Not in SQL: its lower() knows ASCII only.
-    let wanted = query.search.as_deref().map(str::to_lowercase);
-    let fits = |folder: &Folder| {
-        wanted.as_deref().is_none_or(|part| folder.name.to_lowercase().contains(part))
-    };
-    Ok(folders.into_iter().filter(fits).collect())
+    if let Some(part) = query.search.as_deref().map(folded) {
+        folders.retain(|folder| folded(&folder.name).contains(&part));
+    }
+    folders.sort_by_cached_key(|folder| sort_key(&folder.name));
+    Ok(folders)
 }
 
 /// From the root down to the folder itself; empty where there is none.

@@ -12,6 +12,7 @@ use serde_json::{Map, Value};
 use super::Error;
 use super::index::Query;
 use super::row::{self, word};
+use crate::wire::collate::sort_key;
 use crate::wire::{
     DayTime, MediaType, Mode, NewConfiguration, NewPlaylistItem, Playback, Playlist,
     PlaylistConfiguration, PlaylistItem, Timestamp, Tone,
@@ -81,11 +82,12 @@ const SELECT: &str = "SELECT id, name, type, interval, play_order, start_first, 
 const ITEMS: &str = "SELECT playlist_id, image_id, media_type, animated, time, at, tone FROM playlist_image \
     JOIN image ON image.id = image_id";
 
-/// All, by name without regard to case.
+/// All, by name, as people sort.
 pub(crate) fn list(connection: &Connection) -> Result<Vec<Playlist>, Error> {
-    let sql = format!("{SELECT} ORDER BY lower(name), id");
+    let sql = format!("{SELECT} ORDER BY id");
     let mut statement = connection.prepare_cached(&sql)?;
-    let found = row::readable(statement.query([])?, head)?;
+    let mut found = row::readable(statement.query([])?, head)?;
+    found.sort_by_cached_key(|(playlist, _)| sort_key(&playlist.name));
     found.into_iter().map(|(playlist, state)| complete(connection, playlist, state)).collect()
 }
 

@@ -76,7 +76,7 @@ pub(super) fn image_row<'r>(row: &'r Row<'_>) -> Result<ImageRow<'r>, Error> {
 
 /// The columns that [`entry`] reads, in its order.
 pub(super) const ENTRY_COLUMNS: &str = "id, name, media_type, folder_id, tags, colors, file_size, imported_at, animated, hue_group, \
-     width, height";
+     width, height, web_meta";
 
 pub(super) fn entry(row: &Row<'_>) -> Result<Entry, Error> {
     Ok(Entry {
@@ -91,6 +91,7 @@ pub(super) fn entry(row: &Row<'_>) -> Result<Entry, Error> {
         file_size: row.get::<_, i64>(6)?.unsigned_abs(),
         imported_at: row.get(7)?,
         animated: row.get(8)?,
+        title: json::<WebMeta>(row, 12)?.map(|meta| meta.title),
     })
 }
 

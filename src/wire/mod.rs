@@ -4,6 +4,7 @@
 //! the wire. Nothing here reads a file or a setting; of clocks
 //! the time that something happened at (`time`), and how long to wait for an answer (`unix`).
 
+pub(crate) mod collate;
 mod day_time;
 mod error;
 mod event;

@@ -6,6 +6,7 @@ use serde::Deserialize;
 use super::super::Error;
 use super::super::suggest::distance;
 use crate::wire::Folder;
+use crate::wire::collate::folded;
 
 /// Names that a message lists.
 const LISTED: usize = 10;
@@ -75,17 +76,17 @@ pub(super) fn whole(what: &str, name: &str, all: &[Named]) -> Result<i64, Error>
 
 /// The one of this name: as it is written, else if only one has it in other letter case.
 pub(super) fn exactly<'a>(word: &str, all: &'a [Named]) -> Option<&'a Named> {
-    let lower = word.to_lowercase();
-    let mut alike = all.iter().filter(|one| one.name.to_lowercase() == lower);
+    let lower = folded(word);
+    let mut alike = all.iter().filter(|one| folded(&one.name) == lower);
     let same = all.iter().find(|one| one.name == word);
     same.or_else(|| alike.next().filter(|_| alike.next().is_none()))
 }
 
 /// The only one whose name begins so; an error where several do.
 pub(super) fn only<'a>(word: &str, all: &'a [Named]) -> Result<Option<&'a Named>, Error> {
-    let lower = word.to_lowercase();
+    let lower = folded(word);
     let fits: Vec<&Named> =
-        all.iter().filter(|one| one.name.to_lowercase().starts_with(&lower)).collect();
+        all.iter().filter(|one| folded(&one.name).starts_with(&lower)).collect();
     if fits.len() <= 1 {
         return Ok(fits.first().copied());
     }

@@ -15,7 +15,7 @@ use super::ON_OFF;
 use super::folders::Moved;
 use super::gallery;
 use super::image_sheet::{MANY, ONE, show};
-use crate::wire::Image;
+use crate::wire::{Image, collate};
 
 pub(super) const UPDATE: Verb =
     Verb::new(&["images", "update"], "Change what the library knows about an image", update)
@@ -158,7 +158,7 @@ fn tag(call: &Call, screen: &mut Screen) -> Result<(), Error> {
 
 /// Tags ignore case wherever they are looked for.
 pub(super) fn same_tag(one: &str, other: &str) -> bool {
-    one.to_lowercase() == other.to_lowercase()
+    collate::folded(one) == collate::folded(other)
 }
 
 fn into(call: &Call, screen: &mut Screen) -> Result<(), Error> {

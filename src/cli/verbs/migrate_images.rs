@@ -15,6 +15,7 @@ use super::super::connection::{Connection, Place};
 use super::super::error::Exit;
 use super::super::reference::travelling;
 use super::super::sse::{Events, Item, listen};
+use crate::wire::collate::path_key;
 use crate::wire::{Format, LibraryWatch, Page};
 
 /// So long nothing new must have come in before the rest is asked for by name.
@@ -54,7 +55,7 @@ pub(super) fn below(directory: &Path) -> Vec<PathBuf> {
             files.push(path);
         }
     }
-    files.sort();
+    files.sort_by_cached_key(|path| (path_key(path), path.clone()));
     files
 }
 

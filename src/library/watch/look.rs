@@ -16,6 +16,7 @@ use super::findings::{Findings, Leads, Root, Scope};
 use super::notices::{Notices, Refused};
 use super::places::{Identity, Places};
 use super::settings::{is_looked_at, is_passed_over};
+use crate::wire::collate::path_key;
 
 /// What is looked at, and by whom it is told.
 pub(super) struct Look {
@@ -74,7 +75,7 @@ impl Look {
         }
         let mut findings = walk.findings;
         // Ids follow the names.
-        findings.files.sort_unstable_by(|one, other| one.0.cmp(&other.0));
+        findings.files.sort_by_cached_key(|(path, ..)| (path_key(path), path.clone()));
         let findings = Findings { refused: notices.refused(), ..findings };
         (findings, Some(notices))
     }

@@ -35,6 +35,8 @@ use tags::Tags;
 pub(crate) struct Entry {
     pub id: i64,
     pub name: String,
+    /// Of a web package; it may have another name.
+    pub title: Option<String>,
     pub media_type: MediaType,
     pub animated: bool,
     pub folder_id: Option<i64>,
@@ -81,6 +83,7 @@ struct Columns {
     imported: Vec<i64>,
     names: Names,
     tags: Tags,
+    titles: Tags,
     palettes: Palettes,
 }
 
@@ -152,6 +155,7 @@ impl Columns {
         self.imported.push(entry.imported_at);
         self.names.push(&entry.name);
         self.tags.push(doc, &entry.tags);
+        self.titles.push(doc, entry.title.as_slice());
         self.hues.push(self.palettes.push(&entry.colors, entry.hue_group));
         doc
     }
@@ -166,6 +170,7 @@ impl Columns {
         self.imported.shrink_to_fit();
         self.names.shrink();
         self.tags.shrink();
+        self.titles.shrink();
         self.palettes.shrink();
     }
 }

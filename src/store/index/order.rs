@@ -5,6 +5,7 @@ use std::cmp::Ordering;
 use super::query::SortBy;
 use super::{Columns, DocId};
 use crate::color::NEUTRAL;
+use crate::wire::collate::sort_bytes;
 
 /// Ascending; ties by id. Images that are dead stay where they were.
 #[derive(Debug, Default)]
@@ -82,7 +83,7 @@ impl Columns {
     fn compare(&self, sort: SortBy, one: DocId, other: DocId) -> Ordering {
         let (a, b) = (one as usize, other as usize);
         let by_key = match sort {
-            SortBy::Name => self.names.of(one).cmp(self.names.of(other)),
+            SortBy::Name => sort_bytes(self.names.of(one)).cmp(sort_bytes(self.names.of(other))),
             SortBy::ImportedAt => self.imported[a].cmp(&self.imported[b]),
             SortBy::FileSize => self.file_sizes[a].cmp(&self.file_sizes[b]),
             SortBy::Hue => self.hues[a].cmp(&self.hues[b]),
@@ -139,6 +140,6 @@ fn sorted<K: Ord>(columns: &Columns, sort: SortBy, key: impl Fn(DocId) -> K) -> 
 
 fn beginning(name: &[u8]) -> u128 {
     let mut key = [0; 16];
-    key.iter_mut().zip(name).for_each(|(to, from)| *to = *from);
+    key.iter_mut().zip(sort_bytes(name)).for_each(|(to, from)| *to = from);
     u128::from_be_bytes(key)
 }

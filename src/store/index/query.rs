@@ -10,6 +10,7 @@ use super::palettes::Near;
 use super::{Columns, DocId, Index, ROOT};
 use crate::color::Rgb;
 use crate::digest::Checksum;
+use crate::wire::collate::folded;
 use crate::wire::{MediaFilter, MediaType, Orientation, words};
 
 words! {
@@ -156,7 +157,7 @@ impl Index {
             among.and(&found);
         }
         for tag in &query.tags {
-            let tag = tag.to_lowercase();
+            let tag = folded(tag);
             among.and(&tags.having(|other| other == tag));
         }
         if let Some(within) = &known.folders {
@@ -182,10 +183,10 @@ impl Index {
             among.retain_by(sizes, is_large);
         }
         if !query.name_prefix.is_empty() {
-            let prefix = query.name_prefix.to_lowercase();
+            let prefix = folded(&query.name_prefix);
             among.retain(|doc| names.of(doc).starts_with(prefix.as_bytes()));
         }
-        self.search(&query.search.to_lowercase(), &mut among);
+        self.search(&folded(&query.search), &mut among);
         query.colors.iter().for_each(|&color| palettes.exactly(color, &mut among));
         query.colors_near.iter().for_each(|&near| palettes.near(near, &mut among));
         if let Some((id, within)) = query.similar_to {
@@ -207,9 +208,9 @@ impl Index {
         among
     }
 
-    /// Leaves the images that have each of these words, in lower case, in name or tags.
+    /// Leaves the images that have each of these words, folded, in name, title or tags.
     fn search(&self, words: &str, among: &mut Bitmap) {
-        let Columns { names, tags, .. } = &self.columns;
+        let Columns { names, tags, titles, .. } = &self.columns;
         let mut words: Vec<&str> = words.split_whitespace().collect();
         if words.len() > 1 {
             // What is left by the rare ones is soon looked at.
@@ -217,7 +218,9 @@ impl Index {
         }
         for word in words {
             let finder = Finder::new(word);
-            let mut found = tags.having(|tag| finder.find(tag.as_bytes()).is_some());
+            let has_it = |text: &str| finder.find(text.as_bytes()).is_some();
+            let mut found = tags.having(has_it);
+            titles.having(has_it).iter().for_each(|doc| found.set(doc));
             if among.count() < self.columns.ids.len() / FEW {
                 among.retain(|doc| found.has(doc) || finder.find(names.of(doc)).is_some());
             } else {

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use super::DocId;
 use super::bitmap::Bitmap;
+use crate::wire::collate::{folded, sort_key};
 
 /// The place of a tag in the list of all.
 type Number = u32;
@@ -30,7 +31,7 @@ impl Tags {
             let number = match self.numbers.get(text) {
                 Some(&number) => number,
                 None => {
-                    let (number, lower) = (self.all.len() as Number, text.to_lowercase());
+                    let (number, lower) = (self.all.len() as Number, folded(text));
                     self.numbers.insert(text.clone(), number);
                     self.all.push(Tag { text: text.clone(), lower, docs: Vec::new() });
                     number
@@ -44,7 +45,7 @@ impl Tags {
     pub(super) fn of(&self, images: &Bitmap) -> Vec<String> {
         let used = self.all.iter().filter(|tag| tag.docs.iter().any(|&doc| images.has(doc)));
         let mut tags: Vec<String> = used.map(|tag| tag.text.clone()).collect();
-        tags.sort_unstable();
+        tags.sort_by_cached_key(|tag| (sort_key(tag), tag.clone()));
         tags
     }
 

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::color::{self, hue_group};
+use crate::wire::collate::{folded, sort_key};
 use crate::wire::{MediaFilter, Orientation};
 
 fn entry(id: i64) -> Entry {
@@ -19,6 +20,7 @@ fn entry(id: i64) -> Entry {
     Entry {
         id,
         name: format!("{} {}", ["Lake", "forest", "Äther", "night sky"][n as usize % 4], n % 7),
+        title: n.is_multiple_of(9).then(|| "E\u{301}cran calme".to_owned()),
         media_type: if n.is_multiple_of(5) { MediaType::Video } else { MediaType::Image },
         animated: n.is_multiple_of(7),
         folder_id: [None, Some(1), Some(2)][n as usize % 3],
@@ -53,6 +55,8 @@ fn queries() -> Vec<Query> {
         some(&|q| q.search = "igh AL".into()),
         some(&|q| q.search = "lakes".into()),
         some(&|q| q.search = "a\0".into()),
+        some(&|q| q.search = "écRAN calm".into()),
+        some(&|q| q.search = "A\u{308}th".into()),
         some(&|q| q.tags = vec!["Blue".into(), "dark".into()]),
         some(&|q| q.tags = vec!["bLUE".into(), "LAKE".into()]),
         some(&|q| q.tags = vec!["no such".into()]),
@@ -103,7 +107,7 @@ fn scan(entries: &[Entry], query: &Query) -> Found {
         entries.iter().filter(|entry| fits(entries, entry, query)).collect();
     found.sort_by(|a, b| {
         let by_key = match query.sort_by {
-            SortBy::Name => a.name.to_lowercase().cmp(&b.name.to_lowercase()),
+            SortBy::Name => sort_key(&a.name).cmp(&sort_key(&b.name)),
             SortBy::ImportedAt => a.imported_at.cmp(&b.imported_at),
             SortBy::FileSize => a.file_size.cmp(&b.file_size),
             SortBy::Hue => hue(a).cmp(&hue(b)),
@@ -139,7 +143,8 @@ fn fits(entries: &[Entry], entry: &Entry, query: &Query) -> bool {
     let any = |within: f32, of: &[Rgb]| {
         entry.colors.iter().any(|&one| of.iter().any(|&other| close(one, other, within)))
     };
-    let text = format!("{}\n{}", entry.name, entry.tags.join("\n")).to_lowercase();
+    let title = entry.title.as_deref().unwrap_or_default();
+    let text = folded(&format!("{}\n{title}\n{}", entry.name, entry.tags.join("\n")));
     let is_of = |filter| match filter {
         MediaFilter::Gif => entry.animated,
         filter => entry.media_type.as_str() == filter.as_str(),
@@ -148,7 +153,7 @@ fn fits(entries: &[Entry], entry: &Entry, query: &Query) -> bool {
         |tag: &String| entry.tags.iter().any(|own| own.to_lowercase() == tag.to_lowercase());
     query.media_type.is_none_or(is_of)
         && query.animated.is_none_or(|animated| entry.animated == animated)
-        && query.search.to_lowercase().split_whitespace().all(|word| text.contains(word))
+        && folded(&query.search).split_whitespace().all(|word| text.contains(word))
         && query.tags.iter().all(tagged)
         && query.colors.iter().all(|color| entry.colors.contains(color))
         && query.colors_near.iter().all(|near| any(near.within, &[near.color]))
