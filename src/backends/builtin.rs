@@ -36,7 +36,7 @@ const SHOWN_WITHIN: Duration = Duration::from_secs(30);
 const GRACE: Duration = Duration::from_secs(2);
 const SOCKET: &str = "--socket";
 /// What murald does not decode comes as a converted copy.
-const TAKES: Takes = Takes { formats: None, turns: true, name: None };
+const TAKES: Takes = Takes { formats: None, turns: true, animates: true, name: None };
 
 pub(super) struct Builtin {
     context: Context,

@@ -24,6 +24,8 @@ pub(super) struct Takes {
     pub formats: Option<&'static [Format]>,
     /// It turns pictures as the camera noted in EXIF.
     pub turns: bool,
+    /// It takes pictures with several frames: some refuse these, the others show the first one.
+    pub animates: bool,
     /// None takes any name.
     pub name: Option<Names>,
 }
@@ -140,9 +142,10 @@ impl Copies {
             };
         };
         // Where it can be shown as it is, it is not read any further.
-        if let Ok((format, upright)) = guarded(source, || media::upright(&mut file))
-            && formats.contains(&format)
-            && (takes.turns || upright)
+        if let Ok(stored) = guarded(source, || media::stored(&mut file))
+            && formats.contains(&stored.format)
+            && (takes.turns || stored.upright)
+            && (takes.animates || !stored.animated)
         {
             return Ok(None);
         }
@@ -242,7 +245,8 @@ mod tests {
 
     use super::*;
 
-    const PLAIN: Takes = Takes { formats: Some(&[Format::Png]), turns: true, name: None };
+    const PLAIN: Takes =
+        Takes { formats: Some(&[Format::Png]), turns: true, animates: false, name: None };
 
     /// A picture of one pixel, as BMP.
     fn bmp(path: &Path) {
@@ -280,12 +284,32 @@ mod tests {
     }
 
     #[test]
+    fn picture_that_moves_is_given_as_its_first_frame() {
+        let dir = tempfile::tempdir().unwrap();
+        let source = dir.path().join("a.png");
+        let mut encoder = png::Encoder::new(File::create(&source).unwrap(), 1, 1);
+        encoder.set_animated(2, 0).unwrap();
+        let mut writer = encoder.write_header().unwrap();
+        [[7], [200]].iter().for_each(|frame| writer.write_image_data(frame).unwrap());
+        writer.finish().unwrap();
+        let (cancel, mut copies) = (Cancel::new().unwrap(), Copies::new(dir.path().join("cache")));
+        let moves = Takes { animates: true, ..PLAIN };
+        assert_eq!(copies.ready(&source, &moves, &cancel).unwrap(), source);
+        let mut copies = Copies::new(dir.path().join("cache"));
+        let copy = copies.ready(&source, &PLAIN, &cancel).unwrap();
+        let mut file = BufReader::new(File::open(&copy).unwrap());
+        let probe = media::probe(&mut file).unwrap();
+        let picture = probe.decode(&mut file, (1, 1), &|| false).unwrap();
+        assert_eq!((probe.animated, &picture.pixels()[..3]), (false, &[7; 3][..]));
+    }
+
+    #[test]
     fn a_name_that_it_cannot_take_is_linked() {
         let dir = tempfile::tempdir().unwrap();
         let source = dir.path().join("a,\n#.bmp");
         bmp(&source);
         let name = Some(Names::Linked(|_| false));
-        let takes = Takes { formats: Some(&[Format::Bmp]), turns: true, name };
+        let takes = Takes { formats: Some(&[Format::Bmp]), turns: true, animates: false, name };
         let mut copies = Copies::new(dir.path().join("cache"));
         let link = copies.ready(&source, &takes, &Cancel::new().unwrap()).unwrap();
         assert_eq!(fs::read_link(&link).unwrap(), source);
@@ -298,7 +322,7 @@ mod tests {
         let source = dir.path().join("a.bmp");
         bmp(&source);
         let name = Some(Names::Own(|path| !path.to_string_lossy().contains(',')));
-        let takes = Takes { formats: Some(&[Format::Bmp]), turns: true, name };
+        let takes = Takes { formats: Some(&[Format::Bmp]), turns: true, animates: false, name };
         let cancel = Cancel::new().unwrap();
         let ready = |cache: &Path, path: &Path| {
             let copy = Copies::new(cache.to_owned()).ready(path, &takes, &cancel).unwrap();

@@ -20,7 +20,8 @@ use crate::wire::{Fit, Format};
 /// 225 ms for a 4K JPEG; a wall of monitors with large PNGs takes seconds.
 const LIMIT: Duration = Duration::from_secs(20);
 /// Imlib2's other loaders differ from build to build; it turns pictures only in some.
-const TAKES: Takes = Takes { formats: Some(&[Format::Jpg, Format::Png]), turns: false, name: None };
+const TAKES: Takes =
+    Takes { formats: Some(&[Format::Jpg, Format::Png]), turns: false, animates: false, name: None };
 
 pub(super) struct Feh {
     context: Context,

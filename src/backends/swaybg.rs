@@ -30,7 +30,8 @@ const DRAWN_WITHIN: Duration = Duration::from_secs(10);
 /// It dies of SIGTERM at once.
 const GRACE: Duration = Duration::from_secs(2);
 /// gdk-pixbuf has these built in; its other loaders are packages of their own. 1.2.0 does not turn.
-const TAKES: Takes = Takes { formats: Some(&[Format::Jpg, Format::Png]), turns: false, name: None };
+const TAKES: Takes =
+    Takes { formats: Some(&[Format::Jpg, Format::Png]), turns: false, animates: false, name: None };
 
 pub(super) struct Swaybg {
     context: Context,

@@ -46,7 +46,7 @@ pub use palette::palette;
 pub use picture::Picture;
 pub(crate) use picture::{Region, fit};
 pub use probe::probe;
-pub(crate) use probe::{Probe, format, is_plain, upright};
+pub(crate) use probe::{Probe, format, is_plain, stored};
 pub(crate) use slice::Tile;
 pub(crate) use thumbnail::Thumbnail;
 pub use webp::encode;

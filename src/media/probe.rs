@@ -63,21 +63,30 @@ pub fn probe(input: &mut dyn Input) -> Result<Probe, Error> {
     Ok(Probe { format, width, height, animated: header.animated, header, decoder })
 }
 
-/// What a picture is by its first bytes, and whether it is stored as it is shown: not every program
-/// looks at the orientation. Reads no pixels.
-pub(crate) fn upright(input: &mut dyn Input) -> Result<(Format, bool), Error> {
+/// How a picture lies in its file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Stored {
+    pub format: Format,
+    /// As it is shown: not every program looks at the orientation.
+    pub upright: bool,
+    /// It may have more than one frame; of GIFs they are not counted.
+    pub animated: bool,
+}
+
+/// Reads no pixels.
+pub(crate) fn stored(input: &mut dyn Input) -> Result<Stored, Error> {
     let format = format(input)?;
     input.rewind().map_err(Error::Read)?;
-    let orientation = match format {
+    let (orientation, animated) = match format {
         // Its header is read to its end.
-        Format::Jpg => jpeg::orientation(input)?,
-        // GIF and BMP have no way to say it.
-        Format::Gif | Format::Bmp => Orientation::NoTransforms,
-        _ => opener(format).map_or(Ok(Orientation::NoTransforms), |open| {
-            open(input).map(|(header, _)| header.orientation)
+        Format::Jpg => (jpeg::orientation(input)?, false),
+        // GIF and BMP have no way to turn.
+        Format::Gif | Format::Bmp => (Orientation::NoTransforms, format == Format::Gif),
+        _ => opener(format).map_or(Ok((Orientation::NoTransforms, false)), |open| {
+            open(input).map(|(header, _)| (header.orientation, header.animated))
         })?,
     };
-    Ok((format, orientation == Orientation::NoTransforms))
+    Ok(Stored { format, upright: orientation == Orientation::NoTransforms, animated })
 }
 
 /// Whether programs that ignore orientations and colour profiles show a picture as it is meant. Reads no

@@ -164,7 +164,8 @@ fn orientation_is_read_without_decoding() {
     // Cut where its data begin: there is no more that could be read.
     let scan = turned.windows(2).position(|two| two == [0xff, 0xda]).unwrap();
     let check = |bytes: &[u8], expected| {
-        assert_eq!(super::upright(&mut Cursor::new(bytes)).unwrap(), expected);
+        let stored = super::stored(&mut Cursor::new(bytes)).unwrap();
+        assert_eq!((stored.format, stored.upright), expected);
     };
     check(&turned[..scan + 2], (Format::Jpg, false));
     check(&plain, (Format::Jpg, true));

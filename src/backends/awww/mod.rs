@@ -55,6 +55,7 @@ const TAKES: Takes = Takes {
         Format::Tiff,
     ]),
     turns: false,
+    animates: true,
     name: None,
 };
 

@@ -53,6 +53,7 @@ const GRACE: Duration = Duration::from_secs(2);
 const TAKES: Takes = Takes {
     formats: Some(&[Format::Jpg, Format::Png, Format::Webp]),
     turns: false,
+    animates: false,
     name: Some(Names::Own(is_plain)),
 };
 

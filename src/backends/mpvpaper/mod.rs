@@ -39,6 +39,7 @@ const NAME: &str = "mpvpaper";
 const TAKES: Takes = Takes {
     formats: Some(&[Format::Mp4, Format::Webm, Format::Mkv, Format::Mov, Format::Avi]),
     turns: true,
+    animates: true,
     name: Some(Names::Linked(|path| path.to_str().is_some())),
 };
 

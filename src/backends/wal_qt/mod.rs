@@ -57,6 +57,7 @@ const TAKES: Takes = Takes {
         Format::Avi,
     ]),
     turns: true,
+    animates: true,
     name: Some(Names::Linked(|path| path.to_str().is_some())),
 };
 
