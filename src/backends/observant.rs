@@ -20,6 +20,7 @@ pub(super) struct Observant {
 impl Backend for Observant {
     fn use_transition(&mut self, word: Option<&str>) {
         self.transition.set(word);
+        self.backend.use_transition(word);
     }
 
     fn show(&mut self, placements: &[Placement], cancel: &Cancel) -> Result<(), Error> {

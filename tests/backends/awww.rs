@@ -45,6 +45,16 @@ fn a_server_is_started_told_and_ended() {
     stubs.wall.set("awww", "resize", "fit");
     show(&stubs, &mut *awww, &[("HEADLESS-1", &red)]).unwrap();
     assert_eq!(images(&stubs).len(), 1);
+    // How it comes is told, too, and once. What one call asks for is that call's alone.
+    stubs.wall.set_json("awww", "invert_y", true.into());
+    stubs.wall.set_json("awww", "transition_fps", 30.into());
+    for (own, calls) in [(None, 2), (Some("grow"), 2), (None, 2)] {
+        awww.use_transition(own);
+        show(&stubs, &mut *awww, &[("HEADLESS-1", &red)]).unwrap();
+        assert_eq!(images(&stubs).len(), calls, "{own:?}");
+    }
+    let img = stubs.calls("awww").into_iter().rfind(|call| call[0] == "img").unwrap();
+    assert!(["--invert-y", "--transition-fps=30"].iter().all(|flag| img.contains(&(*flag).into())));
     let server = stubs.wall.processes("awww");
     assert_eq!(server.len(), 1);
     awww.clear().unwrap();

@@ -67,13 +67,18 @@ pub(super) struct Awww {
     servers: Processes,
     /// What this daemon has had shown on each output, and how; none where that has failed.
     shown: HashMap<String, Option<Shown>>,
+    /// The settings when it was last told something.
+    told: Option<Options>,
+    /// The call in hand has a transition of its own.
+    has_own_transition: bool,
 }
 
 impl Awww {
     pub(super) fn new(context: Context, settings: Settings) -> Self {
         let servers = Processes::taken_over(&context, NAME, |server| server.end(GRACE));
         let copies = Copies::new(context.cache.join("copies"));
-        Self { context, settings, copies, servers, shown: HashMap::new() }
+        let (shown, told) = (HashMap::new(), None);
+        Self { context, settings, copies, servers, shown, told, has_own_transition: false }
     }
 
     /// The client and server of one name: awww's, else swww's.
@@ -162,6 +167,7 @@ impl Awww {
             return Err(Error::Refused(format!("{NAME} does not know the output {name}")));
         }
         let options = (self.settings)();
+        self.note_settings(&options.awww);
         let mut wanted = Vec::new();
         for placement in placements {
             let path = self.copies.ready(&placement.path, &TAKES, cancel)?;
@@ -176,6 +182,16 @@ impl Awww {
         self.shown.extend(wanted.into_iter().map(|(name, shown)| (name, Some(shown))));
         self.copies.tidy(&files);
         Ok(())
+    }
+
+    /// What has changed of how pictures come is seen by showing them again.
+    fn note_settings(&mut self, options: &Options) {
+        if self.has_own_transition {
+            return;
+        }
+        if self.told.replace(options.clone()).is_some_and(|told| told != *options) {
+            self.shown.values_mut().for_each(|shown| *shown = None);
+        }
     }
 
     /// Has one picture shown on some outputs, of the sizes that the server has said `before`.
@@ -238,6 +254,10 @@ impl Awww {
 }
 
 impl Backend for Awww {
+    fn use_transition(&mut self, word: Option<&str>) {
+        self.has_own_transition = word.is_some();
+    }
+
     fn show(&mut self, placements: &[Placement], cancel: &Cancel) -> Result<(), Error> {
         let (client, server) = self.programs()?;
         self.servers.reap();
