@@ -73,13 +73,15 @@ fn the_debian_package_is_whole() {
 fn a_user_installs_it_alone() {
     let home = tempfile::tempdir().unwrap();
     let at = |path: &str| home.path().join(path);
-    output(
+    let said = output(
         Command::new("contrib/install")
             .arg(env!("CARGO_BIN_EXE_murald"))
             .env("HOME", home.path())
             .env_remove("XDG_CONFIG_HOME")
             .env("PREFIX", at(".local")),
     );
+    let murald = at(".local/bin/murald").display().to_string();
+    assert_eq!(said, format!("installed {murald}\nshow a picture: {murald} set FILE\n"));
     let unit = fs::read_to_string(at(".local/share/systemd/user/murald.service")).unwrap();
     let start = format!("ExecStart={} start\n", at(".local/bin/murald").display());
     assert!(unit.contains(&start), "{unit}");

@@ -97,6 +97,8 @@ fn a_release_is_the_same_bytes_everywhere() {
         assert!(same, "{name} differs");
     }
     shell(&dist, &format!("sha256sum --quiet -c {tarball}.sha256"));
+    let files = shell(&dist, &format!("tar -tzf {tarball}"));
+    assert!(files.contains("/tests/fuzz/run\n") && !files.contains("/tests/fuzz/corpus/"));
 }
 
 #[test]
