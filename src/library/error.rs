@@ -70,10 +70,12 @@ pub enum Error {
     Name {
         path: PathBuf,
     },
-    /// A directory that is no web package, or one that is not taken: "it ...".
+    /// A directory that is no package, or one that is not imported: "it ...".
     Package {
         path: PathBuf,
         what: String,
+        /// It is a package of a kind that nothing here can show.
+        of_no_kind: bool,
     },
     Media {
         path: PathBuf,
@@ -155,6 +157,7 @@ impl Error {
             self,
             Self::Media { source: media::Error::Unknown, .. }
                 | Self::Transcode { source: transcode::Error::NoPicture, .. }
+                | Self::Package { of_no_kind: true, .. }
         )
     }
 
@@ -222,8 +225,8 @@ impl fmt::Display for Error {
             Self::NotFile { path } => {
                 write!(f, "{} is neither a file nor a directory", path.display())
             }
-            Self::Package { path, what } => {
-                write!(f, "{} cannot be taken as a web package: {what}", path.display())
+            Self::Package { path, what, .. } => {
+                write!(f, "{} cannot be imported as a package: {what}", path.display())
             }
             Self::EmptyDirectory { path } => {
                 write!(f, "{} is an empty directory, not a picture", path.display())

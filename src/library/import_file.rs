@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex, OnceLock};
 
 use super::decode::{self, Decoded, guarded};
 use super::disk::{self, Copy, flush, rename};
-use super::landed::{self, Imported, Ready};
+use super::landed::{self, Imported, Landed, Ready};
 use super::memory_budget::MemoryBudget;
 use super::name::{Name, Names};
 use super::source::Source;
@@ -99,17 +99,31 @@ impl ImportContext {
         }
     }
 
-    /// Takes a copy of `source` into the library when it is its turn, unless its content is there
-    /// already.
+    /// Takes a copy of a file or a package into the library when it is its turn, unless its content is
+    /// there already.
     pub(super) fn import(
         &self,
         source: &Path,
         folder: Option<i64>,
         turn: &Turn,
         stop: Stop<'_>,
-    ) -> Result<Imported, Error> {
+    ) -> Landed {
         disk::answers_in(&self.directory)?;
-        let Source { mut file, format, name, size } = Source::look_at(source)?;
+        match source.is_dir() {
+            true => self.import_package(source, folder, (turn, stop)),
+            false => self.import_file(source, Source::look_at(source)?, folder, turn, stop),
+        }
+    }
+
+    pub(super) fn import_file(
+        &self,
+        source: &Path,
+        looked: Source,
+        folder: Option<i64>,
+        turn: &Turn,
+        stop: Stop<'_>,
+    ) -> Landed {
+        let Source { mut file, format, name, size } = looked;
         self.check(source, format, size)?;
         // A copy of something that is there already is seldom imported, but then thousands at
         // once: read, not written.

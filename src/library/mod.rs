@@ -81,6 +81,7 @@ use workers::Workers;
 pub(crate) use error::Error;
 pub(crate) use folders::Deleted;
 pub(crate) use idle::{Idle, machine_is_idle};
+pub(crate) use single::Content;
 pub(crate) use thumbnails::Thumbnails;
 pub(crate) use video::LoopGoes;
 pub(crate) use watch::{Wanted, WatchSettings};

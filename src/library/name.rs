@@ -6,7 +6,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::{Error, disk};
 use crate::store::{self, Store};
-use crate::wire::Format;
+use crate::wire::{Format, MediaType};
 
 /// Bytes of a file name that file systems take.
 const NAME_MAX: usize = 255;
@@ -25,9 +25,10 @@ const ALIASES: &[(Format, &[&str])] = &[
     (Format::Mp4, &["m4v"]),
 ];
 
-/// Whether files of this extension are of a kind that the library knows.
+/// Whether files of this extension are pictures or videos. A page is imported with its package.
 pub(super) fn is_media_extension(extension: &str) -> bool {
-    Format::ALL.iter().any(|&format| is_of(format, extension))
+    let mut files = Format::ALL.iter().filter(|format| format.media_type() != MediaType::Web);
+    files.any(|&format| is_of(format, extension))
 }
 
 fn is_of(format: Format, extension: &str) -> bool {
@@ -58,11 +59,9 @@ impl Name {
         Ok(Self { stem: fit(stem, extension.len() + 1), extension })
     }
 
-    /// Of a package, which is a directory: it has no extension.
-    pub(super) fn of_package(root: &Path) -> Result<Self, Error> {
-        let name = root.file_name().unwrap_or_default();
-        let name = name.to_str().ok_or_else(|| Error::Name { path: root.to_owned() })?;
-        Ok(Self { stem: fit(name, 0), extension: String::new() })
+    /// Of a package by its title. One that stays a directory has no extension.
+    pub(super) fn of_title(title: &str, extension: String) -> Self {
+        Self { stem: fit(title, extension.len() + 1), extension }
     }
 
     /// The file's name for one of its numbers.
@@ -254,10 +253,14 @@ mod tests {
         check("/a/.png", Format::Png, "image.png");
         check("/a/ tab\t\\, #1 .png", Format::Png, "tab__, #1.png");
         check("/a/größe.tif", Format::Tiff, "größe.tif");
+        check("/a/page.html", Format::Png, "page.html.png");
         let long = format!("/a/{}.png", "ö".repeat(125));
         let name = Name::of(Path::new(&long), Format::Png).unwrap();
         assert!(name.stem.len() + ".png".len() + SUFFIX_MAX <= NAME_MAX, "{}", name.stem.len());
         assert_eq!(name.stem, "ö".repeat(120));
+        let titled = |title: &str| Name::of_title(title, String::new()).stem;
+        assert_eq!(titled("../../etc/\u{1b}[31m\n"), "_.._etc__[31m_");
+        assert_eq!((titled(" . "), titled(&"x".repeat(999)).len()), ("image".to_owned(), 243));
         let bad = Path::new(OsStr::from_bytes(b"/a/\xff.png"));
         assert!(matches!(Name::of(bad, Format::Png), Err(Error::Name { .. })));
     }

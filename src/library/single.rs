@@ -1,14 +1,18 @@
-//! One file or web package that is wanted at once, outside of any batch. Runs in the thread that asks,
+//! One file or package that is wanted at once, outside of any batch. Runs in the thread that asks,
 //! which waits as long as copying and decoding take.
 
 use std::fs;
+use std::io::BufReader;
 use std::path::Path;
 use std::sync::atomic::Ordering;
 
+use super::source::Source;
 use super::turn::Turns;
-use super::{Error, Library, disk};
+use super::{Error, Library, decode, disk, package};
+use crate::media;
 use crate::store::images;
-use crate::wire::{GalleryDomain, Image};
+use crate::sys::Patient;
+use crate::wire::{GalleryDomain, Image, MediaType};
 
 impl Library {
     /// The row of an image as its file is now, if there is one.
@@ -36,9 +40,6 @@ impl Library {
                 return Ok(image);
             }
         }
-        if real.is_dir() {
-            return self.import_web(source, None);
-        }
         let ended = || self.context.ended.load(Ordering::Relaxed);
         // A turn of its own: it lands when it is ready, whatever other imports do.
         let imported = self.context.import(source, None, &Turns::default().next(), &ended)?;
@@ -47,4 +48,27 @@ impl Library {
         }
         Ok(imported.image)
     }
+
+    /// What a path holds, before any of it is copied: for who asks whether it can be shown.
+    pub(crate) fn content(&self, source: &Path) -> Result<Content, Error> {
+        disk::answers(source)?;
+        if source.is_dir() {
+            let (media_type, name) = package::content(source)?;
+            return Ok(Content { media_type, animated: false, name });
+        }
+        let Source { mut file, format, name, .. } = Source::look_at(source)?;
+        let mut input = BufReader::new(Patient(&mut file));
+        // What cannot be read here is told of by the import.
+        let probe = decode::guarded(source, || media::probe(&mut input));
+        let animated = probe.is_ok_and(|probe| probe.animated);
+        Ok(Content { media_type: format.media_type(), animated, name: name.stem })
+    }
+}
+
+/// What decides who can show a file or package, and what it is to be called.
+#[derive(Clone, Debug)]
+pub(crate) struct Content {
+    pub media_type: MediaType,
+    pub animated: bool,
+    pub name: String,
 }

@@ -21,6 +21,7 @@ use crate::wire::DeleteImages;
 mod given_back;
 mod hazards;
 mod landing;
+mod packages;
 mod start;
 mod thumbs;
 

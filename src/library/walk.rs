@@ -1,5 +1,6 @@
 //! Which files a list of files and directories stands for.
 
+use std::cmp::Reverse;
 use std::collections::HashSet;
 use std::fs::{self, Metadata};
 use std::os::unix::ffi::OsStrExt;
@@ -8,8 +9,10 @@ use std::path::{Path, PathBuf};
 
 use super::Error;
 use super::name::is_media_extension;
+use super::package::is_manifest;
+use crate::wire::collate::sort_key;
 
-/// A file to be taken in, or why there is none.
+/// A file or package to be imported, or why there is none.
 #[derive(Debug)]
 pub(super) struct Found {
     pub(super) path: PathBuf,
@@ -19,7 +22,7 @@ pub(super) struct Found {
 }
 
 /// Directories are walked depth-first, their entries sorted by name; hidden ones are skipped,
-/// links are followed, no directory is walked twice.
+/// links are followed, no directory is walked twice. A package counts as one file.
 pub(super) fn walk(paths: &[PathBuf]) -> Vec<Found> {
     let mut walk = Walk { found: Vec::new(), seen: HashSet::new() };
     for path in paths {
@@ -41,7 +44,7 @@ impl Walk {
         let mut inside = false;
         while let Some(path) = pending.pop() {
             match fs::metadata(&path) {
-                Ok(meta) if meta.is_dir() => pending.extend(self.enter(path, &meta)),
+                Ok(meta) if meta.is_dir() => pending.extend(self.enter(path, inside, &meta)),
                 Ok(meta) if meta.is_file() => {
                     self.found.push(Found { path, inside, problem: None })
                 }
@@ -53,7 +56,7 @@ impl Walk {
     }
 
     /// The entries of a directory, the first one last.
-    fn enter(&mut self, path: PathBuf, meta: &Metadata) -> Vec<PathBuf> {
+    fn enter(&mut self, path: PathBuf, inside: bool, meta: &Metadata) -> Vec<PathBuf> {
         if !self.seen.insert((meta.dev(), meta.ino())) {
             return Vec::new();
         }
@@ -67,11 +70,15 @@ impl Walk {
                 return Vec::new();
             }
         };
+        if names.iter().any(|name| is_manifest(name)) {
+            self.found.push(Found { path, inside, problem: None });
+            return Vec::new();
+        }
         if names.is_empty() && looks_like_picture(&path) {
             self.refuse(&path, Error::EmptyDirectory { path: path.clone() });
         }
         names.retain(|name| !name.as_bytes().starts_with(b"."));
-        names.sort_unstable_by(|a, b| b.cmp(a));
+        names.sort_by_cached_key(|name| Reverse((sort_key(&name.to_string_lossy()), name.clone())));
         names.into_iter().map(|name| path.join(name)).collect()
     }
 
@@ -97,9 +104,14 @@ mod tests {
         for name in ["b/deep", ".hidden", "z.png"] {
             fs::create_dir_all(at(name)).unwrap();
         }
-        for name in ["a.png", "c.png", "b/2.png", "b/deep/1.png", "b/.no.png", ".hidden/no.png"] {
+        for name in
+            ["a.png", "c.png", "b/10.png", "b/2.png", "b/deep/1.png", "b/.no.png", ".hidden/no.png"]
+        {
             fs::write(at(name), b"x").unwrap();
         }
+        fs::create_dir_all(at("b/deep/package/in")).unwrap();
+        fs::write(at("b/deep/package/project.json"), b"{}").unwrap();
+        fs::write(at("b/deep/package/in/3.png"), b"x").unwrap();
         symlink(directory.path(), at("b/circle")).unwrap();
         symlink(at("c.png"), at("d-link.png")).unwrap();
         symlink(at("nowhere"), at("e-broken.png")).unwrap();
@@ -117,7 +129,9 @@ mod tests {
             [
                 ("a.png", String::new()),
                 ("b/2.png", String::new()),
+                ("b/10.png", String::new()),
                 ("b/deep/1.png", String::new()),
+                ("b/deep/package", String::new()),
                 ("c.png", String::new()),
                 ("d-link.png", String::new()),
                 ("e-broken.png", gone.to_owned()),

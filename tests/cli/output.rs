@@ -130,7 +130,7 @@ fn imports_print_ids_in_the_order_of_the_paths() {
     let output = run(&house, &["import", &at(3), directory.to_str().unwrap()]);
     let said = String::from_utf8(output.stdout.clone()).unwrap();
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
-    assert!(stderr(&output).contains("1 file passed over"), "{}", stderr(&output));
+    assert!(stderr(&output).contains("skipped 1 file: not"), "{}", stderr(&output));
     let ids: Vec<&str> = said.lines().collect();
     let named = |id: &str| json_of(&house, &["images", "show", id])["name"].clone();
     let names: Vec<Value> = ids.iter().map(|id| named(id)).collect();

@@ -53,8 +53,8 @@ fn a_package_is_taken_in_whole() {
     let source = package(&house, "rain, at #1");
     let image = import(&house, &source).ok();
     assert_eq!(events.wait_for("gallery_changed")["domain"], "images");
-    let root = house.images().join("rain, at #1");
-    assert_eq!(image["name"], "rain, at #1");
+    let root = house.images().join("Rain");
+    assert_eq!(image["name"], "Rain", "as its title says");
     assert_eq!((&image["media_type"], &image["format"]), (&json!("web"), &json!("html")));
     assert_eq!(image["path"], json!(root.join("page.html")));
     assert_eq!((&image["width"], &image["height"]), (&json!(64), &json!(36)));
@@ -88,10 +88,10 @@ fn a_package_is_taken_in_whole() {
     assert_eq!(import(&house, &copy).ok()["id"], id);
     assert_eq!(rows(&house).len(), 1);
 
-    // Another one of this name has a number; a rename moves the directory.
+    // Another one of this title has a number; a rename moves the directory.
     let other = package(&house, "rain, at #1");
     fs::write(other.join("assets/app.js"), "let x = 2;").unwrap();
-    assert_eq!(import(&house, &other).ok()["name"], "rain, at #1_1");
+    assert_eq!(import(&house, &other).ok()["name"], "Rain_1");
     let rename =
         |name: &str| house.client().patch(&format!("/images/{id}"), &json!({ "name": name })).ok();
     // What follows a dot is part of a directory's name.
@@ -100,17 +100,20 @@ fn a_package_is_taken_in_whole() {
         assert_eq!(renamed["name"], name);
         assert_eq!(renamed["web_meta"]["package_root"], json!(house.images().join(name)));
     }
+    // Words are searched in its title, whatever it is called.
+    let found = house.client().get("/images?search=RAIN").ok();
+    assert_eq!(found["pagination"]["total_items"], 2);
     let renamed = rename("sea");
     assert_eq!(renamed["path"], json!(house.images().join("sea/page.html")));
     assert_eq!(renamed["web_meta"]["package_root"], json!(house.images().join("sea")));
     assert_eq!(renamed["preview_path"], json!(house.images().join("sea/preview.png")));
-    assert_eq!(shelf(&house), BTreeSet::from(["sea".to_owned(), "rain, at #1_1".to_owned()]));
+    assert_eq!(shelf(&house), BTreeSet::from(["sea".to_owned(), "Rain_1".to_owned()]));
     assert!(house.client().get(&format!("/images/{id}/raw")).text().contains("<html>"));
 
     let deleted =
         house.client().send("DELETE", "/images", "", json!({"ids": [id]}).to_string().as_bytes());
     assert_eq!(deleted.ok(), json!({ "deleted": 1 }));
-    assert_eq!(shelf(&house), BTreeSet::from(["rain, at #1_1".to_owned()]));
+    assert_eq!(shelf(&house), BTreeSet::from(["Rain_1".to_owned()]));
 }
 
 #[test]
@@ -197,7 +200,7 @@ fn what_a_page_may_do_and_shows_can_be_changed() {
         "pointer_interactive": false,
     });
     assert_eq!(granted["web_meta"]["capabilities"], expected);
-    let manifest = house.images().join("rain/waypaper.json");
+    let manifest = house.images().join("Rain/waypaper.json");
     let text: Value = serde_json::from_slice(&fs::read(&manifest).unwrap()).unwrap();
     assert_eq!((&text["capabilities"], &text["title"]), (&expected, &json!("Rain")));
     let shown = patch(json!({ "wallpaper_config_overrides": { "speed": 9 } })).ok();
@@ -292,6 +295,6 @@ fn packages_survive_a_lost_database() {
     fs::remove_file(house.images().join("sun/preview.png")).unwrap();
     house.start();
     wait_until("both packages", || rows(&house).len() == 2);
-    assert_eq!(rows(&house), BTreeSet::from(["rain".to_owned(), "sun".to_owned()]));
+    assert_eq!(rows(&house), BTreeSet::from(["Rain".to_owned(), "sun".to_owned()]));
     assert!(house.images().join("other").is_dir());
 }

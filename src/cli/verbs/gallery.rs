@@ -99,7 +99,7 @@ pub(super) const SEARCH: Flag = Flag::value(
     "--search",
     "WORDS",
     Kind::Text,
-    "Only images with all of these words in name or tags",
+    "Only images with all of these words in name, title or tags",
 );
 /// Which page of a list, and its order.
 const PAGES: [Flag; 5] = [

@@ -27,6 +27,7 @@ use super::super::text::count;
 use super::super::verb::{Argument, Flag, Group, Kind, NULL, Verb};
 use super::{FOLDER, events};
 use crate::wire::Image;
+use crate::wire::collate::path_key;
 
 pub(super) const GROUP: Group =
     Group { title: "Import", verbs: &[IMPORT, IMPORT_WEB, IMPORT_CANCEL, super::migrate::MIGRATE] };
@@ -46,18 +47,26 @@ const IMPORT: Verb = Verb::new(&["import"], "Import files and directories into t
         .starting()
         .help(
             "The files are copied into the library; yours stay as they are. What is in the library\n\
-             already is not imported again. Files in directories that are no pictures are passed over.\n\
+             already is not imported again. A directory with a waypaper.json or project.json is imported as\n\
+             one wallpaper under its title. Other files in directories are skipped if they are not\n\
+             pictures or videos.\n\
              Ctrl-C stops the import, and what was imported by then stays. Exit code 1 when a file\n\
              could not be imported. Where the output is not a terminal it is the id of each image, in\n\
              the order of the paths; with --json it is a line for each event.",
         );
 
-const IMPORT_WEB: Verb =
-    Verb::new(&["import-web"], "Import an HTML wallpaper into the library", import_web)
-        .arguments(&[Argument::one("PATH", Kind::Directory, "Its directory")])
-        .flags(&[FOLDER])
-        .starting()
-        .help("The directory must have a waypaper.json, a project.json or an index.html.");
+const IMPORT_WEB: Verb = Verb::new(
+    &["import-web"],
+    "Import an HTML wallpaper into the library",
+    import_web,
+)
+.arguments(&[Argument::one("PATH", Kind::Directory, "Its directory")])
+.flags(&[FOLDER])
+.starting()
+.help(
+    "The directory must have a waypaper.json, a project.json or an index.html. The image has the\n\
+             manifest's title as its name, otherwise the directory's name.",
+);
 
 const IMPORT_CANCEL: Verb =
     Verb::asking(&["import-cancel"], "Stop an import that was begun with --no-wait", CANCEL)
@@ -224,6 +233,8 @@ struct Watch<'a> {
     images: Vec<(PathBuf, i64, String)>,
     cancelled: bool,
     failures: Vec<(String, String)>,
+    /// Packages of kinds that cannot be shown: each is named.
+    packages: Vec<(String, String)>,
     progress: Progress,
     screen: &'a mut Screen,
 }
@@ -242,6 +253,7 @@ impl<'a> Watch<'a> {
             images: Vec::new(),
             cancelled: false,
             failures: Vec::new(),
+            packages: Vec::new(),
             progress,
             screen,
         }
@@ -268,6 +280,9 @@ impl<'a> Watch<'a> {
             }
             "image_error" if matches!(told.skipped, Skipped::One(true)) => {
                 self.progress.draw(told.current, told.total, &told.path);
+                if Path::new(&told.path).is_dir() {
+                    self.packages.push((told.path, told.error));
+                }
             }
             "image_error" => {
                 self.progress.draw(told.current, told.total, &told.path);
@@ -309,8 +324,6 @@ impl<'a> Watch<'a> {
             write!(problem, "{and}{failed} could not be imported").expect("a String takes all");
         }
         let exit = if self.cancelled { Exit::Interrupted } else { Exit::Refused };
-        // A name may have a line break: it must not look like another file's line.
-        let line = |(path, error): &(String, String)| format!("{path}: {error}").replace('\n', " ");
         let lines = self.failures.iter().map(line);
         let lines = lines.collect::<Vec<_>>().join("\n  ");
         match (problem.is_empty(), lines.is_empty()) {
@@ -330,11 +343,15 @@ impl<'a> Watch<'a> {
                 self.paths.iter().enumerate().filter(|(_, given)| path.starts_with(given));
             let place = fitting.map(|(at, _)| at).nth(*before);
             *before += 1;
-            (place, path.clone())
+            (place, path_key(path), path.clone())
         });
-        if self.skipped > 0 {
-            let files = count(self.skipped, "file");
-            self.screen.warn(format!("{files} passed over, of no kind that is imported"));
+        for package in &self.packages {
+            self.screen.warn(format!("skipped {}", line(package)));
+        }
+        let files = self.skipped.saturating_sub(self.packages.len() as u64);
+        if files > 0 {
+            let files = count(files, "file");
+            self.screen.warn(format!("skipped {files}: not pictures, videos or packages"));
         }
         if self.screen.terminal().is_none() {
             self.images.iter().try_for_each(|(_, id, _)| self.screen.line(id))?;
@@ -351,4 +368,9 @@ impl<'a> Watch<'a> {
         }
         self.screen.flush()
     }
+}
+
+/// A name may have a line break: it must not look like another file's line.
+fn line((path, error): &(String, String)) -> String {
+    format!("{path}: {error}").replace('\n', " ")
 }

@@ -38,20 +38,31 @@ pub(super) fn look(
     resolution: Resolution,
     budget: &MemoryBudget,
 ) -> Result<Look, Error> {
-    if let Some(path) = &manifest.preview {
-        match preview(root, path, resolution, budget) {
-            Ok(decode::Decoded { probe, thumbnail }) => {
-                return Ok(Look { size: Some((probe.width, probe.height)), thumbnail });
-            }
-            Err(error) => {
-                let path = root.join(path);
-                log::warn!("{} is not shown: {}", path.display(), error.reason());
-            }
-        }
+    if let Some(look) = of_preview(root, manifest, resolution, budget) {
+        return Ok(look);
     }
     let thumbnail = media::card(&manifest.title, resolution.fits());
     let thumbnail = thumbnail.map_err(|source| Error::Media { path: root.to_owned(), source })?;
     Ok(Look { size: None, thumbnail })
+}
+
+/// None for a package without a preview, or with one that cannot be decoded.
+pub(super) fn of_preview(
+    root: &Path,
+    manifest: &Manifest,
+    resolution: Resolution,
+    budget: &MemoryBudget,
+) -> Option<Look> {
+    let path = manifest.preview.as_ref()?;
+    match preview(root, path, resolution, budget) {
+        Ok(decode::Decoded { probe, thumbnail }) => {
+            Some(Look { size: Some((probe.width, probe.height)), thumbnail })
+        }
+        Err(error) => {
+            log::warn!("{} is not shown: {}", root.join(path).display(), error.reason());
+            None
+        }
+    }
 }
 
 fn preview(

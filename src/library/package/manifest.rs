@@ -1,11 +1,12 @@
-//! What a web package says of itself: `waypaper.json`, Wallpaper Engine's `project.json`, or nothing
-//! but an `index.html`. Reads files of the package and never writes.
+//! What a package says of itself: `waypaper.json`, Wallpaper Engine's `project.json`, or nothing but
+//! an `index.html`. Reads files of the package and never writes.
 //!
 //! The fields are those that wal-qt's packages have: `entry` (or `file`), `title`, `description`,
 //! `author`, `preview`, `capabilities`, `parallax_direction`, `wallpaper_config`,
 //! `wallpaper_config_overrides`; and of
 //! `project.json` also `type` and `general.properties`. All others are left alone.
 
+use std::ffi::OsStr;
 use std::io::{self, Read};
 use std::path::{Component, Path, PathBuf};
 
@@ -27,9 +28,19 @@ const SIZE_MAX: u64 = 1 << 20;
 /// Characters of each text that is shown.
 const TEXT_MAX: usize = 4096;
 
+/// What a package shows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// A page with everything beside it.
+    Web,
+    /// One file: a video, or an animated picture.
+    Video,
+}
+
 /// A manifest; its paths are relative to the package, and lie in it.
 #[derive(Debug, PartialEq)]
 pub(super) struct Manifest {
+    pub(super) kind: Kind,
     /// Its file in the package; `None` where there is none.
     pub(super) file: Option<&'static str>,
     pub(super) entry: PathBuf,
@@ -69,6 +80,11 @@ struct General {
     properties: Option<Map<String, Value>>,
 }
 
+/// Whether a directory with a file of this name is a package, wherever it is found.
+pub(in crate::library) fn is_manifest(name: &OsStr) -> bool {
+    NAMES.iter().any(|one| name == *one)
+}
+
 /// The package that a path means: its directory, or its manifest or page in it.
 pub(super) fn package_of(path: &Path) -> &Path {
     let names = [NAMES[0], NAMES[1], ENTRY];
@@ -86,7 +102,7 @@ impl Manifest {
         if root.linked_file(Path::new(ENTRY)).is_err() {
             return Err(Refusal::new("it has no waypaper.json, project.json or index.html"));
         }
-        Self::of(None, Fields::default(), root.path())
+        Self::of((None, Kind::Web), Fields::default(), root.path())
     }
 
     pub(super) fn parse(name: &'static str, text: &str, root: &Path) -> Result<Self, Refusal> {
@@ -97,17 +113,27 @@ impl Manifest {
         let fields = serde_json::from_str(text);
         let fields: Fields =
             fields.map_err(|error| Refusal::new(format!("{name} cannot be read: {error}")))?;
-        if let Some(kind) = fields.kind.as_deref().filter(|kind| !kind.eq_ignore_ascii_case("web"))
-        {
-            return Err(Refusal::new(format!("{name} says that it is a {kind:?}, not a \"web\"")));
-        }
-        Self::of(Some(name), fields, root)
+        let kind = match fields.kind.as_deref().map(str::to_ascii_lowercase).as_deref() {
+            None | Some("web") => Kind::Web,
+            Some("video") => Kind::Video,
+            Some(other) => {
+                let what = format!("type in {name} is {other:?}, which murald cannot show");
+                return Err(Refusal::of_no_kind(what));
+            }
+        };
+        Self::of((Some(name), kind), fields, root)
     }
 
-    fn of(file: Option<&'static str>, fields: Fields, root: &Path) -> Result<Self, Refusal> {
+    fn of(
+        (file, kind): (Option<&'static str>, Kind),
+        fields: Fields,
+        root: &Path,
+    ) -> Result<Self, Refusal> {
         let name = file.unwrap_or(OWN);
-        let entry = fields.entry.or(fields.file);
-        let entry = inside(name, "entry", entry.as_deref().unwrap_or(ENTRY))?;
+        let entry = match (fields.entry.or(fields.file), kind) {
+            (None, Kind::Video) => return Err(Refusal::new(format!("{name} names no file"))),
+            (entry, _) => inside(name, "entry", entry.as_deref().unwrap_or(ENTRY))?,
+        };
         let preview = fields.preview.as_deref().filter(|preview| !preview.is_empty());
         let preview = preview.map(|preview| inside(name, "preview", preview)).transpose()?;
         let direction = fields.parallax_direction;
@@ -121,6 +147,7 @@ impl Manifest {
             return Err(Refusal::new(problem));
         }
         Ok(Self {
+            kind,
             file,
             entry,
             preview,
@@ -265,7 +292,8 @@ mod tests {
         check("waypaper.json", "[]", "not a JSON object");
         check("waypaper.json", r#"{"title": 5}"#, "invalid type: integer `5`");
         check("waypaper.json", r#"{"capabilities": {"network": "yes"}}"#, "boolean");
-        check("project.json", r#"{"type": "scene"}"#, "\"scene\", not a \"web\"");
+        check("project.json", r#"{"type": "Scene"}"#, "is \"scene\", which murald cannot show");
+        check("project.json", r#"{"type": "video", "title": "Sea"}"#, "names no file");
         for path in ["/etc/passwd", "../x.html", "a/../../x.html", "", "a\\u0000"] {
             check("waypaper.json", &format!(r#"{{"entry": "{path}"}}"#), "leaves the package");
         }

@@ -1,4 +1,5 @@
-//! Web packages: HTML wallpapers, taken in whole as a directory of the library.
+//! Packages: HTML wallpapers, imported whole as a directory of the library, and videos that come with a
+//! title and a preview.
 //!
 //! They land as pictures do ([`super::import_file`]): copied under a temporary name, flushed, noted as
 //! pending, renamed, and in one transaction the row written and the note removed. Runs on the thread
@@ -21,15 +22,19 @@ use std::path::{Path, PathBuf};
 use serde_json::{Map, Value};
 
 use super::import_file::ImportContext;
-use super::landed::Imported;
+use super::landed::{Imported, Landed, Ready};
 use super::name::Name;
+use super::source::Source;
+use super::turn::{Turn, Turns};
 use super::{Error, Library, disk};
+use crate::media::Stop;
 use crate::store::images::{NewImage, NewPackage};
-use crate::wire::{Format, GalleryDomain, Image, Resolution, WebMeta};
+use crate::wire::{Format, GalleryDomain, Image, MediaType, Resolution, WebMeta};
 use crate::{color, digest, media};
 
 use look::{Look, look};
-use manifest::Manifest;
+pub(super) use manifest::is_manifest;
+use manifest::{Kind, Manifest};
 use refusal::Refusal;
 use root::Root;
 use tree::{Content, Tree};
@@ -41,11 +46,14 @@ struct Package {
 }
 
 impl Library {
-    /// Takes a web package in: seconds for a large one.
+    /// Imports a web package: seconds for a large one.
     pub fn import_web(&self, source: &Path, folder: Option<i64>) -> Result<Image, Error> {
         disk::answers(source)?;
         disk::answers_in(&self.context.directory)?;
-        let imported = self.context.import_package(source, folder)?;
+        let source = manifest::package_of(source);
+        let package = Package::open(source).map_err(|refusal| refusal.of(source))?;
+        let (turn, never) = (Turns::default().next(), || false);
+        let imported = self.context.import_page(source, &package, folder, (&turn, &never))?;
         if !imported.duplicate {
             self.changed(GalleryDomain::Images);
         }
@@ -54,13 +62,35 @@ impl Library {
 }
 
 impl ImportContext {
-    fn import_package(&self, source: &Path, folder: Option<i64>) -> Result<Imported, Error> {
-        let source = manifest::package_of(source);
-        let package = Package::open(source).map_err(|refusal| refusal.of(source))?;
-        let name = Name::of_package(package.tree.root().path())?;
+    /// Imports a package as the one thing that it shows, when it is its turn.
+    pub(super) fn import_package(
+        &self,
+        source: &Path,
+        folder: Option<i64>,
+        (turn, stop): (&Turn, Stop<'_>),
+    ) -> Landed {
+        let refused = |refusal: Refusal| refusal.of(source);
+        let (root, manifest) = opened(source).map_err(refused)?;
+        match manifest.kind {
+            Kind::Web => {
+                let package = Package::survey(root, manifest).map_err(refused)?;
+                self.import_page(source, &package, folder, (turn, stop))
+            }
+            Kind::Video => self.import_video(&root, &manifest, folder, (turn, stop)),
+        }
+    }
+
+    fn import_page(
+        &self,
+        source: &Path,
+        package: &Package,
+        folder: Option<i64>,
+        (turn, stop): (&Turn, Stop<'_>),
+    ) -> Landed {
+        let name = Name::of_title(&package.manifest.title, String::new());
         // Removed with all that is in it unless it lands.
         let mut copy = self.new_copy();
-        let content = package.tree.read(Some(&copy.path))?;
+        let content = package.tree.read(Some(&copy.path), stop)?;
         (copy.checksum, copy.size) = (content.checksum, content.size);
         if let Some(imported) = self.present(&copy.checksum)? {
             return Ok(imported);
@@ -68,20 +98,50 @@ impl ImportContext {
         package.manifest.complete(&copy.path)?;
         let row = self.describe_package(source, &copy.path, &package.manifest, content, folder);
         tree::flush(&copy.path)?;
-        self.land(copy, &name, row)
+        turn.land(Ready { copy, name, row }, |all| self.land_all(all))
+    }
+
+    /// The package's video under its title. Its first thumbnail is the package's preview.
+    fn import_video(
+        &self,
+        root: &Root,
+        manifest: &Manifest,
+        folder: Option<i64>,
+        (turn, stop): (&Turn, Stop<'_>),
+    ) -> Landed {
+        let path = root.path().join(&manifest.entry);
+        root.linked_file(&manifest.entry).map_err(Error::file("read", &path))?;
+        let mut source = Source::look_at(&path)?;
+        source.name = Name::of_title(&manifest.title, source.name.extension);
+        let imported = self.import_file(&path, source, folder, turn, stop)?;
+        if imported.duplicate {
+            return Ok(imported);
+        }
+        if let Some(look) =
+            look::of_preview(root.path(), manifest, Resolution::Default, &self.budget)
+        {
+            let hex = imported.image.checksum.trim_start_matches("sha256:");
+            if let Err(error) = self.thumbnails.put(hex, Resolution::Default, &look.thumbnail.webp)
+            {
+                log::warn!("no preview of {}: {}", path.display(), error.reason());
+            }
+        }
+        Ok(imported)
     }
 
     /// Gives a row to a package that somebody put into the library's directory. Never removes it.
     pub(super) fn adopt_package(&self, path: &Path) -> Result<Imported, Error> {
         let package = Package::open(path).map_err(|refusal| refusal.of(path))?;
-        let name = Name::of_package(path)?;
-        let content = package.tree.read(None)?;
+        // As it lies there: its owner may have renamed it.
+        let own = path.file_name().unwrap_or_default();
+        let name = Name::of_title(&own.to_string_lossy(), String::new());
+        let content = package.tree.read(None, &|| false)?;
         if let Some(imported) = self.present(&content.checksum)? {
             return Ok(imported);
         }
         package.manifest.complete(path)?;
         let row = self.describe_package(path, path, &package.manifest, content, None);
-        self.keep(path, path.file_name(), &name, row)
+        self.keep(path, Some(own), &name, row)
     }
 
     /// The row of a package that lies at `root` now, and its thumbnail in the cache.
@@ -132,11 +192,33 @@ impl ImportContext {
     }
 }
 
+/// What a package shows, and its title.
+pub(super) fn content(source: &Path) -> Result<(MediaType, String), Error> {
+    let (_, manifest) = opened(source).map_err(|refusal| refusal.of(source))?;
+    let media_type = match manifest.kind {
+        Kind::Web => MediaType::Web,
+        Kind::Video => MediaType::Video,
+    };
+    Ok((media_type, manifest.title))
+}
+
+fn opened(source: &Path) -> Result<(Root, Manifest), Refusal> {
+    let root = Root::open(source).map_err(Refusal::closed)?;
+    let manifest = Manifest::read(&root)?;
+    Ok((root, manifest))
+}
+
 impl Package {
     fn open(source: &Path) -> Result<Self, Refusal> {
-        let root = Root::open(source).map_err(Refusal::closed)?;
+        let (root, manifest) = opened(source)?;
+        match manifest.kind {
+            Kind::Web => Self::survey(root, manifest),
+            Kind::Video => Err(Refusal::new("it is a video: `murald import` imports it")),
+        }
+    }
+
+    fn survey(root: Root, manifest: Manifest) -> Result<Self, Refusal> {
         let tree = Tree::survey(root)?;
-        let manifest = Manifest::read(tree.root())?;
         if tree.root().linked_file(&manifest.entry).is_err() {
             let entry = manifest.entry.display();
             return Err(Refusal::new(format!("its page {entry} is not there")));

@@ -9,11 +9,17 @@ use crate::library::Error;
 #[derive(Debug)]
 pub(super) struct Refusal {
     pub(super) what: String,
+    of_no_kind: bool,
 }
 
 impl Refusal {
     pub(super) fn new(what: impl Into<String>) -> Self {
-        Self { what: what.into() }
+        Self { what: what.into(), of_no_kind: false }
+    }
+
+    /// A scene or an application: nothing here can show it.
+    pub(super) fn of_no_kind(what: String) -> Self {
+        Self { what, of_no_kind: true }
     }
 
     /// Its directory cannot be opened.
@@ -33,6 +39,6 @@ impl Refusal {
     }
 
     pub(super) fn of(self, path: &Path) -> Error {
-        Error::Package { path: path.to_owned(), what: self.what }
+        Error::Package { path: path.to_owned(), what: self.what, of_no_kind: self.of_no_kind }
     }
 }

@@ -16,6 +16,7 @@ use super::refusal::Refusal;
 use super::root::Root;
 use crate::digest::Checksum;
 use crate::library::Error;
+use crate::media::Stop;
 
 /// Bytes of a package.
 const SIZE_MAX: u64 = 512 << 20;
@@ -86,12 +87,15 @@ impl Tree {
     }
 
     /// Reads all of it; with a `target`, which must not exist yet, copies it there.
-    pub(super) fn read(&self, target: Option<&Path>) -> Result<Content, Error> {
+    pub(super) fn read(&self, target: Option<&Path>, stop: Stop<'_>) -> Result<Content, Error> {
         if let Some(target) = target {
             make(target)?;
         }
         let (mut digest, mut size) = (Sha256::new(), 0);
         for (path, what) in &self.entries {
+            if stop() {
+                return Err(Error::Stopped);
+            }
             let to = target.map(|target| target.join(path));
             let name = path.as_os_str().as_bytes();
             digest.update((name.len() as u64).to_le_bytes());
@@ -217,6 +221,8 @@ mod tests {
 
     use rustix::fs::Mode;
 
+    const NEVER: fn() -> bool = || false;
+
     fn survey(root: &Path) -> Result<Tree, Refusal> {
         Tree::survey(Root::open(root).unwrap())
     }
@@ -239,14 +245,14 @@ mod tests {
         let has_file = |path| tree.root().linked_file(Path::new(path)).is_ok();
         assert!(has_file("link.js") && has_file("a/b/x.js") && !has_file("a") && !has_file("y"));
         let target = directory.path().join("copy");
-        let content = tree.read(Some(&target)).unwrap();
-        assert_eq!(content, tree.read(None).unwrap());
+        let content = tree.read(Some(&target), &NEVER).unwrap();
+        assert_eq!(content, tree.read(None, &NEVER).unwrap());
         assert_eq!(content.size, 7);
         let copy = survey(&target).unwrap();
         assert_eq!(copy.entries, tree.entries);
-        assert_eq!(copy.read(None).unwrap(), content);
+        assert_eq!(copy.read(None, &NEVER).unwrap(), content);
         fs::write(root.join("a/b/x.js"), "y").unwrap();
-        assert_ne!(tree.read(None).unwrap().checksum, content.checksum);
+        assert_ne!(tree.read(None, &NEVER).unwrap().checksum, content.checksum);
     }
 
     #[test]
@@ -259,7 +265,7 @@ mod tests {
             let tree = survey(&root).unwrap();
             swap(&root, &outside);
             let target = directory.path().join("copy");
-            assert!(tree.read(Some(&target)).is_err());
+            assert!(tree.read(Some(&target), &NEVER).is_err());
             assert!(!target.join("a/b/x.js").exists());
         };
         check(&|root, outside| {
