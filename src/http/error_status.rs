@@ -261,7 +261,7 @@ mod tests {
                 backend: BackendName::Feh,
                 kind: Kind::Video,
                 media_type: MediaType::Video,
-                image_id: 7,
+                image_id: Some(7),
                 image_name: "x".into(),
                 remedy: wallpaper::Remedy::None,
             },

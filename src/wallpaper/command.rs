@@ -4,9 +4,12 @@ use crossbeam_channel::Receiver;
 
 use super::Error;
 use super::request::{Activated, Applied, Reply, Request};
+use crate::library::Content;
 
 pub(super) enum Command {
     Set(Request, Reply<Applied>),
+    /// Whether such a file could be shown so.
+    Check(Request, Content, Reply<()>),
     Activate(String, Reply<Activated>),
     Clear(Reply<()>),
 }
@@ -26,7 +29,7 @@ impl Command {
         match self {
             Self::Set(_, reply) => reply(Err(error)),
             Self::Activate(_, reply) => reply(Err(error)),
-            Self::Clear(reply) => reply(Err(error)),
+            Self::Check(_, _, reply) | Self::Clear(reply) => reply(Err(error)),
         }
     }
 }

@@ -30,7 +30,8 @@ pub enum Error {
         backend: BackendName,
         kind: Kind,
         media_type: MediaType,
-        image_id: i64,
+        /// None for a file that is not in the library.
+        image_id: Option<i64>,
         image_name: String,
         remedy: Remedy,
     },

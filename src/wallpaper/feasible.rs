@@ -4,6 +4,7 @@
 
 use crate::backends::{self, Kind};
 use crate::config::BackendName;
+use crate::library::Content;
 use crate::store::Store;
 use crate::store::assignments::Assignment;
 use crate::wire::{SetStatus, Timestamp};
@@ -18,6 +19,22 @@ use super::targets::Targets;
 use super::world_state::WorldState;
 
 impl WorldState {
+    /// Refuses a file that is not imported yet if it cannot be shown as a request asks. Where there is
+    /// no backend or no monitor at all, one may still come.
+    pub(super) fn check(&self, request: &Request, content: &Content) -> Result<(), Error> {
+        let Content { media_type, animated, name } = content;
+        let may_come = |error: &Error| matches!(error, Error::NoBackend { .. } | Error::NoMonitor);
+        let kind = Kind::of(*media_type, *animated);
+        let chosen = self
+            .targets(&request.targets)
+            .and_then(|_| self.choose_for(kind, (*media_type, None, name)));
+        match chosen {
+            Ok(choice) => has_words(choice.backend, request),
+            Err(error) if may_come(&error) => Ok(()),
+            Err(error) => Err(error),
+        }
+    }
+
     /// Checks a request against what is there.
     pub(super) fn feasible(&self, store: &Store, request: &Request) -> Result<Feasible, Error> {
         let (picks, skipped) = self.picks(store, request)?;

@@ -7,6 +7,7 @@ use crossbeam_channel::{Sender, TrySendError, bounded};
 
 use crate::backends::Placement;
 use crate::config::BackendName;
+use crate::library::Content;
 use crate::thread::Thread;
 use crate::wire::{ApplyFailure, DebugFailure, DebugQueue};
 
@@ -50,6 +51,11 @@ impl Handle {
     /// Shows a picture; `reply` is called once it is up and told of, has failed or is superseded.
     pub fn set(&self, request: Request, reply: Reply<Applied>) {
         self.send(Command::Set(request, reply));
+    }
+
+    /// Refuses a file that could not be shown as a request asks, before it is imported for it.
+    pub(crate) fn check(&self, request: Request, content: Content, reply: Reply<()>) {
+        self.send(Command::Check(request, content, reply));
     }
 
     /// Makes a backend the one in use, for all that is shown.

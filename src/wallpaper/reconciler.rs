@@ -160,6 +160,8 @@ impl Reconciler {
                 self.break_off();
                 self.begin(Command::Clear(reply));
             }
+            // Changes nothing, and waits for nothing.
+            command @ Command::Check(..) => self.begin(command),
             command if self.jobs.is_empty() => self.begin(command),
             Command::Set(request, reply) => match self.feasible(&request) {
                 Ok((feasible, _)) => {
@@ -187,6 +189,10 @@ impl Reconciler {
                 }
                 Err(error) => self.refuse(&error, reply),
             },
+            Command::Check(request, content, reply) => {
+                let world = self.world_state().map_err(Error::from);
+                reply(world.and_then(|world| world.check(&request, &content)));
+            }
             Command::Activate(name, reply) => self.activate(&name, reply),
             Command::Clear(reply) => {
                 let left = self.recovery.take_left();

@@ -1,8 +1,5 @@
 //! Which monitors a request means: pure.
 
-use super::Error;
-use crate::compositor::Output;
-
 /// What a request names.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Targets {
@@ -33,17 +30,6 @@ impl Targets {
             }
         }
         if named.is_empty() { Self::All } else { Self::Named(named) }
-    }
-
-    /// Refuses names of which none is connected, before more is done for them. Where no monitor is, one
-    /// may still come.
-    pub(crate) fn check(&self, outputs: &[Output]) -> Result<(), Error> {
-        match self.resolve(outputs.iter().map(|output| output.name.as_str())) {
-            Err(NoTarget::Unknown { names, connected }) if !connected.is_empty() => {
-                Err(Error::UnknownMonitors { names, connected })
-            }
-            _ => Ok(()),
-        }
     }
 
     /// The names of connected outputs that are meant, and those that are named and not connected.
@@ -102,15 +88,6 @@ mod tests {
         check(&[], &[], Err(NoTarget::None));
         let unknown = NoTarget::Unknown { names: vec!["C".into()], connected: vec!["A".into()] };
         check(&["C"], &["A"], Err(unknown));
-    }
-
-    #[test]
-    fn names_are_refused_where_there_are_others() {
-        let outputs = [Output::plain("A")];
-        assert!(named(&["C", "A"]).check(&outputs).is_ok());
-        assert!(named(&[]).check(&outputs).is_ok());
-        assert!(named(&["C"]).check(&[]).is_ok());
-        assert!(matches!(named(&["C"]).check(&outputs), Err(Error::UnknownMonitors { .. })));
     }
 
     #[test]

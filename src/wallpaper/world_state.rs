@@ -161,14 +161,23 @@ impl WorldState {
 
     /// What is to show an image.
     pub(super) fn choose(&self, image: &Image, kind: Kind) -> Result<Choice, Error> {
+        self.choose_for(kind, (image.media_type, Some(image.id), &image.name))
+    }
+
+    /// The same also for what has no id yet.
+    pub(super) fn choose_for(
+        &self,
+        kind: Kind,
+        (media_type, image_id, name): (MediaType, Option<i64>, &str),
+    ) -> Result<Choice, Error> {
         selection::choose(&self.preference, &self.available, kind).map_err(|why| match why {
             NoChoice::None => Error::no_backend(&self.backends),
             NoChoice::Incompatible { backend } => Error::Incompatible {
                 backend,
                 kind,
-                media_type: image.media_type,
-                image_id: image.id,
-                image_name: image.name.clone(),
+                media_type,
+                image_id,
+                image_name: name.to_owned(),
                 remedy: self.remedy(kind),
             },
         })

@@ -92,6 +92,18 @@ fn a_path_is_imported_once_and_shown() {
     let blue = house.root().join("blue.png");
     image::RgbImage::from_pixel(64, 36, image::Rgb(BLUE)).save(&blue).unwrap();
     says(json!({ "path": blue, "monitor": "DP-9" }), 400, "connected are VIRTUAL-1");
+    says(json!({ "path": blue, "transition": "spiral" }), 400, "has no transition \"spiral\"");
+    says(json!({ "path": blue, "default": true, "monitor": "VIRTUAL-1" }), 400, "it takes none");
+    let page = house.root().join("rain");
+    std::fs::create_dir(&page).unwrap();
+    std::fs::write(page.join("index.html"), "<html>").unwrap();
+    let refused = set(json!({ "path": page })).fails(400);
+    assert_eq!(refused["error_code"], "incompatible_backend");
+    let meta =
+        json!({ "backend": "feh", "media_type": "web", "image_id": null, "image_name": "rain" });
+    assert_eq!(refused["meta"], meta);
+    std::fs::write(page.join("project.json"), r#"{"type": "scene"}"#).unwrap();
+    says(json!({ "path": page }), 400, "which murald cannot show");
     assert_eq!(client.get("/images").ok()["pagination"]["total_items"], 1);
 }
 

@@ -8,7 +8,7 @@ use serde_json::json;
 
 use super::Api;
 use crate::http::{Error, Request, Response};
-use crate::library;
+use crate::library::{self, Content};
 use crate::store::folders;
 use crate::transcode;
 use crate::wire::{ImportImages, ImportWeb, ImportedBatch};
@@ -49,11 +49,17 @@ pub(in crate::http) fn import_web(api: &Api, request: &Request<'_>) -> Result<Re
     Ok(Response::json(200, &api.library.import_web(&path, folder_id)?)?)
 }
 
-/// The image that a path means, imported now where the library does not have it.
-pub(super) fn image_at(api: &Api, request: &Request<'_>, path: &Path) -> Result<i64, Error> {
+/// What a path holds; nothing is imported by it.
+pub(super) fn content_at(api: &Api, path: &Path) -> Result<(PathBuf, Content), Error> {
     let path = absolute(api, "path", path)?;
+    let content = api.library.content(&path).map_err(|error| refused(&path, error))?;
+    Ok((path, content))
+}
+
+/// The image that a path means, imported now where the library does not have it.
+pub(super) fn import_at(api: &Api, request: &Request<'_>, path: &Path) -> Result<i64, Error> {
     let _permit = request.permit()?;
-    api.library.import_one(&path).map(|image| image.id).map_err(|error| refused(&path, error))
+    api.library.import_one(path).map(|image| image.id).map_err(|error| refused(path, error))
 }
 
 /// What is wrong with one file is the file's fault, not the daemon's.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
 
-use super::imports::image_at;
+use super::imports::{content_at, import_at};
 use super::monitors::named;
 use super::{Api, filter};
 use crate::http::{Error, Request, Response};
@@ -96,41 +96,50 @@ pub(in crate::http) fn set(api: &Api, request: &Request<'_>) -> Result<Response,
         let text = "one image cannot be each monitor's own: mode each is for random and playlists";
         return Err(Error::bad_request(text));
     }
-    let image = match (body.image_id, body.path) {
+    let default = body.default == Some(true);
+    if default {
+        check_default(&names, body.transition.as_deref())?;
+    }
+    let (fit, transition) = (body.fit, body.transition);
+    let set = |ask| Wish { mode, fit, transition, ..Wish::new(ask, Source::Manual) };
+    let (image, wish) = match (body.image_id, body.path) {
         (Some(id), None) => {
             // Its owner may have written it a moment ago.
             api.library.image_now(id)?;
-            id
+            (id, set(Ask::Image(id)))
         }
         (None, Some(path)) => {
-            // A name that is mistyped leaves nothing in the library.
-            Targets::from_names(named(names.clone())?).check(&api.outputs())?;
-            image_at(api, request, &path)?
+            let wish = set(Ask::Random);
+            // What cannot be shown leaves nothing in the library.
+            let (path, content) = content_at(api, &path)?;
+            if !default {
+                let asked = asked(api, request, names.clone(), wish.clone())?;
+                request.wait(PATIENCE, |reply| api.wallpaper.check(asked, content, reply))?;
+            }
+            let image = import_at(api, request, &path)?;
+            (image, Wish { ask: Ask::Image(image), ..wish })
         }
         (Some(_), Some(_)) => return Err(Error::bad_request("give image_id or path, not both")),
         (None, None) => return Err(Error::bad_request("image_id or path is missing")),
     };
-    if body.default == Some(true) {
-        if body.transition.is_some() {
-            return Err(Error::bad_request("a default changes nothing now: it has no transition"));
-        }
-        return set_default(api, image, &names, (mode, body.fit));
+    match default {
+        true => set_default(api, image, (mode, fit)),
+        false => apply(api, request, names, wish),
     }
-    let (fit, transition) = (body.fit, body.transition);
-    let wish = Wish { mode, fit, transition, ..Wish::new(Ask::Image(image), Source::Manual) };
-    apply(api, request, names, wish)
+}
+
+fn check_default(names: &[String], transition: Option<&str>) -> Result<(), Error> {
+    if transition.is_some() {
+        return Err(Error::bad_request("a default changes nothing now: it has no transition"));
+    }
+    match names.iter().all(|name| name == "*") {
+        true => Ok(()),
+        false => Err(Error::bad_request("the default is for monitors that come: it takes none")),
+    }
 }
 
 /// What monitors show that come later: those that are there now stay as they are.
-fn set_default(
-    api: &Api,
-    image: i64,
-    names: &[String],
-    (mode, fit): (Mode, Option<Fit>),
-) -> Result<Response, Error> {
-    if names.iter().any(|name| name != "*") {
-        return Err(Error::bad_request("the default is for monitors that come: it takes none"));
-    }
+fn set_default(api: &Api, image: i64, (mode, fit): (Mode, Option<Fit>)) -> Result<Response, Error> {
     let image = api.wallpaper.set_default(&api.store, &api.events, image, (mode, fit))?;
     let active = api.wallpaper.status().active;
     Ok(Response::json(
@@ -183,6 +192,7 @@ fn wished(monitor: Option<String>, monitors: Option<Vec<String>>) -> Result<Vec<
 }
 
 /// What a body asks for, without the monitors.
+#[derive(Clone)]
 struct Wish {
     ask: Ask,
     filter: Option<Box<Query>>,
@@ -204,19 +214,9 @@ fn apply(
     names: Vec<String>,
     wish: Wish,
 ) -> Result<Response, Error> {
-    let targets = Targets::from_names(named(names)?);
     // Each monitor may have another: then it is said which.
     let several = wish.mode == Mode::Each || matches!(wish.ask, Ask::Back(_));
-    let wanted = wallpaper::Request {
-        ask: wish.ask,
-        filter: wish.filter,
-        targets,
-        mode: wish.mode,
-        fit: wish.fit,
-        transition: wish.transition,
-        source: HistorySource { kind: wish.source, playlist_id: None, playlist_name: None },
-        by_hook: request.by_hook(&api.desktop),
-    };
+    let wanted = asked(api, request, names, wish)?;
     let all = wanted.targets == Targets::All;
     let mut applied = request.wait(PATIENCE, |reply| api.wallpaper.set(wanted, reply))?;
     if !several {
@@ -225,6 +225,24 @@ fn apply(
     // Gone again already: then only its number is known.
     let image = api.store.read(|connection| images::get(connection, applied.image_id))?;
     Ok(Response::json(200, &answer(applied, all, image))?)
+}
+
+fn asked(
+    api: &Api,
+    request: &Request<'_>,
+    names: Vec<String>,
+    wish: Wish,
+) -> Result<wallpaper::Request, Error> {
+    Ok(wallpaper::Request {
+        ask: wish.ask,
+        filter: wish.filter,
+        targets: Targets::from_names(named(names)?),
+        mode: wish.mode,
+        fit: wish.fit,
+        transition: wish.transition,
+        source: HistorySource { kind: wish.source, playlist_id: None, playlist_name: None },
+        by_hook: request.by_hook(&api.desktop),
+    })
 }
 
 fn answer(applied: Applied, all: bool, image: Option<Image>) -> SetAnswer {

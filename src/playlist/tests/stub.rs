@@ -75,7 +75,7 @@ impl StubWallpapers {
             backend,
             kind: crate::backends::Kind::of(media_type, false),
             media_type,
-            image_id: id,
+            image_id: Some(id),
             image_name: "x".into(),
             remedy: wallpaper::Remedy::None,
         };

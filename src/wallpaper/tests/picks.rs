@@ -109,7 +109,7 @@ fn random_one_is_of_those_that_pass() {
     assert!(matches!(nothing, Err(Error::NoMatch)));
     // Where nothing can be shown, why not is told of one that passes.
     let film = with(&|query| query.media_type = Some(MediaFilter::Video));
-    assert!(matches!(film, Err(Error::Incompatible { image_id: 2, .. })));
+    assert!(matches!(film, Err(Error::Incompatible { image_id: Some(2), .. })));
 }
 
 #[test]
