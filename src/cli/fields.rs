@@ -49,7 +49,7 @@ pub const FIELDS: &[Fields] = &[
     ]),
     of("POST /images/select-all", &["updated", "selected"], &["images select"]),
     of("GET /images/tags", &["tags"], &["images tags"]),
-    of("DELETE /images", &["deleted", "files_kept"], &["images delete"]),
+    of("DELETE /images", &["deleted", "files_kept", "files_removed"], &["images delete"]),
     of("POST /images", &["status", "total", "batch_id"], &["import"]),
     own(&["event", "data"], &["events", "import"]),
     of("POST /images/cancel-import", &["status", "batch_id"], &["import-cancel"]),

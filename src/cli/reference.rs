@@ -33,6 +33,7 @@ const COMPARED: u64 = 2000;
 pub(super) fn resolve(verb: &Verb, call: &mut Call) -> Result<(), Error> {
     ids::say_which(verb, call)?;
     stdin::expand(verb, call)?;
+    let with_files = call.has("--files");
     let mut values = std::mem::take(&mut call.values);
     let mut found = Ok(());
     for (name, value) in &mut values {
@@ -45,7 +46,7 @@ pub(super) fn resolve(verb: &Verb, call: &mut Call) -> Result<(), Error> {
         if let Some(value) = word
             && let Some(word) = value.as_str().map(str::to_owned)
         {
-            match one(kind, &word, call) {
+            match one(kind, &word, call, with_files) {
                 Ok(meant) => *value = meant,
                 Err(error) => {
                     found = Err(error);
@@ -59,11 +60,19 @@ pub(super) fn resolve(verb: &Verb, call: &mut Call) -> Result<(), Error> {
     ids::see_all(verb, call)
 }
 
-fn one(kind: Kind, word: &str, call: &Call) -> Result<Value, Error> {
+/// `with_files`: what is deleted goes with the files that were kept of it.
+fn one(kind: Kind, word: &str, call: &Call, with_files: bool) -> Result<Value, Error> {
     if word == "-" {
         return Err(Error::usage("\"-\" is standard input only where several images can be named"));
     }
     let connection = &call.connect()?;
+    if let Some(monitor) = current_of(word) {
+        let shown = current(connection, monitor)?;
+        return match shown.image_id {
+            None if with_files => travelling(&shown.image_path).map(Value::from),
+            _ => not_deleted(&shown).map(Value::from),
+        };
+    }
     if let Some(id) = word.strip_prefix("id:") {
         let id = id.parse().ok().filter(|id: &i64| *id > 0);
         return id.map(Value::from).ok_or_else(|| {
@@ -137,15 +146,14 @@ fn image(connection: &Connection, word: &str) -> Result<i64, Error> {
     }
 }
 
-/// What is shown, or has exactly this name; else all whose names begin so.
+/// Of a word that means what is shown: on which monitor, or on all.
+fn current_of(word: &str) -> Option<Option<&str>> {
+    let monitor = word.strip_prefix("current")?;
+    if monitor.is_empty() { Some(None) } else { monitor.strip_prefix(':').map(Some) }
+}
+
+/// What has exactly this name; else all whose names begin so.
 fn named(connection: &Connection, word: &str) -> Result<Result<i64, Vec<Known>>, Error> {
-    if let Some(monitor) = word.strip_prefix("current") {
-        match monitor.strip_prefix(':') {
-            None if monitor.is_empty() => return current(connection, None).map(Ok),
-            Some(monitor) => return current(connection, Some(monitor)).map(Ok),
-            None => {}
-        }
-    }
     // Mostly that is one; of those whose names begin so there may be hundreds.
     if let Some(one) = images(connection, "name", word)?.first() {
         return Ok(Ok(one.id));
@@ -269,7 +277,10 @@ fn checksum(path: &Path) -> std::io::Result<String> {
 }
 
 /// What a monitor shows; without one, what all of them show.
-pub(super) fn current(connection: &Connection, monitor: Option<&str>) -> Result<i64, Error> {
+pub(super) fn current(
+    connection: &Connection,
+    monitor: Option<&str>,
+) -> Result<CurrentMonitor, Error> {
     let place = Place::new(&[&"wallpaper", &"current"]);
     let shown = connection.get(&place)?.read::<CurrentWallpaper>()?.monitors;
     let choices = || {
@@ -285,11 +296,11 @@ pub(super) fn current(connection: &Connection, monitor: Option<&str>) -> Result<
             let error = Error::not_found(format!("nothing is shown on {name}"));
             if shown.is_empty() { error } else { error.hint(choices()) }
         };
-        return one.ok_or_else(nothing).and_then(not_deleted);
+        return one.cloned().ok_or_else(nothing);
     }
     match shown.first() {
         None => Err(Error::not_found("nothing is shown")),
-        Some(first) if shown.iter().all(|one| is_same(one, first)) => not_deleted(first),
+        Some(first) if shown.iter().all(|one| is_same(one, first)) => Ok(first.clone()),
         Some(_) => Err(Error::refused("the monitors show different images").hint(choices())),
     }
 }
@@ -298,7 +309,7 @@ fn is_same(one: &CurrentMonitor, other: &CurrentMonitor) -> bool {
     (one.image_id, &one.image_path) == (other.image_id, &other.image_path)
 }
 
-fn not_deleted(shown: &CurrentMonitor) -> Result<i64, Error> {
+pub(super) fn not_deleted(shown: &CurrentMonitor) -> Result<i64, Error> {
     let deleted = || Error::refused(format!("{} was deleted", shown.image_name));
     shown.image_id.ok_or_else(deleted)
 }

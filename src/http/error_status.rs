@@ -165,6 +165,7 @@ impl From<library::Error> for Error {
             Why::NoBatch(_) => Self::new(404, error.to_string()),
             Why::NotVideo { .. } | Why::BadLoop { .. } => Self::new(400, error.to_string()),
             Why::Same { .. } => Self::new(409, error.to_string()),
+            Why::NotKept { .. } => Self::new(404, error.to_string()),
             Why::NotKnown { .. } => {
                 Self::new(409, error.to_string()).details("nothing was deleted")
             }
@@ -318,6 +319,7 @@ mod tests {
         check(library::Error::NoBatch("b".into()), 404, "no import");
         check(library::Error::NotVideo { id: 7 }, 400, "not a video");
         check(library::Error::Same { id: 7 }, 409, "image 7");
+        check(library::Error::NotKept { path: "/x".into() }, 404, "left its file at /x");
         check(library::Error::NotKnown { path: "/x".into() }, 409, "/x is not the file that");
         let ffmpeg = |source| library::Error::Transcode { path: "/x".into(), source };
         check(ffmpeg(transcode::Error::Missing { program: "ffmpeg" }), 503, "not installed");

@@ -22,6 +22,10 @@ pub enum Error {
     NotKnown {
         path: PathBuf,
     },
+    /// No image that was deleted has left a file there.
+    NotKept {
+        path: PathBuf,
+    },
     /// What only a web package has.
     NotWeb {
         id: i64,
@@ -201,6 +205,9 @@ impl fmt::Display for Error {
             Self::FileGone { id } => write!(f, "the file of image {id} is gone"),
             Self::NotKnown { path } => {
                 write!(f, "{} is not the file that murald knows", own_path(path).display())
+            }
+            Self::NotKept { path } => {
+                write!(f, "no deleted image has left its file at {}", path.display())
             }
             Self::NotWeb { id } => write!(
                 f,

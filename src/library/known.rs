@@ -13,7 +13,7 @@ use super::Error;
 use super::disk::{self, stamp};
 use super::import_file::ImportContext;
 use crate::digest;
-use crate::store::watched::{self, Stamp};
+use crate::store::watched::{self, Stamp, WatchedFile};
 use crate::wire::Image;
 
 /// What is expected at a path.
@@ -33,6 +33,12 @@ impl Known {
         if image.web_meta.is_some() { Self::Package } else { Self::File }
     }
 
+    /// A file that stayed on the disk when its image was deleted, if it is the one that was seen.
+    pub(super) fn kept(context: &ImportContext, file: &WatchedFile) -> Result<Self, Error> {
+        let checksum = file.checksum.as_ref().map(|checksum| digest::hex(checksum));
+        Self::noted(context, &file.path, Some(file.stamp), &checksum.unwrap_or_default())
+    }
+
     /// A file of an image in place, if it is the one that was seen, and no link in a watched directory
     /// leads to it. Its content is read where that alone can tell: it was never noted, or touched since
     /// without being another file.
@@ -43,6 +49,16 @@ impl Known {
     ) -> Result<Self, Error> {
         let note = context.store.read(|c| watched::get(c, path))?;
         let note = note.filter(|note| note.image_id == Some(image.id)).map(|note| note.stamp);
+        Self::noted(context, path, note, &image.checksum)
+    }
+
+    /// `checksum` may have a word before its digits.
+    fn noted(
+        context: &ImportContext,
+        path: &Path,
+        note: Option<Stamp>,
+        checksum: &str,
+    ) -> Result<Self, Error> {
         let another = || Error::NotKnown { path: path.to_owned() };
         if leads_elsewhere(context, path) {
             return Err(another());
@@ -57,7 +73,7 @@ impl Known {
             let mut file = disk::open(path)?;
             let opened = file.metadata().map_err(Error::file("read", path))?;
             let found = disk::checksum(path, &mut file, &|| false)?;
-            if stamp(&opened) != now || !image.checksum.ends_with(&digest::hex(&found)) {
+            if stamp(&opened) != now || !checksum.ends_with(&digest::hex(&found)) {
                 return Err(another());
             }
         }

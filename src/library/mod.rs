@@ -21,6 +21,7 @@ mod idle;
 mod import;
 mod import_file;
 mod in_place;
+mod kept;
 mod known;
 mod landed;
 mod landing;

@@ -211,12 +211,15 @@ impl ImportContext {
             (Some(image), _) => self.rewrite(seen, &image, work.1),
             (None, Some(image)) => self.rewrite_copy(seen, &image, work.1),
             (None, None) => match seen.directory.which {
-                Which::Only(_) => Err(Error::LeftAlone),
+                // Deleted in murald.
+                Which::Only(_) if known.is_none_or(|known| known.image_id.is_none()) => {
+                    Err(Error::LeftAlone)
+                }
                 Which::All if self.store.read(|c| watched::is_dismissed(c, &seen.checksum))? => {
                     self.store.note(|c| seen.note(c, None))?;
                     Err(Error::LeftAlone)
                 }
-                Which::All | Which::Named(_) => self.add(seen, work),
+                _ => self.add(seen, work),
             },
         }
     }

@@ -191,6 +191,17 @@ pub(crate) fn is_dismissed(connection: &Connection, checksum: &Checksum) -> Resu
     Ok(statement.exists([checksum])?)
 }
 
+/// A file whose image was deleted in murald, with the others of this content that were left on the disk.
+pub(crate) fn kept(connection: &Connection, path: &Path) -> Result<Vec<WatchedFile>, Error> {
+    let sql = format!(
+        "SELECT {COLUMNS} FROM watched_file WHERE image_id IS NULL AND checksum = \
+         (SELECT checksum FROM watched_file WHERE path = ?1 AND image_id IS NULL)"
+    );
+    let mut statement = connection.prepare_cached(&sql)?;
+    let files = statement.query_map([text(path)], from_row)?;
+    Ok(files.collect::<Result<_, _>>()?)
+}
+
 /// The files with the content of an image.
 pub(crate) fn of_image(connection: &Connection, image_id: i64) -> Result<Vec<PathBuf>, Error> {
     let mut statement = connection

@@ -43,7 +43,11 @@ pub(crate) struct PutWatch {
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct DeleteImages {
+    #[serde(default)]
     pub ids: Vec<i64>,
+    /// In place of ids: files that stayed on the disk when their images were deleted.
+    #[serde(default)]
+    pub paths: Vec<PathBuf>,
     /// Also the files of images that are not copies of ours; as `trash`, where it is absent.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "given")]
     pub files: Option<bool>,

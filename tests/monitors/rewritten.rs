@@ -62,9 +62,36 @@ fn rewritten(desktop: &Desktop, [one, other]: [&str; 2], backend: &str) {
     see(desktop, &house, one, BLUE);
     set(&house, mine, one).ok();
     see(desktop, &house, one, RED);
+    // Nobody has to wait until the change was heard of.
+    draw(&path, GREEN);
+    let body = json!({ "path": path, "monitor": one, "fit": "contain", "transition": "none" });
+    assert_eq!(client.post("/wallpaper/set", &body).ok()["image_id"], mine);
+    see(desktop, &house, one, GREEN);
     fs::remove_file(&path).unwrap();
     wait_until("the end of its row", || id("mine").is_none());
-    see(desktop, &house, one, RED);
+    see(desktop, &house, one, GREEN);
+    see(desktop, &house, other, BLUE);
+    let told = |monitor| {
+        let current = current(&house, monitor);
+        ["image_id", "image_name", "deleted"].map(|field| current[field].clone())
+    };
+    assert_eq!(told(one), [Value::Null, json!("mine"), json!(true)]);
+    assert_eq!(told(other), [json!(second), json!("still"), Value::Null]);
+    // The file that is kept may follow while it is shown.
+    let delete = |more: &[&str]| {
+        let current = format!("current:{other}");
+        let words = [&["images", "delete", &current, "--yes", "--forever"], more].concat();
+        let output = house.murald(&words).output().unwrap();
+        String::from_utf8([output.stdout, output.stderr].concat()).unwrap()
+    };
+    let said = delete(&[]);
+    assert!(said.contains("1 image out of the library") && still.exists(), "{said}");
+    assert_eq!(told(other), [Value::Null, json!("still"), json!(true)]);
+    assert_eq!(delete(&[]), "murald: still was deleted\n");
+    assert_eq!(delete(&["--files"]), "1 file deleted\n");
+    assert!(!still.exists());
+    let said = delete(&["--files"]);
+    assert!(said.contains("no deleted image has left its file"), "{said}");
     see(desktop, &house, other, BLUE);
 }
 

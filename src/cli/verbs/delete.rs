@@ -31,7 +31,8 @@ pub(super) const DELETE: Verb = Verb::new(
 ]))
 .help(
     "With filters, all images that pass them. murald's copies go to the desktop's trash; files in \
-             place, and those that copies were made of, stay.",
+             place, and those that copies were made of, stay. If an image was deleted while it is shown,\n\
+     `murald images delete current --files` deletes the file that was kept.",
 );
 
 #[derive(Deserialize)]
@@ -40,6 +41,9 @@ struct Deleted {
     /// In place, where their owner has them.
     #[serde(default)]
     files_kept: u64,
+    /// That were kept before.
+    #[serde(default)]
+    files_removed: u64,
 }
 
 impl Deleted {
@@ -64,7 +68,12 @@ impl Deleted {
 
 fn delete(call: &Call, screen: &mut Screen) -> Result<(), Error> {
     let connection = call.connect()?;
-    let ids = gallery::chosen(call, &connection)?;
+    // The path of one that was deleted before, without its file.
+    let (paths, ids): (Vec<_>, Vec<_>) =
+        gallery::chosen(call, &connection)?.into_iter().partition(Value::is_string);
+    if !paths.is_empty() {
+        return delete_kept(call, screen, &connection, (&paths, &ids));
+    }
     if ids.is_empty() {
         return screen.say("no image matches");
     }
@@ -92,6 +101,32 @@ fn delete(call: &Call, screen: &mut Screen) -> Result<(), Error> {
         return Err(Error::not_found(format!("no image {}", ids.join(", "))));
     }
     screen.show(&answer, |screen, gone: Deleted| screen.say(gone.told(ids.len(), forever)))
+}
+
+/// Files that stayed on the disk when their images were deleted.
+fn delete_kept(
+    call: &Call,
+    screen: &mut Screen,
+    connection: &Connection,
+    (paths, ids): (&[Value], &[Value]),
+) -> Result<(), Error> {
+    let forever = call.has("--forever");
+    if !call.has("--yes") && is_asked() {
+        let names: Vec<String> = paths.iter().map(|path| shown(path)).collect();
+        let how = if forever { How::ForGood } else { How::IntoTrash };
+        if !agrees(&question(&names, names.len(), how))? {
+            return Err(Error::refused("nothing was deleted"));
+        }
+    }
+    let mut body = json!({ "paths": paths, "trash": !forever, "files": true });
+    if !ids.is_empty() {
+        body["ids"] = ids.into();
+    }
+    let answer = connection.delete(&Place::new(&[&"images"]), Some(&body))?;
+    screen.show(&answer, |screen, gone: Deleted| {
+        let done = if forever { "deleted" } else { "moved to the trash" };
+        screen.say(format!("{} {done}", count(gone.files_removed, "file")))
+    })
 }
 
 /// Whether somebody sits there who can answer, and sees what is asked.
@@ -166,7 +201,9 @@ mod tests {
     #[test]
     fn the_answer_says_what_has_happened() {
         let check = |deleted, files_kept, wanted, expected: &str| {
-            assert_eq!(Deleted { deleted, files_kept }.told(wanted, false), expected);
+            let files_removed = 0;
+            let gone = Deleted { deleted, files_kept, files_removed };
+            assert_eq!(gone.told(wanted, false), expected);
         };
         check(2, 0, 2, "2 images moved to the trash");
         check(1, 0, 3, "1 image moved to the trash; there are no others of these");

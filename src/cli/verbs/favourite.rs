@@ -30,7 +30,7 @@ fn toggle(call: &Call, screen: &mut Screen) -> Result<(), Error> {
     let connection = call.connect()?;
     let id = match call.value("IMAGE") {
         Some(id) => id.clone(),
-        None => reference::current(&connection, None)?.into(),
+        None => reference::not_deleted(&reference::current(&connection, None)?)?.into(),
     };
     let place = Place::new(&[&"images", &id]);
     let (answer, was) = turn::hold(&connection, || {

@@ -112,10 +112,15 @@ pub(in crate::http) fn thumbnail(api: &Api, request: &Request<'_>) -> Result<Res
 /// `DELETE /images`; ids that are not there are not counted.
 pub(in crate::http) fn delete(api: &Api, request: &Request<'_>) -> Result<Response, Error> {
     let asked: DeleteImages = request.json()?;
-    if asked.ids.is_empty() {
-        return Err(Error::bad_request("ids is empty"));
+    if asked.ids.is_empty() == asked.paths.is_empty() {
+        let why = if asked.ids.is_empty() { "ids is empty" } else { "give ids or paths, not both" };
+        return Err(Error::bad_request(why));
     }
     let _permit = request.permit()?;
+    if !asked.paths.is_empty() {
+        let removed = api.library.remove_kept(&asked.paths, asked.trash)?;
+        return Ok(Response::json(200, &json!({ "deleted": 0, "files_removed": removed }))?);
+    }
     let (deleted, kept) = api.library.delete(&asked)?;
     let mut answer = json!({ "deleted": deleted });
     if kept > 0 {

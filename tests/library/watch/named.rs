@@ -18,9 +18,9 @@ fn import(house: &House, words: &[&str], path: &Path) -> i64 {
     said.trim().parse().unwrap_or_else(|_| panic!("{said}"))
 }
 
-fn delete(house: &House, id: i64) {
-    let body = json!({ "ids": [id] }).to_string();
-    house.client().send("DELETE", "/images", "", body.as_bytes()).ok();
+fn delete(house: &House, id: i64, files: bool) -> u16 {
+    let body = json!({ "ids": [id], "files": files }).to_string();
+    house.client().send("DELETE", "/images", "", body.as_bytes()).status
 }
 
 #[test]
@@ -63,22 +63,36 @@ fn file_that_was_imported_in_place_is_followed() {
     assert_ne!(second, id);
     let [one, other] = [id, second].map(|id| house.client().get(&format!("/images/{id}")).ok());
     assert_eq!((&one["checksum"], &other["checksum"]), (&json!(checksum(7)), &json!(checksum(6))));
-    // What was deleted in murald does not come back, and another file of the same content is its too.
+    // Of two files of the same content both go with the image, or none.
     let twin = house.root().join("twin.png");
     fs::write(&twin, picture(7)).unwrap();
     assert_eq!(import(house, &["--in-place"], &twin), id);
-    delete(house, second);
+    fs::write(&twin, "a letter").unwrap();
+    assert_eq!(delete(house, id, true), 409);
+    assert!(own.exists());
+    fs::write(&twin, picture(7)).unwrap();
+    wait_until("both files are known", || delete(house, id, true) == 200);
+    assert!(!own.exists() && !twin.exists());
+    // One takes the place of the other, and the other may become an image of its own.
+    [&own, &twin].into_iter().for_each(|path| fs::write(path, picture(7)).unwrap());
+    let [id, same] = [&own, &twin].map(|path| import(house, &["--in-place"], path));
+    assert_eq!(id, same);
+    let image = || -> Value { house.client().get(&format!("/images/{id}")).ok() };
     fs::remove_file(&own).unwrap();
     fs::create_dir(&own).unwrap();
     wait_until("the other path", || image()["path"] == json!(twin));
-    delete(house, id);
+    let third = house.root().join("third.png");
+    fs::write(&third, picture(7)).unwrap();
+    assert_eq!(import(house, &["--in-place"], &third), id);
+    let before = walls.images().len();
+    fs::write(&third, picture(10)).unwrap();
+    wait_until("an image of its own", || walls.images().len() == before + 1);
+    // What was deleted in murald does not come back.
+    [second, id].into_iter().for_each(|id| assert_eq!(delete(house, id, false), 200));
     fs::write(&twin, picture(8)).unwrap();
     walls.draw("b.png", 9);
-    walls.wait_for(&[("a.png", 1), ("b.png", 9)]);
+    walls.wait_for(&[("a.png", 1), ("b.png", 9), (third.to_str().unwrap(), 10)]);
     // Its end.
-    let last = import(house, &["--in-place"], &twin);
-    fs::remove_file(&twin).unwrap();
-    wait_until("the end of its row", || {
-        house.client().get(&format!("/images/{last}")).status == 404
-    });
+    fs::remove_file(&third).unwrap();
+    walls.wait_for(&[("a.png", 1), ("b.png", 9)]);
 }
