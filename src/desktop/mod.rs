@@ -20,45 +20,24 @@ mod shown;
 mod stills;
 
 use std::io;
-use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::path::PathBuf;
 
 use crossbeam_channel::bounded;
 
-use crate::compositor::Outputs;
-use crate::events::EventBus;
-use crate::store::Store;
 use crate::thread::Spawner;
-use crate::transcode::{Ffmpeg, Transcoder};
-use crate::wire::Image;
 
 pub(crate) use change::Change;
 pub(crate) use handle::DesktopOwner;
 pub use handle::Handle;
 pub(crate) use hook::HookSources;
+pub(crate) use publisher::Sources;
 
 use directory::Directory;
 use hook::Hook;
 use publisher::Publisher;
-use stills::WantsPng;
 
 /// Changes whose files are still to be written; one more is told without them.
 const INBOX: usize = 64;
-
-/// Writes a still of an image to a new PNG file, on a thread that may wait; the error is for people.
-pub(crate) type MakeStill = Arc<dyn Fn(&Ffmpeg, &Image, &Path) -> Result<(), String> + Send + Sync>;
-
-/// What the thread needs of others.
-pub(crate) struct Sources {
-    pub store: Store,
-    pub bus: EventBus,
-    pub outputs: Outputs,
-    pub transcoder: Transcoder,
-    pub make_still: MakeStill,
-    pub wants_png: WantsPng,
-    /// `$XDG_STATE_HOME/murald`
-    pub directory: PathBuf,
-}
 
 /// Removes the files, if no daemon is there to do so.
 pub(crate) fn remove_files(directory: PathBuf) {

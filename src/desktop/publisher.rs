@@ -8,7 +8,6 @@ use std::time::{Duration, Instant};
 
 use crossbeam_channel::{Receiver, Sender, at, bounded, never, select};
 
-use super::Sources;
 use super::change::Change;
 use super::directory::{self, Directory};
 use super::formats;
@@ -16,15 +15,28 @@ use super::handle::{Message, Tell};
 use super::hook::Hook;
 use super::palette::{Palette, Palettes};
 use super::shown::{self, Shown};
-use super::stills::{Made, STILLS, Still, Stills};
+use super::stills::{Made, MakeStill, STILLS, Still, Stills, WantsPng};
 use crate::compositor::Outputs;
 use crate::error_chain::chain;
 use crate::events::{EventBus, EventFilter, Subscription};
 use crate::store::Store;
+use crate::transcode::Transcoder;
 use crate::wire::{EventKind, Timestamp};
 
 /// How long a change waits for its still.
 const STILL_WITHIN: Duration = Duration::from_secs(30);
+
+/// What the thread needs of others.
+pub(crate) struct Sources {
+    pub store: Store,
+    pub bus: EventBus,
+    pub outputs: Outputs,
+    pub transcoder: Transcoder,
+    pub make_still: MakeStill,
+    pub wants_png: WantsPng,
+    /// `$XDG_STATE_HOME/murald`
+    pub directory: PathBuf,
+}
 
 pub(super) struct Publisher {
     store: Store,

@@ -12,12 +12,11 @@ use std::sync::Arc;
 use crossbeam_channel::{Receiver, Sender, bounded};
 use rustix::fs::{AtFlags, unlinkat};
 
-use super::MakeStill;
 use super::links::opened;
 use crate::media;
 use crate::paths::{self, Replacement, TEMPORARY, open_regular};
 use crate::thread::panic_text;
-use crate::transcode::Transcoder;
+use crate::transcode::{Ffmpeg, Transcoder};
 use crate::wire::{Format, Image, MediaType};
 
 /// Where they are, in the state directory.
@@ -26,6 +25,9 @@ pub(super) const STILLS: &str = "stills";
 const MADE: usize = 64;
 /// Pictures that are not looked at again, each with its checksum.
 const PLAIN: usize = 256;
+
+/// Writes a still of an image to a new PNG file, on a thread that may wait; the error is for people.
+pub(crate) type MakeStill = Arc<dyn Fn(&Ffmpeg, &Image, &Path) -> Result<(), String> + Send + Sync>;
 
 /// Whether every still is to be a PNG.
 pub(crate) type WantsPng = Arc<dyn Fn() -> bool + Send + Sync>;

@@ -19,6 +19,7 @@ use super::input::Input;
 use super::limits::Limits;
 use super::meta::{RequestIds, RequestMeta};
 use super::parse::{self, Framing, Refusal};
+use super::router::Service;
 use super::seats::{Seat, Seats};
 use super::semaphore::Semaphore;
 use super::sse::Streams;
@@ -30,7 +31,7 @@ pub(super) const GATHERED: usize = 16 << 10;
 
 /// What all connections of a server share.
 pub(super) struct Shared {
-    pub(super) service: Arc<dyn super::Service>,
+    pub(super) service: Arc<dyn Service>,
     pub(super) limits: Limits,
     pub(super) seats: Seats,
     /// Large bodies on their way.
@@ -42,7 +43,7 @@ pub(super) struct Shared {
 }
 
 impl Shared {
-    pub(super) fn new(service: impl super::Service, streams_end: Waker, limits: Limits) -> Self {
+    pub(super) fn new(service: impl Service, streams_end: Waker, limits: Limits) -> Self {
         Self {
             service: Arc::new(service),
             seats: Seats::new(),

@@ -47,6 +47,7 @@ pub use limits::Limits;
 pub(crate) use query::Paging;
 pub use request::Request;
 pub use response::Response;
+pub(crate) use router::Service;
 pub use router::{Handler, Route, Router};
 pub use routes::ROUTES;
 pub use waiting::Reply;
@@ -55,15 +56,6 @@ use connection::Shared;
 
 use crate::sys::Waker;
 use crate::thread::{Spawner, Thread};
-
-/// What answers requests; it is called by many workers at a time.
-pub trait Service: Send + Sync + 'static {
-    fn handle(&self, request: Request<'_>) -> Result<Response, Error>;
-
-    /// Nobody has asked for a while, or the process has no descriptor left for a client: what is kept
-    /// for the next request goes.
-    fn spare(&self) {}
-}
 
 /// A running server. Dropping it ends it at once; [`Server::end`] lets requests finish.
 pub struct Server {

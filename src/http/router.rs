@@ -4,7 +4,6 @@ use std::borrow::Cow;
 
 use tiny_http::Method;
 
-use super::Service;
 use super::error::Error;
 use super::request::Request;
 use super::response::Response;
@@ -23,6 +22,15 @@ pub struct Route<C: 'static> {
     pub handler: Handler<C>,
     /// It takes no body: one that comes all the same must be JSON, as everywhere.
     pub bare: bool,
+}
+
+/// What answers requests; it is called by many workers at a time.
+pub trait Service: Send + Sync + 'static {
+    fn handle(&self, request: Request<'_>) -> Result<Response, Error>;
+
+    /// Nobody has asked for a while, or the process has no descriptor left for a client: what is kept
+    /// for the next request goes.
+    fn spare(&self) {}
 }
 
 /// A route table at work: the [`Service`] of a server.

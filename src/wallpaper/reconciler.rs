@@ -44,10 +44,13 @@ use super::worker::Report;
 use super::worker_key::WorkerKey;
 use super::workers::Workers;
 use super::world_state::WorldState;
-use record::Untold;
 
 /// Images that a random request leaves because their files are gone, before it says so.
 const PICKS: usize = 32;
+
+/// Outputs whose workers show something that has not been reported yet. The value is what was reported
+/// before, if that was the same picture with another content.
+type Untold = BTreeMap<(WorkerKey, String), Option<Placement>>;
 
 pub(super) struct Reconciler {
     store: Store,

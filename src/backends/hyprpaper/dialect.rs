@@ -3,10 +3,20 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
-use super::Wallpaper;
 use super::file::HEAD;
 use crate::backends::version::numbers;
 use crate::config::HyprpaperFit;
+
+pub(super) const NAME: &str = "hyprpaper";
+
+/// A picture on an output.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Wallpaper {
+    pub(super) output: String,
+    /// As hyprpaper is given it: two spellings of one path are two files to it.
+    pub(super) path: String,
+    pub(super) fit: HyprpaperFit,
+}
 
 /// 0.8 changed its file and its calls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -9,11 +9,13 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use super::SIGNATURE;
 use crate::compositor::Session;
 use crate::paths::Dirs;
 use crate::process::Identity;
 use crate::sys::connect;
+
+/// The variable that names the instance of this session.
+pub(super) const SIGNATURE: &str = "HYPRLAND_INSTANCE_SIGNATURE";
 
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Instance {

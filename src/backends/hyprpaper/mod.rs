@@ -11,9 +11,7 @@ mod file;
 #[path = "../../../tests/fuzz/src/parsers/hyprpaper.rs"]
 pub(super) mod fuzz;
 mod instance;
-mod lock;
 mod proof;
-mod wait;
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -26,19 +24,17 @@ use super::socket::{self, NotUp, pause};
 use super::version::FLAGS;
 use super::wish::fit_or;
 use super::{Backend, Error, Placement};
-use crate::config::{BackendName, HyprpaperFit};
+use crate::config::BackendName;
 use crate::process::{BackendProcess, Launch, run};
 use crate::sys::Cancel;
 use crate::wire::Format;
 
-use dialect::Dialect;
-use instance::Instance;
+use dialect::{Dialect, NAME, Wallpaper};
+use file::Lock;
 pub(super) use instance::is_in as fits;
-use lock::Lock;
-use wait::{come_up, has_drawn, not_shown};
+use instance::{Instance, SIGNATURE};
+use proof::{come_up, has_drawn, not_shown};
 
-const NAME: &str = "hyprpaper";
-const SIGNATURE: &str = "HYPRLAND_INSTANCE_SIGNATURE";
 /// hyprctl is known to hang (hyprpaper#361).
 const CALL: Duration = Duration::from_secs(3);
 /// A version that is waited for: whether there is one decides how it is spoken to.
@@ -56,15 +52,6 @@ const TAKES: Takes = Takes {
     animates: false,
     name: Some(Names::Own(is_plain)),
 };
-
-/// A picture on an output.
-#[derive(Clone, Debug, PartialEq)]
-struct Wallpaper {
-    output: String,
-    /// As it is told: not every spelling of the same path means the same to it.
-    path: String,
-    fit: HyprpaperFit,
-}
 
 pub(super) struct Hyprpaper {
     context: Context,

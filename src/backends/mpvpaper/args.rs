@@ -4,12 +4,12 @@
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use super::NAME;
 use crate::backends::{Error, fit_word};
 use crate::compositor::Output;
 use crate::config::{BackendName, Mpvpaper as Options, MpvpaperLayer};
 use crate::wire::Fit;
 
+pub(super) const NAME: &str = "mpvpaper";
 /// It stops itself while nobody sees it.
 pub(super) const STOPS: &str = "-s";
 const SOCKET_OPTION: &str = "input-ipc-server=";

@@ -29,12 +29,11 @@ use crate::process::plain_name;
 use crate::sys::Cancel;
 use crate::wire::Format;
 
-use args::{Wanted, args, matched};
+use args::{NAME, Wanted, args, matched};
 use handover::Handover;
 use screen::{PLAYS_WITHIN, Screen, Told};
 use watch::Watch;
 
-const NAME: &str = "mpvpaper";
 /// mpv is told of a file in JSON, which has no place for other bytes than UTF-8.
 const TAKES: Takes = Takes {
     formats: Some(&[Format::Mp4, Format::Webm, Format::Mkv, Format::Mov, Format::Avi]),

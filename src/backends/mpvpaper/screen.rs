@@ -8,8 +8,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use super::NAME;
-use super::args::{STOPS, Wanted, socket_in};
+use super::args::{NAME, STOPS, Wanted, socket_in};
 use super::ipc::{self, Ipc, Loaded};
 use super::watch::{Watch, has_stopped, is_stopped};
 use crate::backends::Error;

@@ -64,12 +64,12 @@ fn info(connection: &Connection) -> Result<Info, Error> {
 
 /// What came of `stop`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::cli) enum Stopped {
+pub(crate) enum Stopped {
     Daemon,
     NoDaemon,
 }
 
-pub(in crate::cli) fn stop(call: &Call, screen: &mut Screen) -> Result<Stopped, Error> {
+pub(crate) fn stop(call: &Call, screen: &mut Screen) -> Result<Stopped, Error> {
     let connection = call.connect()?;
     let pid = match info(&connection) {
         Ok(Info { pid, .. }) => pid,

@@ -3,7 +3,7 @@
 //! Runs on the reconciler's thread. A request writes its own rows alone; what the same steps show on
 //! other monitors, as those that came meanwhile, is written and told at the next look at everything.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use crate::backends::Placement;
 use crate::error_chain::chain;
@@ -16,10 +16,6 @@ use crate::wallpaper::job::{Changed, Job, Picture, Purpose};
 use crate::wallpaper::plan::{self, Placements, Step};
 use crate::wallpaper::worker_key::WorkerKey;
 use crate::wallpaper::world_state::WorldState;
-
-/// Where workers show something else than everybody knows, by their outputs: what was known of it
-/// before, where that was the same picture with another content.
-pub(super) type Untold = BTreeMap<(WorkerKey, String), Option<Placement>>;
 
 impl Reconciler {
     /// Notes what the step of a request has shown beside what was asked for. What nobody has asked for
