@@ -23,15 +23,9 @@ use writer::Writer;
 
 pub(crate) use requests::{RequestLine, request};
 pub(crate) use settings::Settings;
+use settings::Stderr;
 
 use crate::thread::{Spawner, Thread};
-
-/// What stderr has of the log, and for whom.
-#[derive(Clone, Copy, Debug)]
-struct Stderr {
-    level: LevelFilter,
-    is_terminal: bool,
-}
 
 /// The running log.
 pub(crate) struct Log {

@@ -13,8 +13,8 @@ use std::time::{Duration, Instant};
 
 use log::Level;
 
-use super::Stderr;
 use super::file::RotatedFile;
+use super::settings::Stderr;
 use crate::wire::Timestamp;
 
 /// How long a line may wait for company.

@@ -13,3 +13,10 @@ pub(crate) struct Settings {
     /// Rotated files that are kept.
     pub backups: u32,
 }
+
+/// The lowest level that stderr gets, and whether people read it there.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Stderr {
+    pub(super) level: LevelFilter,
+    pub(super) is_terminal: bool,
+}
