@@ -138,7 +138,7 @@ mod tests {
         assert_eq!((read(for_every_monitor), read(default)), (Some(b), None));
         store.write(|c| put_default(c, &own)).unwrap();
         assert_eq!((read(for_every_monitor), read(default)), (Some(b), Some(a)));
-        assert_eq!(store.read(all).unwrap(), [own.clone()]);
+        assert_eq!(store.read(all).unwrap(), std::slice::from_ref(&own));
         // Only monitors are counted.
         assert_eq!(store.write(|c| purge_image(c, b)).unwrap(), 0);
         assert_eq!((read(for_every_monitor), read(default)), (None, Some(a)));

@@ -66,14 +66,14 @@ fn cases() -> Vec<Case> {
             409,
             &[],
         ),
-        case("n link", |walls, at| link(walls, at), files.clone(), 409, &[]),
+        case("n link", link, files.clone(), 409, &[]),
         case("o pipe", |_, at| pipe(at), files.clone(), 409, &[]),
         case("p/p other directory", |walls, at| lead(walls, at, "other"), files.clone(), 409, &[]),
         case("q/q other directory", |walls, at| lead(walls, at, "other"), trash, 409, &[]),
         case("r/r gone with its directory", |_, at| file_above(at), files.clone(), 409, &[]),
         // Touched, but not another.
         case("aa other mode", |_, at| make_executable(at), files.clone(), 200, &["walls/aa.png"]),
-        case("bb two names", |walls, at| name_twice(walls, at), files, 200, &["walls/bb.png"]),
+        case("bb two names", name_twice, files, 200, &["walls/bb.png"]),
     ]
 }
 
