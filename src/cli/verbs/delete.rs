@@ -112,7 +112,7 @@ fn delete_kept(
 ) -> Result<(), Error> {
     let forever = call.has("--forever");
     if !call.has("--yes") && is_asked() {
-        let names: Vec<String> = paths.iter().map(|path| shown(path)).collect();
+        let names: Vec<String> = paths.iter().map(shown).collect();
         let how = if forever { How::ForGood } else { How::IntoTrash };
         if !agrees(&question(&names, names.len(), how))? {
             return Err(Error::refused("nothing was deleted"));
