@@ -17,8 +17,8 @@ use std::process::Command;
 #[test]
 fn parsers_stand_what_fuzzing_has_found() {
     let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fuzz/corpus");
+    // The tarball of a release has no corpora.
     if !corpus.exists() {
-        eprintln!("this is a release, which has no corpora: skipped");
         return;
     }
     let mut failed = Vec::new();
