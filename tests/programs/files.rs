@@ -134,7 +134,7 @@ fn links_and_colours_follow_every_change() {
     let first = clear();
     let told = String::from_utf8_lossy(&first.stdout).into_owned();
     assert!(first.status.success() && told.contains("; ended 1 process"), "{first:?}");
-    assert_eq!(files_below(&state(&house)), [mine.clone()]);
+    assert_eq!(files_below(&state(&house)), std::slice::from_ref(&mine));
     fs::remove_file(&mine).unwrap();
     fs::remove_dir(mine.parent().unwrap()).unwrap();
     let again = clear();
