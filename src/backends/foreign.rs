@@ -1,8 +1,8 @@
 //! Programs that draw backgrounds on our compositor and that we did not start: they may hide ours, or
-//! lie hidden beneath it. They are told of and left alone.
+//! lie hidden beneath it. They are reported and left alone.
 //!
-//! A program is known by its executable, and its compositor by its environment. Runs on the thread
-//! that asks; a look takes a millisecond or two.
+//! On Wayland a program is known by its executable, and its compositor by its environment; over X11
+//! it is known by its window. Runs on the thread that asks; a look takes a millisecond or two.
 
 use std::fmt;
 use std::fs::{self, File};
@@ -13,28 +13,51 @@ use std::path::{Path, PathBuf};
 
 use super::socket;
 use super::version::FLAGS;
-use crate::compositor::{Outputs, Session};
+use crate::compositor::{DesktopWindow, Outputs, Session, desktop_windows};
 use crate::config::BackendName;
 use crate::paths::Dirs;
 use crate::process::{Identity, ProcessRecords};
 use crate::wire::Conflict;
 
-/// What draws on the background layer and stays.
-const PROGRAMS: [&str; 14] = [
+/// What draws on the background layer of Wayland and stays: programs for wallpapers, and shells and
+/// file managers that bring their own.
+const PROGRAMS: [&str; 23] = [
     "awww-daemon",
     "azote",
+    "cosmic-bg",
+    "glpaper",
     "gslapper",
     "hyprpaper",
     "linux-wallpaperengine",
     "mpvpaper",
     "mpvpaper-holder",
+    "noctalia",
     "oguri",
+    "pcmanfm",
+    "pcmanfm-qt",
+    "plasmashell",
+    "qs",
+    "quickshell",
     "swaybg",
     "swww-daemon",
     "wal-qt-host",
     "wbg",
     "wpaperd",
     "wpaperd-daemon",
+    "xfdesktop",
+];
+
+/// What to do about a program that is not just to be ended.
+const REMEDIES: [(&str, &str); 9] = [
+    ("caja", "`gsettings set org.mate.background show-desktop-icons false`"),
+    ("cosmic-bg", "set the wallpaper in COSMIC's settings instead"),
+    ("nemo-desktop", "`gsettings set org.nemo.desktop show-desktop-icons false`"),
+    ("noctalia", "turn the wallpaper off in the shell's settings"),
+    ("pcmanfm", "`pcmanfm --desktop-off`"),
+    ("pcmanfm-qt", "`pcmanfm-qt --desktop-off`"),
+    ("plasmashell", "`plasma-apply-wallpaperimage FILE` sets Plasma's wallpaper instead"),
+    ("qs", "turn the wallpaper off in the shell's settings"),
+    ("quickshell", "turn the wallpaper off in the shell's settings"),
 ];
 
 /// Where a compositor has what it starts.
@@ -79,9 +102,29 @@ pub(super) struct Surroundings {
 
 /// Those that run on our compositor now.
 pub(super) fn find(surroundings: &Surroundings) -> Vec<Conflict> {
-    let Some(Session::Wayland { socket }) = surroundings.outputs.session() else {
-        return Vec::new();
-    };
+    let outputs = &surroundings.outputs;
+    match outputs.session() {
+        Some(Session::Wayland { socket }) => clients(surroundings, &socket),
+        Some(Session::X11 { display }) => {
+            let windows = desktop_windows(&display, &outputs.list());
+            // One for each monitor.
+            let mut found: Vec<Conflict> = windows.into_iter().filter_map(owner).collect();
+            found.dedup();
+            found
+        }
+        None => Vec::new(),
+    }
+}
+
+/// Whose window hides the wallpaper.
+fn owner(window: DesktopWindow) -> Option<Conflict> {
+    let DesktopWindow { class, pid } = window;
+    let program = pid.and_then(program).or(class)?;
+    Some(Conflict { program, pid })
+}
+
+/// Those that are clients of the Wayland compositor at this socket.
+fn clients(surroundings: &Surroundings, socket: &Path) -> Vec<Conflict> {
     let ours = surroundings.records.identities();
     let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
     let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());
@@ -89,8 +132,8 @@ pub(super) fn find(surroundings: &Surroundings) -> Vec<Conflict> {
         let program = program(pid).filter(|name| PROGRAMS.contains(&name.as_str()))?;
         let is_ours = Identity::of(pid).is_none_or(|who| ours.contains(&who));
         let words = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
-        (!is_ours && draws(&program, &words) && is_on(pid, &socket))
-            .then_some(Conflict { program, pid })
+        (!is_ours && draws(&program, &words) && is_on(pid, socket))
+            .then_some(Conflict { program, pid: Some(pid) })
     };
     let mut found: Vec<Conflict> = pids.filter_map(foreign).collect();
     found.sort_by_key(|conflict| conflict.pid);
@@ -99,23 +142,35 @@ pub(super) fn find(surroundings: &Surroundings) -> Vec<Conflict> {
 
 /// What people are told of one, and of how to be rid of it.
 pub(super) fn warning(conflict: &Conflict, surroundings: &Surroundings) -> String {
-    let Conflict { program, pid } = conflict;
-    let told = format!(
-        "{program} (process {pid}), which murald did not start, draws backgrounds too and may hide \
-         this one: end it"
-    );
-    match cause(program, surroundings) {
-        Some(line) => format!("{told}, and remove {line}"),
-        None => format!("{told}, and whatever starts it"),
+    let told = format!("{} and may hide this one", named(conflict));
+    let program = &conflict.program;
+    match (known_remedy(program), cause(program, surroundings)) {
+        (Some(remedy), _) => format!("{told}: {remedy}"),
+        (None, Some(line)) => format!("{told}: end it, and remove {line}"),
+        (None, None) => format!("{told}: end it, and whatever starts it"),
     }
+}
+
+/// Who draws what is in the way.
+pub(super) fn named(conflict: &Conflict) -> String {
+    let process = conflict.pid.map(|pid| format!(" (process {pid})")).unwrap_or_default();
+    format!("{}{process}, which murald did not start, draws backgrounds", conflict.program)
+}
+
+fn known_remedy(program: &str) -> Option<&'static str> {
+    REMEDIES.iter().find(|(name, _)| *name == program).map(|(_, remedy)| *remedy)
 }
 
 /// How to be rid of one.
 pub(super) fn remedy(conflict: &Conflict, surroundings: &Surroundings) -> String {
     let Conflict { program, pid } = conflict;
+    if let Some(remedy) = known_remedy(program) {
+        return remedy.to_owned();
+    }
+    let end = pid.map_or_else(|| format!("end {program}"), |pid| format!("`kill {pid}`"));
     match cause(program, surroundings) {
-        Some(line) => format!("`kill {pid}`, and remove {line}"),
-        None => format!("`kill {pid}`, and remove whatever starts {program}"),
+        Some(line) => format!("{end}, and remove {line}"),
+        None => format!("{end}, and remove whatever starts {program}"),
     }
 }
 
@@ -131,7 +186,12 @@ fn program(pid: i32) -> Option<String> {
 /// background (1.10 and 1.12 do, 1.7 does not): without an option it draws nothing. Nor does what is
 /// asked for its version, as we ask it ourselves.
 fn draws(program: &str, command_line: &[u8]) -> bool {
-    match command_line.split(|&byte| byte == 0).nth(1).unwrap_or_default() {
+    let mut words = command_line.split(|&byte| byte == 0).skip(1);
+    // Without this word it is a file manager alone.
+    if program.starts_with("pcmanfm") {
+        return words.any(|word| word == b"--desktop");
+    }
+    match words.next().unwrap_or_default() {
         // None at all: it is only about to become this program.
         b"" => program != "swaybg" && !command_line.is_empty(),
         option => FLAGS.iter().all(|flag| flag.as_bytes() != option),
@@ -278,6 +338,8 @@ mod tests {
         check("hyprpaper", b"hyprpaper\0--version\0", false);
         check("hyprpaper", b"hyprpaper\0--help\0", false);
         check("hyprpaper", b"", false);
+        check("pcmanfm", b"pcmanfm\0/home\0", false);
+        check("pcmanfm-qt", b"pcmanfm-qt\0--profile\0x\0--desktop\0", true);
     }
 
     #[test]

@@ -18,6 +18,17 @@ pub enum Lack {
     Leave,
 }
 
+impl Lack {
+    /// What to use where no installation helps.
+    pub(crate) fn instead(&self) -> Option<&'static str> {
+        (*self == Self::Place(Compositor::Wayland)).then_some(
+            "use a compositor that offers it (sway, Hyprland, niri, labwc, Wayfire, river); on GNOME, \
+             `gsettings set org.gnome.desktop.background picture-uri file://PATH`; on KDE, \
+             `plasma-apply-wallpaperimage PATH`",
+        )
+    }
+}
+
 impl Backends {
     pub fn lack(&self) -> Lack {
         match self.compositor() {
@@ -38,10 +49,12 @@ impl Backends {
         }
         let compositor = self.compositor().filter(|_| !self.is_available(entry))?;
         Some(match name {
-            BackendName::Builtin => self.lack().to_string(),
-            BackendName::Hyprpaper if entry.compositors.contains(&compositor) => {
+            BackendName::Hyprpaper
+                if self.outputs.has_backgrounds() && entry.is_for(compositor) =>
+            {
                 format!("{name} needs Hyprland, which does not run here")
             }
+            _ if entry.is_for(compositor) => self.lack().to_string(),
             _ => {
                 let here = if compositor == Compositor::X11 { "X11" } else { "Wayland" };
                 format!("{name} does not draw on {here}, which runs here")
@@ -57,7 +70,7 @@ impl fmt::Display for Lack {
                 write!(f, "there is no session to draw in: looked for {sought}")
             }
             Self::Place(Compositor::Wayland) => f.write_str(
-                "this compositor does not offer wlr-layer-shell, which murald needs to draw by itself",
+                "this compositor does not offer wlr-layer-shell, which every backend on Wayland needs",
             ),
             Self::Place(Compositor::X11) => f.write_str(
                 "this X server has no true colours, which murald needs to draw by itself",

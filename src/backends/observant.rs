@@ -1,5 +1,5 @@
-//! What every backend on Wayland is wrapped in: it carries the transition of one call, and warns of
-//! programs that draw over it. Runs on the backend's own thread.
+//! What every backend is wrapped in: it carries the transition of one call, and warns of programs
+//! that draw over it. Runs on the backend's own thread.
 
 use std::collections::BTreeSet;
 

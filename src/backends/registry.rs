@@ -54,6 +54,12 @@ pub struct Registration {
     build: fn(Context, Settings) -> Box<dyn Backend>,
 }
 
+impl Registration {
+    pub(super) fn is_for(&self, compositor: Compositor) -> bool {
+        self.compositors.contains(&compositor)
+    }
+}
+
 const STILLS: &[Kind] = &[Kind::StaticImage];
 const PICTURES: &[Kind] = &[Kind::StaticImage, Kind::AnimatedImage];
 const ALL: &[Kind] = &[Kind::StaticImage, Kind::AnimatedImage, Kind::Video, Kind::Web];
@@ -173,15 +179,21 @@ impl Backends {
         REGISTRY.iter().filter(|entry| self.is_available(entry)).collect()
     }
 
-    /// Its compositor is the one that runs.
+    /// Its compositor is the one that runs, and offers what it needs: all that draw on Wayland need
+    /// wlr-layer-shell.
     pub fn fits(&self, entry: &Registration) -> bool {
+        let may_draw = self.compositor() == Some(Compositor::X11) || self.outputs.has_backgrounds();
+        may_draw && self.is_for_session(entry)
+    }
+
+    fn is_for_session(&self, entry: &Registration) -> bool {
         self.outputs.session().is_some_and(|session| {
-            entry.compositors.contains(&session.compositor())
+            entry.is_for(session.compositor())
                 && (entry.name != BackendName::Hyprpaper || hyprpaper::fits(&session, &self.dirs))
         })
     }
 
-    /// Installed, and its compositor is the one that runs.
+    /// Installed, and it fits.
     pub fn is_available(&self, entry: &Registration) -> bool {
         let path = self.path();
         self.fits(entry)
@@ -243,9 +255,6 @@ impl Backends {
         };
         let transition = OwnTransition::default();
         let backend = (entry.build)(context, transition.over(Arc::clone(&self.settings)));
-        if !entry.compositors.contains(&Compositor::Wayland) {
-            return backend;
-        }
         let surroundings = self.surroundings();
         Box::new(Observant { backend, name, surroundings, transition })
     }
@@ -254,24 +263,25 @@ impl Backends {
     /// that they are in the way of.
     pub fn conflicts(&self) -> impl Fn(&Registration) -> Vec<Conflict> {
         let found = foreign::find(&self.surroundings());
+        let compositor = self.compositor();
         move |entry| {
+            let draws_here = compositor.is_some_and(|one| entry.is_for(one));
             let is_in_the_way = |conflict: &&Conflict| {
-                entry.compositors.contains(&Compositor::Wayland)
-                    && !foreign::is_used(entry.name, &conflict.program)
+                draws_here && !foreign::is_used(entry.name, &conflict.program)
             };
             found.iter().filter(is_in_the_way).cloned().collect()
         }
     }
 
-    /// Those that are in the way of this backend, each with how to be rid of it.
-    pub(crate) fn in_the_way(&self, name: BackendName) -> Vec<(Conflict, String)> {
+    /// Those that are in the way of this backend, each as a sentence and how to be rid of it.
+    pub(crate) fn in_the_way(&self, name: BackendName) -> Vec<(String, String)> {
         let surroundings = self.surroundings();
         let found = foreign::find(&surroundings).into_iter();
         let found = found.filter(|conflict| !foreign::is_used(name, &conflict.program));
         found
             .map(|conflict| {
                 let remedy = foreign::remedy(&conflict, &surroundings);
-                (conflict, remedy)
+                (format!("{} and may hide murald's", foreign::named(&conflict)), remedy)
             })
             .collect()
     }
@@ -301,7 +311,7 @@ impl Backends {
     pub fn programs(&self, name: Option<BackendName>) -> Vec<String> {
         let fits = |entry: &&Registration| match (name, self.compositor()) {
             (Some(name), _) => entry.name == name,
-            (None, Some(_)) => self.fits(entry),
+            (None, Some(_)) => self.is_for_session(entry),
             (None, None) => true,
         };
         let entries = REGISTRY.iter().filter(fits);

@@ -4,6 +4,7 @@
 //! restarts, and tells its subscribers of every change. It asks no helper program, and never
 //! guesses: what it lists is what the compositor said after it had settled.
 
+mod desktop_windows;
 #[cfg(debug_assertions)]
 #[path = "../../tests/fuzz/src/parsers/compositor.rs"]
 pub mod fuzz;
@@ -17,6 +18,7 @@ mod wait_for_compositor;
 mod wayland;
 mod x11;
 
+pub(crate) use desktop_windows::{DesktopWindow, desktop_windows};
 pub(crate) use identity::{alike, identities};
 pub use output::Output;
 pub use outputs::{Outputs, Watch};

@@ -213,7 +213,7 @@ fn wayland_sockets(directory: &Path) -> Vec<PathBuf> {
     names.into_iter().map(|name| directory.join(name)).collect()
 }
 
-fn connect_x11(display: &str) -> io::Result<x11::Stream> {
+pub(super) fn connect_x11(display: &str) -> io::Result<x11::Stream> {
     let parsed = parse_display(Some(display))
         .map_err(|error| io::Error::new(io::ErrorKind::InvalidInput, error))?;
     let mut last = io::Error::new(io::ErrorKind::NotFound, "none is to be found");

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use crate::backends::{self, Backends, Kind, Lack, REGISTRY, Registration};
+use crate::compositor::Compositor;
 use crate::config::BackendName;
 use crate::store;
 use crate::wire::{MediaType, own_path};
@@ -117,13 +118,19 @@ impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NoBackend { lack: lack @ Lack::Session { .. }, .. } => write!(f, "{lack}"),
+            Self::NoBackend { lack, .. } if lack.instead().is_some() => {
+                write!(f, "{lack}: {}", lack.instead().unwrap_or_default())
+            }
             Self::NoBackend { lack, checked, unusable } => {
                 write!(f, "{lack}; and none of these is installed: {}", checked.join(", "))?;
                 unusable.iter().try_for_each(|why| write!(f, "; {why}"))
             }
             Self::NotUsable { backend, missing, lack, .. } if missing.is_empty() => {
                 match (backend, lack) {
-                    (BackendName::Builtin, _) | (_, Lack::Session { .. }) => write!(f, "{lack}"),
+                    (BackendName::Builtin, _)
+                    | (_, Lack::Session { .. } | Lack::Place(Compositor::Wayland)) => {
+                        write!(f, "{lack}")
+                    }
                     (BackendName::Hyprpaper, _) => {
                         write!(f, "{backend} is installed, but needs a Hyprland that runs")
                     }
@@ -193,7 +200,6 @@ impl From<store::Error> for Error {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::compositor::Compositor;
     use crate::error_chain::chain;
 
     #[test]
@@ -224,6 +230,8 @@ mod tests {
         check(Feh, &[], Lack::Leave, "feh is installed, but for another kind of session");
         let needs_hyprland = "hyprpaper is installed, but needs a Hyprland that runs";
         check(Hyprpaper, &[], Lack::Leave, needs_hyprland);
+        let no_place = Lack::Place(Compositor::Wayland);
+        check(Hyprpaper, &[], no_place.clone(), &no_place.to_string());
         check(Builtin, &[], nowhere(), no_session);
         for lack in [Lack::Leave, Lack::Place(Compositor::X11)] {
             check(Builtin, &[], lack.clone(), &lack.to_string());

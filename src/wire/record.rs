@@ -191,11 +191,13 @@ pub(crate) struct BackendInfo {
     pub conflicts: Vec<Conflict>,
 }
 
-/// A program that runs and was not started by us.
+/// A program that draws backgrounds and was not started by us.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Conflict {
     pub program: String,
-    pub pid: i32,
+    /// None if its window does not tell.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pid: Option<i32>,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

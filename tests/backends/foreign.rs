@@ -87,3 +87,27 @@ fn a_configuration_that_nobody_reads_is_not_blamed() {
     let pid = format!("swaybg (process {})", drawing.0.id());
     assert!(told.contains(&pid) && told.contains("whatever starts it"), "{told}");
 }
+
+#[test]
+fn desktop_of_a_file_manager_over_x11_is_reported() {
+    let desktop = Desktop::x11(&["640x360"]);
+    let house = House::started_on(&desktop);
+    let file = house.root().join("a.png");
+    image::RgbImage::from_pixel(64, 36, image::Rgb([9, 99, 199])).save(&file).unwrap();
+    let picture = house.import(&[&file])[0];
+    let set = || house.client().post("/wallpaper/set", &json!({ "image_id": picture })).ok();
+    assert!(set().get("warnings").is_none());
+    let mut pcmanfm = desktop.command("pcmanfm");
+    let pcmanfm = Ended(pcmanfm.arg("--desktop").env("HOME", house.root()).spawn().unwrap());
+    wait_until("its window", || !conflicts(&house, "feh").is_empty());
+    let expected = json!({ "program": "pcmanfm", "pid": pcmanfm.0.id() });
+    assert_eq!(conflicts(&house, "builtin"), [expected]);
+    assert!(conflicts(&house, "swaybg").is_empty(), "that is for another session");
+    let told = set()["warnings"].to_string();
+    let named = format!("pcmanfm (process {})", pcmanfm.0.id());
+    assert!(told.contains(&named) && told.contains("`pcmanfm --desktop-off`"), "{told}");
+    let doctor = house.murald(&["doctor"]).output().unwrap();
+    let found = String::from_utf8(doctor.stdout).unwrap();
+    let row = found.lines().find(|row| row.starts_with("fix\tother\t"));
+    assert!(row.is_some_and(|row| row.contains(&named)), "{found}");
+}

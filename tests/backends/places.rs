@@ -15,25 +15,26 @@ use crate::support::House;
 use crate::wall::{BLUE, RED, Wall, near};
 
 #[test]
-fn without_layer_shell_the_next_backend_is_used() {
+fn without_layer_shell_nothing_is_used_and_the_desktop_s_own_way_is_named() {
     let bare = BareCompositor::start();
     let socket = bare.socket.to_str().unwrap();
-    let programs = ["awww", "awww-daemon"];
     let env = [("WAYLAND_DISPLAY", socket)];
-    let hosted = Hosted::with("builtin", &programs, &["640x480"], "", &env);
+    let hosted = Hosted::with("swaybg", &["awww", "awww-daemon"], &["640x480"], "", &env);
     let picture = hosted.picture("one.png");
     let client = hosted.house.client();
-    let answer = client.post("/wallpaper/set", &json!({ "image_id": picture })).ok();
-    assert_eq!((&answer["backend"], &answer["monitors"]), (&json!("awww"), &json!(["HEADLESS-1"])));
+    let refused = client.post("/wallpaper/set", &json!({ "image_id": picture })).fails(503);
+    assert_eq!(refused["error_code"], "no_backend");
+    let told = refused["error"].as_str().unwrap();
+    for part in ["does not offer wlr-layer-shell", "gsettings set", "plasma-apply-wallpaperimage"] {
+        assert!(told.contains(part), "{told}");
+    }
+    client.get("/wallpaper/current").fails(503);
     has_no_place(&hosted.house, "wlr-layer-shell");
-    assert!(why(&hosted.house).ends_with(" by awww. Nothing is due.\n"));
-    let warnings = client.get("/config").ok()["warnings"].to_string();
-    let told = "backend.type: this compositor does not offer wlr-layer-shell";
-    assert!(warnings.contains(told) && warnings.contains("awww is used instead"), "{warnings}");
     let doctor = hosted.house.murald(&["doctor"]).output().unwrap();
     let found = String::from_utf8(doctor.stdout).unwrap();
-    let said = "cannot be used here: awww is, as this compositor does not offer wlr-layer-shell";
-    assert!(found.contains(said) && !found.contains("install builtin"), "{found}");
+    let row = found.lines().find(|row| row.starts_with("fix\tbackend\t")).unwrap();
+    assert!(row.contains("wlr-layer-shell") && row.contains("gsettings set"), "{found}");
+    assert!(!found.contains("ok\tbackend") && !row.contains("install"), "{found}");
     // The process that would draw says it, too.
     let mut draw = hosted.house.murald(&["draw", "--socket", "/nowhere/draw.sock"]);
     let output = draw.env("WAYLAND_DISPLAY", socket).output().unwrap();

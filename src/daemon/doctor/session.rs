@@ -102,6 +102,10 @@ fn backend(report: &mut Report, backends: &Backends, settings: &Config) -> Optio
             REGISTRY.iter().filter(here).map(|entry| entry.name.as_str()).collect();
         let install = format!("install one of {}", names.join(", "));
         let why = backends.lack();
+        if let Some(instead) = why.instead() {
+            report.fix("backend", format!("none can be used: {why}"), instead);
+            return None;
+        }
         let step = match why {
             Lack::Leave => format!("set backend.builtin.enabled to true, or {install}"),
             Lack::Place(_) | Lack::Session { .. } => install,
@@ -144,11 +148,7 @@ fn unshown(report: &mut Report, backends: &Backends) {
 
 /// Programs that draw over ours, or under.
 fn others(report: &mut Report, backends: &Backends, used: BackendName) {
-    for (conflict, step) in backends.in_the_way(used) {
-        let text = format!(
-            "{} (process {}), which murald did not start, draws backgrounds and may hide murald's",
-            conflict.program, conflict.pid
-        );
+    for (text, step) in backends.in_the_way(used) {
         report.fix("other", text, step);
     }
 }

@@ -1,0 +1,196 @@
+//! Windows that lie over the wallpaper of an X server: file managers draw the desktop in one.
+//!
+//! Runs on the thread that asks, over a connection of its own; a server that does not answer within
+//! a second is given up. It changes nothing and follows no events: a daemon that is told of each new
+//! window would wake for each.
+
+use std::io::{self, IoSlice};
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags};
+use x11rb::connection::Connection;
+use x11rb::protocol::xproto::{
+    Atom, AtomEnum, ConnectionExt as _, GetPropertyReply, MapState, Window,
+};
+use x11rb::reexports::x11rb_protocol::xauth;
+use x11rb::rust_connection::{DefaultStream, PollMode, RustConnection, Stream};
+use x11rb::utils::RawFdContainer;
+
+use super::Output;
+use super::search::connect_x11;
+use crate::sys::poll_until;
+
+type Error = Box<dyn std::error::Error + Send + Sync>;
+
+const PATIENCE: Duration = Duration::from_secs(1);
+/// More than anybody has open.
+const WINDOWS: usize = 4096;
+
+/// A visible window of the type that desktops have, which covers more than half of an output.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct DesktopWindow {
+    /// Its program, as the window names it.
+    pub(crate) class: Option<String>,
+    pub(crate) pid: Option<i32>,
+}
+
+/// Those of an X server; none if it cannot be asked.
+pub(crate) fn desktop_windows(display: &str, outputs: &[Output]) -> Vec<DesktopWindow> {
+    find(display, outputs).unwrap_or_else(|error| {
+        log::debug!("cannot ask the X server for desktop windows: {error}");
+        Vec::new()
+    })
+}
+
+fn find(display: &str, outputs: &[Output]) -> Result<Vec<DesktopWindow>, Error> {
+    let found = connect_x11(display)?;
+    let (name, data) = xauth::get_auth(found.family, &found.address, found.number)
+        .ok()
+        .flatten()
+        .unwrap_or_default();
+    let stream = Bounded { stream: found.stream, until: Instant::now() + PATIENCE };
+    let server =
+        RustConnection::connect_to_stream_with_auth_info(stream, found.screen, name, data)?;
+    let root = server.setup().roots[found.screen].root;
+    let server = Server { server, root };
+    let [kind, desktop, list, pid] = server.atoms([
+        "_NET_WM_WINDOW_TYPE",
+        "_NET_WM_WINDOW_TYPE_DESKTOP",
+        "_NET_CLIENT_LIST",
+        "_NET_WM_PID",
+    ])?;
+    // A window manager may have put it into a frame; without one it is the root window's child.
+    let mut windows = server.server.query_tree(root)?.reply()?.children;
+    windows.extend(server.numbers(root, list)?);
+    windows.sort_unstable();
+    windows.dedup();
+    let mut found = Vec::new();
+    for window in windows.into_iter().take(WINDOWS) {
+        // One that has gone by now is no window of any type.
+        let is_desktop = server.numbers(window, kind).unwrap_or_default().contains(&desktop);
+        if is_desktop && server.covers_any(window, outputs).unwrap_or(false) {
+            let pid = server.numbers(window, pid)?.first().and_then(|&pid| pid.try_into().ok());
+            found.push(DesktopWindow { class: server.class(window)?, pid });
+        }
+    }
+    Ok(found)
+}
+
+struct Server {
+    server: RustConnection<Bounded>,
+    root: Window,
+}
+
+impl Server {
+    /// Atoms by their names; 0 for one that nobody has made.
+    fn atoms<const N: usize>(&self, names: [&str; N]) -> Result<[Atom; N], Error> {
+        let mut atoms = [0; N];
+        for (atom, name) in atoms.iter_mut().zip(names) {
+            *atom = self.server.intern_atom(true, name.as_bytes())?.reply()?.atom;
+        }
+        Ok(atoms)
+    }
+
+    fn property(&self, window: Window, name: Atom) -> Result<GetPropertyReply, Error> {
+        let length = WINDOWS as u32;
+        Ok(self.server.get_property(false, window, name, AtomEnum::ANY, 0, length)?.reply()?)
+    }
+
+    /// A property that is a list of numbers: atoms, windows, a process.
+    fn numbers(&self, window: Window, name: Atom) -> Result<Vec<u32>, Error> {
+        if name == 0 {
+            return Ok(Vec::new());
+        }
+        let property = self.property(window, name)?;
+        Ok(property.value32().map(Iterator::collect).unwrap_or_default())
+    }
+
+    /// The second name of `WM_CLASS`, which is the program's.
+    fn class(&self, window: Window) -> Result<Option<String>, Error> {
+        let property = self.property(window, AtomEnum::WM_CLASS.into())?;
+        let name = property.value.split(|&byte| byte == 0).rfind(|name| !name.is_empty());
+        Ok(name.map(|name| String::from_utf8_lossy(name).into_owned()))
+    }
+
+    fn covers_any(&self, window: Window, outputs: &[Output]) -> Result<bool, Error> {
+        let attributes = self.server.get_window_attributes(window)?.reply()?;
+        let size = self.server.get_geometry(window)?.reply()?;
+        let place = self.server.translate_coordinates(window, self.root, 0, 0)?.reply()?;
+        let place = [place.dst_x, place.dst_y].map(i64::from);
+        let size = [size.width, size.height].map(i64::from);
+        let hides = |output: &Output| {
+            let at = [output.x, output.y].map(i64::from);
+            covers(
+                (place, size),
+                (at, [output.logical_width, output.logical_height].map(i64::from)),
+            )
+        };
+        Ok(attributes.map_state == MapState::VIEWABLE && outputs.iter().any(hides))
+    }
+}
+
+/// A place and a size.
+type Area = ([i64; 2], [i64; 2]);
+
+/// Whether one lies over more than half of the other.
+fn covers((place, size): Area, (at, of): Area) -> bool {
+    let shared = |axis: usize| {
+        let end = (place[axis] + size[axis]).min(at[axis] + of[axis]);
+        (end - place[axis].max(at[axis])).max(0)
+    };
+    2 * shared(0) * shared(1) > of[0] * of[1]
+}
+
+/// A stream on which no wait is longer than its patience.
+struct Bounded {
+    stream: DefaultStream,
+    until: Instant,
+}
+
+impl Stream for Bounded {
+    fn poll(&self, mode: PollMode) -> io::Result<()> {
+        let mut flags = PollFlags::empty();
+        flags.set(PollFlags::IN, mode.readable());
+        flags.set(PollFlags::OUT, mode.writable());
+        match poll_until(&mut [PollFd::new(&self.stream, flags)], Some(self.until))? {
+            true => Ok(()),
+            false => Err(io::ErrorKind::TimedOut.into()),
+        }
+    }
+
+    fn read(&self, bytes: &mut [u8], fds: &mut Vec<RawFdContainer>) -> io::Result<usize> {
+        self.stream.read(bytes, fds)
+    }
+
+    fn write(&self, bytes: &[u8], fds: &mut Vec<RawFdContainer>) -> io::Result<usize> {
+        self.stream.write(bytes, fds)
+    }
+
+    fn write_vectored(
+        &self,
+        bytes: &[IoSlice<'_>],
+        fds: &mut Vec<RawFdContainer>,
+    ) -> io::Result<usize> {
+        self.stream.write_vectored(bytes, fds)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn window_covers_an_output_of_which_it_has_more_than_half() {
+        let check = |place, size, expected| {
+            let output = ([1920, 0], [1280, 720]);
+            assert_eq!(covers((place, size), output), expected, "{place:?} {size:?}");
+        };
+        check([0, 0], [3200, 1080], true);
+        check([1920, 0], [1280, 720], true);
+        // Beside a panel.
+        check([1920, 40], [1280, 680], true);
+        check([0, 0], [1920, 1080], false);
+        check([1920, 0], [640, 720], false);
+        check([-5000, -5000], [100, 100], false);
+    }
+}
