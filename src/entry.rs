@@ -12,7 +12,7 @@ pub fn main() -> ExitCode {
     if let Some(code) = draw::main() {
         return code;
     }
-    match cli::main(settings) {
+    match cli::main(settings, daemon::listens_at) {
         Next::End(code) => code,
         Next::Check(check) => check.tell(daemon::check(&check.file)),
         Next::CheckDatabase(check) => {

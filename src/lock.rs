@@ -192,12 +192,17 @@ impl Socket {
         fs::rename(&born, path).map_err(failed("put in place"))?;
         Ok((listener, Self { path: path.to_owned(), inode }))
     }
+
+    /// Whether clients find it there still.
+    pub(crate) fn is_in_place(&self) -> bool {
+        fs::symlink_metadata(&self.path).is_ok_and(|metadata| metadata.ino() == self.inode)
+    }
 }
 
 impl Drop for Socket {
     fn drop(&mut self) {
         // A successor may have put its own there.
-        if fs::symlink_metadata(&self.path).is_ok_and(|metadata| metadata.ino() == self.inode) {
+        if self.is_in_place() {
             fs::remove_file(&self.path).ok();
         }
     }
@@ -348,8 +353,10 @@ mod tests {
         let (listener, socket) = Socket::bind(&path).unwrap();
         assert_eq!(fs::metadata(&path).unwrap().mode() & 0o777, 0o600);
         assert!(matches!(Socket::bind(&path), Err(Error::Running { .. })));
+        assert!(socket.is_in_place());
         drop(listener);
         let (_listener, successor) = Socket::bind(&path).unwrap();
+        assert!(!socket.is_in_place() && successor.is_in_place());
         drop(socket);
         assert!(path.exists(), "the successor's socket stays");
         drop(successor);

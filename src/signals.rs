@@ -1,14 +1,14 @@
 //! Signals, which only wake `main`.
 //!
 //! The thread `signals` blocks until one comes and passes it on. A second SIGTERM or SIGINT ends the
-//! process at once.
+//! process at once. SIGUSR1, SIGUSR2 and SIGALRM do nothing: somebody means another program.
 
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::consts::{SIGALRM, SIGHUP, SIGINT, SIGTERM, SIGUSR1, SIGUSR2};
 use signal_hook::flag;
 use signal_hook::iterator::{Handle, Signals as Waiting};
 
@@ -43,6 +43,10 @@ impl Signals {
             // In this order: the first signal finds the flag down, and raises it.
             flag::register_conditional_shutdown(signal, TWICE, Arc::clone(&told))?;
             flag::register(signal, Arc::clone(&told))?;
+        }
+        for signal in [SIGUSR1, SIGUSR2, SIGALRM] {
+            // Handled, not ignored: children would inherit that.
+            flag::register(signal, Arc::default())?;
         }
         let mut signals = Waiting::new([SIGTERM, SIGINT, SIGHUP])?;
         let waiting = signals.handle();

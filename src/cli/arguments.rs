@@ -64,7 +64,13 @@ pub(super) fn parse(verbs: Verbs, arguments: Vec<OsString>) -> Result<Parsed, Er
     line.positionals(verb, &mut values)?;
     Ok(Parsed::Call(
         verb,
-        Call { globals, values, settings: Vec::new, connection: OnceCell::new() },
+        Call {
+            globals,
+            values,
+            settings: Vec::new,
+            elsewhere: |_| None,
+            connection: OnceCell::new(),
+        },
     ))
 }
 

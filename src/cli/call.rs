@@ -1,7 +1,7 @@
 //! What a command line gives a verb: values by their names in the table.
 
 use std::cell::OnceCell;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
@@ -16,9 +16,14 @@ pub(super) struct Call {
     pub(super) values: Vec<(&'static str, Value)>,
     /// All settings of the configuration, for those verbs that are about them.
     pub(super) settings: fn() -> Vec<Setting>,
+    /// Where the daemon that has this user's library listens.
+    pub(super) elsewhere: Elsewhere,
     /// The way to the daemon, from the first request on.
     pub(super) connection: OnceCell<Connection>,
 }
+
+/// Finds the socket of the daemon that has the library of a configuration (none: the usual one).
+pub(crate) type Elsewhere = fn(Option<&Path>) -> Option<PathBuf>;
 
 /// A setting of the configuration, as far as a command line needs to know it.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -4,18 +4,19 @@
 //! whoever waits can interrupt.
 
 use std::fmt::{Display, Write as _};
-use std::io::{self, Read};
+use std::io::{self, Read, Write as _};
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
+use std::sync::Once;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use ureq::http::Response;
 use ureq::{Agent, Body, RequestBuilder};
 
 use crate::paths::{Dirs, Env};
 use crate::sys::is_listened_on;
-use crate::wire::unix;
+use crate::wire::{Session, unix};
 
 use super::Error;
 use super::error::Exit;
@@ -158,10 +159,30 @@ impl Connection {
         };
         let mut answer = sent.map_err(|error| self.lost(error))?;
         if answer.status().is_success() {
+            if matches!(method, Method::Post) && place.changes_screens() {
+                self.name_other_session();
+            }
             return Ok(answer);
         }
         let body = answer.body_mut().with_config().limit(MOST).read_to_vec();
         Err(Error::of_answer(answer.status().as_u16(), body.map_err(|error| self.lost(error))?))
+    }
+
+    /// Says whose screens were changed, once, if they are those of another session than ours.
+    fn name_other_session(&self) {
+        static SAID: Once = Once::new();
+        let var = |name: &str| std::env::var_os(name);
+        let is_in_session = ["WAYLAND_DISPLAY", "DISPLAY"].iter().any(|name| var(name).is_some());
+        SAID.call_once(|| {
+            let info = is_in_session.then(|| self.get(&Place::new(&[&"info"])).ok()?.read().ok());
+            let Some(Some(Info { session: Some(session) })) = info else { return };
+            if session.is_another(var) {
+                let text =
+                    format!("murald: changed {session}, where the daemon runs, not this one");
+                // There may be nobody to tell.
+                writeln!(io::stderr(), "{text}").ok();
+            }
+        });
     }
 
     /// Nobody answers, or nobody any more.
@@ -222,6 +243,11 @@ impl Answer {
     }
 }
 
+#[derive(Deserialize)]
+struct Info {
+    session: Option<Session>,
+}
+
 /// A path of the API with its query, encoded.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Place(String);
@@ -234,6 +260,11 @@ impl Place {
             encode(&mut place, &segment.to_string());
         }
         Self(place)
+    }
+
+    /// Whether a `POST` there may show other wallpapers.
+    fn changes_screens(&self) -> bool {
+        ["/wallpaper/", "/playlists/", "/backends/"].iter().any(|of| self.0.starts_with(of))
     }
 
     /// Adds a parameter, if there is a value.

@@ -41,6 +41,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use crate::paths::Env;
+use crate::sys::is_listened_on;
 
 use arguments::Parsed;
 use call::{Call, Globals, Output};
@@ -50,7 +51,7 @@ use screen::Screen;
 use verb::Run;
 use verbs::Stopped;
 
-pub(crate) use call::Setting;
+pub(crate) use call::{Elsewhere, Setting};
 pub(crate) use database::{DatabaseCheck, DatabaseRestore};
 pub(crate) use doctor::Doctor;
 pub(crate) use take_down::TakeDown;
@@ -100,8 +101,8 @@ pub(crate) struct Start {
 }
 
 /// Reads the command line and does what it says, unless that is to be the daemon. `settings` are all
-/// that the configuration has.
-pub(crate) fn main(settings: fn() -> Vec<Setting>) -> Next {
+/// that the configuration has; `elsewhere` is asked if no daemon listens on the usual socket.
+pub(crate) fn main(settings: fn() -> Vec<Setting>, elsewhere: Elsewhere) -> Next {
     let words: Vec<_> = std::env::args_os().skip(1).collect();
     let json = words.iter().any(|word| word == "--json");
     let verbs = Verbs(GROUPS);
@@ -114,7 +115,7 @@ pub(crate) fn main(settings: fn() -> Vec<Setting>) -> Next {
         Parsed::Version => {
             Next::End(end(print(concat!("murald ", env!("CARGO_PKG_VERSION"), "\n")), false))
         }
-        Parsed::Call(verb, call) => run(verbs, verb, Call { settings, ..call }, json),
+        Parsed::Call(verb, call) => run(verbs, verb, Call { settings, elsewhere, ..call }, json),
     }
 }
 
@@ -233,8 +234,21 @@ impl Call {
         if let Some(known) = self.connection.get() {
             return Ok(known.clone());
         }
-        let new =
-            Connection::new(&connection::socket(self.globals.socket.clone(), &Env::process())?);
-        Ok(self.connection.get_or_init(|| new).clone())
+        let mut socket = connection::socket(self.globals.socket.clone(), &Env::process())?;
+        if !self.names_socket() && !is_listened_on(&socket) {
+            socket = self.elsewhere().unwrap_or(socket);
+        }
+        Ok(self.connection.get_or_init(|| Connection::new(&socket)).clone())
+    }
+
+    /// Whether the user has said where the daemon listens.
+    fn names_socket(&self) -> bool {
+        let variable = std::env::var_os("MURALD_SOCKET");
+        self.globals.socket.is_some() || variable.is_some_and(|path| !path.is_empty())
+    }
+
+    /// Where the daemon listens that has the library, as its lock says.
+    fn elsewhere(&self) -> Option<PathBuf> {
+        (self.elsewhere)(self.globals.config.as_deref())
     }
 }

@@ -171,6 +171,7 @@ mod tests {
             globals: Globals::default(),
             values: [values, vec![("W", json!("two"))]].concat(),
             settings: Vec::new,
+            elsewhere: |_| None,
             connection: Default::default(),
         }
     }

@@ -40,8 +40,14 @@ pub(super) fn ensure(call: &Call) -> Result<(), Error> {
         return Ok(());
     }
     let rival = if by_unit(call) { None } else { by_ourselves(call, connection.socket())? };
-    // Where the one that was quicker cannot be reached, ours has said where it is.
-    answers(&connection).map_err(|lost| rival.unwrap_or(lost))?;
+    match rival {
+        // It listens elsewhere, and never here.
+        Some(rival) if call.elsewhere().is_some_and(|other| other != connection.socket()) => {
+            return Err(rival);
+        }
+        // One that was quicker than ours is waited for; ours has said where it is.
+        rival => answers(&connection).map_err(|lost| rival.unwrap_or(lost))?,
+    }
     tell(&connection);
     monitors(&connection);
     Ok(())
@@ -49,8 +55,7 @@ pub(super) fn ensure(call: &Call) -> Result<(), Error> {
 
 /// Whether the service manager has started it. It knows of the usual socket only.
 fn by_unit(call: &Call) -> bool {
-    let elsewhere = call.globals.socket.is_some() || call.globals.config.is_some();
-    if elsewhere || std::env::var_os("MURALD_SOCKET").is_some_and(|path| !path.is_empty()) {
+    if call.names_socket() || call.globals.config.is_some() {
         return false;
     }
     let systemctl = |words: &[&str]| {

@@ -5,6 +5,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 use crate::paths::Env;
+use crate::wire;
 
 /// The kinds of compositor, as `daemon.compositor` and the capabilities of backends name them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,6 +38,15 @@ impl Session {
             Self::Wayland { .. } => Compositor::Wayland,
             Self::X11 { .. } => Compositor::X11,
         }
+    }
+
+    /// As clients are told.
+    pub(crate) fn record(&self) -> wire::Session {
+        let display = match self {
+            Self::Wayland { socket } => socket.display().to_string(),
+            Self::X11 { display } => display.clone(),
+        };
+        wire::Session { kind: self.compositor().as_str().to_owned(), display }
     }
 
     /// What a child needs to reach it, over our own environment: that may be older than the session.

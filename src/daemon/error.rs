@@ -3,7 +3,11 @@
 use std::path::{Path, PathBuf};
 use std::{fmt, io};
 
+use serde::Deserialize;
+
+use super::doctor::daemon::get;
 use crate::lock::Holder;
+use crate::wire::Session;
 use crate::{config, lock, paths, process, store};
 
 #[derive(Debug)]
@@ -83,7 +87,7 @@ fn unreached(lock: &Path, holder: &Holder) -> Option<String> {
             "it takes nobody in: `kill -9 {pid}` ends it, and leaves its wallpapers, if that stays so"
         )),
         Some(_) if !holder.answers() => {
-            Some(format!("its socket is gone: `kill {pid}` ends it, and leaves its wallpapers"))
+            Some(format!("its socket is gone: `kill -HUP {pid}` makes it listen again"))
         }
         Some(socket) if socket.with_extension("lock") != lock => {
             let socket = socket.display();
@@ -91,8 +95,21 @@ fn unreached(lock: &Path, holder: &Holder) -> Option<String> {
                 "`murald --socket {socket} status` shows it, `murald --socket {socket} stop` ends it"
             ))
         }
-        Some(_) => None,
+        Some(socket) => other_session(socket),
     }
+}
+
+#[derive(Deserialize)]
+struct Info {
+    session: Option<Session>,
+}
+
+/// What to do about a daemon that draws in another session than this one.
+fn other_session(socket: &Path) -> Option<String> {
+    let session = get::<Info>(socket, "info")?.session?;
+    session.is_another(|name| std::env::var_os(name)).then(|| {
+        format!("it draws in {session}, not in this one: `murald stop`, then start it here")
+    })
 }
 
 impl fmt::Display for Error {

@@ -14,12 +14,13 @@ mod take_down;
 mod terminal;
 mod wiring;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use crate::clock;
 use crate::config;
 use crate::http::Stop;
+use crate::lock::Holder;
 use crate::memory;
 use crate::paths::{Dirs, Env};
 use crate::process;
@@ -47,7 +48,7 @@ pub(crate) fn run(options: &Options) -> Result<(), Error> {
     let zone = clock::forget_unusable_zone();
     let env = Env::process();
     let notifier = Notifier::new(&env);
-    let (daemon, wakes) = Daemon::build(options, &env, started)?;
+    let (mut daemon, wakes) = Daemon::build(options, &env, started)?;
     if let Some(zone) = zone {
         log::warn!("TZ is {zone:?}, which is no file: the zone of the system counts");
     }
@@ -60,7 +61,7 @@ pub(crate) fn run(options: &Options) -> Result<(), Error> {
     } else if options.detached {
         terminal::let_go();
     }
-    let reason = supervise(&daemon, &wakes);
+    let reason = supervise(&mut daemon, &wakes);
     notifier.stopping();
     daemon.end(reason.as_ref().is_ok_and(|stop| stop.clear), Instant::now() + END_WITHIN);
     reason.map(drop)
@@ -74,8 +75,19 @@ pub(crate) fn check(file: &Path) -> Result<Vec<String>, Error> {
     Ok(settings.warnings)
 }
 
+/// Where the daemon listens that has the library of a configuration, if it answers.
+pub(crate) fn listens_at(config: Option<&Path>) -> Option<PathBuf> {
+    let dirs = Dirs::of_process().ok()?;
+    let file = config.map_or_else(|| dirs.config_file(), Path::to_owned);
+    // Without a file, or with one that cannot be read, a daemon may run with the defaults.
+    let settings = config::check(&file).unwrap_or_default();
+    let paths = DaemonPaths::new(&settings.daemon, &file, &dirs, &Options::default()).ok()?;
+    let holder = Holder::of(&paths.database)?;
+    holder.answers().then_some(holder.socket?)
+}
+
 /// Waits for the reason to end.
-fn supervise(daemon: &Daemon, wakes: &Wakes) -> Result<Stop, Error> {
+fn supervise(daemon: &mut Daemon, wakes: &Wakes) -> Result<Stop, Error> {
     loop {
         select! {
             recv(wakes.signals) -> signal => match signal {

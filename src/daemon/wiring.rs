@@ -211,12 +211,27 @@ impl Daemon {
         Ok((daemon, wakes))
     }
 
-    /// SIGHUP: the log is opened anew and the configuration read again.
-    pub(super) fn reload(&self) {
+    /// SIGHUP: the log is opened again, the configuration is read again, and a socket that was removed
+    /// is bound again.
+    pub(super) fn reload(&mut self) {
         self.log.reopen();
+        if let Err(error) = self.bind_again() {
+            log::error!("cannot listen on {} again: {}", self.address.display(), chain(&error));
+        }
         self.config.reload();
         self.library.scan();
         log::info!("the log was opened anew and the configuration read again");
+    }
+
+    fn bind_again(&mut self) -> Result<(), Error> {
+        if self.socket.as_ref().is_none_or(Socket::is_in_place) {
+            return Ok(());
+        }
+        let (listener, socket) = Socket::bind(&self.address).map_err(Error::Lock)?;
+        self.server.move_to(listener, &self.spawner).map_err(start("the server"))?;
+        self.socket = Some(socket);
+        log::info!("bound {} again", self.address.display());
+        Ok(())
     }
 }
 

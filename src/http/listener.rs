@@ -27,7 +27,8 @@ const REST: Duration = Duration::from_millis(50);
 const COMPLAINT: Duration = Duration::from_secs(60);
 
 pub(super) struct Listener {
-    pub(super) socket: UnixListener,
+    /// Shut down by the server where another socket takes its place.
+    pub(super) socket: Arc<UnixListener>,
     pub(super) pool: Arc<Pool>,
     /// The end of the server: for a wait in `poll`, and for one on a channel, where it closes.
     pub(super) end: Arc<Waker>,
@@ -41,12 +42,12 @@ impl Listener {
     pub(super) fn run(mut self) {
         while !self.is_ending() {
             let mut waited =
-                [PollFd::new(&self.socket, PollFlags::IN), PollFd::new(&*self.end, PollFlags::IN)];
+                [PollFd::new(&*self.socket, PollFlags::IN), PollFd::new(&*self.end, PollFlags::IN)];
             if let Err(error) = poll_until(&mut waited, None) {
                 panic!("cannot wait for clients: {error}");
             }
-            if !waited[0].revents().is_empty() && !self.is_ending() {
-                self.accept();
+            if !waited[0].revents().is_empty() && !self.is_ending() && !self.accept() {
+                return;
             }
         }
     }
@@ -55,13 +56,14 @@ impl Listener {
         self.pool.shared.stopping.load(Ordering::SeqCst)
     }
 
-    /// Takes in those that wait in the backlog.
-    fn accept(&mut self) {
+    /// Takes in those that wait in the backlog; false where the socket has been shut down.
+    fn accept(&mut self) -> bool {
         while !self.is_ending() {
-            match accept_with(&self.socket, SocketFlags::CLOEXEC) {
+            match accept_with(&*self.socket, SocketFlags::CLOEXEC) {
                 Ok(socket) => self.welcome(socket.into()),
                 Err(Errno::INTR | Errno::CONNABORTED) => {}
-                Err(Errno::AGAIN) => return,
+                Err(Errno::AGAIN) => return true,
+                Err(Errno::INVAL) => return false,
                 Err(error) => {
                     self.complain(error);
                     // One that keeps its worker waiting has a descriptor to give. It takes a moment,
@@ -73,6 +75,7 @@ impl Listener {
                 }
             }
         }
+        true
     }
 
     fn welcome(&self, socket: UnixStream) {

@@ -34,11 +34,11 @@ mod waiting;
 use std::fmt;
 use std::io;
 use std::os::unix::net::UnixListener;
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::sync::{Arc, Weak};
 use std::time::Instant;
 
-use crossbeam_channel::{Sender, bounded};
+use crossbeam_channel::{Receiver, Sender, bounded};
 
 pub use error::Error;
 pub use files::file;
@@ -63,6 +63,10 @@ pub struct Server {
     end: Arc<Waker>,
     /// Closed, it ends the listener where it waits for a worker.
     ended: Option<Sender<()>>,
+    /// The other end, for the next listener.
+    ends: Receiver<()>,
+    /// The listener alone keeps it open.
+    socket: Weak<UnixListener>,
     // Joined after `stop` has told it to end.
     listener: Option<Thread>,
 }
@@ -94,16 +98,36 @@ impl Server {
         let Listening { socket, end, streams_end } = listening;
         let pool = pool::Pool::new(Shared::new(service, streams_end, limits));
         let end = Arc::new(end);
-        let (sender, ended) = bounded(0);
+        let (sender, ends) = bounded(0);
+        let ended = Some(sender);
+        let mut server = Self { pool, end, ended, ends, socket: Weak::new(), listener: None };
+        server.listen(socket, spawner)?;
+        Ok(server)
+    }
+
+    /// Takes clients in at another socket in place of the one before.
+    pub(crate) fn move_to(&mut self, socket: UnixListener, spawner: &Spawner) -> io::Result<()> {
+        socket.set_nonblocking(true)?;
+        if let Some(before) = self.socket.upgrade() {
+            rustix::net::shutdown(&*before, rustix::net::Shutdown::Both)?;
+        }
+        // Joined.
+        self.listener = None;
+        self.listen(socket, spawner)
+    }
+
+    fn listen(&mut self, socket: UnixListener, spawner: &Spawner) -> io::Result<()> {
+        let socket = Arc::new(socket);
+        self.socket = Arc::downgrade(&socket);
         let listener = listener::Listener {
             socket,
-            pool: Arc::clone(&pool),
-            end: Arc::clone(&end),
-            ended,
+            pool: Arc::clone(&self.pool),
+            end: Arc::clone(&self.end),
+            ended: self.ends.clone(),
             complained: None,
         };
-        let listener = spawner.spawn("listen", move || listener.run())?;
-        Ok(Self { pool, end, ended: Some(sender), listener: Some(listener) })
+        self.listener = Some(spawner.spawn("listen", move || listener.run())?);
+        Ok(())
     }
 
     /// Takes no more clients, lets running requests finish and ends the event streams. What is not

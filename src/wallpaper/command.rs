@@ -1,10 +1,12 @@
 //! What the reconciler is told by its handle.
 
-use crossbeam_channel::Receiver;
+use crossbeam_channel::{Receiver, select};
 
 use super::Error;
+use super::handle::LOOK_WITHIN;
 use super::request::{Activated, Applied, Reply, Request};
 use crate::library::Content;
+use crate::sys::Gate;
 
 pub(super) enum Command {
     Set(Request, Reply<Applied>),
@@ -21,6 +23,17 @@ pub(super) struct Mailbox {
     pub(super) changed: Receiver<()>,
     /// Closes at the end.
     pub(super) end: Receiver<()>,
+}
+
+impl Mailbox {
+    /// Returns when the outputs have been looked at, at the end, or after a second.
+    pub(super) fn wait_for_look(&self, outputs: &Gate) {
+        select! {
+            recv(outputs.opened()) -> _ => {},
+            recv(self.end) -> _ => {},
+            default(LOOK_WITHIN) => {},
+        }
+    }
 }
 
 impl Command {

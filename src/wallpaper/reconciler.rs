@@ -28,7 +28,6 @@ use super::Error;
 use super::backoff::Backoffs;
 use super::children::Children;
 use super::command::{Command, Mailbox};
-use super::handle::LOOK_WITHIN;
 use super::job::{Activation, Feasible, Job, PendingApply, Purpose};
 use super::jobs::Jobs;
 use super::orphan;
@@ -126,11 +125,7 @@ impl Reconciler {
     pub(super) fn run(mut self, mailbox: &Mailbox) {
         let outputs = self.backends.outputs.subscribe();
         let reports = self.reports.clone();
-        select! {
-            recv(self.backends.outputs.looked().opened()) -> _ => {},
-            recv(mailbox.end) -> _ => {},
-            default(LOOK_WITHIN) => {},
-        }
+        mailbox.wait_for_look(self.backends.outputs.looked());
         self.reconcile();
         self.status.looked.open();
         loop {

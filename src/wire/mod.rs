@@ -15,6 +15,7 @@ mod playlist_request;
 mod record;
 mod report;
 mod request;
+mod session;
 mod time;
 pub(crate) mod unix;
 pub(crate) mod zone;
@@ -54,4 +55,5 @@ pub(crate) use request::{
     NoFields, PatchCapabilities, PatchFolder, PatchImage, PutAppearance, PutPower, PutWatch,
     RandomWallpaper, SelectAll, SetWallpaper,
 };
+pub(crate) use session::Session;
 pub(crate) use time::Timestamp;

@@ -223,11 +223,38 @@ fn a_daemon_whose_socket_was_removed_or_is_another() {
     let output = house.murald(&["start"]).output().unwrap();
     let told = String::from_utf8(output.stderr).unwrap();
     assert_eq!(output.status.code(), Some(75), "{told}");
-    assert!(told.contains(&format!("its socket is gone: `kill {pid}` ends it")), "{told}");
+    assert!(told.contains(&format!("its socket is gone: `kill -HUP {pid}`")), "{told}");
     let what = step(&examine(&house), "fix", "daemon", &["its socket was removed"]);
     follow(&house, &what);
-    house.wait();
+    wait_until("the socket", || house.socket().exists());
+    assert_eq!(house.client().get("/info").ok()["pid"], house.pid());
     is_mended(&house, "daemon");
+
+    // A command with another runtime directory finds the daemon by its lock.
+    let run = house.root().join("other-run");
+    fs::create_dir(&run).unwrap();
+    let list = |words: &[&str]| {
+        let mut murald = house.murald(words);
+        murald.env_remove("MURALD_SOCKET").env("XDG_RUNTIME_DIR", &run);
+        murald.env("MURALD_AUTOSTART", "1").output().unwrap()
+    };
+    for words in [["monitors"].as_slice(), &["random"], &["watch", "list"]] {
+        let output = list(words);
+        let told = String::from_utf8(output.stderr).unwrap();
+        // The library is empty.
+        let is_answered = output.status.code() == Some(i32::from(words == ["random"]));
+        assert!(is_answered && !told.contains("started murald"), "{words:?}: {told}");
+    }
+    let output = list(&["doctor", "--json"]);
+    let found: Vec<Value> = serde_json::from_slice(&output.stdout).unwrap();
+    let listens = format!("as process {pid} on {}", house.socket().display());
+    step(&found, "ok", "daemon", &[&listens]);
+    for signal in ["USR1", "USR2", "ALRM"] {
+        let kill = format!("kill -{signal} {pid}");
+        assert!(house.command("sh").args(["-c", &kill]).status().unwrap().success());
+    }
+    assert_eq!(house.client().get("/info").ok()["pid"], house.pid());
+    house.ends_well();
 }
 
 #[test]

@@ -105,6 +105,23 @@ fn a_path_is_imported_once_and_shown() {
     std::fs::write(page.join("project.json"), r#"{"type": "scene"}"#).unwrap();
     says(json!({ "path": page }), 400, "which murald cannot show");
     assert_eq!(client.get("/images").ok()["pagination"]["total_items"], 1);
+    // A command in another session says whose screens it changes.
+    let display = desktop.var("DISPLAY").unwrap();
+    let session = client.get("/info").ok()["session"].clone();
+    assert_eq!(session, json!({ "kind": "x11", "display": display }));
+    let from = |display: &str, words: &[&str]| {
+        let output = house.murald(words).env("DISPLAY", display).output().unwrap();
+        (output.status.code(), String::from_utf8(output.stderr).unwrap())
+    };
+    let file = path.to_str().unwrap();
+    let there = format!("the X11 session {display}");
+    let (code, told) = from(":58000", &["set", file]);
+    assert!(code == Some(0) && told.contains(&format!("changed {there}")), "{told}");
+    let (code, told) = from(":58000", &["start"]);
+    assert!(code == Some(75) && told.contains(&format!("it draws in {there}")), "{told}");
+    assert_eq!(from(display, &["set", file]), (Some(0), String::new()));
+    let (code, told) = from(display, &["start"]);
+    assert!(code == Some(75) && !told.contains("session"), "{told}");
 }
 
 #[test]

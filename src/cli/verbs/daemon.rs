@@ -23,7 +23,8 @@ pub(super) const GROUP: Group = Group {
     verbs: &[
         Verb::daemon(&["start"], "Run the daemon in the foreground").help(
             "It ends on SIGTERM, SIGINT or `murald stop`, and the wallpapers stay on the screen.\n\
-             On SIGHUP it opens its log file anew and reads the configuration again.",
+             On SIGHUP it opens its log file again, reads the configuration again, and binds its\n\
+             socket again if that was removed.",
         ),
         Verb::stop(&["stop"], "Stop the daemon and wait until it has ended")
             .flags(&[Flag::switch("--clear", "Also take the wallpapers off the screen")])

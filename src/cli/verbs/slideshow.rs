@@ -12,6 +12,7 @@ use super::super::reference::travelling;
 use super::super::screen::Screen;
 use super::super::text::count;
 use super::super::verb::{Argument, Flag, Kind, Verb};
+use super::migrate_images::below;
 use super::playlist::INTERVAL;
 use super::{MONITORS, watch};
 use crate::wire::Playlist;
@@ -57,7 +58,8 @@ fn slideshow(call: &Call, screen: &mut Screen) -> Result<(), Error> {
     }
     let (path, connection) = (travelling(&real)?, call.connect()?);
     watch::ensure(&connection, &path, &path)?;
-    let images = first_pictures(&connection, &word, &path, WITHIN)?;
+    // Most of a large directory has yet to come in.
+    let images = first_pictures(&connection, &word, &path, WITHIN)?.max(below(&real).len() as u64);
     let playlist = playlist(call, &connection, &path)?;
     let mut body = json!({});
     if call.has("--each") {

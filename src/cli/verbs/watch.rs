@@ -26,8 +26,9 @@ pub(super) const GROUP: Group = Group {
             .help(
                 "Its pictures, and those in directories below it, are in the library as they come and go.\n\
                  They stay where they are, and nothing of yours is changed; `library.in_place false` in\n\
-                 the configuration copies them instead.",
-            ),
+                 the configuration copies them instead. Starts the daemon if it is not running.",
+            )
+            .starting(),
         Verb::asking(&["watch", "list"], "List the watched directories", LIST),
         Verb::new(&["watch", "remove"], "Watch a directory no more", remove)
             .arguments(&[Argument::some("DIR", Kind::Directory, "Its path, as the list shows it")])

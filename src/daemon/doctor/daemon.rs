@@ -34,7 +34,9 @@ struct Info {
 pub(super) fn look(report: &mut Report, paths: &DaemonPaths, options: &Options) -> bool {
     let socket = &paths.socket;
     let found = match fs::symlink_metadata(socket) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return absent(report, paths),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            return absent(report, paths, options);
+        }
         Err(error) => {
             let text = format!("{} cannot be looked at: {error}", socket.display());
             let step = "make the directory of the socket readable, or name another socket";
@@ -44,7 +46,7 @@ pub(super) fn look(report: &mut Report, paths: &DaemonPaths, options: &Options) 
         Ok(found) => found,
     };
     match is_ours(report, socket, &found, options) {
-        true => answers(report, paths),
+        true => answers(report, paths, options),
         false => true,
     }
 }
@@ -71,7 +73,7 @@ fn is_ours(report: &mut Report, socket: &Path, found: &Metadata, options: &Optio
 }
 
 /// Whether anybody is behind it.
-fn answers(report: &mut Report, paths: &DaemonPaths) -> bool {
+fn answers(report: &mut Report, paths: &DaemonPaths, options: &Options) -> bool {
     let socket = &paths.socket;
     let shown = socket.display();
     // Closed before anything is asked.
@@ -81,7 +83,7 @@ fn answers(report: &mut Report, paths: &DaemonPaths) -> bool {
         Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {
             let text = format!("nobody listens on {shown}, which an earlier daemon has left");
             report.note("leftovers", text, Some("none is needed: the next start replaces it"));
-            return absent(report, paths);
+            return absent(report, paths, options);
         }
         Err(error) => {
             let step = format!("`rm {shown}` and start murald again");
@@ -92,7 +94,7 @@ fn answers(report: &mut Report, paths: &DaemonPaths) -> bool {
 }
 
 /// Nobody listens there: whether one runs all the same, as its locks tell.
-fn absent(report: &mut Report, paths: &DaemonPaths) -> bool {
+fn absent(report: &mut Report, paths: &DaemonPaths, options: &Options) -> bool {
     let shown = paths.socket.display();
     let Some(holder) = [&paths.socket, &paths.database].into_iter().find_map(|at| Holder::of(at))
     else {
@@ -103,6 +105,11 @@ fn absent(report: &mut Report, paths: &DaemonPaths) -> bool {
     };
     let pid = holder.pid;
     let (text, step) = match holder.socket.as_ref().filter(|_| holder.answers()) {
+        // Commands ask there, too.
+        Some(other) if options.socket.is_none() => {
+            asked(report, other);
+            return true;
+        }
         Some(other) => (
             format!("process {pid} has this library, and listens on {}", other.display()),
             format!(
@@ -112,7 +119,7 @@ fn absent(report: &mut Report, paths: &DaemonPaths) -> bool {
         ),
         None => (
             format!("process {pid} runs, but nobody listens on {shown}: its socket was removed"),
-            format!("`kill {pid}`, then `murald start`: the wallpapers stay"),
+            format!("`kill -HUP {pid}` makes it listen there again"),
         ),
     };
     report.fix(SUBJECT, text, step);
@@ -159,7 +166,7 @@ fn silent(report: &mut Report, socket: &Path) {
     report.fix(SUBJECT, text, step);
 }
 
-fn get<T: DeserializeOwned>(socket: &Path, what: &str) -> Option<T> {
+pub(in crate::daemon) fn get<T: DeserializeOwned>(socket: &Path, what: &str) -> Option<T> {
     let asked = unix::agent(socket, None).get(format!("http://localhost/{what}"));
     // One that hangs is not waited for.
     let mut answer = asked.config().timeout_global(Some(PATIENCE)).build().call().ok()?;

@@ -4,7 +4,7 @@
 //! Runs in the command's own thread. It changes nothing and starts no wallpaper: whoever has a fault
 //! may look as often as they like. Every wait has an end.
 
-mod daemon;
+pub(super) mod daemon;
 mod places;
 mod programs;
 mod report;

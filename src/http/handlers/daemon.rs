@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::{Api, Stop};
 use crate::http::{Error, Request, Response};
 use crate::transcode;
-use crate::wire::{DatabaseHealth, InfoPaths, LibraryHealth};
+use crate::wire::{DatabaseHealth, InfoPaths, LibraryHealth, Session};
 
 /// `GET /healthz`
 pub(in crate::http) fn healthz(_: &Api, _: &Request<'_>) -> Result<Response, Error> {
@@ -23,6 +23,8 @@ struct Info<'a> {
     os: &'static str,
     arch: &'static str,
     paths: &'a InfoPaths,
+    /// None while no compositor is found.
+    session: Option<Session>,
     library: LibraryHealth,
     database: DatabaseHealth,
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -41,6 +43,7 @@ pub(in crate::http) fn info(api: &Api, _: &Request<'_>) -> Result<Response, Erro
         os: std::env::consts::OS,
         arch: std::env::consts::ARCH,
         paths: &api.paths,
+        session: api.session().map(|session| session.record()),
         library: api.library.health(),
         database: api.store.health(),
         warnings: api.warnings(),

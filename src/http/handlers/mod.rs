@@ -30,7 +30,7 @@ pub use list_cache::ListCache;
 use crossbeam_channel::Sender;
 
 use crate::backends::Backends;
-use crate::compositor::Output;
+use crate::compositor::{Output, Session};
 use crate::config::ConfigHandle;
 use crate::desktop;
 use crate::events::EventBus;
@@ -64,6 +64,12 @@ impl Api {
     fn outputs(&self) -> Arc<[Output]> {
         self.wallpaper.wait_for_look();
         self.backends.outputs.list()
+    }
+
+    /// The session in which wallpapers are drawn. After the start, waits for the first look at it.
+    fn session(&self) -> Option<Session> {
+        self.wallpaper.wait_for_look();
+        self.backends.outputs.session()
     }
 
     /// What is not as it should be, for people.
