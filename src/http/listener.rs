@@ -46,7 +46,11 @@ impl Listener {
             if let Err(error) = poll_until(&mut waited, None) {
                 panic!("cannot wait for clients: {error}");
             }
-            if !waited[0].revents().is_empty() && !self.is_ending() && !self.accept() {
+            let come = waited[0].revents();
+            if !come.is_empty() && !self.is_ending() {
+                self.accept();
+            }
+            if come.contains(PollFlags::HUP) {
                 return;
             }
         }
@@ -56,14 +60,13 @@ impl Listener {
         self.pool.shared.stopping.load(Ordering::SeqCst)
     }
 
-    /// Takes in those that wait in the backlog; false where the socket has been shut down.
-    fn accept(&mut self) -> bool {
+    /// Takes in those that wait in the backlog.
+    fn accept(&mut self) {
         while !self.is_ending() {
             match accept_with(&*self.socket, SocketFlags::CLOEXEC) {
                 Ok(socket) => self.welcome(socket.into()),
                 Err(Errno::INTR | Errno::CONNABORTED) => {}
-                Err(Errno::AGAIN) => return true,
-                Err(Errno::INVAL) => return false,
+                Err(Errno::AGAIN) => return,
                 Err(error) => {
                     self.complain(error);
                     // One that keeps its worker waiting has a descriptor to give. It takes a moment,
@@ -75,7 +78,6 @@ impl Listener {
                 }
             }
         }
-        true
     }
 
     fn welcome(&self, socket: UnixStream) {
