@@ -8,11 +8,12 @@
 
 use std::collections::VecDeque;
 use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
 use crossbeam_channel::{Receiver, Sender, TrySendError, bounded};
 
+use crate::sys::lock;
 use crate::wire::{Event, EventKind, GalleryDomain, Source, Timestamp};
 
 /// Events kept for a subscriber that does not read (service.md, limits).
@@ -155,7 +156,7 @@ impl EventBus {
 
     fn lock(&self) -> MutexGuard<'_, State> {
         // The list is whole between any two statements that could panic.
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.state)
     }
 }
 

@@ -2,7 +2,7 @@
 //! who tells of their end, where it may put files, and what an earlier daemon has left running.
 
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use crossbeam_channel::Sender;
 
@@ -13,6 +13,7 @@ use crate::config::{BackendName, Config};
 use crate::error_chain::chain;
 use crate::paths::Dirs;
 use crate::process::{self, BackendProcess, Child, Launch, ProcessRecords, Reaper};
+use crate::sys::lock;
 use crate::thread::Spawner;
 
 /// The settings as they are when it is called.
@@ -44,12 +45,12 @@ pub struct RootPainter(Arc<Mutex<Option<BackendName>>>);
 
 impl RootPainter {
     pub(super) fn painted(&self, by: BackendName) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(by);
+        *lock(&self.0) = Some(by);
     }
 
     /// Also where nobody has painted since the daemon started.
     pub(super) fn may_be(&self, name: BackendName) -> bool {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).is_none_or(|last| last == name)
+        lock(&self.0).is_none_or(|last| last == name)
     }
 }
 

@@ -4,11 +4,11 @@
 use std::collections::HashMap;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use crate::process::{Error, Launch, run};
-use crate::sys::Cancel;
+use crate::sys::{Cancel, lock};
 
 /// What makes a backend's program tell of itself, and do nothing else. The first of hyprpaper's 0.8
 /// told their version in their help only.
@@ -64,7 +64,7 @@ impl Versions {
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<Stamp, Option<String>>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.0)
     }
 }
 

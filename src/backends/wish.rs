@@ -1,10 +1,11 @@
 //! What one call may ask of a backend in place of its settings, and the word that each has for it: pure.
 
 use std::str::FromStr;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use super::context::Settings;
 use crate::config::{AwwwTransition, BackendName, BuiltinTransition, Config, WalQtTransition};
+use crate::sys::lock;
 use crate::wire::Fit;
 
 /// How a backend calls a fit; none where it has no such.
@@ -67,7 +68,7 @@ pub(super) struct OwnTransition(Arc<Mutex<Option<String>>>);
 
 impl OwnTransition {
     pub(super) fn set(&self, word: Option<&str>) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = word.map(str::to_owned);
+        *lock(&self.0) = word.map(str::to_owned);
     }
 
     /// The settings with it in the place of theirs.
@@ -75,7 +76,7 @@ impl OwnTransition {
         let own = Arc::clone(&self.0);
         Arc::new(move || {
             let config = settings();
-            let word = own.lock().unwrap_or_else(PoisonError::into_inner);
+            let word = lock(&own);
             match word.as_deref() {
                 Some(word) => Arc::new(with_transition((*config).clone(), word)),
                 None => config,

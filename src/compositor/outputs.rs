@@ -2,7 +2,7 @@
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Instant;
 
 use crossbeam_channel::{Receiver, Sender, bounded};
@@ -11,7 +11,7 @@ use super::search::{Found, Search, Stream};
 use super::session::Place;
 use super::{Compositor, Output, Session, wayland, x11};
 use crate::paths::Env;
-use crate::sys::{Cancel, Gate};
+use crate::sys::{Cancel, Gate, lock};
 use crate::thread::{Spawner, Thread};
 
 /// What is connected now. Cloneable; all clones see the same.
@@ -103,7 +103,7 @@ impl Outputs {
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.state)
     }
 }
 
@@ -161,7 +161,7 @@ pub(super) struct Stop {
 impl Stop {
     fn stop(&self) {
         self.event.cancel();
-        let socket = self.socket.lock().unwrap_or_else(PoisonError::into_inner);
+        let socket = lock(&self.socket);
         if let Some(socket) = &*socket {
             rustix::net::shutdown(socket, rustix::net::Shutdown::Both).ok();
         }
@@ -170,7 +170,7 @@ impl Stop {
     /// The socket that is to be shut, until the next one.
     fn guard(&self, stream: BorrowedFd<'_>) -> io::Result<()> {
         let copy = stream.try_clone_to_owned()?;
-        *self.socket.lock().unwrap_or_else(PoisonError::into_inner) = Some(copy);
+        *lock(&self.socket) = Some(copy);
         // It may have been too early for the socket.
         if self.event.is_cancelled() {
             self.stop();

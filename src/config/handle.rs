@@ -5,7 +5,7 @@
 //! the two never disagree; what is not in the file is not in memory.
 
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, MutexGuard, RwLock};
 use std::time::Instant;
 
 use super::change::{Change, ChangeSource};
@@ -14,6 +14,7 @@ use super::schema::Section;
 use super::writer::Writer;
 use super::{Config, Error, diff, document, file, overlay, patch, template};
 use crate::events::EventBus;
+use crate::sys::{lock, read, write};
 use crate::wire::Event;
 
 mod request;
@@ -108,7 +109,7 @@ impl ConfigHandle {
 
     /// What is not as it should be, for people.
     pub fn warnings(&self) -> Vec<String> {
-        let unwatched = self.0.unwatched.lock().unwrap_or_else(PoisonError::into_inner);
+        let unwatched = lock(&self.0.unwatched);
         self.current().warnings.iter().chain(&*unwatched).cloned().collect()
     }
 
@@ -116,12 +117,12 @@ impl ConfigHandle {
     pub fn is_unwatched(&self, why: &str) {
         let warning = format!("{why}; edits are taken up at SIGHUP only");
         log::error!("{warning}");
-        *self.0.unwatched.lock().unwrap_or_else(PoisonError::into_inner) = Some(warning);
+        *lock(&self.0.unwatched) = Some(warning);
     }
 
     /// Says that edits of the file are seen.
     pub(super) fn is_watched(&self) {
-        *self.0.unwatched.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        *lock(&self.0.unwatched) = None;
     }
 
     /// Says whether somebody writes the file, and until when that is to be believed.
@@ -135,7 +136,7 @@ impl ConfigHandle {
 
     /// The settings now.
     pub fn current(&self) -> Arc<Config> {
-        Arc::clone(&self.0.current.read().unwrap_or_else(PoisonError::into_inner))
+        Arc::clone(&read(&self.0.current))
     }
 
     /// Reads the file again (SIGHUP).
@@ -233,12 +234,12 @@ impl ConfigHandle {
     }
 
     fn replace(&self, config: Config) {
-        *self.0.current.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(config);
+        *write(&self.0.current) = Arc::new(config);
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
         // Texts are replaced whole, so a panic between two of them leaves an older one at worst.
-        self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.0.state)
     }
 }
 

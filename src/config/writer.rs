@@ -2,7 +2,8 @@
 //!
 //! What is told here ends by itself, so that a watch which fails holds up nobody.
 
-use std::sync::{Condvar, Mutex, PoisonError};
+use crate::sys::{lock, unpoisoned};
+use std::sync::{Condvar, Mutex};
 use std::time::Instant;
 
 #[derive(Default)]
@@ -15,13 +16,13 @@ pub(super) struct Writer {
 impl Writer {
     /// Somebody may write until then, or, with `None`, has ended.
     pub(super) fn is_at_work(&self, until: Option<Instant>) {
-        *self.until.lock().unwrap_or_else(PoisonError::into_inner) = until;
+        *lock(&self.until) = until;
         self.changed.notify_all();
     }
 
     /// Waits for the end; false where it has not come by the deadline.
     pub(super) fn ends_by(&self, deadline: Instant) -> bool {
-        let mut until = self.until.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut until = lock(&self.until);
         loop {
             let now = Instant::now();
             let Some(end) = until.filter(|end| *end > now) else { return true };
@@ -29,7 +30,7 @@ impl Writer {
                 return false;
             }
             let waited = self.changed.wait_timeout(until, end.min(deadline) - now);
-            until = waited.unwrap_or_else(PoisonError::into_inner).0;
+            until = unpoisoned(waited).0;
         }
     }
 }

@@ -3,13 +3,14 @@
 //!
 //! Runs on the thread that changes the settings.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
 use crate::battery::{Supplies, Watch};
 use crate::config::{ConfigHandle, Section};
 use crate::paths::Env;
 use crate::playlist::Playlists;
+use crate::sys::lock;
 use crate::thread::Spawner;
 
 /// Follows the settings until it is ended.
@@ -84,8 +85,4 @@ impl State {
             }
         }
     }
-}
-
-fn lock(state: &Mutex<State>) -> MutexGuard<'_, State> {
-    state.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use std::fmt;
 use std::io;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use super::change::Change;
@@ -13,7 +13,7 @@ use crate::compositor::Outputs;
 use crate::config::Hooks;
 use crate::error_chain::chain;
 use crate::process::{self, Ended, Groups, Launch, Scripts, plain};
-use crate::sys::{Cancel, Waker};
+use crate::sys::{Cancel, Waker, lock};
 use crate::thread::{Spawner, Thread};
 use crate::wire::{HookFailure, Timestamp};
 
@@ -142,11 +142,6 @@ impl Shared {
         (!settings.wallpaper_changed.trim().is_empty())
             .then_some((settings.wallpaper_changed, limit))
     }
-}
-
-/// What is locked is whole between any two statements that could panic.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn work(shared: &Shared, waker: &Waker, mut scripts: Scripts) {

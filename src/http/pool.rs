@@ -7,12 +7,13 @@
 use std::collections::VecDeque;
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::time::Instant;
 
 use super::connection::{Buffers, Connection, Shared};
 use super::seats::Seat;
 use crate::memory;
+use crate::sys::{lock, unpoisoned};
 use crate::thread::{self, Thread, panic_text};
 
 pub(super) struct Pool {
@@ -128,7 +129,7 @@ impl Pool {
                 break None;
             }
             let waited = self.work.wait_timeout(state, left);
-            state = waited.unwrap_or_else(PoisonError::into_inner).0;
+            state = unpoisoned(waited).0;
         };
         state.free -= 1;
         if next.is_none() {
@@ -159,7 +160,7 @@ impl Pool {
 
     /// Counters and lists are whole between any two statements that could panic.
     fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.state)
     }
 }
 

@@ -7,9 +7,10 @@
 use std::net::Shutdown;
 use std::os::unix::net::UnixStream;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::time::Instant;
 
+use crate::sys::{lock, unpoisoned};
 use crossbeam_channel::{Receiver, Sender, bounded};
 use rustix::net::sockopt::socket_peercred;
 use rustix::process::getpgid;
@@ -186,14 +187,14 @@ impl Seats {
                 return false;
             }
             let waited = self.emptied.wait_timeout(taken, left);
-            taken = waited.unwrap_or_else(PoisonError::into_inner).0;
+            taken = unpoisoned(waited).0;
         }
         true
     }
 
     /// The list is whole between any two statements that could panic.
     fn lock(&self) -> MutexGuard<'_, Vec<Arc<Seat>>> {
-        self.taken.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.taken)
     }
 }
 

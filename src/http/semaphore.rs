@@ -1,6 +1,7 @@
 //! How many of a thing may exist at a time.
 
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use crate::sys::{lock, unpoisoned};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::time::Instant;
 
 /// Clones count together.
@@ -35,12 +36,12 @@ impl Semaphore {
             if left.is_zero() {
                 return None;
             }
-            free = self.free.1.wait_timeout(free, left).unwrap_or_else(PoisonError::into_inner).0;
+            free = unpoisoned(self.free.1.wait_timeout(free, left)).0;
         }
     }
 
     fn lock(&self) -> MutexGuard<'_, usize> {
-        self.free.0.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.free.0)
     }
 }
 

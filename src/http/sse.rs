@@ -8,7 +8,7 @@
 use std::io;
 use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags};
@@ -20,7 +20,7 @@ use super::limits::Limits;
 use super::seats::Seat;
 use super::semaphore::{Permit, Semaphore};
 use crate::events::{EventBus, EventFilter, Message, Subscription};
-use crate::sys::{Waker, poll_until};
+use crate::sys::{Waker, lock, poll_until};
 use crate::thread::{self, Thread};
 
 /// Events gathered into one write.
@@ -109,7 +109,7 @@ impl Streams {
             pause: self.pause,
             _permit: permit,
         };
-        let mut threads = self.threads.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut threads = lock(&self.threads);
         let ending = || Error::busy("the daemon is ending");
         let threads = threads.as_mut().ok_or_else(ending)?;
         threads.retain(|thread| !thread.has_ended());
@@ -123,7 +123,7 @@ impl Streams {
 
     /// Ends all streams; returns the names of the threads that were late.
     pub(super) fn end(&self, deadline: Instant) -> Vec<String> {
-        let threads = self.threads.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let threads = lock(&self.threads).take();
         self.end.wake();
         let mut late = Vec::new();
         for thread in threads.unwrap_or_default() {

@@ -3,13 +3,14 @@
 //! A handler waits in the worker of its connection. Only so many may, so that quick requests always
 //! find a worker.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 use std::time::Duration;
 
 use crossbeam_channel::{Receiver, Sender, bounded, select};
 
 use super::error::Error;
 use super::semaphore::{Permit, Semaphore};
+use crate::sys::lock;
 
 /// What another thread calls with its result.
 pub type Reply<T, E> = Box<dyn FnOnce(Result<T, E>) + Send>;
@@ -53,7 +54,7 @@ impl Waiting {
 
     /// Refuses all that wait, and all that are about to.
     pub(super) fn end(&self) {
-        self.end.lock().unwrap_or_else(PoisonError::into_inner).take();
+        lock(&self.end).take();
     }
 }
 

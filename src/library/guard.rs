@@ -6,12 +6,13 @@
 use std::collections::BTreeSet;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use super::missing::{Row, Verdict, purge};
 use super::{Error, Library, disk};
 use crate::paths::{Presence, answers_in, presence};
 use crate::store::{Store, images, watched};
+use crate::sys::lock;
 use crate::wire::LibraryHealth;
 
 /// Clones are the same.
@@ -63,7 +64,7 @@ impl Guard {
 
     fn lock(&self) -> MutexGuard<'_, State> {
         // Every holder leaves it whole between two statements that could panic.
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.0)
     }
 }
 

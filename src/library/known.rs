@@ -5,7 +5,6 @@
 use std::fs::{self, File, Metadata};
 use std::io;
 use std::path::Path;
-use std::sync::PoisonError;
 
 use rustix::fs::{AtFlags, CWD, Mode, OFlags, openat, unlinkat};
 
@@ -14,6 +13,7 @@ use super::disk::{self, stamp};
 use super::import_file::ImportContext;
 use crate::digest;
 use crate::store::watched::{self, Stamp, WatchedFile};
+use crate::sys::lock;
 use crate::wire::Image;
 
 /// What is expected at a path.
@@ -129,7 +129,7 @@ impl Known {
 /// Whether a directory in the watched one is a link: what it leads to is not the owner's of that one.
 /// The watched directory itself may be reached over links.
 fn leads_elsewhere(context: &ImportContext, path: &Path) -> bool {
-    let roots = context.roots.lock().unwrap_or_else(PoisonError::into_inner).clone();
+    let roots = lock(&context.roots).clone();
     let root =
         roots.iter().filter(|root| path.starts_with(root)).max_by_key(|root| root.iter().count());
     let Some(root) = root else { return false };

@@ -1,6 +1,7 @@
 //! One permit of memory for all threads that decode.
 
-use std::sync::{Condvar, Mutex, PoisonError};
+use crate::sys::{lock, unpoisoned};
+use std::sync::{Condvar, Mutex};
 
 /// Bytes that may be in use at once.
 #[derive(Debug)]
@@ -25,11 +26,8 @@ impl MemoryBudget {
     /// Waits until `bytes` are free. More than all counts as all.
     pub(super) fn take(&self, bytes: u64) -> Permit<'_> {
         let bytes = bytes.min(self.total);
-        let used = self.used.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut used = self
-            .freed
-            .wait_while(used, |used| *used + bytes > self.total)
-            .unwrap_or_else(PoisonError::into_inner);
+        let used = lock(&self.used);
+        let mut used = unpoisoned(self.freed.wait_while(used, |used| *used + bytes > self.total));
         *used += bytes;
         Permit { budget: self, bytes }
     }
@@ -37,7 +35,7 @@ impl MemoryBudget {
 
 impl Drop for Permit<'_> {
     fn drop(&mut self) {
-        *self.budget.used.lock().unwrap_or_else(PoisonError::into_inner) -= self.bytes;
+        *lock(&self.budget.used) -= self.bytes;
         // All: the one that is woken might need more than what is free now.
         self.budget.freed.notify_all();
     }

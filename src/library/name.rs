@@ -2,10 +2,11 @@
 
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard};
 
 use super::{Error, disk};
 use crate::store::{self, Store};
+use crate::sys::lock;
 use crate::wire::{Format, MediaType};
 
 /// Bytes of a file name that file systems take.
@@ -195,7 +196,7 @@ impl Names {
 
     /// Waits until nobody else renames a picture, or moves one into the trash.
     pub(super) fn turn(&self) -> MutexGuard<'_, ()> {
-        self.renames.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.renames)
     }
 
     /// Keeps a name from others until its picture has gone from the disk.
@@ -221,7 +222,7 @@ impl Names {
     }
 
     fn lock(&self) -> MutexGuard<'_, Inner> {
-        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.inner)
     }
 }
 

@@ -2,9 +2,10 @@
 
 use std::collections::HashMap;
 use std::hash::Hash;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex};
 
 use super::Error;
+use crate::sys::{lock, unpoisoned};
 
 type Outcome = Result<(), Arc<Error>>;
 
@@ -55,10 +56,7 @@ impl<K: Eq + Hash> Default for SingleFlight<K> {
 impl Running {
     fn wait(&self) -> Outcome {
         let outcome = lock(&self.outcome);
-        let outcome = self
-            .ended
-            .wait_while(outcome, |outcome| outcome.is_none())
-            .unwrap_or_else(PoisonError::into_inner);
+        let outcome = unpoisoned(self.ended.wait_while(outcome, |outcome| outcome.is_none()));
         outcome.clone().expect("waited until there is one")
     }
 }
@@ -83,9 +81,4 @@ impl<K: Eq + Hash> Drop for Ending<'_, K> {
         lock(&self.running.outcome).get_or_insert_with(|| Err(Arc::new(Error::Ended)));
         self.running.ended.notify_all();
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    // Every holder leaves it whole between two statements that could panic.
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -8,7 +8,7 @@ use std::fs;
 use std::io::{self, BufReader};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use super::memory_budget::MemoryBudget;
 use super::scratch::Scratch;
@@ -18,7 +18,7 @@ use super::{Error, decode, disk, package, video_frame};
 use crate::media;
 use crate::paths::answers_in;
 use crate::store::{Store, images};
-use crate::sys::Patient;
+use crate::sys::{Patient, lock};
 use crate::transcode::Ffmpeg;
 use crate::wire::{Image, Resolution};
 
@@ -383,9 +383,4 @@ fn hex(image: &Image) -> &str {
 /// The first eight bytes of a checksum; what is none has none.
 fn number(hex: &str) -> u64 {
     hex.get(..16).and_then(|digits| u64::from_str_radix(digits, 16).ok()).unwrap_or_default()
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    // Every holder leaves it whole between two statements that could panic.
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -4,12 +4,13 @@
 //!
 //! Runs in the threads that write pages; never writes to the disk.
 
+use crate::sys::{read, write};
 use std::collections::{HashMap, HashSet};
 use std::fs;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
-use std::sync::{PoisonError, RwLock, RwLockReadGuard};
+use std::sync::{RwLock, RwLockReadGuard};
 use std::time::{Duration, SystemTime};
 
 /// Pictures of which something is known; with more it begins anew.
@@ -91,7 +92,7 @@ impl Seen {
     /// Keeps what was seen after the directories were looked at: whoever finds them the same later
     /// knows that it has stayed.
     pub(super) fn add(&self, number: u64, sizes: u8, generation: u64) {
-        let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
+        let mut known = write(&self.known);
         if known.generation != generation || known.sizes.len() >= SEEN_MAX {
             *known = Known { generation, sizes: HashMap::new() };
         }
@@ -105,6 +106,6 @@ impl Seen {
     }
 
     fn read(&self) -> RwLockReadGuard<'_, Known> {
-        self.known.read().unwrap_or_else(PoisonError::into_inner)
+        read(&self.known)
     }
 }

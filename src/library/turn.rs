@@ -9,12 +9,13 @@ use std::any::Any;
 use std::collections::{BTreeMap, BTreeSet};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 
 use crossbeam_channel::{Receiver, Sender, bounded};
 
 use super::Error;
 use super::landed::{Landed, Ready};
+use crate::sys::{lock, unpoisoned};
 
 /// Gives turns out.
 pub(super) struct Turns {
@@ -175,7 +176,7 @@ impl Turn {
         };
         let state = self.place.moved.wait_while(state, waits);
         self.place.waiting.store(false, Ordering::Relaxed);
-        state.unwrap_or_else(PoisonError::into_inner)
+        unpoisoned(state)
     }
 }
 
@@ -187,7 +188,7 @@ impl Drop for Turn {
 
 impl Line {
     fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.state)
     }
 }
 

@@ -9,7 +9,6 @@
 use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::path::Path;
-use std::sync::PoisonError;
 use std::sync::atomic::Ordering;
 
 use super::disk::{self, Copy, checksum, flush, is_gone, stamp};
@@ -28,6 +27,7 @@ use crate::store::folders;
 use crate::store::images::NewImage;
 use crate::store::watched::{self, Stamp, WatchedFile};
 use crate::store::{self, Connection, edits, images, purge};
+use crate::sys::lock;
 use crate::transcode;
 use crate::wire::Image;
 
@@ -319,7 +319,7 @@ impl ImportContext {
             seen.note(c, Some(now.id))?;
             Ok(others)
         })?;
-        self.unknown_again.lock().unwrap_or_else(PoisonError::into_inner).extend(others);
+        lock(&self.unknown_again).extend(others);
         self.thumbnails.remove(old);
         self.tell_rewritten(old.id);
         self.imported(old.id, false)

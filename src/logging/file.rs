@@ -6,12 +6,13 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::PathBuf;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard};
 
 use rustix::fs::OFlags;
 
 use super::settings::Settings;
 use crate::paths::make_directories;
+use crate::sys::lock;
 
 #[derive(Debug)]
 pub(super) struct RotatedFile {
@@ -109,7 +110,7 @@ impl RotatedFile {
 
     fn lock(&self) -> MutexGuard<'_, Option<Open>> {
         // At worst a line is cut where a thread died.
-        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.open)
     }
 }
 

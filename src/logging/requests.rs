@@ -8,13 +8,14 @@ use std::cell::RefCell;
 use std::fmt;
 use std::io::{self, Write};
 use std::ops::Range;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock};
 use std::time::{Duration, Instant};
 
 use log::Level;
 
 use super::file::RotatedFile;
 use super::settings::Stderr;
+use crate::sys::{lock, unpoisoned};
 use crate::wire::Timestamp;
 
 /// How long a line may wait for company.
@@ -133,7 +134,7 @@ impl Requests {
         let mut gathered = self.lock();
         while !gathered.ended {
             if gathered.bytes.is_empty() {
-                gathered = self.wake.wait(gathered).unwrap_or_else(PoisonError::into_inner);
+                gathered = unpoisoned(self.wake.wait(gathered));
                 continue;
             }
             let deadline = Instant::now() + GATHER;
@@ -143,7 +144,7 @@ impl Requests {
                     break;
                 }
                 let waited = self.wake.wait_timeout(gathered, left);
-                gathered = waited.unwrap_or_else(PoisonError::into_inner).0;
+                gathered = unpoisoned(waited).0;
             }
             drop(gathered);
             self.flush();
@@ -182,7 +183,7 @@ impl Requests {
 
     fn lock(&self) -> MutexGuard<'_, Gathered> {
         // At worst a line is cut where a thread died.
-        self.gathered.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.gathered)
     }
 }
 

@@ -14,14 +14,14 @@ mod hyprland;
 mod search;
 mod sway;
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 use std::time::Instant;
 
 use crossbeam_channel::{Sender, bounded};
 
 use crate::backends::Backends;
 use crate::config::ParallaxDriver;
-use crate::sys::{Cancel, CancelOnDrop};
+use crate::sys::{Cancel, CancelOnDrop, lock};
 use crate::thread::{Spawner, Thread};
 use crate::wallpaper;
 
@@ -62,7 +62,7 @@ impl Parallax {
         let (enabled, driver) =
             (settings.wal_qt.parallax_enabled, settings.wal_qt.parallax_compositor_driver);
         let desired = (enabled && driver != ParallaxDriver::Off).then_some(driver);
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = lock(&self.state);
         match &*state {
             State::Ended => return,
             State::Following(following) if desired == Some(following.driver) => return,
@@ -78,7 +78,7 @@ impl Parallax {
 
     /// Ends it for good, by the deadline; false where the thread is late.
     pub(crate) fn end(&self, deadline: Instant) -> bool {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = lock(&self.state);
         match std::mem::replace(&mut *state, State::Ended) {
             State::Following(following) => following.end(deadline),
             State::Off | State::Ended => true,

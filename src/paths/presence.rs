@@ -9,11 +9,12 @@ use std::collections::VecDeque;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 use crossbeam_channel::bounded;
 
+use crate::sys::lock;
 use crate::thread::{self, Thread};
 
 /// A disk that has to spin up first takes seconds.
@@ -119,11 +120,6 @@ fn hangs(directory: &Path) -> bool {
     let mut hung = lock(&HUNG);
     hung.retain(|(_, thread)| !thread.has_ended());
     hung.len() >= HUNG_MAX || hung.iter().any(|(at, _)| directory.starts_with(at))
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    // Every holder leaves it whole between two statements that could panic.
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]

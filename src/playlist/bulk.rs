@@ -1,9 +1,10 @@
 //! One answer for a command to several playlists that run.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use super::error::{Error, Reply};
+use crate::sys::lock;
 
 /// What a command has moved.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -37,7 +38,7 @@ impl BulkReply {
 
     /// One is through.
     pub(super) fn add(bulk: &Mutex<Self>, result: Result<Moved, Error>) {
-        let mut bulk = bulk.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut bulk = lock(&bulk);
         bulk.left -= 1;
         match result {
             Ok(one) => {

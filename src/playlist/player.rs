@@ -3,7 +3,7 @@
 //! It reads and writes the database; it never waits for a backend.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use crossbeam_channel::{Receiver, Sender, bounded};
 
@@ -19,6 +19,7 @@ use super::wallpapers::Wallpapers;
 use crate::events::EventBus;
 use crate::store::Store;
 use crate::store::playlists::{self, Refusal};
+use crate::sys::lock;
 use crate::wire::{Appearance, AppearanceMode, Event};
 
 /// A playlist that runs.
@@ -116,7 +117,7 @@ impl Player {
     }
 
     pub(super) fn take_reports(&self) -> Vec<ApplyReport> {
-        std::mem::take(&mut *self.reports.lock().unwrap_or_else(PoisonError::into_inner))
+        std::mem::take(&mut *lock(&self.reports))
     }
 
     /// Writes where playlists stand, without waiting for the disk.

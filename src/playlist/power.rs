@@ -3,12 +3,13 @@
 //! told, and goes by it (`rest`); the handle reads it, and writes what the settings and the kernel say.
 
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::{fs, io};
 
 use serde::{Deserialize, Serialize};
 
 use crate::paths;
+use crate::sys::lock;
 use crate::wire::{Power, PutPower, Rest};
 
 /// Clones are the same.
@@ -83,7 +84,7 @@ impl SharedPower {
     }
 
     fn lock(&self) -> MutexGuard<'_, Known> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.0)
     }
 }
 

@@ -1,10 +1,11 @@
 //! A picture on its way to the screen: what is asked of the reconciler.
 
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 
 use super::attempt::{ApplyReport, Attempt};
 use super::player::{Player, RunningPlaylist};
 use super::state::PlaybackState;
+use crate::sys::lock;
 use crate::wallpaper::{self, Applied, Ask, Request, Targets};
 use crate::wire::{HistorySource, Mode, Source};
 
@@ -116,7 +117,7 @@ impl Player {
             monitors.sort_unstable();
             let report =
                 ApplyReport { id, change, attempt, index, image_id, asked, monitors, result };
-            reports.lock().unwrap_or_else(PoisonError::into_inner).push(report);
+            lock(&reports).push(report);
             // Full: it is about to wake.
             waker.try_send(()).ok();
         };

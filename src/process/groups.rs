@@ -2,9 +2,10 @@
 //! still be in them.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use super::Identity;
+use crate::sys::lock;
 
 /// As many as scripts whose background programs are listened to.
 const KEPT: usize = 16;
@@ -16,14 +17,14 @@ pub(crate) struct Groups(Arc<Mutex<VecDeque<Identity>>>);
 impl Groups {
     /// Adds a group by its leader.
     pub(super) fn add(&self, leader: Identity) {
-        let mut leaders = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut leaders = lock(&self.0);
         leaders.truncate(KEPT - 1);
         leaders.push_front(leader);
     }
 
     /// Whether a process group is one of them.
     pub(crate) fn has(&self, group: i32) -> bool {
-        let leaders = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let leaders = lock(&self.0);
         // A number is nobody else's while a group has it, even if its leader has ended.
         let is_it = |leader: &Identity| {
             leader.pid == group && Identity::of(group).is_none_or(|now| now == *leader)

@@ -10,7 +10,7 @@ use std::io;
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use crossbeam_channel::Sender;
@@ -20,7 +20,7 @@ use rustix::fs::inotify::WatchFlags;
 use rustix::fs::{FlockOperation, flock};
 
 use super::Child;
-use crate::sys::{Cancel, Inotify};
+use crate::sys::{Cancel, Inotify, lock};
 use crate::thread::{Spawner, Thread};
 
 /// A log past this is emptied.
@@ -118,7 +118,7 @@ impl Reaper {
 
 impl Shared {
     fn lock(&self) -> std::sync::MutexGuard<'_, Watched> {
-        self.watched.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.watched)
     }
 
     fn tell(&self, token: u64) {

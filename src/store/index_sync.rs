@@ -8,7 +8,7 @@
 
 use std::collections::BTreeSet;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, RwLock};
 
 use rusqlite::Connection;
 use rusqlite::hooks::Action;
@@ -16,6 +16,7 @@ use rusqlite::hooks::Action;
 use super::index::{Entry, Index};
 use super::{Error, Shared, Store, images, lock};
 use crate::memory;
+use crate::sys::{read, write};
 
 /// What the transaction in hand has touched of that which queries look at.
 #[derive(Clone, Debug, Default)]
@@ -81,7 +82,7 @@ fn learn(shared: &Shared, writer: &Connection, ids: Vec<i64>) -> Result<(), Erro
     if ids.is_empty() {
         return Ok(());
     }
-    if shared.index.read().unwrap_or_else(PoisonError::into_inner).is_none() {
+    if read(&shared.index).is_none() {
         if let Some(missed) = &mut *lock(&shared.missed) {
             missed.extend(ids);
         }
@@ -91,7 +92,7 @@ fn learn(shared: &Shared, writer: &Connection, ids: Vec<i64>) -> Result<(), Erro
         ..MANY => Changes::read(writer, &ids, &mut lock(&shared.unreadable)).map(Some),
         _ => Ok(None),
     };
-    let mut index = shared.index.write().unwrap_or_else(PoisonError::into_inner);
+    let mut index = write(&shared.index);
     if let (Some(built), Ok(Some(changes))) = (index.as_mut(), &changes) {
         changes.apply(built);
         if !built.is_worn() {
@@ -169,7 +170,7 @@ impl Store {
 
     pub(super) fn with_index<T>(&self, ask: impl FnOnce(&Index) -> T) -> Result<T, Error> {
         loop {
-            let index = self.shared.index.read().unwrap_or_else(PoisonError::into_inner);
+            let index = read(&self.shared.index);
             if let Some(index) = &*index {
                 return Ok(ask(index));
             }
@@ -182,7 +183,7 @@ impl Store {
     fn build(&self) -> Result<(), Error> {
         let shared = &self.shared;
         let _turn = lock(&shared.building);
-        if shared.index.read().unwrap_or_else(PoisonError::into_inner).is_some() {
+        if read(&shared.index).is_some() {
             return Ok(());
         }
         let built = self.build_beside().inspect_err(|_| *lock(&shared.missed) = None)?;
@@ -193,7 +194,7 @@ impl Store {
         missed.dedup();
         *lock(&shared.unreadable) = unreadable;
         Changes::read(&writer, &missed, &mut lock(&shared.unreadable))?.apply(&mut built);
-        *shared.index.write().unwrap_or_else(PoisonError::into_inner) = Some(built);
+        *write(&shared.index) = Some(built);
         // What sorting took.
         memory::trim();
         Ok(())

@@ -35,7 +35,7 @@ use std::collections::HashSet;
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, RwLock};
+use std::sync::{Arc, Condvar, Mutex, RwLock};
 use std::time::Duration;
 
 use crossbeam_channel::{Receiver, Sender, bounded};
@@ -48,7 +48,7 @@ pub use rusqlite::Connection;
 pub(crate) use upkeep::{Upkeep, check};
 
 use crate::paths::make_directories;
-use crate::sys::{FOR_CLIENT, has_descriptors};
+use crate::sys::{FOR_CLIENT, has_descriptors, lock, read, unpoisoned, write};
 use index_sync::{Missed, SharedIndex, Touched, Unreadable};
 use replaced::{OpenFiles, Replaced};
 
@@ -266,12 +266,12 @@ impl Store {
 
     /// Says which images are passed over: the disk of their files is away, or they are looked for.
     pub(crate) fn set_missing(&self, images: HashSet<i64>) {
-        *self.shared.missing.write().unwrap_or_else(PoisonError::into_inner) = images;
+        *write(&self.shared.missing) = images;
     }
 
     /// Whether an image is passed over just now.
     pub(crate) fn is_missing(&self, image: i64) -> bool {
-        self.shared.missing.read().unwrap_or_else(PoisonError::into_inner).contains(&image)
+        read(&self.shared.missing).contains(&image)
     }
 
     /// Moves the write-ahead log into the database file; for the end of the daemon.
@@ -290,7 +290,7 @@ impl Store {
         readers_awaited.fetch_add(1, Ordering::Relaxed);
         let kept = reader_kept.wait_timeout_while(kept, patience, |kept| kept.is_empty());
         readers_awaited.fetch_sub(1, Ordering::Relaxed);
-        kept.unwrap_or_else(PoisonError::into_inner).0.pop()
+        unpoisoned(kept).0.pop()
     }
 
     fn reader(&self) -> Result<Connection, Error> {
@@ -343,11 +343,6 @@ fn configure_any(connection: &Connection, cache: i32) -> rusqlite::Result<()> {
     connection.pragma_update(None, "cache_size", cache)?;
     connection.set_prepared_statement_cache_capacity(64);
     Ok(())
-}
-
-/// A panic inside a transaction rolls it back on unwinding: the connection stays sound.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl fmt::Debug for Store {

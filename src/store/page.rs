@@ -1,12 +1,12 @@
 //! Pages of the library: the index says which images, and their rows are written as they are read.
 
 use std::collections::HashSet;
-use std::sync::PoisonError;
 
 use super::index::{Found, Known, Query, SortBy};
 use super::index_sync::note_unreadable;
 use super::playlists::Item;
 use super::{Error, Store, folders, images, lock, watched};
+use crate::sys::{read, write};
 use crate::wire::ImageRow;
 
 impl Store {
@@ -157,7 +157,7 @@ impl Store {
                 }
                 Err(error) => return Err(error),
             }
-            let mut index = self.shared.index.write().unwrap_or_else(PoisonError::into_inner);
+            let mut index = write(&self.shared.index);
             if let Some(index) = &mut *index {
                 index.remove(id);
             }
@@ -170,7 +170,7 @@ impl Store {
     fn page_without_index(&self, query: &Query) -> Result<Option<Found>, Error> {
         let &Query { sort_by, descending, offset, limit, .. } = query;
         let plain = Query { sort_by, descending, offset, limit, ..Query::default() };
-        let standing = self.shared.index.read().unwrap_or_else(PoisonError::into_inner).is_some();
+        let standing = read(&self.shared.index).is_some();
         let column = match sort_by {
             SortBy::ImportedAt => "imported_at",
             SortBy::FileSize => "file_size",

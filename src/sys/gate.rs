@@ -1,9 +1,10 @@
 //! Something that happens once, and that other threads wait for. Any thread opens the gate and any
 //! thread waits there; nothing is sent through it.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use crate::sys::lock;
 use crossbeam_channel::{Receiver, Sender, bounded};
 
 /// All clones open together. The default is open.
@@ -29,7 +30,7 @@ impl Gate {
     }
 
     pub(crate) fn open(&self) {
-        *self.closed.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        *lock(&self.closed) = None;
     }
 
     /// Returns when the gate is open, or after the patience.

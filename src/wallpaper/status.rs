@@ -1,11 +1,11 @@
 //! What everybody may know without asking the reconciler, and what it is to look at next.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use crate::backends::Placement;
 use crate::config::BackendName;
-use crate::sys::Gate;
+use crate::sys::{Gate, lock};
 use crate::wire::{ApplyFailure, DebugFailure, HistorySource, Source};
 
 /// Monitors of which a failure is remembered.
@@ -84,7 +84,7 @@ impl SharedStatus {
     }
 
     fn lock(&self) -> MutexGuard<'_, Inner> {
-        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.inner)
     }
 
     pub(super) fn get(&self) -> Status {

@@ -7,12 +7,12 @@
 use std::collections::BTreeSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use crossbeam_channel::{Receiver, Sender, bounded, select};
 
 use crate::backends::{Backend, Error, Placement};
-use crate::sys::Cancel;
+use crate::sys::{Cancel, lock};
 use crate::thread::{Spawner, Thread, panic_text};
 
 use super::renewed::Renewed;
@@ -72,11 +72,11 @@ struct Paused(Arc<Mutex<BTreeSet<String>>>);
 
 impl Paused {
     fn set(&self, outputs: BTreeSet<String>) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = outputs;
+        *lock(&self.0) = outputs;
     }
 
     fn get(&self) -> BTreeSet<String> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        lock(&self.0).clone()
     }
 }
 

@@ -5,12 +5,13 @@
 
 use std::io::{self, Read};
 use std::path::Path;
-use std::sync::{PoisonError, RwLock};
+use std::sync::RwLock;
 use std::time::{Duration, Instant};
 
 use jiff::tz::TimeZone;
 
 use crate::paths::open_regular;
+use crate::sys::{read, write};
 
 const FILE: &str = "/etc/localtime";
 const KEPT: Duration = Duration::from_secs(300);
@@ -24,11 +25,11 @@ pub(crate) fn local() -> TimeZone {
         let fresh = known.as_ref().filter(|(_, since)| since.elapsed() < KEPT);
         fresh.map(|(zone, _)| zone.clone())
     };
-    let zone = kept(&KNOWN.read().unwrap_or_else(PoisonError::into_inner));
+    let zone = kept(&read(&KNOWN));
     zone.unwrap_or_else(|| {
-        let mut known = KNOWN.write().unwrap_or_else(PoisonError::into_inner);
+        let mut known = write(&KNOWN);
         // Another may have read it meanwhile.
-        kept(&known).unwrap_or_else(|| known.insert((read(), Instant::now())).0.clone())
+        kept(&known).unwrap_or_else(|| known.insert((system_zone(), Instant::now())).0.clone())
     })
 }
 
@@ -36,12 +37,12 @@ pub(crate) fn local() -> TimeZone {
 pub(crate) fn forget() {
     jiff::tz::reset_system_time_zone_cache();
     jiff::tz::db().reset();
-    *KNOWN.write().unwrap_or_else(PoisonError::into_inner) = None;
+    *write(&KNOWN) = None;
 }
 
 /// Without `TZ` it is the file: jiff would also want its name, and walk through all directories of
 /// zones for that.
-fn read() -> TimeZone {
+fn system_zone() -> TimeZone {
     let named = std::env::var_os("TZ").is_some();
     let of_file = if named { None } else { of_file(Path::new(FILE)).ok() };
     of_file.unwrap_or_else(TimeZone::system)

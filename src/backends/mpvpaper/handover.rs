@@ -7,14 +7,14 @@
 //! nothing either, and would come back over it.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use crossbeam_channel::Sender;
 
 use super::screen::Screen;
 use super::watch::Watch;
 use crate::backends::Error;
-use crate::sys::{Cancel, CancelOnDrop};
+use crate::sys::{Cancel, CancelOnDrop, lock};
 use crate::thread::{Spawner, Thread};
 
 #[derive(Debug)]
@@ -24,10 +24,6 @@ pub(super) struct Handover {
     /// What it has not ended.
     old: Arc<Mutex<Option<Screen>>>,
     _thread: Thread,
-}
-
-fn lock(old: &Mutex<Option<Screen>>) -> MutexGuard<'_, Option<Screen>> {
-    old.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Handover {

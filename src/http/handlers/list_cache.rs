@@ -9,7 +9,7 @@ use std::collections::VecDeque;
 use std::fmt;
 use std::fs::File;
 use std::io::{self, Write};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use rustix::fs::{MemfdFlags, memfd_create};
 
@@ -19,6 +19,7 @@ use crate::http::{Error, Paging};
 use crate::memory;
 use crate::store::Store;
 use crate::store::index::Query;
+use crate::sys::lock;
 
 /// Lists kept: a few galleries with a few pages each.
 const KEPT: usize = 16;
@@ -82,7 +83,7 @@ impl ListCache {
             memory::trim();
             return;
         }
-        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut kept = lock(&self.kept);
         kept.retain(|old| old.asked != list.asked && old.state == list.state);
         kept.push_front(list);
         let mut bytes = 0;
@@ -95,7 +96,7 @@ impl ListCache {
     }
 
     fn find(&self, asked: &Asked, state: &State) -> Option<Body> {
-        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut kept = lock(&self.kept);
         let at = kept.iter().position(|list| list.state == *state && list.asked == *asked)?;
         kept.swap(0, at);
         kept.front().map(|list| list.body.clone())

@@ -3,7 +3,7 @@
 use std::collections::{BTreeSet, VecDeque};
 use std::io;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use crossbeam_channel::Sender;
 
@@ -11,7 +11,7 @@ use super::super::Error;
 use super::findings::Findings;
 use super::notices::Notices;
 use super::settings::WatchSettings;
-use crate::sys::Waker;
+use crate::sys::{Waker, lock};
 
 /// Events that wait; of more than these it is only known that there were some.
 const EVENTS_MAX: usize = 50_000;
@@ -111,7 +111,7 @@ impl Inbox {
     }
 
     fn lock(&self) -> MutexGuard<'_, Waiting> {
-        self.0.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.0.waiting)
     }
 }
 

@@ -23,7 +23,7 @@ mod watcher;
 mod way;
 
 use std::io;
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use crossbeam_channel::{RecvTimeoutError, Sender, bounded};
@@ -33,6 +33,7 @@ use super::import_file::ImportContext;
 use super::{Error, Library};
 use crate::events::EventBus;
 use crate::store::watched;
+use crate::sys::lock;
 use crate::thread::{Spawner, Thread};
 use crate::wire::{WatchState, WatchedDirectory};
 
@@ -104,7 +105,7 @@ impl Library {
     /// Says what is to be watched. Returns at once.
     pub(crate) fn watch(&self, settings: WatchSettings) {
         let roots = settings.directories.iter().filter_map(|one| one.directory.clone().ok());
-        *self.context.roots.lock().unwrap_or_else(PoisonError::into_inner) = roots.collect();
+        *lock(&self.context.roots) = roots.collect();
         self.watching.inbox.send(Message::Settings(settings));
     }
 

@@ -1,7 +1,8 @@
 //! How the watched directories are, for whoever asks: never more than a lock away, whatever hangs.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
+use crate::sys::lock;
 use crate::wire::WatchState;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -44,6 +45,6 @@ impl StatusList {
     }
 
     fn lock(&self) -> MutexGuard<'_, Vec<Status>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.0)
     }
 }

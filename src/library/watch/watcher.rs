@@ -8,8 +8,8 @@
 
 use std::collections::BTreeSet;
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, PoisonError};
 use std::time::Instant;
 
 use crossbeam_channel::Sender;
@@ -32,7 +32,7 @@ use super::settings::{Wanted, WatchSettings};
 use super::status::{Status, StatusList};
 use crate::events::EventBus;
 use crate::store::watched;
-use crate::sys::poll_until;
+use crate::sys::{lock, poll_until};
 use crate::thread;
 use crate::wire::{Event, GalleryDomain, own_path};
 
@@ -178,7 +178,7 @@ impl Watcher {
     /// What the imports have found to be no longer what it was taken for.
     fn look_at_unknown(&mut self, now: Instant) {
         let unknown = &self.context.unknown_again;
-        let files = std::mem::take(&mut *unknown.lock().unwrap_or_else(PoisonError::into_inner));
+        let files = std::mem::take(&mut *lock(&unknown));
         for file in files {
             self.all()
                 .filter(|one| file.starts_with(one.path()))
