@@ -1,14 +1,16 @@
-//! Connections to sockets of this machine that never make us wait. `clippy.toml` forbids the standard
-//! library's: where a server takes nobody in, as one that was stopped, they wait without an end.
+//! Connections to Unix sockets that never block, and how many descriptors the process has left.
+//!
+//! Runs on the calling thread. `clippy.toml` forbids the standard library's `connect`: it waits for ever
+//! if the server accepts nobody, such as a stopped process.
 
-use std::io;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
+use std::{fs, io};
 
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
+use rustix::process::{Resource, getrlimit};
 
-/// Connects to a socket that is listened on. One whose queue is full is as one that is not there.
-/// The stream does not block.
+/// Connects to a socket that is listened on; fails if its queue is full. The stream does not block.
 pub(crate) fn connect(path: &Path) -> io::Result<UnixStream> {
     let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
     let socket = rustix::net::socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
@@ -16,14 +18,30 @@ pub(crate) fn connect(path: &Path) -> io::Result<UnixStream> {
     Ok(socket.into())
 }
 
-/// Whether anybody listens on a socket, also where its queue is full.
+/// Whether anybody listens on a socket, even if its queue is full.
 pub(crate) fn is_listened_on(path: &Path) -> bool {
     connect(path).as_ref().map_or_else(is_queue_full, |_| true)
 }
 
-/// Why a connection failed: somebody listens, and has not taken in those before us.
+/// Whether the connection failed because the server has not accepted earlier clients yet.
 pub(crate) fn is_queue_full(error: &io::Error) -> bool {
     error.kind() == io::ErrorKind::WouldBlock
+}
+
+/// Descriptors that one client needs: its connection, a database reader with its two files, a picture.
+pub(crate) const FOR_CLIENT: u64 = 4;
+/// A process that may open more descriptors than this has enough for everything.
+const MANY: u64 = 128;
+
+/// Whether `count` more descriptors can be opened now, for callers that can do with fewer. Opens none
+/// itself: another thread might lack just that one.
+pub(crate) fn has_descriptors(count: u64) -> bool {
+    let limit = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
+    limit > MANY || (0..limit).filter(|number| !is_open(*number)).count() as u64 >= count
+}
+
+fn is_open(number: u64) -> bool {
+    fs::symlink_metadata(format!("/proc/self/fd/{number}")).is_ok()
 }
 
 #[cfg(test)]

@@ -1,0 +1,240 @@
+//! Events of files (inotify) and devices (uevents) from the kernel, and the paths to watch for a file.
+//!
+//! Runs on the calling thread. Reading never blocks.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::ffi::OsString;
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::path::{Component, Path, PathBuf};
+use std::{fs, io};
+
+use rustix::fs::inotify::{self, CreateFlags, Event, WatchFlags};
+use rustix::io::Errno;
+use rustix::net::netlink::{KOBJECT_UEVENT, SocketAddrNetlink};
+use rustix::net::{AddressFamily, SocketFlags, SocketType, bind, socket_with};
+
+/// Readable when something has happened to a watched file.
+#[derive(Debug)]
+pub(crate) struct Inotify(OwnedFd);
+
+impl Inotify {
+    /// Fails if the user's other programs have used up the instances.
+    pub(crate) fn new() -> io::Result<Self> {
+        let flags = CreateFlags::CLOEXEC | CreateFlags::NONBLOCK;
+        let made = inotify::init(flags).map_err(|errno| match errno {
+            // This error also means too many open files, but that limit is raised at start.
+            Errno::MFILE => no_watches_left("instances"),
+            errno => errno.into(),
+        });
+        Ok(Self(made?))
+    }
+
+    /// Watches a file or a directory. A second call for the same path replaces the flags.
+    pub(crate) fn watch(&self, path: &Path, what: WatchFlags) -> io::Result<()> {
+        match inotify::add_watch(&self.0, path, what) {
+            Ok(_) => Ok(()),
+            Err(Errno::NOSPC) => Err(no_watches_left("watches")),
+            Err(errno) => Err(errno.into()),
+        }
+    }
+
+    /// Reads all pending events.
+    pub(crate) fn read(&self, mut each: impl FnMut(&Event<'_>)) {
+        let mut buffer = [MaybeUninit::uninit(); 4096];
+        let mut reader = inotify::Reader::new(&self.0, &mut buffer);
+        while let Ok(event) = reader.next() {
+            each(&event);
+        }
+    }
+
+    /// Discards all pending events, for callers that need only the wake-up.
+    pub(crate) fn drain(&self) {
+        self.read(|_| ());
+    }
+}
+
+/// The user has used up the `instances` or `watches`; the text says what to do about it.
+pub(crate) fn no_watches_left(what: &str) -> io::Error {
+    let why =
+        format!("the kernel allows no more watches: raise the sysctl fs.inotify.max_user_{what}");
+    io::Error::new(io::ErrorKind::QuotaExceeded, why)
+}
+
+impl AsFd for Inotify {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
+    }
+}
+
+/// The multicast group of the kernel; udev's events come later and in another format.
+const KERNEL: u32 = 1;
+/// More bytes than the kernel puts into one message.
+const MESSAGE_MAX: usize = 8 << 10;
+
+/// Readable when something has happened to any device.
+#[derive(Debug)]
+pub(crate) struct Uevents(OwnedFd);
+
+impl Uevents {
+    pub(crate) fn new() -> io::Result<Self> {
+        let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+        let socket =
+            socket_with(AddressFamily::NETLINK, SocketType::DGRAM, flags, Some(KOBJECT_UEVENT))?;
+        bind(&socket, &SocketAddrNetlink::new(0, KERNEL))?;
+        Ok(Self(socket))
+    }
+
+    /// Reads all pending events and returns whether any is about this kind of device.
+    pub(crate) fn drain(&self, subsystem: &str) -> bool {
+        let (mut buffer, mut any) = ([0; MESSAGE_MAX], false);
+        loop {
+            match rustix::io::read(&self.0, &mut buffer) {
+                Ok(length) => any |= is_about(&buffer[..length], subsystem),
+                Err(Errno::INTR) => {}
+                Err(Errno::AGAIN) => return any,
+                // The queue overflowed: such an event may have been among the lost ones.
+                Err(Errno::NOBUFS) => any = true,
+                Err(_) => return true,
+            }
+        }
+    }
+}
+
+impl AsFd for Uevents {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
+    }
+}
+
+/// A message is `ACTION@PATH`, then `NAME=VALUE` fields, each ended by a zero.
+fn is_about(message: &[u8], subsystem: &str) -> bool {
+    let value = |field: &[u8]| field.strip_prefix(b"SUBSYSTEM=") == Some(subsystem.as_bytes());
+    message.split(|&byte| byte == 0).any(value)
+}
+
+/// Links followed, as the kernel does.
+const MAX_LINKS: usize = 40;
+
+/// The paths to watch so that no change of a file goes unseen, however it is made: the file may be
+/// written, replaced, removed or re-pointed if it is a link, and each directory on the way may vanish
+/// and return.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct WatchPaths {
+    /// Every directory on the way, with the names in it that matter. If there are none, only the removal
+    /// of the directory itself matters.
+    pub(crate) directories: BTreeMap<PathBuf, BTreeSet<OsString>>,
+    /// The file itself, if there is one.
+    pub(crate) file: Option<PathBuf>,
+}
+
+impl WatchPaths {
+    /// The paths on the way to an absolute path. Reads links, and nothing else.
+    pub(crate) fn on_the_way_to(path: &Path) -> Self {
+        let mut paths = Self::default();
+        let mut at = PathBuf::from("/");
+        let mut rest = names(path);
+        let mut links = 0;
+        while let Some(name) = rest.pop_front() {
+            if name == ".." {
+                at.pop();
+                continue;
+            }
+            let next = at.join(&name);
+            let found = fs::symlink_metadata(&next);
+            if found.as_ref().is_ok_and(|found| found.is_dir()) && !rest.is_empty() {
+                paths.directories.entry(at).or_default();
+                at = next;
+                continue;
+            }
+            paths.directories.entry(at.clone()).or_default().insert(name);
+            links += 1;
+            match (found, fs::read_link(&next)) {
+                (Ok(_), Ok(target)) if links <= MAX_LINKS => {
+                    if target.is_absolute() {
+                        at = PathBuf::from("/");
+                    }
+                    let mut ahead = names(&target);
+                    ahead.append(&mut rest);
+                    rest = ahead;
+                }
+                (Ok(found), _) if found.is_file() && rest.is_empty() => {
+                    paths.file = Some(next);
+                    return paths;
+                }
+                // Missing, or of the wrong kind: its directory reports when that changes.
+                _ => return paths,
+            }
+        }
+        paths
+    }
+}
+
+fn names(path: &Path) -> VecDeque<OsString> {
+    let name = |component: Component<'_>| match component {
+        Component::Normal(_) | Component::ParentDir => Some(component.as_os_str().to_owned()),
+        _ => None,
+    };
+    path.components().filter_map(name).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    #[test]
+    fn messages_are_known_by_their_subsystem() {
+        let message = b"change@/devices/AC\0ACTION=change\0DEVPATH=/devices/AC\0\
+            SUBSYSTEM=power_supply\0POWER_SUPPLY_ONLINE=0\0SEQNUM=4\0";
+        assert!(is_about(message, "power_supply"));
+        assert!(!is_about(message, "power"));
+        assert!(!is_about(b"", "power_supply"));
+        assert!(!is_about(b"add@/x\0X_SUBSYSTEM=power_supply\0SUBSYSTEM=usb", "power_supply"));
+    }
+
+    #[test]
+    fn nothing_that_has_come_is_no_wait() {
+        // A sandbox may have no such socket, and then nothing to read either.
+        if let Ok(uevents) = Uevents::new() {
+            uevents.drain("no such subsystem");
+        }
+    }
+
+    #[track_caller]
+    fn check(root: &Path, path: &str, watched: &[(&str, &[&str])], file: Option<&str>) {
+        let paths = WatchPaths::on_the_way_to(&root.join(path));
+        let under = |path: &Path| path.strip_prefix(root).ok().map(Path::to_owned);
+        let found: Vec<_> = paths
+            .directories
+            .iter()
+            .filter_map(|(path, names)| Some((under(path)?, names.iter().cloned().collect())))
+            .collect();
+        let expected: Vec<(PathBuf, Vec<OsString>)> = watched
+            .iter()
+            .map(|(path, names)| (path.into(), names.iter().map(OsString::from).collect()))
+            .collect();
+        assert_eq!(found, expected);
+        assert_eq!(paths.file.as_deref().and_then(under), file.map(PathBuf::from));
+    }
+
+    #[test]
+    fn watch_paths_cover_every_step() {
+        let dir = tempfile::tempdir().unwrap();
+        let root = &dir.path().canonicalize().unwrap();
+        check(root, "a/b/c", &[("", &["a"])], None);
+        fs::create_dir_all(root.join("a/b")).unwrap();
+        check(root, "a/b/c", &[("", &[]), ("a", &[]), ("a/b", &["c"])], None);
+        fs::write(root.join("a/b/c"), "").unwrap();
+        check(root, "a/b/c", &[("", &[]), ("a", &[]), ("a/b", &["c"])], Some("a/b/c"));
+        symlink("../a/b", root.join("a/link")).unwrap();
+        let steps: &[(&str, &[&str])] = &[("", &[]), ("a", &["link"]), ("a/b", &["c"])];
+        check(root, "a/link/c", steps, Some("a/b/c"));
+        symlink(root.join("a/b/c"), root.join("d")).unwrap();
+        let steps: &[(&str, &[&str])] = &[("", &["d"]), ("a", &[]), ("a/b", &["c"])];
+        check(root, "d", steps, Some("a/b/c"));
+        symlink("loop", root.join("loop")).unwrap();
+        check(root, "loop", &[("", &["loop"])], None);
+    }
+}
