@@ -8,7 +8,7 @@ use std::process::ExitCode;
 use serde_json::json;
 
 use super::call::{Call, Output};
-use super::screen::Screen;
+use super::stdout::Stdout;
 use super::table::Table;
 use super::verb::Database;
 use super::{Error, Next, end};
@@ -52,13 +52,13 @@ impl DatabaseCheck {
     }
 
     fn show(&self, report: &DatabaseReport) -> Result<(), Error> {
-        let mut screen = Screen::stdout(&self.output);
-        if screen.wants_data() {
-            screen.data(&json!(report))?;
+        let mut stdout = Stdout::new(&self.output);
+        if stdout.wants_data() {
+            stdout.data(&json!(report))?;
         } else {
-            screen.table(&sheet(report))?;
+            stdout.table(&sheet(report))?;
         }
-        screen.flush()?;
+        stdout.flush()?;
         let Some(problem) = report.problems.first() else { return Ok(()) };
         let error = Error::refused(format!("the database is not sound: {problem}"));
         Err(error.hint(match report.backups.first() {
@@ -93,15 +93,15 @@ impl DatabaseRestore {
     }
 
     fn show(&self, from: &Path, aside: Option<&Path>) -> Result<(), Error> {
-        let mut screen = Screen::stdout(&self.output);
-        if screen.wants_data() {
-            screen.data(&json!({ "from": from, "aside": aside }))?;
+        let mut stdout = Stdout::new(&self.output);
+        if stdout.wants_data() {
+            stdout.data(&json!({ "from": from, "aside": aside }))?;
         } else {
-            screen.say(format!("the database is restored from {}", from.display()))?;
+            stdout.say(format!("the database is restored from {}", from.display()))?;
             if let Some(aside) = aside {
-                screen.say(format!("as it was it is kept in {}", aside.display()))?;
+                stdout.say(format!("as it was it is kept in {}", aside.display()))?;
             }
         }
-        screen.flush()
+        stdout.flush()
     }
 }

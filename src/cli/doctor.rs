@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use serde_json::json;
 
 use super::call::Output;
-use super::screen::Screen;
+use super::stdout::Stdout;
 use super::table::{Cell, Look, Table};
 use super::{Error, Start, end};
 use crate::wire::{Finding, FindingState};
@@ -33,13 +33,13 @@ impl Doctor {
     }
 
     fn show(&self, findings: &[Finding]) -> Result<(), Error> {
-        let mut screen = Screen::stdout(&self.output);
-        if screen.wants_data() {
-            screen.data(&json!(findings))?;
+        let mut stdout = Stdout::new(&self.output);
+        if stdout.wants_data() {
+            stdout.data(&json!(findings))?;
         } else {
-            screen.table(&table(findings))?;
+            stdout.table(&table(findings))?;
         }
-        screen.flush()
+        stdout.flush()
     }
 }
 

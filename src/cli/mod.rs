@@ -9,6 +9,7 @@ mod call;
 mod connection;
 mod database;
 mod doctor;
+mod edit_lock;
 mod error;
 mod fields;
 #[cfg(debug_assertions)]
@@ -22,17 +23,16 @@ mod picture;
 mod progress;
 mod reference;
 mod request;
-mod screen;
 mod sse;
 mod start;
 mod stdin;
+mod stdout;
 mod suggest;
 mod table;
 mod take_down;
 mod template;
 mod terminal;
 mod text;
-mod turn;
 mod value;
 pub(crate) mod verb;
 mod verbs;
@@ -47,7 +47,7 @@ use arguments::Parsed;
 use call::{Call, Globals, Output};
 use connection::Connection;
 use lookup::Verbs;
-use screen::Screen;
+use stdout::Stdout;
 use verb::Run;
 use verbs::Stopped;
 
@@ -123,12 +123,12 @@ fn run(verbs: Verbs, verb: &Verb, mut call: Call, json: bool) -> Next {
     if let Err(error) = prepare(verb, &mut call) {
         return Next::End(error.report(json));
     }
-    let mut screen = Screen::stdout(&call.globals.output);
+    let mut stdout = Stdout::new(&call.globals.output);
     let done = match verb.run {
         Run::Daemon => return Next::Daemon(daemon_start(call.globals, &Env::process())),
         Run::Check => match verbs::file_to_check(&call) {
             Ok(Some(file)) => return Next::Check(Check { file, output: call.globals.output }),
-            Ok(None) => nothing_to_check(&mut screen),
+            Ok(None) => nothing_to_check(&mut stdout),
             Err(error) => Err(error),
         },
         Run::Database(what) => match verbs::config_file(&call) {
@@ -140,7 +140,7 @@ fn run(verbs: Verbs, verb: &Verb, mut call: Call, json: bool) -> Next {
             let start = daemon_start(call.globals, &Env::process());
             return Next::Examine(Doctor::new(start, output));
         }
-        Run::Stop => match verbs::stop(&call, &mut screen) {
+        Run::Stop => match verbs::stop(&call, &mut stdout) {
             Ok(Stopped::NoDaemon) if call.has("--clear") => {
                 let output = call.globals.output.clone();
                 let start = daemon_start(call.globals, &Env::process());
@@ -148,9 +148,9 @@ fn run(verbs: Verbs, verb: &Verb, mut call: Call, json: bool) -> Next {
             }
             stopped => stopped.map(drop),
         },
-        Run::Complete => verbs::complete(verbs, &call, &mut screen),
-        Run::Request(request) => request.run(&call, &mut screen),
-        Run::Client(run) => run(&call, &mut screen),
+        Run::Complete => verbs::complete(verbs, &call, &mut stdout),
+        Run::Request(request) => request.run(&call, &mut stdout),
+        Run::Client(run) => run(&call, &mut stdout),
     };
     let done = done.map_err(|error| match error.status() {
         Some(404) => match reference::named_like_an_id(verb, &call) {
@@ -159,7 +159,7 @@ fn run(verbs: Verbs, verb: &Verb, mut call: Call, json: bool) -> Next {
         },
         _ => error,
     });
-    Next::End(end(done.and_then(|()| screen.flush()), json))
+    Next::End(end(done.and_then(|()| stdout.flush()), json))
 }
 
 /// Before anything is asked for: how the answer is to look, a daemon where the verb starts one, and ids
@@ -180,10 +180,10 @@ fn prepare(verb: &Verb, call: &mut Call) -> Result<(), Error> {
 }
 
 /// The daemon would start without a file of settings.
-fn nothing_to_check(screen: &mut Screen) -> Result<(), Error> {
-    match screen.wants_data() {
-        true => screen.data(&serde_json::json!([])),
-        false => screen.note("there is no file of settings: the defaults count"),
+fn nothing_to_check(stdout: &mut Stdout) -> Result<(), Error> {
+    match stdout.wants_data() {
+        true => stdout.data(&serde_json::json!([])),
+        false => stdout.note("there is no file of settings: the defaults count"),
     }
 }
 
@@ -191,25 +191,25 @@ impl Check {
     /// Tells what was found: the warnings, one a line, or why the daemon would not start with it.
     pub(crate) fn tell(&self, found: Result<Vec<String>, impl std::error::Error>) -> ExitCode {
         let told = found.map_err(|error| Error::of_check(&error)).and_then(|warnings| {
-            let mut screen = Screen::stdout(&self.output);
-            if screen.wants_data() {
-                screen.data(&serde_json::Value::from(warnings))?;
-                return screen.flush();
+            let mut stdout = Stdout::new(&self.output);
+            if stdout.wants_data() {
+                stdout.data(&serde_json::Value::from(warnings))?;
+                return stdout.flush();
             }
-            warnings.iter().try_for_each(|warning| screen.line(warning))?;
+            warnings.iter().try_for_each(|warning| stdout.line(warning))?;
             if warnings.is_empty() {
-                screen.note(format!("{} is in order", self.file.display()))?;
+                stdout.note(format!("{} is in order", self.file.display()))?;
             }
-            screen.flush()
+            stdout.flush()
         });
         end(told, self.output.json)
     }
 }
 
 fn print(text: &str) -> Result<(), Error> {
-    let mut screen = Screen::stdout(&Output::default());
-    screen.raw(text.as_bytes())?;
-    screen.flush()
+    let mut stdout = Stdout::new(&Output::default());
+    stdout.raw(text.as_bytes())?;
+    stdout.flush()
 }
 
 fn end(done: Result<(), Error>, json: bool) -> ExitCode {

@@ -11,7 +11,7 @@ use serde_json::{Map, Value};
 use super::Error;
 use super::call::{Call, shown};
 use super::connection::{Answer, Method, Place};
-use super::screen::Screen;
+use super::stdout::Stdout;
 
 /// A request as the table declares it.
 #[derive(Clone, Copy, Debug)]
@@ -46,13 +46,13 @@ pub(super) enum From {
 
 /// A body of the API, as people are shown it.
 pub(super) trait Record: DeserializeOwned {
-    fn show(self, call: &Call, screen: &mut Screen) -> Result<(), Error>;
+    fn show(self, call: &Call, stdout: &mut Stdout) -> Result<(), Error>;
 }
 
 /// What people are told of a success.
 #[derive(Clone, Copy, Debug)]
 enum Told {
-    Record(fn(&Call, &mut Screen, &Answer) -> Result<(), Error>),
+    Record(fn(&Call, &mut Stdout, &Answer) -> Result<(), Error>),
     /// Written like a place; it may name fields of the answer, too.
     Sentence(&'static str),
 }
@@ -91,21 +91,21 @@ impl Request {
     }
 
     /// Asks, and tells of the answer.
-    pub(super) fn run(&self, call: &Call, screen: &mut Screen) -> Result<(), Error> {
+    pub(super) fn run(&self, call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
         let body = self.body.map(|fields| body(fields, call));
         let answer = call.connect()?.ask(self.method, &place(self.place, call), body.as_ref())?;
         match self.told {
-            Told::Record(show) => show(call, screen, &answer),
-            Told::Sentence(text) => screen.show(&answer, |screen, told: Map<String, Value>| {
+            Told::Record(show) => show(call, stdout, &answer),
+            Told::Sentence(text) => stdout.show(&answer, |stdout, told: Map<String, Value>| {
                 let named = |name: &str| call.query(name).or_else(|| told.get(name).map(shown));
-                screen.say(filled(text, named).unwrap_or_else(|| "done".to_owned()))
+                stdout.say(filled(text, named).unwrap_or_else(|| "done".to_owned()))
             }),
         }
     }
 }
 
-fn show<T: Record>(call: &Call, screen: &mut Screen, answer: &Answer) -> Result<(), Error> {
-    screen.show(answer, |screen, record: T| record.show(call, screen))
+fn show<T: Record>(call: &Call, stdout: &mut Stdout, answer: &Answer) -> Result<(), Error> {
+    stdout.show(answer, |stdout, record: T| record.show(call, stdout))
 }
 
 /// What a call makes of a template.

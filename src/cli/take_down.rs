@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use serde_json::json;
 
 use super::call::Output;
-use super::screen::Screen;
+use super::stdout::Stdout;
 use super::{Error, Start, end};
 
 /// Wallpapers that no daemon is there to take down.
@@ -25,16 +25,16 @@ impl TakeDown {
     }
 
     fn show(&self, ended: usize) -> Result<(), Error> {
-        let mut screen = Screen::stdout(&self.output);
-        if screen.wants_data() {
-            screen.data(&json!({ "status": "cleared", "ended": ended }))?;
+        let mut stdout = Stdout::new(&self.output);
+        if stdout.wants_data() {
+            stdout.data(&json!({ "status": "cleared", "ended": ended }))?;
         } else {
-            screen.say(match ended {
+            stdout.say(match ended {
                 0 => "no daemon runs, and no wallpaper of murald is left".to_owned(),
                 1 => "no daemon runs; ended 1 process that drew wallpapers".to_owned(),
                 _ => format!("no daemon runs; ended {ended} processes that drew wallpapers"),
             })?;
         }
-        screen.flush()
+        stdout.flush()
     }
 }

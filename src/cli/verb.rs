@@ -3,7 +3,7 @@
 use super::Error;
 use super::call::Call;
 use super::request::Request;
-use super::screen::Screen;
+use super::stdout::Stdout;
 
 /// One command.
 #[derive(Debug)]
@@ -54,7 +54,7 @@ pub(super) enum Database {
     Restore,
 }
 
-pub(super) type Action = fn(&Call, &mut Screen) -> Result<(), Error>;
+pub(super) type Action = fn(&Call, &mut Stdout) -> Result<(), Error>;
 
 /// A word that stands by itself; its place gives its meaning.
 #[derive(Clone, Copy, Debug)]

@@ -4,7 +4,7 @@ use super::super::Error;
 use super::super::call::Call;
 use super::super::connection::Place;
 use super::super::request::Record;
-use super::super::screen::Screen;
+use super::super::stdout::Stdout;
 use super::super::table::Table;
 use super::super::verb::{Argument, Kind, Verb};
 use crate::wire::{Appearance, AppearanceMode};
@@ -24,20 +24,20 @@ pub(super) const APPEARANCE: Verb =
              6 to 18 o'clock. To follow the desktop instead, let darkman or a key call this.",
         );
 
-fn appearance(call: &Call, screen: &mut Screen) -> Result<(), Error> {
+fn appearance(call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
     let (connection, place) = (call.connect()?, Place::new(&[&"appearance"]));
     let answer = match call.value("MODE") {
         Some(mode) => connection.put(&place, &serde_json::json!({ "mode": mode }))?,
         None => connection.get(&place)?,
     };
-    screen.show(&answer, |screen, now: Appearance| now.show(call, screen))
+    stdout.show(&answer, |stdout, now: Appearance| now.show(call, stdout))
 }
 
 impl Record for Appearance {
-    fn show(self, _: &Call, screen: &mut Screen) -> Result<(), Error> {
+    fn show(self, _: &Call, stdout: &mut Stdout) -> Result<(), Error> {
         let mut sheet = Table::sheet();
         sheet.field("mode", self.mode);
         sheet.field("now", self.now);
-        screen.table(&sheet)
+        stdout.table(&sheet)
     }
 }

@@ -4,7 +4,7 @@ use super::super::Error;
 use super::super::call::Call;
 use super::super::connection::Place;
 use super::super::request::{Record, Request};
-use super::super::screen::Screen;
+use super::super::stdout::Stdout;
 use super::super::table::{Cell, Look, Table};
 use super::super::verb::{Argument, Group, Kind, Verb};
 use crate::wire::{BackendInfo, Monitor};
@@ -25,22 +25,22 @@ const BACKENDS: Request = Request::get("/backends").shows::<Vec<BackendInfo>>();
 const ACTIVATE: Request =
     Request::post("/backends/{NAME}/activate", &[]).says("{backend} is the active backend");
 
-fn monitors(call: &Call, screen: &mut Screen) -> Result<(), Error> {
+fn monitors(call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
     let connection = call.connect()?;
     if let Some(name) = call.text("NAME") {
         let answer = connection.get(&Place::new(&[&"monitors", &name]))?;
-        return screen.show(&answer, |screen, monitor: Monitor| table(screen, &[monitor]));
+        return stdout.show(&answer, |stdout, monitor: Monitor| table(stdout, &[monitor]));
     }
     let answer = connection.get(&Place::new(&[&"monitors"]))?;
-    screen.show(&answer, |screen, monitors: Vec<Monitor>| {
+    stdout.show(&answer, |stdout, monitors: Vec<Monitor>| {
         if monitors.is_empty() {
-            return screen.note("no monitor is connected, or no compositor can be reached");
+            return stdout.note("no monitor is connected, or no compositor can be reached");
         }
-        table(screen, &monitors)
+        table(stdout, &monitors)
     })
 }
 
-fn table(screen: &mut Screen, monitors: &[Monitor]) -> Result<(), Error> {
+fn table(stdout: &mut Stdout, monitors: &[Monitor]) -> Result<(), Error> {
     let titles = ["=NAME", "=SIZE", "=SCALE", "=AT", "DESCRIPTION", "=TURNED", "=HZ"];
     let mut table = Table::new(&titles);
     for monitor in monitors {
@@ -56,7 +56,7 @@ fn table(screen: &mut Screen, monitors: &[Monitor]) -> Result<(), Error> {
             Cell::from(format!("{refresh_rate:.0}")).raw(refresh_rate),
         ]);
     }
-    screen.table(&table)
+    stdout.table(&table)
 }
 
 fn turned(transform: u8) -> &'static str {
@@ -73,7 +73,7 @@ fn turned(transform: u8) -> &'static str {
 }
 
 impl Record for Vec<BackendInfo> {
-    fn show(self, _: &Call, screen: &mut Screen) -> Result<(), Error> {
+    fn show(self, _: &Call, stdout: &mut Stdout) -> Result<(), Error> {
         let mut table = Table::new(&["=NAME", "STATE", "SHOWS", "=ON", "=VERSION"]);
         for backend in self {
             table.row([
@@ -84,7 +84,7 @@ impl Record for Vec<BackendInfo> {
                 backend.version.unwrap_or_default().into(),
             ]);
         }
-        screen.table(&table)
+        stdout.table(&table)
     }
 }
 

@@ -17,7 +17,7 @@ use super::super::Error;
 use super::super::call::{Call, Setting};
 use super::super::connection::{Connection, Place};
 use super::super::lookup::{Found, Verbs};
-use super::super::screen::Screen;
+use super::super::stdout::Stdout;
 use super::super::verb::{Argument, Arity, Flag, GLOBAL, Kind, Verb};
 use super::config_section::settings;
 use super::folders::path;
@@ -43,7 +43,7 @@ const HUES: &[&str] =
 /// A word, and what it means.
 type Candidate = (String, String);
 
-pub(crate) fn complete(verbs: Verbs, call: &Call, screen: &mut Screen) -> Result<(), Error> {
+pub(crate) fn complete(verbs: Verbs, call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
     let words: Vec<String> =
         call.all("WORD").into_iter().filter_map(|word| word.as_str().map(str::to_owned)).collect();
     let Some((last, before)) = words.split_last() else { return Ok(()) };
@@ -65,7 +65,7 @@ pub(crate) fn complete(verbs: Verbs, call: &Call, screen: &mut Screen) -> Result
             false => continue,
         };
         let clean = |text: String| text.replace(|c: char| c.is_control(), " ");
-        screen.raw(format!("{}\t{}\n", clean(word), clean(meaning)).as_bytes())?;
+        stdout.raw(format!("{}\t{}\n", clean(word), clean(meaning)).as_bytes())?;
     }
     Ok(())
 }

@@ -9,7 +9,7 @@ use super::super::Error;
 use super::super::call::{Call, Setting};
 use super::super::connection::Place;
 use super::super::error::Exit;
-use super::super::screen::Screen;
+use super::super::stdout::Stdout;
 use super::super::table::Table;
 use super::super::verb::{Argument, Group, Kind, Verb};
 use super::config_change::{in_effect, wish};
@@ -67,11 +67,11 @@ pub(super) const GROUP: Group = Group {
     ],
 };
 
-fn get(call: &Call, screen: &mut Screen) -> Result<(), Error> {
+fn get(call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
     let connection = call.connect()?;
     let Some(word) = call.text("SECTION[.KEY]") else {
         let answer = connection.get(&Place::new(&[&"config"]))?;
-        return screen.show(&answer, |screen, all: Map<String, Value>| sheet(screen, &all));
+        return stdout.show(&answer, |stdout, all: Map<String, Value>| sheet(stdout, &all));
     };
     let (section, key) = split(call, word);
     let key = match (key, call.text("KEY")) {
@@ -84,7 +84,7 @@ fn get(call: &Call, screen: &mut Screen) -> Result<(), Error> {
     };
     let settings = settings(&connection, &section, key.is_some())?;
     let Some(key) = key else {
-        return show(screen, &settings);
+        return show(stdout, &settings);
     };
     let value = settings.get(&key.replace('-', "_")).or_else(|| settings.get(&key));
     let known = |one: &Setting| one.section == section && one.key == key.replace('-', "_");
@@ -101,23 +101,23 @@ fn get(call: &Call, screen: &mut Screen) -> Result<(), Error> {
             ));
         }
     };
-    if screen.wants_data() {
-        return screen.data(value);
+    if stdout.wants_data() {
+        return stdout.data(value);
     }
-    screen.line(plain(value))
+    stdout.line(plain(value))
 }
 
-fn show(screen: &mut Screen, settings: &Map<String, Value>) -> Result<(), Error> {
-    if screen.wants_data() {
-        return screen.data(&json!(settings));
+fn show(stdout: &mut Stdout, settings: &Map<String, Value>) -> Result<(), Error> {
+    if stdout.wants_data() {
+        return stdout.data(&json!(settings));
     }
-    sheet(screen, settings)
+    sheet(stdout, settings)
 }
 
-fn sheet(screen: &mut Screen, settings: &Map<String, Value>) -> Result<(), Error> {
+fn sheet(stdout: &mut Stdout, settings: &Map<String, Value>) -> Result<(), Error> {
     let mut sheet = Table::sheet();
     flatten(&mut sheet, "", settings);
-    screen.table(&sheet)
+    stdout.table(&sheet)
 }
 
 /// Tables inside tables by their dotted names.
@@ -138,7 +138,7 @@ fn plain(value: &Value) -> String {
     }
 }
 
-fn set(call: &Call, screen: &mut Screen) -> Result<(), Error> {
+fn set(call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
     let connection = call.connect()?;
     let (name, changes) = wish(call, &connection)?;
     let section = Section::of(&name, true);
@@ -147,8 +147,8 @@ fn set(call: &Call, screen: &mut Screen) -> Result<(), Error> {
     let warnings = body.get("warnings").cloned().unwrap_or_default();
     let settings = section.unwrap(body);
     let used = in_effect(&name, &changes, &settings);
-    if screen.wants_data() {
-        show(screen, &settings)?;
+    if stdout.wants_data() {
+        show(stdout, &settings)?;
     } else if used.is_ok() {
         let now = |key: &String| match settings.get(key).map(plain) {
             Some(text) if text.is_empty() => "empty".to_owned(),
@@ -156,34 +156,34 @@ fn set(call: &Call, screen: &mut Screen) -> Result<(), Error> {
             None => "unset".to_owned(),
         };
         let mut lines = changes.keys().map(|key| format!("{name}.{key} is {} now", now(key)));
-        lines.try_for_each(|line| screen.say(line))?;
+        lines.try_for_each(|line| stdout.say(line))?;
         if settings.get("restart_required") == Some(&Value::Bool(true)) {
-            screen.say("it takes effect when the daemon is started the next time")?;
+            stdout.say("it takes effect when the daemon is started the next time")?;
         }
     }
     if used.is_ok() {
-        warn(screen, &warnings);
+        warn(stdout, &warnings);
     }
     used
 }
 
 /// What the daemon says of settings that it took. A client's own key of this name may be anything.
-fn warn(screen: &Screen, warnings: &Value) {
+fn warn(stdout: &Stdout, warnings: &Value) {
     let texts = warnings.as_array().into_iter().flatten().filter_map(Value::as_str);
-    texts.for_each(|text| screen.warn(text));
+    texts.for_each(|text| stdout.warn(text));
 }
 
-fn patch(call: &Call, screen: &mut Screen) -> Result<(), Error> {
+fn patch(call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
     let changes = call.value("CHANGES").expect("the table requires it");
     let answer = call.connect()?.patch(&Place::new(&[&"config"]), changes)?;
-    screen.show(&answer, |screen, settings: Value| {
-        screen.say("changed")?;
-        warn(screen, &settings["warnings"]);
+    stdout.show(&answer, |stdout, settings: Value| {
+        stdout.say("changed")?;
+        warn(stdout, &settings["warnings"]);
         Ok(())
     })
 }
 
-fn reset(call: &Call, screen: &mut Screen) -> Result<(), Error> {
+fn reset(call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
     let place = match call.text("BACKEND") {
         Some(backend) => {
             // As its section is named elsewhere.
@@ -193,22 +193,22 @@ fn reset(call: &Call, screen: &mut Screen) -> Result<(), Error> {
         None => Place::new(&[&"config", &"reset"]),
     };
     let answer = call.connect()?.post(&place, &json!({}))?;
-    screen.show(&answer, |screen, settings: Value| {
-        screen.say("the settings are reset to their defaults")?;
+    stdout.show(&answer, |stdout, settings: Value| {
+        stdout.say("the settings are reset to their defaults")?;
         if let Some(backup) = settings["backup"].as_str() {
-            screen.say(format!("the file as it was is kept as {backup}"))?;
+            stdout.say(format!("the file as it was is kept as {backup}"))?;
         }
-        warn(screen, &settings["warnings"]);
+        warn(stdout, &settings["warnings"]);
         Ok(())
     })
 }
 
-fn path(call: &Call, screen: &mut Screen) -> Result<(), Error> {
+fn path(call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
     let path = file(call)?;
-    if screen.is_json() {
-        return screen.data(&json!(path.to_string_lossy()));
+    if stdout.is_json() {
+        return stdout.data(&json!(path.to_string_lossy()));
     }
-    screen.line(path.display())
+    stdout.line(path.display())
 }
 
 /// The file that `config check` is about. None where nobody named one and the daemon has none either.

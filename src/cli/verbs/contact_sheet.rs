@@ -4,7 +4,7 @@ use super::super::Error;
 use super::super::call::Call;
 use super::super::connection::{Connection, Place};
 use super::super::picture::{Grid, Wish};
-use super::super::screen::Screen;
+use super::super::stdout::Stdout;
 use super::super::terminal::Terminal;
 use super::super::text::{cut, harmless, width};
 use super::super::verb::{Flag, Verb};
@@ -26,25 +26,25 @@ pub(super) const SHEET: Verb =
              Drawn as by `images show`; where nothing can be drawn it is the list.",
         );
 
-fn sheet(call: &Call, screen: &mut Screen) -> Result<(), Error> {
+fn sheet(call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
     let wish = Wish::of(call.text("--size"), call.text("--picture"))?;
     let assumed = || wish.is_forced().then(Terminal::assumed);
-    let terminal = screen.terminal().or_else(assumed).filter(|it| wish.is_drawn(*it));
-    let Some(terminal) = terminal.filter(|_| !screen.wants_data()) else {
-        return list(call, screen);
+    let terminal = stdout.terminal().or_else(assumed).filter(|it| wish.is_drawn(*it));
+    let Some(terminal) = terminal.filter(|_| !stdout.wants_data()) else {
+        return list(call, stdout);
     };
     let page: Page<Image> = gallery::answer(call)?.read()?;
     if page.data.is_empty() {
-        return table(screen, &page, call);
+        return table(stdout, &page, call);
     }
-    tell_of_the_rest(call, screen, page.data.len(), &page.pagination);
-    draw(&call.connect()?, screen, &page.data, terminal, &wish)
+    tell_of_the_rest(call, stdout, page.data.len(), &page.pagination);
+    draw(&call.connect()?, stdout, &page.data, terminal, &wish)
 }
 
 /// Row by row: the first ones are seen while others are on their way.
 fn draw(
     connection: &Connection,
-    screen: &mut Screen,
+    stdout: &mut Stdout,
     images: &[Image],
     terminal: Terminal,
     wish: &Wish,
@@ -57,9 +57,9 @@ fn draw(
             connection.get(&thumbnail).map(|answer| answer.body).unwrap_or_default()
         };
         let files: Vec<Vec<u8>> = row.iter().map(file).collect();
-        screen.raw(grid.row(&files).as_bytes())?;
-        screen.raw(captions(row, grid.columns()).as_bytes())?;
-        screen.flush()?;
+        stdout.raw(grid.row(&files).as_bytes())?;
+        stdout.raw(captions(row, grid.columns()).as_bytes())?;
+        stdout.flush()?;
     }
     Ok(())
 }

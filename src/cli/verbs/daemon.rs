@@ -11,7 +11,7 @@ use super::super::Error;
 use super::super::call::Call;
 use super::super::connection::{Connection, Place};
 use super::super::error::Exit;
-use super::super::screen::Screen;
+use super::super::stdout::Stdout;
 use super::super::table::{Cell, Look, Table};
 use super::super::text::span;
 use super::super::verb::{Flag, Group, Verb};
@@ -70,11 +70,11 @@ pub(crate) enum Stopped {
     NoDaemon,
 }
 
-pub(crate) fn stop(call: &Call, screen: &mut Screen) -> Result<Stopped, Error> {
+pub(crate) fn stop(call: &Call, stdout: &mut Stdout) -> Result<Stopped, Error> {
     let connection = call.connect()?;
     let pid = match info(&connection) {
         Ok(Info { pid, .. }) => pid,
-        Err(error) if error.exit == Exit::Unavailable => return none_to_stop(call, screen, error),
+        Err(error) if error.exit == Exit::Unavailable => return none_to_stop(call, stdout, error),
         Err(error) => return Err(error),
     };
     // Before it is told, or its number might be another's by then.
@@ -91,26 +91,26 @@ pub(crate) fn stop(call: &Call, screen: &mut Screen) -> Result<Stopped, Error> {
                 .hint(format!("its log says which part is late; `kill {pid}` ends it at once")));
         }
     }
-    screen.show(&answer, |screen, _: Value| screen.say("stopped"))?;
+    stdout.show(&answer, |stdout, _: Value| stdout.say("stopped"))?;
     Ok(Stopped::Daemon)
 }
 
 /// Whoever names a socket means the daemon there.
-fn none_to_stop(call: &Call, screen: &mut Screen, error: Error) -> Result<Stopped, Error> {
+fn none_to_stop(call: &Call, stdout: &mut Stdout, error: Error) -> Result<Stopped, Error> {
     if call.has("--clear") {
         return Ok(Stopped::NoDaemon);
     }
     if call.globals.socket.is_some() {
         return Err(error.hint("so there is none to stop"));
     }
-    match screen.wants_data() {
-        true => screen.data(&json!({ "status": "not_running" }))?,
-        false => screen.note("no daemon runs")?,
+    match stdout.wants_data() {
+        true => stdout.data(&json!({ "status": "not_running" }))?,
+        false => stdout.note("no daemon runs")?,
     }
     Ok(Stopped::NoDaemon)
 }
 
-fn status(call: &Call, screen: &mut Screen) -> Result<(), Error> {
+fn status(call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
     let connection = call.connect()?;
     let get = |name: &str| connection.get(&Place::new(&[&name]));
     let (about, backends, monitors) = (get("info")?, get("backends")?, get("monitors")?);
@@ -120,7 +120,7 @@ fn status(call: &Call, screen: &mut Screen) -> Result<(), Error> {
         Err(error) if error.exit == Exit::Refused => None,
         answer => Some(answer?),
     };
-    if screen.wants_data() {
+    if stdout.wants_data() {
         let current: Option<Value> = current.map(|answer| answer.read()).transpose()?;
         let all = json!({
             "info": about.read::<Value>()?,
@@ -130,7 +130,7 @@ fn status(call: &Call, screen: &mut Screen) -> Result<(), Error> {
             "wallpaper": current,
             "playlists": playlists.read::<Value>()?,
         });
-        return screen.data(&all);
+        return stdout.data(&all);
     }
     let about: Info = about.read()?;
     let backends: Vec<BackendInfo> = backends.read()?;
@@ -165,7 +165,7 @@ fn status(call: &Call, screen: &mut Screen) -> Result<(), Error> {
     for warning in &about.warnings {
         sheet.field("warning", Cell::from(warning).look(Look::Bad));
     }
-    screen.table(&sheet)
+    stdout.table(&sheet)
 }
 
 fn backend(backends: &[BackendInfo]) -> Cell {
@@ -175,15 +175,15 @@ fn backend(backends: &[BackendInfo]) -> Cell {
     }
 }
 
-fn version(call: &Call, screen: &mut Screen) -> Result<(), Error> {
+fn version(call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
     const OURS: &str = env!("CARGO_PKG_VERSION");
     let daemon = match call.connect()?.get(&Place::new(&[&"info"])) {
         Err(error) if error.exit == Exit::Unavailable => None,
         answer => Some(answer?),
     };
-    if screen.wants_data() {
+    if stdout.wants_data() {
         let daemon: Option<Value> = daemon.map(|answer| answer.read()).transpose()?;
-        return screen.data(&json!({"version": OURS, "daemon": daemon}));
+        return stdout.data(&json!({"version": OURS, "daemon": daemon}));
     }
     let mut sheet = Table::sheet();
     sheet.field("murald", OURS);
@@ -192,7 +192,7 @@ fn version(call: &Call, screen: &mut Screen) -> Result<(), Error> {
             let info: Info = answer.read()?;
             sheet.field("daemon", format!("{}, process {}", info.version, info.pid));
         }
-        None => screen.note("no daemon runs")?,
+        None => stdout.note("no daemon runs")?,
     }
-    screen.table(&sheet)
+    stdout.table(&sheet)
 }

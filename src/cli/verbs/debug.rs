@@ -3,7 +3,7 @@
 use super::super::Error;
 use super::super::call::Call;
 use super::super::request::{Record, Request};
-use super::super::screen::Screen;
+use super::super::stdout::Stdout;
 use super::super::table::{Cell, Table};
 use super::super::text::span;
 use super::super::verb::Verb;
@@ -20,7 +20,7 @@ pub(super) const DEBUG: Verb = Verb::asking(
 );
 
 impl Record for Debug {
-    fn show(self, _: &Call, screen: &mut Screen) -> Result<(), Error> {
+    fn show(self, _: &Call, stdout: &mut Stdout) -> Result<(), Error> {
         let mut sheet = Table::sheet();
         sheet.field("version", &self.version);
         sheet.field("uptime", Cell::from(span(self.uptime)).raw(self.uptime));
@@ -59,6 +59,6 @@ impl Record for Debug {
         if let Some(failure) = &self.hook_failure {
             sheet.field("hook", format!("{}, failed: {}", failure.at, failure.error));
         }
-        screen.table(&sheet)
+        stdout.table(&sheet)
     }
 }

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::super::Error;
 use super::super::call::{Call, shown};
 use super::super::connection::{Connection, Place};
-use super::super::screen::Screen;
+use super::super::stdout::Stdout;
 use super::super::text::{count, harmless};
 use super::super::verb::{Flag, NULL, Verb};
 use super::gallery;
@@ -66,16 +66,16 @@ impl Deleted {
     }
 }
 
-fn delete(call: &Call, screen: &mut Screen) -> Result<(), Error> {
+fn delete(call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
     let connection = call.connect()?;
     // The path of one that was deleted before, without its file.
     let (paths, ids): (Vec<_>, Vec<_>) =
         gallery::chosen(call, &connection)?.into_iter().partition(Value::is_string);
     if !paths.is_empty() {
-        return delete_kept(call, screen, &connection, (&paths, &ids));
+        return delete_kept(call, stdout, &connection, (&paths, &ids));
     }
     if ids.is_empty() {
-        return screen.say("no image matches");
+        return stdout.say("no image matches");
     }
     let forever = call.has("--forever");
     if !call.has("--yes") && is_asked() {
@@ -100,13 +100,13 @@ fn delete(call: &Call, screen: &mut Screen) -> Result<(), Error> {
         let ids: Vec<String> = ids.iter().take(LISTED).map(Value::to_string).collect();
         return Err(Error::not_found(format!("no image {}", ids.join(", "))));
     }
-    screen.show(&answer, |screen, gone: Deleted| screen.say(gone.told(ids.len(), forever)))
+    stdout.show(&answer, |stdout, gone: Deleted| stdout.say(gone.told(ids.len(), forever)))
 }
 
 /// Files that stayed on the disk when their images were deleted.
 fn delete_kept(
     call: &Call,
-    screen: &mut Screen,
+    stdout: &mut Stdout,
     connection: &Connection,
     (paths, ids): (&[Value], &[Value]),
 ) -> Result<(), Error> {
@@ -123,9 +123,9 @@ fn delete_kept(
         body["ids"] = ids.into();
     }
     let answer = connection.delete(&Place::new(&[&"images"]), Some(&body))?;
-    screen.show(&answer, |screen, gone: Deleted| {
+    stdout.show(&answer, |stdout, gone: Deleted| {
         let done = if forever { "deleted" } else { "moved to the trash" };
-        screen.say(format!("{} {done}", count(gone.files_removed, "file")))
+        stdout.say(format!("{} {done}", count(gone.files_removed, "file")))
     })
 }
 

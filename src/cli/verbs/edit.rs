@@ -6,10 +6,10 @@ use serde_json::{Map, Value, json};
 use super::super::Error;
 use super::super::call::Call;
 use super::super::connection::Place;
+use super::super::edit_lock;
 use super::super::request::{From, Record, Request};
-use super::super::screen::Screen;
+use super::super::stdout::Stdout;
 use super::super::text::count;
-use super::super::turn;
 use super::super::verb::{Argument, Flag, Kind, NULL, Verb};
 use super::ON_OFF;
 use super::folders::Moved;
@@ -94,7 +94,7 @@ const NAME: Request =
     Request::patch("/images/{IMAGE}", &[("name", From::Given("NAME"))]).shows::<Image>();
 const ALL_TAGS: Request = Request::get("/images/tags").shows::<Tags>();
 
-fn update(call: &Call, screen: &mut Screen) -> Result<(), Error> {
+fn update(call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
     let changes = changes(call);
     if changes.is_empty() {
         return Err(Error::usage("no change is given")
@@ -103,8 +103,9 @@ fn update(call: &Call, screen: &mut Screen) -> Result<(), Error> {
     let place = Place::new(&[&"images", &call.word("IMAGE")]);
     let connection = call.connect()?;
     // Not while another command has read tags that it is about to write.
-    let answer = turn::hold(&connection, || connection.patch(&place, &Value::Object(changes)))?;
-    screen.show(&answer, |screen, image: Image| show(call, screen, &image))
+    let answer =
+        edit_lock::hold(&connection, || connection.patch(&place, &Value::Object(changes)))?;
+    stdout.show(&answer, |stdout, image: Image| show(call, stdout, &image))
 }
 
 fn changes(call: &Call) -> Map<String, Value> {
@@ -131,7 +132,7 @@ fn changes(call: &Call) -> Map<String, Value> {
     changes
 }
 
-fn tag(call: &Call, screen: &mut Screen) -> Result<(), Error> {
+fn tag(call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
     let list = |flag: &str| -> Vec<String> {
         let items = call.value(flag).and_then(Value::as_array).cloned().unwrap_or_default();
         items.iter().filter_map(|tag| tag.as_str().map(str::to_owned)).collect()
@@ -143,14 +144,14 @@ fn tag(call: &Call, screen: &mut Screen) -> Result<(), Error> {
     let connection = call.connect()?;
     for id in &gallery::chosen(call, &connection)? {
         let place = Place::new(&[&"images", id]);
-        let answer = turn::hold(&connection, || {
+        let answer = edit_lock::hold(&connection, || {
             let Image { mut tags, .. } = connection.get(&place)?.read()?;
             tags.retain(|tag| !remove.iter().any(|gone| same_tag(gone, tag)));
             tags.extend(add.iter().filter(|tag| !tags.contains(tag)).cloned().collect::<Vec<_>>());
             connection.patch(&place, &json!({"tags": tags}))
         })?;
-        screen.show(&answer, |screen, image: Image| {
-            screen.say(format!("{} ({id}): {}", image.name, image.tags.join(", ")))
+        stdout.show(&answer, |stdout, image: Image| {
+            stdout.say(format!("{} ({id}): {}", image.name, image.tags.join(", ")))
         })?;
     }
     Ok(())
@@ -161,16 +162,16 @@ pub(super) fn same_tag(one: &str, other: &str) -> bool {
     collate::folded(one) == collate::folded(other)
 }
 
-fn into(call: &Call, screen: &mut Screen) -> Result<(), Error> {
+fn into(call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
     let connection = call.connect()?;
     let ids = gallery::chosen(call, &connection)?;
     if ids.is_empty() {
-        return screen.say("no image matches");
+        return stdout.say("no image matches");
     }
     let folder = call.value("FOLDER").filter(|id| id.is_number());
     let place = Place::new(&[&"folders", &"move-images"]);
     let answer = connection.post(&place, &json!({ "image_ids": ids, "folder_id": folder }))?;
-    screen.show(&answer, |screen, moved: Moved| moved.tell(ids.len(), screen))
+    stdout.show(&answer, |stdout, moved: Moved| moved.tell(ids.len(), stdout))
 }
 
 #[derive(Deserialize)]
@@ -178,7 +179,7 @@ struct Updated {
     updated: u64,
 }
 
-fn select(call: &Call, screen: &mut Screen) -> Result<(), Error> {
+fn select(call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
     let selected = !call.has("--off");
     let done = if selected { "selected" } else { "no longer selected" };
     let ids = call.all("IMAGE");
@@ -190,15 +191,15 @@ fn select(call: &Call, screen: &mut Screen) -> Result<(), Error> {
     if ids.is_empty() {
         let place = Place::new(&[&"images", &"select-all"]);
         let answer = connection.post(&place, &json!({"selected": selected}))?;
-        return screen.show(&answer, |screen, Updated { updated }| {
-            screen.say(format!("{} {done}", count(updated, "image")))
+        return stdout.show(&answer, |stdout, Updated { updated }| {
+            stdout.say(format!("{} {done}", count(updated, "image")))
         });
     }
     for id in ids {
         let place = Place::new(&[&"images", id]);
         let answer = connection.patch(&place, &json!({"is_selected": selected}))?;
-        screen.show(&answer, |screen, image: Image| {
-            screen.say(format!("{} ({id}) {done}", image.name))
+        stdout.show(&answer, |stdout, image: Image| {
+            stdout.say(format!("{} ({id}) {done}", image.name))
         })?;
     }
     Ok(())
@@ -210,10 +211,10 @@ struct Tags {
 }
 
 impl Record for Tags {
-    fn show(self, _: &Call, screen: &mut Screen) -> Result<(), Error> {
+    fn show(self, _: &Call, stdout: &mut Stdout) -> Result<(), Error> {
         if self.tags.is_empty() {
-            return screen.note("no tags; `murald images tag IMAGE --add TAG` adds one");
+            return stdout.note("no tags; `murald images tag IMAGE --add TAG` adds one");
         }
-        self.tags.iter().try_for_each(|tag| screen.line(tag))
+        self.tags.iter().try_for_each(|tag| stdout.line(tag))
     }
 }

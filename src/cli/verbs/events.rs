@@ -9,8 +9,8 @@ use super::super::Error;
 use super::super::call::Call;
 use super::super::connection::Place;
 use super::super::error::Exit;
-use super::super::screen::Screen;
 use super::super::sse::{Events, Item};
+use super::super::stdout::Stdout;
 use super::super::verb::{Flag, Kind, Verb};
 use crate::wire::EventKind;
 
@@ -37,7 +37,7 @@ pub(super) const VERB: Verb = Verb::new(
      image_orphan_purged, backend_unavailable.",
 );
 
-fn events(call: &Call, screen: &mut Screen) -> Result<(), Error> {
+fn events(call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
     let mut connection = call.connect()?;
     if let Some(reader) = reader_s_end() {
         connection = connection.interruptible(reader);
@@ -50,7 +50,7 @@ fn events(call: &Call, screen: &mut Screen) -> Result<(), Error> {
     };
     loop {
         match events.next() {
-            Ok(Some(item)) => print(screen, &item)?,
+            Ok(Some(item)) => print(stdout, &item)?,
             Ok(None) => {
                 return Err(Error::new(Exit::Unavailable, "the daemon has ended"));
             }
@@ -62,15 +62,15 @@ fn events(call: &Call, screen: &mut Screen) -> Result<(), Error> {
 }
 
 /// One line for an event; what was lost goes to stderr.
-pub(super) fn print(screen: &mut Screen, item: &Item) -> Result<(), Error> {
+pub(super) fn print(stdout: &mut Stdout, item: &Item) -> Result<(), Error> {
     match item {
         Item::Event { kind, data } => {
             let line = format!("{{\"event\":\"{kind}\",\"data\":{data}}}");
             match serde_json::from_str(&line) {
-                Ok(event) if screen.has_template() => {
-                    screen.data(&event).and_then(|()| screen.flush())
+                Ok(event) if stdout.has_template() => {
+                    stdout.data(&event).and_then(|()| stdout.flush())
                 }
-                _ => screen.body(line.as_bytes()),
+                _ => stdout.body(line.as_bytes()),
             }
         }
         Item::Lost(count) => {

@@ -5,9 +5,9 @@ use serde_json::json;
 use super::super::Error;
 use super::super::call::Call;
 use super::super::connection::Place;
+use super::super::edit_lock;
 use super::super::reference;
-use super::super::screen::Screen;
-use super::super::turn;
+use super::super::stdout::Stdout;
 use super::super::verb::{Argument, Kind, Verb};
 use super::edit::same_tag;
 use crate::wire::Image;
@@ -26,14 +26,14 @@ pub(super) const FAVOURITE: Verb =
              murald random --tags favourite",
         );
 
-fn toggle(call: &Call, screen: &mut Screen) -> Result<(), Error> {
+fn toggle(call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
     let connection = call.connect()?;
     let id = match call.value("IMAGE") {
         Some(id) => id.clone(),
         None => reference::not_deleted(&reference::current(&connection, None)?)?.into(),
     };
     let place = Place::new(&[&"images", &id]);
-    let (answer, was) = turn::hold(&connection, || {
+    let (answer, was) = edit_lock::hold(&connection, || {
         let Image { mut tags, .. } = connection.get(&place)?.read()?;
         let before = tags.len();
         tags.retain(|tag| !same_tag(tag, TAG));
@@ -43,8 +43,8 @@ fn toggle(call: &Call, screen: &mut Screen) -> Result<(), Error> {
         }
         Ok((connection.patch(&place, &json!({ "tags": tags }))?, was))
     })?;
-    screen.show(&answer, |screen, image: Image| {
+    stdout.show(&answer, |stdout, image: Image| {
         let now = if was { "no longer a favourite" } else { "a favourite" };
-        screen.say(format!("{} ({}) is {now}", image.name, image.id))
+        stdout.say(format!("{} ({}) is {now}", image.name, image.id))
     })
 }

@@ -6,7 +6,7 @@ use std::io::{self, IsTerminal, Read};
 use super::super::Error;
 use super::super::call::Call;
 use super::super::connection::Place;
-use super::super::screen::Screen;
+use super::super::stdout::Stdout;
 use super::super::verb::{Flag, Kind, Verb};
 use super::image_sheet::ONE;
 use crate::wire::Resolution;
@@ -30,17 +30,17 @@ pub(super) const RAW: Verb = Verb::new(&["images", "raw"], "Print an image's fil
     .arguments(&[ONE])
     .flags(&[OUTPUT]);
 
-fn thumbnail(call: &Call, screen: &mut Screen) -> Result<(), Error> {
+fn thumbnail(call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
     let place = Place::new(&[&"images", &call.word("IMAGE"), &"thumbnail"]);
-    copy(call, screen, &place.query("resolution", call.query("--resolution")))
+    copy(call, stdout, &place.query("resolution", call.query("--resolution")))
 }
 
-fn raw(call: &Call, screen: &mut Screen) -> Result<(), Error> {
-    copy(call, screen, &Place::new(&[&"images", &call.word("IMAGE"), &"raw"]))
+fn raw(call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
+    copy(call, stdout, &Place::new(&[&"images", &call.word("IMAGE"), &"raw"]))
 }
 
 /// Piece by piece: a video may be larger than our memory.
-fn copy(call: &Call, screen: &mut Screen, place: &Place) -> Result<(), Error> {
+fn copy(call: &Call, stdout: &mut Stdout, place: &Place) -> Result<(), Error> {
     let output = call.text("--output");
     if output.is_none() && io::stdout().is_terminal() {
         return Err(Error::usage("a picture's bytes are not for a terminal")
@@ -58,7 +58,7 @@ fn copy(call: &Call, screen: &mut Screen, place: &Place) -> Result<(), Error> {
     loop {
         match bytes.read(&mut piece).map_err(Error::of_lost_daemon)? {
             0 => return Ok(()),
-            read => screen.raw(&piece[..read])?,
+            read => stdout.raw(&piece[..read])?,
         }
     }
 }

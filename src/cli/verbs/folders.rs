@@ -7,7 +7,7 @@ use super::super::Error;
 use super::super::call::Call;
 use super::super::connection::{Connection, Place};
 use super::super::request::{From, Record, Request, place};
-use super::super::screen::Screen;
+use super::super::stdout::Stdout;
 use super::super::table::Table;
 use super::super::text::count;
 use super::super::verb::{Argument, Flag, Group, Kind, Verb};
@@ -85,19 +85,19 @@ const ADD: Request = Request::post(
 .shows::<Moved>();
 
 impl Record for Data<Folder> {
-    fn show(self, _: &Call, screen: &mut Screen) -> Result<(), Error> {
+    fn show(self, _: &Call, stdout: &mut Stdout) -> Result<(), Error> {
         if self.data.is_empty() {
-            return screen.note("no folders; `murald folders create NAME` makes one");
+            return stdout.note("no folders; `murald folders create NAME` makes one");
         }
         // Where the whole tree is there, each has its path; elsewhere its name alone.
         let path = |folder: &Folder| path(folder, &self.data);
-        table(screen, &self.data, path)
+        table(stdout, &self.data, path)
     }
 }
 
 impl Record for Folder {
-    fn show(self, _: &Call, screen: &mut Screen) -> Result<(), Error> {
-        table(screen, &[self], |folder| folder.name.clone())
+    fn show(self, _: &Call, stdout: &mut Stdout) -> Result<(), Error> {
+        table(stdout, &[self], |folder| folder.name.clone())
     }
 }
 
@@ -111,7 +111,7 @@ pub(super) fn path(folder: &Folder, all: &[Folder]) -> String {
 }
 
 fn table(
-    screen: &mut Screen,
+    stdout: &mut Stdout,
     folders: &[Folder],
     path: impl Fn(&Folder) -> String,
 ) -> Result<(), Error> {
@@ -124,7 +124,7 @@ fn table(
             folder.folder_count.into(),
         ]);
     }
-    screen.table(&table)
+    stdout.table(&table)
 }
 
 /// The folders that one is in, from the outermost on.
@@ -133,9 +133,9 @@ fn table(
 struct Nesting(Data<Folder>);
 
 impl Record for Nesting {
-    fn show(self, _: &Call, screen: &mut Screen) -> Result<(), Error> {
+    fn show(self, _: &Call, stdout: &mut Stdout) -> Result<(), Error> {
         let names: Vec<String> = self.0.data.into_iter().map(|folder| folder.name).collect();
-        screen.line(names.join("/"))
+        stdout.line(names.join("/"))
     }
 }
 
@@ -145,19 +145,19 @@ pub(super) struct Moved {
 }
 
 impl Record for Moved {
-    fn show(self, call: &Call, screen: &mut Screen) -> Result<(), Error> {
-        self.tell(call.all("IMAGE").len(), screen)
+    fn show(self, call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
+        self.tell(call.all("IMAGE").len(), stdout)
     }
 }
 
 impl Moved {
     /// Of so many that were to be.
-    pub(super) fn tell(self, wanted: usize, screen: &mut Screen) -> Result<(), Error> {
+    pub(super) fn tell(self, wanted: usize, stdout: &mut Stdout) -> Result<(), Error> {
         let rest = match self.moved < wanted as u64 {
             true => "; there are no others of these",
             false => "",
         };
-        screen.say(format!("{} moved{rest}", count(self.moved, "image")))
+        stdout.say(format!("{} moved{rest}", count(self.moved, "image")))
     }
 }
 
@@ -167,7 +167,7 @@ struct Deleted {
     folders_deleted: u64,
 }
 
-fn delete(call: &Call, screen: &mut Screen) -> Result<(), Error> {
+fn delete(call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
     let connection = call.connect()?;
     let contents = call.has("--contents");
     let trash = contents && !call.has("--forever");
@@ -185,11 +185,11 @@ fn delete(call: &Call, screen: &mut Screen) -> Result<(), Error> {
         Some(500) if trash => error.hint("--forever deletes without the trash"),
         _ => error,
     })?;
-    screen.show(&answer, |screen, gone: Deleted| {
+    stdout.show(&answer, |stdout, gone: Deleted| {
         let folders = count(gone.folders_deleted, "folder");
         match gone.images_deleted {
-            0 => screen.say(format!("{folders} deleted")),
-            images => screen.say(format!("{folders} and {} deleted", count(images, "image"))),
+            0 => stdout.say(format!("{folders} deleted")),
+            images => stdout.say(format!("{folders} and {} deleted", count(images, "image"))),
         }
     })
 }

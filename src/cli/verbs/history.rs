@@ -7,7 +7,7 @@ use super::super::Error;
 use super::super::call::{Call, shown};
 use super::super::connection::{Answer, Place};
 use super::super::request::{Record, Request};
-use super::super::screen::Screen;
+use super::super::stdout::Stdout;
 use super::super::table::{Cell, Table};
 use super::super::verb::{Flag, Kind, Verb};
 use super::moment;
@@ -36,9 +36,9 @@ const ENTRIES: Request = Request::get(
 const MOST: usize = 1000;
 const USUAL: usize = 50;
 
-fn list(call: &Call, screen: &mut Screen) -> Result<(), Error> {
+fn list(call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
     if !call.has("--all") {
-        return ENTRIES.run(call, screen);
+        return ENTRIES.run(call, stdout);
     }
     if call.has("--limit") {
         return Err(Error::usage("--all is every entry: leave out --limit"));
@@ -57,19 +57,19 @@ fn list(call: &Call, screen: &mut Screen) -> Result<(), Error> {
         before = page.last().map(|entry| entry["id"].clone());
         all.extend(page);
         if is_last {
-            let show = |screen: &mut Screen, all: Vec<HistoryEntry>| all.show(call, screen);
-            return screen.show(&Answer::of(&all)?, show);
+            let show = |stdout: &mut Stdout, all: Vec<HistoryEntry>| all.show(call, stdout);
+            return stdout.show(&Answer::of(&all)?, show);
         }
     }
 }
 
 impl Record for Vec<HistoryEntry> {
-    fn show(self, call: &Call, screen: &mut Screen) -> Result<(), Error> {
+    fn show(self, call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
         if self.len() == USUAL && !call.has("--limit") && !call.has("--all") {
-            screen.warn(format!("the newest {USUAL} entries; --all shows every one"));
+            stdout.warn(format!("the newest {USUAL} entries; --all shows every one"));
         }
         if self.is_empty() {
-            return screen.note("no entries");
+            return stdout.note("no entries");
         }
         let titles = ["=WHEN", "MONITORS", ">ID", "NAME", "BY", "=MODE", "=BACKEND", ">ENTRY"];
         let mut table = Table::new(&titles);
@@ -85,7 +85,7 @@ impl Record for Vec<HistoryEntry> {
                 entry.id.into(),
             ]);
         }
-        screen.table(&table)
+        stdout.table(&table)
     }
 }
 
@@ -102,8 +102,8 @@ struct Cleared {
 }
 
 impl Record for Cleared {
-    fn show(self, _: &Call, screen: &mut Screen) -> Result<(), Error> {
+    fn show(self, _: &Call, stdout: &mut Stdout) -> Result<(), Error> {
         let entries = if self.deleted == 1 { "entry" } else { "entries" };
-        screen.say(format!("{} {entries} forgotten", self.deleted))
+        stdout.say(format!("{} {entries} forgotten", self.deleted))
     }
 }

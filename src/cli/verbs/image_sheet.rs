@@ -4,7 +4,7 @@ use super::super::Error;
 use super::super::call::Call;
 use super::super::connection::{Connection, Place};
 use super::super::picture;
-use super::super::screen::Screen;
+use super::super::stdout::Stdout;
 use super::super::table::{Cell, Table};
 use super::super::text::bytes;
 use super::super::verb::{Argument, Flag, Kind};
@@ -25,8 +25,8 @@ pub(super) const PICTURE: Flag = Flag::value(
 );
 
 /// Everything about an image, for people.
-pub(super) fn show(call: &Call, screen: &mut Screen, image: &Image) -> Result<(), Error> {
-    screen.table(&sheet(image, &call.connect()?))
+pub(super) fn show(call: &Call, stdout: &mut Stdout, image: &Image) -> Result<(), Error> {
+    stdout.table(&sheet(image, &call.connect()?))
 }
 
 pub(super) fn sheet(image: &Image, connection: &Connection) -> Table {

@@ -5,7 +5,7 @@ use super::super::call::Call;
 use super::super::connection::Place;
 use super::super::picture;
 use super::super::request::Record;
-use super::super::screen::Screen;
+use super::super::stdout::Stdout;
 use super::super::terminal::Terminal;
 use super::super::verb::{Argument, Group, Kind, Verb};
 use super::contact_sheet::SHEET;
@@ -55,28 +55,28 @@ pub(super) const GROUP: Group = Group {
 };
 
 impl Record for Image {
-    fn show(self, call: &Call, screen: &mut Screen) -> Result<(), Error> {
-        show(call, screen, &self)
+    fn show(self, call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
+        show(call, stdout, &self)
     }
 }
 
-fn picture(call: &Call, screen: &mut Screen) -> Result<(), Error> {
+fn picture(call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
     let connection = call.connect()?;
     let wish = picture::Wish::of(call.text("--size"), call.text("--picture"))?;
     let id = call.word("IMAGE");
     let answer = connection.get(&Place::new(&[&"images", &id]))?;
     let thumbnail = Place::new(&[&"images", &id, &"thumbnail"]);
-    screen.show(&answer, |screen, image: Image| {
+    stdout.show(&answer, |stdout, image: Image| {
         let sheet = sheet(&image, &connection);
         let assumed = || wish.is_forced().then(Terminal::assumed);
-        if let Some(terminal) = screen.terminal().or_else(assumed)
+        if let Some(terminal) = stdout.terminal().or_else(assumed)
             && wish.is_drawn(terminal)
             // Where there is no thumbnail, the words tell enough.
             && let Ok(file) = connection.get(&thumbnail)
             && let Some(shown) = picture::render(&file.body, terminal, &wish, sheet.lines())?
         {
-            screen.raw(shown.as_bytes())?;
+            stdout.raw(shown.as_bytes())?;
         }
-        screen.table(&sheet)
+        stdout.table(&sheet)
     })
 }

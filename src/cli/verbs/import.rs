@@ -21,8 +21,8 @@ use super::super::error::Exit;
 use super::super::progress::Progress;
 use super::super::reference::travelling;
 use super::super::request::{From, Request};
-use super::super::screen::Screen;
 use super::super::sse::{Item, listen};
+use super::super::stdout::Stdout;
 use super::super::text::count;
 use super::super::verb::{Argument, Flag, Group, Kind, NULL, Verb};
 use super::{FOLDER, events};
@@ -128,7 +128,7 @@ struct Named {
     name: String,
 }
 
-fn import(call: &Call, screen: &mut Screen) -> Result<(), Error> {
+fn import(call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
     let connection = call.connect()?;
     let mut body = json!({"paths": paths(call)?});
     if let Some(folder) = call.value("--folder") {
@@ -140,13 +140,13 @@ fn import(call: &Call, screen: &mut Screen) -> Result<(), Error> {
     let place = Place::new(&[&"images"]);
     if call.has("--no-wait") {
         let answer = connection.post(&place, &body)?;
-        return screen.show(&answer, |screen, batch: Batch| {
+        return stdout.show(&answer, |stdout, batch: Batch| {
             let (files, id) = (count(batch.total, "file"), batch.batch_id);
-            match screen.terminal() {
+            match stdout.terminal() {
                 Some(_) => {
-                    screen.say(format!("importing {files}; `murald import-cancel {id}` stops it"))
+                    stdout.say(format!("importing {files}; `murald import-cancel {id}` stops it"))
                 }
-                None => screen.line(id),
+                None => stdout.line(id),
             }
         });
     }
@@ -155,7 +155,7 @@ fn import(call: &Call, screen: &mut Screen) -> Result<(), Error> {
     // Before the import begins, or its first events would be missed.
     let mut events = listen(&connection.interruptible(interrupt), EVENTS)?;
     let batch: Batch = connection.post(&place, &body)?.read()?;
-    let mut watch = Watch::new(&batch, body["paths"].take(), screen);
+    let mut watch = Watch::new(&batch, body["paths"].take(), stdout);
     loop {
         match events.next() {
             Ok(Some(item)) => {
@@ -175,13 +175,13 @@ fn import(call: &Call, screen: &mut Screen) -> Result<(), Error> {
     }
 }
 
-fn import_web(call: &Call, screen: &mut Screen) -> Result<(), Error> {
+fn import_web(call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
     let mut body = json!({"path": paths(call)?.pop()});
     if let Some(folder) = call.value("--folder") {
         body["folder_id"] = folder.clone();
     }
     let answer = call.connect()?.post(&Place::new(&[&"images", &"import-web"]), &body)?;
-    screen.show(&answer, |screen, image: Image| super::image_sheet::show(call, screen, &image))
+    stdout.show(&answer, |stdout, image: Image| super::image_sheet::show(call, stdout, &image))
 }
 
 /// Absolute: the daemon's directory is not ours.
@@ -236,12 +236,12 @@ struct Watch<'a> {
     /// Packages of kinds that cannot be shown: each is named.
     packages: Vec<(String, String)>,
     progress: Progress,
-    screen: &'a mut Screen,
+    stdout: &'a mut Stdout,
 }
 
 impl<'a> Watch<'a> {
-    fn new(batch: &Batch, paths: Value, screen: &'a mut Screen) -> Self {
-        let mut progress = Progress::stderr(!screen.wants_data() && !screen.is_quiet());
+    fn new(batch: &Batch, paths: Value, stdout: &'a mut Stdout) -> Self {
+        let mut progress = Progress::stderr(!stdout.wants_data() && !stdout.is_quiet());
         progress.draw(0, batch.total, "");
         Self {
             batch_id: batch.batch_id.clone(),
@@ -255,21 +255,21 @@ impl<'a> Watch<'a> {
             failures: Vec::new(),
             packages: Vec::new(),
             progress,
-            screen,
+            stdout,
         }
     }
 
     /// Takes an event in; true with the last one.
     fn hear(&mut self, item: &Item) -> Result<bool, Error> {
         let Item::Event { kind, data } = item else {
-            return events::print(self.screen, item).map(|()| false);
+            return events::print(self.stdout, item).map(|()| false);
         };
         let Ok(told) = serde_json::from_str::<Told>(data) else { return Ok(false) };
         if told.batch_id != self.batch_id {
             return Ok(false);
         }
-        if self.screen.wants_data() {
-            events::print(self.screen, item)?;
+        if self.stdout.wants_data() {
+            events::print(self.stdout, item)?;
         }
         match kind.as_str() {
             "image_processed" => {
@@ -310,7 +310,7 @@ impl<'a> Watch<'a> {
 
     fn end(mut self) -> Result<(), Error> {
         self.progress.clear();
-        if !self.screen.wants_data() {
+        if !self.stdout.wants_data() {
             self.tell()?;
         }
         let mut problem = String::new();
@@ -346,16 +346,16 @@ impl<'a> Watch<'a> {
             (place, path_key(path), path.clone())
         });
         for package in &self.packages {
-            self.screen.warn(format!("skipped {}", line(package)));
+            self.stdout.warn(format!("skipped {}", line(package)));
         }
         let files = self.skipped.saturating_sub(self.packages.len() as u64);
         if files > 0 {
             let files = count(files, "file");
-            self.screen.warn(format!("skipped {files}: not pictures, videos or packages"));
+            self.stdout.warn(format!("skipped {files}: not pictures, videos or packages"));
         }
-        if self.screen.terminal().is_none() {
-            self.images.iter().try_for_each(|(_, id, _)| self.screen.line(id))?;
-            return self.screen.flush();
+        if self.stdout.terminal().is_none() {
+            self.images.iter().try_for_each(|(_, id, _)| self.stdout.line(id))?;
+            return self.stdout.flush();
         }
         let known = match self.known {
             0 => String::new(),
@@ -363,10 +363,10 @@ impl<'a> Watch<'a> {
         };
         let new = count(self.taken.saturating_sub(self.known), "image");
         match self.images.as_slice() {
-            [(_, id, name)] => self.screen.say(format!("{name} ({id}): {new} imported{known}"))?,
-            _ => self.screen.say(format!("{new} imported{known}"))?,
+            [(_, id, name)] => self.stdout.say(format!("{name} ({id}): {new} imported{known}"))?,
+            _ => self.stdout.say(format!("{new} imported{known}"))?,
         }
-        self.screen.flush()
+        self.stdout.flush()
     }
 }
 

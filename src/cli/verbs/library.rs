@@ -5,7 +5,7 @@ use serde::Deserialize;
 use super::super::Error;
 use super::super::call::Call;
 use super::super::request::{Record, Request};
-use super::super::screen::Screen;
+use super::super::stdout::Stdout;
 use super::super::verb::{Argument, Database, Group, Kind, Verb};
 
 pub(super) const GROUP: Group = Group {
@@ -55,8 +55,8 @@ struct Purged {
 }
 
 impl Record for Purged {
-    fn show(self, _: &Call, screen: &mut Screen) -> Result<(), Error> {
+    fn show(self, _: &Call, stdout: &mut Stdout) -> Result<(), Error> {
         let images = if self.purged == 1 { "image" } else { "images" };
-        screen.say(format!("{} {images} forgotten", self.purged))
+        stdout.say(format!("{} {images} forgotten", self.purged))
     }
 }

@@ -14,8 +14,8 @@ use super::super::call::Call;
 use super::super::connection::{Connection, Place};
 use super::super::error::Exit;
 use super::super::migrate::{Disk, Known, Library, PROGRAMS, Program, Step};
-use super::super::screen::Screen;
 use super::super::start;
+use super::super::stdout::Stdout;
 use super::super::verb::{Argument, Flag, Kind, Verb};
 use super::migrate_steps::{Done, carry_out};
 use crate::paths::{Dirs, open_regular};
@@ -44,7 +44,7 @@ pub(super) const MIGRATE: Verb =
              by --dry-run. murald-migrate(7) has the new lines for old habits.",
         );
 
-fn migrate(call: &Call, screen: &mut Screen) -> Result<(), Error> {
+fn migrate(call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
     let word = call.word("PROGRAM");
     let program = Program::of(&word);
     let no_home = |error| Error::refused("cannot tell where your files are").because(error);
@@ -66,7 +66,7 @@ fn migrate(call: &Call, screen: &mut Screen) -> Result<(), Error> {
     let steps = program
         .steps(&text, &known)
         .map_err(|broken| Error::refused(format!("{}, {broken}", file.display())))?;
-    let mut told = Told { screen, records: Vec::new() };
+    let mut told = Told { stdout, records: Vec::new() };
     if call.has("--dry-run") {
         steps.iter().try_for_each(|step| told.tell(step, Done::Planned))?;
         return told.end("nothing was changed");
@@ -155,13 +155,13 @@ fn playlists_and_images(theirs: &Connection) -> Result<Library, Error> {
 
 /// What is told: lines as things are done, or all records at the end.
 struct Told<'a> {
-    screen: &'a mut Screen,
+    stdout: &'a mut Stdout,
     records: Vec<Value>,
 }
 
 impl Told<'_> {
     fn tell(&mut self, step: &Step, done: Done) -> Result<(), Error> {
-        if self.screen.wants_data() {
+        if self.stdout.wants_data() {
             self.records.push(json!({
                 "kind": step.kind(),
                 "subject": step.subject(),
@@ -172,17 +172,17 @@ impl Told<'_> {
         }
         let line = step.to_string().replace('\n', " ");
         match done {
-            Done::Before => self.screen.line(format!("{line}, as before"))?,
-            Done::Planned | Done::Now => self.screen.line(line)?,
+            Done::Before => self.stdout.line(format!("{line}, as before"))?,
+            Done::Planned | Done::Now => self.stdout.line(line)?,
         }
         // A directory of many pictures takes its time.
-        self.screen.flush()
+        self.stdout.flush()
     }
 
     fn end(self, note: &str) -> Result<(), Error> {
-        match self.screen.wants_data() {
-            true => self.screen.data(&Value::from(self.records)),
-            false => self.screen.note(note),
+        match self.stdout.wants_data() {
+            true => self.stdout.data(&Value::from(self.records)),
+            false => self.stdout.note(note),
         }
     }
 }

@@ -8,10 +8,10 @@ use serde_json::{Map, Value, json};
 
 use super::super::Error;
 use super::super::connection::{Connection, Place};
+use super::super::edit_lock;
 use super::super::error::Exit;
 use super::super::migrate::{NewPlaylist, Pictures, Source, Step};
 use super::super::reference::travelling;
-use super::super::turn;
 use super::config_change::in_effect;
 use super::config_section::{Section, settings};
 use super::migrate_images::{Taken, below, ids};
@@ -126,7 +126,7 @@ fn tagged(
     let mut done = Done::Before;
     for id in taken.ids.values() {
         let place = Place::new(&[&"images", id]);
-        turn::hold(connection, || {
+        edit_lock::hold(connection, || {
             let Image { mut tags, .. } = connection.get(&place)?.read()?;
             if !tags.iter().any(|one| one == tag) {
                 tags.push(tag.to_owned());

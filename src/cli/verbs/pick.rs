@@ -12,7 +12,7 @@ use serde_json::Value;
 use super::super::Error;
 use super::super::call::Call;
 use super::super::error::Exit;
-use super::super::screen::Screen;
+use super::super::stdout::Stdout;
 use super::super::template::Template;
 use super::super::verb::{Argument, Flag, Kind, Verb};
 use super::{MONITORS, gallery};
@@ -33,7 +33,7 @@ pub(super) const PICK: Verb = Verb::new(&["pick"], "Pick a picture in a menu, an
              Ends with 1 where nothing was picked.",
     );
 
-fn pick(call: &Call, _: &mut Screen) -> Result<(), Error> {
+fn pick(call: &Call, _: &mut Stdout) -> Result<(), Error> {
     let connection = call.connect()?;
     let images = gallery::by_name(call, &connection)?;
     if images.is_empty() {

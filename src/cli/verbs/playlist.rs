@@ -5,8 +5,8 @@ use serde_json::{Map, Value, json};
 use super::super::Error;
 use super::super::call::Call;
 use super::super::connection::{Connection, Place};
-use super::super::screen::Screen;
-use super::super::turn;
+use super::super::edit_lock;
+use super::super::stdout::Stdout;
 use super::super::verb::{Argument, Flag, Kind, NULL, Verb};
 use super::playlist_sheet::{ONE, people, place};
 use super::{ON_OFF, gallery};
@@ -128,7 +128,7 @@ fn meant_type(call: &Call) -> Option<PlaylistType> {
     (says("time") || says("at")).then_some(PlaylistType::TimeOfDay)
 }
 
-fn create(call: &Call, screen: &mut Screen) -> Result<(), Error> {
+fn create(call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
     let mut body = body(call);
     body.insert("name".to_owned(), call.word("NAME").into());
     let filters = gallery::narrows(call)?;
@@ -144,7 +144,7 @@ fn create(call: &Call, screen: &mut Screen) -> Result<(), Error> {
     }
     let connection = call.connect()?;
     let answer = connection.post(&Place::new(&[&"playlists"]), &Value::Object(body))?;
-    screen.show(&answer, |screen, playlist: Playlist| people(screen, &playlist, &connection))
+    stdout.show(&answer, |stdout, playlist: Playlist| people(stdout, &playlist, &connection))
 }
 
 fn nothing_given() -> Error {
@@ -154,7 +154,7 @@ fn nothing_given() -> Error {
     )
 }
 
-fn edit(call: &Call, screen: &mut Screen) -> Result<(), Error> {
+fn edit(call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
     let mut body = body(call);
     if let Some(name) = call.value("--name") {
         body.insert("name".to_owned(), name.clone());
@@ -163,24 +163,24 @@ fn edit(call: &Call, screen: &mut Screen) -> Result<(), Error> {
         return Err(Error::usage("no change is given")
             .hint("see `murald playlist edit --help` for what can be changed"));
     }
-    change(call, screen, |_| Ok(Value::Object(body)))
+    change(call, stdout, |_| Ok(Value::Object(body)))
 }
 
 /// Writes what `body` makes of the playlist as it is now, while no other command changes it.
 fn change(
     call: &Call,
-    screen: &mut Screen,
+    stdout: &mut Stdout,
     body: impl FnOnce(&Connection) -> Result<Value, Error>,
 ) -> Result<(), Error> {
     let connection = call.connect()?;
     let place = place(call);
-    let answer = turn::hold(&connection, || connection.patch(&place, &body(&connection)?))?;
-    screen.show(&answer, |screen, playlist: Playlist| people(screen, &playlist, &connection))
+    let answer = edit_lock::hold(&connection, || connection.patch(&place, &body(&connection)?))?;
+    stdout.show(&answer, |stdout, playlist: Playlist| people(stdout, &playlist, &connection))
 }
 
-fn add(call: &Call, screen: &mut Screen) -> Result<(), Error> {
+fn add(call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
     let more = chosen(call, &call.connect()?)?;
-    change(call, screen, |connection| {
+    change(call, stdout, |connection| {
         let mut images = images(call, connection)?;
         images.extend(more);
         Ok(json!({ "images": images }))
@@ -194,9 +194,9 @@ fn chosen(call: &Call, connection: &Connection) -> Result<Vec<Value>, Error> {
     Ok(items.into_iter().map(item).collect())
 }
 
-fn remove(call: &Call, screen: &mut Screen) -> Result<(), Error> {
+fn remove(call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
     let gone = call.all("IMAGE");
-    change(call, screen, |connection| {
+    change(call, stdout, |connection| {
         let mut images = images(call, connection)?;
         let before = images.len();
         images.retain(|item| !gone.contains(&&item["image_id"]));

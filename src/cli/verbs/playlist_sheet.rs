@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 use super::super::Error;
 use super::super::call::{Call, shown};
 use super::super::connection::{Answer, Connection, Place};
-use super::super::screen::Screen;
+use super::super::stdout::Stdout;
 use super::super::table::{Cell, Look, Table};
 use super::super::text::span;
 use super::super::verb::{Argument, Kind};
@@ -35,7 +35,7 @@ struct Row {
 
 /// Everything about a playlist, for people.
 pub(super) fn people(
-    screen: &mut Screen,
+    stdout: &mut Stdout,
     playlist: &Playlist,
     connection: &Connection,
 ) -> Result<(), Error> {
@@ -47,7 +47,7 @@ pub(super) fn people(
     let first = playlist.configuration.always_start_on_first_image;
     sheet.field("starts", if first { "with the first image" } else { "where it last was" });
     sheet.field("state", state(playlist));
-    let is_cut = screen.terminal().is_some();
+    let is_cut = stdout.terminal().is_some();
     let (rows, all) = match &playlist.source {
         Some(source) => {
             sheet.field("finds", finds(source));
@@ -56,18 +56,18 @@ pub(super) fn people(
         None => (listed(playlist, is_cut, connection)?, playlist.images.len() as u64),
     };
     sheet.field("images", all);
-    screen.table(&sheet)?;
+    stdout.table(&sheet)?;
     if rows.is_empty() {
         return Ok(());
     }
-    screen.note("")?;
+    stdout.note("")?;
     let more = all.saturating_sub(rows.len() as u64);
     let mut table = Table::new(COLUMNS);
     for (Row { id, name, media_type, when }, place) in rows.into_iter().zip(1_u64..) {
         table.row([place.into(), id.into(), name.into(), media_type.into(), when.into()]);
     }
-    screen.table(&table)?;
-    if more > 0 { screen.note(format!("and {more} more")) } else { Ok(()) }
+    stdout.table(&table)?;
+    if more > 0 { stdout.note(format!("and {more} more")) } else { Ok(()) }
 }
 
 /// The filters of a playlist that lives.

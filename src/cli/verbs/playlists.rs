@@ -7,7 +7,7 @@ use super::super::Error;
 use super::super::call::Call;
 use super::super::connection::{Connection, Place};
 use super::super::request::{From, Record, Request};
-use super::super::screen::Screen;
+use super::super::stdout::Stdout;
 use super::super::table::{Cell, Table};
 use super::super::text::count;
 use super::super::verb::{Argument, Flag, Group, Kind, Verb};
@@ -91,9 +91,9 @@ const PAUSE: Request = Request::post("/playlists/{PLAYLIST:active}/pause", &[]).
 const RESUME: Request = Request::post("/playlists/{PLAYLIST:active}/resume", &[]).shows::<Done>();
 
 impl Record for Vec<Playlist> {
-    fn show(self, call: &Call, screen: &mut Screen) -> Result<(), Error> {
+    fn show(self, call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
         if self.is_empty() {
-            return screen.note("no playlists; `murald playlist create NAME IMAGE...` makes one");
+            return stdout.note("no playlists; `murald playlist create NAME IMAGE...` makes one");
         }
         let mut table = Table::new(&[">ID", "NAME", "=STATE", "=CHANGES", ">IMAGES", "ORDER"]);
         for playlist in &self {
@@ -106,7 +106,7 @@ impl Record for Vec<Playlist> {
                 playlist.configuration.order.into(),
             ]);
         }
-        screen.table(&table)
+        stdout.table(&table)
     }
 }
 
@@ -119,10 +119,10 @@ fn total(playlist: &Playlist, call: &Call) -> Result<u64, Error> {
 }
 
 /// When the image changes, in words.
-fn show(call: &Call, screen: &mut Screen) -> Result<(), Error> {
+fn show(call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
     let connection = call.connect()?;
     let answer = connection.get(&place(call))?;
-    screen.show(&answer, |screen, playlist| people(screen, &playlist, &connection))
+    stdout.show(&answer, |stdout, playlist| people(stdout, &playlist, &connection))
 }
 
 #[derive(Deserialize)]
@@ -134,16 +134,16 @@ struct Done {
 }
 
 impl Record for Done {
-    fn show(self, call: &Call, screen: &mut Screen) -> Result<(), Error> {
+    fn show(self, call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
         if let (true, Some(status)) = (call.has("PLAYLIST"), self.status) {
             // A moment ago it was there; where it is gone, its number must do.
             let name = call.connect()?.get(&place(call)).and_then(|answer| answer.read());
             let name = name.map_or_else(|_| call.word("PLAYLIST"), |one: Playlist| named(&one));
-            return screen.say(format!("{name} {status}"));
+            return stdout.say(format!("{name} {status}"));
         }
         match self.message.unwrap_or_default() {
-            message if message.starts_with("0 ") => screen.say(NONE),
-            message => screen.say(message),
+            message if message.starts_with("0 ") => stdout.say(NONE),
+            message => stdout.say(message),
         }
     }
 }
@@ -154,28 +154,28 @@ fn named(playlist: &Playlist) -> String {
 
 const NONE: &str = "no playlist runs; `murald playlist start PLAYLIST` starts one";
 
-fn delete(call: &Call, screen: &mut Screen) -> Result<(), Error> {
+fn delete(call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
     let connection = call.connect()?;
     // While it is there to be asked for.
-    let record = match screen.wants_data() {
+    let record = match stdout.wants_data() {
         true => None,
         false => Some(connection.get(&place(call))?.read::<Playlist>()?),
     };
     let answer = connection.delete(&place(call), None)?;
     let name = record.as_ref().map(named).unwrap_or_default();
-    screen.show(&answer, |screen, _: Value| screen.say(format!("{name} deleted")))
+    stdout.show(&answer, |stdout, _: Value| stdout.say(format!("{name} deleted")))
 }
 
-fn next(call: &Call, screen: &mut Screen) -> Result<(), Error> {
-    step(call, screen, "next")
+fn next(call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
+    step(call, stdout, "next")
 }
 
-fn previous(call: &Call, screen: &mut Screen) -> Result<(), Error> {
-    step(call, screen, "previous")
+fn previous(call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
+    step(call, stdout, "previous")
 }
 
 /// Steps one playlist, or all that run, and shows what is on their monitors then.
-fn step(call: &Call, screen: &mut Screen, action: &str) -> Result<(), Error> {
+fn step(call: &Call, stdout: &mut Stdout, action: &str) -> Result<(), Error> {
     let connection = call.connect()?;
     let which = call.query("PLAYLIST").unwrap_or_else(|| "active".to_owned());
     let place = Place::new(&[&"playlists", &which, &action]);
@@ -186,8 +186,8 @@ fn step(call: &Call, screen: &mut Screen, action: &str) -> Result<(), Error> {
     if told["advanced"] == 0 || told["reversed"] == 0 {
         return Err(stuck(&connection, &on)?);
     }
-    if screen.wants_data() {
-        return screen.data(&told);
+    if stdout.wants_data() {
+        return stdout.data(&told);
     }
     let mut shown: Vec<(i64, Vec<&str>)> = Vec::new();
     for (monitor, id) in told["images"].as_object().into_iter().flatten() {
@@ -198,7 +198,7 @@ fn step(call: &Call, screen: &mut Screen, action: &str) -> Result<(), Error> {
         }
     }
     for (id, on) in shown {
-        screen.say(format!("{} ({id}) is on {}", name(&connection, id), on.join(", ")))?;
+        stdout.say(format!("{} ({id}) is on {}", name(&connection, id), on.join(", ")))?;
     }
     Ok(())
 }
@@ -227,7 +227,7 @@ fn stuck(connection: &Connection, on: &[&Value]) -> Result<Error, Error> {
     Ok(Error::refused(format!("the playlist {} {why}", one.playlist_name)))
 }
 
-fn toggle(call: &Call, screen: &mut Screen) -> Result<(), Error> {
+fn toggle(call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
     let connection = call.connect()?;
     let running = running_now(&connection)?;
     if running.is_empty() {
@@ -236,27 +236,27 @@ fn toggle(call: &Call, screen: &mut Screen) -> Result<(), Error> {
     let action = if running.iter().any(|one| !one.paused) { "pause" } else { "resume" };
     let place = Place::new(&[&"playlists", &"active", &action]);
     let answer = connection.post(&place, &super::empty())?;
-    screen.show(&answer, |screen, done: Done| done.show(call, screen))
+    stdout.show(&answer, |stdout, done: Done| done.show(call, stdout))
 }
 
-fn active(call: &Call, screen: &mut Screen) -> Result<(), Error> {
+fn active(call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
     let connection = call.connect()?;
     if let Some(monitor) = call.text("MONITOR") {
         let answer = connection.get(&Place::new(&[&"playlists", &"active", &monitor]))?;
-        return screen
-            .show(&answer, |screen, one: ActivePlaylist| running(screen, &[one], &connection));
+        return stdout
+            .show(&answer, |stdout, one: ActivePlaylist| running(stdout, &[one], &connection));
     }
     let answer = connection.get(&Place::new(&[&"playlists", &"active"]))?;
-    screen.show(&answer, |screen, all: Vec<ActivePlaylist>| running(screen, &all, &connection))
+    stdout.show(&answer, |stdout, all: Vec<ActivePlaylist>| running(stdout, &all, &connection))
 }
 
 fn running(
-    screen: &mut Screen,
+    stdout: &mut Stdout,
     all: &[ActivePlaylist],
     connection: &Connection,
 ) -> Result<(), Error> {
     if all.is_empty() {
-        return screen.note(NONE);
+        return stdout.note(NONE);
     }
     let mut table =
         Table::new(&[">ID", "NAME", "=STATE", "MONITORS", "IMAGE", ">PLACE", "=NEXT CHANGE"]);
@@ -286,6 +286,6 @@ fn running(
             next,
         ]);
     }
-    screen.table(&table)?;
-    screen.note(format!("{} running", count(all.len() as u64, "playlist")))
+    stdout.table(&table)?;
+    stdout.note(format!("{} running", count(all.len() as u64, "playlist")))
 }

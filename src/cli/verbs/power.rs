@@ -6,7 +6,7 @@ use super::super::Error;
 use super::super::call::Call;
 use super::super::connection::Place;
 use super::super::request::Record;
-use super::super::screen::Screen;
+use super::super::stdout::Stdout;
 use super::super::table::Table;
 use super::super::verb::{Argument, Kind, Verb};
 use crate::wire::Power;
@@ -26,7 +26,7 @@ pub(super) const POWER: Verb =
              unlocked and active.",
         );
 
-fn power(call: &Call, screen: &mut Screen) -> Result<(), Error> {
+fn power(call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
     let (connection, place) = (call.connect()?, Place::new(&[&"power"]));
     let answer = match call.text("STATE") {
         Some(state @ ("locked" | "unlocked")) => {
@@ -35,11 +35,11 @@ fn power(call: &Call, screen: &mut Screen) -> Result<(), Error> {
         Some(state) => connection.put(&place, &json!({ "idle": state == "idle" }))?,
         None => connection.get(&place)?,
     };
-    screen.show(&answer, |screen, now: Power| now.show(call, screen))
+    stdout.show(&answer, |stdout, now: Power| now.show(call, stdout))
 }
 
 impl Record for Power {
-    fn show(self, _: &Call, screen: &mut Screen) -> Result<(), Error> {
+    fn show(self, _: &Call, stdout: &mut Stdout) -> Result<(), Error> {
         let mut sheet = Table::sheet();
         match self.battery {
             Some(battery) => sheet.field("battery", battery),
@@ -48,6 +48,6 @@ impl Record for Power {
         sheet.field("locked", self.locked);
         sheet.field("idle", self.idle);
         sheet.field("resting", self.resting.map_or("no", |rest| rest.as_str()));
-        screen.table(&sheet)
+        stdout.table(&sheet)
     }
 }

@@ -9,7 +9,7 @@ use super::super::Error;
 use super::super::call::Call;
 use super::super::connection::{Connection, Place};
 use super::super::reference::travelling;
-use super::super::screen::Screen;
+use super::super::stdout::Stdout;
 use super::super::text::count;
 use super::super::verb::{Argument, Flag, Kind, Verb};
 use super::migrate_images::below;
@@ -48,7 +48,7 @@ struct Total {
     total_items: u64,
 }
 
-fn slideshow(call: &Call, screen: &mut Screen) -> Result<(), Error> {
+fn slideshow(call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
     let word = call.word("DIR");
     let unread = |error| Error::refused(format!("{word} cannot be read")).because(error);
     let real = std::fs::canonicalize(&word).map_err(unread)?;
@@ -70,9 +70,9 @@ fn slideshow(call: &Call, screen: &mut Screen) -> Result<(), Error> {
     }
     let place = Place::new(&[&"playlists", &playlist.id, &"start"]);
     let answer = connection.post(&place, &body)?;
-    screen.show(&answer, |screen, _: Value| {
+    stdout.show(&answer, |stdout, _: Value| {
         let of = count(images, "picture");
-        screen.say(format!("{} ({}) runs: {of}", playlist.name, playlist.id))
+        stdout.say(format!("{} ({}) runs: {of}", playlist.name, playlist.id))
     })
 }
 

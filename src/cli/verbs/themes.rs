@@ -6,7 +6,7 @@ use super::super::Error;
 use super::super::call::Call;
 use super::super::connection::Place;
 use super::super::request::{Record, Request};
-use super::super::screen::Screen;
+use super::super::stdout::Stdout;
 use super::super::table::Table;
 use super::super::verb::{Argument, Group, Kind, Verb};
 use crate::wire::Theme;
@@ -23,9 +23,9 @@ pub(super) const GROUP: Group = Group {
 const LIST: Request = Request::get("/api/themes").shows::<Vec<Theme>>();
 
 impl Record for Vec<Theme> {
-    fn show(self, _: &Call, screen: &mut Screen) -> Result<(), Error> {
+    fn show(self, _: &Call, stdout: &mut Stdout) -> Result<(), Error> {
         if self.is_empty() {
-            return screen.note(
+            return stdout.note(
                 "no themes; yours go into the directory themes beside the configuration \
                  file, see `murald config path`",
             );
@@ -34,17 +34,17 @@ impl Record for Vec<Theme> {
         for theme in self {
             table.row([theme.name.into(), theme.display_name.into()]);
         }
-        screen.table(&table)
+        stdout.table(&table)
     }
 }
 
-fn show(call: &Call, screen: &mut Screen) -> Result<(), Error> {
+fn show(call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
     let name = call.word("NAME");
     let file = format!("{name}.css");
     let answer = call.connect()?.get(&Place::new(&[&"api", &"themes", &file]))?;
-    if screen.wants_data() {
+    if stdout.wants_data() {
         let css = String::from_utf8_lossy(&answer.body);
-        return screen.data(&json!({"name": name, "css": css}));
+        return stdout.data(&json!({"name": name, "css": css}));
     }
-    screen.raw(&answer.body)
+    stdout.raw(&answer.body)
 }

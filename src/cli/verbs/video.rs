@@ -8,7 +8,7 @@ use super::super::call::Call;
 use super::super::connection::{Answer, Place};
 use super::super::progress::Progress;
 use super::super::request::{From, Record, Request};
-use super::super::screen::Screen;
+use super::super::stdout::Stdout;
 use super::super::table::{Cell, Table};
 use super::super::verb::{Argument, Flag, Group, Kind, Verb};
 use super::{FOLDER, empty};
@@ -79,23 +79,23 @@ fn place(call: &Call, action: &str) -> Place {
 /// A request that may take minutes: a person is told what goes on.
 fn patiently(
     call: &Call,
-    screen: &Screen,
+    stdout: &Stdout,
     place: &Place,
     body: &Value,
     what: &str,
 ) -> Result<Answer, Error> {
-    let mut progress = Progress::stderr(!screen.wants_data());
+    let mut progress = Progress::stderr(!stdout.wants_data());
     progress.wait(what);
     call.connect()?.post(place, body)
 }
 
-fn preview(call: &Call, screen: &mut Screen) -> Result<(), Error> {
+fn preview(call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
     let force = call.has("--force").then_some(1);
     let place = place(call, "ensure-browser-preview").query("force", force);
-    let answer = patiently(call, screen, &place, &empty(), "making the preview...")?;
-    screen.show(&answer, |screen, image: Image| match image.preview_path {
-        Some(path) => screen.line(path.display()),
-        None => screen.say("made"),
+    let answer = patiently(call, stdout, &place, &empty(), "making the preview...")?;
+    stdout.show(&answer, |stdout, image: Image| match image.preview_path {
+        Some(path) => stdout.line(path.display()),
+        None => stdout.say("made"),
     })
 }
 
@@ -105,7 +105,7 @@ struct Exported {
     path: String,
 }
 
-fn export(call: &Call, screen: &mut Screen) -> Result<(), Error> {
+fn export(call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
     let Some(end) = call.value("--out") else {
         return Err(Error::usage("--out is missing: where the loop ends, in seconds"));
     };
@@ -120,9 +120,9 @@ fn export(call: &Call, screen: &mut Screen) -> Result<(), Error> {
         body["folder_id"] = folder.clone();
     }
     let place = place(call, "video-loop-export");
-    let answer = patiently(call, screen, &place, &body, "making the loop...")?;
-    screen.show(&answer, |screen, loop_: Exported| {
-        screen.say(format!("the loop is image {}: {}", loop_.image_id, loop_.path))
+    let answer = patiently(call, stdout, &place, &body, "making the loop...")?;
+    stdout.show(&answer, |stdout, loop_: Exported| {
+        stdout.say(format!("the loop is image {}: {}", loop_.image_id, loop_.path))
     })
 }
 
@@ -132,9 +132,9 @@ struct Colors {
 }
 
 impl Record for Colors {
-    fn show(self, _: &Call, screen: &mut Screen) -> Result<(), Error> {
+    fn show(self, _: &Call, stdout: &mut Stdout) -> Result<(), Error> {
         let mut sheet = Table::sheet();
         sheet.field("colors", Cell::palette(&self.colors));
-        screen.table(&sheet)
+        stdout.table(&sheet)
     }
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::super::Error;
 use super::super::call::Call;
 use super::super::request::{From, Record, Request};
-use super::super::screen::Screen;
+use super::super::stdout::Stdout;
 use super::super::table::{Cell, Table};
 use super::super::verb::{Argument, Flag, Group, Kind, Verb};
 use super::{
@@ -99,30 +99,30 @@ pub(super) const GROUP: Group = Group {
 };
 
 impl Record for SetAnswer {
-    fn show(self, call: &Call, screen: &mut Screen) -> Result<(), Error> {
+    fn show(self, call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
         let on = self.monitors.join(", ");
         if self.status == SetStatus::Superseded {
-            return screen.say(format!("a newer request for {on} came in between"));
+            return stdout.say(format!("a newer request for {on} came in between"));
         }
         let name = self.image_name.as_deref().unwrap_or("the image");
         if self.monitors.is_empty() {
-            return screen.say(format!("new monitors will show {name} ({})", self.image_id));
+            return stdout.say(format!("new monitors will show {name} ({})", self.image_id));
         }
         if self.images.is_empty() {
-            screen.say(format!("{name} ({}) is on {on}", self.image_id))?;
+            stdout.say(format!("{name} ({}) is on {on}", self.image_id))?;
         } else {
-            each(&self.images, call, screen)?;
+            each(&self.images, call, stdout)?;
         }
         if !self.skipped.is_empty() {
-            screen.warn(format!("left out: {}", self.skipped.join(", ")));
+            stdout.warn(format!("left out: {}", self.skipped.join(", ")));
         }
-        self.note.iter().chain(&self.warnings).for_each(|text| screen.warn(text));
+        self.note.iter().chain(&self.warnings).for_each(|text| stdout.warn(text));
         Ok(())
     }
 }
 
 /// A line for each picture, with the monitors that show it.
-fn each(images: &BTreeMap<String, i64>, call: &Call, screen: &mut Screen) -> Result<(), Error> {
+fn each(images: &BTreeMap<String, i64>, call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
     let connection = call.connect()?;
     let mut told: Vec<i64> = Vec::new();
     for image in images.values() {
@@ -133,7 +133,7 @@ fn each(images: &BTreeMap<String, i64>, call: &Call, screen: &mut Screen) -> Res
         let shows = images.iter().filter(|(_, id)| *id == image);
         let on: Vec<&str> = shows.map(|(monitor, _)| monitor.as_str()).collect();
         let name = playlist_sheet::name(&connection, *image);
-        screen.say(format!("{name} ({image}) is on {}", on.join(", ")))?;
+        stdout.say(format!("{name} ({image}) is on {}", on.join(", ")))?;
     }
     Ok(())
 }
@@ -145,9 +145,9 @@ fn named(shown: &CurrentMonitor) -> String {
 }
 
 impl Record for CurrentWallpaper {
-    fn show(self, _: &Call, screen: &mut Screen) -> Result<(), Error> {
+    fn show(self, _: &Call, stdout: &mut Stdout) -> Result<(), Error> {
         if self.monitors.is_empty() {
-            return screen.note("no wallpaper is set; `murald set PICTURE` sets one");
+            return stdout.note("no wallpaper is set; `murald set PICTURE` sets one");
         }
         let mut table = Table::new(&["=MONITOR", ">ID", "NAME", "=MODE", "=BACKEND", "=SINCE"]);
         for shown in self.monitors {
@@ -161,6 +161,6 @@ impl Record for CurrentWallpaper {
                 Cell::from(moment(shown.set_at)).raw(shown.set_at),
             ]);
         }
-        screen.table(&table)
+        stdout.table(&table)
     }
 }

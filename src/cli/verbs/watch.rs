@@ -9,12 +9,12 @@ use serde_json::{Value, json};
 use super::super::Error;
 use super::super::call::Call;
 use super::super::connection::{Connection, Place};
+use super::super::edit_lock;
 use super::super::error::Exit;
 use super::super::reference::travelling;
 use super::super::request::{Record, Request};
-use super::super::screen::Screen;
+use super::super::stdout::Stdout;
 use super::super::table::{Cell, Look, Table};
-use super::super::turn;
 use super::super::verb::{Argument, Flag, Group, Kind, Verb};
 use crate::wire::{LibraryWatch, WatchState};
 
@@ -60,7 +60,7 @@ struct Directory {
     directory: Option<String>,
 }
 
-fn add(call: &Call, screen: &mut Screen) -> Result<(), Error> {
+fn add(call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
     let more = given(call)?;
     for path in &more {
         match std::fs::metadata(path) {
@@ -68,13 +68,13 @@ fn add(call: &Call, screen: &mut Screen) -> Result<(), Error> {
                 return Err(Error::refused(format!("{path} is not a directory")));
             }
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                screen.note(format!("{path} is not there; it is watched once it is"))?;
+                stdout.note(format!("{path} is not there; it is watched once it is"))?;
             }
             // Whatever else there is to say of it, the daemon says.
             _ => {}
         }
     }
-    change(call, screen, |watch| {
+    change(call, stdout, |watch| {
         let mut paths: Vec<String> = watch.iter().map(|one| one.path.clone()).collect();
         for path in more {
             if !watch.iter().any(|one| one.is(&path)) && !paths.contains(&path) {
@@ -88,7 +88,7 @@ fn add(call: &Call, screen: &mut Screen) -> Result<(), Error> {
 /// Has a directory watched whose links lead to `real`, unless one above it is; returns whether that
 /// is new.
 pub(super) fn ensure(connection: &Connection, path: &str, real: &str) -> Result<bool, Error> {
-    turn::hold(connection, || {
+    edit_lock::hold(connection, || {
         let watched: LibraryWatch = connection.get(&library_watch())?.read()?;
         if is_watched(&watched, real) {
             return Ok(false);
@@ -110,11 +110,11 @@ fn library_watch() -> Place {
     Place::new(&[&"library", &"watch"])
 }
 
-fn remove(call: &Call, screen: &mut Screen) -> Result<(), Error> {
+fn remove(call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
     let words: Vec<String> =
         call.all("DIR").iter().filter_map(|v| v.as_str()).map(str::to_owned).collect();
     let given = given(call)?;
-    change(call, screen, |mut watch| {
+    change(call, stdout, |mut watch| {
         for (word, path) in words.iter().zip(given) {
             let before = watch.len();
             watch.retain(|one| one.path != *word && !one.is(&path));
@@ -136,15 +136,15 @@ fn remove(call: &Call, screen: &mut Screen) -> Result<(), Error> {
 /// them.
 fn change(
     call: &Call,
-    screen: &mut Screen,
+    stdout: &mut Stdout,
     body: impl FnOnce(Vec<Directory>) -> Result<Value, Error>,
 ) -> Result<(), Error> {
     let connection = call.connect()?;
-    let answer = turn::hold(&connection, || {
+    let answer = edit_lock::hold(&connection, || {
         let Watched { watch } = connection.get(&library_watch())?.read()?;
         connection.put(&library_watch(), &body(watch)?)
     })?;
-    screen.show(&answer, |screen, watched: LibraryWatch| table(screen, watched))
+    stdout.show(&answer, |stdout, watched: LibraryWatch| table(stdout, watched))
 }
 
 /// Absolute: the daemon's directory is not ours.
@@ -162,14 +162,14 @@ impl Directory {
 }
 
 impl Record for LibraryWatch {
-    fn show(self, _: &Call, screen: &mut Screen) -> Result<(), Error> {
-        table(screen, self)
+    fn show(self, _: &Call, stdout: &mut Stdout) -> Result<(), Error> {
+        table(stdout, self)
     }
 }
 
-fn table(screen: &mut Screen, watched: LibraryWatch) -> Result<(), Error> {
+fn table(stdout: &mut Stdout, watched: LibraryWatch) -> Result<(), Error> {
     if watched.watch.is_empty() {
-        return screen.note("no directory is watched; `murald watch add DIR` begins");
+        return stdout.note("no directory is watched; `murald watch add DIR` begins");
     }
     let mut table = Table::new(&["DIRECTORY", "=STATE", ">IMAGES", "MESSAGE"]);
     for one in watched.watch {
@@ -181,5 +181,5 @@ fn table(screen: &mut Screen, watched: LibraryWatch) -> Result<(), Error> {
             one.message.unwrap_or_default().into(),
         ]);
     }
-    screen.table(&table)
+    stdout.table(&table)
 }

@@ -3,7 +3,7 @@
 use super::super::Error;
 use super::super::call::Call;
 use super::super::request::{Record, Request};
-use super::super::screen::Screen;
+use super::super::stdout::Stdout;
 use super::super::verb::{Argument, Kind, Verb};
 use crate::wire::Why;
 
@@ -16,10 +16,10 @@ pub(super) const WHY: Verb = Verb::asking(
 .help("Who has put it there, what is due next, and what has failed since.");
 
 impl Record for Vec<Why> {
-    fn show(self, _: &Call, screen: &mut Screen) -> Result<(), Error> {
+    fn show(self, _: &Call, stdout: &mut Stdout) -> Result<(), Error> {
         if self.is_empty() {
-            return screen.note("no monitor is connected");
+            return stdout.note("no monitor is connected");
         }
-        self.into_iter().try_for_each(|why| screen.say(why.text))
+        self.into_iter().try_for_each(|why| stdout.say(why.text))
     }
 }

@@ -16,7 +16,7 @@ use super::terminal::Terminal;
 use super::text::{harmless, harmless_json};
 
 /// Where a command's result goes.
-pub(super) struct Screen {
+pub(super) struct Stdout {
     out: Box<dyn Write>,
     form: Form,
     /// Rows, ids and values alone.
@@ -32,8 +32,8 @@ enum Form {
     Template(Template, bool),
 }
 
-impl Screen {
-    pub(super) fn stdout(output: &Output) -> Self {
+impl Stdout {
+    pub(super) fn new(output: &Output) -> Self {
         let stdout = io::stdout();
         let form = match &output.format {
             _ if output.json => Form::Json,
