@@ -10,10 +10,11 @@ use pico_args::{Arguments, Keys};
 use serde_json::Value;
 
 use super::call::{Call, Globals, Output};
-use super::lookup::{Found, Verbs};
+use super::lookup::{VerbMatch, Verbs};
 use super::template::Template;
+use super::value::{one_of, read_value, utf8};
 use super::verb::{Arity, Flag, GLOBAL, LOG_LEVELS, Verb};
-use super::{Error, help, suggest, value};
+use super::{Error, help, suggest};
 
 /// What the command line asks for.
 #[derive(Debug)]
@@ -44,18 +45,18 @@ pub(super) fn parse(verbs: Verbs, arguments: Vec<OsString>) -> Result<Parsed, Er
         words.pop();
     }
     let verb = match verbs.find(&words) {
-        Found::Verb(verb, used) => {
+        VerbMatch::Verb(verb, used) => {
             line.free = words[used..].iter().map(OsString::from).collect();
             verb
         }
-        Found::Prefix(prefix) if help => return Ok(Parsed::Help(help::group(verbs, &prefix))),
-        Found::Prefix(prefix) => return Err(suggest::incomplete(verbs, &prefix, words.get(1))),
+        VerbMatch::Prefix(prefix) if help => return Ok(Parsed::Help(help::group(verbs, &prefix))),
+        VerbMatch::Prefix(prefix) => return Err(suggest::incomplete(verbs, &prefix, words.get(1))),
         // `murald` alone is `murald start`; with `--help` it is the whole command's.
-        Found::Nothing if words.is_empty() && help => {
+        VerbMatch::Nothing if words.is_empty() && help => {
             return Ok(Parsed::Help(help::SHORT.to_owned()));
         }
-        Found::Nothing if words.is_empty() => verbs.start(),
-        Found::Nothing => return Err(suggest::unknown_verb(verbs, &words[0])),
+        VerbMatch::Nothing if words.is_empty() => verbs.start(),
+        VerbMatch::Nothing => return Err(suggest::unknown_verb(verbs, &words[0])),
     };
     if help {
         return Ok(Parsed::Help(help::verb(verbs, verb)));
@@ -120,8 +121,8 @@ impl Line {
         let log_level = match self.values(level)?.pop() {
             None => None,
             Some(word) => {
-                let word = value::text("--log-level", &word)?;
-                value::one_of("--log-level", &word, LOG_LEVELS)?;
+                let word = utf8("--log-level", &word)?;
+                one_of("--log-level", &word, LOG_LEVELS)?;
                 Some(word)
             }
         };
@@ -131,7 +132,7 @@ impl Line {
     fn output(&mut self) -> Result<Output, Error> {
         let flag = GLOBAL.iter().find(|flag| flag.name == "--format").expect("in the table");
         let format = self.values(flag)?.pop();
-        let format = format.map(|word| Template::parse(&value::text("--format", &word)?));
+        let format = format.map(|word| Template::parse(&utf8("--format", &word)?));
         let (json, format) = (self.switch("--json"), format.transpose()?);
         if json && format.is_some() {
             return Err(Error::usage("--json and --format are two forms: give one of them"));
@@ -188,7 +189,7 @@ impl Line {
         for flag in verb.flags {
             let Some((_, kind)) = flag.value else { continue };
             for given in self.values(flag)? {
-                found.push((flag.name, value::read(flag.name, kind, &given)?));
+                found.push((flag.name, read_value(flag.name, kind, &given)?));
             }
         }
         // After the values, so that a value is never taken for a switch.
@@ -229,7 +230,7 @@ impl Line {
                     .hint(format!("usage: {}", help::usage(verb))));
             }
             for word in given.by_ref().take(most) {
-                values.push((argument.name, value::read(argument.name, argument.kind, &word)?));
+                values.push((argument.name, read_value(argument.name, argument.kind, &word)?));
             }
         }
         match given.next() {

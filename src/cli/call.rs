@@ -5,8 +5,11 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use super::connection::Connection;
+use super::Error;
+use super::connection::{self, Connection};
 use super::template::Template;
+use crate::paths::Env;
+use crate::sys::is_listened_on;
 
 /// Everything that a verb is given.
 #[derive(Debug)]
@@ -52,6 +55,28 @@ pub(super) struct Output {
 }
 
 impl Call {
+    pub(super) fn connect(&self) -> Result<Connection, Error> {
+        if let Some(known) = self.connection.get() {
+            return Ok(known.clone());
+        }
+        let mut socket = connection::socket(self.globals.socket.clone(), &Env::process())?;
+        if !self.names_socket() && !is_listened_on(&socket) {
+            socket = self.elsewhere().unwrap_or(socket);
+        }
+        Ok(self.connection.get_or_init(|| Connection::new(&socket)).clone())
+    }
+
+    /// Whether the user has said where the daemon listens.
+    pub(super) fn names_socket(&self) -> bool {
+        let variable = std::env::var_os("MURALD_SOCKET");
+        self.globals.socket.is_some() || variable.is_some_and(|path| !path.is_empty())
+    }
+
+    /// Where the daemon listens that has the library, as its lock says.
+    pub(super) fn elsewhere(&self) -> Option<PathBuf> {
+        (self.elsewhere)(self.globals.config.as_deref())
+    }
+
     pub(super) fn value(&self, name: &str) -> Option<&Value> {
         self.values.iter().find(|(given, _)| *given == name).map(|(_, value)| value)
     }

@@ -11,7 +11,7 @@ use serde_json::json;
 use crate::error_chain::{causes, chain};
 use crate::wire::{ErrorBody, ErrorCode};
 
-use super::text::{harmless, harmless_json};
+use super::terminal::{harmless, harmless_json};
 
 /// Contract section 9; the higher ones are numbered as in `sysexits.h`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use super::lookup::Verbs;
-use super::text::width;
+use super::terminal::width;
 use super::verb::{Argument, Arity, Flag, GLOBAL, Kind, Verb};
 
 /// The narrowest terminal that help is for.

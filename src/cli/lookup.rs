@@ -29,7 +29,7 @@ const OTHER: &[(&[&str], &[&str])] = &[
 pub(super) struct Verbs(pub(super) &'static [Group]);
 
 /// What the first words of a command line are.
-pub(super) enum Found {
+pub(super) enum VerbMatch {
     /// A verb, of so many words.
     Verb(&'static Verb, usize),
     /// The beginning of several.
@@ -80,16 +80,16 @@ impl Verbs {
     }
 
     /// The verb with the most words of those given.
-    pub(super) fn find(self, words: &[String]) -> Found {
+    pub(super) fn find(self, words: &[String]) -> VerbMatch {
         let fits = |verb: &&Verb| starts(words, verb.words);
         if let Some(verb) = self.all().filter(fits).max_by_key(|verb| verb.words.len()) {
-            return Found::Verb(verb, verb.words.len());
+            return VerbMatch::Verb(verb, verb.words.len());
         }
         match words.first() {
             Some(first) if self.all().any(|verb| verb.words[0] == first) => {
-                Found::Prefix(vec![first.clone()])
+                VerbMatch::Prefix(vec![first.clone()])
             }
-            _ => Found::Nothing,
+            _ => VerbMatch::Nothing,
         }
     }
 

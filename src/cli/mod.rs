@@ -7,8 +7,6 @@
 mod arguments;
 mod call;
 mod connection;
-mod database;
-mod doctor;
 mod edit_lock;
 mod error;
 mod fields;
@@ -18,87 +16,39 @@ pub mod fuzz;
 mod help;
 mod lookup;
 mod migrate;
-mod palette;
+mod next;
 mod picture;
-mod progress;
 mod reference;
 mod request;
 mod sse;
 mod start;
-mod stdin;
 mod stdout;
 mod suggest;
 mod table;
-mod take_down;
 mod template;
 mod terminal;
-mod text;
 mod value;
 pub(crate) mod verb;
 mod verbs;
 
-use std::path::PathBuf;
-use std::process::ExitCode;
-
 use crate::paths::Env;
-use crate::sys::is_listened_on;
 
 use arguments::Parsed;
-use call::{Call, Globals, Output};
-use connection::Connection;
+use call::{Call, Output};
 use lookup::Verbs;
+use next::{daemon_start, database_task, end};
 use stdout::Stdout;
 use verb::Run;
 use verbs::Stopped;
 
 pub(crate) use call::{Elsewhere, Setting};
-pub(crate) use database::{DatabaseCheck, DatabaseRestore};
-pub(crate) use doctor::Doctor;
-pub(crate) use take_down::TakeDown;
+pub(crate) use next::{Check, Doctor, Next, Start, TakeDown};
 
 pub(crate) use error::Error;
 pub use error::Exit;
 pub use fields::{FIELDS, Fields};
 pub use verb::{Arity, Flag, GLOBAL, Kind, Verb};
 pub use verbs::GROUPS;
-
-/// What is left to do for `main`.
-#[derive(Debug)]
-pub(crate) enum Next {
-    /// Nothing but to end.
-    End(ExitCode),
-    /// To be the daemon.
-    Daemon(Start),
-    /// To read a file of settings, which a client cannot.
-    Check(Check),
-    /// To look at all of the database, which a client cannot.
-    CheckDatabase(DatabaseCheck),
-    /// To put a backup in its place.
-    RestoreDatabase(DatabaseRestore),
-    /// To look at everything that wallpapers need, which a client does not see.
-    Examine(Doctor),
-    /// To end what a daemon that does not run has left, which a client does not know.
-    TakeDown(TakeDown),
-}
-
-/// A file of settings that is to be read.
-#[derive(Debug)]
-pub(crate) struct Check {
-    pub file: PathBuf,
-    output: Output,
-}
-
-/// What the command line says to the daemon.
-#[derive(Debug, Default, PartialEq, Eq)]
-pub(crate) struct Start {
-    pub config: Option<PathBuf>,
-    /// One of `debug`, `info`, `warn`, `error`.
-    pub log_level: Option<String>,
-    /// From `--socket`, else from `MURALD_SOCKET`.
-    pub socket: Option<PathBuf>,
-    /// A command has started it and waits till it is ready; nobody reads its outputs then.
-    pub detached: bool,
-}
 
 /// Reads the command line and does what it says, unless that is to be the daemon. `settings` are all
 /// that the configuration has; `elsewhere` is asked if no daemon listens on the usual socket.
@@ -132,7 +82,7 @@ fn run(verbs: Verbs, verb: &Verb, mut call: Call, json: bool) -> Next {
             Err(error) => Err(error),
         },
         Run::Database(what) => match verbs::config_file(&call) {
-            Ok(config) => return database::next(what, config, &call),
+            Ok(config) => return database_task(what, config, &call),
             Err(error) => Err(error),
         },
         Run::Doctor => {
@@ -187,68 +137,8 @@ fn nothing_to_check(stdout: &mut Stdout) -> Result<(), Error> {
     }
 }
 
-impl Check {
-    /// Tells what was found: the warnings, one a line, or why the daemon would not start with it.
-    pub(crate) fn tell(&self, found: Result<Vec<String>, impl std::error::Error>) -> ExitCode {
-        let told = found.map_err(|error| Error::of_check(&error)).and_then(|warnings| {
-            let mut stdout = Stdout::new(&self.output);
-            if stdout.wants_data() {
-                stdout.data(&serde_json::Value::from(warnings))?;
-                return stdout.flush();
-            }
-            warnings.iter().try_for_each(|warning| stdout.line(warning))?;
-            if warnings.is_empty() {
-                stdout.note(format!("{} is in order", self.file.display()))?;
-            }
-            stdout.flush()
-        });
-        end(told, self.output.json)
-    }
-}
-
 fn print(text: &str) -> Result<(), Error> {
     let mut stdout = Stdout::new(&Output::default());
     stdout.raw(text.as_bytes())?;
     stdout.flush()
-}
-
-fn end(done: Result<(), Error>, json: bool) -> ExitCode {
-    done.map_or_else(|error| error.report(json), |()| ExitCode::SUCCESS)
-}
-
-fn daemon_start(globals: Globals, env: &Env) -> Start {
-    let from_env = || env.var("MURALD_SOCKET").filter(|path| !path.is_empty());
-    let Globals { config, log_level, socket, .. } = globals;
-    // The daemon may well change its directory; what was meant is seen from here.
-    let absolute = |path: PathBuf| std::path::absolute(&path).unwrap_or(path);
-    Start {
-        config: config.map(absolute),
-        log_level,
-        socket: socket.or_else(|| from_env().map(PathBuf::from)).map(absolute),
-        detached: start::is_detached(env),
-    }
-}
-
-impl Call {
-    fn connect(&self) -> Result<Connection, Error> {
-        if let Some(known) = self.connection.get() {
-            return Ok(known.clone());
-        }
-        let mut socket = connection::socket(self.globals.socket.clone(), &Env::process())?;
-        if !self.names_socket() && !is_listened_on(&socket) {
-            socket = self.elsewhere().unwrap_or(socket);
-        }
-        Ok(self.connection.get_or_init(|| Connection::new(&socket)).clone())
-    }
-
-    /// Whether the user has said where the daemon listens.
-    fn names_socket(&self) -> bool {
-        let variable = std::env::var_os("MURALD_SOCKET");
-        self.globals.socket.is_some() || variable.is_some_and(|path| !path.is_empty())
-    }
-
-    /// Where the daemon listens that has the library, as its lock says.
-    fn elsewhere(&self) -> Option<PathBuf> {
-        (self.elsewhere)(self.globals.config.as_deref())
-    }
 }

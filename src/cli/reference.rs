@@ -14,10 +14,11 @@ use serde::Deserialize;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
+use super::Error;
 use super::call::Call;
 use super::connection::{Connection, Place};
+use super::value::expand_stdin;
 use super::verb::{Kind, Verb};
-use super::{Error, stdin};
 use crate::paths::{Dirs, from_uri, open_regular};
 use crate::wire::collate::folded;
 use crate::wire::{CurrentMonitor, CurrentWallpaper, Data, Folder, Format, Page};
@@ -32,7 +33,7 @@ const COMPARED: u64 = 2000;
 /// that are to be imported.
 pub(super) fn resolve(verb: &Verb, call: &mut Call) -> Result<(), Error> {
     ids::say_which(verb, call)?;
-    stdin::expand(verb, call)?;
+    expand_stdin(verb, call)?;
     let with_files = call.has("--files");
     let mut values = std::mem::take(&mut call.values);
     let mut found = Ok(());

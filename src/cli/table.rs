@@ -4,9 +4,8 @@
 
 use std::fmt::Write as _;
 
-use super::palette;
 use super::terminal::Terminal;
-use super::text::{cut, escaped, harmless, width};
+use super::terminal::{color_code, cut, escaped, harmless, width};
 
 /// Between two columns.
 const GAP: usize = 2;
@@ -215,8 +214,7 @@ fn paint(out: &mut String, cell: &Cell, wide: usize, terminal: Terminal) {
             let channel = |at| u8::from_str_radix(color.get(at..at + 2).unwrap_or("0"), 16);
             let (red, green, blue) = (channel(1), channel(3), channel(5));
             let color = [red, green, blue].map(Result::unwrap_or_default);
-            write!(out, "\x1b[48;{}m  ", palette::code(color, terminal))
-                .expect("a String takes all");
+            write!(out, "\x1b[48;{}m  ", color_code(color, terminal)).expect("a String takes all");
         }
         out.push_str("\x1b[0m");
         return;

@@ -1,17 +1,21 @@
 //! One value of the command line: from its word to the JSON that travels.
 
 use std::ffi::OsStr;
+use std::io::Read;
+use std::os::unix::ffi::OsStrExt;
 
 use serde_json::{Value, json};
 
 use super::Error;
-use super::verb::Kind;
+use super::call::Call;
+use super::error::Exit;
+use super::verb::{Kind, NULL, Verb};
 use crate::paths::from_uri;
 use crate::wire::{DayTime, Tone};
 
 /// Reads the word given for `name`.
-pub(super) fn read(name: &str, kind: Kind, word: &OsStr) -> Result<Value, Error> {
-    let text = text(name, word)?;
+pub(super) fn read_value(name: &str, kind: Kind, word: &OsStr) -> Result<Value, Error> {
+    let text = utf8(name, word)?;
     let wrong = |wanted: &str| Error::usage(format!("{name} must be {wanted}, not {text:?}"));
     match kind {
         Kind::Text | Kind::Section | Kind::Setting | Kind::SettingValue => Ok(text.into()),
@@ -41,13 +45,13 @@ pub(super) fn read(name: &str, kind: Kind, word: &OsStr) -> Result<Value, Error>
 /// A path, also as a `file://` URI.
 fn path(name: &str, word: String) -> Result<Value, Error> {
     match from_uri(&word) {
-        Some(path) => text(name, path.as_os_str()).map(Value::from),
+        Some(path) => utf8(name, path.as_os_str()).map(Value::from),
         None => Ok(word.into()),
     }
 }
 
 /// Only UTF-8 can travel.
-pub(super) fn text(name: &str, word: &OsStr) -> Result<String, Error> {
+pub(super) fn utf8(name: &str, word: &OsStr) -> Result<String, Error> {
     word.to_str().map(str::to_owned).ok_or_else(|| {
         Error::usage(format!("{name} is not UTF-8: {}", word.to_string_lossy()))
             .hint("the API speaks UTF-8 only: give the file another name")
@@ -145,6 +149,51 @@ fn clock(time: &str) -> Option<u32> {
     Some(hours * 60 + minutes)
 }
 
+/// Puts what standard input says in the place of `-`.
+pub(super) fn expand_stdin(verb: &Verb, call: &mut Call) -> Result<(), Error> {
+    let takes = verb.flags.iter().any(|flag| flag.name == NULL.name);
+    if !takes || !call.values.iter().any(|(_, value)| is_dash(value)) {
+        return Ok(());
+    }
+    let mut bytes = Vec::new();
+    std::io::stdin()
+        .lock()
+        .read_to_end(&mut bytes)
+        .map_err(|error| Error::refused("standard input cannot be read").because(error))?;
+    // `find | murald ... -` with nothing found: there is nothing to do.
+    if bytes.trim_ascii().is_empty() {
+        return Err(Error::new(Exit::Done, String::new()));
+    }
+    let end = if call.has(NULL.name) { b'\0' } else { b'\n' };
+    let mut expanded = Vec::new();
+    for (name, value) in std::mem::take(&mut call.values) {
+        let Some(kind) = verb.kind(name).filter(|_| is_dash(&value)) else {
+            expanded.push((name, value));
+            continue;
+        };
+        for word in words(&bytes, end) {
+            expanded.push((name, read_value(name, kind, OsStr::from_bytes(word))?));
+        }
+        bytes.clear();
+    }
+    call.values = expanded;
+    Ok(())
+}
+
+fn is_dash(value: &Value) -> bool {
+    value.get("image_id").unwrap_or(value) == "-"
+}
+
+fn words(bytes: &[u8], end: u8) -> impl Iterator<Item = &[u8]> {
+    // Editors on Windows begin a file with a byte order mark.
+    bytes
+        .strip_prefix("\u{feff}".as_bytes())
+        .unwrap_or(bytes)
+        .split(move |&byte| byte == end)
+        .map(|word| word.strip_suffix(b"\r").unwrap_or(word))
+        .filter(|word| !word.trim_ascii().is_empty())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -153,7 +202,7 @@ mod tests {
     fn words_become_values() {
         #[track_caller]
         fn check(kind: Kind, word: &str, expected: Result<Value, &str>) {
-            let found = read("X", kind, OsStr::new(word)).map_err(|error| error.to_string());
+            let found = read_value("X", kind, OsStr::new(word)).map_err(|error| error.to_string());
             assert_eq!(found, expected.map_err(|text| format!("murald: {text}")));
         }
         check(Kind::Text, "", Ok(json!("")));
@@ -195,5 +244,15 @@ mod tests {
         check(Kind::Json, "{\"a\": [1]}", Ok(json!({"a": [1]})));
         check(Kind::Json, "{a}", Err("X is not JSON: key must be a string at line 1 column 2"));
         check(Kind::File, "", Err("X must be a path, not \"\""));
+    }
+
+    #[test]
+    fn lines_and_nuls_separate_blank_ones_do_not_count() {
+        let lines: Vec<_> = words(b"a b\r\n\n  \nc", b'\n').collect();
+        assert_eq!(lines, [&b"a b"[..], b"c"]);
+        let marked: Vec<_> = words("\u{feff}a\n\u{feff}".as_bytes(), b'\n').collect();
+        assert_eq!(marked, [&b"a"[..], "\u{feff}".as_bytes()]);
+        let names: Vec<_> = words(b"a\nb\0\0c\0", b'\0').collect();
+        assert_eq!(names, [&b"a\nb"[..], b"c"]);
     }
 }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value, json};
 
-use super::super::text::{count, span};
+use super::super::terminal::{count, span};
 
 /// One thing that another program's configuration asks for.
 #[derive(Clone, Debug, PartialEq)]

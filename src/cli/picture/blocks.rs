@@ -2,8 +2,8 @@
 
 use std::fmt::Write as _;
 
-use super::super::palette::code;
 use super::super::terminal::Terminal;
+use super::super::terminal::color_code;
 use super::Raster;
 
 pub(super) fn encode(raster: &Raster, terminal: Terminal) -> String {
@@ -12,10 +12,10 @@ pub(super) fn encode(raster: &Raster, terminal: Terminal) -> String {
     let mut out = String::new();
     for pair in rows.chunks(2) {
         for column in 0..width {
-            let upper = code(pair[0][column], terminal);
+            let upper = color_code(pair[0][column], terminal);
             match pair.get(1) {
                 Some(lower) => {
-                    let lower = code(lower[column], terminal);
+                    let lower = color_code(lower[column], terminal);
                     write!(out, "\x1b[38;{upper};48;{lower}m▀")
                 }
                 None => write!(out, "\x1b[0;38;{upper}m▀"),

@@ -1,4 +1,4 @@
-//! Monitors, and the programs that draw on them.
+//! `murald backends` and `murald monitors`: monitors, and the programs that draw on them.
 
 use super::super::Error;
 use super::super::call::Call;

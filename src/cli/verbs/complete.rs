@@ -16,7 +16,7 @@ use serde_json::Value;
 use super::super::Error;
 use super::super::call::{Call, Setting};
 use super::super::connection::{Connection, Place};
-use super::super::lookup::{Found, Verbs};
+use super::super::lookup::{VerbMatch, Verbs};
 use super::super::stdout::Stdout;
 use super::super::verb::{Argument, Arity, Flag, GLOBAL, Kind, Verb};
 use super::config_section::settings;
@@ -109,7 +109,7 @@ impl Line {
     /// The verb of the words so far, if they are one.
     fn verb(&self) -> Option<&'static Verb> {
         match self.verbs.find(&self.plain) {
-            Found::Verb(verb, _) => Some(verb),
+            VerbMatch::Verb(verb, _) => Some(verb),
             _ => None,
         }
     }

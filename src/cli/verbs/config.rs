@@ -1,4 +1,4 @@
-//! The settings, through the daemon.
+//! `murald config`: shows and changes the settings, through the daemon.
 
 use std::io;
 use std::path::PathBuf;

@@ -1,4 +1,4 @@
-//! What a line wants changed in the configuration, and whether the daemon uses it.
+//! A change of the configuration that a command line asks for, and whether the daemon uses it.
 
 use serde_json::{Map, Value};
 

@@ -1,4 +1,4 @@
-//! Sections of the configuration, as the API has them.
+//! Sections of the configuration, as the API returns them.
 
 use std::fmt::Display;
 

@@ -1,4 +1,4 @@
-//! Many pictures at a glance: a grid of thumbnails in the terminal, each with its id and name.
+//! A grid of thumbnails in the terminal, each with its id and name.
 
 use super::super::Error;
 use super::super::call::Call;
@@ -6,7 +6,7 @@ use super::super::connection::{Connection, Place};
 use super::super::picture::{Grid, Wish};
 use super::super::stdout::Stdout;
 use super::super::terminal::Terminal;
-use super::super::text::{cut, harmless, width};
+use super::super::terminal::{cut, harmless, width};
 use super::super::verb::{Flag, Verb};
 use super::gallery;
 use super::image_list::{list, table, tell_of_the_rest};

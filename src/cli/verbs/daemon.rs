@@ -1,4 +1,4 @@
-//! The daemon itself: start, stop, status, version.
+//! The verbs for the daemon itself: start, stop, status, version.
 
 use std::time::{Duration, Instant};
 
@@ -13,7 +13,7 @@ use super::super::connection::{Connection, Place};
 use super::super::error::Exit;
 use super::super::stdout::Stdout;
 use super::super::table::{Cell, Look, Table};
-use super::super::text::span;
+use super::super::terminal::span;
 use super::super::verb::{Flag, Group, Verb};
 use crate::sys::poll_until;
 use crate::wire::{ActivePlaylist, BackendInfo, CurrentWallpaper, Monitor};
@@ -41,7 +41,7 @@ pub(super) const GROUP: Group = Group {
         ),
         Verb::new(&["version"], "Print the versions of the command and of the daemon", version)
             .help("Where no daemon runs, only the command's."),
-        super::debug::DEBUG,
+        super::inspect::DEBUG,
         super::events::VERB,
         super::complete::COMPLETE,
     ],

@@ -9,7 +9,7 @@ use super::super::Error;
 use super::super::call::{Call, shown};
 use super::super::connection::{Connection, Place};
 use super::super::stdout::Stdout;
-use super::super::text::{count, harmless};
+use super::super::terminal::{count, harmless};
 use super::super::verb::{Flag, NULL, Verb};
 use super::gallery;
 use super::image_sheet::MANY;

@@ -3,18 +3,16 @@
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use super::super::Error;
 use super::super::call::Call;
 use super::super::connection::Place;
-use super::super::edit_lock;
 use super::super::request::{From, Record, Request};
 use super::super::stdout::Stdout;
-use super::super::text::count;
+use super::super::terminal::count;
 use super::super::verb::{Argument, Flag, Kind, NULL, Verb};
-use super::ON_OFF;
+use super::super::{Error, edit_lock, reference};
 use super::folders::Moved;
-use super::gallery;
 use super::image_sheet::{MANY, ONE, show};
+use super::{ON_OFF, gallery};
 use crate::wire::{Image, collate};
 
 pub(super) const UPDATE: Verb =
@@ -217,4 +215,41 @@ impl Record for Tags {
         }
         self.tags.iter().try_for_each(|tag| stdout.line(tag))
     }
+}
+
+const FAVOURITE_TAG: &str = "favourite";
+
+pub(super) const FAVOURITE: Verb =
+    Verb::new(&["favourite"], "Make an image a favourite, or no longer", toggle_favourite)
+        .arguments(&[Argument::optional(
+            "IMAGE",
+            Kind::Image,
+            "The image; without it, what the monitors show",
+        )])
+        .help(
+            "A favourite has the tag `favourite`:\n\n    murald favourite\n    \
+             murald random --tags favourite",
+        );
+
+fn toggle_favourite(call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
+    let connection = call.connect()?;
+    let id = match call.value("IMAGE") {
+        Some(id) => id.clone(),
+        None => reference::not_deleted(&reference::current(&connection, None)?)?.into(),
+    };
+    let place = Place::new(&[&"images", &id]);
+    let (answer, was) = edit_lock::hold(&connection, || {
+        let Image { mut tags, .. } = connection.get(&place)?.read()?;
+        let before = tags.len();
+        tags.retain(|tag| !same_tag(tag, FAVOURITE_TAG));
+        let was = tags.len() < before;
+        if !was {
+            tags.push(FAVOURITE_TAG.to_owned());
+        }
+        Ok((connection.patch(&place, &json!({ "tags": tags }))?, was))
+    })?;
+    stdout.show(&answer, |stdout, image: Image| {
+        let now = if was { "no longer a favourite" } else { "a favourite" };
+        stdout.say(format!("{} ({}) is {now}", image.name, image.id))
+    })
 }

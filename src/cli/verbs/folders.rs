@@ -9,7 +9,7 @@ use super::super::connection::{Connection, Place};
 use super::super::request::{From, Record, Request, place};
 use super::super::stdout::Stdout;
 use super::super::table::Table;
-use super::super::text::count;
+use super::super::terminal::count;
 use super::super::verb::{Argument, Flag, Group, Kind, Verb};
 use super::delete::{agrees, is_asked};
 use super::gallery;

@@ -6,7 +6,7 @@ use super::super::Error;
 use super::super::call::Call;
 use super::super::stdout::Stdout;
 use super::super::table::{Cell, Table};
-use super::super::text::{bytes, count};
+use super::super::terminal::{bytes, count};
 use super::gallery;
 use crate::wire::{Image, Page, Pagination};
 

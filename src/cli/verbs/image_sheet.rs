@@ -6,7 +6,7 @@ use super::super::connection::{Connection, Place};
 use super::super::picture;
 use super::super::stdout::Stdout;
 use super::super::table::{Cell, Table};
-use super::super::text::bytes;
+use super::super::terminal::bytes;
 use super::super::verb::{Argument, Flag, Kind};
 use super::moment;
 use crate::wire::{Data, Folder, Image, MediaType, Playlist};

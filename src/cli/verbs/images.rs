@@ -10,7 +10,7 @@ use super::super::terminal::Terminal;
 use super::super::verb::{Argument, Group, Kind, Verb};
 use super::contact_sheet::SHEET;
 use super::delete::DELETE;
-use super::favourite::FAVOURITE;
+use super::edit::FAVOURITE;
 use super::image_list::list;
 use super::image_sheet::{ONE, PICTURE, SIZE, sheet, show};
 use super::{edit, files, gallery};

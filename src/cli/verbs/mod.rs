@@ -1,6 +1,5 @@
-//! Every verb of the command, one file per resource.
+//! Every verb of the command, one file for each resource.
 
-mod appearance;
 mod backends;
 mod complete;
 mod config;
@@ -8,11 +7,9 @@ mod config_change;
 mod config_section;
 mod contact_sheet;
 mod daemon;
-mod debug;
 mod delete;
 mod edit;
 mod events;
-mod favourite;
 mod files;
 mod folders;
 mod gallery;
@@ -21,6 +18,7 @@ mod image_list;
 mod image_sheet;
 mod images;
 mod import;
+mod inspect;
 mod library;
 mod migrate;
 mod migrate_images;
@@ -29,13 +27,12 @@ mod pick;
 mod playlist;
 mod playlist_sheet;
 mod playlists;
-mod power;
+mod session;
 mod slideshow;
 mod themes;
 mod video;
 mod wallpaper;
 mod watch;
-mod why;
 
 use super::verb::{Flag, Group, Kind};
 

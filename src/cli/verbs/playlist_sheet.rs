@@ -10,7 +10,7 @@ use super::super::call::{Call, shown};
 use super::super::connection::{Answer, Connection, Place};
 use super::super::stdout::Stdout;
 use super::super::table::{Cell, Look, Table};
-use super::super::text::span;
+use super::super::terminal::span;
 use super::super::verb::{Argument, Kind};
 use super::gallery;
 use crate::wire::{Image, MediaType, Page, Playlist, PlaylistItem, PlaylistType};

@@ -9,7 +9,7 @@ use super::super::connection::{Connection, Place};
 use super::super::request::{From, Record, Request};
 use super::super::stdout::Stdout;
 use super::super::table::{Cell, Table};
-use super::super::text::count;
+use super::super::terminal::count;
 use super::super::verb::{Argument, Flag, Group, Kind, Verb};
 use super::playlist_sheet::{ONE, changes, images, name, people, place, state};
 use super::{moment, playlist};
@@ -32,8 +32,8 @@ pub(super) const GROUP: Group = Group {
         Verb::new(&["toggle"], "Pause all running playlists, or let all go on", toggle)
             .help("Where any runs that is not paused, all are paused; else all go on."),
         super::slideshow::SLIDESHOW,
-        super::appearance::APPEARANCE,
-        super::power::POWER,
+        super::session::APPEARANCE,
+        super::session::POWER,
         Verb::asking(&["pause"], "Pause all running playlists", PAUSE),
         Verb::asking(&["resume"], "Let all paused playlists go on", RESUME),
         Verb::asking(&["playlist", "list"], "List the playlists", LIST),

@@ -10,7 +10,7 @@ use super::super::call::Call;
 use super::super::connection::{Connection, Place};
 use super::super::reference::travelling;
 use super::super::stdout::Stdout;
-use super::super::text::count;
+use super::super::terminal::count;
 use super::super::verb::{Argument, Flag, Kind, Verb};
 use super::migrate_images::below;
 use super::playlist::INTERVAL;

@@ -9,8 +9,8 @@ use super::super::stdout::Stdout;
 use super::super::table::{Cell, Table};
 use super::super::verb::{Argument, Flag, Group, Kind, Verb};
 use super::{
-    FIT, MODE, MODE_OF_ONE, MONITORS, TRANSITION, gallery, history, moment, pick, playlist_sheet,
-    why,
+    FIT, MODE, MODE_OF_ONE, MONITORS, TRANSITION, gallery, history, inspect, moment, pick,
+    playlist_sheet,
 };
 use crate::wire::{CurrentMonitor, CurrentWallpaper, SetAnswer, SetStatus};
 
@@ -84,7 +84,7 @@ pub(super) const GROUP: Group = Group {
             .help(BACK_HELP),
         Verb::asking(&["current"], "List what each monitor shows", CURRENT)
             .help("    murald current --format '{image_name} {monitors[0].monitor_name}'"),
-        why::WHY,
+        inspect::WHY,
         pick::PICK,
         Verb::asking(&["wallpaper", "set"], "The same as `set`", SET_IT)
             .arguments(&[PICTURE])
