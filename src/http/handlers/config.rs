@@ -1,11 +1,18 @@
-//! The settings, as the snapshot has them: paths as written, every key present.
+//! The settings, the backends and the themes.
+//!
+//! Settings are answered as the snapshot has them: paths as written, every key present. Themes are CSS files
+//! for graphical clients, in the directory `themes` beside the configuration file.
 
-use serde_json::{Map, Value};
+use std::path::{Path, PathBuf};
 
-use super::Api;
-use crate::backends::registration;
+use serde_json::{Map, Value, json};
+
+use super::{Api, SHOW_PATIENCE};
+use crate::backends::{Kind, REGISTRY, Registration, registration};
+use crate::compositor::Compositor;
 use crate::config::{Backend, BackendName, Changed, Section, SelectionMode};
-use crate::http::{Error, Request, Response};
+use crate::http::{Error, Request, Response, file};
+use crate::wire::{BackendInfo, Capabilities, Conflict, Theme};
 
 /// `GET /config`
 pub(in crate::http) fn whole(api: &Api, _: &Request<'_>) -> Result<Response, Error> {
@@ -54,8 +61,8 @@ pub(in crate::http) fn reset_backend(api: &Api, request: &Request<'_>) -> Result
     changed_answer(api.config.current().section(Section::BackendOptions(name)), &changed)
 }
 
-/// The settings, and all warnings of the daemon. The default backend is one that nobody chose, unless the
-/// request did.
+/// The settings, and all warnings of the daemon. The default backend counts as chosen by a person only if
+/// the request chose it.
 fn all(api: &Api, chosen: bool) -> Map<String, Value> {
     let config = api.config.current();
     let mut whole = config.to_json();
@@ -69,7 +76,7 @@ fn all(api: &Api, chosen: bool) -> Map<String, Value> {
     whole
 }
 
-/// What to say where the settings name a backend that cannot be used.
+/// A warning if the settings name a backend that cannot be used.
 fn unused_backend(api: &Api, settings: &Backend) -> Option<String> {
     if settings.selection_mode != SelectionMode::Fixed {
         return None;
@@ -123,4 +130,157 @@ fn backend_of(request: &Request<'_>) -> Result<BackendName, Error> {
         Error::not_found(format!("there is no backend {:?}", unknown.value))
             .details(format!("backends are {}", unknown.allowed.join(", ")))
     })
+}
+
+/// `GET /backends`
+pub(in crate::http) fn backends(api: &Api, _: &Request<'_>) -> Result<Response, Error> {
+    // Read once, as another backend may be activated between two reads.
+    let active = api.wallpaper.status().active;
+    let conflicts = api.backends.conflicts();
+    let info = |entry| backend_info(api, entry, active == Some(entry.name), conflicts(entry));
+    let list: Vec<BackendInfo> = REGISTRY.iter().map(info).collect();
+    Ok(Response::json(200, &list)?)
+}
+
+/// `POST /backends/{name}/activate`; answers once the new backend shows everything and the settings
+/// name it, so that it stays in use after a restart. The mode `auto` becomes `fixed`. If the settings
+/// cannot be written, the backend that they name is used again.
+pub(in crate::http) fn activate(api: &Api, request: &Request<'_>) -> Result<Response, Error> {
+    let name = request.placeholder(0).to_owned();
+    // No backend is exchanged if the settings cannot be written.
+    api.config.can_change()?;
+    let back = || api.wallpaper.deactivate();
+    let activated = request.wait(SHOW_PATIENCE, |reply| api.wallpaper.activate(name, reply));
+    // The backend may still be activated after the time limit, when the client has got an error.
+    let activated = activated.inspect_err(|_| back())?;
+    let name = activated.backend.as_str();
+    let fixed = [("type", name), ("selection_mode", SelectionMode::Fixed.as_str())];
+    let settings = fixed.map(|(key, value)| (key.to_owned(), value.into()));
+    api.config
+        .patch_section(Section::Backend, &settings.into_iter().collect())
+        .inspect_err(|_| back())?;
+    Ok(Response::json(200, &json!({"status": "activated", "backend": name}))?)
+}
+
+fn backend_info(
+    api: &Api,
+    entry: &Registration,
+    active: bool,
+    conflicts: Vec<Conflict>,
+) -> BackendInfo {
+    let missing = api.backends.missing(entry);
+    let names = |kinds: &[Kind]| kinds.iter().map(|kind| kind.as_str().to_owned()).collect();
+    let compositors: Vec<&str> =
+        entry.compositors.iter().map(|one| Compositor::as_str(*one)).collect();
+    BackendInfo {
+        name: entry.name.to_string(),
+        installed: missing.is_empty(),
+        available: api.backends.is_available(entry),
+        active,
+        version: if missing.is_empty() { api.backends.version(entry) } else { None },
+        capabilities: Capabilities {
+            content_kinds: names(api.backends.kinds(entry)),
+            compositors: compositors.into_iter().map(str::to_owned).collect(),
+            transitions: entry.transitions,
+        },
+        settings: api.config.current().section(Section::BackendOptions(entry.name)),
+        missing: missing.into_iter().map(str::to_owned).collect(),
+        conflicts,
+    }
+}
+
+/// `GET /api/themes`
+pub(in crate::http) fn themes(api: &Api, _: &Request<'_>) -> Result<Response, Error> {
+    let mut names = theme_names(&api.dirs.themes());
+    names.sort_unstable();
+    let themes: Vec<Theme> = names.iter().map(|name| theme_record(name)).collect();
+    Ok(Response::json(200, &themes)?)
+}
+
+/// `GET /api/themes/{name}.css`
+pub(in crate::http) fn theme_css(api: &Api, request: &Request<'_>) -> Result<Response, Error> {
+    let asked = request.placeholder(0);
+    let name = asked.strip_suffix(".css");
+    let path = name.and_then(|name| theme_file(&api.dirs.themes(), name));
+    let path = path.ok_or_else(|| {
+        Error::not_found(format!("there is no theme {:?}", name.unwrap_or(asked)))
+    })?;
+    file(request, &path, "text/css; charset=utf-8")
+}
+
+/// All themes that `theme_file` finds.
+fn theme_names(directory: &Path) -> Vec<String> {
+    let entries = std::fs::read_dir(directory).into_iter().flatten().flatten();
+    let stem = |name: &str| name.strip_suffix(".css").map(str::to_owned);
+    let names = entries.filter_map(|entry| entry.file_name().to_str().and_then(stem));
+    names.filter(|name| theme_file(directory, name).is_some()).collect()
+}
+
+/// The file of a theme, if it is a file in the directory after symbolic links were followed.
+fn theme_file(directory: &Path, name: &str) -> Option<PathBuf> {
+    if name.is_empty() || name.starts_with('.') || name.contains(['/', '\\', '\0']) {
+        return None;
+    }
+    let path = directory.join(format!("{name}.css")).canonicalize().ok()?;
+    let home = directory.canonicalize().ok()?;
+    (path.starts_with(home) && path.is_file()).then_some(path)
+}
+
+fn theme_record(name: &str) -> Theme {
+    let words = name.split(['-', '_', ' ']).filter(|word| !word.is_empty());
+    let capital = |word: &str| {
+        let mut letters = word.chars();
+        let first = letters.next().into_iter().flat_map(char::to_uppercase);
+        first.chain(letters).collect::<String>()
+    };
+    let display_name = words.map(capital).collect::<Vec<_>>().join(" ");
+    Theme {
+        name: name.to_owned(),
+        display_name: display_name.clone(),
+        display_name_camel: display_name,
+        source: "user".to_owned(),
+        url: format!("/api/themes/{}.css", percent(name)),
+    }
+}
+
+/// A name as a segment of a path.
+fn percent(name: &str) -> String {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~".contains(&byte);
+    let one = |byte: u8| {
+        if plain(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") }
+    };
+    name.bytes().map(one).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    #[test]
+    fn only_files_of_the_directory_are_themes() {
+        let outside = tempfile::tempdir().unwrap();
+        let themes = outside.path().join("themes");
+        fs::create_dir_all(themes.join("folder.css")).unwrap();
+        for name in ["night-sky.css", "a b.css", ".hidden.css", "readme.txt", "../secret.css"] {
+            fs::write(themes.join(name), ":root {}").unwrap();
+        }
+        symlink("../secret.css", themes.join("leak.css")).unwrap();
+        symlink("a b.css", themes.join("alias.css")).unwrap();
+        let mut names = theme_names(&themes);
+        names.sort_unstable();
+        assert_eq!(names, ["a b", "alias", "night-sky"]);
+        for bad in ["", "..", "../secret", "leak", ".hidden", "folder", "a\\b", "none"] {
+            assert_eq!(theme_file(&themes, bad), None, "{bad}");
+        }
+    }
+
+    #[test]
+    fn names_are_shown_in_words() {
+        let theme = theme_record("night-sky ö");
+        assert_eq!(theme.display_name, "Night Sky Ö");
+        assert_eq!(theme.url, "/api/themes/night-sky%20%C3%B6.css");
+    }
 }

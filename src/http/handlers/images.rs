@@ -1,18 +1,21 @@
-//! The library's images: lists of them, one, its files, and their end.
+//! The images of the library: lists, single images, their files and thumbnails, edits, and deletion; and the
+//! filters in bodies.
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use serde_json::json;
+use serde_json::{Map, Value, json};
 
+use super::super::nearest::nearest;
 use super::Api;
 use crate::http::{Error, Paging, Reply, Request, Response, file};
-use crate::library;
-use crate::store::images;
-use crate::store::index::{Query, filter};
-use crate::transcode;
-use crate::wallpaper;
-use crate::wire::{DeleteImages, Ids, Image, Resolution};
+use crate::store::edits::ImageChange;
+use crate::store::index::Query;
+use crate::store::index::filter::{self, BadFilter};
+use crate::store::playlists::NewSource;
+use crate::store::{folders, images};
+use crate::wire::{DeleteImages, Ids, Image, PatchImage, Resolution, SelectAll};
+use crate::{color, library, transcode, wallpaper};
 
 const WEBP: &str = "image/webp";
 /// What most rows fit into.
@@ -23,7 +26,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// `GET /images`
 pub(in crate::http) fn list(api: &Api, request: &Request<'_>) -> Result<Response, Error> {
     let paging = Paging::read(request.query())?;
-    let filter = filter(api, request)?;
+    let filter = filter_in_query(api, request)?;
     let query = Query { offset: paging.offset(), limit: paging.per_page, ..filter };
     let asked = (query, paging);
     let (query, paging) = &asked;
@@ -42,7 +45,7 @@ pub(in crate::http) fn list(api: &Api, request: &Request<'_>) -> Result<Response
 
 /// `GET /images/ids`: of the same list without its pages.
 pub(in crate::http) fn ids(api: &Api, request: &Request<'_>) -> Result<Response, Error> {
-    let ids = api.store.find_all(&filter(api, request)?)?;
+    let ids = api.store.find_all(&filter_in_query(api, request)?)?;
     Ok(Response::json(200, &Ids { ids })?)
 }
 
@@ -129,7 +132,7 @@ pub(in crate::http) fn delete(api: &Api, request: &Request<'_>) -> Result<Respon
     Ok(Response::json(200, &answer)?)
 }
 
-fn filter(api: &Api, request: &Request<'_>) -> Result<Query, Error> {
+fn filter_in_query(api: &Api, request: &Request<'_>) -> Result<Query, Error> {
     let query = filter::query(request.query())?;
     if let Some((id, _)) = query.similar_to {
         // Only to say so: a list would be empty.
@@ -170,4 +173,183 @@ fn thumbnail_failed(error: Arc<library::Error>, image: &Image) -> Error {
         return Error::new(503, "the thumbnail cannot be made").details(error.reason());
     }
     Error::new(500, "the thumbnail cannot be made").details(error.reason())
+}
+
+/// The field `filter` of a body.
+pub(super) fn filter_in_body(fields: &Map<String, Value>) -> Result<Query, Error> {
+    filter::of_fields(fields).map_err(|bad| refused_filter("filter", &filter::FILTERS, bad))
+}
+
+/// The field `source` of a playlist that is written: what it names is there.
+pub(super) fn new_playlist_source(
+    api: &Api,
+    fields: Map<String, Value>,
+) -> Result<NewSource, Error> {
+    let new = playlist_source(fields)?;
+    if let Some(Some(id)) = new.query.folder
+        && !api.store.read(|connection| folders::exists(connection, id))?
+    {
+        return Err(Error::bad_request(format!("source.folder_id: there is no folder {id}")));
+    }
+    Ok(new)
+}
+
+/// The field `source` of a playlist.
+pub(super) fn playlist_source(fields: Map<String, Value>) -> Result<NewSource, Error> {
+    let read = filter::of_source(&fields);
+    let query = read.map_err(|bad| refused_filter("source", &filter::SOURCE, bad))?;
+    Ok(NewSource { fields, query: Box::new(query) })
+}
+
+fn refused_filter(object: &str, known: &[&str], bad: BadFilter) -> Error {
+    match bad {
+        BadFilter::Field { name } => {
+            let error = Error::bad_request(format!("{object} has no field {name:?}"));
+            match nearest(&name, known.iter().copied()) {
+                Some(known) => error.details(format!("do you mean {known}?")),
+                None => error,
+            }
+        }
+        BadFilter::Type { name, value } => {
+            Error::bad_request(format!("{object}.{name} cannot be {value}"))
+                .details("it is a text, a number, true or false, or a list of these")
+        }
+        BadFilter::Value(bad) => bad.into(),
+    }
+}
+
+/// Of an image.
+const TAGS_MAX: usize = 500;
+/// Bytes, as of the next.
+const TAG_MAX: usize = 255;
+const OVERRIDES_MAX: usize = 64 << 10;
+
+/// `PATCH /images/{id}`
+pub(in crate::http) fn patch(api: &Api, request: &Request<'_>) -> Result<Response, Error> {
+    let id = request.record()?;
+    let body: PatchImage = request.json()?;
+    let change = ImageChange {
+        tags: body.tags.map(tags).transpose()?,
+        colors: body.colors.as_deref().map(colors).transpose()?,
+        folder_id: body.folder_id,
+        is_selected: body.is_selected,
+        audio_enabled: body.audio_enabled,
+        overrides: body.wallpaper_config_overrides.map(overrides).transpose()?,
+        capabilities: body.web_capabilities,
+    };
+    // What backends are told along with a picture.
+    let told = change.audio_enabled.is_some()
+        || change.overrides.is_some()
+        || change.capabilities.is_some();
+    let mut image = api.library.edit(id, body.name.as_deref(), &change)?;
+    if told {
+        api.wallpaper.settings_changed(Vec::new());
+    }
+    api.library.thumbnails().complete(&mut image);
+    Ok(Response::json(200, &image)?)
+}
+
+/// `POST /images/select-all`
+pub(in crate::http) fn select_all(api: &Api, request: &Request<'_>) -> Result<Response, Error> {
+    let SelectAll { selected } = request.json()?;
+    let updated = api.library.select_all(selected)?;
+    Ok(Response::json(200, &json!({ "updated": updated, "selected": selected }))?)
+}
+
+/// `GET /images/tags`
+pub(in crate::http) fn all_tags(api: &Api, _: &Request<'_>) -> Result<Response, Error> {
+    Ok(Response::json(200, &json!({ "tags": api.store.tags()? }))?)
+}
+
+/// Split at commas and trimmed, each once, in the order given; empty ones are dropped.
+fn tags(given: Vec<String>) -> Result<Vec<String>, Error> {
+    let split = given.iter().flat_map(|tag| tag.split(',')).map(str::trim);
+    let split: Vec<&str> = split.filter(|tag| !tag.is_empty()).collect();
+    if split.len() > TAGS_MAX {
+        return Err(Error::bad_request(format!("tags has more than {TAGS_MAX} tags")));
+    }
+    let mut tags: Vec<String> = Vec::with_capacity(split.len());
+    for tag in split {
+        if tag.len() > TAG_MAX {
+            return Err(Error::bad_request(format!("a tag has more than {TAG_MAX} bytes")));
+        }
+        if tag.chars().any(char::is_control) {
+            return Err(Error::bad_request(format!("tags cannot have {tag:?}"))
+                .details("a tag has no control character"));
+        }
+        if !tags.iter().any(|known| known == tag) {
+            tags.push(tag.to_owned());
+        }
+    }
+    Ok(tags)
+}
+
+/// A page of the gallery carries two hundred of these.
+fn overrides(given: Map<String, Value>) -> Result<Map<String, Value>, Error> {
+    let size = serde_json::to_vec(&given)?.len();
+    if size > OVERRIDES_MAX {
+        let text = format!("wallpaper_config_overrides has more than {OVERRIDES_MAX} bytes");
+        return Err(Error::bad_request(text));
+    }
+    Ok(given)
+}
+
+fn colors(given: &[String]) -> Result<Vec<color::Rgb>, Error> {
+    if given.len() > color::PALETTE_MAX {
+        return Err(Error::bad_request(format!(
+            "colors has more than {} colours",
+            color::PALETTE_MAX
+        )));
+    }
+    let one = |text: &String| {
+        color::parse(text).ok_or_else(|| {
+            Error::bad_request(format!("colors cannot have {text:?}"))
+                .details("a colour is #rrggbb, #rgb or a name of CSS")
+        })
+    };
+    given.iter().map(one).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_filter_that_is_refused_says_why() {
+        let check = |json: Value, said: &str| {
+            let text =
+                filter_in_body(json.as_object().unwrap()).unwrap_err().into_response("x").text();
+            assert!(text.contains(said), "{text}");
+        };
+        check(json!({ "tag": "a" }), "do you mean tags?");
+        check(json!({ "page": 2 }), "no field");
+        check(json!({ "tags": null }), "filter.tags cannot be null");
+        check(json!({ "min_width": 0 }), "from 1");
+    }
+
+    #[test]
+    fn tags_are_few_and_short() {
+        let check = |given: &[&str], expected: Option<&[&str]>| {
+            let found = tags(given.iter().map(|&tag| tag.to_owned()).collect()).ok();
+            let found = found.as_ref().map(|tags| tags.iter().map(String::as_str).collect());
+            assert_eq!(found, expected.map(<[&str]>::to_vec));
+        };
+        check(&[" a ", "b", "a"], Some(&["a", "b"]));
+        check(&[], Some(&[]));
+        check(&["", " ", "b, a,,b,", ","], Some(&["b", "a"]));
+        for bad in ["a\nb", "x,a\nb", &"é".repeat(128)] {
+            check(&["a", bad], None);
+        }
+        check(&["a"; TAGS_MAX], Some(&["a"]));
+        check(&["a"; TAGS_MAX + 1], None);
+    }
+
+    #[test]
+    fn overrides_are_no_library() {
+        let of = |length| Map::from_iter([("x".to_owned(), "x".repeat(length).into())]);
+        assert!(overrides(of(OVERRIDES_MAX - 100)).is_ok());
+        assert!(overrides(of(OVERRIDES_MAX)).is_err());
+    }
 }

@@ -1,12 +1,24 @@
-//! The library as a whole, and the directories that it watches.
+//! The library: watched directories, folders, imports, and what ffmpeg makes of videos.
+//!
+//! The answer to an import says what was found. Events report each file. The threads of ffmpeg convert
+//! videos while the request waits.
 
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use super::Api;
 use crate::config::Section;
-use crate::http::{Error, Request, Response};
-use crate::library::WatchSettings;
-use crate::wire::{LibraryWatch, PutWatch};
+use crate::http::{Error, Reply, Request, Response};
+use crate::library::{self, Content, Deleted, LoopGoes, WatchSettings};
+use crate::store::folders::{self, FolderChange, FolderQuery, NAME_MAX, Refusal};
+use crate::transcode::{self, Cut};
+use crate::wire::{
+    CreateFolder, Data, ExportLoop, ExtractPalette, Image, ImportImages, ImportWeb, ImportedBatch,
+    LibraryWatch, LoopAction, MoveImages, PatchFolder, PutWatch,
+};
 
 /// `POST /library/purge-missing`
 pub(in crate::http) fn purge_missing(api: &Api, _: &Request<'_>) -> Result<Response, Error> {
@@ -58,4 +70,266 @@ fn shown(api: &Api) -> Result<Response, Error> {
 
 fn settings(api: &Api) -> WatchSettings {
     WatchSettings::of(&api.config.current(), &api.dirs)
+}
+
+/// `GET /folders`: a level of the tree, or what a search finds below it.
+pub(in crate::http) fn folders(api: &Api, request: &Request<'_>) -> Result<Response, Error> {
+    let query = request.query();
+    let search = query.get("search").filter(|part| !part.is_empty()).map(str::to_owned);
+    let (parent, whole) = match query.get("parent_id") {
+        None | Some("root" | "null") => (None, false),
+        Some("all") => (None, true),
+        Some(_) => (query.id("parent_id", "parent_id is an id, root or all")?, false),
+    };
+    let query = FolderQuery { parent, deep: whole || search.is_some(), search };
+    let data = api.store.read(|connection| folders::list(connection, &query))?;
+    Ok(Response::json(200, &Data { data })?)
+}
+
+/// `POST /folders`
+pub(in crate::http) fn create_folder(api: &Api, request: &Request<'_>) -> Result<Response, Error> {
+    let body: CreateFolder = request.json()?;
+    let folder = api.library.create_folder(&checked_name(&body.name)?, body.parent_id)?;
+    Ok(Response::json(201, &folder)?)
+}
+
+/// `GET /folders/{id}`
+pub(in crate::http) fn folder(api: &Api, request: &Request<'_>) -> Result<Response, Error> {
+    let id = request.record()?;
+    let folder = api.store.read(|connection| folders::get(connection, id))?;
+    Ok(Response::json(200, &folder.ok_or(Refusal::NoFolder { id })?)?)
+}
+
+/// `PATCH /folders/{id}`
+pub(in crate::http) fn patch_folder(api: &Api, request: &Request<'_>) -> Result<Response, Error> {
+    let id = request.record()?;
+    let body: PatchFolder = request.json()?;
+    let name = body.name.as_deref().map(checked_name).transpose()?;
+    let change = FolderChange { name, parent: body.parent_id };
+    Ok(Response::json(200, &api.library.change_folder(id, &change)?)?)
+}
+
+/// `DELETE /folders/{id}`
+pub(in crate::http) fn delete_folder(api: &Api, request: &Request<'_>) -> Result<Response, Error> {
+    let id = request.record()?;
+    let library = &api.library;
+    let trash = request.query().value("trash", "trash is true or false")?.unwrap_or(false);
+    match request.query().get("mode") {
+        None | Some("keep_contents") => {
+            folder_deleted("keep_contents", library.dissolve_folder(id)?)
+        }
+        Some("delete_all") => {
+            let _permit = request.permit()?;
+            folder_deleted("delete_all", library.delete_folder(id, trash)?)
+        }
+        Some(other) => {
+            let allowed = "mode is one of keep_contents, delete_all";
+            Err(Error::parameter("mode", other, allowed))
+        }
+    }
+}
+
+fn folder_deleted(mode: &str, deleted: Deleted) -> Result<Response, Error> {
+    let answer = json!({
+        "deleted": true,
+        "mode": mode,
+        "images_deleted": deleted.images,
+        "folders_deleted": deleted.folders,
+    });
+    Ok(Response::json(200, &answer)?)
+}
+
+/// `GET /folders/{id}/path`
+pub(in crate::http) fn folder_path(api: &Api, request: &Request<'_>) -> Result<Response, Error> {
+    let id = request.record()?;
+    let data = api.store.read(|connection| folders::path(connection, id))?;
+    if data.is_empty() {
+        return Err(Refusal::NoFolder { id }.into());
+    }
+    Ok(Response::json(200, &Data { data })?)
+}
+
+/// `POST /folders/move-images`
+pub(in crate::http) fn move_images(api: &Api, request: &Request<'_>) -> Result<Response, Error> {
+    let body: MoveImages = request.json()?;
+    let moved = api.library.move_images(&body.image_ids, body.folder_id)?;
+    Ok(Response::json(200, &json!({ "moved": moved }))?)
+}
+
+/// A name as it is kept.
+pub(super) fn checked_name(text: &str) -> Result<String, Error> {
+    let name = text.trim();
+    let bad = if name.is_empty() {
+        "it is empty"
+    } else if name.len() > NAME_MAX {
+        "it has more than 255 bytes"
+    } else if name.chars().any(char::is_control) {
+        "it has control characters"
+    } else {
+        return Ok(name.to_owned());
+    };
+    Err(Error::bad_request(format!("the name {text:?} cannot be used: {bad}")))
+}
+
+/// For a batch: each of its files has its own time limit.
+const BATCH_PATIENCE: Duration = Duration::from_secs(24 * 3600);
+
+/// `POST /images`
+pub(in crate::http) fn import(api: &Api, request: &Request<'_>) -> Result<Response, Error> {
+    let ImportImages { paths, folder_id, in_place, wait } = request.json()?;
+    if paths.is_empty() {
+        return Err(Error::bad_request("paths is empty"));
+    }
+    let absolute = |path: &PathBuf| absolute(api, "paths", path);
+    let paths = paths.iter().map(absolute).collect::<Result<Vec<_>, _>>()?;
+    check_folder(api, folder_id, 404)?;
+    if wait {
+        let imported: ImportedBatch = request.wait(BATCH_PATIENCE, |reply| {
+            api.library.import_all(&paths, folder_id, in_place, reply)
+        })?;
+        return Ok(Response::json(200, &imported)?);
+    }
+    let _permit = request.permit()?;
+    let started = match in_place {
+        true => api.library.import_in_place(paths, folder_id)?,
+        false => api.library.import(paths, folder_id)?,
+    };
+    let (total, batch_id) = (started.total, started.batch_id);
+    let body = json!({"status": "processing", "total": total, "batch_id": batch_id});
+    Ok(Response::json(202, &body)?)
+}
+
+/// `POST /images/import-web`
+pub(in crate::http) fn import_web(api: &Api, request: &Request<'_>) -> Result<Response, Error> {
+    let ImportWeb { path, folder_id } = request.json()?;
+    let path = absolute(api, "path", &path)?;
+    check_folder(api, folder_id, 404)?;
+    let _permit = request.permit()?;
+    Ok(Response::json(200, &api.library.import_web(&path, folder_id)?)?)
+}
+
+/// What a path holds; nothing is imported by it.
+pub(super) fn content_at(api: &Api, path: &Path) -> Result<(PathBuf, Content), Error> {
+    let path = absolute(api, "path", path)?;
+    let content = api.library.content(&path).map_err(|error| import_failed(&path, error))?;
+    Ok((path, content))
+}
+
+/// The image that a path means, imported now where the library does not have it.
+pub(super) fn import_at(api: &Api, request: &Request<'_>, path: &Path) -> Result<i64, Error> {
+    let _permit = request.permit()?;
+    api.library.import_one(path).map(|image| image.id).map_err(|error| import_failed(path, error))
+}
+
+/// What is wrong with one file is the file's fault, not the daemon's.
+fn import_failed(path: &Path, error: library::Error) -> Error {
+    use library::Error as Why;
+    use transcode::Error as Film;
+    let text = format!("{}: {}", path.display(), error.reason());
+    match error {
+        Why::File { action: "read" | "list", .. } | Why::NotFile { .. } => Error::not_found(text),
+        Why::Package { .. } => Error::bad_request(text)
+            .details("`murald import` brings in the pictures of a directory"),
+        Why::Media { .. } | Why::Decoder { .. } | Why::TooLong { .. } | Why::Name { .. } => {
+            Error::bad_request(text)
+        }
+        Why::Transcode { source: Film::Failed { .. } | Film::Answer { .. }, .. }
+        | Why::Transcode { source: Film::NoPicture | Film::Truncated, .. }
+        | Why::Transcode { source: Film::TooLarge { .. }, .. } => Error::bad_request(text),
+        error => error.into(),
+    }
+}
+
+#[derive(Deserialize)]
+struct Cancel {
+    batch_id: String,
+}
+
+/// `POST /images/cancel-import`
+pub(in crate::http) fn cancel_import(api: &Api, request: &Request<'_>) -> Result<Response, Error> {
+    let Cancel { batch_id } = request.json()?;
+    let _permit = request.permit()?;
+    api.library.cancel(&batch_id)?;
+    Ok(Response::json(200, &json!({"status": "cancelled", "batch_id": batch_id}))?)
+}
+
+/// The daemon's working directory is nobody's business: paths are absolute or begin with `~`.
+fn absolute(api: &Api, field: &str, path: &Path) -> Result<PathBuf, Error> {
+    let path = api.dirs.tilde(path);
+    if path.is_absolute() {
+        return Ok(path);
+    }
+    let error = format!("{field}: {:?} is not absolute", path.display().to_string());
+    Err(Error::bad_request(error).details(format!("{field} begins with / or ~")))
+}
+
+/// Fails with this status for a folder that is not there.
+pub(super) fn check_folder(api: &Api, folder: Option<i64>, status: u16) -> Result<(), Error> {
+    match folder {
+        Some(id) if !api.store.read(|connection| folders::exists(connection, id))? => {
+            Err(Error::new(status, format!("folder_id: there is no folder {id}")))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// For a long film, and those that wait before it. Whoever asks again finds it made.
+const VIDEO_PATIENCE: Duration = Duration::from_secs(3600);
+
+/// `POST /images/{id}/ensure-browser-preview`; `?force=1` makes it anew.
+pub(in crate::http) fn ensure_preview(api: &Api, request: &Request<'_>) -> Result<Response, Error> {
+    let force = match request.query().get("force") {
+        None | Some("" | "0" | "false") => false,
+        Some("1" | "true") => true,
+        Some(other) => return Err(Error::parameter("force", other, "force is 0 or 1")),
+    };
+    let id = request.record()?;
+    let made = |reply| api.library.ensure_preview(id, force, reply);
+    let mut image = request.wait(VIDEO_PATIENCE, made)?;
+    api.library.thumbnails().complete(&mut image);
+    Ok(Response::json(200, &image)?)
+}
+
+/// `POST /images/{id}/extract-video-palette`
+pub(in crate::http) fn extract_palette(
+    api: &Api,
+    request: &Request<'_>,
+) -> Result<Response, Error> {
+    let ExtractPalette { time_seconds } = request.json()?;
+    let id = request.record()?;
+    let taken = |reply| api.library.take_palette(id, time_seconds, reply);
+    let mut image = request.wait(VIDEO_PATIENCE, taken)?;
+    api.library.thumbnails().complete(&mut image);
+    let body = json!({ "image_id": image.id, "colors": image.colors, "image": image });
+    Ok(Response::json(200, &body)?)
+}
+
+/// `POST /images/{id}/video-loop-export`
+pub(in crate::http) fn export_loop(api: &Api, request: &Request<'_>) -> Result<Response, Error> {
+    let body: ExportLoop = request.json()?;
+    let id = request.record()?;
+    let goes = match (body.action, body.folder_id) {
+        (LoopAction::Replace, Some(_)) => {
+            return Err(Error::bad_request("folder_id is for import_new only"));
+        }
+        (LoopAction::Replace, None) => LoopGoes::Replace,
+        (LoopAction::ImportNew, folder) => LoopGoes::New { folder },
+    };
+    // Whatever is wrong with a cut is 400.
+    check_folder(api, body.folder_id, 400)?;
+    let cut = Cut { from: body.in_seconds, to: body.out_seconds, blend_halves: body.blend_halves };
+    let wallpaper = api.wallpaper.clone();
+    let made = |reply: Reply<Image, library::Error>| {
+        let told = move |made: Result<_, _>| {
+            if made.is_ok() && body.action == LoopAction::Replace {
+                // Where the film is shown, the loop takes its place, also where nobody waits any more.
+                wallpaper.settings_changed(Vec::new());
+            }
+            reply(made);
+        };
+        api.library.export_loop(id, (cut, body.preset), goes, Box::new(told));
+    };
+    let image = request.wait(VIDEO_PATIENCE, made)?;
+    let body = json!({ "action": body.action, "image_id": image.id, "path": image.path });
+    Ok(Response::json(200, &body)?)
 }

@@ -1,29 +1,18 @@
-//! One file for each resource: parse, call a handle, wait for it, answer. Workers run them.
+//! The handlers, a file for each resource: parse the request, call a handle, wait for it, answer. Workers run
+//! them.
 
-pub(super) mod appearance;
-pub(super) mod backends;
 pub(super) mod config;
 pub(super) mod daemon;
-pub(super) mod debug;
-pub(super) mod edits;
-pub(super) mod events;
-mod filter;
-pub(super) mod folders;
-pub(super) mod history;
 pub(super) mod images;
-pub(super) mod imports;
 pub(super) mod library;
 mod list_cache;
-pub(super) mod monitors;
 pub(super) mod playlists;
-pub(super) mod power;
-pub(super) mod themes;
-pub(super) mod video;
+pub(super) mod session;
 pub(super) mod wallpaper;
 pub(super) mod why;
 
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 pub use list_cache::ListCache;
 
@@ -39,6 +28,9 @@ use crate::paths::Dirs;
 use crate::playlist::Playlists;
 use crate::store::Store;
 use crate::wire::InfoPaths;
+
+/// How long a request waits for a wallpaper to be shown. The time limits of the backends end earlier.
+const SHOW_PATIENCE: Duration = Duration::from_secs(90);
 
 /// What the handlers call.
 pub struct Api {

@@ -4,9 +4,10 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::folders::name;
-use super::monitors::named;
-use super::{Api, filter};
+use super::Api;
+use super::images::{new_playlist_source, playlist_source};
+use super::library::checked_name;
+use super::session::distinct_names;
 use crate::http::{Error, Paging, Request, Response};
 use crate::playlist::{self, Action, Moved};
 use crate::store::images;
@@ -21,7 +22,7 @@ use crate::wire::{
 /// The player waits for nothing but the disk.
 const PATIENCE: Duration = Duration::from_secs(20);
 /// What brings up a picture is answered when it is up; it may wait for the one before.
-const SHOWN: Duration = super::wallpaper::PATIENCE.saturating_mul(2);
+const SHOWN: Duration = super::SHOW_PATIENCE.saturating_mul(2);
 
 /// `GET /playlists`
 pub(in crate::http) fn list(api: &Api, _: &Request<'_>) -> Result<Response, Error> {
@@ -33,10 +34,10 @@ pub(in crate::http) fn create(api: &Api, request: &Request<'_>) -> Result<Respon
     let body: CreatePlaylist = request.json()?;
     either(body.images.is_some(), body.source.is_some())?;
     let new = PlaylistChange {
-        name: Some(name(&body.name)?),
+        name: Some(checked_name(&body.name)?),
         configuration: body.configuration,
         images: body.images,
-        source: body.source.map(|source| filter::new_source(api, source)).transpose()?,
+        source: body.source.map(|source| new_playlist_source(api, source)).transpose()?,
         located: located(api),
     };
     Ok(Response::json(201, &api.playlists.create(&new)?)?)
@@ -54,10 +55,10 @@ pub(in crate::http) fn patch(api: &Api, request: &Request<'_>) -> Result<Respons
     either(body.images.is_some(), body.source.is_some())?;
     let items = |items: Vec<_>| items.into_iter().map(NewPlaylistItem::from).collect();
     let change = PlaylistChange {
-        name: body.name.as_deref().map(name).transpose()?,
+        name: body.name.as_deref().map(checked_name).transpose()?,
         configuration: body.configuration.map(NewConfiguration::from).unwrap_or_default(),
         images: body.images.map(items),
-        source: body.source.map(|source| filter::new_source(api, source)).transpose()?,
+        source: body.source.map(|source| new_playlist_source(api, source)).transpose()?,
         located: located(api),
     };
     let playlist = request.wait(PATIENCE, |reply| api.playlists.change(id, change, reply))?;
@@ -89,7 +90,7 @@ pub(in crate::http) fn images(api: &Api, request: &Request<'_>) -> Result<Respon
     let write = |row: ImageRow<'_>, json: &mut Vec<u8>| look.write(row, json);
     let total = match playlist.source {
         Some(source) => {
-            let query = Query { offset, limit, ..*filter::source(source)?.query };
+            let query = Query { offset, limit, ..*playlist_source(source)?.query };
             api.store.write_page(&query, &mut json, write)?
         }
         None => {
@@ -110,7 +111,7 @@ pub(in crate::http) fn images(api: &Api, request: &Request<'_>) -> Result<Respon
 pub(in crate::http) fn image_ids(api: &Api, request: &Request<'_>) -> Result<Response, Error> {
     let playlist = find(api, request.record()?)?;
     let ids = match playlist.source {
-        Some(source) => api.store.find_all(&filter::source(source)?.query)?,
+        Some(source) => api.store.find_all(&playlist_source(source)?.query)?,
         None => playlist.images.iter().map(|item| item.image_id).collect(),
     };
     Ok(Response::json(200, &Ids { ids })?)
@@ -132,7 +133,7 @@ pub(in crate::http) fn delete(api: &Api, request: &Request<'_>) -> Result<Respon
 pub(in crate::http) fn start(api: &Api, request: &Request<'_>) -> Result<Response, Error> {
     let id = request.record()?;
     let body: StartPlaylist = request.json_or_default()?;
-    let mut monitors = named(body.monitors.unwrap_or_default())?;
+    let mut monitors = distinct_names(body.monitors.unwrap_or_default())?;
     if monitors.iter().any(|name| name == "*") {
         monitors.clear();
     }
@@ -291,7 +292,7 @@ fn all(
 
 /// The monitors that a step names, each of which must be there; none: all.
 fn connected(api: &Api, body: StepPlaylists) -> Result<Vec<String>, Error> {
-    let mut on = named(body.monitors.unwrap_or_default())?;
+    let mut on = distinct_names(body.monitors.unwrap_or_default())?;
     if on.iter().any(|name| name == "*") {
         on.clear();
     }

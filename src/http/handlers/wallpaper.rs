@@ -1,25 +1,24 @@
-//! Setting wallpapers, and what is shown. The request waits until the picture is up.
+//! Wallpapers: setting them, what is shown, and the history. A request waits until its picture is shown.
 
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::time::Duration;
 
-use super::imports::{content_at, import_at};
-use super::monitors::named;
-use super::{Api, filter};
+use serde_json::json;
+
+use super::images::filter_in_body;
+use super::library::{content_at, import_at};
+use super::session::distinct_names;
+use super::{Api, SHOW_PATIENCE};
 use crate::http::{Error, Request, Response};
-use crate::store::assignments::Assignment;
+use crate::store::assignments::{self, Assignment};
 use crate::store::deleted::{self, Deleted};
 use crate::store::index::Query;
-use crate::store::{self, assignments, images};
+use crate::store::{self, history, images};
 use crate::wallpaper::{self, Applied, Ask, Targets};
 use crate::wire::{
-    BackWallpaper, CurrentMonitor, CurrentWallpaper, Fit, HistorySource, Image, Mode,
-    RandomWallpaper, SetAnswer, SetStatus, SetWallpaper, Source, own_path,
+    BackWallpaper, CurrentMonitor, CurrentWallpaper, Event, Fit, GalleryDomain, HistorySource,
+    Image, Mode, RandomWallpaper, SetAnswer, SetStatus, SetWallpaper, Source, own_path,
 };
-
-/// For a backend that takes its time; its own time limits come first.
-pub(super) const PATIENCE: Duration = Duration::from_secs(90);
 
 /// `GET /wallpaper/current`
 pub(in crate::http) fn current(api: &Api, _: &Request<'_>) -> Result<Response, Error> {
@@ -114,7 +113,7 @@ pub(in crate::http) fn set(api: &Api, request: &Request<'_>) -> Result<Response,
             let (path, content) = content_at(api, &path)?;
             if !default {
                 let asked = asked(api, request, names.clone(), wish.clone())?;
-                request.wait(PATIENCE, |reply| api.wallpaper.check(asked, content, reply))?;
+                request.wait(SHOW_PATIENCE, |reply| api.wallpaper.check(asked, content, reply))?;
             }
             let image = import_at(api, request, &path)?;
             (image, Wish { ask: Ask::Image(image), ..wish })
@@ -165,7 +164,7 @@ fn set_default(api: &Api, image: i64, (mode, fit): (Mode, Option<Fit>)) -> Resul
 pub(in crate::http) fn random(api: &Api, request: &Request<'_>) -> Result<Response, Error> {
     let body: RandomWallpaper = request.json_or_default()?;
     let names = wished(body.monitor, body.monitors)?;
-    let filter = body.filter.as_ref().map(filter::read).transpose()?.map(Box::new);
+    let filter = body.filter.as_ref().map(filter_in_body).transpose()?.map(Box::new);
     let mode = body.mode.unwrap_or(Mode::Individual);
     let (fit, transition) = (body.fit, body.transition);
     let random = Wish::new(Ask::Random, Source::Random);
@@ -218,7 +217,7 @@ fn apply(
     let several = wish.mode == Mode::Each || matches!(wish.ask, Ask::Back(_));
     let wanted = asked(api, request, names, wish)?;
     let all = wanted.targets == Targets::All;
-    let mut applied = request.wait(PATIENCE, |reply| api.wallpaper.set(wanted, reply))?;
+    let mut applied = request.wait(SHOW_PATIENCE, |reply| api.wallpaper.set(wanted, reply))?;
     if !several {
         applied.images.clear();
     }
@@ -236,7 +235,7 @@ fn asked(
     Ok(wallpaper::Request {
         ask: wish.ask,
         filter: wish.filter,
-        targets: Targets::from_names(named(names)?),
+        targets: Targets::from_names(distinct_names(names)?),
         mode: wish.mode,
         fit: wish.fit,
         transition: wish.transition,
@@ -266,4 +265,30 @@ fn answer(applied: Applied, all: bool, image: Option<Image>) -> SetAnswer {
         warnings: applied.warnings,
         note: applied.note,
     }
+}
+
+const HISTORY_LIMIT: u64 = 50;
+const HISTORY_MOST: u64 = 1000;
+
+/// `GET /images/history`
+pub(in crate::http) fn history(api: &Api, request: &Request<'_>) -> Result<Response, Error> {
+    let query = request.query();
+    let limit = query.integer("limit", 1, u64::MAX)?.unwrap_or(HISTORY_LIMIT).min(HISTORY_MOST);
+    let query = history::HistoryQuery {
+        monitor: query.get("monitor").map(str::to_owned),
+        since_id: query.value("since_id", "since_id is an integer")?,
+        before_id: query.value("before_id", "before_id is an integer")?,
+        limit: u32::try_from(limit).expect("at most a thousand"),
+    };
+    let entries = api.store.read(|connection| history::list(connection, &query))?;
+    Ok(Response::json(200, &entries)?)
+}
+
+/// `DELETE /images/history`
+pub(in crate::http) fn clear_history(api: &Api, _: &Request<'_>) -> Result<Response, Error> {
+    let deleted = api.store.write::<_, store::Error>(|transaction| history::clear(transaction))?;
+    if deleted > 0 {
+        api.events.publish(&Event::GalleryChanged { domain: GalleryDomain::History });
+    }
+    Ok(Response::json(200, &json!({"status": "cleared", "deleted": deleted}))?)
 }

@@ -1,0 +1,107 @@
+//! The desktop session: light or dark, locked or idle, and the connected monitors.
+//!
+//! A request waits for the player of the playlists. A change of the appearance also waits until its pictures
+//! are shown.
+
+use std::time::Duration;
+
+use super::Api;
+use crate::compositor::Output;
+use crate::http::{Error, Request, Response};
+use crate::wire::{Appearance, Monitor, Power, PutAppearance, PutPower};
+
+/// The player waits for nothing but the disk.
+const PATIENCE: Duration = Duration::from_secs(20);
+/// A change is answered when its pictures are shown. They may have to wait for the pictures before.
+const SHOWN: Duration = super::SHOW_PATIENCE.saturating_mul(2);
+
+/// `GET /appearance`
+pub(in crate::http) fn appearance(api: &Api, request: &Request<'_>) -> Result<Response, Error> {
+    let now: Appearance = request.wait(PATIENCE, |reply| api.playlists.appearance(reply))?;
+    Ok(Response::json(200, &now)?)
+}
+
+/// `PUT /appearance`
+pub(in crate::http) fn put_appearance(api: &Api, request: &Request<'_>) -> Result<Response, Error> {
+    let PutAppearance { mode } = request.json()?;
+    let set = |reply| api.playlists.set_appearance(mode, reply);
+    let now: Appearance = request.wait(SHOWN, set)?;
+    Ok(Response::json(200, &now)?)
+}
+
+/// `GET /power`
+pub(in crate::http) fn power(api: &Api, _: &Request<'_>) -> Result<Response, Error> {
+    Ok(Response::json(200, &api.playlists.power())?)
+}
+
+/// `PUT /power`
+pub(in crate::http) fn put_power(api: &Api, request: &Request<'_>) -> Result<Response, Error> {
+    let told: PutPower = request.json()?;
+    if told.locked.is_none() && told.idle.is_none() {
+        return Err(Error::bad_request("nothing is said: give locked, idle or both"));
+    }
+    let tell = |reply| api.playlists.tell_power(told, reply);
+    let power: Power = request.wait(PATIENCE, tell)?;
+    Ok(Response::json(200, &power)?)
+}
+
+/// In one request.
+const MONITORS_MAX: usize = 256;
+/// In bytes.
+const MONITOR_NAME_MAX: usize = 255;
+
+/// `GET /monitors`
+pub(in crate::http) fn monitors(api: &Api, _: &Request<'_>) -> Result<Response, Error> {
+    let outputs = api.outputs();
+    Ok(Response::json(200, &outputs.iter().map(monitor_record).collect::<Vec<_>>())?)
+}
+
+/// `GET /monitors/{name}`
+pub(in crate::http) fn monitor(api: &Api, request: &Request<'_>) -> Result<Response, Error> {
+    let name = request.placeholder(0);
+    let outputs = api.outputs();
+    let Some(output) = outputs.iter().find(|output| output.name == name) else {
+        return Err(Error::not_found(format!("no monitor {name:?} is connected")));
+    };
+    Ok(Response::json(200, &monitor_record(output))?)
+}
+
+/// The names of monitors in a body, without duplicates, in the order given. A monitor need not be connected:
+/// the monitors of a docking station are declared while it is unplugged.
+pub(super) fn distinct_names(names: Vec<String>) -> Result<Vec<String>, Error> {
+    if names.len() > MONITORS_MAX {
+        return Err(Error::bad_request(format!("more than {MONITORS_MAX} monitors are named")));
+    }
+    let mut named = Vec::with_capacity(names.len());
+    for name in names {
+        if name.is_empty() {
+            return Err(Error::bad_request("the name of a monitor is empty"));
+        }
+        if name.len() > MONITOR_NAME_MAX {
+            let text = format!("the name of a monitor has more than {MONITOR_NAME_MAX} bytes");
+            return Err(Error::bad_request(text));
+        }
+        if !named.contains(&name) {
+            named.push(name);
+        }
+    }
+    Ok(named)
+}
+
+fn monitor_record(output: &Output) -> Monitor {
+    Monitor {
+        name: output.name.clone(),
+        width: output.width,
+        height: output.height,
+        x: output.x,
+        y: output.y,
+        scale: output.scale,
+        refresh_rate: output.refresh_rate,
+        transform: output.transform,
+        description: output.description.clone(),
+        make: output.make.clone(),
+        model: output.model.clone(),
+        serial: output.serial.clone(),
+        primary: output.primary,
+    }
+}
