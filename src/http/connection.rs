@@ -1,12 +1,11 @@
 //! One client's connection, from its first byte to its last, with blocking reads and writes.
 //!
 //! Runs in the worker that has the connection. Its socket's time-outs are set once; a deadline is
-//! looked at between reads. While it waits for its client its [`Seat`] says so, and it may be shut
+//! looked at between reads. While it waits for its client its [`Client`] says so, and it may be shut
 //! down from outside for a newcomer.
 
+mod answer;
 mod body;
-mod messages;
-mod send;
 
 use std::io;
 use std::mem;
@@ -15,40 +14,40 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
+use super::connections::{Client, Connections};
 use super::input::Input;
 use super::limits::Limits;
-use super::meta::{RequestIds, RequestMeta};
 use super::parse::{self, Framing, Refusal};
+use super::request_context::{RequestContext, RequestIds};
 use super::router::Service;
-use super::seats::{Seat, Seats};
-use super::semaphore::Semaphore;
 use super::sse::Streams;
-use super::waiting::Waiting;
+use super::waiting::PendingRequests;
+use super::waiting::Semaphore;
 use crate::sys::Waker;
 
 /// Answers to pipelined requests are gathered up to here.
 pub(super) const GATHERED: usize = 16 << 10;
 
 /// What all connections of a server share.
-pub(super) struct Shared {
+pub(super) struct ServerState {
     pub(super) service: Arc<dyn Service>,
     pub(super) limits: Limits,
-    pub(super) seats: Seats,
+    pub(super) connections: Connections,
     /// Large bodies on their way.
     pub(super) bodies: Semaphore,
-    pub(super) waiting: Waiting,
+    pub(super) waiting: PendingRequests,
     pub(super) streams: Streams,
     pub(super) ids: RequestIds,
     pub(super) stopping: AtomicBool,
 }
 
-impl Shared {
+impl ServerState {
     pub(super) fn new(service: impl Service, streams_end: Waker, limits: Limits) -> Self {
         Self {
             service: Arc::new(service),
-            seats: Seats::new(),
+            connections: Connections::new(),
             bodies: Semaphore::new(limits.bodies),
-            waiting: Waiting::new(limits.waiting),
+            waiting: PendingRequests::new(limits.waiting),
             streams: Streams::new(streams_end, &limits),
             ids: RequestIds::new(),
             stopping: AtomicBool::new(false),
@@ -65,8 +64,8 @@ pub(super) struct Buffers {
 }
 
 pub(super) struct Connection<'s> {
-    shared: &'s Shared,
-    seat: &'s Arc<Seat>,
+    shared: &'s ServerState,
+    client: &'s Arc<Client>,
     buffers: &'s mut Buffers,
     served: u32,
     /// When the last answer was out, or the connection was made.
@@ -108,10 +107,14 @@ const GAVE_WAY: Stop = Stop::Refuse(Refusal {
 });
 
 impl<'s> Connection<'s> {
-    pub(super) fn new(shared: &'s Shared, seat: &'s Arc<Seat>, buffers: &'s mut Buffers) -> Self {
+    pub(super) fn new(
+        shared: &'s ServerState,
+        client: &'s Arc<Client>,
+        buffers: &'s mut Buffers,
+    ) -> Self {
         buffers.input.clear();
         buffers.output.clear();
-        Self { shared, seat, buffers, served: 0, idle_since: Instant::now() }
+        Self { shared, client, buffers, served: 0, idle_since: Instant::now() }
     }
 
     /// Serves requests until one side has enough.
@@ -119,7 +122,7 @@ impl<'s> Connection<'s> {
         let limits = &self.shared.limits;
         let shortest =
             limits.idle.min(limits.head_time).min(limits.body_pause).min(limits.body_time);
-        let socket = self.seat.socket();
+        let socket = self.client.socket();
         if socket.set_read_timeout(Some(shortest)).is_err()
             || socket.set_write_timeout(Some(limits.write_pause)).is_err()
         {
@@ -165,8 +168,8 @@ impl<'s> Connection<'s> {
                 Some(since) => self.fill(since, since + limits.head_time, LATE),
             };
             if let Err(Stop::Refuse(refusal)) = read {
-                let meta = self.unknown();
-                return Ok(self.refuse(&meta, refusal));
+                let context = self.unknown();
+                return Ok(self.refuse(&context, refusal));
             }
             read?;
         }
@@ -189,13 +192,13 @@ impl<'s> Connection<'s> {
                     _ => Step::Body(head.size, framing),
                 },
                 Err(refusal) => {
-                    let meta = self.meta(&head);
-                    Step::Done(bytes.len(), self.refuse(&meta, refusal))
+                    let context = self.context(&head);
+                    Step::Done(bytes.len(), self.refuse(&context, refusal))
                 }
             },
             Err(refusal) => {
-                let meta = self.unknown();
-                Step::Done(bytes.len(), self.refuse(&meta, refusal))
+                let context = self.unknown();
+                Step::Done(bytes.len(), self.refuse(&context, refusal))
             }
         };
         self.buffers.input = input;
@@ -209,15 +212,15 @@ impl<'s> Connection<'s> {
         if Instant::now() >= deadline {
             return Err(late);
         }
-        self.seat.reads(since);
-        self.shared.seats.tell();
+        self.client.reads(since);
+        self.shared.connections.tell();
         // In this order: whoever ends the server finds us reading, or we find that it ends.
         let stopping = || self.shared.stopping.load(Ordering::SeqCst);
         if stopping() {
             return Err(Stop::Quietly);
         }
         let read = loop {
-            match self.buffers.input.fill(self.seat.socket()) {
+            match self.buffers.input.fill(self.client.socket()) {
                 Ok(0) => break Err(Stop::Quietly),
                 Ok(_) => break Ok(()),
                 Err(error) => match error.kind() {
@@ -229,7 +232,7 @@ impl<'s> Connection<'s> {
             }
         };
         // Also where it was shut between its client's bytes and this: they may be a whole request.
-        if self.seat.works() || read.is_ok() {
+        if self.client.works() || read.is_ok() {
             return read;
         }
         // It was shut. Nobody waits for an answer who has not begun to ask.
@@ -243,7 +246,7 @@ impl<'s> Connection<'s> {
     /// an error, and it might never read why: what it still sends is taken, within limits.
     fn linger(&mut self) {
         let limits = &self.shared.limits;
-        let (socket, deadline) = (self.seat.socket(), Instant::now() + limits.linger);
+        let (socket, deadline) = (self.client.socket(), Instant::now() + limits.linger);
         if socket.shutdown(Shutdown::Write).is_err()
             || socket.set_read_timeout(Some(limits.linger)).is_err()
         {
@@ -252,18 +255,18 @@ impl<'s> Connection<'s> {
         let mut left = limits.linger_bytes;
         while left > 0 && Instant::now() < deadline {
             self.buffers.input.clear();
-            self.seat.reads(Instant::now());
-            self.shared.seats.tell();
+            self.client.reads(Instant::now());
+            self.shared.connections.tell();
             match self.buffers.input.fill(socket) {
-                Ok(read) if read > 0 && self.seat.works() => left = left.saturating_sub(read),
+                Ok(read) if read > 0 && self.client.works() => left = left.saturating_sub(read),
                 _ => return,
             }
         }
     }
 
     /// A request of which nothing is known.
-    fn unknown(&self) -> RequestMeta<'static> {
-        RequestMeta {
+    fn unknown(&self) -> RequestContext<'static> {
+        RequestContext {
             id: self.shared.ids.take(None),
             method: "?".parse().expect("ASCII is a method"),
             path: "?".into(),
@@ -301,16 +304,16 @@ mod tests {
 
     #[test]
     fn request_received_before_eviction_is_answered() {
-        let shared = Shared::new(Plain, Waker::new().unwrap(), Limits::default());
+        let shared = ServerState::new(Plain, Waker::new().unwrap(), Limits::default());
         let answer = |bytes: &[u8]| {
             let (near, mut far) = UnixStream::pair().unwrap();
-            let seat = shared.seats.take(near);
-            seat.reads(Instant::now());
+            let client = shared.connections.take(near);
+            client.reads(Instant::now());
             far.write_all(bytes).unwrap();
-            shared.seats.shut_readers();
-            Connection::new(&shared, &seat, &mut Buffers::default()).serve();
-            shared.seats.leave(&seat);
-            drop(seat);
+            shared.connections.shut_readers();
+            Connection::new(&shared, &client, &mut Buffers::default()).serve();
+            shared.connections.leave(&client);
+            drop(client);
             let mut text = String::new();
             far.read_to_string(&mut text).unwrap();
             text
@@ -323,14 +326,14 @@ mod tests {
     #[test]
     fn evicted_client_that_reads_no_answer_holds_no_worker() {
         let limits = Limits { write_pause: Duration::from_secs(60), ..Limits::default() };
-        let shared = Shared::new(Large, Waker::new().unwrap(), limits);
+        let shared = ServerState::new(Large, Waker::new().unwrap(), limits);
         let (near, mut far) = UnixStream::pair().unwrap();
-        let seat = shared.seats.take(near);
-        seat.reads(Instant::now());
+        let client = shared.connections.take(near);
+        client.reads(Instant::now());
         far.write_all(b"GET / HTTP/1.1\r\n\r\n").unwrap();
-        shared.seats.shut_readers();
+        shared.connections.shut_readers();
         let began = Instant::now();
-        Connection::new(&shared, &seat, &mut Buffers::default()).serve();
+        Connection::new(&shared, &client, &mut Buffers::default()).serve();
         assert!(began.elapsed() < Duration::from_secs(30), "{:?}", began.elapsed());
     }
 }

@@ -1,12 +1,13 @@
 //! The API: HTTP/1.1 on a Unix socket.
 //!
 //! Blocking, a worker for each connection. From the socket up: `listener` takes clients in, `pool`
-//! gives each a worker, `seats` knows what each worker waits for, `connection` serves one from its
+//! gives each a worker, `connections` knows what each worker waits for, `connection` serves one from its
 //! first byte to its last, `parse` and `request` make a request of its bytes, `router` finds the
 //! handler in the one table of `routes`; `response`, `error`, `files` and `sse` are what can come
 //! back. A handler waits for what it needs (`waiting`). `limits` has every bound.
 
 mod connection;
+mod connections;
 mod error;
 mod error_status;
 mod files;
@@ -16,18 +17,14 @@ pub mod fuzz;
 mod handlers;
 mod input;
 mod limits;
-mod listener;
-mod meta;
-mod nearest;
 mod parse;
 mod pool;
 mod query;
 mod request;
+mod request_context;
 mod response;
 mod router;
 mod routes;
-mod seats;
-mod semaphore;
 mod sse;
 mod waiting;
 
@@ -52,7 +49,7 @@ pub use router::{Handler, Route, Router};
 pub use routes::ROUTES;
 pub use waiting::Reply;
 
-use connection::Shared;
+use connection::ServerState;
 
 use crate::sys::Waker;
 use crate::thread::{Spawner, Thread};
@@ -96,7 +93,7 @@ impl Server {
         limits: Limits,
     ) -> io::Result<Self> {
         let Listening { socket, end, streams_end } = listening;
-        let pool = pool::Pool::new(Shared::new(service, streams_end, limits));
+        let pool = pool::Pool::new(ServerState::new(service, streams_end, limits));
         let end = Arc::new(end);
         let (sender, ends) = bounded(0);
         let ended = Some(sender);
@@ -119,7 +116,7 @@ impl Server {
     fn listen(&mut self, socket: UnixListener, spawner: &Spawner) -> io::Result<()> {
         let socket = Arc::new(socket);
         self.socket = Arc::downgrade(&socket);
-        let listener = listener::Listener {
+        let listener = pool::Listener {
             socket,
             pool: Arc::clone(&self.pool),
             end: Arc::clone(&self.end),
@@ -135,13 +132,13 @@ impl Server {
     pub fn end(mut self, deadline: Instant) -> Vec<String> {
         self.stop();
         let shared = &self.pool.shared;
-        shared.seats.shut_readers();
+        shared.connections.shut_readers();
         let mut late = shared.streams.end(deadline);
-        let finished = shared.seats.wait_empty(deadline);
+        let finished = shared.connections.wait_empty(deadline);
         shared.waiting.end();
         let last = deadline.max(Instant::now()) + shared.limits.last_turn;
-        if !finished && !shared.seats.wait_empty(last) {
-            shared.seats.shut_all();
+        if !finished && !shared.connections.wait_empty(last) {
+            shared.connections.shut_all();
         }
         late.extend(self.pool.end(last));
         late
@@ -164,7 +161,7 @@ impl Drop for Server {
         self.stop();
         let shared = &self.pool.shared;
         shared.waiting.end();
-        shared.seats.shut_all();
+        shared.connections.shut_all();
         // The streams of a server that was not ended in order get no farewell to wait for.
         shared.streams.end(Instant::now());
         self.pool.end(Instant::now() + shared.limits.last_turn);

@@ -7,13 +7,11 @@ use std::time::Duration;
 use serde::de::DeserializeOwned;
 use tiny_http::Method;
 
+use super::connections::{Client, Connections};
 use super::error::Error;
-use super::nearest::nearest;
 use super::parse::{Fields, Head};
 use super::query::{decode, parse as parse_query};
-use super::seats::{Seat, Seats};
-use super::semaphore::Permit;
-use super::waiting::{Reply, Waiting};
+use super::waiting::{PendingRequests, Permit, Reply};
 use crate::desktop;
 use crate::wire::Parameters;
 
@@ -30,8 +28,8 @@ pub struct Request<'a> {
     body: &'a [u8],
     id: &'a str,
     pub(super) fields: Fields<'a>,
-    waiting: &'a Waiting,
-    seats: Option<&'a Seats>,
+    waiting: &'a PendingRequests,
+    connections: Option<&'a Connections>,
     group: Option<i32>,
 }
 
@@ -49,7 +47,7 @@ impl<'a> Request<'a> {
         head: Head<'a>,
         body: &'a [u8],
         id: &'a str,
-        waiting: &'a Waiting,
+        waiting: &'a PendingRequests,
     ) -> Result<Self, Error> {
         let segments = Segments::of(head.path)?;
         let query = parse_query(head.query)?;
@@ -63,19 +61,19 @@ impl<'a> Request<'a> {
             id,
             fields,
             waiting,
-            seats: None,
+            connections: None,
             group: None,
         })
     }
 
     /// Its connection and those beside it.
-    pub(super) fn among(self, seats: &'a Seats, seat: &Seat) -> Self {
-        Self { seats: Some(seats), group: seat.group, ..self }
+    pub(super) fn among(self, connections: &'a Connections, client: &Client) -> Self {
+        Self { connections: Some(connections), group: client.group, ..self }
     }
 
     /// How many clients are connected, those of event streams apart.
     pub(super) fn clients(&self) -> usize {
-        self.seats.map_or(0, Seats::number)
+        self.connections.map_or(0, Connections::number)
     }
 
     pub fn method(&self) -> &Method {
@@ -217,6 +215,29 @@ impl<'a> Segments<'a> {
     }
 }
 
+/// The one that takes the fewest letters added, left out or changed, in upper or lower case.
+pub(super) fn nearest<'a>(word: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    let word: Vec<char> = word.to_lowercase().chars().take(LETTERS).collect();
+    known.min_by_key(|one| distance(&word, &one.to_lowercase().chars().collect::<Vec<_>>()))
+}
+
+/// Letters of a word that are looked at: no field of ours has as many.
+const LETTERS: usize = 64;
+
+/// Levenshtein's, row by row.
+fn distance(one: &[char], other: &[char]) -> usize {
+    let mut row: Vec<usize> = (0..=other.len()).collect();
+    for (at, letter) in one.iter().enumerate() {
+        let mut before = std::mem::replace(&mut row[0], at + 1);
+        for (place, known) in other.iter().enumerate() {
+            let changed = before + usize::from(letter != known);
+            before = row[place + 1];
+            row[place + 1] = changed.min(before + 1).min(row[place] + 1);
+        }
+    }
+    row[other.len()]
+}
+
 #[cfg(test)]
 mod tests {
     use super::super::limits::Limits;
@@ -230,7 +251,7 @@ mod tests {
     fn with<T>(bytes: &[u8], body: impl FnOnce(Result<Request<'_>, Error>) -> T) -> T {
         let head = parse::head(bytes, &Limits::default()).unwrap().unwrap();
         let rest = &bytes[head.size..];
-        body(Request::new(head, rest, "x", &Waiting::new(1)))
+        body(Request::new(head, rest, "x", &PendingRequests::new(1)))
     }
 
     #[test]
@@ -325,5 +346,34 @@ mod tests {
         let odd = "unknown field `na`, expected `b`, nearest is `name`";
         check::<PatchFolder>(r#"{"na`, expected `b": 1}"#, Err([odd, ""]));
         check::<SetWallpaper>(r#"{"image_id": 99999999999999999999}"#, Err(["", "image_id"]));
+    }
+
+    #[test]
+    fn nearest_word_finds_typing_mistakes() {
+        let known = ["image_id", "monitor", "monitors", "mode"];
+        let check = |word: &str, meant: &str| {
+            assert_eq!(nearest(word, known.into_iter()), Some(meant), "{word}");
+        };
+        check("monitr", "monitor");
+        check("monitorss", "monitors");
+        check("imageId", "image_id");
+        check("MODE", "mode");
+        check("id", "mode");
+        check("", "mode");
+        check(&"x".repeat(1 << 20), "image_id");
+        assert_eq!(nearest("x", [].into_iter()), None);
+    }
+
+    #[test]
+    fn distances_are_levenshteins() {
+        let check = |one: &str, other: &str, expected: usize| {
+            let letters = |word: &str| word.chars().collect::<Vec<_>>();
+            assert_eq!(distance(&letters(one), &letters(other)), expected, "{one} {other}");
+            assert_eq!(distance(&letters(other), &letters(one)), expected, "{other} {one}");
+        };
+        check("kitten", "sitting", 3);
+        check("", "abc", 3);
+        check("abc", "abc", 0);
+        check("flaw", "lawn", 2);
     }
 }

@@ -30,7 +30,7 @@ pub trait Service: Send + Sync + 'static {
 
     /// Nobody has asked for a while, or the process has no descriptor left for a client: what is kept
     /// for the next request goes.
-    fn spare(&self) {}
+    fn release_memory(&self) {}
 }
 
 /// A route table at work: the [`Service`] of a server.
@@ -38,7 +38,7 @@ pub trait Service: Send + Sync + 'static {
 pub struct Router<C: 'static> {
     context: C,
     resources: Vec<Resource<C>>,
-    spare: fn(&C),
+    release_memory: fn(&C),
 }
 
 /// All routes of one pattern.
@@ -66,12 +66,12 @@ impl<C> Router<C> {
             }
         }
         resources.sort_by(|one, other| one.parts.cmp(&other.parts));
-        Self { context, resources, spare: |_| {} }
+        Self { context, resources, release_memory: |_| {} }
     }
 
     /// With what frees descriptors and memory that nobody uses.
-    pub(crate) fn sparing(self, spare: fn(&C)) -> Self {
-        Self { spare, ..self }
+    pub(crate) fn sparing(self, release_memory: fn(&C)) -> Self {
+        Self { release_memory, ..self }
     }
 
     fn find(&self, request: &mut Request<'_>) -> Result<Handler<C>, Error> {
@@ -107,8 +107,8 @@ impl<C: Send + Sync> Service for Router<C> {
         handler(&self.context, &request)
     }
 
-    fn spare(&self) {
-        (self.spare)(&self.context);
+    fn release_memory(&self) {
+        (self.release_memory)(&self.context);
     }
 }
 
@@ -142,7 +142,7 @@ fn allow<C>(routes: &[&Route<C>]) -> String {
 #[cfg(test)]
 mod tests {
     use super::super::limits::Limits;
-    use super::super::waiting::Waiting;
+    use super::super::waiting::PendingRequests;
     use super::super::{ROUTES, parse};
     use super::*;
 
@@ -169,7 +169,7 @@ mod tests {
         let check = |line: &str, status: u16, said: &str| {
             let bytes = format!("{line} HTTP/1.1\r\n\r\n");
             let head = parse::head(bytes.as_bytes(), &Limits::default()).unwrap().unwrap();
-            let waiting = Waiting::new(1);
+            let waiting = PendingRequests::new(1);
             let request = Request::new(head, b"", "x", &waiting).unwrap();
             let failure = site.handle(request).unwrap_err();
             assert_eq!(failure.status(), status, "{line}");

@@ -15,10 +15,10 @@ use rustix::event::{PollFd, PollFlags};
 use rustix::io::Errno;
 use rustix::net::{SendFlags, send};
 
+use super::connections::Client;
 use super::error::Error;
 use super::limits::Limits;
-use super::seats::Seat;
-use super::semaphore::{Permit, Semaphore};
+use super::waiting::{Permit, Semaphore};
 use crate::events::{EventBus, EventFilter, Message, Subscription};
 use crate::sys::{Waker, lock, poll_until};
 use crate::thread::{self, Thread};
@@ -43,7 +43,7 @@ pub(super) struct Streams {
 /// What a stream is opened with.
 #[derive(Debug)]
 pub(super) struct Opening {
-    pub(super) seat: Arc<Seat>,
+    pub(super) client: Arc<Client>,
     /// Of the answer.
     pub(super) head: Vec<u8>,
     pub(super) bus: EventBus,
@@ -52,7 +52,7 @@ pub(super) struct Opening {
 }
 
 struct Stream {
-    seat: Arc<Seat>,
+    client: Arc<Client>,
     subscription: Subscription,
     rung: Arc<Waker>,
     end: Arc<Waker>,
@@ -93,10 +93,10 @@ impl Streams {
         let failed = |error: io::Error| Error::busy("there is no room for a stream").cause(error);
         let rung = Arc::new(Waker::new().map_err(failed)?);
         let ring = Arc::clone(&rung);
-        let Opening { seat, head, bus, filter, chunked } = opening;
+        let Opening { client, head, bus, filter, chunked } = opening;
         let now = Instant::now();
         let stream = Stream {
-            seat,
+            client,
             subscription: bus.subscribe(filter, move || ring.wake()),
             rung,
             end: Arc::clone(&self.end),
@@ -192,7 +192,7 @@ impl Stream {
     fn flush(&mut self) -> Flow {
         let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
         while self.sent < self.pending.len() {
-            match send(self.seat.socket(), &self.pending[self.sent..], flags) {
+            match send(self.client.socket(), &self.pending[self.sent..], flags) {
                 Ok(sent) => {
                     self.sent += sent;
                     self.progress = Instant::now();
@@ -219,7 +219,7 @@ impl Stream {
         // What does not fit is lost in the bus: the waker says nothing while the client is stuck.
         let events = if stuck { PollFlags::empty() } else { PollFlags::IN };
         let mut waited = [
-            PollFd::new(self.seat.socket(), socket),
+            PollFd::new(self.client.socket(), socket),
             PollFd::from_borrowed_fd(self.rung.as_fd(), events),
             PollFd::from_borrowed_fd(self.end.as_fd(), PollFlags::IN),
         ];
@@ -248,7 +248,7 @@ impl Stream {
                 }
                 continue;
             }
-            let mut waited = [PollFd::new(self.seat.socket(), PollFlags::OUT)];
+            let mut waited = [PollFd::new(self.client.socket(), PollFlags::OUT)];
             if !poll_until(&mut waited, Some(deadline)).unwrap_or(false) {
                 return;
             }

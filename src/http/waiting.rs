@@ -3,27 +3,26 @@
 //! A handler waits in the worker of its connection. Only so many may, so that quick requests always
 //! find a worker.
 
-use std::sync::Mutex;
-use std::time::Duration;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard};
+use std::time::{Duration, Instant};
 
 use crossbeam_channel::{Receiver, Sender, bounded, select};
 
 use super::error::Error;
-use super::semaphore::{Permit, Semaphore};
-use crate::sys::lock;
+use crate::sys::{lock, unpoisoned};
 
 /// What another thread calls with its result.
 pub type Reply<T, E> = Box<dyn FnOnce(Result<T, E>) + Send>;
 
 #[derive(Debug)]
-pub(super) struct Waiting {
+pub(super) struct PendingRequests {
     permits: Semaphore,
     /// Closed when the time for answers is over.
     end: Mutex<Option<Sender<()>>>,
     ended: Receiver<()>,
 }
 
-impl Waiting {
+impl PendingRequests {
     pub(super) fn new(most: usize) -> Self {
         let (end, ended) = bounded(0);
         Self { permits: Semaphore::new(most), end: Mutex::new(Some(end)), ended }
@@ -58,10 +57,66 @@ impl Waiting {
     }
 }
 
+/// Clones count together.
+#[derive(Clone, Debug)]
+pub(super) struct Semaphore {
+    free: Arc<(Mutex<usize>, Condvar)>,
+}
+
+/// Leave for one thing; dropping it makes room for the next.
+#[derive(Debug)]
+pub struct Permit {
+    of: Semaphore,
+}
+
+impl Semaphore {
+    pub(super) fn new(most: usize) -> Self {
+        Self { free: Arc::new((Mutex::new(most), Condvar::new())) }
+    }
+
+    pub(super) fn try_acquire(&self) -> Option<Permit> {
+        take(&mut self.lock()).then(|| Permit { of: self.clone() })
+    }
+
+    /// Waits for room until the deadline.
+    pub(super) fn acquire_by(&self, deadline: Instant) -> Option<Permit> {
+        let mut free = self.lock();
+        loop {
+            if take(&mut free) {
+                return Some(Permit { of: self.clone() });
+            }
+            let left = deadline.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return None;
+            }
+            free = unpoisoned(self.free.1.wait_timeout(free, left)).0;
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, usize> {
+        lock(&self.free.0)
+    }
+}
+
+fn take(free: &mut usize) -> bool {
+    let some = *free > 0;
+    *free -= usize::from(some);
+    some
+}
+
+impl Drop for Permit {
+    fn drop(&mut self) {
+        *self.of.lock() += 1;
+        self.of.free.1.notify_one();
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use super::*;
     use std::cell::RefCell;
+    use std::time::Duration;
+
+    use super::*;
 
     const LONG: Duration = Duration::from_secs(60);
 
@@ -71,7 +126,7 @@ mod tests {
 
     #[test]
     fn waits_end_with_the_answer_or_its_absence_or_the_deadline_or_the_server() {
-        let waiting = Waiting::new(1);
+        let waiting = PendingRequests::new(1);
         let wait =
             |patience, command: &dyn Fn(Reply<u8, Error>)| status(waiting.wait(patience, command));
         assert_eq!(wait(LONG, &|reply| reply(Ok(7))), 7);
@@ -86,10 +141,25 @@ mod tests {
 
     #[test]
     fn waiting_requests_are_limited() {
-        let waiting = Waiting::new(1);
+        let waiting = PendingRequests::new(1);
         let permit = waiting.permit().unwrap();
         assert_eq!(waiting.permit().unwrap_err().status(), 503);
         drop(permit);
         assert_eq!(status(waiting.wait(LONG, |reply: Reply<_, Error>| reply(Ok(1)))), 1);
+    }
+
+    #[test]
+    fn there_are_never_more_and_each_is_given_back() {
+        let semaphore = Semaphore::new(2);
+        let (one, two) = (semaphore.try_acquire(), semaphore.try_acquire());
+        assert!(one.is_some() && two.is_some() && semaphore.try_acquire().is_none());
+        assert!(semaphore.acquire_by(Instant::now()).is_none());
+        let waiter = semaphore.clone();
+        let waiting = std::thread::spawn(move || {
+            waiter.acquire_by(Instant::now() + Duration::from_secs(60)).is_some()
+        });
+        drop(one);
+        assert!(waiting.join().unwrap(), "who waits gets what is given back");
+        assert!(semaphore.try_acquire().is_some());
     }
 }

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use super::{Connection, LATE, Next, Stop};
 use crate::http::parse::{self, Framing, Refusal};
-use crate::http::semaphore::Permit;
+use crate::http::waiting::Permit;
 
 /// Larger bodies on their way are counted: together they must not fill the memory.
 const LARGE: usize = 64 << 10;
@@ -41,15 +41,15 @@ impl Connection<'_> {
             Some(length) => self.counted(length),
             None => self.chunks(),
         };
-        self.seat.large.store(false, Ordering::Relaxed);
+        self.client.large.store(false, Ordering::Relaxed);
         let Ok(Some(head)) = parse::head(&head, &self.shared.limits) else {
             unreachable!("it was parsed before");
         };
         let next = match body {
             Ok(body) => self.answer(head, framing, &body),
             Err(Stop::Refuse(refusal)) => {
-                let meta = self.meta(&head);
-                self.refuse(&meta, refusal)
+                let context = self.context(&head);
+                self.refuse(&context, refusal)
             }
             Err(Stop::Quietly) => return Err(Stop::Quietly),
         };
@@ -150,13 +150,13 @@ impl Connection<'_> {
         while progress.permit.is_none() {
             progress.permit = bodies.acquire_by(deadline.min(Instant::now() + GRACE));
             if progress.permit.is_none() {
-                self.shared.seats.shut_longest(|seat| seat.large.load(Ordering::Relaxed));
+                self.shared.connections.shut_longest(|client| client.large.load(Ordering::Relaxed));
                 if Instant::now() >= deadline {
                     return Err(TOO_MANY);
                 }
             }
         }
-        self.seat.large.store(true, Ordering::Relaxed);
+        self.client.large.store(true, Ordering::Relaxed);
         // That it waited was not its client's fault.
         progress.last = Instant::now();
         Ok(())

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use serde_json::{Map, Value, json};
 
-use super::super::nearest::nearest;
+use super::super::request::nearest;
 use super::Api;
 use crate::http::{Error, Paging, Reply, Request, Response, file};
 use crate::store::edits::ImageChange;

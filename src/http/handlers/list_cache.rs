@@ -35,7 +35,7 @@ pub struct ListCache {
 
 struct List {
     asked: Asked,
-    state: State,
+    state: ListState,
     /// JSON, as bytes or in a file.
     body: Body,
 }
@@ -45,7 +45,7 @@ pub(super) type Asked = (Query, Paging);
 
 /// Equal where the same query has the same answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct State {
+struct ListState {
     generation: u64,
     thumbnails: u64,
 }
@@ -59,7 +59,7 @@ impl ListCache {
         make: impl FnOnce() -> Result<Vec<u8>, Error>,
     ) -> Result<Body, Error> {
         // Before the list is made: what changes meanwhile makes it stale, not wrong.
-        let state = State { generation: store.generation(), thumbnails };
+        let state = ListState { generation: store.generation(), thumbnails };
         let body = match self.find(asked, &state) {
             Some(Body::Shared(json)) if json.len() > GATHERED => match in_file(&json) {
                 Ok(body) => body,
@@ -95,7 +95,7 @@ impl ListCache {
         kept.truncate(fitting);
     }
 
-    fn find(&self, asked: &Asked, state: &State) -> Option<Body> {
+    fn find(&self, asked: &Asked, state: &ListState) -> Option<Body> {
         let mut kept = lock(&self.kept);
         let at = kept.iter().position(|list| list.state == *state && list.asked == *asked)?;
         kept.swap(0, at);
@@ -132,8 +132,8 @@ mod tests {
     #[test]
     fn lists_are_kept_up_to_a_number_and_a_size() {
         let cache = ListCache::default();
-        let state = State { generation: 1, thumbnails: 1 };
-        let keep = |page, bytes: u64, state: &State| {
+        let state = ListState { generation: 1, thumbnails: 1 };
+        let keep = |page, bytes: u64, state: &ListState| {
             let body = Body::Shared(vec![b' '; bytes as usize].into());
             cache.keep(List { asked: asked(page), state: state.clone(), body });
         };
@@ -151,7 +151,7 @@ mod tests {
         );
         // What was written before a change is of no use after it.
         keep(22, 10, &state);
-        keep(23, 10, &State { generation: 2, ..state.clone() });
+        keep(23, 10, &ListState { generation: 2, ..state.clone() });
         assert_eq!(pages(&cache), [23]);
         assert!(cache.find(&asked(23), &state).is_none());
     }

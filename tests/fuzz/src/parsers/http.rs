@@ -13,7 +13,7 @@ use serde_json::{Map, Value};
 use tiny_http::Method;
 
 use super::Service;
-use super::connection::{Buffers, Connection, Shared};
+use super::connection::{Buffers, Connection, ServerState};
 use super::error::Error;
 use super::files;
 use super::limits::Limits;
@@ -23,7 +23,7 @@ use super::request::Request;
 use super::response::{Body, Response};
 use super::router::{Handler, Route, Router};
 use super::routes::ROUTES;
-use super::waiting::Waiting;
+use super::waiting::PendingRequests;
 use crate::store::index::filter;
 use crate::sys::Waker;
 use crate::wire::{
@@ -44,17 +44,17 @@ pub fn head(bytes: &[u8]) -> Result<Option<Head<'_>>, u16> {
 /// Everything that is answered to a client that sends these bytes and no more: to each request its
 /// own body, or what is wrong with it.
 pub fn connection(sent: &[u8]) -> Vec<u8> {
-    static SHARED: LazyLock<Shared> = LazyLock::new(|| {
+    static SHARED: LazyLock<ServerState> = LazyLock::new(|| {
         let waker = Waker::new().expect("a descriptor");
-        Shared::new(Echo, waker, Limits::default())
+        ServerState::new(Echo, waker, Limits::default())
     });
     let (near, mut far) = UnixStream::pair().expect("two descriptors");
     far.write_all(sent).expect("it fits into the socket");
     far.shutdown(Shutdown::Write).expect("it is open");
-    let seat = SHARED.seats.take(near);
-    Connection::new(&SHARED, &seat, &mut Buffers::default()).serve();
-    SHARED.seats.leave(&seat);
-    drop(seat);
+    let client = SHARED.connections.take(near);
+    Connection::new(&SHARED, &client, &mut Buffers::default()).serve();
+    SHARED.connections.leave(&client);
+    drop(client);
     let mut answered = Vec::new();
     // What was not read of the request makes an error of the end.
     far.read_to_end(&mut answered).ok();
@@ -75,7 +75,7 @@ impl Service for Echo {
 /// they are given, and no more; none where the head is refused.
 pub fn request(bytes: &[u8]) -> Option<(u16, Vec<u8>)> {
     static ROUTER: LazyLock<Router<()>> = LazyLock::new(|| Router::new((), readers()));
-    static WAITING: LazyLock<Waiting> = LazyLock::new(|| Waiting::new(1));
+    static WAITING: LazyLock<PendingRequests> = LazyLock::new(|| PendingRequests::new(1));
     let head = parse::head(bytes, &Limits::default()).ok()??;
     let body = &bytes[head.size..];
     let answer = Request::new(head, body, "id", &WAITING)

@@ -29,7 +29,7 @@ pub(super) struct RequestIds {
 
 /// Everything about a request that its answer's head and log line need.
 #[derive(Debug)]
-pub(super) struct RequestMeta<'a> {
+pub(super) struct RequestContext<'a> {
     pub(super) id: RequestId,
     pub(super) method: Method,
     pub(super) path: Cow<'a, str>,
@@ -83,7 +83,7 @@ impl fmt::Debug for RequestId {
     }
 }
 
-impl RequestMeta<'_> {
+impl RequestContext<'_> {
     pub(super) fn is_head(&self) -> bool {
         self.method == Method::Head
     }

@@ -23,7 +23,7 @@ const WRITING: u64 = 1;
 
 /// One connection.
 #[derive(Debug)]
-pub(super) struct Seat {
+pub(super) struct Client {
     socket: UnixStream,
     /// The client's process group when it was accepted; it may have ended by its first request.
     pub(super) group: Option<i32>,
@@ -35,17 +35,17 @@ pub(super) struct Seat {
 }
 
 #[derive(Debug)]
-pub(super) struct Seats {
-    taken: Mutex<Vec<Arc<Seat>>>,
+pub(super) struct Connections {
+    taken: Mutex<Vec<Arc<Client>>>,
     emptied: Condvar,
     began: Instant,
-    /// A newcomer waits for a seat: whoever begins to wait for its client tells.
+    /// A newcomer waits for a client: whoever begins to wait for its client tells.
     newcomer: AtomicBool,
     tell: Sender<()>,
     pub(super) told: Receiver<()>,
 }
 
-impl Seat {
+impl Client {
     pub(super) fn socket(&self) -> &UnixStream {
         &self.socket
     }
@@ -103,7 +103,7 @@ fn group(socket: &UnixStream) -> Option<i32> {
     Some(getpgid(Some(peer.pid)).ok()?.as_raw_nonzero().get())
 }
 
-impl Seats {
+impl Connections {
     pub(super) fn new() -> Self {
         let (tell, told) = bounded(1);
         Self {
@@ -116,12 +116,12 @@ impl Seats {
         }
     }
 
-    pub(super) fn take(&self, socket: UnixStream) -> Arc<Seat> {
+    pub(super) fn take(&self, socket: UnixStream) -> Arc<Client> {
         let (state, large) = (AtomicU64::new(WORKING), AtomicBool::new(false));
         let group = group(&socket);
-        let seat = Arc::new(Seat { socket, group, state, large, began: self.began });
-        self.lock().push(Arc::clone(&seat));
-        seat
+        let client = Arc::new(Client { socket, group, state, large, began: self.began });
+        self.lock().push(Arc::clone(&client));
+        client
     }
 
     pub(super) fn number(&self) -> usize {
@@ -129,9 +129,9 @@ impl Seats {
     }
 
     /// Its connection is over, or is a stream's now.
-    pub(super) fn leave(&self, seat: &Arc<Seat>) {
+    pub(super) fn leave(&self, client: &Arc<Client>) {
         let mut taken = self.lock();
-        taken.retain(|one| !Arc::ptr_eq(one, seat));
+        taken.retain(|one| !Arc::ptr_eq(one, client));
         if taken.is_empty() {
             self.emptied.notify_all();
         }
@@ -151,30 +151,31 @@ impl Seats {
     }
 
     /// Shuts the connection down that keeps its worker waiting longest; `false` where none does.
-    pub(super) fn shut_longest(&self, among: impl Fn(&Seat) -> bool) -> bool {
+    pub(super) fn shut_longest(&self, among: impl Fn(&Client) -> bool) -> bool {
         let taken = self.lock();
-        let among = taken.iter().filter(|seat| among(seat));
-        let mut waiting: Vec<_> = among.filter_map(|seat| Some((seat.waiting()?, seat))).collect();
+        let among = taken.iter().filter(|client| among(client));
+        let mut waiting: Vec<_> =
+            among.filter_map(|client| Some((client.waiting()?, client))).collect();
         waiting.sort_unstable_by_key(|(state, _)| *state);
         // Its client may have come back this very moment.
-        let comes_back = |state, seat: &Seat| state & WRITING != WRITING && seat.has_sent();
-        waiting.into_iter().any(|(state, seat)| !comes_back(state, seat) && seat.shut(state))
+        let comes_back = |state, client: &Client| state & WRITING != WRITING && client.has_sent();
+        waiting.into_iter().any(|(state, client)| !comes_back(state, client) && client.shut(state))
     }
 
     /// Shuts those down that wait for a request, or the rest of one.
     pub(super) fn shut_readers(&self) {
-        for seat in self.lock().iter() {
-            if let Some(state) = seat.waiting().filter(|state| state & WRITING != WRITING) {
-                seat.shut(state);
+        for client in self.lock().iter() {
+            if let Some(state) = client.waiting().filter(|state| state & WRITING != WRITING) {
+                client.shut(state);
             }
         }
     }
 
     /// Shuts all down, whatever they are at.
     pub(super) fn shut_all(&self) {
-        for seat in self.lock().iter() {
-            seat.state.store(SHUT, Ordering::SeqCst);
-            seat.socket.shutdown(Shutdown::Both).ok();
+        for client in self.lock().iter() {
+            client.state.store(SHUT, Ordering::SeqCst);
+            client.socket.shutdown(Shutdown::Both).ok();
         }
     }
 
@@ -193,7 +194,7 @@ impl Seats {
     }
 
     /// The list is whole between any two statements that could panic.
-    fn lock(&self) -> MutexGuard<'_, Vec<Arc<Seat>>> {
+    fn lock(&self) -> MutexGuard<'_, Vec<Arc<Client>>> {
         lock(&self.taken)
     }
 }
@@ -206,16 +207,16 @@ mod tests {
 
     #[test]
     fn who_waits_longest_is_shut_first_and_who_works_never() {
-        let seats = Seats::new();
+        let connections = Connections::new();
         let mut clients = Vec::new();
         let taken: Vec<_> = (0..4)
             .map(|_| {
                 let (near, far) = UnixStream::pair().unwrap();
                 clients.push(far);
-                seats.take(near)
+                connections.take(near)
             })
             .collect();
-        let later = |millis| seats.began + Duration::from_millis(millis);
+        let later = |millis| connections.began + Duration::from_millis(millis);
         taken[1].reads(later(30));
         taken[2].reads(later(10));
         taken[3].writes(later(20));
@@ -224,20 +225,20 @@ mod tests {
         for expected in [3, 1, 2] {
             if expected == 2 {
                 // Who has sent something is not waited for.
-                assert!(!seats.shut_longest(|_| true));
+                assert!(!connections.shut_longest(|_| true));
                 taken[2].socket().read_exact(&mut piece).unwrap();
             }
-            assert!(seats.shut_longest(|_| true));
+            assert!(connections.shut_longest(|_| true));
             assert_eq!(taken[expected].state.load(Ordering::SeqCst), SHUT);
             assert_eq!(taken[expected].socket().read(&mut piece).unwrap(), 0);
-            seats.leave(&taken[expected]);
+            connections.leave(&taken[expected]);
         }
-        assert!(!seats.shut_longest(|_| true) && taken[0].works());
+        assert!(!connections.shut_longest(|_| true) && taken[0].works());
         taken[0].reads(later(1));
-        assert!(!seats.shut_longest(|seat| seat.large.load(Ordering::Relaxed)));
-        seats.shut_readers();
+        assert!(!connections.shut_longest(|client| client.large.load(Ordering::Relaxed)));
+        connections.shut_readers();
         assert!(!taken[0].works());
-        seats.leave(&taken[0]);
-        assert!(seats.wait_empty(Instant::now()));
+        connections.leave(&taken[0]);
+        assert!(connections.wait_empty(Instant::now()));
     }
 }
