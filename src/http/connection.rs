@@ -1,8 +1,8 @@
-//! One client's connection, from its first byte to its last, with blocking reads and writes.
+//! Serves one client's connection, from the first byte to the last, with blocking reads and writes.
 //!
-//! Runs in the worker that has the connection. Its socket's time-outs are set once; a deadline is
-//! looked at between reads. While it waits for its client its [`Client`] says so, and it may be shut
-//! down from outside for a newcomer.
+//! Runs in the worker of the connection. The time-outs of the socket are set once, and deadlines
+//! are checked between reads. While the worker waits for its client, the [`Client`] says so, and
+//! the connection may be shut down from outside to make space for a new client.
 
 mod answer;
 mod body;
@@ -28,7 +28,7 @@ use crate::sys::Waker;
 /// Answers to pipelined requests are gathered up to here.
 pub(super) const GATHERED: usize = 16 << 10;
 
-/// What all connections of a server share.
+/// The state that all connections of a server share.
 pub(super) struct ServerState {
     pub(super) service: Arc<dyn Service>,
     pub(super) limits: Limits,
@@ -72,7 +72,7 @@ pub(super) struct Connection<'s> {
     idle_since: Instant,
 }
 
-/// What follows an answer.
+/// The next step after an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Next {
     Request,
@@ -205,7 +205,7 @@ impl<'s> Connection<'s> {
         step
     }
 
-    /// Waits for bytes, until the deadline. What was gathered for the client goes out first.
+    /// Waits for bytes until the deadline. Sends pending answers first.
     fn fill(&mut self, since: Instant, deadline: Instant, late: Stop) -> Result<(), Stop> {
         self.flush()?;
         self.buffers.input.trim();

@@ -1,8 +1,9 @@
-//! The connections that have a worker, and what each worker waits for.
+//! The connections that have a worker, and the reason why each worker waits.
 //!
-//! Where all workers are taken, the connection that has kept its worker waiting longest for its
-//! client is shut down from outside, and its worker is free. One that is being worked for is never
-//! touched: its state says so, and a worker that goes back to work finds out whether it was shut.
+//! If all workers are taken, the connection that has kept its worker waiting longest for its client
+//! is shut down from outside, which frees the worker. A connection whose worker is working is never
+//! touched: its state says so, and a worker that goes back to work finds out whether its connection
+//! was shut down.
 
 use std::net::Shutdown;
 use std::os::unix::net::UnixStream;
@@ -30,7 +31,7 @@ pub(super) struct Client {
     state: AtomicU64,
     /// A large body is on its way.
     pub(super) large: AtomicBool,
-    /// What times are counted from.
+    /// All times are counted from here.
     began: Instant,
 }
 
@@ -39,7 +40,8 @@ pub(super) struct Connections {
     taken: Mutex<Vec<Arc<Client>>>,
     emptied: Condvar,
     began: Instant,
-    /// A newcomer waits for a client: whoever begins to wait for its client tells.
+    /// A new client waits for a worker. A worker that begins to wait for its client wakes the
+    /// listener.
     newcomer: AtomicBool,
     tell: Sender<()>,
     pub(super) told: Receiver<()>,
@@ -66,12 +68,12 @@ impl Client {
         self.change(micros << 1 | what)
     }
 
-    /// The worker goes back to work; `false` where the connection was shut meanwhile.
+    /// The worker goes back to work; `false` if the connection was shut down.
     pub(super) fn works(&self) -> bool {
         self.change(WORKING)
     }
 
-    /// What is shut stays so.
+    /// A connection that is shut down stays so.
     fn change(&self, new: u64) -> bool {
         let change = |state| (state != SHUT).then_some(new);
         self.state.fetch_update(Ordering::SeqCst, Ordering::SeqCst, change).is_ok()
@@ -128,7 +130,7 @@ impl Connections {
         self.lock().len()
     }
 
-    /// Its connection is over, or is a stream's now.
+    /// Removes a connection that has ended, or that has become an event stream.
     pub(super) fn leave(&self, client: &Arc<Client>) {
         let mut taken = self.lock();
         taken.retain(|one| !Arc::ptr_eq(one, client));
@@ -162,7 +164,7 @@ impl Connections {
         waiting.into_iter().any(|(state, client)| !comes_back(state, client) && client.shut(state))
     }
 
-    /// Shuts those down that wait for a request, or the rest of one.
+    /// Shuts down the connections that wait for a request, or for its remaining bytes.
     pub(super) fn shut_readers(&self) {
         for client in self.lock().iter() {
             if let Some(state) = client.waiting().filter(|state| state & WRITING != WRITING) {
@@ -224,7 +226,7 @@ mod tests {
         let mut piece = [0];
         for expected in [3, 1, 2] {
             if expected == 2 {
-                // Who has sent something is not waited for.
+                // A client that has sent something is not shut down.
                 assert!(!connections.shut_longest(|_| true));
                 taken[2].socket().read_exact(&mut piece).unwrap();
             }

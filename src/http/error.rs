@@ -1,8 +1,8 @@
-//! Every answer that is not a success: its status and its body, in one place.
+//! The error of a handler: status, message and body of every answer that is not a success.
 //!
-//! Handlers turn a room's error into an [`Error`] with `?`. Codes are stable, messages may get
-//! better. What a client must not see (SQL, paths of ours, panics) is the `cause`, which goes to
-//! the log under the request's id.
+//! Handlers turn a module's error into an [`Error`] with `?`. Codes are stable, messages may
+//! improve. The `cause` has everything that a client must not see (SQL, internal paths, panics). It
+//! goes to the log under the request's ID.
 
 use std::borrow::Cow;
 use std::error::Error as StdError;

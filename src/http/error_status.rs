@@ -1,4 +1,4 @@
-//! Which status and code each room's errors get: one table, one test.
+//! The status and code of every module's errors: one table, one test.
 
 use std::sync::Arc;
 
@@ -52,7 +52,7 @@ impl From<config::Error> for Error {
         let text = error.to_string();
         match error {
             Why::Type { .. } | Why::Refused { .. } | Why::UnknownKey { .. } => Self::new(400, text),
-            // Of a body: paths with unknown sections never come this far.
+            // From a body: paths with unknown sections are answered earlier.
             Why::UnknownSection { .. } => Self::new(400, text)
                 .details(format!("sections are {}", Section::TOP.map(Section::heading).join(", "))),
             Why::NoAnswer { .. } => Self::new(503, text),
@@ -98,7 +98,7 @@ impl From<wallpaper::Error> for Error {
             | Why::FileGone { .. }
             | Why::EmptyLibrary
             | Why::NoMatch => Self::new(404, text),
-            // What the backend said is for whoever configured it.
+            // The message of the backend is for the person who configured it.
             Why::Backend { ref source, .. } => {
                 let details = chain(source);
                 Self::new(500, text).details(details).cause(error)
@@ -181,7 +181,7 @@ impl From<library::Error> for Error {
                 let details = why.clone();
                 Self::new(500, error.to_string()).details(details).cause(error)
             }
-            // Of one file: imports tell of them by events.
+            // Errors of single files: imports report them as events.
             Why::TooLong { .. }
             | Why::EmptyDirectory { .. }
             | Why::Name { .. }

@@ -14,7 +14,7 @@ use super::request::Request;
 use super::response::{Body, Response};
 use crate::paths::open_regular;
 
-/// What a request says of the file that it wants.
+/// The conditions in a request for a file.
 struct Conditions<'a> {
     if_none_match: Option<&'a str>,
     if_modified_since: Option<&'a str>,
@@ -84,7 +84,8 @@ impl Conditions<'_> {
         }
     }
 
-    /// What of the file is wanted: one range of bytes, if the client's part is of this very file.
+    /// The wanted part of the file: one range of bytes, if the client's earlier part is of this
+    /// very file.
     fn range(&self, tag: &str, modified: SystemTime, size: u64) -> Range {
         let same = self.if_range.is_none_or(|condition| {
             condition == tag || condition == httpdate::fmt_http_date(modified)

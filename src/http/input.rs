@@ -1,4 +1,4 @@
-//! What a client has sent and nobody has read yet.
+//! The bytes that a client has sent and that no request has used yet.
 
 use std::io;
 use std::os::unix::net::UnixStream;
@@ -38,7 +38,7 @@ impl Input {
         Ok(rustix::io::read(socket, spare_capacity(&mut self.bytes))?)
     }
 
-    /// Makes room for so many bytes, as far as one read is to take them.
+    /// Reserves space for so many bytes, up to the limit of a single read.
     pub(super) fn expect(&mut self, bytes: usize) {
         self.drain();
         self.bytes.reserve(bytes.min(KEPT));

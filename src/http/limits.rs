@@ -1,4 +1,4 @@
-//! What a client may take: sizes, numbers and times.
+//! The limits of clients: sizes, numbers and times.
 //!
 //! Plain values, read by all workers. [`Limits::fitted`] raises the descriptor limit of the
 //! process; nothing else here has an effect.
@@ -22,7 +22,7 @@ pub struct Limits {
     pub worker_idle: Duration,
     /// Bytes of a worker's stack: handlers read pictures on it.
     pub stack: usize,
-    /// Of an event stream's.
+    /// Bytes of the stack of an event stream's thread.
     pub stream_stack: usize,
     /// Bytes of a request's line and headers.
     pub head: usize,
@@ -124,7 +124,7 @@ impl Limits {
 mod tests {
     use super::*;
 
-    /// Who talks to us is told of them, and counts on them.
+    /// The manual states these limits.
     #[test]
     fn limits_are_those_of_the_manual() {
         let manual = include_str!("../../man/murald-api.7").replace('\n', " ");
@@ -147,7 +147,7 @@ mod tests {
             assert!(manual.contains(&told), "the manual does not say: {told}");
         }
         assert!(manual.contains("a thousand at most") && limits.requests == 1000);
-        // Nobody is told of it: how much memory bodies take.
+        // Not in the manual: the memory that bodies take.
         assert!(limits.bodies * limits.body <= 128 << 20);
     }
 

@@ -1,10 +1,11 @@
 //! The API: HTTP/1.1 on a Unix socket.
 //!
-//! Blocking, a worker for each connection. From the socket up: `listener` takes clients in, `pool`
-//! gives each a worker, `connections` knows what each worker waits for, `connection` serves one from its
-//! first byte to its last, `parse` and `request` make a request of its bytes, `router` finds the
-//! handler in the one table of `routes`; `response`, `error`, `files` and `sse` are what can come
-//! back. A handler waits for what it needs (`waiting`). `limits` has every bound.
+//! Reads and writes block, and each connection has a worker. From the socket up: `pool` accepts
+//! clients and gives each a worker; `connections` knows what each worker waits for; `connection`
+//! serves a client from the first byte to the last; `parse` and `request` read a request; `router`
+//! finds its handler in the table of `routes`; and `response`, `error`, `files` and `sse` are the
+//! kinds of answers. `waiting` limits the handlers that wait for slow work, and `limits` has every
+//! limit.
 
 mod connection;
 mod connections;
@@ -69,7 +70,7 @@ pub struct Server {
 }
 
 /// A socket on which clients may wait already, with all the descriptors that a server needs to
-/// start: a process that has few of them takes these before its threads share out the rest.
+/// start. A process that has few descriptors opens these before its threads share the others.
 #[derive(Debug)]
 pub struct Listening {
     socket: UnixListener,
@@ -127,8 +128,9 @@ impl Server {
         Ok(())
     }
 
-    /// Takes no more clients, lets running requests finish and ends the event streams. What is not
-    /// finished by the deadline is refused. Returns the names of threads that were late.
+    /// Accepts no more clients, lets running requests finish and ends the event streams. Requests
+    /// that are not finished by the deadline are refused. Returns the names of the threads that
+    /// were late.
     pub fn end(mut self, deadline: Instant) -> Vec<String> {
         self.stop();
         let shared = &self.pool.shared;

@@ -20,7 +20,7 @@ pub(super) struct Head<'b> {
     pub(super) fields: Fields<'b>,
     /// Bytes of the head, its empty line included.
     pub(super) size: usize,
-    /// Of HTTP/1.
+    /// The minor version of HTTP/1.
     pub(super) minor: u8,
     pub(super) framing: Result<Framing, Refusal>,
 }

@@ -1,8 +1,14 @@
-//! The workers (`http-N`): each serves one connection from its beginning to its end.
+//! The workers (`http-N`), each of which serves one connection from start to end, and the thread
+//! `listen`, which accepts clients and gives each a worker.
 //!
-//! One is started when none is free, and ends after a minute without work. How many are free is
-//! counted by whoever hands out work, under the lock, so that no connection waits for a worker that
-//! only seems free. With the last one goes the memory that the service keeps for the next request.
+//! A worker is started if none is free, and ends after a minute without work. Free workers are
+//! counted under the lock by the thread that hands out work, so that no connection waits for a
+//! worker that only seems free. When the last worker ends, the service releases the memory that it
+//! keeps for the next request.
+//!
+//! The listener survives a shortage of descriptors and of threads. Silent or slow clients cannot
+//! lock others out: the connection that has kept its worker waiting longest is closed. If all
+//! workers are working, the new client waits in the listener, and others wait in the backlog.
 
 use std::collections::VecDeque;
 use std::io::{self, Write};
@@ -44,7 +50,7 @@ struct PoolState {
     ended: bool,
 }
 
-/// What became of a connection that was to be given a worker.
+/// The result of placing a connection with a worker.
 pub(super) enum Placed {
     Yes,
     /// All workers are at work for their clients.
@@ -71,7 +77,7 @@ impl Pool {
             match self.start(&mut state, &client) {
                 Ok(()) => return Placed::Yes,
                 Err(error) if state.running == 0 => return Placed::NoWorker(client, error),
-                // Those that there are must do.
+                // The existing workers have to do.
                 Err(_) => {}
             }
         }
@@ -157,7 +163,7 @@ impl Pool {
     /// Waits for the dismissed workers; returns the names of those that are late.
     pub(super) fn end(&self, deadline: Instant) -> Vec<String> {
         let mut state = self.lock();
-        // Whoever still waits in the queue is hung up on.
+        // Connections that still wait in the queue are closed.
         state.queue.clear();
         let threads = std::mem::take(&mut state.threads);
         drop(state);
@@ -174,7 +180,7 @@ impl Pool {
     }
 }
 
-/// How long the listener rests when descriptors are short.
+/// How long the listener waits when descriptors are short.
 const REST: Duration = Duration::from_millis(50);
 /// Between two complaints about that in the log.
 const COMPLAINT: Duration = Duration::from_secs(60);
@@ -222,8 +228,9 @@ impl Listener {
                 Err(Errno::AGAIN) => return,
                 Err(error) => {
                     self.complain(error);
-                    // One that keeps its worker waiting has a descriptor to give. It takes a moment,
-                    // and another process may take what was given: so it rests in any case.
+                    // A connection that keeps its worker waiting is shut down for its descriptor.
+                    // This takes a moment, and another process may take the descriptor, so the
+                    // listener waits in any case.
                     self.pool.shared.service.release_memory();
                     self.pool.shared.connections.shut_longest(|_| true);
                     let mut end = [PollFd::new(&*self.end, PollFlags::IN)];

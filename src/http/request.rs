@@ -1,4 +1,4 @@
-//! A whole request, as a handler sees it: decoded once, never a socket.
+//! A whole request, as handlers get it: decoded once, without its socket.
 
 use std::borrow::Cow;
 use std::num::{IntErrorKind, ParseIntError};
@@ -66,7 +66,7 @@ impl<'a> Request<'a> {
         })
     }
 
-    /// Its connection and those beside it.
+    /// Adds the connection of the request, and the list of all connections.
     pub(super) fn among(self, connections: &'a Connections, client: &Client) -> Self {
         Self { connections: Some(connections), group: client.group, ..self }
     }
@@ -80,7 +80,7 @@ impl<'a> Request<'a> {
         &self.method
     }
 
-    /// What the log knows this request by.
+    /// The ID of this request in the log.
     pub fn id(&self) -> &'a str {
         self.id
     }
@@ -93,13 +93,13 @@ impl<'a> Request<'a> {
         self.body
     }
 
-    /// Whether a hook of ours asks, which says so (`X-Murald-Hook: 1`) or is known by its process group:
-    /// what it changes runs no hook.
+    /// Whether one of murald's hooks sent the request: it says so (`X-Murald-Hook: 1`) or is known
+    /// by its process group. Changes by a hook run no hook.
     pub(super) fn by_hook(&self, desktop: &desktop::Handle) -> bool {
         self.fields.hook == Some("1") || self.group.is_some_and(|group| desktop.is_hook(group))
     }
 
-    /// What stands in the path for the route's placeholder of this number, from 0.
+    /// The segment of the path for the route's placeholder of this number, from 0.
     pub fn placeholder(&self, number: usize) -> &str {
         &self.segments.parts[usize::from(self.captures[number])]
     }
@@ -169,7 +169,7 @@ fn malformed(path: &str, error: &serde_json::Error) -> Error {
     Error::bad_request(format!("{kind}: {what}")).details(details)
 }
 
-/// What serde expects, in words of JSON instead of Rust's.
+/// The type that serde expects, in words of JSON instead of Rust's.
 fn plainly(what: &str) -> Cow<'_, str> {
     if let Some((field, known)) = unknown_field(what) {
         return match nearest(field, known.split('`').skip(1).step_by(2)) {
@@ -215,13 +215,13 @@ impl<'a> Segments<'a> {
     }
 }
 
-/// The one that takes the fewest letters added, left out or changed, in upper or lower case.
+/// The known word with the smallest edit distance, without regard to case.
 pub(super) fn nearest<'a>(word: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     let word: Vec<char> = word.to_lowercase().chars().take(LETTERS).collect();
     known.min_by_key(|one| distance(&word, &one.to_lowercase().chars().collect::<Vec<_>>()))
 }
 
-/// Letters of a word that are looked at: no field of ours has as many.
+/// Letters of a word that are compared: no field has as many.
 const LETTERS: usize = 64;
 
 /// Levenshtein's, row by row.
@@ -342,7 +342,7 @@ mod tests {
         check::<NoFields>("{}", Ok(()));
         let none = "unknown field `monitor`: this request takes none";
         check::<NoFields>(r#"{"monitor": "A"}"#, Err([none, "field monitor"]));
-        // A field can be called as oddly as the message that tells of it.
+        // A field may have a name like the text of the message itself.
         let odd = "unknown field `na`, expected `b`, nearest is `name`";
         check::<PatchFolder>(r#"{"na`, expected `b": 1}"#, Err([odd, ""]));
         check::<SetWallpaper>(r#"{"image_id": 99999999999999999999}"#, Err(["", "image_id"]));

@@ -1,4 +1,5 @@
-//! One request and its answer, as the log knows them.
+//! The context of a request: its ID, method, path and start, for the head and the log line of its
+//! answer.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -13,7 +14,7 @@ use crate::random;
 
 const ID_MOST: usize = 64;
 
-/// What stands in `X-Request-ID` and in the log.
+/// The ID in `X-Request-ID` and in the log.
 #[derive(Clone, Copy)]
 pub(super) struct RequestId {
     bytes: [u8; ID_MOST],
@@ -33,7 +34,7 @@ pub(super) struct RequestContext<'a> {
     pub(super) id: RequestId,
     pub(super) method: Method,
     pub(super) path: Cow<'a, str>,
-    /// Of HTTP/1.
+    /// The minor version of HTTP/1.
     pub(super) minor: u8,
     pub(super) keep_alive: bool,
     pub(super) began: Instant,

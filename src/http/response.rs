@@ -1,4 +1,4 @@
-//! What a handler answers, and the one place where heads of answers are written.
+//! The answer of a handler, and the only place where heads of answers are written.
 
 use std::borrow::Cow;
 use std::cell::RefCell;
@@ -95,7 +95,7 @@ impl Response {
 }
 
 impl Body {
-    /// Of a stream, none is known.
+    /// 0 for a stream, as its length is not known.
     pub(super) fn length(&self) -> u64 {
         match self {
             Self::Bytes(bytes) => bytes.len() as u64,
@@ -116,7 +116,7 @@ pub(super) enum Delimited {
     },
 }
 
-/// What a head says of the connection and the request.
+/// The fields of a head that depend on the connection and the request.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Frame<'a> {
     pub(super) request_id: &'a str,

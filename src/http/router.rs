@@ -24,7 +24,7 @@ pub struct Route<C: 'static> {
     pub bare: bool,
 }
 
-/// What answers requests; it is called by many workers at a time.
+/// Answers requests. Many workers call it at the same time.
 pub trait Service: Send + Sync + 'static {
     fn handle(&self, request: Request<'_>) -> Result<Response, Error>;
 

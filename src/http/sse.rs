@@ -40,11 +40,11 @@ pub(super) struct Streams {
     threads: Mutex<Option<Vec<Thread>>>,
 }
 
-/// What a stream is opened with.
+/// The parts of a new stream.
 #[derive(Debug)]
 pub(super) struct Opening {
     pub(super) client: Arc<Client>,
-    /// Of the answer.
+    /// The head of the answer.
     pub(super) head: Vec<u8>,
     pub(super) bus: EventBus,
     pub(super) filter: EventFilter,
@@ -58,7 +58,7 @@ struct Stream {
     end: Arc<Waker>,
     chunked: bool,
     pending: Vec<u8>,
-    /// How much of `pending` the client took.
+    /// The number of bytes of `pending` that were sent.
     sent: usize,
     progress: Instant,
     next_keepalive: Instant,
@@ -86,7 +86,8 @@ impl Streams {
         }
     }
 
-    /// Starts a stream. Where that cannot be, the connection is still the caller's, to say so (503).
+    /// Starts a stream. On failure (503) the connection stays with the caller, which answers the
+    /// error.
     pub(super) fn open(&self, opening: Opening) -> Result<(), Error> {
         let permit = self.permits.try_acquire();
         let permit = permit.ok_or_else(|| Error::busy("too many event streams"))?;
@@ -216,7 +217,7 @@ impl Stream {
         }
         // Without flags a socket still reports that its other end is gone.
         let socket = if stuck { PollFlags::OUT } else { PollFlags::empty() };
-        // What does not fit is lost in the bus: the waker says nothing while the client is stuck.
+        // The bus drops events that do not fit, so the waker is ignored while the client is stuck.
         let events = if stuck { PollFlags::empty() } else { PollFlags::IN };
         let mut waited = [
             PollFd::new(self.client.socket(), socket),
@@ -232,7 +233,8 @@ impl Stream {
         Ok(if gone || ending { Flow::Ended } else { Flow::Goes })
     }
 
-    /// What was published before the end, and a clean end; a stuck client has lost both.
+    /// Sends the events from before the end, and ends the stream properly. A stuck client gets
+    /// neither.
     fn farewell(&mut self) {
         let deadline = Instant::now() + FAREWELL;
         let mut closed = false;

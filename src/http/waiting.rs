@@ -1,7 +1,7 @@
-//! Requests that wait for slow work: how many may at a time, and that the server's end ends it.
+//! Limits on slow work: semaphores, and requests that wait for another thread.
 //!
-//! A handler waits in the worker of its connection. Only so many may, so that quick requests always
-//! find a worker.
+//! A handler waits in the worker of its connection. Only a limited number may wait, so that quick
+//! requests always find a worker. The end of the server ends every wait.
 
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
@@ -11,7 +11,7 @@ use crossbeam_channel::{Receiver, Sender, bounded, select};
 use super::error::Error;
 use crate::sys::{lock, unpoisoned};
 
-/// What another thread calls with its result.
+/// Called by another thread with its result.
 pub type Reply<T, E> = Box<dyn FnOnce(Result<T, E>) + Send>;
 
 #[derive(Debug)]
@@ -63,7 +63,7 @@ pub(super) struct Semaphore {
     free: Arc<(Mutex<usize>, Condvar)>,
 }
 
-/// Leave for one thing; dropping it makes room for the next.
+/// A permit of a semaphore, given back when it is dropped.
 #[derive(Debug)]
 pub struct Permit {
     of: Semaphore,
@@ -78,7 +78,7 @@ impl Semaphore {
         take(&mut self.lock()).then(|| Permit { of: self.clone() })
     }
 
-    /// Waits for room until the deadline.
+    /// Waits for a permit until the deadline.
     pub(super) fn acquire_by(&self, deadline: Instant) -> Option<Permit> {
         let mut free = self.lock();
         loop {

@@ -1,4 +1,7 @@
-//! From a whole request to its answer. Handlers run here.
+//! Answers a whole request, and sends the bytes. Handlers run here.
+//!
+//! Most answers fit into the socket at once. Otherwise the worker waits for its client, as long as
+//! the client goes on reading.
 
 use std::fs::File;
 use std::io::IoSlice;
@@ -127,11 +130,11 @@ fn handle(shared: &ServerState, request: Request<'_>) -> Result<Response, Error>
 }
 
 const AT_ONCE: SendFlags = SendFlags::DONTWAIT.union(SendFlags::NOSIGNAL);
-/// Sent at a time; the client then says anew how long the client has not read.
+/// Bytes sent at a time. After each piece the time since the client last read is counted again.
 const PIECE: usize = 256 << 10;
 /// The same, of a file.
 const FILE_PIECE: u64 = 1 << 20;
-/// How long one that was shut may not read the answer to its last request.
+/// How long a client that was shut down may take to read the answer to its last request.
 const PARTING: Duration = Duration::from_millis(100);
 /// More is not kept for the next answers.
 const KEPT: usize = 64 << 10;
@@ -210,8 +213,8 @@ impl Connection<'_> {
 
     fn waits_for_reader(&self) {
         if !self.client.writes(Instant::now()) {
-            // It was shut as its request came, and its worker is promised to a newcomer. Where this
-            // fails, that one waits longer.
+            // The connection was shut down while its request arrived, and its worker is promised to
+            // a new client. If this fails, the new client waits longer.
             self.client.socket().set_write_timeout(Some(PARTING)).ok();
         }
         self.shared.connections.tell();

@@ -9,7 +9,7 @@ use crate::http::waiting::Permit;
 
 /// Larger bodies on their way are counted: together they must not fill the memory.
 const LARGE: usize = 64 << 10;
-/// What a large body has before it must give way to the next.
+/// The time that a large body has before it makes space for the next.
 const GRACE: Duration = Duration::from_millis(100);
 /// Bytes of the lines around chunks, extensions and trailers among them, and what comes back for each
 /// byte of a chunk: one-byte chunks take 5.
@@ -139,8 +139,8 @@ impl Connection<'_> {
         Ok(())
     }
 
-    /// Leave for a body that has become large. The one that is longest on its way gives way: slow
-    /// ones must not keep others out.
+    /// Waits for the permit of a large body. The large body that is longest on its way is shut down
+    /// for it, so that slow clients do not keep others out.
     fn admit(&self, length: usize, progress: &mut Progress) -> Result<(), Stop> {
         if length <= LARGE || progress.permit.is_some() {
             return Ok(());

@@ -18,9 +18,9 @@ use crate::wire::{DeleteImages, Ids, Image, PatchImage, Resolution, SelectAll};
 use crate::{color, library, transcode, wallpaper};
 
 const WEBP: &str = "image/webp";
-/// What most rows fit into.
+/// Most rows fit into this size.
 const ROW_BYTES: usize = 1 << 10;
-/// For a thumbnail that must be made, and those that wait before it.
+/// The time for a thumbnail that must be made, and for those before it in the queue.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// `GET /images`
@@ -146,7 +146,7 @@ fn find(api: &Api, id: i64) -> Result<Image, Error> {
     found.ok_or_else(|| nowhere(id))
 }
 
-/// Whose file is to be shown: its owner may have written it a moment ago.
+/// The image, after its file was looked at again: its owner may have written it a moment ago.
 fn find_now(api: &Api, id: i64) -> Result<Image, Error> {
     api.library.image_now(id)?.ok_or_else(|| nowhere(id))
 }
@@ -155,13 +155,13 @@ fn nowhere(id: i64) -> Error {
     Error::not_found(format!("there is no image {id}"))
 }
 
-/// Of one whose file is not there: its owner's own may come back.
+/// The error for an image without its file. A file in a watched directory may come back.
 fn lost(image: &Image) -> Error {
     let (id, path, away) = (image.id, image.path.clone(), image.in_place);
     wallpaper::Error::FileGone { id, path, away }.into()
 }
 
-/// Several may have waited for the same thumbnail: the error is theirs together.
+/// The error is shared: several requests may have waited for the same thumbnail.
 fn thumbnail_failed(error: Arc<library::Error>, image: &Image) -> Error {
     if error.is_missing_file() {
         return lost(image);
@@ -218,9 +218,9 @@ fn refused_filter(object: &str, known: &[&str], bad: BadFilter) -> Error {
     }
 }
 
-/// Of an image.
+/// The number of tags of an image.
 const TAGS_MAX: usize = 500;
-/// Bytes, as of the next.
+/// In bytes, like the next limit.
 const TAG_MAX: usize = 255;
 const OVERRIDES_MAX: usize = 64 << 10;
 
@@ -237,7 +237,7 @@ pub(in crate::http) fn patch(api: &Api, request: &Request<'_>) -> Result<Respons
         overrides: body.wallpaper_config_overrides.map(overrides).transpose()?,
         capabilities: body.web_capabilities,
     };
-    // What backends are told along with a picture.
+    // Backends get these fields along with a picture.
     let told = change.audio_enabled.is_some()
         || change.overrides.is_some()
         || change.capabilities.is_some();

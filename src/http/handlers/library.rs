@@ -25,7 +25,7 @@ pub(in crate::http) fn purge_missing(api: &Api, _: &Request<'_>) -> Result<Respo
     Ok(Response::json(200, &json!({ "purged": api.library.purge_missing()? }))?)
 }
 
-/// `POST /library/scan`: it goes on beside whoever asks, as a disk may not answer.
+/// `POST /library/scan`; answers at once, as a disk may not respond.
 pub(in crate::http) fn scan(api: &Api, _: &Request<'_>) -> Result<Response, Error> {
     api.library.scan();
     let directories = settings(api).directories.len();
@@ -49,7 +49,7 @@ pub(in crate::http) fn watch(api: &Api, request: &Request<'_>) -> Result<Respons
     if forget {
         let now = settings(api);
         for gone in before.directories.iter().filter_map(|one| one.directory.as_ref().ok()) {
-            // What lies in one that is watched still is that one's.
+            // A directory inside one that is still watched belongs to the latter.
             let stays = |one: &crate::library::Wanted| {
                 one.directory.as_ref().is_ok_and(|now| gone.starts_with(now))
             };
@@ -156,7 +156,7 @@ pub(in crate::http) fn move_images(api: &Api, request: &Request<'_>) -> Result<R
     Ok(Response::json(200, &json!({ "moved": moved }))?)
 }
 
-/// A name as it is kept.
+/// Trims a name, and refuses one that cannot be stored.
 pub(super) fn checked_name(text: &str) -> Result<String, Error> {
     let name = text.trim();
     let bad = if name.is_empty() {
@@ -171,7 +171,7 @@ pub(super) fn checked_name(text: &str) -> Result<String, Error> {
     Err(Error::bad_request(format!("the name {text:?} cannot be used: {bad}")))
 }
 
-/// For a batch: each of its files has its own time limit.
+/// The time for a whole batch. Each file has its own time limit.
 const BATCH_PATIENCE: Duration = Duration::from_secs(24 * 3600);
 
 /// `POST /images`
@@ -208,20 +208,20 @@ pub(in crate::http) fn import_web(api: &Api, request: &Request<'_>) -> Result<Re
     Ok(Response::json(200, &api.library.import_web(&path, folder_id)?)?)
 }
 
-/// What a path holds; nothing is imported by it.
+/// Looks at the file at a path, without importing it.
 pub(super) fn content_at(api: &Api, path: &Path) -> Result<(PathBuf, Content), Error> {
     let path = absolute(api, "path", path)?;
     let content = api.library.content(&path).map_err(|error| import_failed(&path, error))?;
     Ok((path, content))
 }
 
-/// The image that a path means, imported now where the library does not have it.
+/// The image at a path. Imports it if the library does not have it.
 pub(super) fn import_at(api: &Api, request: &Request<'_>, path: &Path) -> Result<i64, Error> {
     let _permit = request.permit()?;
     api.library.import_one(path).map(|image| image.id).map_err(|error| import_failed(path, error))
 }
 
-/// What is wrong with one file is the file's fault, not the daemon's.
+/// Faults of the file itself are client errors, all others are errors of the daemon.
 fn import_failed(path: &Path, error: library::Error) -> Error {
     use library::Error as Why;
     use transcode::Error as Film;
@@ -253,7 +253,8 @@ pub(in crate::http) fn cancel_import(api: &Api, request: &Request<'_>) -> Result
     Ok(Response::json(200, &json!({"status": "cancelled", "batch_id": batch_id}))?)
 }
 
-/// The daemon's working directory is nobody's business: paths are absolute or begin with `~`.
+/// Paths are absolute or begin with `~`, as the daemon's working directory has no meaning for
+/// clients.
 fn absolute(api: &Api, field: &str, path: &Path) -> Result<PathBuf, Error> {
     let path = api.dirs.tilde(path);
     if path.is_absolute() {
@@ -263,7 +264,7 @@ fn absolute(api: &Api, field: &str, path: &Path) -> Result<PathBuf, Error> {
     Err(Error::bad_request(error).details(format!("{field} begins with / or ~")))
 }
 
-/// Fails with this status for a folder that is not there.
+/// Fails with this status if the folder does not exist.
 pub(super) fn check_folder(api: &Api, folder: Option<i64>, status: u16) -> Result<(), Error> {
     match folder {
         Some(id) if !api.store.read(|connection| folders::exists(connection, id))? => {
@@ -273,10 +274,10 @@ pub(super) fn check_folder(api: &Api, folder: Option<i64>, status: u16) -> Resul
     }
 }
 
-/// For a long film, and those that wait before it. Whoever asks again finds it made.
+/// The time for a long video and those before it in the queue. A later request finds the result.
 const VIDEO_PATIENCE: Duration = Duration::from_secs(3600);
 
-/// `POST /images/{id}/ensure-browser-preview`; `?force=1` makes it anew.
+/// `POST /images/{id}/ensure-browser-preview`; `?force=1` makes it again.
 pub(in crate::http) fn ensure_preview(api: &Api, request: &Request<'_>) -> Result<Response, Error> {
     let force = match request.query().get("force") {
         None | Some("" | "0" | "false") => false,
@@ -322,7 +323,7 @@ pub(in crate::http) fn export_loop(api: &Api, request: &Request<'_>) -> Result<R
     let made = |reply: Reply<Image, library::Error>| {
         let told = move |made: Result<_, _>| {
             if made.is_ok() && body.action == LoopAction::Replace {
-                // Where the film is shown, the loop takes its place, also where nobody waits any more.
+                // If the video is shown, the loop replaces it there, even if the client has gone.
                 wallpaper.settings_changed(Vec::new());
             }
             reply(made);

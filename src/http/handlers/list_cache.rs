@@ -1,9 +1,9 @@
-//! Lists of images that were written as JSON a moment ago.
+//! A cache of lists of images that were written as JSON a moment ago.
 //!
 //! A gallery asks for the same page again and again while nothing changes. An answer is used again
-//! as long as the database has not changed (its generation) and no thumbnail has come or gone. One
-//! that was asked for again is a file in memory from then on, if it is large: the kernel sends its pages
-//! as they are.
+//! as long as the database has not changed (its generation) and no thumbnail has been added or
+//! removed. A large answer that is used a second time becomes a file in memory: the kernel sends
+//! its pages without a copy.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -43,7 +43,7 @@ struct List {
 /// The page stands in the answer: beyond all offsets, different pages have the same query.
 pub(super) type Asked = (Query, Paging);
 
-/// Equal where the same query has the same answer.
+/// Equal if the same query has the same answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct ListState {
     generation: u64,
@@ -58,7 +58,7 @@ impl ListCache {
         (store, thumbnails): (&Store, u64),
         make: impl FnOnce() -> Result<Vec<u8>, Error>,
     ) -> Result<Body, Error> {
-        // Before the list is made: what changes meanwhile makes it stale, not wrong.
+        // Read before the list is made: a change in between makes the list stale, not wrong.
         let state = ListState { generation: store.generation(), thumbnails };
         let body = match self.find(asked, &state) {
             Some(Body::Shared(json)) if json.len() > GATHERED => match in_file(&json) {
@@ -139,7 +139,7 @@ mod tests {
         };
         (0..20).for_each(|page| keep(page, 1000, &state));
         assert_eq!(pages(&cache), (4..20).rev().collect::<Vec<_>>());
-        // What is older than fits beside it goes.
+        // Older lists that do not fit beside it are dropped.
         keep(20, BYTES_KEPT - 3000, &state);
         assert_eq!(pages(&cache), [20, 19, 18, 17]);
         assert!(cache.find(&asked(17), &state).is_some());
@@ -149,7 +149,7 @@ mod tests {
             4,
             "one that is larger than all that is kept drives none out"
         );
-        // What was written before a change is of no use after it.
+        // Lists from before a change are not used after it.
         keep(22, 10, &state);
         keep(23, 10, &ListState { generation: 2, ..state.clone() });
         assert_eq!(pages(&cache), [23]);

@@ -32,7 +32,7 @@ use crate::wire::InfoPaths;
 /// How long a request waits for a wallpaper to be shown. The time limits of the backends end earlier.
 const SHOW_PATIENCE: Duration = Duration::from_secs(90);
 
-/// What the handlers call.
+/// The parts of the daemon that the handlers call.
 pub struct Api {
     pub events: EventBus,
     /// Asks `main` to stop; a full channel means that it was asked already.
@@ -64,7 +64,7 @@ impl Api {
         self.backends.outputs.session()
     }
 
-    /// What is not as it should be, for people.
+    /// The warnings of all parts of the daemon, as sentences.
     fn warnings(&self) -> Vec<String> {
         let mut warnings = self.config.warnings();
         warnings.extend(self.library.warning());
@@ -74,9 +74,9 @@ impl Api {
     }
 }
 
-/// A client's wish that the daemon stop.
+/// A client's request to stop the daemon.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stop {
-    /// Take the wallpapers down, too.
+    /// Whether to remove the wallpapers, too.
     pub clear: bool,
 }

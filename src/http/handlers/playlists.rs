@@ -1,4 +1,4 @@
-//! Playlists: their records, and what the player is told to do. The request waits for it.
+//! Playlists: their records, and the commands to their player. A request waits for the player.
 
 use std::time::Duration;
 
@@ -21,7 +21,8 @@ use crate::wire::{
 
 /// The player waits for nothing but the disk.
 const PATIENCE: Duration = Duration::from_secs(20);
-/// What brings up a picture is answered when it is up; it may wait for the one before.
+/// A request that shows a picture is answered when the picture is shown. It may have to wait for
+/// the picture before.
 const SHOWN: Duration = super::SHOW_PATIENCE.saturating_mul(2);
 
 /// `GET /playlists`
@@ -65,7 +66,7 @@ pub(in crate::http) fn patch(api: &Api, request: &Request<'_>) -> Result<Respons
     Ok(Response::json(200, &playlist)?)
 }
 
-/// Whether it is known where the sun is looked at from.
+/// Whether the location for sunrise and sunset is configured.
 fn located(api: &Api) -> bool {
     let location = &api.config.current().location;
     location.latitude.is_some() && location.longitude.is_some()
@@ -320,7 +321,9 @@ fn answer(api: &Api, mut body: Value, moved: Moved) -> Result<Response, Error> {
     Ok(Response::json(200, &body)?)
 }
 
-/// Where a hook asks: what the playlist (none: any) brings up while this lives runs no hook.
+/// A hook must not run again for the changes that it requests. While the returned value lives,
+/// changes of the playlist (any playlist for `None`) run no hook. `None` if the request is not from
+/// a hook.
 fn by_hook(api: &Api, request: &Request<'_>, playlist: Option<i64>) -> Option<HookRequest> {
     request.by_hook(&api.desktop).then(|| api.wallpaper.hook_request(playlist))
 }

@@ -109,7 +109,7 @@ pub(in crate::http) fn set(api: &Api, request: &Request<'_>) -> Result<Response,
         }
         (None, Some(path)) => {
             let wish = set(Ask::Random);
-            // What cannot be shown leaves nothing in the library.
+            // Checked first, so that a file that cannot be shown is not imported.
             let (path, content) = content_at(api, &path)?;
             if !default {
                 let asked = asked(api, request, names.clone(), wish.clone())?;
@@ -137,7 +137,7 @@ fn check_default(names: &[String], transition: Option<&str>) -> Result<(), Error
     }
 }
 
-/// What monitors show that come later: those that are there now stay as they are.
+/// Sets the wallpaper of monitors that are plugged in later. Connected monitors keep theirs.
 fn set_default(api: &Api, image: i64, (mode, fit): (Mode, Option<Fit>)) -> Result<Response, Error> {
     let image = api.wallpaper.set_default(&api.store, &api.events, image, (mode, fit))?;
     let active = api.wallpaper.status().active;
@@ -190,7 +190,7 @@ fn wished(monitor: Option<String>, monitors: Option<Vec<String>>) -> Result<Vec<
     }
 }
 
-/// What a body asks for, without the monitors.
+/// The wallpaper that a body asks for, without the monitors.
 #[derive(Clone)]
 struct Wish {
     ask: Ask,

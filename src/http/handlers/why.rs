@@ -1,4 +1,4 @@
-//! Why each monitor shows what it shows: who has put it there, what comes next, and what failed.
+//! The reason for what each monitor shows: its source, its next change, and failures.
 
 use std::time::Duration;
 
@@ -64,7 +64,7 @@ struct Shown {
 }
 
 impl Shown {
-    /// Of what a start has brought back, that is what is to be said.
+    /// The source of a picture that was restored at the start is reported as `restore`.
     fn known_by(self, restored: bool) -> Self {
         match restored {
             true => Self { source: bare(Source::Restore), ..self },
@@ -105,7 +105,7 @@ fn record(
     (last_failure, hook_failure): (Option<ApplyFailure>, Option<HookFailure>),
     now: Timestamp,
 ) -> Why {
-    // What came up since has made an older one good.
+    // A failure from before the shown picture is obsolete.
     let is_news =
         |failure: &ApplyFailure| shown.as_ref().is_none_or(|shown| failure.at > shown.set_at);
     let last_failure = last_failure.filter(is_news);
@@ -167,7 +167,7 @@ fn text(
     format!("{what} {due}{failed}")
 }
 
-/// What the playlist of a monitor will do there.
+/// The next change that the playlist of a monitor will make.
 fn due(playlist: &ActivePlaylist, now: Timestamp) -> String {
     let name = &playlist.playlist_name;
     match (playlist.next_change_at, playlist.resting) {
