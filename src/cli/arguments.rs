@@ -1,4 +1,4 @@
-//! The command line against the verbs table: what comes out is whole and of the right kinds.
+//! Parses the command line against the verbs table: the result is complete and of the right kinds.
 //!
 //! Reads no environment and prints nothing.
 

@@ -1,4 +1,4 @@
-//! What a command line gives a verb: values by their names in the table.
+//! A parsed command line: the verb's values by name, the global flags and the connection.
 
 use std::cell::OnceCell;
 use std::path::{Path, PathBuf};

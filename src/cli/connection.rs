@@ -1,7 +1,7 @@
-//! Requests to the daemon over its socket, and what it answers.
+//! Requests to the daemon over its socket, and its answers.
 //!
-//! Runs in the only thread of a client. Requests have no time limit once the daemon has taken them in:
-//! whoever waits can interrupt.
+//! Runs on the only thread of a client. A request has no time limit once the daemon has accepted it;
+//! the user can interrupt it.
 
 use std::fmt::{Display, Write as _};
 use std::io::{self, Read, Write as _};

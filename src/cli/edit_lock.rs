@@ -1,9 +1,8 @@
-//! One command at a time where a list is read, changed and written back whole: two at once would each
-//! undo what the other has written.
+//! A lock between commands that read a list, change it and write it back whole.
 //!
-//! A lock of the kernel's (`flock`) on a file beside the socket, held by this process alone and only
-//! between the two requests, never while something is printed or asked. Other clients of the API know
-//! nothing of it.
+//! Two such commands at once would undo each other's change. The lock is a `flock` on a file beside the
+//! socket, held only between the two requests, never while the command prints or asks. Other clients of
+//! the API do not know it.
 
 use std::fs::{self, File, OpenOptions};
 use std::io;

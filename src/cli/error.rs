@@ -1,5 +1,6 @@
-//! What went wrong for a client: a kind, which alone picks the exit code, what happened, why, and
-//! what to do next. Printed to stderr as one `murald: ...` line with its causes and a hint.
+//! The error of a command: its kind, which alone picks the exit code, its causes and a hint.
+//!
+//! Printed to stderr as one `murald: ...` line with the causes and the hint after it.
 
 use std::error::Error as StdError;
 use std::io::Write as _;

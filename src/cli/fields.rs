@@ -1,7 +1,7 @@
-//! The fields of what each command answers with, which `--format` may name. They are looked at before
-//! anything is asked for: a slip of the pen must not be found when the change is made.
+//! The fields of each command's answer, which `--format` may name.
 //!
-//! Those of the API are as `contrib/openapi.yaml` has them; a test holds the two together.
+//! They are checked before any request, so that a typing error is not found after the change is made. A
+//! test compares the API's fields with `contrib/openapi.yaml`.
 
 use super::Error;
 use super::call::Call;

@@ -1,4 +1,4 @@
-//! Help, all of it from the verbs table.
+//! The text of `--help`, made from the verbs table.
 
 use std::fmt::Write as _;
 

@@ -1,4 +1,4 @@
-//! The verbs' table, looked up by the words of a command line.
+//! Finds a verb by the words of a command line.
 
 use super::verb::{Group, Verb};
 

@@ -1,8 +1,8 @@
 //! The command: a client of the API.
 //!
-//! Runs in the only thread of its process, which `main` has given it. Knows the daemon only over its
-//! socket: `murald start` is handed back to `main`, or run as a program of its own. It prints through
-//! `Screen` and `Error` only, but for warnings and progress on stderr.
+//! Runs on the only thread of its process. Knows the daemon only over its socket: work that a client
+//! cannot do is handed back to `main` (`next.rs`). Prints through `Stdout` and `Error` only, apart from
+//! warnings and progress on stderr.
 
 mod arguments;
 mod call;

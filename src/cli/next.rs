@@ -1,4 +1,7 @@
-//! What the command says of what may be in the way: what `main` is to look at, and how it is told.
+//! The work that the command hands back to `main`, and the output about its result.
+//!
+//! `main` runs the daemon, checks settings and databases or examines the system, since a client sees
+//! none of these modules. The functions here only print.
 
 use std::error::Error as StdError;
 use std::path::{Path, PathBuf};

@@ -1,8 +1,7 @@
-//! Words that mean an image, a playlist or a folder: found out before anything is asked for, so that
-//! nothing is half done when one of them fits nothing.
+//! Resolves words that name images, playlists and folders to ids, before any request changes something.
 //!
-//! Everything is looked up: what is shown now, ids, paths, names, the beginnings of names, in this
-//! order. `id:` and `name:` before a word say what it is. On standard input digits are ids.
+//! A word is looked up in this order: the current wallpaper, ids, paths, names, prefixes of names.
+//! `id:` and `name:` say which kind it is. Digits on standard input are ids.
 
 mod ids;
 mod names;

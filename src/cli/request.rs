@@ -1,7 +1,7 @@
-//! What most verbs are: one request, made of what the verb was given, and an answer that is printed.
+//! Verbs that are one request: how it is built from the verb's values, and how its answer is printed.
 //!
-//! A place is written as in the manual of the API, with `{NAME}` for the value of an argument or
-//! flag, and `{NAME:word}` with a word for where it is not given.
+//! A path is written as in the API's manual, with `{NAME}` for the value of an argument or flag, and
+//! `{NAME:word}` for one with a default.
 
 use std::fmt::Display;
 

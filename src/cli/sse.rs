@@ -1,4 +1,4 @@
-//! The event stream, item by item.
+//! Reads the event stream, item by item.
 
 use std::io::{self, Read};
 

@@ -1,5 +1,5 @@
-//! A daemon for commands that make sense where none runs yet: by the service manager where the user
-//! has enabled its unit, else as a program of its own that outlives us.
+//! Starts a daemon for commands that need one: by the service manager if the user has enabled the unit,
+//! else as a detached process.
 
 use std::ffi::OsStr;
 use std::io::{self, Read, Write};

@@ -1,5 +1,7 @@
-//! Standard output: people on a terminal get tables and sentences, everybody else the same rows with
-//! tabs between; JSON, and lines of one's own form, where they are asked for.
+//! The output of a command: results on standard output, progress and warnings on stderr.
+//!
+//! Terminals get tables and sentences; pipes get the same rows with tabs between. `--json` prints JSON
+//! and `--format` lines of the user's own form.
 
 use std::fmt::Display;
 use std::io::{self, BufWriter, IsTerminal, Write};

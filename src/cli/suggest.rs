@@ -1,4 +1,4 @@
-//! What was meant by a word that is none: by its sense first, then by its letters.
+//! Suggests a verb or a flag for an unknown word: by meaning first, then by spelling.
 
 use super::Error;
 use super::help::usage;

@@ -1,6 +1,7 @@
-//! Rows of cells: lines with tabs for scripts, and tables that fit the terminal. There, wide columns
-//! give way, with `…` where something was cut, and where that is not enough the last ones are left out,
-//! as those are that have nothing in them.
+//! Rows of cells: lines with tabs for scripts, and tables that fit the terminal.
+//!
+//! On a terminal wide columns are cut, with `…`. If that is not enough, the last columns are dropped;
+//! empty columns always are.
 
 use std::fmt::Write as _;
 

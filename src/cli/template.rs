@@ -1,7 +1,7 @@
 //! `--format`: a line for each record, with the record's fields in it.
 //!
-//! `{name}`, `{a.b}` and `{a[0]}` stand for fields, `{{` and `}}` for braces, `\t`, `\n` and `\\` for
-//! what they are in C. What is null or not there is empty; lists are joined with commas.
+//! `{name}`, `{a.b}` and `{a[0]}` stand for fields, `{{` and `}}` for braces, and `\t`, `\n` and `\\`
+//! for the same as in C. Missing and null fields are empty; lists are joined with commas.
 
 use serde_json::Value;
 

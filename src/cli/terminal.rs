@@ -1,4 +1,4 @@
-//! What the terminal can show: its width and its colours.
+//! The terminal: its width and colours, and text that is measured, cut and made harmless for it.
 
 use std::io;
 

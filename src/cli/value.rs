@@ -1,4 +1,6 @@
-//! One value of the command line: from its word to the JSON that travels.
+//! Parses the values of a command line into the JSON that a request carries.
+//!
+//! `-` stands for references on standard input, one a line, or separated by NUL with `-0`.
 
 use std::ffi::OsStr;
 use std::io::Read;

@@ -1,4 +1,4 @@
-//! The form of the verbs table, from which come parsing, help, completions and the manual's tests.
+//! The types of the verbs table, which parsing, help, completions and the tests of the manual read.
 
 use super::Error;
 use super::call::Call;

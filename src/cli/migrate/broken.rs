@@ -1,4 +1,4 @@
-//! Where a configuration cannot be read, and why.
+//! The error for a configuration that cannot be read.
 
 use std::fmt;
 

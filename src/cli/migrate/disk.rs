@@ -1,4 +1,4 @@
-//! What a written path leads to.
+//! Follows a path of another program's configuration to a file or a directory.
 
 use std::path::{Path, PathBuf};
 

@@ -1,4 +1,4 @@
-//! How pictures fill monitors of another shape, in the words of the settings of each backend.
+//! How pictures fill a monitor, in the words of each backend's settings.
 
 use super::step::Step;
 use crate::wire::Fit;

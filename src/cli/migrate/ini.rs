@@ -1,4 +1,4 @@
-//! Files of keys under headings, as Python's `configparser` and `ConfigObj` write them.
+//! Reads INI files as Python's `configparser` and `ConfigObj` write them.
 
 use super::broken::Broken;
 

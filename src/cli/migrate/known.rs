@@ -1,4 +1,4 @@
-//! What the steps of a configuration are made from, beside its text.
+//! The facts beside the text of a configuration that its steps are made from.
 
 use std::path::PathBuf;
 

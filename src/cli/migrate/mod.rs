@@ -1,7 +1,7 @@
-//! What the configurations of other wallpaper programs ask for, as steps: one file for each program.
+//! Turns the configurations of other wallpaper programs into steps, one file for each program.
 //!
-//! Pure, but for a look whether a path leads to a file or to a directory. Never writes anything of
-//! theirs, and knows nothing of the daemon; the verb `migrate` carries the steps out.
+//! Pure, but for a look whether a path leads to a file or to a directory. Never writes another
+//! program's files and does not know the daemon; the verb `migrate` carries the steps out.
 
 mod broken;
 mod disk;

@@ -1,4 +1,4 @@
-//! Spans of time as people write them: `30m`, `1h 30min`, `2 days`.
+//! Reads spans of time such as `30m`, `1h 30min` and `2 days`.
 
 /// The units of the crate humantime and their aliases, in milliseconds.
 const UNITS: &[(&[&str], u64)] = &[

@@ -1,4 +1,4 @@
-//! One thing that a configuration asks for, and how a line tells of it.
+//! One step of a migration, and the line that shows it.
 
 use std::fmt;
 use std::path::{Path, PathBuf};

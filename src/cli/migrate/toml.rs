@@ -1,4 +1,4 @@
-//! TOML of other programs: read, and never written.
+//! Reads TOML files of other programs.
 
 use serde_json::Value;
 use toml_edit::{DocumentMut, Item};

@@ -1,4 +1,4 @@
-//! Half blocks: two pixels to a character, the upper one its colour, the lower its background.
+//! Half blocks: two pixels to a character, the upper one its colour, the lower one its background.
 
 use std::fmt::Write as _;
 

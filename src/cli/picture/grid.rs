@@ -1,4 +1,4 @@
-//! Several pictures side by side, as one strip: however a terminal shows pictures, it shows that.
+//! Several pictures side by side as one strip, which any terminal shows like one picture.
 
 use crate::media::fit;
 

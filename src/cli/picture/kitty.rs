@@ -1,5 +1,4 @@
-//! The graphics protocol of kitty, which ghostty, WezTerm and others speak, too: raw pixels as
-//! base64, in pieces.
+//! The graphics protocol of kitty, ghostty and WezTerm: raw pixels as base64, in pieces.
 
 use std::fmt::Write as _;
 

@@ -1,6 +1,6 @@
-//! A picture in the terminal: by its graphics where it has any, else by half blocks in colours.
+//! Shows a picture in the terminal: by its graphics protocol, else by coloured half blocks.
 //!
-//! Decoding is the room `media`'s, which is why the client sees it.
+//! The client decodes thumbnails with the module `media`.
 
 mod blocks;
 mod grid;

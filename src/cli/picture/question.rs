@@ -1,7 +1,7 @@
-//! Asks the terminal how it shows pictures, and waits for its answer a moment.
+//! Asks the terminal which graphics protocol it has, and waits a moment for the answer.
 //!
-//! Every terminal answers the request for its attributes (DA1), so that comes last: what has been
-//! answered by then is all that there will be.
+//! Every terminal answers the request for its attributes (DA1), so that request comes last: an answer
+//! that has not come by then will not come.
 
 use std::io::{self, IsTerminal, Write};
 use std::time::{Duration, Instant};

@@ -1,5 +1,5 @@
-//! Sixel graphics, of foot, xterm, mlterm and others: columns of six pixels, one colour at a time,
-//! out of a cube of six levels a channel with ordered dithering.
+//! Sixel graphics for foot, xterm and mlterm: columns of six pixels, one colour at a time, from a cube
+//! of six levels a channel with ordered dithering.
 
 use std::fmt::Write as _;
 

@@ -1,5 +1,4 @@
-//! Ids on the command line: each means one thing, and of several images each is there before anything
-//! is done to one of them.
+//! Checks ids on the command line: each is unambiguous, and all of several images exist.
 
 use std::collections::HashSet;
 

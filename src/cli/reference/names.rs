@@ -1,5 +1,4 @@
-//! Which record of several a word means, by names alone: the exact one, else the only one that begins
-//! so. Pure.
+//! Finds the record that a word names: by its exact name, else by a prefix that only one has. Pure.
 
 use serde::Deserialize;
 

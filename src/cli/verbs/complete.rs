@@ -1,8 +1,8 @@
-//! What a command line may go on with: for the completions of shells (contrib/completions).
+//! The candidates that shells complete a command line with (`contrib/completions`).
 //!
-//! The answer is a line for each candidate, with a tab and what it means behind it; or `:files` or
-//! `:directories`, which a shell finds better. A shell waits for it, so a daemon that does not
-//! answer at once is done without.
+//! The answer is a line for each candidate, with a tab and its meaning after it, or `:files` or
+//! `:directories`, which a shell completes better. A shell waits for the answer, so candidates from a
+//! daemon that does not answer at once are left out.
 
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;

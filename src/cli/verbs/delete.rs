@@ -1,4 +1,5 @@
-//! Images out of the library: into the desktop's trash, or for good. Asks first where somebody sits.
+//! `murald images delete`: moves images into the desktop's trash or deletes them. Asks first on a
+//! terminal.
 
 use std::io::{self, BufRead as _, IsTerminal, Write as _};
 

@@ -1,4 +1,4 @@
-//! Changing what the library knows about images.
+//! The verbs that change images: names, tags, folders, favourites.
 
 use serde::Deserialize;
 use serde_json::{Map, Value, json};

@@ -1,4 +1,4 @@
-//! `events`: everything that happens, a line each.
+//! `murald events`: prints each event as a line.
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};

@@ -1,4 +1,4 @@
-//! Files of the library as bytes: originals and thumbnails.
+//! The verbs that print a file of the library: originals and thumbnails.
 
 use std::fs::File;
 use std::io::{self, IsTerminal, Read};

@@ -1,4 +1,4 @@
-//! Folders: a tree over the library.
+//! `murald folders`: shows and changes the tree of folders.
 
 use serde::Deserialize;
 use serde::de::IgnoredAny;

@@ -1,4 +1,4 @@
-//! Which images of the library: the filters of `images list` and `images search`.
+//! The filters of `images list` and `images search`, which other verbs share.
 
 use std::collections::HashMap;
 use std::fmt::Display;

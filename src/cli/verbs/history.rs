@@ -1,4 +1,4 @@
-//! What was shown where.
+//! `murald history`: which images were shown on which monitor.
 
 use serde::Deserialize;
 use serde_json::Value;

@@ -1,4 +1,4 @@
-//! Images in a table, a line for each.
+//! A table of images, one line each.
 
 use serde::de::IgnoredAny;
 

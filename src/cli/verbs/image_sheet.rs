@@ -1,4 +1,4 @@
-//! One image, for people, and how commands name one or several.
+//! One image as a sheet, and how commands name one image or several.
 
 use super::super::Error;
 use super::super::call::Call;

@@ -1,4 +1,4 @@
-//! The library: listing, searching, looking.
+//! The verbs that list, search and show images.
 
 use super::super::Error;
 use super::super::call::Call;

@@ -1,4 +1,4 @@
-//! Bringing pictures in, and watching them come.
+//! `murald import`: imports files and directories, and shows the progress.
 
 use std::collections::HashMap;
 use std::fmt::Write as _;

@@ -1,4 +1,4 @@
-//! The library as a whole: its database, and pictures that are missing.
+//! `murald library`: checks and restores the database, removes missing images.
 
 use serde::Deserialize;
 

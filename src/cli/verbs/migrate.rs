@@ -1,7 +1,6 @@
-//! Taking over from another wallpaper program: reads its configuration, and has what it asks for.
+//! `murald migrate`: reads the configuration of another wallpaper program and carries it over.
 //!
-//! Nothing of the other program is written, and no other picture comes up: playlists are made, and not
-//! started.
+//! Writes nothing of the other program, and changes no wallpaper: playlists are made, but not started.
 
 use std::fs;
 use std::io::{self, Read};

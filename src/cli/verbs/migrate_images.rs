@@ -1,5 +1,5 @@
-//! Files that another program has, as images of the library: those in watched directories come by
-//! themselves, the others are taken in where they lie.
+//! The images that a migration needs: the daemon imports files in watched directories by itself, the
+//! command imports the others in place.
 
 use std::collections::BTreeMap;
 use std::fs;

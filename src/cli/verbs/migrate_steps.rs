@@ -1,5 +1,7 @@
-//! The steps of `migrate`, carried out over the API. Each looks at what is there first, so that the same
-//! step again changes nothing, and nothing of the user's is written over but a setting.
+//! Carries the steps of `murald migrate` out over the API.
+//!
+//! Each step looks at what exists first, so that the same step again changes nothing. It overwrites
+//! nothing of the user's but a setting.
 
 use std::path::Path;
 use std::time::Duration;

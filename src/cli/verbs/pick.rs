@@ -1,4 +1,4 @@
-//! `pick`: the library in a menu, by the script that contrib has, which travels in the executable.
+//! `murald pick`: runs the menu script of `contrib`, which is part of the executable.
 
 use std::ffi::OsStr;
 use std::fs::{self, OpenOptions};

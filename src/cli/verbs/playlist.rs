@@ -1,4 +1,4 @@
-//! Making playlists and changing them.
+//! The verbs that create and change playlists.
 
 use serde_json::{Map, Value, json};
 

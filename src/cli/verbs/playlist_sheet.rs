@@ -1,4 +1,4 @@
-//! One playlist, for people, and how commands name it.
+//! One playlist as a sheet, and how commands name it.
 
 use std::collections::HashMap;
 use std::fmt::Display;

@@ -1,4 +1,4 @@
-//! Playlists: looking and running. (`playlist.rs` makes and changes them.)
+//! The verbs that show and run playlists. `playlist.rs` has those that change them.
 
 use serde::Deserialize;
 use serde_json::{Value, json};

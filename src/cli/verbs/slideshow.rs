@@ -1,4 +1,4 @@
-//! A directory that takes turns on the monitors: watched, as a playlist that lives, started.
+//! `murald slideshow`: watches a directory, makes a dynamic playlist of it and starts that.
 
 use std::time::{Duration, Instant};
 

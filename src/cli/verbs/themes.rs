@@ -1,4 +1,4 @@
-//! User themes: palettes for graphical clients.
+//! `murald themes`: the user's themes for graphical clients.
 
 use serde_json::json;
 

@@ -1,4 +1,4 @@
-//! Videos: previews, loops and palettes. The daemon needs ffmpeg for them, and may take its time.
+//! The verbs for videos: previews, loops and palettes. The daemon needs ffmpeg for them.
 
 use serde::Deserialize;
 use serde_json::{Value, json};

@@ -1,4 +1,4 @@
-//! The wallpaper: setting one, any at random, and looking.
+//! The verbs that set and show wallpapers.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! Directories that the daemon watches.
+//! `murald watch`: directories that the daemon watches.
 
 use std::io;
 use std::path::Path;
