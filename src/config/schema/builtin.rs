@@ -1,9 +1,9 @@
-//! `[backend.builtin]`: murald's own drawing.
+//! `[backend.builtin]`: the options of murald's own renderer.
 
 use serde::Deserialize;
 
-use super::form::{is_bezier, is_color, numbers};
 use super::key::Key;
+use super::key::{is_bezier, is_color, numbers};
 use super::settings::settings;
 use crate::wire::words;
 

@@ -1,45 +1,28 @@
-//! Every section and key of the configuration, with type, default and what it may hold.
+//! Every section and key of the configuration, with type, default and allowed values.
 //!
-//! One list per section gives the struct that rooms use, the validation, the file of the first
-//! start, completion and what the manual is compared with. Nothing here reads a file.
+//! One list per section gives the struct that modules use, the validation, the generated file,
+//! completion and the list that the manual is compared with. Nothing here reads a file.
 
-mod awww;
-mod backend;
 mod builtin;
-mod client;
-mod daemon;
-mod desktop;
-mod feh;
-mod form;
-mod hooks;
-mod hyprpaper;
 mod key;
-mod library;
-mod location;
-mod mpvpaper;
-mod power;
+mod sections;
+mod setters;
 mod settings;
-mod swaybg;
 mod wal_qt;
 
-pub(crate) use awww::{Awww, AwwwFilter, AwwwFormat, AwwwResize, AwwwTransition};
-pub use backend::BackendName;
-pub(crate) use backend::{AutoPriorities, Backend, SelectionMode};
 pub(crate) use builtin::{Builtin, BuiltinFit, BuiltinTransition, Spot};
-pub(crate) use client::{App, Monitors, RemoteGallery};
-pub(crate) use daemon::{Compositor, Daemon, LogLevel};
-pub(crate) use desktop::{Desktop, StillFiles};
-pub(crate) use feh::{Feh, FehMode};
-pub(crate) use hooks::Hooks;
-pub(crate) use hyprpaper::{Hyprpaper, HyprpaperFit};
 pub(in crate::config) use key::beginning;
 pub use key::{Key, Rule, ValueType};
 pub(crate) use key::{OnInvalid, Value};
-pub(crate) use library::Library;
-pub(crate) use location::Location;
-pub(crate) use mpvpaper::{Mpvpaper, MpvpaperLayer};
-pub(crate) use power::Power;
-pub(crate) use swaybg::{Swaybg, SwaybgFit};
+pub use sections::BackendName;
+pub(crate) use sections::{
+    App, AutoPriorities, Backend, Compositor, Daemon, Desktop, Hooks, Library, Location, LogLevel,
+    Monitors, Power, RemoteGallery, SelectionMode, StillFiles,
+};
+pub(crate) use setters::{
+    Awww, AwwwFilter, AwwwFormat, AwwwResize, AwwwTransition, Feh, FehMode, Hyprpaper,
+    HyprpaperFit, Mpvpaper, MpvpaperLayer, Swaybg, SwaybgFit,
+};
 pub(crate) use wal_qt::{ParallaxDirection, ParallaxDriver, WalQt, WalQtTransition};
 
 /// A table of the file.

@@ -1,4 +1,4 @@
-//! From a section's list of keys to its struct.
+//! The `settings!` macro: from a section's list of keys to its struct.
 
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value as Json};

@@ -1,6 +1,6 @@
-//! `[backend.wal-qt]`: the web engine that shows pictures, videos and HTML.
+//! `[backend.wal-qt]`: the options of the web engine that shows images, videos and HTML wallpapers.
 
-use super::form::{BEZIER, Bezier, COLOR, is_bezier, is_color};
+use super::key::{BEZIER, Bezier, COLOR, is_bezier, is_color};
 use super::key::{Key, Rule, Value};
 use super::settings::settings;
 use crate::wire::words;

@@ -1,7 +1,9 @@
-//! `[backend.awww]`: the words are those of its command line.
+//! The options of backends that are programs with a few settings: awww, feh, hyprpaper, mpvpaper, swaybg.
+//!
+//! The values are those of each program's command line.
 
-use super::form::{COLOR, is_bezier, is_color, is_size, numbers};
-use super::key::Key;
+use super::key::{COLOR, is_bezier, is_color, is_size, numbers};
+use super::key::{Key, Value};
 use super::settings::settings;
 use crate::wire::words;
 
@@ -87,6 +89,76 @@ const CURVE: &str = "four comma-separated numbers that are not all 0";
 /// awww refuses a curve of zeros.
 fn is_curve(text: &str) -> bool {
     is_bezier(text) && text.split(',').any(|part| part.trim().parse() != Ok(0.0))
+}
+
+words! {
+    FehMode { Fill = "fill", Scale = "scale", Tile = "tile", Center = "center", Max = "max" }
+}
+
+settings! {
+    /// `[backend.feh]`
+    #[derive(Debug)]
+    Feh {
+        /// How an image fits its monitor; other words act as fill
+        mode: FehMode = Key::word("fill", FehMode::WORDS).otherwise(Value::Text("fill")),
+    }
+}
+
+words! {
+    HyprpaperFit { Cover = "cover", Contain = "contain", Tile = "tile", Fill = "fill" }
+}
+
+settings! {
+    /// `[backend.hyprpaper]`
+    #[derive(Debug)]
+    Hyprpaper {
+        /// How an image fits its monitor
+        fit_mode: HyprpaperFit = Key::word("cover", HyprpaperFit::WORDS),
+        /// The file that murald writes for it; empty is one under $XDG_CONFIG_HOME/hypr
+        config_path: String = Key::path(""),
+    }
+}
+
+words! {
+    /// The layers of layer-shell; mpvpaper's own choice if empty.
+    MpvpaperLayer {
+        Default = "", Background = "background", Bottom = "bottom", Top = "top",
+        Overlay = "overlay",
+    }
+}
+
+settings! {
+    /// `[backend.mpvpaper]`
+    #[derive(Debug)]
+    Mpvpaper {
+        /// Options for mpv, as on its command line without --
+        mpv_options: String = Key::text("loop"),
+        /// How much mpvpaper prints
+        verbose: u8 = Key::integer(0).within(0, 2),
+        /// Pause the video while windows hide it
+        auto_pause: bool = Key::flag(false),
+        /// Stop mpv while windows hide the video, whatever auto_pause says
+        auto_stop: bool = Key::flag(false),
+        /// Layer to draw on; empty leaves it to mpvpaper
+        layer: MpvpaperLayer = Key::word("", MpvpaperLayer::WORDS),
+        /// Seconds between the files of a slideshow; 0 for none
+        slideshow_secs: u32 = Key::integer(0).from(0),
+    }
+}
+
+words! {
+    SwaybgFit {
+        Stretch = "stretch", Fit = "fit", Fill = "fill", Center = "center", Tile = "tile",
+    }
+}
+
+settings! {
+    /// `[backend.swaybg]`
+    #[derive(Debug)]
+    Swaybg {
+        /// How an image fits its monitor
+        fit_mode: SwaybgFit = Key::word("fill", SwaybgFit::WORDS),
+    }
 }
 
 #[cfg(test)]
