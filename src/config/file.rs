@@ -5,12 +5,15 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Write};
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
+use std::sync::{Condvar, Mutex};
+use std::time::Instant;
 
 use rustix::fs::{CWD, RenameFlags};
 use rustix::io::Errno;
 
 use super::Error;
 use crate::paths::{Presence, make_directories, open_regular, presence};
+use crate::sys::{lock, unpoisoned};
 
 /// More than any configuration; what is larger is some other file.
 const MAX: u64 = 1 << 20;
@@ -263,10 +266,40 @@ fn read_only(why: &'static str) -> io::Error {
     io::Error::new(io::ErrorKind::PermissionDenied, why)
 }
 
+#[derive(Default)]
+pub(super) struct Writer {
+    /// Until when it counts as at work.
+    until: Mutex<Option<Instant>>,
+    changed: Condvar,
+}
+
+impl Writer {
+    /// Somebody may write until then, or, with `None`, has ended.
+    pub(super) fn is_at_work(&self, until: Option<Instant>) {
+        *lock(&self.until) = until;
+        self.changed.notify_all();
+    }
+
+    /// Waits for the end; false where it has not come by the deadline.
+    pub(super) fn ends_by(&self, deadline: Instant) -> bool {
+        let mut until = lock(&self.until);
+        loop {
+            let now = Instant::now();
+            let Some(end) = until.filter(|end| *end > now) else { return true };
+            if deadline <= now {
+                return false;
+            }
+            let waited = self.changed.wait_timeout(until, end.min(deadline) - now);
+            until = unpoisoned(waited).0;
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use super::*;
     use std::os::unix::fs::symlink;
+
+    use super::*;
 
     fn put(path: &Path, text: &str, seen: Option<&str>) -> io::Result<Written> {
         write(path, text, seen, || true)

@@ -8,11 +8,10 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, RwLock};
 use std::time::Instant;
 
-use super::change::{Change, ChangeSource};
-use super::file::Written;
+use super::file::{Writer, Written};
 use super::schema::Section;
-use super::writer::Writer;
-use super::{Config, Error, diff, document, file, overlay, patch, template};
+use super::snapshot::{Change, ChangeSource, changed_sections, event_names};
+use super::{Config, Error, document, file, overlay, patch, toml};
 use crate::events::EventBus;
 use crate::sys::{lock, read, write};
 use crate::wire::Event;
@@ -70,7 +69,7 @@ impl ConfigHandle {
         file::answers(&path)?;
         let seen =
             file::read(&path).map_err(|source| Error::Read { path: path.clone(), source })?;
-        let text = seen.clone().unwrap_or_else(template::text);
+        let text = seen.clone().unwrap_or_else(toml::template);
         let config = parse(&text, &path)?.config;
         let state = State { seen, good: text, trouble: None, subscribers: Vec::new() };
         let current = RwLock::new(Arc::new(config));
@@ -196,7 +195,7 @@ impl ConfigHandle {
         source: ChangeSource,
     ) -> Vec<Section> {
         let old = self.current();
-        let sections = diff::changed(&old, &config);
+        let sections = changed_sections(&old, &config);
         for warning in config.warnings.iter().filter(|warning| !old.warnings.contains(warning)) {
             log::warn!("{}: {warning}", self.0.path.display());
         }
@@ -214,7 +213,7 @@ impl ConfigHandle {
 
     fn tell(&self, state: &State, change: Change) {
         self.0.bus.publish(&Event::ConfigChanged {
-            sections: diff::event_names(&change.sections),
+            sections: event_names(&change.sections),
             source: change.source.event_name(),
         });
         for subscriber in &state.subscribers {
@@ -268,7 +267,7 @@ fn parse(text: &str, path: &Path) -> Result<document::Parsed, Error> {
 fn complete(text: &str, path: &Path, parsed: &document::Parsed) -> Option<(String, Config)> {
     let filled = overlay::complete(text, &parsed.missing).ok()?;
     let again = parse(&filled, path).ok()?;
-    diff::changed(&again.config, &parsed.config).is_empty().then_some((filled, again.config))
+    changed_sections(&again.config, &parsed.config).is_empty().then_some((filled, again.config))
 }
 
 #[cfg(test)]

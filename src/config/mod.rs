@@ -2,9 +2,6 @@
 //!
 //! `schema` says what there is, `document` reads the file against it, `snapshot` is what rooms get.
 
-mod change;
-mod comments;
-mod diff;
 mod document;
 mod error;
 mod file;
@@ -16,18 +13,15 @@ mod overlay;
 mod patch;
 mod schema;
 mod snapshot;
-mod template;
 mod toml;
 mod watch;
-mod watchable;
 mod watches;
-mod writer;
 
-pub(crate) use change::Changed;
 pub use error::Error;
 pub(crate) use error::Position;
 pub use handle::ConfigHandle;
 pub(crate) use handle::check;
+pub(crate) use patch::{own_directories, watched_directory};
 pub(crate) use schema::{
     Awww, AwwwFilter, AwwwFormat, AwwwResize, AwwwTransition, Backend, Builtin, BuiltinFit,
     BuiltinTransition, Compositor, Daemon, FehMode, Hooks, HyprpaperFit, LogLevel, Mpvpaper,
@@ -35,6 +29,6 @@ pub(crate) use schema::{
     WalQt, WalQtTransition,
 };
 pub use schema::{BackendName, Key, Rule, Section, ValueType};
+pub(crate) use snapshot::Changed;
 pub use snapshot::Config;
 pub use watch::Watch;
-pub(crate) use watchable::{own_directories, watched_directory};

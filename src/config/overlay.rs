@@ -3,9 +3,8 @@
 use serde_json::Value as Json;
 use toml_edit::{DocumentMut, InlineTable, Item, Table};
 
-use super::comments;
 use super::schema::{Section, Value};
-use super::{template, toml};
+use super::toml;
 
 /// One key to set, or to remove.
 #[derive(Clone, Debug, PartialEq)]
@@ -25,7 +24,7 @@ pub(super) fn apply(text: &str, edits: &[Edit]) -> Result<String, toml_edit::Tom
 /// The text with keys that it lacks, each below its line of the file of the first start.
 pub(super) fn complete(text: &str, missing: &[Edit]) -> Result<String, toml_edit::TomlError> {
     lay(text, missing, |edit| {
-        edit.section.key(&edit.key).map(template::about).into_iter().collect()
+        edit.section.key(&edit.key).map(toml::describe_key).into_iter().collect()
     })
 }
 
@@ -58,7 +57,7 @@ fn lay(
         return Ok(text.to_owned());
     }
     let gap = if head.is_empty() || head.ends_with('\n') { "" } else { "\n" };
-    let edited = comments::keep(text, format!("{head}{gap}{document}"));
+    let edited = toml::keep_comments(text, format!("{head}{gap}{document}"));
     Ok(if ends_lines_with_crlf(text) { with_crlf(&edited) } else { edited })
 }
 
@@ -67,7 +66,7 @@ fn lay(
 fn uncommented(text: &str, edit: &Edit) -> Option<String> {
     let key = edit.section.key(&edit.key).filter(|key| key.default == Value::Unset)?;
     let value = edit.value.as_ref()?;
-    let placeholder = template::placeholder(key);
+    let placeholder = toml::placeholder(key);
     let line = format!("{} = {}", key.name, toml::from_json(value)?);
     let mut start = 0;
     let with_line = |token: &str| {
@@ -81,13 +80,13 @@ fn uncommented(text: &str, edit: &Edit) -> Option<String> {
         let section = section_mut(document.as_item_mut(), edit.section);
         section.get(key.name).is_some_and(|item| toml::to_json(item) == *value)
     };
-    comments::tokens(text).filter_map(with_line).find(says_so)
+    toml::tokens(text).filter_map(with_line).find(says_so)
 }
 
 /// Whether each line of a text ends as DOS's do: the library that edits it knows only `\n`.
 fn ends_lines_with_crlf(text: &str) -> bool {
     let count = |end| -> usize {
-        let outside = comments::tokens(text).filter(|token| !comments::is_string(token));
+        let outside = toml::tokens(text).filter(|token| !toml::is_string(token));
         outside.map(|token| token.matches(end).count()).sum()
     };
     text.contains("\r\n") && count("\n") == count("\r\n")
@@ -95,11 +94,11 @@ fn ends_lines_with_crlf(text: &str) -> bool {
 
 /// Not in strings, where a line's end is part of the value.
 fn with_crlf(text: &str) -> String {
-    let line_ends = |token: &str| match comments::is_string(token) {
+    let line_ends = |token: &str| match toml::is_string(token) {
         true => token.to_owned(),
         false => token.replace("\r\n", "\n").replace('\n', "\r\n"),
     };
-    comments::tokens(text).map(line_ends).collect()
+    toml::tokens(text).map(line_ends).collect()
 }
 
 /// A section's table, made with those around it where it is missing.
@@ -132,17 +131,17 @@ fn set(section: &mut Item, name: &str, json: &Json, about: impl Fn() -> Vec<Stri
             let mut old = std::mem::replace(old, value);
             // These two stay where they are, around the new value.
             old.decor_mut().clear();
-            comments::of(&Item::Value(old))
+            toml::comments_of(&Item::Value(old))
         }
         other => {
             // Also a table of the client's own, which is now something else.
-            let inner = other.map_or_else(about, |old| comments::of(old));
+            let inner = other.map_or_else(about, |old| toml::comments_of(old));
             table.remove(name);
             table.insert(name, Item::Value(value));
             inner
         }
     };
-    comments::put_above(section, name, &inner);
+    toml::put_comments_above(section, name, &inner);
     true
 }
 
@@ -151,11 +150,11 @@ fn remove(section: &mut Item, name: &str) -> bool {
     let table = section.as_table_like_mut().expect("a section is a table");
     let next = table.iter().skip_while(|(key, _)| *key != name).nth(1);
     let next = next.map(|(key, _)| key.to_owned());
-    let mut left = comments::above(table, name);
+    let mut left = toml::comments_above(table, name);
     let Some(item) = table.remove(name) else { return false };
-    left.extend(comments::of(&item));
+    left.extend(toml::comments_of(&item));
     if let Some(next) = next {
-        comments::put_above(section, &next, &left);
+        toml::put_comments_above(section, &next, &left);
     }
     true
 }
@@ -271,7 +270,7 @@ mod tests {
         #[track_caller]
         fn check(text: &str, section: Section, key: &str, value: Json, expected: &str) {
             let edit = Edit { section, key: key.to_owned(), value: Some(value) };
-            let about = template::about(section.key(key).unwrap());
+            let about = toml::describe_key(section.key(key).unwrap());
             let found = complete(text, &[edit]).unwrap();
             assert_eq!(found, expected.replace("ABOUT", &about));
         }
@@ -293,7 +292,7 @@ mod tests {
             let expected = text.replace(&placeholder, &format!("\n{key} = 10.5\n"));
             check(text, section, key, json!(10.5), &expected);
         }
-        let text = template::text();
+        let text = toml::template();
         set(&text, Section::Location, "latitude");
         set(&text, Section::Location, "longitude");
         set(&text, Section::Backend, "transition_duration_seconds");

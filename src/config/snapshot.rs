@@ -1,5 +1,8 @@
 //! The settings at one moment. Never changes: a change makes another.
 
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
 use serde_json::{Map, Value as Json};
 
 use super::schema::{
@@ -125,10 +128,77 @@ impl Default for Config {
     }
 }
 
+/// Settings that are other than they were.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Change {
+    /// Never empty.
+    pub sections: Vec<Section>,
+    pub source: ChangeSource,
+}
+
+/// What changed the settings.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ChangeSource {
+    Patch,
+    File,
+    ResetAll,
+    ResetBackend,
+}
+
+/// What a request changed.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Changed {
+    pub sections: Vec<Section>,
+    /// `[daemon]` is among them, or is written otherwise.
+    pub restart_required: bool,
+    /// What is not as it should be in the sections that were to be changed.
+    pub warnings: Vec<String>,
+    /// Of a reset: where the file as it was is kept.
+    pub backup: Option<PathBuf>,
+}
+
+impl ChangeSource {
+    /// As `config_changed` says it; nothing for a plain patch.
+    pub(super) fn event_name(self) -> Option<&'static str> {
+        match self {
+            Self::Patch => None,
+            Self::File => Some("file"),
+            Self::ResetAll => Some("api_reset_all"),
+            Self::ResetBackend => Some("api_reset_backend"),
+        }
+    }
+}
+
+/// In the order of the file.
+pub(super) fn changed_sections(old: &Config, new: &Config) -> Vec<Section> {
+    Section::ALL.into_iter().filter(|section| differs(old, new, *section)).collect()
+}
+
+/// Whether a section's keys differ, without the tables in it that are sections themselves.
+fn differs(old: &Config, new: &Config, section: Section) -> bool {
+    own_entries(old, section).collect::<BTreeMap<_, _>>() != own_entries(new, section).collect()
+}
+
+fn own_entries(config: &Config, section: Section) -> impl Iterator<Item = (&String, &Json)> {
+    let is_own = move |name: &str| section.children().all(|(child, _)| child != name);
+    config.entries(section).filter(move |(name, _)| is_own(name))
+}
+
+/// As `config_changed` names them, each once.
+pub(super) fn event_names(sections: &[Section]) -> Vec<String> {
+    let mut names: Vec<_> = sections.iter().map(|section| section.event_name()).collect();
+    names.dedup();
+    names
+}
+
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use std::path::Path;
+
     use serde_json::json;
+
+    use super::*;
+    use crate::config::{BackendName, document};
 
     #[test]
     fn backend_duration_overrides_those_of_backends() {
@@ -169,5 +239,30 @@ mod tests {
             3
         );
         assert!(!config.section(Section::Backend).contains_key("transition_duration_seconds"));
+    }
+
+    #[test]
+    fn changed_sections_are_found() {
+        #[track_caller]
+        fn check(text: &str, expected: &[Section], names: &[&str]) {
+            let new = document::read(text, Path::new("/c.toml")).unwrap().config;
+            let sections = changed_sections(&Config::default(), &new);
+            assert_eq!(sections, expected);
+            assert_eq!(event_names(&sections), names);
+        }
+        check("# nothing\napp.theme = 'dark'", &[], &[]);
+        check("app.new = 1", &[Section::App], &["app"]);
+        // Of no use, and without a default: as if it were not there.
+        check("location.latitude = 95\nbackend.transition_duration_seconds = -1", &[], &[]);
+        check(
+            "backend.type = 'feh'\nbackend.auto_priorities.web = []\nbackend.feh.mode = 'max'",
+            &[Section::Backend, Section::AutoPriorities, Section::BackendOptions(BackendName::Feh)],
+            &["backend", "backend.feh"],
+        );
+        check(
+            "backend.wal-qt.env = ['A=1']",
+            &[Section::BackendOptions(BackendName::WalQt)],
+            &["backend.wal-qt"],
+        );
     }
 }

@@ -1,9 +1,9 @@
 //! Between TOML and JSON: values as the file and as the API hold them.
 
 use serde_json::{Map, Value as Json};
-use toml_edit::{Array, InlineTable, Item, TableLike, Value};
+use toml_edit::{Array, DocumentMut, InlineTable, Item, TableLike, Value};
 
-use super::schema::is_alike;
+use super::schema::{Key, Section, is_alike};
 
 /// What a value of the file is in the API. Dates become strings; numbers that are not finite
 /// become null, which TOML has no other use for.
@@ -78,4 +78,203 @@ pub(super) fn find<'a>(table: &'a dyn TableLike, name: &str, alike: bool) -> Opt
         return exact;
     }
     table.iter().map(|(key, _)| key).find(|key| is_alike(key, name))
+}
+
+/// The comments of a text in order, each from its `#` to the end of its line.
+pub(super) fn scan_comments(text: &str) -> Vec<&str> {
+    tokens(text).filter(|token| token.starts_with('#')).map(str::trim_end).collect()
+}
+
+/// A text in pieces, none empty: comments up to the end of their line, strings, and what is between
+/// them.
+pub(super) fn tokens(text: &str) -> impl Iterator<Item = &str> {
+    let mut rest = text;
+    std::iter::from_fn(move || {
+        let length = match rest.as_bytes().first()? {
+            b'#' => rest.split('\n').next()?.trim_end_matches('\r').len(),
+            b'"' | b'\'' => string_length(rest),
+            _ => rest.find(['#', '"', '\'']).unwrap_or(rest.len()),
+        };
+        let (token, after) = rest.split_at(length);
+        rest = after;
+        Some(token)
+    })
+}
+
+pub(super) fn is_string(token: &str) -> bool {
+    token.starts_with(['"', '\''])
+}
+
+/// Of the string that a text begins with, its quotes included.
+fn string_length(token: &str) -> usize {
+    let quote = &token[..1];
+    let multiline = token.starts_with(&quote.repeat(3));
+    let quotes = if multiline { quote.repeat(3) } else { quote.to_owned() };
+    let mut at = quotes.len();
+    while at < token.len() {
+        let rest = &token[at..];
+        if rest.starts_with(&quotes) {
+            // Up to two quotes more belong to the text of a multi-line string.
+            let more = rest[quotes.len()..].chars().take_while(|c| quote.starts_with(*c)).count();
+            return at + quotes.len() + if multiline { more.min(2) } else { 0 };
+        }
+        let mut chars = rest.chars();
+        let first = chars.next();
+        at += first.map_or(0, char::len_utf8);
+        if first == Some('\\') && quote == "\"" {
+            at += chars.next().map_or(0, char::len_utf8);
+        }
+    }
+    token.len()
+}
+
+/// The comments in and behind an item.
+pub(super) fn comments_of(item: &Item) -> Vec<String> {
+    let mut document = DocumentMut::new();
+    document.insert("x", item.clone());
+    to_strings(scan_comments(&document.to_string()))
+}
+
+/// The comments above a key.
+pub(super) fn comments_above(table: &dyn TableLike, name: &str) -> Vec<String> {
+    let prefix = table.key(name).and_then(|key| key.leaf_decor().prefix()?.as_str());
+    to_strings(scan_comments(prefix.unwrap_or_default()))
+}
+
+/// Puts comments above a key where they can stand there: [`keep_comments`] finds a place for the others.
+pub(super) fn put_comments_above(section: &mut Item, name: &str, comments: &[String]) {
+    let inline = section.is_inline_table();
+    let Some(table) = section.as_table_like_mut() else { return };
+    if comments.is_empty() || inline || !table.get(name).is_some_and(Item::is_value) {
+        return;
+    }
+    if let Some(mut key) = table.key_mut(name) {
+        let decor = key.leaf_decor_mut();
+        let prefix = decor.prefix().and_then(|prefix| prefix.as_str()).unwrap_or_default();
+        // Above what was above it already, whose last line may be the key's indentation.
+        decor.set_prefix(format!("{}\n{prefix}", comments.join("\n")));
+    }
+}
+
+/// The new text, with the comments that only the old one has put at its end.
+pub(super) fn keep_comments(old: &str, mut new: String) -> String {
+    let before = scan_comments(old);
+    if before == scan_comments(&new) {
+        return new;
+    }
+    let mut there = to_strings(scan_comments(&new));
+    for comment in before {
+        match there.iter().position(|kept| kept == comment) {
+            Some(at) => {
+                there.swap_remove(at);
+            }
+            None => {
+                if !new.is_empty() && !new.ends_with('\n') {
+                    new.push('\n');
+                }
+                new.push_str(comment);
+                new.push('\n');
+            }
+        }
+    }
+    new
+}
+
+fn to_strings(comments: Vec<&str>) -> Vec<String> {
+    comments.into_iter().map(str::to_owned).collect()
+}
+
+const HEADER: &str = "\
+# Settings of murald. Changes take effect when this file is saved, those of [daemon] when the
+# daemon is started the next time. `murald config check` tells what is wrong with it, and
+# `man murald.toml` more about everything. Paths may use ~, $VAR and ${VAR}.
+";
+
+const CLIENTS: &str = "\
+# From here on, for graphical clients alone: the daemon keeps these and does not read them.
+";
+
+pub(super) fn template() -> String {
+    let mut text = HEADER.to_owned();
+    let mut clients = false;
+    for section in Section::ALL {
+        text.push('\n');
+        if section.is_client_s() && !clients {
+            clients = true;
+            text += CLIENTS;
+        }
+        text += &format!("[{}]\n", section.heading());
+        for key in section.keys() {
+            text += &key_lines(key);
+        }
+    }
+    text
+}
+
+fn key_lines(key: &Key) -> String {
+    let about = describe_key(key);
+    match key.default.to_json().as_ref().and_then(from_json) {
+        Some(value) => format!("{about}\n{} = {value}\n", key.name),
+        None => format!("{about}\n{}\n", placeholder(key)),
+    }
+}
+
+/// The comment above a key.
+pub(super) fn describe_key(key: &Key) -> String {
+    let words = matches!(key.rule, super::Rule::Words(_)).then(|| key.allowed()).flatten();
+    let words = words.map(|words| format!(": {words}")).unwrap_or_default();
+    format!("# {}{words}", key.meaning.trim())
+}
+
+/// What stands for a key without default.
+pub(super) fn placeholder(key: &Key) -> String {
+    format!("# {} =", key.name)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+    use crate::config::{Config, document};
+
+    #[test]
+    fn comments_are_found_outside_strings() {
+        #[track_caller]
+        fn check(text: &str, expected: &[&str]) {
+            assert_eq!(scan_comments(text), expected);
+        }
+        check("a = 1 # x \r\n#y", &["# x", "#y"]);
+        check("a = \"#\\\"#\" # x", &["# x"]);
+        check("a = '#\\' # x", &["# x"]);
+        check("a = \"\"\"#\n\"#\" \\\"\"\"#\"\"\"\"\" # x", &["# x"]);
+        check("a = '''#''''' # x", &["# x"]);
+        check("a = \"\" # x", &["# x"]);
+        check("'ä#' = \"ä\\ä#\" # ä", &["# ä"]);
+        check("a = \"#", &[]);
+    }
+
+    #[test]
+    fn lost_comments_are_kept_at_the_end() {
+        assert_eq!(keep_comments("#a\n#a\n#b", "#a\nx=1".to_owned()), "#a\nx=1\n#a\n#b\n");
+    }
+
+    #[test]
+    fn template_says_the_defaults() {
+        let parsed = document::read(&template(), Path::new("/c.toml")).unwrap();
+        assert_eq!(parsed.missing, []);
+        assert_eq!(parsed.config.to_json(), Config::default().to_json());
+    }
+
+    #[test]
+    fn template_says_once_where_the_clients_sections_begin() {
+        let text = template();
+        let (daemons, clients) = text.split_once(CLIENTS).unwrap();
+        assert!(!clients.contains(CLIENTS));
+        for section in Section::ALL {
+            let heading = format!("\n[{}]\n", section.heading());
+            let part = if section.is_client_s() { clients } else { daemons };
+            assert!(part.contains(&heading) || part.starts_with(heading.trim_start()), "{heading}");
+        }
+    }
 }

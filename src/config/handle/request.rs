@@ -4,10 +4,10 @@ use std::time::Instant;
 
 use serde_json::{Map, Value as Json};
 
-use super::super::change::{ChangeSource, Changed};
 use super::super::file::{Backup, Written};
 use super::super::overlay::{self, Edit};
 use super::super::schema::{BackendName, Section};
+use super::super::snapshot::{ChangeSource, Changed};
 use super::super::watch::LAST;
 use super::super::{Config, Error, document, file, patch};
 use super::{ConfigHandle, State, parse};

@@ -2,8 +2,8 @@
 
 mod meanwhile;
 
-use super::super::change::Changed;
 use super::super::schema::BackendName;
+use super::super::snapshot::Changed;
 use super::request::TEXT_MAX;
 use super::*;
 use crate::events::{EventFilter, Subscription};
@@ -56,7 +56,7 @@ fn missing_config_file_is_made_with_defaults() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("new/c.toml");
     let handle = ConfigHandle::open(path.clone(), EventBus::new()).unwrap();
-    assert_eq!(fs::read_to_string(&path).unwrap(), template::text());
+    assert_eq!(fs::read_to_string(&path).unwrap(), toml::template());
     assert_eq!(handle.current().to_json(), Config::default().to_json());
 
     let room = Room::with("# mine\n[app]\ntheme = 'x' # y\n");
@@ -70,7 +70,7 @@ fn missing_config_file_is_made_with_defaults() {
 
 #[test]
 fn complete_config_file_is_left_alone() {
-    let text = template::text().replace(" = ", "   =  ");
+    let text = toml::template().replace(" = ", "   =  ");
     let room = Room::with(&text);
     let before = fs::metadata(room.handle.path()).unwrap().modified().unwrap();
     ConfigHandle::open(room.handle.path().to_owned(), EventBus::new()).unwrap();

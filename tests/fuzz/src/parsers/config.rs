@@ -4,7 +4,7 @@ use std::path::Path;
 
 use serde_json::{Map, Value as Json};
 
-use super::{comments, document, overlay, patch};
+use super::{document, overlay, patch, toml};
 
 /// All settings of a text; or what is wrong with it.
 pub fn read(text: &str) -> Result<Json, String> {
@@ -29,5 +29,5 @@ pub fn patched(text: &str, body: &Map<String, Json>) -> Option<String> {
 
 /// The comments of a text, in their order.
 pub fn comments(text: &str) -> Vec<&str> {
-    comments::scan(text)
+    toml::scan_comments(text)
 }
