@@ -1,4 +1,5 @@
-//! The file against the schema: what it says, what is wrong with it, what it lacks.
+//! Reads the file's text against the schema: settings, warnings and missing keys.
+//! Pure: it opens no file.
 
 use std::ops::Range;
 use std::path::Path;
@@ -16,7 +17,7 @@ pub(super) struct Parsed {
     pub(super) config: Config,
     /// Defaults of the keys that the file lacks.
     pub(super) missing: Vec<Edit>,
-    /// The warnings that are about a section's settings.
+    /// The warnings that concern a section's settings.
     pub(super) warned: Vec<(Section, String)>,
 }
 
@@ -73,7 +74,7 @@ impl<'a> Reader<'a> {
         Ok(Some(table))
     }
 
-    /// What the API shows of a section.
+    /// A section's table as the API shows it.
     fn section(
         &mut self,
         table: Option<&dyn TableLike>,
@@ -99,12 +100,12 @@ impl<'a> Reader<'a> {
         Ok(out)
     }
 
-    /// What is shown of a value: nothing where it is of no use and the key has no default.
+    /// The value that the API shows; nothing if the value is unusable and the key has no default.
     fn value(&mut self, section: Section, key: &Key, item: &Item) -> Result<Option<Json>, Error> {
         let name = || format!("{}.{}", section.heading(), key.name);
         let value = toml::to_json(item);
         let infinite = value.is_null() && item.is_float();
-        // A float is no integer in TOML, though JSON may write one so.
+        // A TOML float is not an integer, although JSON may write integers like that.
         let float = item.is_float() && key.kind == super::ValueType::Integer;
         if float || !(infinite || key.has_type_of(&value)) {
             return Err(self.type_error(item.span(), name(), key.type_name(), item));
@@ -121,7 +122,7 @@ impl<'a> Reader<'a> {
         };
         let kept = section.is_client_s() && !infinite;
         let instead = match acting {
-            // What it acts as is the client's affair.
+            // The client decides what the value acts as.
             _ if kept => "it is kept as it is".to_owned(),
             Some(acting) => format!("{acting} is used instead"),
             None => "nothing is used instead".to_owned(),
@@ -130,13 +131,13 @@ impl<'a> Reader<'a> {
         Ok(shown)
     }
 
-    /// Keys that are none of ours: kept for the client, else warned about.
+    /// Unknown keys: kept in the client's sections, reported as warnings elsewhere.
     fn others(&mut self, table: &dyn TableLike, section: Section, out: &mut Map<String, Json>) {
         let ours = |name: &str| {
             let key = section.key(name).map(|key| key.name);
             let child =
                 section.children().map(|(child, _)| child).find(|child| is_alike(child, name));
-            // Of two that are alike, only the one that was read is ours.
+            // If two names are alike, only the one that was read counts as known.
             key.or(child).is_some_and(|key| {
                 toml::find(table, key, section.is_backend_options() || child.is_some())
                     == Some(name)

@@ -1,4 +1,5 @@
-//! Parsed and replacing the file on disk. Nobody ever sees half of it.
+//! Reads and replaces the configuration file, atomically and with backups.
+//! | Runs in the thread that calls. Never writes into the file itself: a new file takes its name.
 
 use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions};
@@ -15,22 +16,22 @@ use super::Error;
 use crate::paths::{Presence, make_directories, open_regular, presence};
 use crate::sys::{lock, unpoisoned};
 
-/// More than any configuration; what is larger is some other file.
+/// Larger than any configuration: a larger file is not one.
 const MAX: u64 = 1 << 20;
 /// Copies of the file that are kept: `.bak`, `.bak.1`...
 const BACKUPS: u32 = 5;
 /// Links followed, as the kernel does.
 const MAX_LINKS: usize = 40;
 
-/// What became of a text that was to be written.
+/// Whether a text was written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Written {
     Yes,
-    /// The file is no longer the one that the text was made from: it is as it was found.
+    /// The file has changed since the text was made from it, and was left alone.
     Overtaken,
 }
 
-/// Whether its disk answers: nothing below waits for one that does not.
+/// Fails if the file's disk does not answer; the functions below would wait for it.
 pub(super) fn answers(path: &Path) -> Result<(), Error> {
     match presence(path) {
         Presence::NoAnswer => Err(Error::NoAnswer { path: path.to_owned() }),
@@ -38,7 +39,7 @@ pub(super) fn answers(path: &Path) -> Result<(), Error> {
     }
 }
 
-/// The file's text; `None` where there is no file.
+/// The file's text; `None` if there is no file.
 pub(super) fn read(path: &Path) -> io::Result<Option<String>> {
     let mut bytes = Vec::new();
     match open_regular(path) {
@@ -70,25 +71,25 @@ pub(super) fn write(
     let temporary = temporary(&target);
     let written = fill(&temporary, text, mode).and_then(|()| {
         at_pause(Pause::Filled);
-        // The flush takes long: whoever saved the file meanwhile goes first. By the name, which may
-        // lead elsewhere by now.
+        // The flush takes long: an edit that was saved in between wins. The file is read by its name,
+        // because links may have changed.
         if read(path)?.as_deref() != seen || !is_at_rest() {
             return Ok(Written::Overtaken);
         }
         at_pause(Pause::Seen);
         take_place(&temporary, &target, seen)
     });
-    // What did not land, or what was in its place.
+    // Remove the new text if it was not used, or the old file after the exchange.
     fs::remove_file(&temporary).ok();
     if matches!(written, Ok(Written::Yes)) {
-        // The rename is done; that the directory could not be flushed is no reason to call it undone.
+        // The rename is done, even if the directory could not be flushed.
         File::open(directory_of(&target)).and_then(|directory| directory.sync_all()).ok();
     }
     written
 }
 
-/// Where [`write`] writes for a path, and the mode that the file will have; fails where it is known
-/// beforehand that it cannot.
+/// The file that [`write`] replaces for a path, and the mode that it will have. Fails if the write
+/// would fail.
 pub(super) fn writable(path: &Path) -> io::Result<(PathBuf, u32)> {
     let target = follow(path)?;
     let directory = directory_of(&target);
@@ -98,7 +99,7 @@ pub(super) fn writable(path: &Path) -> io::Result<(PathBuf, u32)> {
         Ok(found) => found.permissions().mode() & 0o7777,
         Err(_) => 0o600,
     };
-    // Root may write anything: a mode without any write bit is a wish that it obeys all the same.
+    // Root can write any file, but a mode without write bits is respected.
     if mode & 0o222 == 0 {
         return Err(read_only("it is marked read-only"));
     }
@@ -116,33 +117,34 @@ fn directory_of(target: &Path) -> &Path {
     target.parent().unwrap_or(Path::new("/"))
 }
 
-/// A copy of a file that is about to be replaced. It has its name, `.bak`, only once the file is replaced;
-/// otherwise it goes.
+/// A copy of a file that is about to be replaced. It is named `.bak` after the file was replaced, and
+/// removed otherwise.
 pub(super) struct Backup {
     path: PathBuf,
-    /// Gone once the copy has its name.
+    /// `None` after the copy was named.
     copy: Option<PathBuf>,
 }
 
 impl Backup {
-    /// Writes a copy beside the file that `path` names.
+    /// Writes a copy next to the file that `path` names.
     pub(super) fn write(path: &Path, text: &str) -> io::Result<Self> {
         let copy = backup_name(path, BACKUPS);
         let backup = Self { path: path.to_owned(), copy: Some(copy.clone()) };
         fill(&copy, text, 0o600).map(|()| backup)
     }
 
-    /// Names the copy `.bak`. Older ones move to `.bak.1` and on, and of more than five the oldest goes.
+    /// Names the copy `.bak`. Older copies move to `.bak.1` and on; the oldest of more than five is
+    /// removed.
     pub(super) fn keep(mut self) -> PathBuf {
         let copy = self.copy.take().expect("it is kept once");
         let name = |number| backup_name(&self.path, number);
-        // Up to the first free name: a file beyond a gap stays as it is.
+        // Only up to the first free name: files beyond a gap keep their names.
         let free = (0..BACKUPS).find(|number| !name(*number).exists()).unwrap_or(BACKUPS - 1);
         let moved =
             (0..free).rev().try_for_each(|number| fs::rename(name(number), name(number + 1)));
         match moved.and_then(|()| fs::rename(&copy, name(0))) {
             Ok(()) => name(0),
-            // The name matters less than the copy.
+            // The copy is kept even if it cannot be renamed.
             Err(_) => copy,
         }
     }
@@ -159,7 +161,7 @@ fn backup_name(path: &Path, number: u32) -> PathBuf {
     name.push(".bak");
     match number {
         0 => {}
-        // Not one of the five: a copy on its way.
+        // A temporary name, which is not one of the five.
         BACKUPS => name.push(".new"),
         _ => name.push(format!(".{number}")),
     }
@@ -167,7 +169,7 @@ fn backup_name(path: &Path, number: u32) -> PathBuf {
 }
 
 fn fill(temporary: &Path, text: &str, mode: u32) -> io::Result<()> {
-    // One of ours that was killed may have left it.
+    // A killed daemon may have left it.
     fs::remove_file(temporary).ok();
     let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(temporary)?;
     file.set_permissions(fs::Permissions::from_mode(mode))?;
@@ -176,14 +178,14 @@ fn fill(temporary: &Path, text: &str, mode: u32) -> io::Result<()> {
     file.sync_all()
 }
 
-/// Puts a file under a name, unless another came under it since it was looked at: the two are
-/// exchanged, and back where the one that comes out is not the one that was seen.
+/// Renames a file over another, unless the other changed since it was read: the two are exchanged, and
+/// exchanged back if the old one is not the file that was `seen`.
 fn take_place(temporary: &Path, target: &Path, seen: Option<&str>) -> io::Result<Written> {
     let how = if seen.is_some() { RenameFlags::EXCHANGE } else { RenameFlags::NOREPLACE };
     match rustix::fs::renameat_with(CWD, temporary, CWD, target, how) {
         Ok(()) => {}
         Err(Errno::EXIST | Errno::NOENT) => return Ok(Written::Overtaken),
-        // File systems that can neither: the look a moment ago has to do.
+        // Some file systems support neither: the comparison a moment ago must suffice.
         Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) => {
             return fs::rename(temporary, target).map(|()| Written::Yes);
         }
@@ -195,12 +197,12 @@ fn take_place(temporary: &Path, target: &Path, seen: Option<&str>) -> io::Result
     }
 }
 
-/// Where a test may put an edit.
+/// The moments at which a test may insert an edit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Pause {
-    /// The new text is on the disk, and nobody has looked at the file again.
+    /// The new text is on the disk, and the file has not been read again.
     Filled,
-    /// The file is as it was, and not yet replaced.
+    /// The file was unchanged, and is not yet replaced.
     Seen,
 }
 
@@ -230,7 +232,7 @@ mod pauses {
         }
     }
 
-    /// Has something done at each pause of the writes of this thread.
+    /// Runs something at each pause of this thread's writes.
     pub(in crate::config) fn on_pause(act: impl FnMut(Pause) + 'static) -> OnPause {
         ON_PAUSE.set(Some(Box::new(act)));
         OnPause(())
@@ -241,7 +243,7 @@ mod pauses {
     }
 }
 
-/// Where the last link leads, whether there is a file or not.
+/// The target of the last link, whether it exists or not.
 fn follow(path: &Path) -> io::Result<PathBuf> {
     let mut path = path.to_owned();
     for _ in 0..MAX_LINKS {
@@ -268,19 +270,19 @@ fn read_only(why: &'static str) -> io::Error {
 
 #[derive(Default)]
 pub(super) struct Writer {
-    /// Until when it counts as at work.
+    /// When the edit counts as finished.
     until: Mutex<Option<Instant>>,
     changed: Condvar,
 }
 
 impl Writer {
-    /// Somebody may write until then, or, with `None`, has ended.
+    /// Another program may write until then; `None`: it has finished.
     pub(super) fn is_at_work(&self, until: Option<Instant>) {
         *lock(&self.until) = until;
         self.changed.notify_all();
     }
 
-    /// Waits for the end; false where it has not come by the deadline.
+    /// Waits until the edit is finished; false if it is not by the deadline.
     pub(super) fn ends_by(&self, deadline: Instant) -> bool {
         let mut until = lock(&self.until);
         loop {

@@ -1,8 +1,7 @@
-//! The settings' one owner: reads the file, changes it, tells who wants to know.
+//! The owner of the settings: reads the file, changes it and notifies subscribers.
 //!
 //! Runs in the thread that calls: a worker of http for a request, `config` for an edit of the
-//! file, `main` for SIGHUP. The snapshot follows from the file's text and nothing else, so that
-//! the two never disagree; what is not in the file is not in memory.
+//! file, `main` for SIGHUP. The snapshot follows from the file's text alone, so the two never disagree.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, RwLock};
@@ -18,32 +17,32 @@ use crate::wire::Event;
 
 mod request;
 
-/// The settings; clones are the same.
+/// The settings; clones share them.
 #[derive(Clone)]
-pub struct ConfigHandle(Arc<Shared>);
+pub struct ConfigHandle(Arc<SharedConfig>);
 
-/// Whether the file is as somebody wants it, as far as can be told.
+/// Whether an edit of the file seems to be complete.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Settled {
     Yes,
-    /// It is missing, empty or broken: it may be on its way.
+    /// The file is missing, empty or broken: the edit may be unfinished.
     Perhaps,
 }
 
-struct Shared {
+struct SharedConfig {
     path: PathBuf,
     bus: EventBus,
-    /// Apart from `state`, so that readers never wait for the disk.
+    /// Separate from `state`, so that readers never wait for the disk.
     current: RwLock<Arc<Config>>,
-    state: Mutex<State>,
-    /// Why edits of the file go unseen, if they do.
+    state: Mutex<FileState>,
+    /// Why edits of the file are not noticed, if so.
     unwatched: Mutex<Option<String>>,
-    /// Who writes the file beside us.
+    /// The other program that is writing the file.
     writer: Writer,
 }
 
-struct State {
-    /// The file as it was last seen: our own writes are known by it. `None`: there was none.
+struct FileState {
+    /// The file's text when it was last read, which identifies our own writes. `None`: no file.
     seen: Option<String>,
     /// The text that `current` follows from.
     good: String,
@@ -62,23 +61,23 @@ impl ConfigHandle {
         Ok(config)
     }
 
-    /// Reads the file, and leaves it as it is; where there is none, everything has its default.
+    /// Reads the file without changing it; if there is none, every key has its default.
     pub fn read(path: PathBuf, bus: EventBus) -> Result<Self, Error> {
-        // Said once, where we are now: a directory to look at and to make the file in.
+        // Made absolute now: the directory is watched, and the file may be created in it.
         let path = std::path::absolute(&path).unwrap_or(path);
         file::answers(&path)?;
         let seen =
             file::read(&path).map_err(|source| Error::Read { path: path.clone(), source })?;
         let text = seen.clone().unwrap_or_else(toml::template);
         let config = parse(&text, &path)?.config;
-        let state = State { seen, good: text, trouble: None, subscribers: Vec::new() };
+        let state = FileState { seen, good: text, trouble: None, subscribers: Vec::new() };
         let current = RwLock::new(Arc::new(config));
         let (state, unwatched, writer) = (Mutex::new(state), Mutex::default(), Writer::default());
-        Ok(Self(Arc::new(Shared { path, bus, current, state, unwatched, writer })))
+        Ok(Self(Arc::new(SharedConfig { path, bus, current, state, unwatched, writer })))
     }
 
-    /// Makes the file where there is none, and adds the keys that it lacks. A file that cannot be
-    /// written does not stand in the way: that becomes a warning.
+    /// Creates the file if it is missing, and adds missing keys. A file that cannot be written becomes a
+    /// warning.
     pub fn complete(&self) {
         let mut state = self.lock();
         let Ok(parsed) = parse(&state.good, &self.0.path) else { return };
@@ -93,7 +92,7 @@ impl ConfigHandle {
                 state.good = filled;
                 self.replace(filled_config);
             }
-            // Somebody saved it since it was read: the watch takes that up as it starts.
+            // The file was saved since it was read: the watch reads it when it starts.
             Ok(Written::Overtaken) => {}
             Err(error) => {
                 let mut config = Config::clone(&self.current());
@@ -106,25 +105,25 @@ impl ConfigHandle {
         }
     }
 
-    /// What is not as it should be, for people.
+    /// The warnings, for people.
     pub fn warnings(&self) -> Vec<String> {
         let unwatched = lock(&self.0.unwatched);
         self.current().warnings.iter().chain(&*unwatched).cloned().collect()
     }
 
-    /// Says that edits of the file go unseen, and why.
+    /// Records why edits of the file are not noticed.
     pub fn is_unwatched(&self, why: &str) {
         let warning = format!("{why}; edits are taken up at SIGHUP only");
         log::error!("{warning}");
         *lock(&self.0.unwatched) = Some(warning);
     }
 
-    /// Says that edits of the file are seen.
+    /// Records that edits of the file are noticed.
     pub(super) fn is_watched(&self) {
         *lock(&self.0.unwatched) = None;
     }
 
-    /// Says whether somebody writes the file, and until when that is to be believed.
+    /// Records until when another program may be writing the file, if one is.
     pub(super) fn is_being_written(&self, until: Option<Instant>) {
         self.0.writer.is_at_work(until);
     }
@@ -143,21 +142,21 @@ impl ConfigHandle {
         self.refresh(false);
     }
 
-    /// `tell` is called after each change, in the thread that made it and before it goes on: it
-    /// must not block, and not change settings.
+    /// Calls `tell` after each change, in the thread that made it. `tell` must not block or change
+    /// settings.
     pub fn subscribe(&self, tell: impl Fn(&Change) + Send + 'static) {
         self.lock().subscribers.push(Box::new(tell));
     }
 
-    /// To the log, which is opened only after the file was read.
+    /// Logs the warnings. The log is opened only after the file was read.
     pub fn log_warnings(&self) {
         for warning in &self.current().warnings {
             log::warn!("{}: {warning}", self.0.path.display());
         }
     }
 
-    /// Takes up the file as it is now, unless its disk does not answer: the log says so.
-    /// With `patience`, what may be half of an edit is left alone.
+    /// Reads the file again, unless its disk does not answer. With `patience`, a file that may be half
+    /// of an edit is left alone.
     pub(super) fn refresh(&self, patience: bool) -> Settled {
         if file::answers(&self.0.path).is_err() {
             return Settled::Yes;
@@ -186,10 +185,11 @@ impl ConfigHandle {
         Settled::Yes
     }
 
-    /// Makes a text that was read the one that counts, and tells of it. What really changed.
+    /// Makes a text that was read the current one and notifies subscribers. Returns the sections that
+    /// changed.
     fn adopt(
         &self,
-        state: &mut State,
+        state: &mut FileState,
         text: String,
         config: Config,
         source: ChangeSource,
@@ -211,7 +211,7 @@ impl ConfigHandle {
         sections
     }
 
-    fn tell(&self, state: &State, change: Change) {
+    fn tell(&self, state: &FileState, change: Change) {
         self.0.bus.publish(&Event::ConfigChanged {
             sections: event_names(&change.sections),
             source: change.source.event_name(),
@@ -221,7 +221,7 @@ impl ConfigHandle {
         }
     }
 
-    fn keep_last_good(&self, state: &mut State, problem: String) {
+    fn keep_last_good(&self, state: &mut FileState, problem: String) {
         let problem = format!("{problem}; the last good settings are kept");
         if state.trouble.as_ref() != Some(&problem) {
             log::error!("{problem}");
@@ -236,13 +236,13 @@ impl ConfigHandle {
         *write(&self.0.current) = Arc::new(config);
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
-        // Texts are replaced whole, so a panic between two of them leaves an older one at worst.
+    fn lock(&self) -> MutexGuard<'_, FileState> {
+        // Texts are replaced whole, so a panic between two replacements leaves an older text at worst.
         lock(&self.0.state)
     }
 }
 
-/// Reads a file without touching it: its settings and warnings, or what is wrong with it.
+/// Reads a file without changing it: its settings and warnings.
 pub(crate) fn check(path: &Path) -> Result<Config, Error> {
     let failed = |source| Error::Read { path: path.to_owned(), source };
     let text = file::read(path).map_err(failed)?;
@@ -252,7 +252,7 @@ pub(crate) fn check(path: &Path) -> Result<Config, Error> {
     Ok(config)
 }
 
-/// A text for a daemon that runs: also with what would end its next start.
+/// Reads a text for the running daemon: problems that would make its next start fail become warnings.
 fn parse(text: &str, path: &Path) -> Result<document::Parsed, Error> {
     let mut parsed = document::read(text, path)?;
     for section in [Section::Daemon, Section::Library] {
@@ -263,7 +263,7 @@ fn parse(text: &str, path: &Path) -> Result<document::Parsed, Error> {
     Ok(parsed)
 }
 
-/// The text with the keys that it lacks, where that can be done without changing what it says.
+/// The text with its missing keys added, if that does not change its other settings.
 fn complete(text: &str, path: &Path, parsed: &document::Parsed) -> Option<(String, Config)> {
     let filled = overlay::complete(text, &parsed.missing).ok()?;
     let again = parse(&filled, path).ok()?;

@@ -1,6 +1,7 @@
 //! The settings: one TOML file, one schema, one snapshot.
 //!
-//! `schema` says what there is, `document` reads the file against it, `snapshot` is what rooms get.
+//! `schema` lists sections and keys, `document` reads the file against it, `snapshot` is what
+//! other modules read.
 
 mod document;
 mod error;

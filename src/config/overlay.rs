@@ -1,4 +1,4 @@
-//! Our own changes laid over the file's text: its owner's comments and order survive.
+//! Edits the file's text and keeps its comments and order. Pure.
 
 use serde_json::Value as Json;
 use toml_edit::{DocumentMut, InlineTable, Item, Table};
@@ -11,24 +11,24 @@ use super::toml;
 pub(super) struct Edit {
     pub(super) section: Section,
     pub(super) key: String,
-    /// What TOML can hold; `None` removes.
+    /// A value that TOML can hold; `None` removes the key.
     pub(super) value: Option<Json>,
 }
 
-/// The text with the edits made. What says the same already is left as it is written.
-/// The text must be a configuration that could be read.
+/// The text with the edits made. Lines with the same value already stay as they are. The text must be a
+/// configuration that could be read.
 pub(super) fn apply(text: &str, edits: &[Edit]) -> Result<String, toml_edit::TomlError> {
     lay(text, edits, |_| Vec::new())
 }
 
-/// The text with keys that it lacks, each below its line of the file of the first start.
+/// The text with missing keys added, each below its comment from the generated file.
 pub(super) fn complete(text: &str, missing: &[Edit]) -> Result<String, toml_edit::TomlError> {
     lay(text, missing, |edit| {
         edit.section.key(&edit.key).map(toml::describe_key).into_iter().collect()
     })
 }
 
-/// `about` gives the comments of a key that is new.
+/// `about` gives the comments of a new key.
 fn lay(
     text: &str,
     edits: &[Edit],
@@ -37,7 +37,8 @@ fn lay(
     let in_place = |text: String, edit| uncommented(&text, edit).unwrap_or(text);
     let text = &edits.iter().fold(text.to_owned(), in_place);
     let mut document: DocumentMut = text.parse()?;
-    // Comments with nothing below belong to the end of a document: here they are its head.
+    // `toml_edit` puts comments with nothing below them at the end of a document: here they are its
+    // head.
     let head = if document.is_empty() { text } else { "" };
     if !head.is_empty() {
         document = DocumentMut::new();
@@ -52,7 +53,7 @@ fn lay(
             Some(value) => set(item, &name, value, || about(edit)),
         };
     }
-    // Not written anew where nothing changed: the text may have been normalised on its way.
+    // Return the old text if nothing changed, because `toml_edit` may have normalised it.
     if !changed {
         return Ok(text.to_owned());
     }
@@ -61,8 +62,8 @@ fn lay(
     Ok(if ends_lines_with_crlf(text) { with_crlf(&edited) } else { edited })
 }
 
-/// With a key that has no default in place of the comment that stands for it: whoever filled that in
-/// later would have the key twice.
+/// Replaces the placeholder comment of a key without default, or a user who fills in the comment later
+/// would have the key twice.
 fn uncommented(text: &str, edit: &Edit) -> Option<String> {
     let key = edit.section.key(&edit.key).filter(|key| key.default == Value::Unset)?;
     let value = edit.value.as_ref()?;
@@ -83,7 +84,7 @@ fn uncommented(text: &str, edit: &Edit) -> Option<String> {
     toml::tokens(text).filter_map(with_line).find(says_so)
 }
 
-/// Whether each line of a text ends as DOS's do: the library that edits it knows only `\n`.
+/// Whether each line of a text ends with CRLF: the library that edits it knows only `\n`.
 fn ends_lines_with_crlf(text: &str) -> bool {
     let count = |end| -> usize {
         let outside = toml::tokens(text).filter(|token| !toml::is_string(token));
@@ -92,7 +93,7 @@ fn ends_lines_with_crlf(text: &str) -> bool {
     text.contains("\r\n") && count("\n") == count("\r\n")
 }
 
-/// Not in strings, where a line's end is part of the value.
+/// Not in strings, because line ends there are part of the value.
 fn with_crlf(text: &str) -> String {
     let line_ends = |token: &str| match toml::is_string(token) {
         true => token.to_owned(),
@@ -101,10 +102,10 @@ fn with_crlf(text: &str) -> String {
     toml::tokens(text).map(line_ends).collect()
 }
 
-/// A section's table, made with those around it where it is missing.
+/// A section's table; creates it and its parents if missing.
 fn section_mut(root: &mut Item, section: Section) -> &mut Item {
     section.path().enumerate().fold(root, |item, (depth, name)| {
-        // An inline table takes no table with a heading.
+        // An inline table cannot hold a table with a heading.
         let inline = item.is_inline_table();
         let table = item.as_table_like_mut().expect("a section is a table");
         let name = toml::find(table, name, depth > 0).unwrap_or(name).to_owned();
@@ -129,12 +130,12 @@ fn set(section: &mut Item, name: &str, json: &Json, about: impl Fn() -> Vec<Stri
         Some(Item::Value(old)) => {
             *value.decor_mut() = old.decor().clone();
             let mut old = std::mem::replace(old, value);
-            // These two stay where they are, around the new value.
+            // The decor stays around the new value.
             old.decor_mut().clear();
             toml::comments_of(&Item::Value(old))
         }
         other => {
-            // Also a table of the client's own, which is now something else.
+            // This may also be a table of the client's that becomes a value.
             let inner = other.map_or_else(about, |old| toml::comments_of(old));
             table.remove(name);
             table.insert(name, Item::Value(value));

@@ -1,4 +1,4 @@
-//! What a request wants changed, checked against the schema before anything is touched.
+//! Checks a request's changes against the schema before anything is written.
 
 use std::path::{Component, Path, PathBuf};
 
@@ -9,10 +9,10 @@ use super::schema::{BackendName, Daemon, Key, OnInvalid, Section, Value, beginni
 use super::{Config, Error, toml};
 use crate::paths::Dirs;
 
-/// Keys of a section, with those of the client's own.
+/// The most keys that a section may have, the client's own included.
 pub(super) const KEYS_MAX: usize = 1000;
 
-/// What answers have beside the settings: a client may send an answer back.
+/// Fields of our answers that are not settings: a client may send an answer back.
 const OF_ANSWERS: [&str; 3] = ["warnings", "restart_required", "backup"];
 
 /// `PATCH /config`: an object of sections.
@@ -26,7 +26,7 @@ pub(super) fn whole(body: &Map<String, Json>) -> Result<Vec<Edit>, Error> {
     Ok(edits)
 }
 
-/// One section's object of keys; in `backend` also those of the tables in it.
+/// One section's object of keys; in `backend` also those of its tables.
 pub(super) fn section(section: Section, body: &Map<String, Json>) -> Result<Vec<Edit>, Error> {
     if body.len() > KEYS_MAX {
         let problem = format!("it would have more than {KEYS_MAX} keys");
@@ -53,7 +53,8 @@ fn settings(body: &Map<String, Json>) -> impl Iterator<Item = (&String, &Json)> 
     body.iter().filter(|(name, _)| !OF_ANSWERS.contains(&name.as_str()))
 }
 
-/// The paths that a request changes. The file may have unusable ones: a client may send them back.
+/// Checks the paths that a request changes. Unusable paths that are in the file already are allowed,
+/// because a client may send them back.
 pub(super) fn check_new_paths(edits: &[Edit], config: &Config) -> Result<(), Error> {
     let is_new = |edit: &&Edit| {
         let now = config.entries(edit.section).find(|(key, _)| **key == edit.key);
@@ -63,7 +64,7 @@ pub(super) fn check_new_paths(edits: &[Edit], config: &Config) -> Result<(), Err
     check_paths(&new, &config.daemon)
 }
 
-/// The paths of `[daemon]` by their form: with one that cannot be, the next start would fail.
+/// Checks the paths of `[daemon]` by their form: the next start would fail with an invalid one.
 fn check_paths(edits: &[Edit], daemon: &Daemon) -> Result<(), Error> {
     for Edit { section, key, value } in edits {
         if (*section, key.as_str()) == (Section::Library, "watch") {
@@ -86,7 +87,7 @@ fn check_paths(edits: &[Edit], daemon: &Daemon) -> Result<(), Error> {
     Ok(())
 }
 
-/// Directories to watch: one that cannot be is refused with all others.
+/// Checks the directories to watch: one invalid directory refuses all.
 fn check_watched(value: Option<&Json>, daemon: &Daemon) -> Result<(), Error> {
     let refused = |problem: String| Error::Refused { key: "library.watch".to_owned(), problem };
     let dirs = Dirs::of_process().map_err(|error| refused(error.to_string()))?;
@@ -96,13 +97,13 @@ fn check_watched(value: Option<&Json>, daemon: &Daemon) -> Result<(), Error> {
     Ok(())
 }
 
-/// What the file has of paths that a request would be refused for.
+/// The unusable paths in the file: a request with them would be refused.
 pub(super) fn unusable_paths(config: &Config, section: Section) -> Vec<String> {
     let then = match section {
         Section::Daemon => "the next start will fail",
         _ => "it is not watched",
     };
-    // One at a time, or the first of a list would hide the others.
+    // One at a time, or the first error would hide the others.
     let one = |(key, value): (String, Json)| match value {
         Json::Array(items) => items.into_iter().map(|item| (key.clone(), json!([item]))).collect(),
         value => vec![(key, value)],
@@ -113,7 +114,7 @@ pub(super) fn unusable_paths(config: &Config, section: Section) -> Vec<String> {
     wrong.map(|error| format!("{error}; {then}")).collect()
 }
 
-/// Everything at its default.
+/// Edits that set every key to its default.
 pub(super) fn reset_all(stored: impl Fn(Section) -> Map<String, Json>) -> Vec<Edit> {
     let reset = |section: Section| {
         let mut edits = defaults(section);
@@ -125,7 +126,7 @@ pub(super) fn reset_all(stored: impl Fn(Section) -> Map<String, Json>) -> Vec<Ed
     Section::ALL.into_iter().flat_map(reset).collect()
 }
 
-/// One backend's settings at their defaults.
+/// Edits that set one backend's keys to their defaults.
 pub(super) fn reset_backend(name: BackendName) -> Vec<Edit> {
     defaults(Section::BackendOptions(name))
 }
@@ -154,7 +155,7 @@ fn known(section: Section, key: &Key, value: &Json) -> Result<Option<Json>, Erro
         let value = if key.secret { "something else".to_owned() } else { shown(value) };
         return Err(Error::Type { key: name(), value, expected: key.type_name() });
     }
-    // What is the client's is not ours to refuse, and of `daemon` nothing counts before a restart.
+    // The client's values are never refused, and those of `daemon` have no effect before a restart.
     let ranged = !section.is_client_s() && section != Section::Daemon;
     match (ranged, key.on_invalid, key.validate(value)) {
         (true, OnInvalid::Reject, Err(problem)) => Err(Error::Refused { key: name(), problem }),
@@ -185,7 +186,7 @@ fn shown(value: &Json) -> String {
     beginning(&value.to_string())
 }
 
-/// Where a path of `library.watch` leads, or why it cannot be watched.
+/// The directory that a path of `library.watch` names, or why it cannot be watched.
 pub(crate) fn watched_directory(
     written: &str,
     dirs: &Dirs,
@@ -211,7 +212,7 @@ pub(crate) fn watched_directory(
     Ok(path)
 }
 
-/// What murald writes to.
+/// The directories that murald writes to.
 pub(crate) fn own_directories(dirs: &Dirs, daemon: &Daemon) -> Vec<PathBuf> {
     let written = [&daemon.images_dir, &daemon.thumbnails_dir, &daemon.database_dir];
     let mut own: Vec<PathBuf> = written.iter().filter_map(|path| dirs.expand(path).ok()).collect();
@@ -219,7 +220,7 @@ pub(crate) fn own_directories(dirs: &Dirs, daemon: &Daemon) -> Vec<PathBuf> {
     own.iter().map(|path| plain(path)).collect()
 }
 
-/// Without `.`, `..` and slashes at the end, as far as names tell.
+/// The path without `.`, `..` and trailing slashes. Looks at names only, because a disk may not answer.
 fn plain(path: &Path) -> PathBuf {
     let mut plain = PathBuf::new();
     for part in path.components() {

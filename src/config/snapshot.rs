@@ -1,4 +1,4 @@
-//! The settings at one moment. Never changes: a change makes another.
+//! The settings at one moment, and how two snapshots differ. A snapshot never changes.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -10,7 +10,7 @@ use super::schema::{
     Hyprpaper, Library, Location, Monitors, Mpvpaper, Power, RemoteGallery, Section, Swaybg, WalQt,
 };
 
-/// What rooms read, and what the API shows.
+/// The settings that modules read and the API shows.
 #[derive(Clone)]
 pub struct Config {
     pub app: App,
@@ -18,15 +18,15 @@ pub struct Config {
     pub location: Location,
     pub backend: Backend,
     pub auto_priorities: AutoPriorities,
-    /// With `backend.transition_duration_seconds` in place of its own where that is above 0.
+    /// Its duration is `backend.transition_duration_seconds` if that is above 0.
     pub awww: Awww,
     pub feh: Feh,
     pub hyprpaper: Hyprpaper,
     pub mpvpaper: Mpvpaper,
     pub swaybg: Swaybg,
-    /// With `backend.transition_duration_seconds` in place of its own where that is above 0.
+    /// Its duration is `backend.transition_duration_seconds` if that is above 0.
     pub wal_qt: WalQt,
-    /// With `backend.transition_duration_seconds` in place of its own where that is above 0.
+    /// Its duration is `backend.transition_duration_seconds` if that is above 0.
     pub builtin: Builtin,
     pub library: Library,
     pub hooks: Hooks,
@@ -34,13 +34,13 @@ pub struct Config {
     pub desktop: Desktop,
     pub monitors: Monitors,
     pub remote_gallery: RemoteGallery,
-    /// What in the file is not as it should be, for people.
+    /// Problems of the file, for people.
     pub warnings: Vec<String>,
     tables: Map<String, Json>,
 }
 
 impl Config {
-    /// `tables` as the API shows them: complete, and of the schema's types.
+    /// `tables` must be complete and of the schema's types, as the API shows them.
     pub(super) fn new(tables: Map<String, Json>, warnings: Vec<String>) -> Self {
         let none = Map::new();
         let table = |section: Section| table(&tables, section).unwrap_or(&none);
@@ -79,7 +79,7 @@ impl Config {
         }
     }
 
-    /// `GET /config`; `warnings` only where there are some.
+    /// The answer of `GET /config`; `warnings` only if there are some.
     pub fn to_json(&self) -> Map<String, Json> {
         let mut whole = self.tables.clone();
         if !self.warnings.is_empty() {
@@ -93,7 +93,7 @@ impl Config {
         table(&self.tables, section).cloned().unwrap_or_default()
     }
 
-    /// The same without a copy.
+    /// The entries of a section, without a copy.
     pub(super) fn entries(&self, section: Section) -> impl Iterator<Item = (&String, &Json)> {
         table(&self.tables, section).into_iter().flatten()
     }
@@ -104,7 +104,7 @@ pub(super) fn table(tables: &Map<String, Json>, section: Section) -> Option<&Map
     section.path().try_fold(tables, |table, name| table.get(name)?.as_object())
 }
 
-/// The table of a section, made with those around it where it is missing.
+/// The table of a section; creates it and its parents if missing.
 pub(super) fn table_mut(
     tables: &mut Map<String, Json>,
     section: Section,
@@ -128,7 +128,7 @@ impl Default for Config {
     }
 }
 
-/// Settings that are other than they were.
+/// A change of settings, for subscribers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Change {
     /// Never empty.
@@ -136,7 +136,7 @@ pub struct Change {
     pub source: ChangeSource,
 }
 
-/// What changed the settings.
+/// The origin of a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ChangeSource {
     Patch,
@@ -145,20 +145,20 @@ pub enum ChangeSource {
     ResetBackend,
 }
 
-/// What a request changed.
+/// The result of a request that changes settings.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Changed {
     pub sections: Vec<Section>,
-    /// `[daemon]` is among them, or is written otherwise.
+    /// `[daemon]` is among them, or its text changed.
     pub restart_required: bool,
-    /// What is not as it should be in the sections that were to be changed.
+    /// Warnings about the sections that the request changes.
     pub warnings: Vec<String>,
-    /// Of a reset: where the file as it was is kept.
+    /// The copy of the old file, after a reset.
     pub backup: Option<PathBuf>,
 }
 
 impl ChangeSource {
-    /// As `config_changed` says it; nothing for a plain patch.
+    /// The name in `config_changed`; nothing for a plain patch.
     pub(super) fn event_name(self) -> Option<&'static str> {
         match self {
             Self::Patch => None,
@@ -169,7 +169,7 @@ impl ChangeSource {
     }
 }
 
-/// In the order of the file.
+/// The sections that differ, in the order of the file.
 pub(super) fn changed_sections(old: &Config, new: &Config) -> Vec<Section> {
     Section::ALL.into_iter().filter(|section| differs(old, new, *section)).collect()
 }
@@ -184,7 +184,7 @@ fn own_entries(config: &Config, section: Section) -> impl Iterator<Item = (&Stri
     config.entries(section).filter(move |(name, _)| is_own(name))
 }
 
-/// As `config_changed` names them, each once.
+/// The names of sections in `config_changed`, each once.
 pub(super) fn event_names(sections: &[Section]) -> Vec<String> {
     let mut names: Vec<_> = sections.iter().map(|section| section.event_name()).collect();
     names.dedup();
@@ -252,7 +252,7 @@ mod tests {
         }
         check("# nothing\napp.theme = 'dark'", &[], &[]);
         check("app.new = 1", &[Section::App], &["app"]);
-        // Of no use, and without a default: as if it were not there.
+        // Invalid values of keys without a default count as absent.
         check("location.latitude = 95\nbackend.transition_duration_seconds = -1", &[], &[]);
         check(
             "backend.type = 'feh'\nbackend.auto_priorities.web = []\nbackend.feh.mode = 'max'",

@@ -1,12 +1,11 @@
-//! Between TOML and JSON: values as the file and as the API hold them.
+//! TOML text: values to and from JSON, comments, and the file that the first start writes. Pure.
 
 use serde_json::{Map, Value as Json};
 use toml_edit::{Array, DocumentMut, InlineTable, Item, TableLike, Value};
 
 use super::schema::{Key, Section, is_alike};
 
-/// What a value of the file is in the API. Dates become strings; numbers that are not finite
-/// become null, which TOML has no other use for.
+/// A value of the file as JSON. Dates become strings; numbers that are not finite become null.
 pub(super) fn to_json(item: &Item) -> Json {
     match item {
         Item::None => Json::Null,
@@ -33,7 +32,7 @@ fn table_to_json(table: &dyn TableLike) -> Json {
     Json::Object(entries.collect::<Map<_, _>>())
 }
 
-/// `None` for what TOML cannot hold: null, and whole numbers beyond 64 bits.
+/// A JSON value as TOML. `None` for null and for integers beyond 64 bits, which TOML cannot hold.
 pub(super) fn from_json(json: &Json) -> Option<Value> {
     Some(match json {
         Json::Null => return None,
@@ -52,7 +51,7 @@ pub(super) fn from_json(json: &Json) -> Option<Value> {
     })
 }
 
-/// What a value of the file is, for messages.
+/// The type of a value of the file, for messages.
 pub(super) fn type_name(item: &Item) -> &'static str {
     match item {
         Item::None => "nothing",
@@ -70,11 +69,11 @@ pub(super) fn type_name(item: &Item) -> &'static str {
     }
 }
 
-/// The name under which a table holds a key; `-` and `_` are the same where `alike`.
+/// The name under which a table holds a key; `-` and `_` are the same if `alike`.
 pub(super) fn find<'a>(table: &'a dyn TableLike, name: &str, alike: bool) -> Option<&'a str> {
     let exact = table.get_key_value(name).map(|(key, _)| key.get());
     if exact.is_some() || !alike {
-        // Tables of the client may be long, and are asked for each of their keys.
+        // The client's tables may be long, and this is called for each of their keys.
         return exact;
     }
     table.iter().map(|(key, _)| key).find(|key| is_alike(key, name))
@@ -85,8 +84,7 @@ pub(super) fn scan_comments(text: &str) -> Vec<&str> {
     tokens(text).filter(|token| token.starts_with('#')).map(str::trim_end).collect()
 }
 
-/// A text in pieces, none empty: comments up to the end of their line, strings, and what is between
-/// them.
+/// A text in pieces, none empty: comments up to the end of their line, strings, and the text between.
 pub(super) fn tokens(text: &str) -> impl Iterator<Item = &str> {
     let mut rest = text;
     std::iter::from_fn(move || {
@@ -105,7 +103,7 @@ pub(super) fn is_string(token: &str) -> bool {
     token.starts_with(['"', '\''])
 }
 
-/// Of the string that a text begins with, its quotes included.
+/// The length of the string that a text begins with, quotes included.
 fn string_length(token: &str) -> usize {
     let quote = &token[..1];
     let multiline = token.starts_with(&quote.repeat(3));
@@ -114,7 +112,7 @@ fn string_length(token: &str) -> usize {
     while at < token.len() {
         let rest = &token[at..];
         if rest.starts_with(&quotes) {
-            // Up to two quotes more belong to the text of a multi-line string.
+            // Up to two more quotes belong to the text of a multi-line string.
             let more = rest[quotes.len()..].chars().take_while(|c| quote.starts_with(*c)).count();
             return at + quotes.len() + if multiline { more.min(2) } else { 0 };
         }
@@ -141,7 +139,8 @@ pub(super) fn comments_above(table: &dyn TableLike, name: &str) -> Vec<String> {
     to_strings(scan_comments(prefix.unwrap_or_default()))
 }
 
-/// Puts comments above a key where they can stand there: [`keep_comments`] finds a place for the others.
+/// Puts comments above a key if its table allows comments: [`keep_comments`] finds a place for the
+/// others.
 pub(super) fn put_comments_above(section: &mut Item, name: &str, comments: &[String]) {
     let inline = section.is_inline_table();
     let Some(table) = section.as_table_like_mut() else { return };
@@ -151,12 +150,12 @@ pub(super) fn put_comments_above(section: &mut Item, name: &str, comments: &[Str
     if let Some(mut key) = table.key_mut(name) {
         let decor = key.leaf_decor_mut();
         let prefix = decor.prefix().and_then(|prefix| prefix.as_str()).unwrap_or_default();
-        // Above what was above it already, whose last line may be the key's indentation.
+        // Above the existing prefix, because its last line may be the key's indentation.
         decor.set_prefix(format!("{}\n{prefix}", comments.join("\n")));
     }
 }
 
-/// The new text, with the comments that only the old one has put at its end.
+/// The new text, with comments that only the old one has added at its end.
 pub(super) fn keep_comments(old: &str, mut new: String) -> String {
     let before = scan_comments(old);
     if before == scan_comments(&new) {
@@ -226,7 +225,7 @@ pub(super) fn describe_key(key: &Key) -> String {
     format!("# {}{words}", key.meaning.trim())
 }
 
-/// What stands for a key without default.
+/// The placeholder comment of a key without default.
 pub(super) fn placeholder(key: &Key) -> String {
     format!("# {} =", key.name)
 }

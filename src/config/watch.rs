@@ -1,9 +1,8 @@
-//! The thread `config`: sees edits of the file, and has each taken up once.
+//! The thread `config`: notices edits of the file and has each read once.
 //!
-//! It sleeps until something that was asked for happens (`watches`): other programs that read beside
-//! the file do not wake it. Only while an edit is in flight does it wait with a deadline; while somebody
-//! has the file open, requests that change it wait, too (`writer`). It never writes, and never reads
-//! the file itself.
+//! It sleeps until an event arrives (`watches`); programs that read other files do not wake it. It
+//! waits with a deadline only during an edit. While another program has the file open, requests that
+//! change it wait, too (`file::Writer`). It never reads or writes the file itself.
 
 use std::io;
 use std::path::PathBuf;
@@ -20,12 +19,12 @@ use crate::paths::{Presence, presence};
 use crate::sys::no_watches_left;
 use crate::thread::{Spawner, Thread};
 
-/// From the end of a change to when it is taken up: editors make several in a row.
+/// The delay from a change until the file is read: editors make several changes in a row.
 const SETTLE: Duration = Duration::from_millis(250);
-/// From the last write to when the file counts as it is, even if somebody has it open still, or it
-/// is missing, empty or broken: within two seconds that is told.
+/// The delay from the last write until the file is read even if it is still open, missing, empty or
+/// broken: the edit is reported within two seconds.
 pub(super) const LAST: Duration = Duration::from_millis(1800);
-/// Events that wait for the thread. What does not fit is no loss: it looks at the file in any case.
+/// Events that wait for the thread. Others are dropped, because the thread reads the file in any case.
 const EVENTS: usize = 64;
 
 /// The running watch; dropping it ends the thread.
@@ -41,8 +40,8 @@ impl Watch {
         let (sender, events) = bounded(EVENTS);
         let path = config.path().to_owned();
         let watched = Watches::new(&sender).and_then(|mut watches| {
-            // In this thread: from here on no edit goes unseen, and a system without watches left
-            // says so at once.
+            // In this thread: no edit is missed from here on, and a system without watches left is
+            // reported at once.
             watches.follow(&path)?;
             Ok(watches)
         });
@@ -57,7 +56,7 @@ impl Watch {
         Ok(Self { end, thread })
     }
 
-    /// Ends the thread by the deadline; false where it is late.
+    /// Ends the thread by the deadline; false if it is late.
     pub fn end(self, deadline: Instant) -> bool {
         drop(self.end);
         self.thread.join_by(deadline)
@@ -81,9 +80,9 @@ struct Watcher {
     path: PathBuf,
     watches: Watches,
     events: Receiver<notify::Result<Event>>,
-    /// When the edit that is in flight is taken up.
+    /// When the current edit is read.
     due: Option<Instant>,
-    /// When it was last seen to go on.
+    /// When the file was last written.
     written: Instant,
 }
 
@@ -105,7 +104,7 @@ impl Watcher {
         }
     }
 
-    /// With those that came meanwhile: a close ends what a write began.
+    /// Handles the events that have arrived since, too: a close ends an edit that a write began.
     fn on_event(&mut self, first: notify::Result<Event>) {
         let (mut last, mut leads_elsewhere) = (None, false);
         for event in std::iter::once(first).chain(self.events.try_iter()) {
@@ -132,8 +131,8 @@ impl Watcher {
     }
 
     fn take_up(&mut self) {
-        // Another file may be under the name now: once for all that an edit replaced. What was made
-        // between the last event and its watch is found by looking again.
+        // Another file may have the name now: follow it once per edit. Files created between the last
+        // event and their watch are found by looking again.
         self.follow();
         let last = self.written + LAST;
         let settled = self.config.refresh(Instant::now() < last);

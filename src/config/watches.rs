@@ -1,9 +1,8 @@
-//! What the kernel is asked to watch, through the crate notify.
+//! The file system watches for the configuration file, by the crate notify.
 //!
-//! Its watchers sleep in threads of their own and have one mask each, so there are two: one for the
-//! directories where names matter and for the file, and one for directories on the way to those, of
-//! which only a move matters. A program that reads beside the file wakes neither, and one that writes
-//! in the home directory does not either.
+//! A watcher has a thread and one mask, so there are two: one for the file and the directories that
+//! hold its names, and one for their parents, which reports moves only. Programs that read other files,
+//! or write in the home directory, wake neither.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -18,11 +17,11 @@ use crate::sys::WatchPaths;
 /// `MODIFY_META`: it may become readable.
 const CONTENT: EventKindMask = EventKindMask::CORE.union(EventKindMask::ACCESS_CLOSE);
 
-/// How far an edit is.
+/// The phase of an edit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum EditPhase {
     Done,
-    /// Somebody may have it open for writing.
+    /// Another program may have the file open for writing.
     Open,
 }
 
@@ -39,7 +38,7 @@ struct Watched {
 }
 
 impl Watches {
-    /// Of nothing yet. Events go to `sender`; one that is full has enough to wake its reader.
+    /// Watches nothing yet. Events go to `sender`; if it is full, they are dropped.
     pub(super) fn new(sender: &Sender<notify::Result<Event>>) -> notify::Result<Self> {
         let watched = |mask| {
             let sender = sender.clone();
@@ -55,18 +54,18 @@ impl Watches {
         })
     }
 
-    /// Watches where a path leads now, and what is under these names now.
+    /// Watches the file that a path leads to now, and the names on the way.
     pub(super) fn follow(&mut self, path: &Path) -> notify::Result<()> {
-        /// Somebody who moves things faster than this has an event waiting for us.
+        /// If paths change faster than this, another event is waiting.
         const TRIES: usize = 8;
         let mut before = None;
         for _ in 0..TRIES {
             self.paths = WatchPaths::on_the_way_to(path);
-            // What was made between the look and the watch shows in the next look.
+            // Files created between the look and the watch are found by the next look.
             if before.as_ref() == Some(&self.paths) {
                 break;
             }
-            // Also where the names are the same: another file may be under them.
+            // Also if the names are the same: they may name other files.
             let (names, way): (Vec<_>, Vec<_>) =
                 self.paths.directories.iter().partition(|(_, names)| !names.is_empty());
             let path_of = |(path, _): (&PathBuf, _)| path.clone();
@@ -87,12 +86,12 @@ impl Watches {
         event.need_rescan() || event.paths.iter().any(|path| !is_file(path) && is_on_the_way(path))
     }
 
-    /// How far an edit is after an event; `None` where the event is none of one.
+    /// The phase of the edit after an event; `None` if the event belongs to no edit.
     pub(super) fn phase(&self, event: &Event) -> Option<EditPhase> {
         if event.need_rescan() {
             return Some(EditPhase::Done);
         }
-        // Of a directory itself only that it goes, not what it is allowed.
+        // For a directory itself, only its removal matters, not its mode.
         let goes = !matches!(event.kind, EventKind::Modify(ModifyKind::Metadata(_)));
         let is_way = |path: &PathBuf| self.paths.directories.contains_key(path);
         if !event.paths.iter().any(|path| self.is_name(path) || (goes && is_way(path))) {
@@ -100,7 +99,7 @@ impl Watches {
         }
         Some(match event.kind {
             EventKind::Modify(ModifyKind::Data(_)) => EditPhase::Open,
-            // A new file is empty at first, and whoever made it is still writing.
+            // A new file is empty at first, because its creator is still writing.
             EventKind::Create(kind) if kind != CreateKind::Folder => EditPhase::Open,
             EventKind::Access(AccessKind::Open(_)) => return None,
             _ => EditPhase::Done,
@@ -118,13 +117,13 @@ impl Watches {
 impl Watched {
     fn set(&mut self, paths: Vec<PathBuf>) -> notify::Result<()> {
         for path in std::mem::take(&mut self.paths) {
-            // Fails where the kernel has given it up already.
+            // Fails if the kernel has removed the watch already.
             self.watcher.unwatch(&path).ok();
         }
         for path in &paths {
             match self.watcher.watch(path, RecursiveMode::NonRecursive) {
                 Err(error) if !is_gone(&error) => return Err(error),
-                // Gone again, or not ours to watch: the directory above tells of it.
+                // Removed again, or not readable: the parent directory's watch reports it.
                 _ => {}
             }
         }

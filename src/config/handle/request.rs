@@ -1,4 +1,5 @@
-//! What requests want changed: checked, laid over the file as it is, and written.
+//! Changes by requests: checks them, applies them to the current text of the file and writes it.
+//! | Runs in the worker of http that has the request. Waits while another program writes the file.
 
 use std::time::Instant;
 
@@ -10,11 +11,11 @@ use super::super::schema::{BackendName, Section};
 use super::super::snapshot::{ChangeSource, Changed};
 use super::super::watch::LAST;
 use super::super::{Config, Error, document, file, patch};
-use super::{ConfigHandle, State, parse};
+use super::{ConfigHandle, FileState, parse};
 
-/// Bytes of the file. As written by us it has about 7000.
+/// The most bytes of the file. As generated it has about 7000.
 pub(super) const TEXT_MAX: usize = 1 << 20;
-/// How often a change begins anew: nobody saves a file so fast that each time another is there.
+/// How often a change is tried again when the file was saved in between.
 const TRIES: usize = 8;
 
 impl ConfigHandle {
@@ -36,7 +37,7 @@ impl ConfigHandle {
         self.change(ChangeSource::Patch, |_| edits.clone())
     }
 
-    /// Fails where it is known beforehand that no change can be written.
+    /// Fails if no change can be written.
     pub fn can_change(&self) -> Result<(), Error> {
         file::answers(&self.0.path)?;
         self.wait_for_writer(Instant::now() + LAST)?;
@@ -45,7 +46,7 @@ impl ConfigHandle {
         file::writable(&self.0.path).map(drop).map_err(failed)
     }
 
-    /// Every key to its default; keys that the client added go.
+    /// Sets every key to its default; removes keys that the client added.
     pub fn reset_all(&self) -> Result<Changed, Error> {
         self.change(ChangeSource::ResetAll, |config| {
             patch::reset_all(|section| config.section(section))
@@ -56,7 +57,7 @@ impl ConfigHandle {
         self.change(ChangeSource::ResetBackend, |_| patch::reset_backend(name))
     }
 
-    /// Begins anew where somebody saved the file in between.
+    /// Starts again if the file was saved in between.
     fn change(
         &self,
         source: ChangeSource,
@@ -73,8 +74,8 @@ impl ConfigHandle {
         Err(self.being_written())
     }
 
-    /// Half of what somebody writes is nothing to change: the rest would go into a file that has no
-    /// name any more.
+    /// A half-written file must not be replaced: the other program would write the rest into an unlinked
+    /// file.
     fn wait_for_writer(&self, deadline: Instant) -> Result<(), Error> {
         if self.0.writer.ends_by(deadline) { Ok(()) } else { Err(self.being_written()) }
     }
@@ -83,7 +84,7 @@ impl ConfigHandle {
         Error::BeingWritten { path: self.0.path.clone() }
     }
 
-    /// Nothing where the file is no longer the one that was to be changed.
+    /// `None` if the file changed in between.
     fn try_to_change(
         &self,
         source: ChangeSource,
@@ -123,8 +124,8 @@ impl ConfigHandle {
         file::read(&self.0.path).map_err(|source| Error::Read { path: self.0.path.clone(), source })
     }
 
-    /// What somebody wrote into the file a moment ago comes first, or our change would undo it.
-    fn take_up_edits(&self, state: &mut State, found: Option<String>) -> Result<(), Error> {
+    /// Reads an edit that was saved a moment ago first, or our change would undo it.
+    fn take_up_edits(&self, state: &mut FileState, found: Option<String>) -> Result<(), Error> {
         let broken = |message: String| Error::Broken { path: self.0.path.clone(), message };
         match found {
             None => Ok(()),
@@ -144,7 +145,7 @@ impl ConfigHandle {
         }
     }
 
-    /// The text with the edits in it, if it can be read again, and what it says.
+    /// The text with the edits, if it can be read again, and its settings.
     fn edited(&self, text: &str, edits: &[Edit]) -> Result<(String, document::Parsed), Error> {
         let stored = |edited: String| {
             let read = parse(&edited, &self.0.path).map_err(|error| error.to_string())?;
@@ -157,8 +158,8 @@ impl ConfigHandle {
         })
     }
 
-    /// The client's own keys are bounded: the file is read at each start and at each change. What a
-    /// person wrote into it may be longer.
+    /// Limits the client's own keys, because the file is read at each start and each change. A file that
+    /// a person wrote may be longer.
     fn has_room(&self, before: &str, after: &str, config: &Config) -> Result<(), String> {
         if after.len() > TEXT_MAX.max(before.len()) {
             return Err(format!("the file would have more than {TEXT_MAX} bytes"));
@@ -177,14 +178,14 @@ impl ConfigHandle {
     }
 }
 
-/// Of the warnings about sections, those about the ones that were to be changed.
+/// The warnings that concern sections with edits.
 fn warnings_of(edits: &[Edit], warned: Vec<(Section, String)>) -> Vec<String> {
     let is_edited = |section: Section| edits.iter().any(|edit| edit.section == section);
     let own = warned.into_iter().filter(|(section, _)| is_edited(*section));
     own.map(|(_, warning)| warning).collect()
 }
 
-/// Whether `[daemon]` is written otherwise afterwards, also where what it says is of no use.
+/// Whether the edits change the text of `[daemon]`, even if the value is unusable.
 fn alters_daemon(text: &str, edits: &[Edit]) -> bool {
     let own = edits.iter().filter(|edit| edit.section == Section::Daemon);
     let own: Vec<Edit> = own.cloned().collect();

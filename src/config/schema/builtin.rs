@@ -46,7 +46,7 @@ settings! {
     }
 }
 
-/// A place on a monitor, or in what is left over of it: from 0 to 1, from the upper left.
+/// A position on a monitor, or in its free space: from 0 to 1, from the upper left.
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
 #[serde(try_from = "String")]
 pub struct Spot {

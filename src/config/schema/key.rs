@@ -17,7 +17,7 @@ pub struct Key {
     pub on_invalid: OnInvalid,
     /// Never shown in messages.
     pub secret: bool,
-    /// For people: the file of the first start and the manual.
+    /// For people: in the generated file and the manual.
     pub meaning: &'static str,
 }
 
@@ -44,15 +44,15 @@ pub enum Value {
     /// A file of the runtime directory. Graphical clients read it from the configuration file and expand
     /// only `~`, so the default is the expanded path.
     Runtime(&'static str),
-    /// The key may be absent, and is.
+    /// The key is absent.
     Unset,
 }
 
-/// What a value of the right type must obey; of a list, each of its items.
+/// The rule for values of the right type; for each item of a list.
 #[derive(Clone, Copy, Debug)]
 pub enum Rule {
     Any,
-    /// Both ends belong to it.
+    /// Both ends are allowed.
     Range(f64, f64),
     /// A number above 0.
     Positive,
@@ -63,12 +63,12 @@ pub enum Rule {
     },
 }
 
-/// What happens to a value of the file that disobeys.
+/// How an invalid value of the file is treated.
 #[derive(Clone, Copy, Debug)]
 pub enum OnInvalid {
-    /// The default takes its place; a request with it is refused.
+    /// The default is used; a request with the value is refused.
     Reject,
-    /// It is stored and shown, and acts as this.
+    /// The value is stored and shown, and acts as this one.
     ActsAs(Value),
 }
 
@@ -129,7 +129,7 @@ impl Key {
         self.ruled(Rule::Range(min as f64, max as f64))
     }
 
-    /// From `min` up to what 32 bits hold.
+    /// From `min` up to the maximum of 32 bits.
     pub(super) const fn from(self, min: u32) -> Self {
         self.within(min as i64, u32::MAX as i64)
     }
@@ -150,7 +150,7 @@ impl Key {
         Self { secret: true, ..self }
     }
 
-    /// What the value must be, for messages.
+    /// The allowed type, for messages.
     pub fn type_name(&self) -> &'static str {
         match self.kind {
             ValueType::Bool => "true or false",
@@ -161,11 +161,11 @@ impl Key {
         }
     }
 
-    /// What the rule allows, for messages; of a list, for each item.
+    /// The values that the rule allows, for messages; for each item of a list.
     pub fn allowed(&self) -> Option<String> {
         match self.rule {
             Rule::Any => None,
-            // What 32 bits hold is as good as no limit.
+            // The limits of 32 bits are not worth a message.
             Rule::Range(min, max) if max >= u32::MAX.into() => Some(format!("{min} or more")),
             Rule::Range(min, max) => Some(format!("{min} to {max}")),
             Rule::Positive => Some("above 0".to_owned()),
@@ -174,7 +174,7 @@ impl Key {
         }
     }
 
-    /// What it may be, where that is one of a few words.
+    /// The allowed words, if the rule is a list of words.
     pub fn words(&self) -> Vec<&'static str> {
         match (self.rule, self.kind) {
             (Rule::Words(words), _) => words.to_vec(),
@@ -196,7 +196,7 @@ impl Key {
         }
     }
 
-    /// Whether a value of the right type is allowed; why it is not.
+    /// Fails with the reason if a value of the right type is not allowed.
     pub fn validate(&self, value: &Json) -> Result<(), String> {
         let result = match value {
             Json::Number(number) => self.validate_number(number),
@@ -225,7 +225,7 @@ impl Key {
             _ => true,
         };
         let allowed = || match self.rule {
-            // The end that goes without saying elsewhere is the one that it is beyond.
+            // Name the limit that the value exceeds, even if messages usually omit it.
             Rule::Range(min, max) if value > max => format!("{min} to {max}"),
             _ => self.allowed().unwrap_or_default(),
         };
@@ -268,15 +268,15 @@ impl Value {
     }
 }
 
-/// The path of a file of the session's runtime directory. Without a session the directory can be another
-/// one at the next start, and the variable stays in the path.
+/// The path of a file in the session's runtime directory. Without a session, the variable stays in the
+/// path, because the directory may differ at the next start.
 fn runtime_path(name: &str) -> String {
     let session = Dirs::of_process().ok().and_then(|dirs| dirs.session());
     let path = session.and_then(|session| session.join(name).into_os_string().into_string().ok());
     path.filter(|path| !path.contains('$')).unwrap_or_else(|| format!("$XDG_RUNTIME_DIR/{name}"))
 }
 
-/// A text for a message: of a long one as much as tells which it is.
+/// A text for a message; long texts are truncated.
 pub(in crate::config) fn beginning(text: &str) -> String {
     const LONG: usize = 80;
     match text.char_indices().nth(LONG) {
@@ -285,14 +285,14 @@ pub(in crate::config) fn beginning(text: &str) -> String {
     }
 }
 
-/// A word as messages show it; the empty one is seen only in quotes.
+/// A value as messages show it; the empty one is in quotes.
 fn shown(word: &&'static str) -> &'static str {
     if word.is_empty() { "\"\"" } else { word }
 }
 
-/// A whole number that TOML can hold, however JSON wrote it.
+/// An integer that TOML can hold, however JSON wrote it.
 fn as_integer(value: &Json) -> Option<i64> {
-    /// Beyond this not every whole number is a float.
+    /// Not every integer above this is a float.
     const EXACT: f64 = 9_007_199_254_740_992.0;
     value.as_i64().or_else(|| {
         value.as_f64().filter(|v| v.fract() == 0.0 && v.abs() <= EXACT).map(|v| v as i64)

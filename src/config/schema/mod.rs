@@ -43,7 +43,7 @@ pub enum Section {
 }
 
 impl Section {
-    /// In the order of the file: what people change first, what only clients read last.
+    /// In the order of the file: frequently changed sections first, clients' sections last.
     pub const ALL: [Self; 18] = [
         Self::Backend,
         Self::AutoPriorities,
@@ -65,7 +65,7 @@ impl Section {
         Self::RemoteGallery,
     ];
 
-    /// The tables at the top of the file, in the order in which clients are told of them.
+    /// The top-level tables of the file, in the order of the API.
     pub const TOP: [Self; 10] = [
         Self::App,
         Self::Daemon,
@@ -79,7 +79,7 @@ impl Section {
         Self::RemoteGallery,
     ];
 
-    /// A table at the top of the file.
+    /// The top-level table of this name.
     pub fn named(name: &str) -> Option<Self> {
         Self::TOP.into_iter().find(|section| section.path().eq([name]))
     }
@@ -107,7 +107,7 @@ impl Section {
         }
     }
 
-    /// The names of its table and of those around it, outermost first.
+    /// The names of its table and its parents, outermost first.
     pub fn path(self) -> impl Iterator<Item = &'static str> {
         let (first, second) = match self {
             Self::App => ("app", None),
@@ -126,12 +126,12 @@ impl Section {
         std::iter::once(first).chain(second)
     }
 
-    /// As the file heads it: `backend.wal-qt`.
+    /// The heading in the file: `backend.wal-qt`.
     pub fn heading(self) -> String {
         self.path().collect::<Vec<_>>().join(".")
     }
 
-    /// As `config_changed` names it: a change of the priorities is one of `backend`.
+    /// The name in `config_changed`: a change of the priorities is one of `backend`.
     pub fn event_name(self) -> String {
         match self {
             Self::AutoPriorities => "backend".to_owned(),
@@ -149,7 +149,7 @@ impl Section {
         matches!(self, Self::BackendOptions(_))
     }
 
-    /// The key of this name, with `-` for `_` where that is taken.
+    /// The key of this name; backends accept `-` for `_`.
     pub fn key(self, name: &str) -> Option<&'static Key> {
         let same = |key: &&Key| {
             key.name == name || (self.is_backend_options() && is_alike(key.name, name))
@@ -164,7 +164,7 @@ impl Section {
     }
 }
 
-/// Whether two names are the same where `-` and `_` are.
+/// Whether two names are equal if `-` and `_` are the same.
 pub(super) fn is_alike(one: &str, other: &str) -> bool {
     let plain = |byte| if byte == b'-' { b'_' } else { byte };
     one.bytes().map(plain).eq(other.bytes().map(plain))

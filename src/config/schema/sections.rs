@@ -1,6 +1,6 @@
 //! The sections of the configuration other than the options of backends.
 //!
-//! Each `settings!` gives a section's struct and its keys. The comment on a field is the text that users see.
+//! Each `settings!` gives a section's struct and its keys. Users see the comments on fields.
 
 use super::key::{Key, Rule, Value};
 use super::settings::settings;

@@ -27,7 +27,7 @@ words! {
 }
 
 words! {
-    /// The server's pixel format; its own choice where empty.
+    /// The server's pixel format; if empty, awww chooses.
     AwwwFormat { Default = "", Argb = "argb", Abgr = "abgr", Rgb = "rgb", Bgr = "bgr" }
 }
 
@@ -78,7 +78,7 @@ const POSITIONS: [&str; 9] = [
 const POSITION: &str = "center, top, bottom, left, right, top-left, top-right, bottom-left, \
     bottom-right, or X,Y: fractions of the monitor such as 0.4,0.9 or pixels such as 400,900";
 
-/// awww takes a whole number for pixels and any other for a fraction, a negative one among these.
+/// awww reads integers as pixels and other numbers, also negative ones, as fractions.
 fn is_position(text: &str) -> bool {
     let is_point = |point: Vec<f64>| point.len() == 2 && point.iter().all(|&part| part >= 0.0);
     POSITIONS.contains(&text) || numbers(text).is_some_and(is_point)

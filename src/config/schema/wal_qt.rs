@@ -103,12 +103,12 @@ settings! {
 }
 
 impl WalQt {
-    /// Into 0 to below 360.
+    /// The angle from 0 to below 360.
     pub fn angle_deg(&self) -> f64 {
         self.transition_angle_deg.rem_euclid(360.0)
     }
 
-    /// 1.0 and up.
+    /// The zoom as a factor, at least 1.0.
     pub fn parallax_factor(&self) -> f64 {
         (self.parallax_zoom / 100.0).max(1.0)
     }
@@ -118,7 +118,7 @@ const EASING: &str = "0.215,0.610,0.355,1.000";
 const NOT_NEGATIVE: Rule = Rule::Range(0.0, f64::MAX);
 const ENV: &str = "KEY=VALUE, KEY none of WAYLAND_DISPLAY, XDG_RUNTIME_DIR, DISPLAY, PATH, HOME, \
                    LD_PRELOAD, LD_LIBRARY_PATH";
-/// What would change whom the host speaks to, or which code it runs.
+/// Variables that would change the process's connections, or the code that it runs.
 const FORBIDDEN: [&str; 7] = [
     "WAYLAND_DISPLAY",
     "XDG_RUNTIME_DIR",
