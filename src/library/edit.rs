@@ -1,22 +1,23 @@
-//! Changes to images by their owner. Runs on the thread that asks.
+//! Changes to images and folders by their owner. Runs on the thread that asks.
 //!
-//! A rename is noted, then the row is changed and the file moved inside one transaction. After a
-//! kill the row is the stronger word: what lies at the new place goes back to the old one. A package's
-//! manifest is written last, and has its old text again where the transaction fails after all.
+//! A rename is noted, then the row is changed and the file renamed inside one transaction. After a kill
+//! the row decides: the file at the new place goes back to the old one. The manifest of a package is
+//! written last, and gets its old text back if the transaction fails.
 
-use std::fs;
-use std::io;
 use std::path::Path;
+use std::{fs, io};
 
-use super::disk::{TEMPORARY, is_away, rename, sync_directory};
-use super::import_file::ImportContext;
+use super::context::ImportContext;
+use super::disk::{self, TEMPORARY, is_away, rename, sync_directory};
 use super::name::Name;
 use super::package::{self, Before};
-use super::{Error, Library, disk};
+use super::removal::{Files, Which};
+use super::{Error, Library};
 use crate::error_chain::chain;
 use crate::store::edits::{self, ImageChange, Rename};
+use crate::store::folders::{self, FolderChange, Refusal};
 use crate::store::{Connection, images};
-use crate::wire::{GalleryDomain, Image};
+use crate::wire::{Event, Folder, GalleryDomain, Image};
 
 /// Bytes of a file's name.
 const NAME_MAX: usize = 255;
@@ -220,4 +221,71 @@ pub(super) fn undo_renames(context: &ImportContext) -> Result<(), Error> {
 
 fn exists(path: &Path) -> bool {
     fs::symlink_metadata(path).is_ok()
+}
+
+/// What a deleted folder took with it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Deleted {
+    pub images: usize,
+    pub folders: usize,
+}
+
+impl Library {
+    pub fn create_folder(&self, name: &str, parent: Option<i64>) -> Result<Folder, Refusal> {
+        let folder = self.store.write(|c| {
+            let id = folders::insert(c, name, parent)?;
+            folders::get(c, id)?.ok_or(Refusal::NoFolder { id })
+        })?;
+        self.changed(GalleryDomain::Folders);
+        Ok(folder)
+    }
+
+    pub fn change_folder(&self, id: i64, change: &FolderChange) -> Result<Folder, Refusal> {
+        let (changed, folder) = self.store.write(|c| -> Result<_, Refusal> {
+            let changed = folders::update(c, id, change)?;
+            Ok((changed, folders::get(c, id)?.ok_or(Refusal::NoFolder { id })?))
+        })?;
+        if changed {
+            self.changed(GalleryDomain::Folders);
+        }
+        Ok(folder)
+    }
+
+    /// Removes a folder; what is in it goes to its parent.
+    pub fn dissolve_folder(&self, id: i64) -> Result<Deleted, Refusal> {
+        let images = self.store.write(|c| folders::dissolve(c, id))?;
+        if images > 0 {
+            self.changed(GalleryDomain::Images);
+        }
+        self.changed(GalleryDomain::Folders);
+        Ok(Deleted { images: 0, folders: 1 })
+    }
+
+    /// Removes a folder with all folders and images below it, and their files: into the trash, or for
+    /// good. Files in place stay.
+    pub fn delete_folder(&self, id: i64, trash: bool) -> Result<Deleted, Error> {
+        let files = Files { in_place: false, trash };
+        let (leaving, folders) = self.take_out(Which::In(id), files, |c| {
+            if !folders::exists(c, id)? {
+                return Err(Error::Folder(Refusal::NoFolder { id }));
+            }
+            Ok(folders::remove(c, id)?)
+        })?;
+        let images = self.discard(&leaving);
+        self.changed(GalleryDomain::Folders);
+        Ok(Deleted { images, folders })
+    }
+
+    /// Puts images into a folder, or with none at the root; returns how many there were.
+    pub fn move_images(&self, images: &[i64], folder: Option<i64>) -> Result<usize, Refusal> {
+        let moved = self.store.write(|c| folders::move_images(c, images, folder))?;
+        if moved.came > 0 {
+            self.changed(GalleryDomain::Images);
+        }
+        Ok(moved.there)
+    }
+
+    pub(super) fn changed(&self, domain: GalleryDomain) {
+        self.bus.publish(&Event::GalleryChanged { domain });
+    }
 }

@@ -1,35 +1,43 @@
-//! The last verdict of the library guard (`missing` finds it), kept for whoever asks. Looks again
-//! only where rows or directories have changed since the last time: nobody polls for files that may
-//! return. No look at a disk holds the verdict up, and one that does not answer changes nothing of
-//! it.
+//! The library guard: decides which rows with missing files are purged and when all are kept, and keeps
+//! its last verdict.
+//!
+//! One missing picture takes its row with it. Many at once are an unmounted disk, a moved directory or
+//! a failed synchronisation: their tags, folders and playlists are kept until their owner purges them.
+//! Judging is pure; purging runs on the thread that asks. The verdict is renewed only when rows or
+//! directories have changed, and a disk that does not answer changes nothing of it.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard};
 
-use super::missing::{Row, Verdict, purge};
-use super::{Error, Library, disk};
-use crate::paths::{Presence, answers_in, presence};
-use crate::store::{Store, images, watched};
+use super::Error;
+use super::context::ImportContext;
+use super::disk::is_gone;
+use super::file_removal::clear_own;
+use crate::digest::Checksum;
+use crate::paths::answers_in;
+use crate::store::images::{self, Places};
+use crate::store::purge::{self, Purged};
+use crate::store::{self, Connection, Store, watched};
 use crate::sys::lock;
-use crate::wire::LibraryHealth;
+use crate::wire::{Event, GalleryDomain, LibraryHealth, OrphanReason, own_path};
 
 /// Clones are the same.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Guard(Arc<Mutex<State>>);
+pub(super) struct Guard(Arc<Mutex<GuardState>>);
 
 #[derive(Debug, Default)]
-struct State {
-    health: LibraryHealth,
-    total: usize,
+pub(super) struct GuardState {
+    pub(super) health: LibraryHealth,
+    pub(super) total: usize,
     /// What the verdict was on.
-    seen: Option<Arc<Signature>>,
+    pub(super) seen: Option<Arc<Signature>>,
 }
 
 /// Equal where no row and no file has come or gone.
 #[derive(Debug, PartialEq, Eq)]
-struct Signature {
+pub(super) struct Signature {
     generation: u64,
     /// Each directory; none where it is not there.
     homes: Vec<(PathBuf, Option<Stamp>)>,
@@ -62,14 +70,14 @@ impl Guard {
         store.keep_rows(guarded);
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    pub(super) fn lock(&self) -> MutexGuard<'_, GuardState> {
         // Every holder leaves it whole between two statements that could panic.
         lock(&self.0)
     }
 }
 
 /// The directories of rows.
-fn homes(rows: &[Row]) -> BTreeSet<&Path> {
+pub(super) fn homes(rows: &[Row]) -> BTreeSet<&Path> {
     rows.iter().filter_map(|(_, path, _)| path.parent()).collect()
 }
 
@@ -84,73 +92,246 @@ impl Signature {
     }
 
     /// Also where a disk does not answer: nothing else is known of it.
-    fn is_still_so(&self, generation: u64) -> bool {
+    pub(super) fn is_still_so(&self, generation: u64) -> bool {
         let homes = self.homes.iter().map(|(home, _)| home);
         !homes.clone().all(|home| answers_in(home))
             || *self == Self::of(generation, homes.cloned().collect())
     }
 }
 
-impl Library {
-    /// Whether rows are kept though their files are missing, and how many. While they are, it is
-    /// found out anew after each change.
-    pub fn health(&self) -> LibraryHealth {
-        let generation = self.store.generation();
-        let seen = self.guard.lock().seen.clone();
-        let is_stale = seen.is_some_and(|seen| !seen.is_still_so(generation));
-        if is_stale && let Err(error) = self.look_for_missing() {
-            log::warn!("the missing pictures cannot be counted: {}", error.reason());
-        }
-        self.guard.lock().health
-    }
+/// An image's id, its file or package, and what is in it.
+pub(super) type Row = (i64, PathBuf, Checksum);
 
-    /// The same for people; nothing where all is well.
-    pub fn warning(&self) -> Option<String> {
-        let LibraryHealth { missing, guarded } = self.health();
-        let total = self.guard.lock().total;
-        guarded.then(|| {
-            format!(
-                "{missing} of {total} pictures are missing and their rows are kept: bring the \
-                 files back, or forget them with `murald library purge-missing`"
-            )
-        })
-    }
+/// So many may be missing however small the library is.
+const FEW: usize = 20;
+/// One of so many may be missing however large it is.
+const SHARE: usize = 5;
+/// Rows that one transaction purges: others that write wait for tenths of a second, not for all.
+const AT_ONCE: usize = 2000;
 
-    /// Removes the rows of all images whose files are missing, whatever the guard says; returns how
-    /// many went.
-    pub fn purge_missing(&self) -> Result<usize, Error> {
-        disk::answers_in(&self.context.directory)?;
-        let mut missing = Vec::new();
-        for (id, path) in self.store.read(watched::images_in_place)? {
-            match presence(&path) {
-                Presence::There => {}
-                Presence::Missing => missing.push(id),
-                Presence::NoAnswer => return Err(Error::NoAnswer { path }),
+/// A directory in which rows have their files: most libraries have one, some have been moved.
+#[derive(Debug, Default)]
+struct Home {
+    missing: Vec<i64>,
+    total: usize,
+    is_there: bool,
+}
+
+/// What is to become of the rows whose files are missing.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Verdict {
+    /// They go.
+    pub(super) purge: Vec<i64>,
+    /// They stay.
+    pub(super) keep: Vec<i64>,
+    /// All rows, those with files too.
+    pub(super) total: usize,
+}
+
+impl Verdict {
+    /// On all rows, with the files that the library's directory was seen to have.
+    pub(super) fn on(rows: &[Row], files: &[PathBuf]) -> Self {
+        let listed: HashSet<&Path> = files.iter().map(PathBuf::as_path).collect();
+        let mut homes: BTreeMap<&Path, Home> = BTreeMap::new();
+        let mut elsewhere = Vec::new();
+        for (id, path, _) in rows {
+            let directory = path.parent().unwrap_or(path);
+            let home = homes.entry(directory).or_default();
+            home.total += 1;
+            if own_path(path) != path {
+                // Where it is now, nobody looks: its owner is told.
+                elsewhere.push(*id);
+            } else if !listed.contains(path.as_path()) && is_gone(path) {
+                home.missing.push(*id);
             }
         }
-        missing.extend(self.look_for_missing()?.missing());
-        let purged = purge(&self.context, &missing)?;
-        if purged > 0 {
-            self.scan();
+        homes.iter_mut().for_each(|(directory, home)| home.is_there = directory.is_dir());
+        let mut verdict = judge(homes.into_values());
+        verdict.keep.extend(elsewhere);
+        verdict
+    }
+
+    /// All that are missing.
+    pub(super) fn missing(self) -> Vec<i64> {
+        [self.purge, self.keep].concat()
+    }
+}
+
+fn judge(homes: impl Iterator<Item = Home>) -> Verdict {
+    let homes: Vec<Home> = homes.collect();
+    let total = homes.iter().map(|home| home.total).sum();
+    let missing: usize = homes.iter().map(|home| home.missing.len()).sum();
+    let many = missing > FEW && missing * SHARE > total;
+    let mut verdict = Verdict { total, ..Verdict::default() };
+    for home in homes {
+        // A whole directory is more likely away than emptied, however few were in it.
+        let away = !home.is_there || (home.missing.len() == home.total && home.total > 1);
+        let list = if many || away { &mut verdict.keep } else { &mut verdict.purge };
+        list.extend(home.missing);
+    }
+    verdict
+}
+
+/// Removes the rows of those images whose files are not there, with every reference to them, and
+/// tells of it. Returns how many went.
+pub(super) fn purge(context: &ImportContext, ids: &[i64]) -> Result<usize, Error> {
+    let ImportContext { store, bus, .. } = context;
+    let (mut count, mut references) = (0, Purged::default());
+    for some in ids.chunks(AT_ONCE) {
+        let gone = loop {
+            if let Some(gone) = MissingRows::look(store, some)?.purge(store)? {
+                break gone;
+            }
+        };
+        count += gone.len();
+        for Lost { id, places, purged } in &gone {
+            references += *purged;
+            log::warn!("{} is gone: image {id} leaves the library", places.home.display());
+            bus.publish(&Event::ImageOrphanPurged {
+                image_id: *id,
+                reason: OrphanReason::FileMissing,
+                monitor_states_purged: purged.monitor_states,
+                history_entries_purged: purged.history_entries,
+                playlists_affected: purged.playlists,
+            });
         }
-        self.look_for_missing()?;
-        Ok(purged)
+        clear_own(context, gone.iter().filter_map(|lost| lost.places.preview.as_deref()));
+    }
+    let images = (count > 0).then_some(GalleryDomain::Images);
+    for domain in images.into_iter().chain(references.domains()) {
+        bus.publish(&Event::GalleryChanged { domain });
+    }
+    Ok(count)
+}
+
+/// A row that went.
+struct Lost {
+    id: i64,
+    places: Places,
+    purged: Purged,
+}
+
+/// Rows whose files were not there, looked at outside of any transaction: every writer would wait for
+/// the disk.
+struct MissingRows {
+    rows: Vec<(i64, Places)>,
+    given_back: u64,
+}
+
+impl MissingRows {
+    fn look(store: &Store, ids: &[i64]) -> Result<Self, Error> {
+        let given_back = store.given_back();
+        let place = |c: &Connection, id: i64| Ok(images::places(c, id)?.map(|places| (id, places)));
+        let rows: Result<Vec<_>, store::Error> =
+            store.read(|c| ids.iter().filter_map(|&id| place(c, id).transpose()).collect());
+        let mut rows = rows?;
+        rows.retain(|(_, places)| is_gone(&places.home));
+        Ok(Self { rows, given_back })
     }
 
-    /// An error where a file lies on a disk that does not answer.
-    pub(crate) fn answers(&self, path: &Path) -> Result<(), Error> {
-        disk::answers(path)
+    /// Removes those that are as they were. None where a file was given back since: it may be that of
+    /// one of them.
+    fn purge(self, store: &Store) -> Result<Option<Vec<Lost>>, Error> {
+        store.write(|c| {
+            if store.given_back() != self.given_back {
+                return Ok(None);
+            }
+            let mut gone = Vec::new();
+            for (id, places) in self.rows {
+                // One that was renamed or written anew has a file.
+                if images::places(c, id)?.as_ref() == Some(&places) {
+                    // In a watched directory it may return, or be there still where this was a copy.
+                    watched::forget_image(c, id)?;
+                    gone.push(Lost { id, places, purged: purge::one(c, id)? });
+                }
+            }
+            Ok(Some(gone))
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::edits::take_home;
+    use crate::store::images::NewImage;
+    use crate::wire::Format;
+
+    /// Rows of files that are not there.
+    fn rows(store: &Store, directory: &Path, names: &[&str]) -> Vec<i64> {
+        let row = |(at, name): (usize, &&str)| NewImage {
+            name: (*name).to_owned(),
+            path: directory.join(name),
+            format: Format::Png,
+            width: 4,
+            height: 3,
+            duration: 0.0,
+            animated: false,
+            audio_enabled: false,
+            file_size: 1,
+            checksum: [at as u8; 32],
+            colors: Vec::new(),
+            hue_group: 99,
+            folder_id: None,
+            source_path: "/from".into(),
+            in_place: false,
+            web: None,
+        };
+        let insert = |row: &NewImage| store.write(|c| images::insert(c, row)).unwrap();
+        names.iter().enumerate().map(row).map(|row| insert(&row)).collect()
     }
 
-    fn look_for_missing(&self) -> Result<Verdict, Error> {
-        // Before the look: what changes meanwhile makes it stale, not wrong.
-        let generation = self.store.generation();
-        let rows = self.store.read(images::files)?;
-        disk::answers_in(&self.context.directory)?;
-        homes(&rows).into_iter().try_for_each(disk::answers_in)?;
-        let files = disk::list(&self.context.directory, self.context.run)?;
-        let verdict = Verdict::on(&rows, &files);
-        self.guard.note(&self.store, generation, &rows, &verdict);
-        Ok(verdict)
+    #[test]
+    fn rows_are_purged_by_what_was_seen_of_them_and_no_disk_is_asked() {
+        let (directory, store) = store::tests::scratch();
+        let ids = rows(&store, directory.path(), &["there", "gone", "renamed", "hangs"]);
+        std::fs::write(directory.path().join("there"), "").unwrap();
+        let look = || MissingRows::look(&store, &ids).unwrap();
+        let purged = |seen: MissingRows| -> Option<Vec<i64>> {
+            let gone = seen.purge(&store).unwrap();
+            gone.map(|gone| gone.iter().map(|lost| lost.id).collect())
+        };
+        let seen = look();
+        let count = store.write(|c| -> Result<(), store::Error> {
+            store.count_given_back(c);
+            Ok(())
+        });
+        count.unwrap();
+        assert_eq!(purged(seen), None, "it may be the file of one of them");
+        let seen = look();
+        store.write(|c| take_home(c, ids[2], &directory.path().join("other"))).unwrap();
+        // A look would tell that it is back, or wait for its disk.
+        std::fs::write(directory.path().join("hangs"), "").unwrap();
+        assert_eq!(purged(seen), Some(vec![ids[1], ids[3]]));
+    }
+
+    #[track_caller]
+    fn check(homes: &[(usize, usize, bool)], purged: usize, kept: usize) {
+        let homes = homes.iter().map(|&(missing, total, is_there)| Home {
+            missing: (0..missing as i64).collect(),
+            total,
+            is_there,
+        });
+        let verdict = judge(homes);
+        assert_eq!((verdict.purge.len(), verdict.keep.len()), (purged, kept), "{verdict:?}");
+    }
+
+    #[test]
+    fn guard_keeps_rows_over_a_fifth_and_over_twenty() {
+        check(&[(0, 0, false)], 0, 0);
+        check(&[(1, 1, true)], 1, 0);
+        check(&[(20, 21, true)], 20, 0);
+        check(&[(21, 105, true)], 21, 0);
+        check(&[(21, 104, true)], 0, 21);
+        check(&[(1200, 10_000, true)], 1200, 0);
+        check(&[(9998, 10_000, true)], 0, 9998);
+    }
+
+    #[test]
+    fn guard_keeps_rows_of_a_directory_that_is_away_or_empty() {
+        check(&[(3, 3, true)], 0, 3);
+        check(&[(1, 1, false)], 0, 1);
+        check(&[(2, 2, false), (1, 9, true)], 1, 2);
+        check(&[(30, 30, false), (1, 9, true)], 0, 31);
     }
 }

@@ -14,7 +14,7 @@ use std::time::Duration;
 use crossbeam_channel::{Receiver, Sender, TryRecvError, bounded, select};
 
 use super::Thumbnails;
-use super::import_file::ImportContext;
+use super::context::{Idle, ImportContext};
 use crate::battery::Supplies;
 use crate::memory;
 use crate::paths::Env;
@@ -29,14 +29,6 @@ const ROWS: usize = 100;
 /// Of ten seconds, how many hundredths some program waited for a processor on a machine that
 /// counts as idle.
 const PRESSURE_MAX: f32 = 5.0;
-
-/// When thumbnails are made that nobody asked for.
-#[derive(Clone, Copy, Debug)]
-pub struct Idle {
-    /// Since the last import or the last thumbnail that somebody waited for.
-    pub after: Duration,
-    pub is_idle: fn() -> bool,
-}
 
 /// Tells the thread that thumbnails may be missing, and that somebody is at work.
 #[derive(Clone, Debug)]

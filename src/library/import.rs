@@ -11,15 +11,15 @@ use std::time::{Duration, Instant};
 
 use crossbeam_channel::{Receiver, after, never, select};
 
-use super::batch::{Batch, Done};
+use super::batch::Found;
+use super::batch::{Batch, Done, Reply};
+use super::commit_order::Turns;
+use super::context::ImportContext;
+use super::error::Error;
 use super::idle::Wake;
-use super::import_file::ImportContext;
-use super::landed::Landed;
+use super::task::Landed;
 use super::task::Task;
-use super::turn::Turns;
-use super::walk::Found;
 use super::workers::{Job, Workers, no_answer};
-use super::{Error, Started};
 use crate::events::EventBus;
 use crate::media::Stop;
 use crate::memory;
@@ -28,7 +28,13 @@ use crate::wire::{ImportedBatch, Timestamp};
 /// Batches that run or wait; one more is refused.
 pub(super) const BATCHES_MAX: usize = 64;
 
-pub(super) type Reply<T> = Box<dyn FnOnce(Result<T, Error>) + Send>;
+/// An accepted import.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Started {
+    pub batch_id: String,
+    /// Files found.
+    pub total: usize,
+}
 
 /// When a client is answered.
 pub(super) enum Answer {
@@ -93,7 +99,7 @@ pub(super) struct Importer {
 
 /// What changes while the thread runs.
 #[derive(Default)]
-struct State {
+struct ImportState {
     /// The first one runs.
     batches: VecDeque<Batch>,
     running: bool,
@@ -104,7 +110,7 @@ struct State {
 impl Importer {
     /// The body of the thread.
     pub(super) fn run(mut self) {
-        let mut state = State::default();
+        let mut state = ImportState::default();
         let rested = state.turns.rested().clone();
         loop {
             self.dispatch(&mut state);
@@ -143,14 +149,14 @@ impl Importer {
     }
 
     /// A file of the first batch has ended: workers have none of another.
-    fn tell(&self, state: &mut State, path: &Path, inside: bool, result: Landed) {
+    fn tell(&self, state: &mut ImportState, path: &Path, inside: bool, result: Landed) {
         if let Some(batch) = state.batches.front_mut() {
             batch.ended(path, inside, result, &self.bus);
         }
     }
 
     /// Keeps all workers busy with the first batch, and ends it when it has no more.
-    fn dispatch(&mut self, state: &mut State) {
+    fn dispatch(&mut self, state: &mut ImportState) {
         while let Some(batch) = state.batches.front_mut() {
             if !state.running {
                 state.running = true;
@@ -186,7 +192,7 @@ impl Importer {
         }
     }
 
-    fn answer(&self, message: Message, state: &mut State) {
+    fn answer(&self, message: Message, state: &mut ImportState) {
         match message {
             Message::Start { answer, .. } if state.batches.len() >= BATCHES_MAX => match answer {
                 Answer::Begun(reply) => reply(Err(Error::Busy)),
@@ -214,7 +220,7 @@ impl Importer {
         }
     }
 
-    fn cancel(&self, id: &str, state: &mut State) -> Result<(), Error> {
+    fn cancel(&self, id: &str, state: &mut ImportState) -> Result<(), Error> {
         let is = |batch: &Batch| batch.id.as_deref() == Some(id);
         let at = state.batches.iter().position(is).ok_or_else(|| Error::NoBatch(id.to_owned()))?;
         state.batches[at].cancelled.store(true, Ordering::Relaxed);

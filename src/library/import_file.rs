@@ -1,67 +1,36 @@
-//! One file's way into the library: looked at, copied, decoded, landed. Runs in the import workers.
+//! Imports one file: looks at it, copies it (or leaves it where it is) and decodes it. Runs in the
+//! import workers.
 //!
-//! The order makes a kill harmless at every instant. The copy is made under a temporary name and
-//! flushed; then it lands (`landing`). At the next start, temporary and pending files are
-//! removed: the source was never touched.
+//! The order makes a kill harmless at any time. The copy is made under a temporary name and flushed;
+//! then it is committed (`landing`). The next start removes temporary and pending files. The source is
+//! never changed.
 
 use std::ffi::OsStr;
-use std::io::BufReader;
+use std::io::{self, BufReader};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, OnceLock};
 
-use super::decode::{self, Decoded, guarded};
+use super::Error;
+use super::commit_order::Turn;
+use super::context::ImportContext;
+use super::decode::{self, Decoded, VideoFrame, guarded};
 use super::disk::{self, Copy, flush, rename};
-use super::landed::{self, Imported, Landed, Ready};
-use super::memory_budget::MemoryBudget;
-use super::name::{Name, Names};
-use super::source::Source;
-use super::turn::Turn;
-use super::video_frame::{self, VideoFrame};
-use super::{AudioDefault, Error, OnRewritten, Settings, Thumbnails};
-use crate::digest::Checksum;
-use crate::events::EventBus;
+use super::name::Name;
+use super::task::{self, Imported, Landed, Ready, Source};
+use crate::color;
+use crate::digest::{self, Checksum};
 use crate::media::Error::NeedsTranscoder;
-use crate::media::Stop;
-use crate::paths::make_directories;
+use crate::media::{self, Stop};
 use crate::store::images::{self, NewImage};
-use crate::store::{Store, edits, pending_files};
+use crate::store::{edits, pending_files};
 use crate::sys::Patient;
-use crate::transcode::{self, Ffmpeg, Transcoder};
+use crate::transcode::{self};
 use crate::wire::{Format, Image, MediaType, Resolution};
-use crate::{color, digest, media};
 
 /// Bytes of a picture's file: the largest that are decoded, with sixteen bits a sample, have half.
 const PICTURE_MAX: u64 = 2 << 30;
 
-/// What all workers share.
-pub(super) struct ImportContext {
-    pub(super) directory: PathBuf,
-    pub(super) store: Store,
-    pub(super) bus: EventBus,
-    pub(super) thumbnails: Thumbnails,
-    pub(super) budget: Arc<MemoryBudget>,
-    pub(super) names: Names,
-    pub(super) run: disk::Run,
-    pub(super) serial: AtomicU64,
-    /// A folder was made for a watched directory.
-    pub(super) folders_made: AtomicBool,
-    /// Watched files of which nothing is known any more: they are looked at again.
-    pub(super) unknown_again: Mutex<Vec<PathBuf>>,
-    /// The watched directories, which may be reached over links.
-    pub(super) roots: Mutex<Vec<PathBuf>>,
-    /// The daemon ends: what is in hand is given up.
-    pub(super) ended: AtomicBool,
-    /// For what it alone decodes.
-    pub(super) ffmpeg: Ffmpeg,
-    /// Whether videos that are taken in are heard.
-    pub(super) audio: AudioDefault,
-    /// Who is told of an image that has another content now.
-    pub(super) on_rewritten: OnceLock<OnRewritten>,
-}
-
 /// What a file holds, and a small picture of it.
-struct Look {
+struct FileLook {
     format: Format,
     width: u32,
     height: u32,
@@ -71,34 +40,6 @@ struct Look {
 }
 
 impl ImportContext {
-    pub(super) fn new(
-        settings: &Settings,
-        store: &Store,
-        bus: &EventBus,
-        transcoder: &Transcoder,
-    ) -> Self {
-        let budget = Arc::new(MemoryBudget::new(media::MEMORY_MAX));
-        let (directory, ffmpeg) = (&settings.thumbnails_dir, transcoder.ffmpeg().clone());
-        let thumbnails = Thumbnails::new(directory, Arc::clone(&budget), ffmpeg, store.clone());
-        Self {
-            directory: settings.images_dir.clone(),
-            store: store.clone(),
-            bus: bus.clone(),
-            thumbnails,
-            budget,
-            names: Names::default(),
-            run: disk::Run::begin(),
-            serial: AtomicU64::new(0),
-            folders_made: AtomicBool::new(false),
-            unknown_again: Mutex::default(),
-            roots: Mutex::default(),
-            ended: AtomicBool::new(false),
-            ffmpeg: transcoder.imports().clone(),
-            audio: Arc::clone(&settings.video_audio),
-            on_rewritten: OnceLock::new(),
-        }
-    }
-
     /// Takes a copy of a file or a package into the library when it is its turn, unless its content is
     /// there already.
     pub(super) fn import(
@@ -138,7 +79,7 @@ impl ImportContext {
         copy.fill(source, &mut file, stop)?;
         drop(file);
         if let Some(imported) = self.present(&copy.checksum)? {
-            return self.give_back(copy, &name, imported);
+            return self.restore_file(copy, &name, imported);
         }
         let row = self.describe(source, &copy, folder, stop)?;
         turn.rest();
@@ -235,34 +176,8 @@ impl ImportContext {
             }
         };
         row.settle(&reserved.name, &reserved.path);
-        let image = self.store.write(|c| landed::insert(c, &row))?;
+        let image = self.store.write(|c| task::insert_image(c, &row))?;
         Ok(self.complete(Imported { image, duplicate: false }))
-    }
-
-    /// Whether a path is that of a copy, a package or a preview: only these are removed whatever is in
-    /// them.
-    pub(super) fn is_ours(&self, path: &Path) -> bool {
-        self.is_in_library(path) || self.thumbnails.is_preview(path)
-    }
-
-    /// Whether it is one of a file or package in the library's directory, which may have had another
-    /// name, over a link.
-    pub(super) fn is_in_library(&self, path: &Path) -> bool {
-        let Some(home) = path.parent().filter(|_| path.file_name().is_some()) else { return false };
-        let real = |path: &Path| disk::answers_in(path).is_ok().then(|| path.canonicalize().ok());
-        home == self.directory
-            || real(home)
-                .flatten()
-                .is_some_and(|home| real(&self.directory).flatten() == Some(home))
-    }
-
-    /// A name for a file or package that is about to be made.
-    pub(super) fn new_copy(&self) -> Copy {
-        // Deleted, or on a disk that is away. Where it cannot be made, writing to it says why.
-        if !self.directory.is_dir() {
-            make_directories(&self.directory).ok();
-        }
-        Copy::new(&self.directory, self.run, self.serial.fetch_add(1, Ordering::Relaxed))
     }
 
     /// Decodes what was copied, and leaves its thumbnail in the cache.
@@ -306,7 +221,7 @@ impl ImportContext {
     }
 
     /// Decodes a file by ourselves where we can, else by ffmpeg.
-    fn look(&self, source: &Path, copy: &Copy, stop: Stop<'_>) -> Result<Look, Error> {
+    fn look(&self, source: &Path, copy: &Copy, stop: Stop<'_>) -> Result<FileLook, Error> {
         let file = disk::open(&copy.path)?;
         let mut input = BufReader::with_capacity(64 << 10, Patient(file));
         let (size, budget) = (Resolution::Default, &self.budget);
@@ -314,7 +229,7 @@ impl ImportContext {
             Err(Error::Media { path, source: NeedsTranscoder { format, why } }) => {
                 let (file, scratch) = ((&*copy.path, format), self.thumbnails.scratch()?);
                 let scratch = scratch.path();
-                let framed = video_frame::look(&self.ffmpeg, file, None, size, scratch, budget);
+                let framed = decode::video_frame(&self.ffmpeg, file, None, size, scratch, budget);
                 let VideoFrame { facts, thumbnail } = match why {
                     None => framed?,
                     why => framed.map_err(|_| {
@@ -330,12 +245,12 @@ impl ImportContext {
                 }
                 let duration = if video { facts.duration } else { 0.0 };
                 let (width, height) = (facts.width, facts.height);
-                Ok(Look { format, width, height, duration, animated: false, thumbnail })
+                Ok(FileLook { format, width, height, duration, animated: false, thumbnail })
             }
             decoded => {
                 let Decoded { probe, thumbnail } = decoded?;
                 let media::Probe { format, width, height, animated, .. } = probe;
-                Ok(Look { format, width, height, duration: 0.0, animated, thumbnail })
+                Ok(FileLook { format, width, height, duration: 0.0, animated, thumbnail })
             }
         }
     }
@@ -350,20 +265,45 @@ impl ImportContext {
         Ok(image.map(|image| self.complete(Imported { image, duplicate: true })))
     }
 
-    pub(super) fn imported(&self, id: i64, duplicate: bool) -> Result<Imported, Error> {
-        let image = self.store.read(|c| landed::read(c, id))?;
-        Ok(self.complete(Imported { image, duplicate }))
-    }
-
-    pub(super) fn tell_rewritten(&self, image_id: i64) {
-        if let Some(tell) = self.on_rewritten.get() {
-            tell(image_id);
+    /// Gives a row to a file that stays where it is, unless its content is there already.
+    pub(super) fn import_in_place(
+        &self,
+        source: &Path,
+        folder: Option<i64>,
+        turn: &Turn,
+        stop: Stop<'_>,
+    ) -> Result<Imported, Error> {
+        // What is ours has its row, or gets it as everything there does.
+        if source.starts_with(&self.directory) {
+            return self.import(source, folder, turn, stop);
+        }
+        let imported = match self.take_named(source, folder, (turn, stop)) {
+            Err(Error::LeftAlone) => {
+                let error = io::Error::other("it is being written");
+                return Err(Error::file("read", source)(error));
+            }
+            imported => imported?,
+        };
+        match !imported.image.in_place && imported.has_lost_its_file() {
+            // What was copied is copied once more.
+            true => self.import(source, folder, turn, stop),
+            false => Ok(imported),
         }
     }
 
-    /// With the paths of its thumbnails.
-    pub(super) fn complete(&self, mut imported: Imported) -> Imported {
-        self.thumbnails.complete(&mut imported.image);
-        imported
+    /// What a file holds that stays where it is, and what it would be called.
+    pub(super) fn describe_in_place(
+        &self,
+        source: &Path,
+        checksum: Checksum,
+        folder: Option<i64>,
+        stop: Stop<'_>,
+    ) -> Result<(Name, NewImage), Error> {
+        let Source { format, name, size, .. } = Source::look_at(source)?;
+        self.check(source, format, size)?;
+        let copy = Copy { path: source.to_owned(), kept: true, checksum, size };
+        let mut row = self.describe(source, &copy, folder, stop)?;
+        row.in_place = true;
+        Ok((name, row))
     }
 }

@@ -1,20 +1,22 @@
-//! The last step of a file's way into the library: its name, and its row. Runs in the import workers,
-//! and wherever else something is taken in.
+//! Commits an imported file: its name and its row, or the file of an image that had lost its own. Runs
+//! in the import workers, and on any thread that imports.
 //!
-//! The name is noted as pending in the database; then the copy is renamed, the directory flushed, and in
-//! one transaction the row written and the note removed. What is ready together goes through that
-//! together: the disk is waited for once.
+//! The name is noted as pending in the database; then the copy is renamed, the directory flushed, and
+//! in one transaction the row written and the note removed. Files that are ready at the same time are
+//! committed together, so that they wait for the disk once.
 
 use std::io;
+use std::path::Path;
 
 use super::Error;
-use super::disk::{self, Copy, rename, stamp, sync_directory};
-use super::import_file::ImportContext;
-use super::landed::{self, Imported, Landed, Ready};
+use super::context::ImportContext;
+use super::disk::{self, Copy, flush, rename, stamp, sync_directory};
 use super::name::{Name, Reserved};
+use super::task::{self, Imported, Landed, Ready};
 use crate::paths::flush_directory;
 use crate::store::images::{self, NewImage};
-use crate::store::{self, Connection, pending_files};
+use crate::store::{self, Connection, edits, pending_files};
+use crate::wire::{Event, GalleryDomain, Image};
 
 /// What is about to have its name, or has it.
 struct Placed<'a> {
@@ -198,11 +200,85 @@ fn insert(transaction: &Connection, row: &mut NewImage) -> Landed {
         row.folder_id = None;
     }
     pending_files::unmark(transaction, row.home())?;
-    let image = landed::insert(transaction, row)?;
+    let image = task::insert_image(transaction, row)?;
     Ok(Imported { image, duplicate: false })
 }
 
 /// The same error once more.
 fn again(error: &io::Error) -> io::Error {
     error.raw_os_error().map_or_else(|| error.kind().into(), io::Error::from_raw_os_error)
+}
+
+impl ImportContext {
+    /// Gives a copy to the image that has its content: where its file was, or, where that is no place in
+    /// the library's directory, in this one.
+    pub(super) fn restore_file(
+        &self,
+        copy: Copy,
+        name: &Name,
+        imported: Imported,
+    ) -> Result<Imported, Error> {
+        let image = &imported.image;
+        if !imported.has_lost_its_file() {
+            return Ok(imported);
+        }
+        flush(&copy)?;
+        match !image.in_place && image.path.parent() == Some(&self.directory) {
+            true => self.restore_in_place(copy, image)?,
+            false => self.take_home(copy, name, image)?,
+        }
+        self.imported(image.id, true)
+    }
+
+    fn restore_in_place(&self, mut copy: Copy, image: &Image) -> Result<(), Error> {
+        // As a writer: until its end the image is neither renamed nor deleted.
+        copy.kept = self.store.write(|c| {
+            if !is_as_it_was(images::get(c, image.id)?.as_ref(), image) {
+                return Ok(false);
+            }
+            match disk::rename(&copy.path, &image.path) {
+                Ok(()) => {
+                    self.store.count_given_back(c);
+                    Ok(true)
+                }
+                // Another worker had a copy of it, too.
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(false),
+                Err(error) => Err(Error::file("rename", &copy.path)(error)),
+            }
+        })?;
+        if copy.kept {
+            self.publish_restored(image, &image.path);
+        }
+        disk::sync_directory(&self.directory)
+    }
+
+    fn take_home(&self, mut copy: Copy, name: &Name, image: &Image) -> Result<(), Error> {
+        let reserved = self.rename_to_free(&mut copy, name, None)?;
+        disk::sync_directory(&self.directory)?;
+        copy.kept = self.store.write(|c| -> Result<_, Error> {
+            let is_so = is_as_it_was(images::get(c, image.id)?.as_ref(), image);
+            if is_so {
+                edits::take_home(c, image.id, &reserved.path)?;
+                pending_files::unmark(c, &reserved.path)?;
+            }
+            Ok(is_so)
+        })?;
+        if copy.kept {
+            self.publish_restored(image, &reserved.path);
+            return Ok(());
+        }
+        drop(copy);
+        self.store.note(|c| pending_files::unmark(c, &reserved.path)).ok();
+        Ok(())
+    }
+
+    fn publish_restored(&self, image: &Image, path: &Path) {
+        log::info!("{} had lost its file, and has {} now", image.name, path.display());
+        self.bus.publish(&Event::GalleryChanged { domain: GalleryDomain::Images });
+    }
+}
+
+/// Whether an image has the file still that it was seen to have lost, and the content.
+fn is_as_it_was(now: Option<&Image>, seen: &Image) -> bool {
+    now.is_some_and(|now| (&now.path, &now.checksum) == (&seen.path, &seen.checksum))
 }

@@ -1,11 +1,10 @@
-//! Images on their way out. Runs on the thread that asks.
+//! Deletes images: their rows, files, thumbnails and references. Runs on the thread that asks.
 //!
-//! Every file is compared with what murald knows ([`Known`]) before any is removed. One transaction
-//! removes the rows with every reference to them, and notes as pending what they leave on the disk.
-//! Then the disk is cleared, and the notes go last. After a kill or a power loss in between, the next
-//! start reads the notes and goes on. What is to be in the trash is there before the transaction ends,
-//! and nothing is noted of it: whoever takes it out again has it back. A note says which file it was:
-//! the next start removes no other of its name.
+//! Every file is compared with what murald knows ([`ExpectedFile`]) before any file is removed. One
+//! transaction removes the rows and notes the files as pending. Then the files are removed, and the
+//! notes last. After a kill or a power loss in between, the next start reads the notes and goes on. A
+//! note says which file it means: the next start removes no other file of that name. Files for the
+//! trash are moved there before the transaction ends, and have no notes.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -13,11 +12,9 @@ use std::path::{Path, PathBuf};
 use rustix::fs::Access;
 use rustix::io::Errno;
 
-use super::disk::{self, sync_directory};
-use super::import_file::ImportContext;
-use super::known::Known;
+use super::disk;
+use super::file_removal::{ExpectedFile, Going, Trashed, clear};
 use super::name::Reserved;
-use super::trash::Trashed;
 use super::{Error, Library};
 use crate::store::purge::{self, Gone};
 use crate::store::{self, Connection, folders, images, pending_files, watched};
@@ -27,15 +24,13 @@ use crate::wire::{DeleteImages, GalleryDomain, Image};
 pub(super) struct Leaving<'a> {
     gone: Gone,
     /// What is still to be removed.
-    files: Vec<(PathBuf, Known)>,
+    files: Vec<(PathBuf, ExpectedFile)>,
     /// Nobody else's until the files are gone: they would be taken for those.
     _names: Vec<Reserved<'a>>,
 }
 
-/// What goes from the disk with an image, or a row that cannot be read.
-pub(super) type Going = (i64, PathBuf, Known);
 /// The files of images in place.
-type InPlace = BTreeMap<i64, Vec<(PathBuf, Known)>>;
+type InPlace = BTreeMap<i64, Vec<(PathBuf, ExpectedFile)>>;
 
 /// Which images are to leave.
 #[derive(Clone, Copy)]
@@ -121,7 +116,7 @@ impl Library {
             files.insert(image.path.clone());
             for path in files {
                 disk::answers(&path)?;
-                let file = Known::in_place(&self.context, image, &path)?;
+                let file = ExpectedFile::in_place(&self.context, image, &path)?;
                 known.entry(image.id).or_default().push((path, file));
             }
         }
@@ -184,7 +179,8 @@ impl Library {
         // What another deletion has back from the trash meanwhile is there, or not yet.
         let turn = self.context.names.turn();
         let files = leaving.files.iter().map(|(path, known)| (&**path, *known));
-        let previews = images.iter().filter_map(purge::preview).map(|path| (path, Known::File));
+        let previews =
+            images.iter().filter_map(purge::preview).map(|path| (path, ExpectedFile::File));
         clear(&self.context, files.chain(previews));
         drop(turn);
         let count = images.len() + unreadable.len();
@@ -201,7 +197,7 @@ fn going(gone: &Gone, known: &InPlace) -> Result<Vec<Going>, Error> {
     let mut going = Vec::new();
     for image in gone.images.iter().filter(|image| gone.takes(image)) {
         if !image.in_place {
-            going.push((image.id, image.home().to_owned(), Known::copy(image)));
+            going.push((image.id, image.home().to_owned(), ExpectedFile::copy(image)));
             continue;
         }
         let files =
@@ -209,37 +205,46 @@ fn going(gone: &Gone, known: &InPlace) -> Result<Vec<Going>, Error> {
         let files = files.ok_or_else(|| Error::NotKnown { path: image.path.clone() })?;
         going.extend(files.iter().map(|(path, known)| (image.id, path.clone(), *known)));
     }
-    let copy = |(id, file): &(i64, Option<PathBuf>)| Some((*id, file.clone()?, Known::File));
+    let copy = |(id, file): &(i64, Option<PathBuf>)| Some((*id, file.clone()?, ExpectedFile::File));
     going.extend(gone.unreadable.iter().filter_map(copy));
     Ok(going)
 }
 
-/// Removes previews that are noted as pending, or copies, and then their notes.
-pub(super) fn clear_own<'a>(context: &ImportContext, paths: impl Iterator<Item = &'a Path>) {
-    clear(context, paths.map(|path| (path, Known::File)));
-}
-
-/// Removes files that are noted as pending, and then their notes. Their rows are gone, which is what was
-/// asked for: where this fails the notes stay, and the next start goes on.
-fn clear<'a>(context: &ImportContext, files: impl Iterator<Item = (&'a Path, Known)>) {
-    if let Err(error) = try_clear(context, files) {
-        log::warn!("what was removed is noted until the next start: {}", error.reason());
+impl Library {
+    /// Removes such files, each with those of the same content that stayed, too. Every file is compared
+    /// with what murald knows before any is removed. Returns how many there were.
+    pub(crate) fn remove_kept(&self, paths: &[PathBuf], trash: bool) -> Result<usize, Error> {
+        let mut files = BTreeMap::new();
+        for path in paths {
+            let kept = self.store.read(|c| watched::kept(c, path))?;
+            if kept.is_empty() {
+                return Err(Error::NotKept { path: path.clone() });
+            }
+            files.extend(kept.into_iter().map(|file| (file.path.clone(), file)));
+        }
+        let known = |file: &watched::WatchedFile| {
+            disk::answers(&file.path)?;
+            Ok((NOBODY, file.path.clone(), ExpectedFile::kept(&self.context, file)?))
+        };
+        let going = files.values().map(known).collect::<Result<Vec<Going>, Error>>()?;
+        let mut trashed = Trashed::new(&self.context);
+        let turn = self.context.names.turn();
+        for one @ (_, path, known) in &going {
+            match trash {
+                true => trashed.take(one)?,
+                false if known.is_removed(path) => {}
+                false => return Err(not_removed(path)),
+            }
+            self.store.note(|c| watched::forget(c, path))?;
+        }
+        drop(turn);
+        Ok(going.len())
     }
 }
 
-fn try_clear<'a>(
-    context: &ImportContext,
-    files: impl Iterator<Item = (&'a Path, Known)>,
-) -> Result<(), Error> {
-    let may_go = |path: &Path, known| matches!(known, Known::This(_)) || context.is_ours(path);
-    let removed = |&(path, known): &(&Path, Known)| !may_go(path, known) || known.is_removed(path);
-    let removed: Vec<&Path> = files.filter(removed).map(|(path, _)| path).collect();
-    // The notes must not be forgotten before the removals are remembered.
-    let directories: BTreeSet<_> = removed.iter().filter_map(|path| path.parent()).collect();
-    // A cache that was deleted has nothing to remember.
-    for directory in directories.into_iter().filter(|directory| directory.is_dir()) {
-        sync_directory(directory)?;
-    }
-    context.store.note(|c| removed.iter().try_for_each(|path| pending_files::unmark(c, path)))?;
-    Ok(())
+/// No image's id: nothing comes back from the trash.
+const NOBODY: i64 = 0;
+
+fn not_removed(path: &Path) -> Error {
+    Error::file("remove", path)(std::io::Error::other("the log says why"))
 }

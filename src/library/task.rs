@@ -1,10 +1,24 @@
-//! What becomes of a file that a worker is given. Plain data, for the batch, the workers and who
-//! sends them files.
+//! The plain data of an import: what is done with a file, what the file is, and the result. Used by the
+//! batch, the workers and the modules that send them files.
 
 use std::collections::BTreeSet;
+use std::fs::File;
+use std::io::BufReader;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+
+use super::Error;
+use super::decode::guarded;
+use super::disk::{self, Copy};
+use super::name::Name;
+use crate::media::Error::NeedsTranscoder;
+use crate::paths::{Presence, presence};
+use crate::store::images::{self, NewImage};
+use crate::store::{self, Connection};
+use crate::sys::Patient;
+use crate::wire::{Format, Image};
+use crate::{media, transcode};
 
 #[derive(Clone, Debug)]
 pub(super) enum Task {
@@ -68,4 +82,71 @@ pub(super) enum Pass {
     /// Only those whose content an image has that has lost its file.
     Moves,
     All,
+}
+
+/// A picture that is in the library now.
+#[derive(Debug)]
+pub(super) struct Imported {
+    pub(super) image: Image,
+    /// It was there before.
+    pub(super) duplicate: bool,
+}
+
+impl Imported {
+    /// Whether the image's file is not there, on a disk that answers. A package is more than one file.
+    pub(super) fn has_lost_its_file(&self) -> bool {
+        self.image.web_meta.is_none() && presence(&self.image.path) == Presence::Missing
+    }
+}
+
+/// A file on the disk under a temporary name, and the row that it is to have.
+pub(super) struct Ready {
+    pub(super) copy: Copy,
+    pub(super) name: Name,
+    pub(super) row: NewImage,
+}
+
+pub(super) type Landed = Result<Imported, Error>;
+
+/// Writes a row and reads it in the same transaction: once that is committed, nothing may fail any more
+/// and call undone what is done.
+pub(super) fn insert_image(connection: &Connection, row: &NewImage) -> Result<Image, store::Error> {
+    let id = images::insert(connection, row)?;
+    read_image(connection, id)
+}
+
+pub(super) fn read_image(connection: &Connection, id: i64) -> Result<Image, store::Error> {
+    let gone = || store::Error::Damaged { what: format!("image {id} is gone again") };
+    images::get(connection, id)?.ok_or_else(gone)
+}
+
+/// A file of a format that we know.
+pub(super) struct Source {
+    pub(super) file: File,
+    pub(super) format: Format,
+    /// What it is to be called.
+    pub(super) name: Name,
+    pub(super) size: u64,
+}
+
+impl Source {
+    pub(super) fn look_at(path: &Path) -> Result<Self, Error> {
+        let file = disk::open(path)?;
+        let format = format_of(path, &file)?;
+        let name = Name::of(path, format)?;
+        let size = file.metadata().map_err(Error::file("read", path))?.len();
+        Ok(Self { file, format, name, size })
+    }
+}
+
+/// What the file is by its content; refuses what is not decoded before anything is copied.
+pub(super) fn format_of(path: &Path, file: &File) -> Result<Format, Error> {
+    match guarded(path, || media::format(&mut BufReader::with_capacity(512, Patient(file)))) {
+        Err(Error::Media { source: NeedsTranscoder { format, .. }, .. })
+            if transcode::is_available() =>
+        {
+            Ok(format)
+        }
+        other => other,
+    }
 }

@@ -16,12 +16,12 @@ use super::*;
 use crate::events::EventFilter;
 use crate::store::{self, images, pending_files};
 use crate::transcode;
-use crate::wire::DeleteImages;
+use crate::wire::{DeleteImages, Image, Resolution};
 
-mod given_back;
 mod hazards;
 mod landing;
 mod packages;
+mod restore_file;
 mod start;
 mod thumbs;
 

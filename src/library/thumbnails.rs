@@ -10,11 +10,10 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
-use super::memory_budget::MemoryBudget;
-use super::scratch::Scratch;
-use super::single_flight::SingleFlight;
-use super::thumbnails_seen::{Directories, Extra, Seen};
-use super::{Error, decode, disk, package, video_frame};
+use super::decode::MemoryBudget;
+use super::package::look;
+use super::thumbnails_state::{Directories, Extra, Scratch, SeenThumbnails, SingleFlight};
+use super::{Error, decode, disk};
 use crate::media;
 use crate::paths::answers_in;
 use crate::store::{Store, images};
@@ -30,11 +29,11 @@ const PREVIEWS: &str = "previews";
 /// Clones are the same cache.
 #[derive(Clone, Debug)]
 pub struct Thumbnails {
-    shared: Arc<Shared>,
+    shared: Arc<CacheShared>,
 }
 
 #[derive(Debug)]
-struct Shared {
+struct CacheShared {
     directory: PathBuf,
     /// The same between quotes.
     as_json: Vec<u8>,
@@ -50,7 +49,7 @@ struct Shared {
     /// Whether a row was written that speaks of one.
     has_previews: AtomicBool,
     extra: Mutex<Extra>,
-    seen: Seen,
+    seen: SeenThumbnails,
     running: SingleFlight<Key>,
 }
 
@@ -74,7 +73,7 @@ impl Thumbnails {
         let used = Resolution::ALL.iter().filter(|size| used(size));
         let sizes = used.fold(bit(Resolution::Default), |bits, &size| bits | bit(size));
         let as_json = serde_json::Value::from(directory.to_string_lossy()).to_string();
-        let shared = Shared {
+        let shared = CacheShared {
             directory: directory.to_owned(),
             as_json: as_json.as_bytes()[1..as_json.len() - 1].to_owned(),
             budget,
@@ -85,7 +84,7 @@ impl Thumbnails {
             sizes: AtomicU8::new(sizes),
             has_previews: AtomicBool::new(false),
             extra: Mutex::default(),
-            seen: Seen::default(),
+            seen: SeenThumbnails::default(),
             running: SingleFlight::default(),
         };
         Self { shared: Arc::new(shared) }
@@ -162,7 +161,7 @@ impl Thumbnails {
         &self.shared.as_json
     }
 
-    pub(super) fn seen(&self) -> &Seen {
+    pub(super) fn seen(&self) -> &SeenThumbnails {
         &self.shared.seen
     }
 
@@ -300,7 +299,7 @@ impl Thumbnails {
 
     fn make(&self, image: &Image, (hex, resolution): &Key) -> Result<(), Error> {
         if let Some(meta) = &image.web_meta {
-            let made = package::look::thumbnail(meta, *resolution, &self.shared.budget)?;
+            let made = look::thumbnail(meta, *resolution, &self.shared.budget)?;
             self.check(image)?;
             return self.put(hex, *resolution, &made.webp);
         }
@@ -311,7 +310,7 @@ impl Thumbnails {
         {
             Err(Error::Media { source: media::Error::NeedsTranscoder { format, .. }, .. }) => {
                 let (file, scratch) = ((&*image.path, format), self.scratch()?);
-                video_frame::look(
+                decode::video_frame(
                     &self.shared.ffmpeg,
                     file,
                     None,

@@ -1,7 +1,7 @@
-//! What a page of the library says of its thumbnails: a look at their directories, and at a file
-//! only where the same was not seen there before.
+//! Thumbnails in the records of a page of the library: looks at their directories, and at a file only
+//! if it was not seen there before.
 //!
-//! Runs in the thread that writes the page; never writes to the disk.
+//! Runs on the thread that writes the page; never writes to the disk.
 
 use std::cell::OnceCell;
 use std::path::Path;
@@ -10,7 +10,7 @@ use std::time::{Duration, SystemTime};
 use jiff::tz::TimeZone;
 
 use super::thumbnails::{Thumbnails, is_whole, serves};
-use super::thumbnails_seen::Directories;
+use super::thumbnails_state::Directories;
 use crate::digest;
 use crate::wire::{ImageRow, Resolution, zone};
 
@@ -28,7 +28,7 @@ const BY_NAME: [Resolution; Resolution::ALL.len()] = [
 
 /// For the rows of one page.
 #[derive(Debug)]
-pub(crate) struct Look<'t> {
+pub(crate) struct PageThumbnails<'t> {
     thumbnails: &'t Thumbnails,
     generation: u64,
     /// The sizes of which what is seen now may be known later, as bits.
@@ -39,20 +39,20 @@ pub(crate) struct Look<'t> {
 }
 
 impl Thumbnails {
-    pub(crate) fn look(&self) -> Look<'_> {
+    pub(crate) fn look(&self) -> PageThumbnails<'_> {
         self.look_at(SystemTime::now())
     }
 
-    pub(super) fn look_at(&self, now: SystemTime) -> Look<'_> {
+    pub(super) fn look_at(&self, now: SystemTime) -> PageThumbnails<'_> {
         let answers = self.answers().is_ok();
         let Directories { generation, sizes, changed } = self.directories(answers);
         let is_settled = now.duration_since(changed).is_ok_and(|age| age > SETTLED);
         let lasting = if is_settled { sizes } else { 0 };
-        Look { thumbnails: self, generation, lasting, answers, zone: OnceCell::new() }
+        PageThumbnails { thumbnails: self, generation, lasting, answers, zone: OnceCell::new() }
     }
 }
 
-impl Look<'_> {
+impl PageThumbnails<'_> {
     /// Equal numbers mean that [`Self::write`] would write the same: it differs after each
     /// thumbnail or preview that comes or goes, also by a stranger's hand.
     pub(crate) fn generation(&self) -> u64 {

@@ -7,10 +7,10 @@
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
+use super::batch::Reply;
 use super::disk::Copy;
-use super::import::Reply;
 use super::name::Name;
-use super::{Error, Library, removal, video_frame};
+use super::{Error, Library, decode, file_removal};
 use crate::media;
 use crate::store::edits::{self, ImageChange};
 use crate::store::{images, purge};
@@ -149,8 +149,14 @@ impl Library {
     fn palette(&self, ffmpeg: &Ffmpeg, image: &Image, at: f64) -> Result<Image, Error> {
         let (scratch, budget) = (self.thumbnails.scratch()?, &self.context.budget);
         let file = (&*image.path, image.format);
-        let film =
-            video_frame::look(ffmpeg, file, Some(at), Resolution::Default, scratch.path(), budget)?;
+        let film = decode::video_frame(
+            ffmpeg,
+            file,
+            Some(at),
+            Resolution::Default,
+            scratch.path(),
+            budget,
+        )?;
         let colors = Some(media::palette(&film.thumbnail.picture));
         let change = ImageChange { colors, ..ImageChange::default() };
         self.store.write(|c| edits::change(c, image.id, &change))?;
@@ -215,7 +221,7 @@ impl Library {
         });
         let ((held, old), reserved) = swapped?;
         self.thumbnails.remove(&old);
-        removal::clear_own(&self.context, purge::on_disk(&old));
+        file_removal::clear_own(&self.context, purge::on_disk(&old));
         drop((held, reserved));
         let now = self.image(id)?;
         let back = self.rename(&now, &own, &ImageChange::default());

@@ -1,11 +1,11 @@
-//! The threads `import-1..n`, which have one file in hand each. They belong to the thread `import`.
+//! The threads `import-1..n`, each of which works on one file. They belong to the thread `import`.
 //!
-//! A read from a dead disk does not return, and its thread cannot be ended. A worker that shows no
-//! sign of life is left behind: its file has failed, another worker is started in its place, and the
-//! end of the daemon does not wait for it.
+//! A read from a dead disk does not return, and its thread cannot be ended. A worker that shows no sign
+//! of life is abandoned: its file has failed, another worker is started in its place, and the end of
+//! the daemon does not wait for it.
 //!
-//! So many work at once as there are processors. A file that only waits for the disk and its turn does
-//! not count: there is a worker more for the next one, and what waits lands together.
+//! As many work at once as there are processors. A file that only waits for the disk and its turn does
+//! not count: another worker begins the next file, and the files that wait are committed together.
 
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -17,9 +17,9 @@ use std::time::{Duration, Instant};
 use crossbeam_channel::{Receiver, Sender, bounded};
 
 use super::Error;
-use super::landed::Landed;
+use super::commit_order::Turn;
+use super::task::Landed;
 use super::task::Task;
-use super::turn::Turn;
 use crate::media::Stop;
 use crate::thread::{Spawner, Thread};
 
@@ -263,7 +263,7 @@ pub(super) fn no_answer(path: PathBuf) -> Error {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::library::turn::Turns;
+    use crate::library::commit_order::Turns;
 
     const SOON: Duration = Duration::from_secs(60);
 

@@ -1,25 +1,26 @@
-//! What a package looks like. Runs on threads that may decode.
+//! Makes the thumbnail of a package: its preview, or a card with its title. Runs on threads that may
+//! decode.
 
 use std::io::BufReader;
 use std::path::Path;
 
 use super::manifest::Manifest;
-use super::refusal::Refusal;
+use super::root::Refusal;
 use super::root::Root;
-use crate::library::memory_budget::MemoryBudget;
+use crate::library::decode::MemoryBudget;
 use crate::library::{Error, decode};
 use crate::media;
 use crate::wire::{Resolution, WebMeta};
 
 /// What a package looks like.
-pub(super) struct Look {
+pub(super) struct PackageLook {
     /// Of its preview, where it has one that can be decoded.
     pub(super) size: Option<(u32, u32)>,
     pub(super) thumbnail: media::Thumbnail,
 }
 
 /// The thumbnail of a package in the library.
-pub(in crate::library) fn thumbnail(
+pub(crate) fn thumbnail(
     meta: &WebMeta,
     resolution: Resolution,
     budget: &MemoryBudget,
@@ -37,13 +38,13 @@ pub(super) fn look(
     manifest: &Manifest,
     resolution: Resolution,
     budget: &MemoryBudget,
-) -> Result<Look, Error> {
+) -> Result<PackageLook, Error> {
     if let Some(look) = of_preview(root, manifest, resolution, budget) {
         return Ok(look);
     }
     let thumbnail = media::card(&manifest.title, resolution.fits());
     let thumbnail = thumbnail.map_err(|source| Error::Media { path: root.to_owned(), source })?;
-    Ok(Look { size: None, thumbnail })
+    Ok(PackageLook { size: None, thumbnail })
 }
 
 /// None for a package without a preview, or with one that cannot be decoded.
@@ -52,11 +53,11 @@ pub(super) fn of_preview(
     manifest: &Manifest,
     resolution: Resolution,
     budget: &MemoryBudget,
-) -> Option<Look> {
+) -> Option<PackageLook> {
     let path = manifest.preview.as_ref()?;
     match preview(root, path, resolution, budget) {
         Ok(decode::Decoded { probe, thumbnail }) => {
-            Some(Look { size: Some((probe.width, probe.height)), thumbnail })
+            Some(PackageLook { size: Some((probe.width, probe.height)), thumbnail })
         }
         Err(error) => {
             log::warn!("{} is not shown: {}", root.join(path).display(), error.reason());

@@ -14,7 +14,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use super::overrides;
-use super::refusal::Refusal;
+use super::root::Refusal;
 use super::root::Root;
 use crate::wire::{JsonObject, WebCapabilities, WebMeta};
 
@@ -81,7 +81,7 @@ struct General {
 }
 
 /// Whether a directory with a file of this name is a package, wherever it is found.
-pub(in crate::library) fn is_manifest(name: &OsStr) -> bool {
+pub(crate) fn is_manifest(name: &OsStr) -> bool {
     NAMES.iter().any(|one| name == *one)
 }
 

@@ -11,7 +11,6 @@ pub(super) mod fuzz;
 pub(super) mod look;
 mod manifest;
 mod overrides;
-mod refusal;
 mod root;
 mod tree;
 
@@ -21,21 +20,21 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value};
 
-use super::import_file::ImportContext;
-use super::landed::{Imported, Landed, Ready};
+use super::commit_order::{Turn, Turns};
+use super::context::ImportContext;
 use super::name::Name;
-use super::source::Source;
-use super::turn::{Turn, Turns};
+use super::task::Source;
+use super::task::{Imported, Landed, Ready};
 use super::{Error, Library, disk};
 use crate::media::Stop;
 use crate::store::images::{NewImage, NewPackage};
 use crate::wire::{Format, GalleryDomain, Image, MediaType, Resolution, WebMeta};
 use crate::{color, digest, media};
 
-use look::{Look, look};
+use look::{PackageLook, look};
 pub(super) use manifest::is_manifest;
 use manifest::{Kind, Manifest};
-use refusal::Refusal;
+use root::Refusal;
 use root::Root;
 use tree::{Content, Tree};
 
@@ -155,7 +154,7 @@ impl ImportContext {
     ) -> NewImage {
         let look = look(root, manifest, Resolution::Default, &self.budget);
         let (width, height, colors) = match &look {
-            Ok(Look { size: Some((width, height)), thumbnail }) => {
+            Ok(PackageLook { size: Some((width, height)), thumbnail }) => {
                 (*width, *height, media::palette(&thumbnail.picture))
             }
             _ => (0, 0, Vec::new()),

@@ -11,14 +11,14 @@ pub(super) const SIZE_MAX: usize = 64 << 10;
 
 /// An override that the package does not allow.
 #[derive(Debug, PartialEq, Eq)]
-pub(in crate::library) struct BadOverride {
-    pub(in crate::library) key: String,
+pub(crate) struct BadOverride {
+    pub(crate) key: String,
     /// "it ..."
-    pub(in crate::library) why: String,
+    pub(crate) why: String,
 }
 
 /// The first of the overrides that is not allowed.
-pub(in crate::library) fn check(
+pub(crate) fn check(
     declared: &Map<String, Value>,
     overrides: &Map<String, Value>,
 ) -> Result<(), BadOverride> {

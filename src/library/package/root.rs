@@ -1,5 +1,6 @@
-//! The directory of a package, held by its descriptor: what is read of it lies beneath that, whatever
-//! is swapped for a link meanwhile.
+//! The directory of a package, held open by its descriptor, and the reasons for refusing a package.
+//!
+//! All files are opened beneath the descriptor, even if somebody replaces a part of the path by a link.
 
 use std::fs::{self, File};
 use std::io;
@@ -8,6 +9,8 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{Dir, FileType, Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
+
+use crate::library::Error;
 
 const DIRECTORY: OFlags = OFlags::NOFOLLOW.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
 /// Opening a pipe or a device must not wait for anybody.
@@ -83,5 +86,43 @@ fn regular(opened: OwnedFd) -> io::Result<File> {
     match file.metadata()?.is_file() {
         true => Ok(file),
         false => Err(io::Error::new(io::ErrorKind::InvalidInput, "it is not a regular file")),
+    }
+}
+
+/// Why a directory is not taken as a package: "it ...".
+#[derive(Debug)]
+pub(super) struct Refusal {
+    pub(super) what: String,
+    of_no_kind: bool,
+}
+
+impl Refusal {
+    pub(super) fn new(what: impl Into<String>) -> Self {
+        Self { what: what.into(), of_no_kind: false }
+    }
+
+    /// A scene or an application: nothing here can show it.
+    pub(super) fn of_no_kind(what: String) -> Self {
+        Self { what, of_no_kind: true }
+    }
+
+    /// Its directory cannot be opened.
+    pub(super) fn closed(error: io::Error) -> Self {
+        match error.kind() {
+            io::ErrorKind::NotADirectory => Self::new("it is not a directory"),
+            _ => Self::new(format!("cannot read it: {error}")),
+        }
+    }
+
+    pub(super) fn at(path: &Path, error: &std::io::Error) -> Self {
+        Self::new(format!("its {:?} cannot be read: {error}", path.display().to_string()))
+    }
+
+    pub(super) fn too_large() -> Self {
+        Self::new("it has more than 512 MiB")
+    }
+
+    pub(super) fn of(self, path: &Path) -> Error {
+        Error::Package { path: path.to_owned(), what: self.what, of_no_kind: self.of_no_kind }
     }
 }

@@ -12,7 +12,7 @@ use rustix::fs::{AtFlags, Dir, FileType};
 use rustix::io::Errno;
 use sha2::{Digest, Sha256};
 
-use super::refusal::Refusal;
+use super::root::Refusal;
 use super::root::Root;
 use crate::digest::Checksum;
 use crate::library::Error;

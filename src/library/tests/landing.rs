@@ -1,9 +1,9 @@
 //! Files that land together: in their order and in one transaction, and each with an end of its own.
 
 use super::*;
-use crate::library::landed::{Landed, Ready};
+use crate::library::commit_order::{Turn, Turns};
 use crate::library::name::Name;
-use crate::library::turn::{Turn, Turns};
+use crate::library::task::{Landed, Ready};
 
 impl Alive {
     fn ready(&self, source: &Path) -> Ready {

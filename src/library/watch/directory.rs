@@ -9,13 +9,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use super::super::task::{self, Pass, Which};
+use super::findings::Missing;
 use super::findings::{Difference, Findings, Leads, Root, Scope};
-use super::missing::Missing;
-use super::mounts::{Mounted, mounted};
 use super::notices::Notices;
-use super::places::Places;
+use super::notices::Places;
+use super::notices::Way;
+use super::notices::{Mounted, mounted};
 use super::settings::{AT_ONCE, SETTLE, SETTLE_MAX, is_looked_at};
-use super::way::Way;
 use crate::wire::WatchState;
 
 /// A look that shows no sign of life for so long is left behind: its disk does not answer.

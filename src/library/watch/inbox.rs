@@ -1,4 +1,5 @@
-//! What wakes the thread `watch`: messages, beside the descriptors that it waits for.
+//! Messages to the thread `watch`, and the status of each directory that it reports. Sending never
+//! blocks.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::io;
@@ -12,6 +13,7 @@ use super::findings::Findings;
 use super::notices::Notices;
 use super::settings::WatchSettings;
 use crate::sys::{Waker, lock};
+use crate::wire::WatchState;
 
 /// Events that wait; of more than these it is only known that there were some.
 const EVENTS_MAX: usize = 50_000;
@@ -51,15 +53,15 @@ pub(super) enum Message {
 
 /// Clones are the same.
 #[derive(Clone)]
-pub(super) struct Inbox(Arc<Shared>);
+pub(super) struct Inbox(Arc<InboxShared>);
 
-struct Shared {
-    waiting: Mutex<Waiting>,
+struct InboxShared {
+    waiting: Mutex<WaitingMessages>,
     waker: Waker,
 }
 
 #[derive(Default)]
-struct Waiting {
+struct WaitingMessages {
     messages: VecDeque<Message>,
     /// The directories of which events were lost: no more than there are.
     overflowed: BTreeSet<u64>,
@@ -71,7 +73,7 @@ struct Waiting {
 
 impl Inbox {
     pub(super) fn new() -> io::Result<Self> {
-        let shared = Shared { waiting: Mutex::default(), waker: Waker::new()? };
+        let shared = InboxShared { waiting: Mutex::default(), waker: Waker::new()? };
         Ok(Self(Arc::new(shared)))
     }
 
@@ -95,7 +97,7 @@ impl Inbox {
     /// All that have come.
     pub(super) fn take(&self) -> VecDeque<Message> {
         self.0.waker.reset();
-        let Waiting { mut messages, overflowed, settings, scan, named } =
+        let WaitingMessages { mut messages, overflowed, settings, scan, named } =
             std::mem::take(&mut *self.lock());
         let overflows = overflowed.into_iter().map(|directory| Message::Overflow { directory });
         messages.extend(overflows);
@@ -110,8 +112,52 @@ impl Inbox {
         &self.0.waker
     }
 
-    fn lock(&self) -> MutexGuard<'_, Waiting> {
+    fn lock(&self) -> MutexGuard<'_, WaitingMessages> {
         lock(&self.0.waiting)
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Status {
+    /// As the configuration has it.
+    pub(super) written: String,
+    pub(super) state: WatchState,
+    pub(super) message: Option<String>,
+}
+
+/// Clones are the same.
+#[derive(Clone, Debug, Default)]
+pub(super) struct StatusList(Arc<Mutex<Vec<Status>>>);
+
+impl StatusList {
+    /// Tells the log of what is not as it should be, once.
+    pub(super) fn set(&self, now: Vec<Status>) {
+        let mut before = self.lock();
+        for one in now.iter().filter(|one| one.state != WatchState::Watched) {
+            if !before.iter().any(|old| old.written == one.written && old.state == one.state) {
+                let message = one.message.as_deref().unwrap_or_default();
+                log::warn!("the watched directory {} is {}: {message}", one.written, one.state);
+            }
+        }
+        *before = now;
+    }
+
+    pub(super) fn of(&self, written: &str) -> Option<Status> {
+        self.lock().iter().find(|one| one.written == written).cloned()
+    }
+
+    /// What is not as it should be, for people.
+    pub(super) fn warnings(&self) -> Vec<String> {
+        let bad = |one: &&Status| one.state != WatchState::Watched;
+        let text = |one: &Status| {
+            let message = one.message.as_deref().unwrap_or_default();
+            format!("{} is {}: {message}", one.written, one.state)
+        };
+        self.lock().iter().filter(bad).map(text).collect()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Vec<Status>> {
+        lock(&self.0)
     }
 }
 

@@ -1,5 +1,5 @@
-//! A look at a watched directory, on a thread of its own that is left behind where its disk does not
-//! answer. It lists and asks for watches; it reads no file and knows no rows.
+//! Lists a watched directory, on a thread of its own that is abandoned if its disk does not answer. It
+//! lists and adds watches; it reads no file and no rows.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::fs::{self, Metadata};
@@ -13,13 +13,13 @@ use rustix::io::Errno;
 
 use super::super::disk::stamp;
 use super::findings::{Findings, Leads, Root, Scope};
+use super::notices::{Identity, Places};
 use super::notices::{Notices, Refused};
-use super::places::{Identity, Places};
 use super::settings::{is_looked_at, is_passed_over};
 use crate::wire::collate::path_key;
 
 /// What is looked at, and by whom it is told.
-pub(super) struct Look {
+pub(super) struct DirectoryLook {
     pub(super) directory: PathBuf,
     pub(super) scope: Scope,
     /// Of all that is in the directory only these files.
@@ -47,7 +47,7 @@ struct Walk<'a> {
     findings: Findings,
 }
 
-impl Look {
+impl DirectoryLook {
     /// `anew` makes the watches of a whole look: what an old one watches may be covered by a mount.
     pub(super) fn run(
         self,

@@ -1,44 +1,37 @@
-//! Watched directories: their pictures are in the library as they come and go.
+//! Watched directories: the library follows the files in them.
 //!
-//! From the bottom up: `settings` says what is watched, `findings` what a look found and what that
-//! means, `places` knows names of directories, `way` and `notices` ask the kernel, `look` lists on threads
-//! that may hang, `mounts` knows disks, `missing` which files are not there, `directory` keeps the
-//! state of each, `endings` knows whose time is up and `rows` ends it, `watcher` is the thread
-//! `watch`. The files themselves are taken by the imports (`watched.rs` beside this room).
+//! `watcher` is the thread `watch`. `settings` says which directories are watched; `inbox` has the
+//! messages to the thread and the status that it reports; `look` lists a directory on a thread that may
+//! hang; `notices` watches it; `findings` compares a listing with the known files; `directory` keeps
+//! the state of each directory; `expirations` removes images whose files have gone. The imports read
+//! the files themselves (`watched.rs` in the directory above).
 
 mod directory;
-mod endings;
+mod expirations;
 mod findings;
 mod inbox;
-mod known;
 mod look;
-mod missing;
-mod mounts;
 mod notices;
-mod places;
-mod rows;
 mod settings;
-mod status;
 mod watcher;
-mod way;
 
 use std::io;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
 use crossbeam_channel::{RecvTimeoutError, Sender, bounded};
 
+use super::context::ImportContext;
+use super::error::Error;
 use super::import;
-use super::import_file::ImportContext;
-use super::{Error, Library};
 use crate::events::EventBus;
-use crate::store::watched;
-use crate::sys::lock;
+use crate::store::{Store, watched};
 use crate::thread::{Spawner, Thread};
 use crate::wire::{WatchState, WatchedDirectory};
 
+use inbox::StatusList;
 use inbox::{Inbox, Message};
-use status::StatusList;
 use watcher::Watcher;
 
 pub(crate) use settings::{Wanted, WatchSettings};
@@ -84,41 +77,16 @@ impl Watching {
     pub(super) fn named(&self) {
         self.inbox.send(Message::Named);
     }
-}
 
-impl WatchThread {
-    /// Tells the thread to end, and hands it over.
-    pub(super) fn end(mut self) -> Option<Thread> {
-        self.inbox.send(Message::End);
-        self.thread.take()
-    }
-}
-
-impl Drop for WatchThread {
-    fn drop(&mut self) {
-        // Before its thread is joined.
-        self.inbox.send(Message::End);
-    }
-}
-
-impl Library {
     /// Says what is to be watched. Returns at once.
-    pub(crate) fn watch(&self, settings: WatchSettings) {
-        let roots = settings.directories.iter().filter_map(|one| one.directory.clone().ok());
-        *lock(&self.context.roots) = roots.collect();
-        self.watching.inbox.send(Message::Settings(settings));
+    pub(super) fn configure(&self, settings: WatchSettings) {
+        self.inbox.send(Message::Settings(settings));
     }
 
-    /// Has all watched directories looked at. Returns at once.
-    pub(crate) fn scan(&self) {
-        self.watching.scan();
-    }
-
-    /// The images in place of a directory that is watched no more leave the library, and their files
-    /// stay. Waits for no disk but the database's.
-    pub(crate) fn forget_watched(&self, directory: &std::path::Path) -> Result<(), Error> {
+    /// Has the images in place of a directory leave the library. Waits for no disk but the database's.
+    pub(super) fn forget(&self, directory: &Path) -> Result<(), Error> {
         let (reply, answer) = bounded(1);
-        self.watching.inbox.send(Message::Forget { directory: directory.to_owned(), reply });
+        self.inbox.send(Message::Forget { directory: directory.to_owned(), reply });
         answer.recv_timeout(FORGET_WITHIN).map_err(|error| match error {
             RecvTimeoutError::Timeout => Error::Busy,
             RecvTimeoutError::Disconnected => Error::Ended,
@@ -126,8 +94,12 @@ impl Library {
     }
 
     /// How the directories are; waits for no disk.
-    pub(crate) fn watched(&self, settings: &WatchSettings) -> Result<Vec<WatchedDirectory>, Error> {
-        let one = |wanted: &settings::Wanted| -> Result<WatchedDirectory, Error> {
+    pub(super) fn directories(
+        &self,
+        store: &Store,
+        settings: &WatchSettings,
+    ) -> Result<Vec<WatchedDirectory>, Error> {
+        let one = |wanted: &Wanted| -> Result<WatchedDirectory, Error> {
             let path = wanted.written.clone();
             let directory = match &wanted.directory {
                 Ok(directory) => directory.clone(),
@@ -142,8 +114,8 @@ impl Library {
                     });
                 }
             };
-            let images = self.store.read(|c| watched::count(c, &directory))?;
-            let status = self.watching.status.of(&path);
+            let images = store.read(|c| watched::count(c, &directory))?;
+            let status = self.status.of(&path);
             let (state, message) = status.map_or_else(
                 || (WatchState::Watched, Some("it is being looked at".to_owned())),
                 |status| (status.state, status.message),
@@ -154,7 +126,22 @@ impl Library {
     }
 
     /// What is not as it should be with watched directories, for people.
-    pub(crate) fn watch_warnings(&self) -> Vec<String> {
-        self.watching.status.warnings()
+    pub(super) fn warnings(&self) -> Vec<String> {
+        self.status.warnings()
+    }
+}
+
+impl WatchThread {
+    /// Tells the thread to end, and hands it over.
+    pub(super) fn end(mut self) -> Option<Thread> {
+        self.inbox.send(Message::End);
+        self.thread.take()
+    }
+}
+
+impl Drop for WatchThread {
+    fn drop(&mut self) {
+        // Before its thread is joined.
+        self.inbox.send(Message::End);
     }
 }

@@ -1,17 +1,23 @@
-//! The kernel's watches of one directory, through the crate notify: creations, moves, the end of
-//! writing and removals, and no opens, so that who reads a file wakes nobody.
+//! Watches of the kernel for one directory: changes in it (through the crate notify), the links that
+//! lead to it, and the table of mounts.
 //!
-//! Each directory below is watched by itself: the look that lists it asks for the watch, and knows
-//! where the kernel refused. The crate's thread may hang with the disk that it asks; it is its
-//! directory's alone. What may lead elsewhere on the way to the directory is watched beside it (`way`).
+//! The thread that lists a directory adds the watches, and knows which the kernel refused. notify's
+//! thread may hang with the disk; each watched directory has one of its own. Opening and reading a file
+//! causes no event. Nothing here reads rows.
 
-use std::path::Path;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::ffi::{OsStr, OsString};
+use std::fs::{self, File};
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
 
 use notify::event::{EventKind, EventKindMask};
 use notify::{Config, ErrorKind, INotifyWatcher, RecursiveMode, Watcher};
+use rustix::fs::inotify::WatchFlags;
 
-use super::way::Way;
-use crate::sys::no_watches_left;
+use crate::sys::{Inotify, WatchPaths, no_watches_left};
 
 /// What has happened, for whoever was told to call.
 pub(super) enum Notice {
@@ -95,4 +101,212 @@ fn too_many(what: &str) -> String {
         "{}; until then changes are found at a start, by SIGHUP and by `murald library scan`",
         no_watches_left(what)
     )
+}
+
+/// A directory that goes away itself.
+const SELF: WatchFlags = WatchFlags::DELETE_SELF
+    .union(WatchFlags::MOVE_SELF)
+    .union(WatchFlags::ONLYDIR)
+    .union(WatchFlags::MASK_ADD);
+/// One in which a name may be given to something else.
+const NAMES: WatchFlags =
+    SELF.union(WatchFlags::CREATE).union(WatchFlags::DELETE).union(WatchFlags::MOVE);
+/// Somebody who moves things faster than this has an event waiting for us.
+const TRIES: usize = 8;
+
+pub(super) struct Way {
+    inotify: Inotify,
+    /// The names that matter, in any of the directories: one too many costs a look.
+    names: BTreeSet<OsString>,
+}
+
+impl Way {
+    /// To nowhere yet.
+    pub(super) fn new() -> io::Result<Self> {
+        Ok(Self { inotify: Inotify::new()?, names: BTreeSet::new() })
+    }
+
+    /// Watches the way to one more directory, whether it is there or not. Fails if the kernel allows no
+    /// more watches.
+    pub(super) fn add(&mut self, directory: &Path) -> io::Result<()> {
+        let mut before = None;
+        for _ in 0..TRIES {
+            let paths = WatchPaths::on_the_way_to(directory);
+            // What was made between the look and the watch shows in the next look.
+            if before.as_ref() == Some(&paths) {
+                break;
+            }
+            for (on_the_way, names) in &paths.directories {
+                self.names.extend(names.iter().cloned());
+                let what = if names.is_empty() { SELF } else { NAMES };
+                match self.inotify.watch(on_the_way, what) {
+                    Err(error) if error.kind() == io::ErrorKind::QuotaExceeded => {
+                        return Err(error);
+                    }
+                    // Gone again, or not ours to watch: the directory above tells of it.
+                    _ => {}
+                }
+            }
+            before = Some(paths);
+        }
+        Ok(())
+    }
+
+    /// Whether any of it may lead elsewhere since this was asked last. Never blocks.
+    pub(super) fn has_changed(&self) -> bool {
+        let mut changed = false;
+        self.inotify.read(|event| {
+            let name = event.file_name().map(|name| OsStr::from_bytes(name.to_bytes()));
+            // Without a name it is the directory itself, or more than the kernel tells of.
+            changed |= name.is_none_or(|name| self.names.contains(name));
+        });
+        changed
+    }
+}
+
+impl AsFd for Way {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.inotify.as_fd()
+    }
+}
+
+/// Device and inode.
+pub(super) type Identity = (u64, u64);
+
+#[derive(Clone, Debug, Default)]
+pub(super) struct Places {
+    by_name: BTreeMap<PathBuf, Identity>,
+    names: HashMap<Identity, PathBuf>,
+}
+
+impl Places {
+    pub(super) fn add(&mut self, directories: &BTreeMap<PathBuf, Identity>) {
+        for (name, identity) in directories {
+            self.by_name.insert(name.clone(), *identity);
+            self.names.insert(*identity, name.clone());
+        }
+    }
+
+    /// Whether another directory, or none, is where one was known.
+    pub(super) fn is_other(&self, path: &Path, now: Option<Identity>) -> bool {
+        self.by_name.get(path).is_some_and(|known| Some(*known) != now)
+    }
+
+    /// The name of a directory, where it is another one than this.
+    pub(super) fn other_name(&self, identity: Identity, path: &Path) -> Option<&Path> {
+        self.names.get(&identity).map(PathBuf::as_path).filter(|name| *name != path)
+    }
+}
+
+const TABLE: &str = "/proc/self/mountinfo";
+
+pub(super) struct Mounts(File);
+
+impl Mounts {
+    pub(super) fn open() -> io::Result<Self> {
+        File::open(TABLE).map(Self)
+    }
+
+    /// Those that matter to a directory.
+    pub(super) fn of(directory: &Path) -> Vec<String> {
+        of(&fs::read_to_string(TABLE).unwrap_or_default(), directory)
+    }
+}
+
+/// What is mounted, by its root, and where. The same disk may have another number when it is there
+/// again.
+pub(super) type Mounted = (String, PathBuf);
+
+pub(super) fn mounted(mounts: &[String]) -> BTreeSet<Mounted> {
+    let one = |mount: &String| {
+        let mut fields = mount.split(' ').skip(3).map(plain);
+        Some((fields.next()?, PathBuf::from(fields.next()?)))
+    };
+    mounts.iter().filter_map(one).collect()
+}
+
+impl AsFd for Mounts {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
+    }
+}
+
+fn of(table: &str, directory: &Path) -> Vec<String> {
+    let matters = |line: &&str| {
+        let point = line.split(' ').nth(4).map(|point| PathBuf::from(plain(point)));
+        point.is_some_and(|point| directory.starts_with(&point) || point.starts_with(directory))
+    };
+    // Without what counts peers, which other mounts change.
+    let lines = table.lines().filter(matters);
+    lines.map(|line| line.split(' ').take(5).collect::<Vec<_>>().join(" ")).collect()
+}
+
+/// Spaces, tabs, newlines and backslashes are octal there.
+fn plain(point: &str) -> String {
+    let codes = [("\\040", " "), ("\\011", "\t"), ("\\012", "\n"), ("\\134", "\\")];
+    codes.iter().fold(point.to_owned(), |text, (code, plain)| text.replace(code, plain))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    #[test]
+    fn each_part_of_a_way_tells_and_nothing_beside_it() {
+        let directory = tempfile::tempdir().unwrap();
+        let root = directory.path();
+        let (link, real) = (root.join("a/link"), root.join("b/c/d"));
+        fs::create_dir(root.join("a")).unwrap();
+        fs::create_dir_all(real.join("in")).unwrap();
+        symlink(root.join("b/c"), &link).unwrap();
+        let changes: [(&str, &dyn Fn()); 6] = [
+            ("the link", &|| {
+                symlink(root.join("b"), root.join("new")).unwrap();
+                fs::rename(root.join("new"), &link).unwrap();
+                fs::remove_file(&link).unwrap();
+                symlink(root.join("b/c"), &link).unwrap();
+            }),
+            ("where the link lies", &|| {
+                fs::rename(root.join("a"), root.join("a.old")).unwrap();
+                fs::rename(root.join("a.old"), root.join("a")).unwrap();
+            }),
+            ("a directory above", &|| {
+                fs::rename(root.join("b"), root.join("b.old")).unwrap();
+                fs::rename(root.join("b.old"), root.join("b")).unwrap();
+            }),
+            ("its end", &|| fs::rename(&real, root.join("d")).unwrap()),
+            ("its end, which comes", &|| fs::create_dir(&real).unwrap()),
+            ("what was all of it", &|| fs::remove_dir_all(root.join("b")).unwrap()),
+        ];
+        for (what, change) in changes {
+            let mut way = Way::new().unwrap();
+            way.add(&link.join("d")).unwrap();
+            for beside in ["x", "a/x", "b/x", "b/c/x", "b/c/d/x"].map(|name| root.join(name)) {
+                if fs::write(&beside, "").is_ok() {
+                    fs::remove_file(&beside).unwrap();
+                }
+            }
+            assert!(!way.has_changed(), "before {what}");
+            change();
+            assert!(way.has_changed(), "{what}");
+            assert!(!way.has_changed(), "once for {what}");
+        }
+    }
+
+    #[test]
+    fn mounts_on_the_way_and_inside_matter() {
+        let table = "1 0 8:1 / / rw - ext4 a rw\n2 1 8:2 / /home/u/My\\040Walls rw - ext4 b rw\n\
+                     3 1 8:3 / /mnt rw - ext4 c rw\n4 2 8:4 / /home/u/My\\040Walls/nas rw - nfs d rw";
+        let numbers = |directory: &str| -> String {
+            of(table, Path::new(directory)).iter().map(|line| &line[..1]).collect()
+        };
+        assert_eq!(numbers("/home/u/My Walls"), "124");
+        assert_eq!(numbers("/mnt/x"), "13");
+        assert_eq!(numbers("/srv"), "1");
+        let walls = ("/".to_owned(), PathBuf::from("/home/u/My Walls"));
+        assert!(mounted(&of(table, Path::new("/home/u/My Walls"))).contains(&walls));
+    }
 }

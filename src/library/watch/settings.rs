@@ -1,4 +1,4 @@
-//! What is watched, as the configuration says it, and which names are passed over. Pure.
+//! The watched directories as configured, the times that apply, and the names that are skipped. Pure.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;

@@ -16,20 +16,16 @@ use crossbeam_channel::Sender;
 use rustix::event::{PollFd, PollFlags};
 
 use super::super::Error;
+use super::super::context::ImportContext;
 use super::super::import;
-use super::super::import_file::ImportContext;
 use super::super::task::{self, Task, Which};
 use super::directory::Watched;
-use super::endings::Endings;
+use super::expirations::{self, Expirations, all_are_missing, difference};
 use super::findings::{Findings, Root, Scope};
-use super::inbox::{Inbox, Message};
-use super::known::{all_are_missing, difference};
-use super::look::Look;
-use super::mounts::Mounts;
-use super::notices::{Notice, Notices};
-use super::rows;
+use super::inbox::{Inbox, Message, Status, StatusList};
+use super::look::DirectoryLook;
+use super::notices::{Mounts, Notice, Notices};
 use super::settings::{Wanted, WatchSettings};
-use super::status::{Status, StatusList};
 use crate::events::EventBus;
 use crate::store::watched;
 use crate::sys::{lock, poll_until};
@@ -57,7 +53,7 @@ struct State {
     settings: WatchSettings,
     last_number: u64,
     hung: usize,
-    endings: Endings,
+    expirations: Expirations,
 }
 
 impl Watcher {
@@ -72,7 +68,7 @@ impl Watcher {
             settings: WatchSettings::default(),
             last_number: 0,
             hung: 0,
-            endings: Endings::new(),
+            expirations: Expirations::new(),
         };
         Self { inbox, context, bus, importer, status, state }
     }
@@ -118,7 +114,7 @@ impl Watcher {
     fn wait(&self, mounts: Option<&Mounts>) -> std::io::Result<bool> {
         let due = self.state.directories.iter().filter_map(Watched::due);
         let waits = self.state.directories.iter().any(Watched::may_find);
-        let due = due.chain(self.state.endings.due().filter(|_| !waits)).min();
+        let due = due.chain(self.state.expirations.due().filter(|_| !waits)).min();
         let mut fds = vec![PollFd::new(self.inbox.waker(), PollFlags::IN)];
         let notices = self.state.directories.iter().filter_map(|one| one.notices.as_ref());
         fds.extend(notices.filter_map(Notices::way).map(|way| PollFd::new(way, PollFlags::IN)));
@@ -161,15 +157,15 @@ impl Watcher {
                 {
                     log::error!("watched directories: {}", error.reason());
                 }
-                self.state.endings.on_taken();
+                self.state.expirations.on_taken();
                 if self.context.folders_made.swap(false, Ordering::Relaxed) {
                     self.bus.publish(&Event::GalleryChanged { domain: GalleryDomain::Folders });
                 }
             }
             Message::Forget { directory, reply } => {
                 // Whoever asked may have gone.
-                reply.send(rows::forget(&self.context, &self.bus, &directory)).ok();
-                self.state.endings.on_missing();
+                reply.send(expirations::forget(&self.context, &self.bus, &directory)).ok();
+                self.state.expirations.on_missing();
             }
             Message::End => {}
         }
@@ -234,7 +230,7 @@ impl Watcher {
         }
         before.iter().for_each(|one| one.task.ended.store(true, Ordering::Release));
         self.state.hung += before.iter().filter(|one| one.looking.is_some()).count();
-        self.state.endings.on_missing();
+        self.state.expirations.on_missing();
     }
 
     /// The files in place that lie in none of these, as one directory: it watches all on the way to
@@ -282,7 +278,7 @@ impl Watcher {
         if led.is_some() {
             look_at_mounts(one, now);
         }
-        self.state.endings.on_missing();
+        self.state.expirations.on_missing();
         if findings.root != Root::There {
             one.forget_parents();
             return Ok(());
@@ -321,9 +317,9 @@ impl Watcher {
             return Ok(());
         }
         self.look_for_away()?;
-        let State { directories, endings, .. } = &mut self.state;
-        endings.end_images((&self.context, &self.bus), directories, now)?;
-        endings.tell_missing(&self.context, directories)
+        let State { directories, expirations, .. } = &mut self.state;
+        expirations.end_images((&self.context, &self.bus), directories, now)?;
+        expirations.tell_missing(&self.context, directories)
     }
 
     /// Which directories have lost all their files at once.
@@ -331,7 +327,7 @@ impl Watcher {
         for one in &mut self.state.directories {
             let away = all_are_missing(&self.context.store, one)?;
             if away != one.all_away {
-                self.state.endings.on_missing();
+                self.state.expirations.on_missing();
             }
             one.all_away = away;
         }
@@ -355,7 +351,7 @@ impl Watcher {
             Which::Only(files) => Some(files.clone()),
             _ => None,
         };
-        let look = Look { directory, scope, only, places, own, notices, life };
+        let look = DirectoryLook { directory, scope, only, places, own, notices, life };
         let (inbox, told) = (self.inbox.clone(), self.inbox.clone());
         let body = move || {
             let tell = move |notice| {

@@ -1,6 +1,6 @@
 //! What the thread does where the database fails it.
 
-use super::super::status::StatusList;
+use super::super::inbox::StatusList;
 use super::*;
 use crate::library::tests::Scene;
 

@@ -1,17 +1,19 @@
-//! What is known of thumbnails without a look: the sizes that were ever made, and what a page of the
-//! library saw, as long as their directories are as they were: one that has not changed has lost none,
-//! and has no new one.
+//! The thumbnail cache's memory: sizes that were ever made, sizes that were seen while the directories
+//! are unchanged, and thumbnails that are being made.
 //!
-//! Runs in the threads that write pages; never writes to the disk.
+//! Runs on the threads that make thumbnails or write pages. Removes its own scratch files, and writes
+//! nothing else to the disk.
 
-use crate::sys::{read, write};
 use std::collections::{HashMap, HashSet};
 use std::fs;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::os::unix::fs::MetadataExt;
-use std::path::PathBuf;
-use std::sync::{RwLock, RwLockReadGuard};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Condvar, Mutex, RwLock, RwLockReadGuard};
 use std::time::{Duration, SystemTime};
+
+use super::Error;
+use crate::sys::{lock, read, unpoisoned, write};
 
 /// Pictures of which something is known; with more it begins anew.
 const SEEN_MAX: usize = 50_000;
@@ -29,12 +31,12 @@ pub(super) struct Directories {
 
 /// The thumbnails of pictures while the directories were as they are.
 #[derive(Debug, Default)]
-pub(super) struct Seen {
-    known: RwLock<Known>,
+pub(super) struct SeenThumbnails {
+    known: RwLock<KnownSizes>,
 }
 
 #[derive(Debug, Default)]
-struct Known {
+struct KnownSizes {
     generation: u64,
     /// The first eight bytes of a checksum to its sizes as bits.
     sizes: HashMap<u64, u8>,
@@ -82,7 +84,7 @@ impl Directories {
     }
 }
 
-impl Seen {
+impl SeenThumbnails {
     /// The sizes that were there, as bits, if anybody looked.
     pub(super) fn of(&self, number: u64, generation: u64) -> Option<u8> {
         let known = self.read();
@@ -94,7 +96,7 @@ impl Seen {
     pub(super) fn add(&self, number: u64, sizes: u8, generation: u64) {
         let mut known = write(&self.known);
         if known.generation != generation || known.sizes.len() >= SEEN_MAX {
-            *known = Known { generation, sizes: HashMap::new() };
+            *known = KnownSizes { generation, sizes: HashMap::new() };
         }
         known.sizes.insert(number, sizes);
     }
@@ -105,7 +107,104 @@ impl Seen {
         self.read().sizes.len()
     }
 
-    fn read(&self) -> RwLockReadGuard<'_, Known> {
+    fn read(&self) -> RwLockReadGuard<'_, KnownSizes> {
         read(&self.known)
+    }
+}
+
+type Outcome = Result<(), Arc<Error>>;
+
+/// What is being made, by what it is called.
+#[derive(Debug)]
+pub(super) struct SingleFlight<K: Eq + Hash> {
+    running: Mutex<HashMap<K, Arc<Running>>>,
+}
+
+/// The outcome is there when it has ended.
+#[derive(Debug, Default)]
+struct Running {
+    outcome: Mutex<Option<Outcome>>,
+    ended: Condvar,
+}
+
+impl<K: Clone + Eq + Hash> SingleFlight<K> {
+    /// Makes it, or waits for who does.
+    pub(super) fn run(&self, key: &K, make: impl FnOnce() -> Result<(), Error>) -> Outcome {
+        let (running, first) = {
+            let mut all = lock(&self.running);
+            match all.get(key) {
+                Some(running) => (Arc::clone(running), false),
+                None => {
+                    let running = Arc::<Running>::default();
+                    all.insert(key.clone(), Arc::clone(&running));
+                    (running, true)
+                }
+            }
+        };
+        if !first {
+            return running.wait();
+        }
+        // Ended on every way out, a panic too: the others must not wait for ever.
+        let ending = Ending { flight: self, key, running: &running };
+        let outcome = make().map_err(Arc::new);
+        ending.with(outcome.clone());
+        outcome
+    }
+}
+
+impl<K: Eq + Hash> Default for SingleFlight<K> {
+    fn default() -> Self {
+        Self { running: Mutex::default() }
+    }
+}
+
+impl Running {
+    fn wait(&self) -> Outcome {
+        let outcome = lock(&self.outcome);
+        let outcome = unpoisoned(self.ended.wait_while(outcome, |outcome| outcome.is_none()));
+        outcome.clone().expect("waited until there is one")
+    }
+}
+
+/// Tells those that wait.
+struct Ending<'a, K: Eq + Hash> {
+    flight: &'a SingleFlight<K>,
+    key: &'a K,
+    running: &'a Running,
+}
+
+impl<K: Eq + Hash> Ending<'_, K> {
+    fn with(self, outcome: Outcome) {
+        *lock(&self.running.outcome) = Some(outcome);
+    }
+}
+
+impl<K: Eq + Hash> Drop for Ending<'_, K> {
+    fn drop(&mut self) {
+        // First off the list: who asks from now on looks for itself again.
+        lock(&self.flight.running).remove(self.key);
+        lock(&self.running.outcome).get_or_insert_with(|| Err(Arc::new(Error::Ended)));
+        self.running.ended.notify_all();
+    }
+}
+
+#[derive(Debug)]
+pub(super) struct Scratch {
+    path: PathBuf,
+}
+
+impl Scratch {
+    pub(super) fn at(path: PathBuf) -> Self {
+        Self { path }
+    }
+
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        fs::remove_file(&self.path).ok();
     }
 }

@@ -1,18 +1,20 @@
-//! One file or package that is wanted at once, outside of any batch. Runs in the thread that asks,
-//! which waits as long as copying and decoding take.
+//! Imports one file or package outside of any batch, and makes a still picture of any image.
+//!
+//! Runs on the thread that asks, which waits for the copy, for decoding and for ffmpeg.
 
 use std::fs;
 use std::io::BufReader;
 use std::path::Path;
 use std::sync::atomic::Ordering;
 
-use super::source::Source;
-use super::turn::Turns;
+use super::commit_order::Turns;
+use super::task::Source;
 use super::{Error, Library, decode, disk, package};
-use crate::media;
+use crate::media::{self, Picture};
 use crate::store::images;
 use crate::sys::Patient;
-use crate::wire::{GalleryDomain, Image, MediaType};
+use crate::transcode::{self, Ffmpeg};
+use crate::wire::{GalleryDomain, Image, MediaType, Resolution};
 
 impl Library {
     /// The row of an image as its file is now, if there is one.
@@ -71,4 +73,33 @@ pub(crate) struct Content {
     pub media_type: MediaType,
     pub animated: bool,
     pub name: String,
+}
+
+/// Larger than any screen that it is likely to be shown on.
+const SIZE: Resolution = Resolution::P2160;
+
+impl Library {
+    /// Writes it to a new PNG file of 4K at most: the first frame of an animation, of a video the one
+    /// that its thumbnails show, of a page its preview.
+    pub(crate) fn still(&self, ffmpeg: &Ffmpeg, image: &Image, to: &Path) -> Result<(), Error> {
+        if transcode::is_needed_for(image.format) {
+            return decode::video_still(ffmpeg, (&image.path, image.format), SIZE, to);
+        }
+        let picture = match &image.web_meta {
+            Some(meta) => package::look::thumbnail(meta, SIZE, &self.context.budget)?.picture,
+            None => self.first_frame(&image.path)?,
+        };
+        let png = decode::guarded(&image.path, || picture.png())?;
+        fs::write(to, png).map_err(Error::file("write", to))
+    }
+
+    fn first_frame(&self, path: &Path) -> Result<Picture, Error> {
+        let mut input = BufReader::new(Patient(disk::open(path)?));
+        decode::guarded(path, || {
+            let probe = media::probe(&mut input)?;
+            let (width, height) = probe.fit(SIZE.fits());
+            let _permit = self.context.budget.take(probe.memory((width, height)));
+            Ok(probe.decode(&mut input, (width, height), &|| false)?.resized(width, height))
+        })
+    }
 }

@@ -1,9 +1,9 @@
-//! The order of an import: workers look at files as they come to them, and files land in the order in
-//! which they were named, so that ids and times follow it. What is ready and next to each other lands
-//! together, by the first one's worker.
+//! The order in which the files of an import are committed: the order in which they were named, so that
+//! ids and times follow it.
 //!
-//! Used by the thread `import`, which gives turns out, and its workers, which wait for theirs: the
-//! first of all that are out never waits, so that all come to an end.
+//! Workers prepare files as they get them. Files that are ready and next to each other are committed
+//! together, by the worker of the first. The thread `import` gives turns out, and its workers wait for
+//! theirs; the first turn of all never waits, so that all of them end.
 
 use std::any::Any;
 use std::collections::{BTreeMap, BTreeSet};
@@ -14,7 +14,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use crossbeam_channel::{Receiver, Sender, bounded};
 
 use super::Error;
-use super::landed::{Landed, Ready};
+use super::task::{Landed, Ready};
 use crate::sys::{lock, unpoisoned};
 
 /// Gives turns out.
@@ -28,11 +28,11 @@ pub(super) struct Turns {
 pub(super) struct Turn {
     number: u64,
     line: Arc<Line>,
-    place: Arc<Place>,
+    place: Arc<LinePlace>,
 }
 
 #[derive(Default)]
-struct Place {
+struct LinePlace {
     moved: Condvar,
     left: AtomicBool,
     /// For others, whose signs of life are its own.
@@ -42,22 +42,22 @@ struct Place {
 }
 
 struct Line {
-    state: Mutex<State>,
+    state: Mutex<LineState>,
     rested: Sender<()>,
 }
 
 #[derive(Default)]
-struct State {
+struct LineState {
     /// All before have left.
     first: u64,
     /// Those after it that have left.
     left: BTreeSet<u64>,
-    waiting: BTreeMap<u64, Waiting>,
+    waiting: BTreeMap<u64, WaitingFile>,
 }
 
 /// One that is in its place until its turn comes.
-struct Waiting {
-    place: Arc<Place>,
+struct WaitingFile {
+    place: Arc<LinePlace>,
     /// What is to be landed, until somebody has it in hand.
     ready: Option<Ready>,
     landed: Option<Landed>,
@@ -148,7 +148,7 @@ impl Turn {
             return;
         }
         state.left.insert(self.number);
-        while let State { first, left, .. } = &mut *state
+        while let LineState { first, left, .. } = &mut *state
             && left.remove(first)
         {
             *first += 1;
@@ -161,14 +161,14 @@ impl Turn {
 
     /// Until its turn has come, or it was left, or `ready` is in another one's hands and has ended
     /// there.
-    fn wait_with(&self, ready: Option<Ready>) -> MutexGuard<'_, State> {
+    fn wait_with(&self, ready: Option<Ready>) -> MutexGuard<'_, LineState> {
         self.rest();
         let mut state = self.line.lock();
         let (number, lands) = (self.number, ready.is_some());
         let place = Arc::clone(&self.place);
-        state.waiting.insert(number, Waiting { place, ready, landed: None });
+        state.waiting.insert(number, WaitingFile { place, ready, landed: None });
         self.place.waiting.store(true, Ordering::Relaxed);
-        let waits = |state: &mut State| {
+        let waits = |state: &mut LineState| {
             let own = state.waiting.get(&number);
             let taken = own.is_some_and(|own| lands && own.ready.is_none());
             let ended = own.is_none_or(|own| own.landed.is_some());
@@ -187,12 +187,12 @@ impl Drop for Turn {
 }
 
 impl Line {
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, LineState> {
         lock(&self.state)
     }
 }
 
-impl State {
+impl LineState {
     /// What is ready at this number, and at those that follow without a gap.
     fn take_ready(&mut self, first: u64) -> Vec<(u64, Ready)> {
         let mut group = Vec::new();

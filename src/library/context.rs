@@ -1,0 +1,148 @@
+//! The context that all parts of the library share: its settings, paths, names and caches.
+//!
+//! The import workers, the threads `import`, `reconcile` and `watch`, and the handle use it. It starts
+//! nothing, and knows no thread.
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, OnceLock};
+use std::time::Duration;
+
+use super::Thumbnails;
+use super::decode::MemoryBudget;
+use super::disk::{self, Copy};
+use super::error::Error;
+use super::name::Names;
+use super::task::{self, Imported};
+use crate::events::EventBus;
+use crate::media;
+use crate::paths::make_directories;
+use crate::store::Store;
+use crate::transcode::{Ffmpeg, Transcoder};
+
+/// Whether a video that is taken in is heard; asked anew for each.
+pub(crate) type AudioDefault = Arc<dyn Fn() -> bool + Send + Sync>;
+
+/// Told of each image whose file was written anew by its owner; must not wait.
+pub(crate) type OnRewritten = Box<dyn Fn(i64) + Send + Sync>;
+
+/// Of the configuration, what the library needs.
+#[derive(Clone)]
+pub struct Settings {
+    pub images_dir: PathBuf,
+    pub thumbnails_dir: PathBuf,
+    /// Files that are worked on at the same time; one for each processor.
+    pub workers: usize,
+    pub video_audio: AudioDefault,
+    /// None: thumbnails are made only when they are asked for.
+    pub idle: Option<Idle>,
+}
+
+/// When thumbnails are made that nobody asked for.
+#[derive(Clone, Copy, Debug)]
+pub struct Idle {
+    /// Since the last import or the last thumbnail that somebody waited for.
+    pub after: Duration,
+    pub is_idle: fn() -> bool,
+}
+
+/// What all workers share.
+pub(super) struct ImportContext {
+    pub(super) directory: PathBuf,
+    pub(super) store: Store,
+    pub(super) bus: EventBus,
+    pub(super) thumbnails: Thumbnails,
+    pub(super) budget: Arc<MemoryBudget>,
+    pub(super) names: Names,
+    pub(super) run: disk::Run,
+    pub(super) serial: AtomicU64,
+    /// A folder was made for a watched directory.
+    pub(super) folders_made: AtomicBool,
+    /// Watched files of which nothing is known any more: they are looked at again.
+    pub(super) unknown_again: Mutex<Vec<PathBuf>>,
+    /// The watched directories, which may be reached over links.
+    pub(super) roots: Mutex<Vec<PathBuf>>,
+    /// The daemon ends: what is in hand is given up.
+    pub(super) ended: AtomicBool,
+    /// For what it alone decodes.
+    pub(super) ffmpeg: Ffmpeg,
+    /// Whether videos that are taken in are heard.
+    pub(super) audio: AudioDefault,
+    /// Who is told of an image that has another content now.
+    pub(super) on_rewritten: OnceLock<OnRewritten>,
+}
+
+impl ImportContext {
+    pub(super) fn new(
+        settings: &Settings,
+        store: &Store,
+        bus: &EventBus,
+        transcoder: &Transcoder,
+    ) -> Self {
+        let budget = Arc::new(MemoryBudget::new(media::MEMORY_MAX));
+        let (directory, ffmpeg) = (&settings.thumbnails_dir, transcoder.ffmpeg().clone());
+        let thumbnails = Thumbnails::new(directory, Arc::clone(&budget), ffmpeg, store.clone());
+        Self {
+            directory: settings.images_dir.clone(),
+            store: store.clone(),
+            bus: bus.clone(),
+            thumbnails,
+            budget,
+            names: Names::default(),
+            run: disk::Run::begin(),
+            serial: AtomicU64::new(0),
+            folders_made: AtomicBool::new(false),
+            unknown_again: Mutex::default(),
+            roots: Mutex::default(),
+            ended: AtomicBool::new(false),
+            ffmpeg: transcoder.imports().clone(),
+            audio: Arc::clone(&settings.video_audio),
+            on_rewritten: OnceLock::new(),
+        }
+    }
+
+    /// Whether a path is that of a copy, a package or a preview: only these are removed whatever is in
+    /// them.
+    pub(super) fn is_ours(&self, path: &Path) -> bool {
+        self.is_in_library(path) || self.thumbnails.is_preview(path)
+    }
+
+    /// Whether it is one of a file or package in the library's directory, which may have had another
+    /// name, over a link.
+    pub(super) fn is_in_library(&self, path: &Path) -> bool {
+        let Some(home) = path.parent().filter(|_| path.file_name().is_some()) else { return false };
+        let real = |path: &Path| disk::answers_in(path).is_ok().then(|| path.canonicalize().ok());
+        home == self.directory
+            || real(home)
+                .flatten()
+                .is_some_and(|home| real(&self.directory).flatten() == Some(home))
+    }
+
+    /// A name for a file or package that is about to be made.
+    pub(super) fn new_copy(&self) -> Copy {
+        // Deleted, or on a disk that is away. Where it cannot be made, writing to it says why.
+        if !self.directory.is_dir() {
+            make_directories(&self.directory).ok();
+        }
+        Copy::new(&self.directory, self.run, self.serial.fetch_add(1, Ordering::Relaxed))
+    }
+
+    pub(super) fn imported(&self, id: i64, duplicate: bool) -> Result<Imported, Error> {
+        let image = self.store.read(|c| task::read_image(c, id))?;
+        Ok(self.complete(Imported { image, duplicate }))
+    }
+
+    pub(super) fn tell_rewritten(&self, image_id: i64) {
+        if let Some(tell) = self.on_rewritten.get() {
+            tell(image_id);
+        }
+    }
+
+    /// With the paths of its thumbnails.
+    pub(super) fn complete(&self, mut imported: Imported) -> Imported {
+        self.thumbnails.complete(&mut imported.image);
+        imported
+    }
+}
+
+impl ImportContext {}

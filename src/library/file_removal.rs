@@ -1,0 +1,281 @@
+//! Removes single files, or moves them into the trash: a copy or package in a directory of ours, and
+//! otherwise only the very file that was seen.
+//!
+//! Runs on the thread that removes something. It never follows a link in place of the file, and holds
+//! the directory open between the look and the removal.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::{self, File, Metadata};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use rustix::fs::{AtFlags, CWD, Mode, OFlags, openat, unlinkat};
+use trash::TrashItem;
+use trash::os_limited::{list, restore_all};
+
+use super::Error;
+use super::context::ImportContext;
+use super::disk::{self, is_gone, stamp, sync_directory};
+use crate::digest;
+use crate::store::watched::{self, Stamp, WatchedFile};
+use crate::store::{images, pending_files};
+use crate::sys::lock;
+use crate::wire::Image;
+
+/// What is expected at a path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum ExpectedFile {
+    /// Whichever file has this name in a directory of ours.
+    File,
+    /// The same of a package.
+    Package,
+    /// This file, wherever it is; of a link the link itself.
+    This(Stamp),
+}
+
+impl ExpectedFile {
+    /// What a copy of an image is.
+    pub(super) fn copy(image: &Image) -> Self {
+        if image.web_meta.is_some() { Self::Package } else { Self::File }
+    }
+
+    /// A file that stayed on the disk when its image was deleted, if it is the one that was seen.
+    pub(super) fn kept(context: &ImportContext, file: &WatchedFile) -> Result<Self, Error> {
+        let checksum = file.checksum.as_ref().map(|checksum| digest::hex(checksum));
+        Self::noted(context, &file.path, Some(file.stamp), &checksum.unwrap_or_default())
+    }
+
+    /// A file of an image in place, if it is the one that was seen, and no link in a watched directory
+    /// leads to it. Its content is read where that alone can tell: it was never noted, or touched since
+    /// without being another file.
+    pub(super) fn in_place(
+        context: &ImportContext,
+        image: &Image,
+        path: &Path,
+    ) -> Result<Self, Error> {
+        let note = context.store.read(|c| watched::get(c, path))?;
+        let note = note.filter(|note| note.image_id == Some(image.id)).map(|note| note.stamp);
+        Self::noted(context, path, note, &image.checksum)
+    }
+
+    /// `checksum` may have a word before its digits.
+    fn noted(
+        context: &ImportContext,
+        path: &Path,
+        note: Option<Stamp>,
+        checksum: &str,
+    ) -> Result<Self, Error> {
+        let another = || Error::NotKnown { path: path.to_owned() };
+        if leads_elsewhere(context, path) {
+            return Err(another());
+        }
+        let own = path.symlink_metadata().map_err(|_| another())?;
+        let file = path.metadata().ok().filter(Metadata::is_file).ok_or_else(another)?;
+        let now = stamp(&file);
+        if note.is_some_and(|note| !note.is(&now)) {
+            return Err(another());
+        }
+        if note != Some(now) {
+            let mut file = disk::open(path)?;
+            let opened = file.metadata().map_err(Error::file("read", path))?;
+            let found = disk::checksum(path, &mut file, &|| false)?;
+            if stamp(&opened) != now || !checksum.ends_with(&digest::hex(&found)) {
+                return Err(another());
+            }
+        }
+        Ok(Self::This(stamp(&own)))
+    }
+
+    /// Which file lies there: none where it is gone, an error where it is another thing.
+    pub(super) fn look(self, path: &Path) -> Result<Option<Stamp>, Error> {
+        match path.symlink_metadata() {
+            Err(error) if is_missing(&error) => Ok(None),
+            Err(error) => Err(Error::file("read", path)(error)),
+            Ok(meta) if self.fits(&meta) => Ok(Some(stamp(&meta))),
+            Ok(_) => Err(Error::NotKnown { path: path.to_owned() }),
+        }
+    }
+
+    /// Removes it; true where it is gone.
+    pub(super) fn is_removed(self, path: &Path) -> bool {
+        match self.remove(path) {
+            Err(error) if !is_missing(&error) => {
+                log::warn!("cannot remove {}: {error}", path.display());
+                false
+            }
+            _ => true,
+        }
+    }
+
+    fn remove(self, path: &Path) -> io::Result<()> {
+        let (Some(directory), Some(name)) = (path.parent(), path.file_name()) else {
+            return Err(io::ErrorKind::InvalidInput.into());
+        };
+        let flags = OFlags::PATH | OFlags::CLOEXEC;
+        let directory = openat(CWD, directory, flags | OFlags::DIRECTORY, Mode::empty())?;
+        let file = File::from(openat(&directory, name, flags | OFlags::NOFOLLOW, Mode::empty())?);
+        if !self.fits(&file.metadata()?) {
+            return Err(io::Error::other("it is not the file that murald knows"));
+        }
+        match self {
+            Self::Package => fs::remove_dir_all(path),
+            Self::File | Self::This(_) => Ok(unlinkat(&directory, name, AtFlags::empty())?),
+        }
+    }
+
+    fn fits(self, meta: &Metadata) -> bool {
+        match self {
+            Self::File => meta.is_file() || meta.is_symlink(),
+            Self::Package => meta.is_dir(),
+            Self::This(seen) => !meta.is_dir() && seen == stamp(meta),
+        }
+    }
+}
+
+/// Whether a directory in the watched one is a link: what it leads to is not the owner's of that one.
+/// The watched directory itself may be reached over links.
+fn leads_elsewhere(context: &ImportContext, path: &Path) -> bool {
+    let roots = lock(&context.roots).clone();
+    let root =
+        roots.iter().filter(|root| path.starts_with(root)).max_by_key(|root| root.iter().count());
+    let Some(root) = root else { return false };
+    path.ancestors().skip(1).take_while(|above| above != root).any(Path::is_symlink)
+}
+
+/// Also where something on its way is a file now.
+fn is_missing(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
+}
+
+/// What goes from the disk with an image, or a row that cannot be read.
+pub(super) type Going = (i64, PathBuf, ExpectedFile);
+
+/// Removes previews that are noted as pending, or copies, and then their notes.
+pub(super) fn clear_own<'a>(context: &ImportContext, paths: impl Iterator<Item = &'a Path>) {
+    clear(context, paths.map(|path| (path, ExpectedFile::File)));
+}
+
+/// Removes files that are noted as pending, and then their notes. Their rows are gone, which is what was
+/// asked for: where this fails the notes stay, and the next start goes on.
+pub(super) fn clear<'a>(
+    context: &ImportContext,
+    files: impl Iterator<Item = (&'a Path, ExpectedFile)>,
+) {
+    if let Err(error) = try_clear(context, files) {
+        log::warn!("what was removed is noted until the next start: {}", error.reason());
+    }
+}
+
+fn try_clear<'a>(
+    context: &ImportContext,
+    files: impl Iterator<Item = (&'a Path, ExpectedFile)>,
+) -> Result<(), Error> {
+    let may_go =
+        |path: &Path, known| matches!(known, ExpectedFile::This(_)) || context.is_ours(path);
+    let removed =
+        |&(path, known): &(&Path, ExpectedFile)| !may_go(path, known) || known.is_removed(path);
+    let removed: Vec<&Path> = files.filter(removed).map(|(path, _)| path).collect();
+    // The notes must not be forgotten before the removals are remembered.
+    let directories: BTreeSet<_> = removed.iter().filter_map(|path| path.parent()).collect();
+    // A cache that was deleted has nothing to remember.
+    for directory in directories.into_iter().filter(|directory| directory.is_dir()) {
+        sync_directory(directory)?;
+    }
+    context.store.note(|c| removed.iter().try_for_each(|path| pending_files::unmark(c, path)))?;
+    Ok(())
+}
+
+/// What was moved into the trash. At the end those come back that have a row: it was not removed after
+/// all, or is another folder's by now. Whose row somebody else has removed stay there.
+pub(super) struct Trashed<'a> {
+    context: &'a ImportContext,
+    /// Where it was, as the trash writes it down, and whose it is; only what this one has moved.
+    from: BTreeMap<PathBuf, i64>,
+}
+
+impl<'a> Trashed<'a> {
+    pub(super) fn new(context: &'a ImportContext) -> Self {
+        Self { context, from: BTreeMap::new() }
+    }
+
+    /// Moves a file or package into the trash of its disk, else into that of the home. What is gone
+    /// already is skipped, and what its owner removes meanwhile. The caller has the turn
+    /// ([`super::name::Names::turn`]): of a file that goes meanwhile the crate may leave an empty one
+    /// in the trash.
+    pub(super) fn take(&mut self, (id, path, known): &Going) -> Result<(), Error> {
+        if known.look(path)?.is_none() {
+            return Ok(());
+        }
+        let path = whole(path);
+        match trash::delete(&path) {
+            Err(_) if is_gone(&path) => {}
+            Err(error) => return Err(Error::Trash { why: reason(error) }),
+            Ok(()) => drop(self.from.insert(path, *id)),
+        }
+        Ok(())
+    }
+
+    /// The places of those that have a row. Whether one has is not known where the database fails: its
+    /// file is better where the row says.
+    fn back(&self) -> Vec<&PathBuf> {
+        let has_row = |id| self.context.store.read(|c| images::exists(c, id)).unwrap_or(true);
+        let back = self.from.iter().filter(|&(path, &id)| is_gone(path) && has_row(id));
+        back.map(|(path, _)| path).collect()
+    }
+}
+
+impl Drop for Trashed<'_> {
+    fn drop(&mut self) {
+        if self.from.is_empty() {
+            return;
+        }
+        // Who removes one of them for good looks for its file once we are done, or its row is gone.
+        let _turn = self.context.names.turn();
+        let back = self.back();
+        if back.is_empty() {
+            return;
+        }
+        let items = list().map(|items| newest(items, &back)).unwrap_or_default();
+        if items.len() < back.len() {
+            log::error!("{} files are not found in the trash", back.len() - items.len());
+        }
+        // Each by itself: one whose place is taken holds no other up.
+        for item in items {
+            if let Err(error) = restore_all([item]) {
+                log::error!("a file does not come back from the trash: {}", reason(error));
+            }
+        }
+    }
+}
+
+/// The file itself stays what it is: it may be a link.
+fn whole(path: &Path) -> PathBuf {
+    let home = path.parent().and_then(|home| home.canonicalize().ok());
+    match (home, path.file_name()) {
+        (Some(home), Some(name)) => home.join(name),
+        _ => path.to_owned(),
+    }
+}
+
+/// Something of the same name may have been in the trash before.
+fn newest(items: Vec<TrashItem>, from: &[&PathBuf]) -> Vec<TrashItem> {
+    let age = |item: &TrashItem| {
+        let written = Path::new(&item.id).metadata().and_then(|info| info.modified());
+        (item.time_deleted, written.unwrap_or(SystemTime::UNIX_EPOCH))
+    };
+    let of = |path: &&PathBuf| {
+        let same = items.iter().filter(|item| item.original_path() == **path);
+        same.max_by_key(|item| age(item)).cloned()
+    };
+    from.iter().filter_map(of).collect()
+}
+
+/// The crate's own words are for programmers.
+fn reason(error: trash::Error) -> String {
+    match error {
+        trash::Error::FileSystem { path, source } => format!("{}: {source}", path.display()),
+        trash::Error::Unknown { description } => description,
+        other => other.to_string(),
+    }
+}

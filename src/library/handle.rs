@@ -1,0 +1,283 @@
+//! The handle of the library, for all other modules. Runs on the thread that asks; the threads of the
+//! library do the work. Never waits for a file on a disk that does not answer.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use crossbeam_channel::{Sender, TrySendError, bounded};
+
+use super::batch::{self, Done, Found, Reply};
+use super::context::{ImportContext, OnRewritten};
+use super::disk;
+use super::error::Error;
+use super::guard::{Guard, Verdict, homes, purge};
+use super::idle::Wake;
+use super::import::{Answer, Message, Started};
+use super::task::Task;
+use super::thumbnails::Thumbnails;
+use super::watch::{WatchSettings, Watching};
+use crate::events::EventBus;
+use crate::paths::{Presence, presence};
+use crate::store::{Store, images, watched};
+use crate::sys::lock;
+use crate::transcode::Transcoder;
+use crate::wire::{DebugQueue, Image, ImportedBatch, LibraryHealth, Resolution, WatchedDirectory};
+
+/// How often one request believes that a file was renamed there and back while it looked.
+pub(crate) const TRIES: usize = 3;
+
+/// The handle; clones speak to the same library.
+#[derive(Clone)]
+pub struct Library {
+    pub(super) inbox: Sender<Message>,
+    pub(super) context: Arc<ImportContext>,
+    pub(super) thumbnails: Thumbnails,
+    pub(super) transcoder: Transcoder,
+    pub(super) store: Store,
+    pub(super) bus: EventBus,
+    pub(super) guard: Guard,
+    pub(super) wake: Wake,
+    pub(super) watching: Watching,
+}
+
+impl Library {
+    /// What waits for the imports, and for ffmpeg.
+    pub(crate) fn queues(&self) -> impl Iterator<Item = DebugQueue> {
+        std::iter::once(DebugQueue::of("import", &self.inbox)).chain(self.transcoder.queues())
+    }
+
+    /// Takes files and directories in; progress arrives as events. Returns when the directories
+    /// have been walked.
+    pub fn import(&self, paths: Vec<PathBuf>, folder: Option<i64>) -> Result<Started, Error> {
+        let start = self.start(&paths, folder, false)?;
+        self.ask(|reply| start(Answer::Begun(reply)))
+    }
+
+    /// Takes files in where they lie; a directory is refused, as it is watched instead.
+    pub(crate) fn import_in_place(
+        &self,
+        paths: Vec<PathBuf>,
+        folder: Option<i64>,
+    ) -> Result<Started, Error> {
+        let start = self.start(&paths, folder, true)?;
+        self.ask(|reply| start(Answer::Begun(reply)))
+    }
+
+    /// As one of these two, and answers when all files have ended.
+    pub(crate) fn import_all(
+        &self,
+        paths: &[PathBuf],
+        folder: Option<i64>,
+        in_place: bool,
+        reply: Reply<ImportedBatch>,
+    ) {
+        let start = match self.start(paths, folder, in_place) {
+            Ok(start) => start,
+            Err(error) => return reply(Err(error)),
+        };
+        let (error, message) = match self.inbox.try_send(start(Answer::Ended(reply))) {
+            Ok(()) => return,
+            Err(TrySendError::Full(message)) => (Error::Busy, message),
+            Err(TrySendError::Disconnected(message)) => (Error::Ended, message),
+        };
+        if let Message::Start { answer: Answer::Ended(reply), .. } = message {
+            reply(Err(error));
+        }
+    }
+
+    /// What the thread `import` is asked, once it is known when its client is answered.
+    fn start(
+        &self,
+        paths: &[PathBuf],
+        folder: Option<i64>,
+        in_place: bool,
+    ) -> Result<impl FnOnce(Answer) -> Message + use<>, Error> {
+        let files = self.walk(paths)?;
+        let (task, done) = if in_place {
+            if let Some(path) = paths.iter().find(|path| path.is_dir()) {
+                return Err(Error::DirectoryInPlace { path: path.clone() });
+            }
+            let watching = self.watching.clone();
+            let done: Done = Box::new(move || watching.named());
+            (Task::InPlace, Some(done))
+        } else {
+            (Task::Copy, None)
+        };
+        Ok(move |answer| Message::Start { files, folder, task, done, answer })
+    }
+
+    /// Here, and not in the thread that every other import waits for.
+    fn walk(&self, paths: &[PathBuf]) -> Result<Vec<Found>, Error> {
+        disk::answers_in(&self.context.directory)?;
+        paths.iter().try_for_each(|path| disk::answers(path))?;
+        Ok(batch::walk(paths))
+    }
+
+    /// Says who is told of images whose files are written anew; the first one that is said.
+    pub(crate) fn on_rewritten(&self, tell: OnRewritten) {
+        self.context.on_rewritten.set(tell).ok();
+    }
+
+    /// Stops a batch before its next file.
+    pub fn cancel(&self, batch: &str) -> Result<(), Error> {
+        self.ask(|reply| Message::Cancel { batch: batch.to_owned(), reply })
+    }
+
+    /// The cache of thumbnails.
+    pub fn thumbnails(&self) -> &Thumbnails {
+        &self.thumbnails
+    }
+
+    /// Threads for work that waits for ffmpeg.
+    pub fn transcoder(&self) -> &Transcoder {
+        &self.transcoder
+    }
+
+    /// The file of a thumbnail, made now if it is missing.
+    pub fn thumbnail(&self, image: &Image, size: Resolution) -> Result<PathBuf, Arc<Error>> {
+        let (mut image, mut tries) = (image.clone(), TRIES);
+        loop {
+            self.answers(&image.path)?;
+            let made = self.thumbnails.get(&image, size);
+            // The owner is looking at pictures, and where one was missing there may be more.
+            self.wake.send();
+            let again = match made.as_ref().is_err_and(|error| error.is_missing_file()) {
+                true => self.found_again(&image, &mut tries)?,
+                false => None,
+            };
+            match again {
+                Some(now) => image = now,
+                None => return made,
+            }
+        }
+    }
+
+    /// For who has looked at an image's row and not found its file: the row again, where the image
+    /// has moved meanwhile. Waits for a rename that is on its way.
+    pub fn moved(&self, image: &Image) -> Result<Option<Image>, Error> {
+        // Files are renamed inside the transaction, and readers see the old row till its end.
+        let now = self.store.read_after_writer(|c| images::get(c, image.id))?;
+        Ok(now.filter(|now| now.path != image.path))
+    }
+
+    /// The same where its file may also have been renamed there and back: its row is the old one, and
+    /// the file is where it says. That is believed as often as there are `tries` left.
+    pub(crate) fn found_again(
+        &self,
+        image: &Image,
+        tries: &mut usize,
+    ) -> Result<Option<Image>, Error> {
+        let now = self.moved(image)?;
+        if now.is_some() || *tries == 0 || !image.path.exists() {
+            return Ok(now);
+        }
+        *tries -= 1;
+        Ok(Some(image.clone()))
+    }
+
+    fn ask<T: Send + 'static>(
+        &self,
+        message: impl FnOnce(Reply<T>) -> Message,
+    ) -> Result<T, Error> {
+        let (answer, answered) = bounded(1);
+        let reply = Box::new(move |result| {
+            // Whoever asked may have gone.
+            answer.send(result).ok();
+        });
+        self.inbox.try_send(message(reply)).map_err(|error| match error {
+            TrySendError::Full(_) => Error::Busy,
+            TrySendError::Disconnected(_) => Error::Ended,
+        })?;
+        answered.recv().unwrap_or(Err(Error::Ended))
+    }
+
+    /// Whether rows are kept though their files are missing, and how many. While they are, it is
+    /// found out anew after each change.
+    pub fn health(&self) -> LibraryHealth {
+        let generation = self.store.generation();
+        let seen = self.guard.lock().seen.clone();
+        let is_stale = seen.is_some_and(|seen| !seen.is_still_so(generation));
+        if is_stale && let Err(error) = self.look_for_missing() {
+            log::warn!("the missing pictures cannot be counted: {}", error.reason());
+        }
+        self.guard.lock().health
+    }
+
+    /// The same for people; nothing where all is well.
+    pub fn warning(&self) -> Option<String> {
+        let LibraryHealth { missing, guarded } = self.health();
+        let total = self.guard.lock().total;
+        guarded.then(|| {
+            format!(
+                "{missing} of {total} pictures are missing and their rows are kept: bring the \
+                 files back, or forget them with `murald library purge-missing`"
+            )
+        })
+    }
+
+    /// Removes the rows of all images whose files are missing, whatever the guard says; returns how
+    /// many went.
+    pub fn purge_missing(&self) -> Result<usize, Error> {
+        disk::answers_in(&self.context.directory)?;
+        let mut missing = Vec::new();
+        for (id, path) in self.store.read(watched::images_in_place)? {
+            match presence(&path) {
+                Presence::There => {}
+                Presence::Missing => missing.push(id),
+                Presence::NoAnswer => return Err(Error::NoAnswer { path }),
+            }
+        }
+        missing.extend(self.look_for_missing()?.missing());
+        let purged = purge(&self.context, &missing)?;
+        if purged > 0 {
+            self.scan();
+        }
+        self.look_for_missing()?;
+        Ok(purged)
+    }
+
+    /// An error where a file lies on a disk that does not answer.
+    pub(crate) fn answers(&self, path: &Path) -> Result<(), Error> {
+        disk::answers(path)
+    }
+
+    fn look_for_missing(&self) -> Result<Verdict, Error> {
+        // Before the look: what changes meanwhile makes it stale, not wrong.
+        let generation = self.store.generation();
+        let rows = self.store.read(images::files)?;
+        disk::answers_in(&self.context.directory)?;
+        homes(&rows).into_iter().try_for_each(disk::answers_in)?;
+        let files = disk::list(&self.context.directory, self.context.run)?;
+        let verdict = Verdict::on(&rows, &files);
+        self.guard.note(&self.store, generation, &rows, &verdict);
+        Ok(verdict)
+    }
+
+    /// Says what is to be watched. Returns at once.
+    pub(crate) fn watch(&self, settings: WatchSettings) {
+        let roots = settings.directories.iter().filter_map(|one| one.directory.clone().ok());
+        *lock(&self.context.roots) = roots.collect();
+        self.watching.configure(settings);
+    }
+
+    /// Has all watched directories looked at. Returns at once.
+    pub(crate) fn scan(&self) {
+        self.watching.scan();
+    }
+
+    /// The images in place of a directory that is watched no more leave the library, and their files
+    /// stay. Waits for no disk but the database's.
+    pub(crate) fn forget_watched(&self, directory: &Path) -> Result<(), Error> {
+        self.watching.forget(directory)
+    }
+
+    /// How the directories are; waits for no disk.
+    pub(crate) fn watched(&self, settings: &WatchSettings) -> Result<Vec<WatchedDirectory>, Error> {
+        self.watching.directories(&self.store, settings)
+    }
+
+    /// What is not as it should be with watched directories, for people.
+    pub(crate) fn watch_warnings(&self) -> Vec<String> {
+        self.watching.warnings()
+    }
+}

@@ -1,0 +1,348 @@
+//! Images that expire: their files have gone for good, or have the content of another image.
+//!
+//! Finds out which and when, and removes or unites their rows. Runs in the thread `watch`; reads rows,
+//! and no disk but the database's.
+
+use std::collections::{HashMap, HashSet};
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use super::super::context::ImportContext;
+use super::super::task::{Directory, Which};
+use super::super::{Error, file_removal};
+use super::directory::Watched;
+use super::findings::{Difference, Findings, Scope, compare};
+use super::settings::GRACE;
+use crate::events::EventBus;
+use crate::store::purge::{self, Purged};
+use crate::store::{Connection, Store, edits, folders, images, watched};
+use crate::wire::{Event, GalleryDomain, Image};
+
+pub(super) struct Expirations {
+    /// Images whose files have another one's content, and since when.
+    displaced: HashMap<i64, (PathBuf, Instant)>,
+    /// They may be other ones than the database has.
+    look_for_displaced: bool,
+    /// Images that are not there just now may be other ones.
+    missing_changed: bool,
+}
+
+impl Expirations {
+    pub(super) fn new() -> Self {
+        Self { displaced: HashMap::new(), look_for_displaced: true, missing_changed: false }
+    }
+
+    /// Files were taken: some may have another image's content now.
+    pub(super) fn on_taken(&mut self) {
+        self.look_for_displaced = true;
+    }
+
+    /// Other files are missing than before, or other directories watched.
+    pub(super) fn on_missing(&mut self) {
+        self.missing_changed = true;
+    }
+
+    /// When the next displaced image's time is up.
+    pub(super) fn due(&self) -> Option<Instant> {
+        self.displaced.values().map(|(_, since)| *since + GRACE).min()
+    }
+
+    /// Ends the images whose time is up.
+    pub(super) fn end_images(
+        &mut self,
+        (context, bus): (&ImportContext, &EventBus),
+        directories: &mut [Watched],
+        now: Instant,
+    ) -> Result<(), Error> {
+        for one in directories.iter_mut().filter(|one| one.all_away) {
+            if !one.leaving().is_empty() {
+                one.vanish();
+            }
+        }
+        self.end_gone((context, bus), directories)?;
+        if self.look_for_displaced && directories.iter().all(Watched::is_at_rest) {
+            let found = context.store.read(watched::displaced)?;
+            self.look_for_displaced = false;
+            let before = std::mem::take(&mut self.displaced);
+            let since = |id| before.get(&id).map_or(now, |(_, since)| *since);
+            self.displaced = found.into_iter().map(|(id, path)| (id, (path, since(id)))).collect();
+        }
+        let due = self.displaced.iter().filter(|(_, (_, since))| *since + GRACE <= now);
+        let due: Vec<(i64, PathBuf)> = due.map(|(id, (path, _))| (*id, path.clone())).collect();
+        for (id, path) in due {
+            // One that cannot be ended now is tried again after as long.
+            self.displaced.insert(id, (path.clone(), now));
+            unite(context, bus, id, &path)?;
+            self.displaced.remove(&id);
+        }
+        Ok(())
+    }
+
+    fn end_gone(
+        &mut self,
+        (context, bus): (&ImportContext, &EventBus),
+        directories: &mut [Watched],
+    ) -> Result<(), Error> {
+        let leaving: Vec<PathBuf> = directories.iter().flat_map(Watched::leaving).collect();
+        if leaving.is_empty() {
+            return Ok(());
+        }
+        let gone: HashSet<&PathBuf> = leaving.iter().collect();
+        let is_there = |path: &Path| {
+            !gone.contains(&path.to_owned()) && !directories.iter().any(|one| one.is_gone(path))
+        };
+        leave(context, bus, &leaving, &is_there)?;
+        for path in &leaving {
+            directories.iter_mut().for_each(|one| one.left(path));
+        }
+        self.missing_changed = true;
+        Ok(())
+    }
+
+    /// Has everybody pass over the images whose files are not there.
+    pub(super) fn tell_missing(
+        &mut self,
+        context: &ImportContext,
+        directories: &[Watched],
+    ) -> Result<(), Error> {
+        if !std::mem::take(&mut self.missing_changed) {
+            return Ok(());
+        }
+        let store = &context.store;
+        let mut missing: HashSet<i64> = self.displaced.keys().copied().collect();
+        for one in directories.iter().filter(|one| one.is_away() || one.missing().next().is_some())
+        {
+            let all = store.read(|c| watched::images_below(c, one.path()))?;
+            let is_away = |path: &Path| one.is_away() && one.task.has(path);
+            let gone = all.into_iter().filter(|(_, path)| one.is_gone(path) || is_away(path));
+            missing.extend(gone.map(|(id, _)| id));
+        }
+        store.set_missing(missing);
+        Ok(())
+    }
+}
+
+/// Paths that are looked up each by itself; with more, all of the directory is read.
+const ONE_BY_ONE_MAX: usize = 100;
+
+/// What is other than it was; files whose disk has another number are known by that from then on.
+pub(super) fn difference(
+    store: &Store,
+    directory: &Directory,
+    findings: &Findings,
+    scope: &Scope,
+) -> Result<Difference, Error> {
+    let difference = compare(known(store, directory, scope)?, findings, scope);
+    if !difference.renumbered.is_empty() {
+        let mut renumbered = difference.renumbered.iter();
+        store.note(|c| renumbered.try_for_each(|(path, d)| watched::set_device(c, path, *d)))?;
+    }
+    Ok(difference)
+}
+
+/// What is known of a scope.
+fn known(
+    store: &Store,
+    directory: &Directory,
+    scope: &Scope,
+) -> Result<Vec<watched::WatchedFile>, Error> {
+    let paths = match (scope, &directory.which) {
+        (Scope::Paths(paths), _) | (Scope::All, Which::Only(paths)) => paths,
+        _ => return Ok(store.read(|c| watched::below(c, &directory.path))?),
+    };
+    if paths.len() > ONE_BY_ONE_MAX {
+        let mut files = store.read(|c| watched::below(c, &directory.path))?;
+        files.retain(|file| file.path.ancestors().any(|at| paths.contains(at)));
+        return Ok(files);
+    }
+    let mut files = Vec::new();
+    // No record has a name that is not UTF-8.
+    for path in paths.iter().filter(|path| path.to_str().is_some()) {
+        files.extend(store.read(|c| watched::below(c, path))?);
+    }
+    // A directory and something in it may both have been named.
+    files.sort_by(|one, other| one.path.cmp(&other.path));
+    files.dedup_by(|one, other| one.path == other.path);
+    Ok(files)
+}
+
+/// Whether all files went, of more than one: their disk is more likely away than emptied.
+pub(super) fn all_are_missing(store: &Store, one: &Watched) -> Result<bool, Error> {
+    if !one.may_be_away() {
+        return Ok(false);
+    }
+    let is_gone = |path: &Path| one.is_gone(path);
+    let has = |path: &Path| one.task.has(path);
+    Ok(store.read(|c| watched::are_all_gone_below(c, one.path(), &has, &is_gone))?)
+}
+
+/// Rows that one transaction takes away: others that write wait for tenths of a second, not for all.
+const AT_ONCE: usize = 500;
+
+/// Images without rows, and what referred to them.
+#[derive(Default)]
+struct Ended {
+    images: Vec<Image>,
+    references: Purged,
+    moved: usize,
+}
+
+impl Ended {
+    fn end(&mut self, c: &Connection, image: Image) -> Result<(), Error> {
+        self.references += purge::one(c, image.id)?;
+        self.images.push(image);
+        Ok(())
+    }
+
+    /// Clears what murald itself had of them, and tells of it.
+    fn tell(self, context: &ImportContext, bus: &EventBus) -> Result<(), Error> {
+        self.images.iter().for_each(|image| context.thumbnails.remove(image));
+        file_removal::clear_own(context, self.images.iter().flat_map(purge::on_disk));
+        let images = (self.images.len() + self.moved > 0).then_some(GalleryDomain::Images);
+        for domain in images.into_iter().chain(self.references.domains()) {
+            bus.publish(&Event::GalleryChanged { domain });
+        }
+        Ok(())
+    }
+}
+
+/// Takes the images of these files out of the library; where another file has the content, that is
+/// the image's from now on.
+pub(super) fn leave(
+    context: &ImportContext,
+    bus: &EventBus,
+    paths: &[PathBuf],
+    is_there: &dyn Fn(&Path) -> bool,
+) -> Result<(), Error> {
+    for some in paths.chunks(AT_ONCE) {
+        let mut ended = Ended::default();
+        context.store.write(|c| -> Result<(), Error> {
+            some.iter().try_for_each(|path| leave_one(c, path, is_there, &mut ended))
+        })?;
+        ended.tell(context, bus)?;
+    }
+    clear_folders(context, bus)
+}
+
+fn leave_one(
+    c: &Connection,
+    path: &Path,
+    is_there: &dyn Fn(&Path) -> bool,
+    ended: &mut Ended,
+) -> Result<(), Error> {
+    let Some(file) = watched::get(c, path)? else { return Ok(()) };
+    watched::forget(c, path)?;
+    let image = file.image_id.map(|id| images::get(c, id)).transpose()?.flatten();
+    let Some(image) = image.filter(|image| image.in_place && image.path == path) else {
+        return Ok(());
+    };
+    let others = watched::of_image(c, image.id)?;
+    match others.into_iter().find(|other| is_there(other)) {
+        Some(other) => {
+            edits::set_path(c, image.id, &other)?;
+            ended.moved += 1;
+        }
+        None => {
+            log::info!("{} is gone: image {} leaves the library", path.display(), image.id);
+            ended.end(c, image)?;
+        }
+    }
+    Ok(())
+}
+
+/// Ends an image whose file has another one's content, and whose own has not turned up: what it had
+/// of tags and places is the other's.
+pub(super) fn unite(
+    context: &ImportContext,
+    bus: &EventBus,
+    id: i64,
+    path: &Path,
+) -> Result<(), Error> {
+    let mut ended = Ended::default();
+    context.store.write(|c| -> Result<(), Error> {
+        let still = watched::displaced(c)?.iter().any(|(one, _)| *one == id);
+        let Some(image) = images::get(c, id)?.filter(|_| still) else { return Ok(()) };
+        let successor = watched::get(c, path)?.and_then(|file| file.image_id);
+        let successor = successor.map(|id| images::get(c, id)).transpose()?.flatten();
+        if let Some(successor) = successor {
+            ended.references.playlists += edits::unite(c, &image, &successor)?;
+        }
+        ended.end(c, image)
+    })?;
+    ended.tell(context, bus)?;
+    // Where it is shown, the other takes its place.
+    context.tell_rewritten(id);
+    Ok(())
+}
+
+/// Images in place go with their directory's watch; their files stay.
+pub(super) fn forget(
+    context: &ImportContext,
+    bus: &EventBus,
+    directory: &Path,
+) -> Result<(), Error> {
+    let all = context.store.read(|c| watched::images_below(c, directory))?;
+    for some in all.chunks(AT_ONCE) {
+        let mut ended = Ended::default();
+        context.store.write(|c| -> Result<(), Error> {
+            for (id, _) in some {
+                if let Some(image) = images::get(c, *id)?.filter(|image| image.in_place) {
+                    ended.end(c, image)?;
+                }
+            }
+            Ok(())
+        })?;
+        ended.tell(context, bus)?;
+    }
+    context.store.write(|c| -> Result<(), Error> {
+        // Whoever watches it again starts anew.
+        Ok(watched::forget_below(c, directory)?)
+    })?;
+    clear_folders(context, bus)
+}
+
+/// Folders that were made for directories go when nothing is in them any more.
+fn clear_folders(context: &ImportContext, bus: &EventBus) -> Result<(), Error> {
+    let mut gone = 0;
+    loop {
+        if context.store.read(watched::empty_folders)?.is_empty() {
+            break;
+        }
+        gone += context.store.write(|c| -> Result<usize, Error> {
+            let empty = watched::empty_folders(c)?;
+            for &id in &empty {
+                folders::remove(c, id)?;
+            }
+            Ok(empty.len())
+        })?;
+    }
+    if gone > 0 {
+        bus.publish(&Event::GalleryChanged { domain: GalleryDomain::Folders });
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::library::tests::Scene;
+
+    #[test]
+    fn image_whose_end_fails_ends_later() {
+        let scene = Scene::new();
+        let alive = scene.start();
+        alive.reconciled();
+        let (context, now) = (&**alive.context(), Instant::now());
+        let mut expirations = Expirations::new();
+        expirations.look_for_displaced = false;
+        expirations.displaced.insert(7, ("/x".into(), now));
+        let mut end = |at| {
+            let ended = expirations.end_images((context, &scene.bus), &mut [], at);
+            (ended.is_ok(), expirations.due())
+        };
+        scene.damage("ALTER TABLE image RENAME TO away");
+        assert_eq!(end(now + GRACE), (false, Some(now + 2 * GRACE)));
+        scene.damage("ALTER TABLE away RENAME TO image");
+        assert_eq!(end(now + 2 * GRACE), (true, None));
+    }
+}

@@ -1,0 +1,305 @@
+//! Writes the rows of watched files: an image whose file was renamed, rewritten or added.
+//!
+//! Each change is one transaction with the note of the file that was seen. Runs in the import workers;
+//! never changes a watched file.
+
+use std::fs::{self};
+use std::path::Path;
+use std::sync::atomic::Ordering;
+
+use super::commit_order::Turn;
+use super::context::ImportContext;
+use super::disk::{self, Copy, flush, stamp};
+use super::name::Name;
+use super::task::{self, Imported};
+use super::task::{Directory, Which};
+use super::{Error, file_removal};
+use crate::digest;
+use crate::digest::Checksum;
+use crate::media::Stop;
+use crate::store::folders::{self, DEPTH_MAX};
+use crate::store::images::NewImage;
+use crate::store::watched::{self, Stamp, WatchedFile};
+use crate::store::{self, Connection, edits, images, purge};
+use crate::sys::lock;
+use crate::wire::Image;
+
+/// A file that is being taken, as it was seen.
+pub(super) struct WatchedNow<'a> {
+    pub(super) path: &'a Path,
+    pub(super) directory: &'a Directory,
+    pub(super) stamp: Stamp,
+    pub(super) checksum: Checksum,
+}
+
+impl WatchedNow<'_> {
+    pub(super) fn note(
+        &self,
+        connection: &Connection,
+        image: Option<i64>,
+    ) -> Result<(), store::Error> {
+        let (path, checksum) = (self.path.to_owned(), Some(self.checksum));
+        watched::note(
+            connection,
+            &WatchedFile { path, image_id: image, checksum, stamp: self.stamp },
+        )
+    }
+
+    /// Whether it is as it was: else somebody is writing, and it is taken once that has ended. A file
+    /// that was put in its place is taken as well: the note is of this one.
+    fn check(&self) -> Result<(), Error> {
+        if self.directory.ended.load(Ordering::Acquire) {
+            return Err(Error::LeftAlone);
+        }
+        let now = fs::metadata(self.path).map_err(|_| Error::LeftAlone)?;
+        if stamp(&now).same_written(&self.stamp) { Ok(()) } else { Err(Error::LeftAlone) }
+    }
+}
+
+impl ImportContext {
+    /// The image whose content this is has lost its file: this is it now.
+    pub(super) fn move_here(&self, seen: &WatchedNow<'_>, image: &Image) -> Result<bool, Error> {
+        let moved = self.store.write(|c| -> Result<bool, Error> {
+            let now = images::get(c, image.id)?.filter(|now| now.path == image.path);
+            let Some(now) = now else { return Ok(false) };
+            self.displace(c, seen, now.id)?;
+            edits::set_path(c, now.id, seen.path)?;
+            self.follow(c, seen, &now)?;
+            if watched::get(c, &now.path)?.is_some_and(|old| old.image_id == Some(now.id)) {
+                watched::forget(c, &now.path)?;
+            }
+            seen.note(c, Some(now.id))?;
+            seen.check()?;
+            Ok(true)
+        })?;
+        if moved {
+            log::info!("{} is {} now", image.path.display(), seen.path.display());
+        }
+        Ok(moved)
+    }
+
+    /// Name and folder go with a file, unless their owner has chosen others.
+    fn follow(&self, c: &Connection, seen: &WatchedNow<'_>, image: &Image) -> Result<(), Error> {
+        let before = Name::of(&image.path, image.format)?;
+        let after = Name::of(seen.path, image.format)?;
+        if image.name == before.stem
+            && image.name != after.stem
+            && !images::has_name(c, &after.stem)?
+        {
+            edits::set_name(c, image.id, &after.stem)?;
+        }
+        if image.path.starts_with(&seen.directory.path)
+            && folder_of(c, seen.directory, &image.path, &|_, _| Ok(None))? == image.folder_id
+        {
+            edits::set_folder(c, image.id, self.folder(c, seen)?)?;
+        }
+        Ok(())
+    }
+
+    /// Another file of a content that is in the library already. A copy that is in no folder comes into
+    /// the directory's when the file is first seen: it was imported from there before.
+    pub(super) fn note_same(
+        &self,
+        seen: &WatchedNow<'_>,
+        image: &Image,
+        known: Option<&WatchedFile>,
+    ) -> Result<(), Error> {
+        self.store.write(|c| -> Result<(), Error> {
+            let there = images::get(c, image.id)?;
+            let there = there.filter(|now| now.checksum == image.checksum);
+            let Some(now) = there else { return Err(Error::LeftAlone) };
+            self.displace(c, seen, now.id)?;
+            let is_first = known.is_none() && seen.directory.folders;
+            if is_first && !now.in_place && now.folder_id.is_none() {
+                edits::set_folder(c, now.id, self.folder(c, seen)?)?;
+            }
+            Ok(seen.note(c, Some(image.id))?)
+        })
+    }
+
+    /// The image that had this file, if it is another one, has none now.
+    fn displace(&self, c: &Connection, seen: &WatchedNow<'_>, by: i64) -> Result<(), store::Error> {
+        let here = images::by_path(c, seen.path)?;
+        match here.filter(|image| image.in_place && image.id != by) {
+            Some(image) => watched::displace(c, image.id),
+            None => Ok(()),
+        }
+    }
+
+    pub(super) fn rewrite(
+        &self,
+        seen: &WatchedNow<'_>,
+        old: &Image,
+        stop: Stop<'_>,
+    ) -> Result<Imported, Error> {
+        let (_, row) = self.describe_in_place(seen.path, seen.checksum, None, stop)?;
+        let others = self.store.write(|c| -> Result<_, Error> {
+            let now = images::get(c, old.id)?.filter(|now| now.path == old.path);
+            let now = now.ok_or(Error::LeftAlone)?;
+            seen.check()?;
+            edits::rewrite(c, &now, &row)?;
+            // Of what it was there may be other files, which are an image of their own now.
+            watched::forget(c, seen.path)?;
+            let others = watched::of_image(c, now.id)?;
+            others.iter().try_for_each(|file| watched::forget(c, file))?;
+            seen.note(c, Some(now.id))?;
+            Ok(others)
+        })?;
+        lock(&self.unknown_again).extend(others);
+        self.thumbnails.remove(old);
+        self.tell_rewritten(old.id);
+        self.imported(old.id, false)
+    }
+
+    /// The same where the library has a copy.
+    pub(super) fn rewrite_copy(
+        &self,
+        seen: &WatchedNow<'_>,
+        old: &Image,
+        stop: Stop<'_>,
+    ) -> Result<Imported, Error> {
+        let mut copy = self.new_copy();
+        copy.fill(seen.path, &mut disk::open(seen.path)?, stop)?;
+        if copy.checksum != seen.checksum {
+            return Err(Error::LeftAlone);
+        }
+        let row = self.describe(seen.path, &copy, old.folder_id, stop)?;
+        flush(&copy)?;
+        let name = Name::of(seen.path, row.format)?;
+        if old.path.extension().is_none_or(|own| *own != *name.extension) {
+            let name = Name { stem: old.name.clone(), extension: name.extension };
+            return self.replace_copy(seen, old, (copy, &name, row));
+        }
+        self.store.write(|c| -> Result<(), Error> {
+            let now = images::get(c, old.id)?.filter(|now| now.path == old.path);
+            let now = now.ok_or(Error::LeftAlone)?;
+            edits::rewrite(c, &now, &row)?;
+            seen.note(c, Some(now.id))?;
+            // A kill between the two leaves the note as it was: the file is taken once more.
+            fs::rename(&copy.path, &now.path).map_err(Error::file("rename", &copy.path))?;
+            copy.kept = true;
+            disk::sync_directory(&self.directory)
+        })?;
+        self.thumbnails.remove(old);
+        self.tell_rewritten(old.id);
+        self.imported(old.id, false)
+    }
+
+    /// The same where what is in it wants another extension: a file beside the old one, which goes then.
+    fn replace_copy(
+        &self,
+        seen: &WatchedNow<'_>,
+        old: &Image,
+        landing: (Copy, &Name, NewImage),
+    ) -> Result<Imported, Error> {
+        self.names.look_anew(&old.name);
+        let (old, _reserved) = self.land_as(landing, Some(&old.name), |c, row| {
+            let now = images::get(c, old.id)?.filter(|now| now.path == old.path);
+            let now = now.ok_or(Error::LeftAlone)?;
+            edits::replace(c, &now, row)?;
+            seen.note(c, Some(now.id))?;
+            Ok(now)
+        })?;
+        self.thumbnails.remove(&old);
+        file_removal::clear_own(self, purge::on_disk(&old));
+        self.tell_rewritten(old.id);
+        self.imported(old.id, false)
+    }
+
+    pub(super) fn add(
+        &self,
+        seen: &WatchedNow<'_>,
+        (turn, stop): (&Turn, Stop<'_>),
+    ) -> Result<Imported, Error> {
+        if !seen.directory.in_place {
+            let folder = self.store.write(|c| self.folder(c, seen))?;
+            let imported = self.import(seen.path, folder, turn, stop)?;
+            let hex = digest::hex(&seen.checksum);
+            let is_it = imported.image.checksum.ends_with(&hex);
+            self.store
+                .note(|c| if is_it { seen.note(c, Some(imported.image.id)) } else { Ok(()) })?;
+            return Ok(imported);
+        }
+        let (name, mut row) = self.describe_in_place(seen.path, seen.checksum, None, stop)?;
+        if !turn.wait() {
+            return Err(Error::Stopped);
+        }
+        let reserved = self.names.reserve(&name, &self.directory, &self.store, None)?;
+        row.settle(&reserved.name, seen.path);
+        let imported = self.store.write(|c| -> Result<_, Error> {
+            seen.check()?;
+            if let Some(image) = images::by_checksum(c, &row.checksum)? {
+                seen.note(c, Some(image.id))?;
+                return Ok(Imported { image, duplicate: true });
+            }
+            row.folder_id = self.folder(c, seen)?;
+            let image = task::insert_image(c, &row)?;
+            seen.note(c, Some(image.id))?;
+            Ok(Imported { image, duplicate: false })
+        })?;
+        Ok(self.complete(imported))
+    }
+
+    /// The folder that shows the directory in which a file is, made where it is missing.
+    fn folder(&self, c: &Connection, seen: &WatchedNow<'_>) -> Result<Option<i64>, Error> {
+        folder_of(c, seen.directory, seen.path, &|name, parent| {
+            let id = folders::insert(c, name, parent)?;
+            watched::own_folder(c, id)?;
+            self.folders_made.store(true, Ordering::Relaxed);
+            Ok(Some(id))
+        })
+    }
+}
+
+/// Makes a folder of this name in another, or does not.
+type Make<'a> = dyn Fn(&str, Option<i64>) -> Result<Option<i64>, Error> + 'a;
+
+/// The folder of a file; `make` is called for one that is missing.
+fn folder_of(
+    c: &Connection,
+    directory: &Directory,
+    file: &Path,
+    make: &Make<'_>,
+) -> Result<Option<i64>, Error> {
+    if let Which::Named(folder) = directory.which {
+        return Ok(folder.filter(|&id| folders::exists(c, id).unwrap_or(false)));
+    }
+    if !directory.folders {
+        return Ok(None);
+    }
+    let own = directory.path.file_name().unwrap_or_default();
+    let inside = file.parent().and_then(|parent| parent.strip_prefix(&directory.path).ok());
+    let names = std::iter::once(own).chain(inside.into_iter().flat_map(Path::iter));
+    let mut at = None;
+    for name in names.take(DEPTH_MAX) {
+        let name = folder_name(&name.to_string_lossy());
+        let found = match watched::folder(c, &name, at)? {
+            Some(id) => Some(id),
+            None => make(&name, at)?,
+        };
+        let Some(id) = found else { return Ok(None) };
+        at = Some(id);
+    }
+    Ok(at)
+}
+
+/// A directory's name as a folder can have it.
+fn folder_name(name: &str) -> String {
+    let name: String = name.chars().map(|c| if c.is_control() { '_' } else { c }).collect();
+    match name.trim() {
+        "" => "_".to_owned(),
+        name => name.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn folders_have_names_that_can_be_shown() {
+        for (name, expected) in [("sea", "sea"), (" a\tb ", "a_b"), ("\n", "_"), ("  ", "_")] {
+            assert_eq!(folder_name(name), expected);
+        }
+    }
+}
