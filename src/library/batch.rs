@@ -28,7 +28,7 @@ const GALLERY_EVERY: Duration = Duration::from_secs(1);
 /// Called once a batch that nobody waits for has ended.
 pub(super) type Done = Box<dyn FnOnce() + Send>;
 
-/// What a client that waits for the end is answered with.
+/// The answer to a client that waits for the end.
 struct Waiting {
     /// The files in the order of the inputs; they end in any.
     order: Vec<PathBuf>,
@@ -61,12 +61,12 @@ pub(super) struct Batch {
 }
 
 impl Batch {
-    /// What a client has asked for.
+    /// A batch that a client asked for.
     pub(super) fn asked(id: String, folder: Option<i64>, task: Task, files: Vec<Found>) -> Self {
         Self { id: Some(id), folder, ..Self::own(task, files, None) }
     }
 
-    /// What the daemon does of itself, with files that it found.
+    /// A batch of the daemon itself, with files that it found.
     pub(super) fn own(task: Task, files: Vec<Found>, done: Option<Done>) -> Self {
         let now = Instant::now();
         Self {
@@ -112,7 +112,7 @@ impl Batch {
         if self.is_cancelled() { None } else { self.files.next() }
     }
 
-    /// Counts a file that has ended and tells of it. One thread does this, so the numbers rise.
+    /// Counts a file that has ended and publishes it. One thread does this, so the numbers rise.
     pub(super) fn ended(
         &mut self,
         path: &Path,
@@ -128,7 +128,7 @@ impl Batch {
             return;
         }
         self.current += 1;
-        // What is called a picture and is none is worth a word, wherever it lies.
+        // A file with a picture's name that is no picture is reported, wherever it is.
         let skipped =
             inside && result.as_ref().is_err_and(Error::is_of_no_kind) && !looks_like_picture(path);
         match &result {
@@ -337,7 +337,7 @@ impl Walk {
     }
 }
 
-/// By its extension alone: only good for telling what is worth a look, or a word.
+/// Judges by the extension alone: only good for choosing files to look at, or to report.
 pub(super) fn looks_like_picture(path: &Path) -> bool {
     path.extension().and_then(|e| e.to_str()).is_some_and(is_media_extension)
 }

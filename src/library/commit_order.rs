@@ -50,7 +50,7 @@ struct Line {
 struct LineState {
     /// All before have left.
     first: u64,
-    /// Those after it that have left.
+    /// Numbers after it that have left.
     left: BTreeSet<u64>,
     waiting: BTreeMap<u64, WaitingFile>,
 }
@@ -58,7 +58,7 @@ struct LineState {
 /// One that is in its place until its turn comes.
 struct WaitingFile {
     place: Arc<LinePlace>,
-    /// What is to be landed, until somebody has it in hand.
+    /// The file to commit, until a worker takes it.
     ready: Option<Ready>,
     landed: Option<Landed>,
 }
@@ -83,7 +83,7 @@ impl Turns {
 }
 
 impl Turn {
-    /// Returns when all that are before it have left; false where it was left meanwhile.
+    /// Returns when all turns before it have left; false if it was given up in between.
     pub(super) fn wait(&self) -> bool {
         let mut state = self.wait_with(None);
         state.waiting.remove(&self.number);
@@ -101,7 +101,7 @@ impl Turn {
         let group = if self.has_left() { Vec::new() } else { state.take_ready(self.number) };
         if group.is_empty() {
             let own = state.waiting.remove(&self.number);
-            // What nobody took removes its file: not in there.
+            // A file that nobody took is removed on drop: not under the lock.
             drop(state);
             return own.and_then(|own| own.landed).unwrap_or(Err(Error::Stopped));
         }
@@ -193,7 +193,7 @@ impl Line {
 }
 
 impl LineState {
-    /// What is ready at this number, and at those that follow without a gap.
+    /// The files that are ready at this number, and at the following ones without a gap.
     fn take_ready(&mut self, first: u64) -> Vec<(u64, Ready)> {
         let mut group = Vec::new();
         for number in first.. {
@@ -212,7 +212,7 @@ impl LineState {
     }
 
     fn hand(&mut self, number: u64, landed: Landed) {
-        // Where it was left meanwhile, its file has been told of as failed.
+        // If it was given up in between, its file has been reported as failed.
         if let Some(waiting) = self.waiting.get_mut(&number) {
             waiting.landed = Some(landed);
             waiting.place.moved.notify_one();

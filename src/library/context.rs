@@ -20,13 +20,13 @@ use crate::paths::make_directories;
 use crate::store::Store;
 use crate::transcode::{Ffmpeg, Transcoder};
 
-/// Whether a video that is taken in is heard; asked anew for each.
+/// Whether an imported video has sound; asked for each video.
 pub(crate) type AudioDefault = Arc<dyn Fn() -> bool + Send + Sync>;
 
-/// Told of each image whose file was written anew by its owner; must not wait.
+/// Called for each image whose file was rewritten by its owner; must not wait.
 pub(crate) type OnRewritten = Box<dyn Fn(i64) + Send + Sync>;
 
-/// Of the configuration, what the library needs.
+/// The part of the configuration that the library needs.
 #[derive(Clone)]
 pub struct Settings {
     pub images_dir: PathBuf,
@@ -46,7 +46,7 @@ pub struct Idle {
     pub is_idle: fn() -> bool,
 }
 
-/// What all workers share.
+/// The context that all workers share.
 pub(super) struct ImportContext {
     pub(super) directory: PathBuf,
     pub(super) store: Store,
@@ -66,9 +66,9 @@ pub(super) struct ImportContext {
     pub(super) ended: AtomicBool,
     /// For what it alone decodes.
     pub(super) ffmpeg: Ffmpeg,
-    /// Whether videos that are taken in are heard.
+    /// Whether imported videos have sound.
     pub(super) audio: AudioDefault,
-    /// Who is told of an image that has another content now.
+    /// Called for an image that has another content now.
     pub(super) on_rewritten: OnceLock<OnRewritten>,
 }
 

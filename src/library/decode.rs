@@ -95,7 +95,7 @@ const POSTER: f64 = 0.1;
 /// Up to this width a frame is taken at twice the thumbnail's size, for the filter to work on.
 const CHEAP: u32 = 1280;
 
-/// What a file looks like.
+/// The frame that stands for a file.
 #[derive(Debug)]
 pub(super) struct VideoFrame {
     pub(super) facts: Facts,
@@ -117,7 +117,7 @@ pub(super) fn video_frame(
     let (whole, frame) = ((facts.width, facts.height), resolution.fits());
     let (width, height) = fit(whole, frame);
     let spare = if frame.0 <= CHEAP { 2 } else { 1 };
-    // Of exactly the thumbnail's shape; never larger than the source.
+    // Exactly the thumbnail's shape; never larger than the source.
     let ample = (width * spare, height * spare);
     let size = if ample.0 <= whole.0 && ample.1 <= whole.1 { ample } else { whole };
     ffmpeg.frame((path, format), &facts, at, size, scratch).map_err(failed)?;

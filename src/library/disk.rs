@@ -18,7 +18,7 @@ use crate::paths::{self, flush_directory, make_directories, open_regular};
 use crate::store::watched::Stamp;
 use crate::wire::Timestamp;
 
-/// What temporary files in the library's directory begin with.
+/// The prefix of temporary files in the library's directory.
 pub(super) const TEMPORARY: &str = ".murald-import-";
 /// Bytes that are read at once.
 const BUFFER: usize = 256 << 10;
@@ -40,7 +40,7 @@ impl Run {
         Self(Timestamp::now().as_micros())
     }
 
-    /// What its temporary files begin with.
+    /// The prefix of its temporary files.
     pub(super) fn prefix(self) -> String {
         format!("{TEMPORARY}{:x}-", self.0)
     }
@@ -105,7 +105,7 @@ pub(super) fn is_gone(path: &Path) -> bool {
     matches!(path.symlink_metadata(), Err(error) if error.kind() == io::ErrorKind::NotFound)
 }
 
-/// What tells whether a file is the one that it was, and as it was.
+/// The stamp that tells whether a file is the same and unchanged.
 pub(super) fn stamp(meta: &Metadata) -> Stamp {
     let nanoseconds =
         |seconds: i64, rest| seconds.saturating_mul(1_000_000_000).saturating_add(rest);
@@ -118,7 +118,7 @@ pub(super) fn stamp(meta: &Metadata) -> Stamp {
     }
 }
 
-/// What was copied survives a loss of power from then on; its name is flushed with its directory.
+/// Flushes a copy, which survives a power loss from then on; its name is flushed with its directory.
 pub(super) fn flush(copy: &Copy) -> Result<(), Error> {
     let synced = File::open(&copy.path).and_then(|file| file.sync_all());
     synced.map_err(Error::file("flush", &copy.path))

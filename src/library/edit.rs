@@ -27,7 +27,7 @@ impl Library {
     pub fn edit(&self, id: i64, name: Option<&str>, change: &ImageChange) -> Result<Image, Error> {
         // One rename at a time, from the look at the row on: of two that rename the same image, the
         // second must see where the first has put the file. And one manifest: what is put back must
-        // not be put over what another has written meanwhile.
+        // not overwrite what another has written in between.
         let waits = name.is_some() || change.capabilities.is_some();
         let _turn = waits.then(|| self.context.names.turn());
         let image = self.image(id)?;
@@ -84,7 +84,7 @@ impl Library {
         self.store.read(|c| read(c, id))
     }
 
-    /// None where the image is called so already.
+    /// None if the image has that name already.
     fn wanted_name(&self, image: &Image, name: &str) -> Result<Option<Name>, Error> {
         let extension = extension(image);
         let stem = name.trim();
@@ -111,7 +111,7 @@ impl Library {
         Ok((stem != image.name).then_some(name))
     }
 
-    /// Of an image in place: its file is its owner's, and keeps its name.
+    /// Renames the row of an image in place: the file belongs to its owner, and keeps its name.
     fn rename_row(&self, image: &Image, name: &Name, change: &ImageChange) -> Result<Image, Error> {
         self.context.names.look_anew(&name.stem);
         let own = Some(image.name.as_str());
@@ -149,7 +149,7 @@ impl Library {
         let (mut moved, mut manifest) = (false, None);
         let done = self.store.write(|c| -> Result<Image, Error> {
             edits::change(c, image.id, change)?;
-            // As it is by now. Deleted meanwhile: its file is about to follow.
+            // Read again: it may have been deleted, and its file is about to follow.
             let now = images::get(c, image.id)?.filter(|now| now.home() == moving.from);
             let now = now.ok_or(Error::NoImage { id: image.id })?;
             edits::finish_rename(c, &now, &moving, &reserved.name)?;
@@ -181,7 +181,7 @@ fn read(connection: &Connection, id: i64) -> Result<Image, Error> {
     images::get(connection, id)?.ok_or(Error::NoImage { id })
 }
 
-/// Of its file; a package has none, whatever dots are in its name.
+/// The extension of its file; a package has none, whatever dots are in its name.
 fn extension(image: &Image) -> &str {
     match image.web_meta {
         Some(_) => "",
@@ -195,7 +195,7 @@ fn follow(changed: &Image, change: &ImageChange) -> Result<Option<Before>, Error
     meta.map(package::write_capabilities).transpose()
 }
 
-/// What a refused change has made of a manifest is undone: it may grant a page the network.
+/// Undoes a refused change of a manifest: it may grant a page the network.
 fn put_back(manifest: Option<Before>) {
     if let Some(Err(error)) = manifest.map(|before| before.put_back()) {
         log::error!("a package may do what was refused: {}", chain(&error));
@@ -223,7 +223,7 @@ fn exists(path: &Path) -> bool {
     fs::symlink_metadata(path).is_ok()
 }
 
-/// What a deleted folder took with it.
+/// The numbers of folders and images that were deleted with a folder.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Deleted {
     pub images: usize,

@@ -26,7 +26,7 @@ pub enum Error {
     NotKept {
         path: PathBuf,
     },
-    /// What only a web package has.
+    /// A web package is needed.
     NotWeb {
         id: i64,
     },
@@ -42,7 +42,7 @@ pub enum Error {
     },
     /// As many batches as are ever kept wait already.
     Busy,
-    /// What is looked at lies on a disk that does not answer.
+    /// The file is on a disk that does not answer.
     NoAnswer {
         path: PathBuf,
     },
@@ -50,7 +50,7 @@ pub enum Error {
     NoBatch(String),
     /// The import has ended with the daemon.
     Ended,
-    /// What was in hand was given up: its batch was cancelled, or the daemon ends.
+    /// The file was given up: its batch was cancelled, or the daemon ends.
     Stopped,
     /// A picture's file has more bytes than any that is taken.
     TooLong {
@@ -94,7 +94,7 @@ pub enum Error {
     Mistake {
         what: String,
     },
-    /// What only a video has or can.
+    /// A video is needed.
     NotVideo {
         id: i64,
     },
@@ -102,7 +102,7 @@ pub enum Error {
     BadLoop {
         why: String,
     },
-    /// What was made of a video is another image already.
+    /// The loop of a video is another image already.
     Same {
         id: i64,
     },
@@ -114,7 +114,7 @@ pub enum Error {
     Trash {
         why: String,
     },
-    /// What is to be taken in place is watched.
+    /// A directory cannot be imported in place: it is watched instead.
     DirectoryInPlace {
         path: PathBuf,
     },
@@ -170,7 +170,7 @@ impl Error {
         matches!(self, Self::File { source, .. } if source.kind() == io::ErrorKind::NotFound)
     }
 
-    /// What is wrong and why, without the path of what is taken in, for those who are told it beside.
+    /// The failure and its reason without the path of the file, for callers that show the path beside it.
     pub fn reason(&self) -> String {
         let mut text = match self {
             Self::File { action: action @ ("read" | "list" | "copy"), .. } => {

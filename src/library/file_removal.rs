@@ -23,7 +23,7 @@ use crate::store::{images, pending_files};
 use crate::sys::lock;
 use crate::wire::Image;
 
-/// What is expected at a path.
+/// The file that is expected at a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ExpectedFile {
     /// Whichever file has this name in a directory of ours.
@@ -35,7 +35,7 @@ pub(super) enum ExpectedFile {
 }
 
 impl ExpectedFile {
-    /// What a copy of an image is.
+    /// The expected file of an image that is a copy.
     pub(super) fn copy(image: &Image) -> Self {
         if image.web_meta.is_some() { Self::Package } else { Self::File }
     }
@@ -148,7 +148,7 @@ fn is_missing(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
 }
 
-/// What goes from the disk with an image, or a row that cannot be read.
+/// A file to remove with its image, or with a row that cannot be read.
 pub(super) type Going = (i64, PathBuf, ExpectedFile);
 
 /// Removes previews that are noted as pending, or copies, and then their notes.
@@ -186,11 +186,11 @@ fn try_clear<'a>(
     Ok(())
 }
 
-/// What was moved into the trash. At the end those come back that have a row: it was not removed after
-/// all, or is another folder's by now. Whose row somebody else has removed stay there.
+/// Files that were moved into the trash. On drop, a file whose row still exists is restored: its row was
+/// not removed after all, or is in another folder now.
 pub(super) struct Trashed<'a> {
     context: &'a ImportContext,
-    /// Where it was, as the trash writes it down, and whose it is; only what this one has moved.
+    /// The original paths, as the trash records them, and their images; only files moved by this value.
     from: BTreeMap<PathBuf, i64>,
 }
 
@@ -199,10 +199,10 @@ impl<'a> Trashed<'a> {
         Self { context, from: BTreeMap::new() }
     }
 
-    /// Moves a file or package into the trash of its disk, else into that of the home. What is gone
-    /// already is skipped, and what its owner removes meanwhile. The caller has the turn
-    /// ([`super::name::Names::turn`]): of a file that goes meanwhile the crate may leave an empty one
-    /// in the trash.
+    /// Moves a file or package into the trash of its disk, else into the trash of the home. Skips a file
+    /// that is already gone, or that its owner removes at the same time. The caller holds the rename lock
+    /// ([`super::name::Names::turn`]): for a file that disappears during the move, the crate may leave an
+    /// empty one in the trash.
     pub(super) fn take(&mut self, (id, path, known): &Going) -> Result<(), Error> {
         if known.look(path)?.is_none() {
             return Ok(());

@@ -31,7 +31,7 @@ pub(super) struct Guard(Arc<Mutex<GuardState>>);
 pub(super) struct GuardState {
     pub(super) health: LibraryHealth,
     pub(super) total: usize,
-    /// What the verdict was on.
+    /// The state of rows and directories that the verdict is about.
     pub(super) seen: Option<Arc<Signature>>,
 }
 
@@ -117,7 +117,7 @@ struct Home {
     is_there: bool,
 }
 
-/// What is to become of the rows whose files are missing.
+/// The verdict on rows whose files are missing.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Verdict {
     /// They go.
@@ -139,7 +139,7 @@ impl Verdict {
             let home = homes.entry(directory).or_default();
             home.total += 1;
             if own_path(path) != path {
-                // Where it is now, nobody looks: its owner is told.
+                // Nobody looks at where it is now: its owner is told.
                 elsewhere.push(*id);
             } else if !listed.contains(path.as_path()) && is_gone(path) {
                 home.missing.push(*id);
@@ -173,7 +173,7 @@ fn judge(homes: impl Iterator<Item = Home>) -> Verdict {
 }
 
 /// Removes the rows of those images whose files are not there, with every reference to them, and
-/// tells of it. Returns how many went.
+/// publishes it. Returns how many were removed.
 pub(super) fn purge(context: &ImportContext, ids: &[i64]) -> Result<usize, Error> {
     let ImportContext { store, bus, .. } = context;
     let (mut count, mut references) = (0, Purged::default());
@@ -238,7 +238,7 @@ impl MissingRows {
             }
             let mut gone = Vec::new();
             for (id, places) in self.rows {
-                // One that was renamed or written anew has a file.
+                // An image that was renamed or rewritten has a file.
                 if images::places(c, id)?.as_ref() == Some(&places) {
                     // In a watched directory it may return, or be there still where this was a copy.
                     watched::forget_image(c, id)?;

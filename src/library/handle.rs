@@ -41,7 +41,7 @@ pub struct Library {
 }
 
 impl Library {
-    /// What waits for the imports, and for ffmpeg.
+    /// The queues of the imports, and of ffmpeg.
     pub(crate) fn queues(&self) -> impl Iterator<Item = DebugQueue> {
         std::iter::once(DebugQueue::of("import", &self.inbox)).chain(self.transcoder.queues())
     }
@@ -85,7 +85,7 @@ impl Library {
         }
     }
 
-    /// What the thread `import` is asked, once it is known when its client is answered.
+    /// Makes the message to the thread `import`, once it is known when its client is answered.
     fn start(
         &self,
         paths: &[PathBuf],
@@ -113,7 +113,7 @@ impl Library {
         Ok(batch::walk(paths))
     }
 
-    /// Says who is told of images whose files are written anew; the first one that is said.
+    /// Sets the function that is called for images whose files are rewritten; only the first call counts.
     pub(crate) fn on_rewritten(&self, tell: OnRewritten) {
         self.context.on_rewritten.set(tell).ok();
     }
@@ -152,8 +152,8 @@ impl Library {
         }
     }
 
-    /// For who has looked at an image's row and not found its file: the row again, where the image
-    /// has moved meanwhile. Waits for a rename that is on its way.
+    /// The row again if the image has moved since its row was read, for callers that did not find its
+    /// file. Waits for a rename that is under way.
     pub fn moved(&self, image: &Image) -> Result<Option<Image>, Error> {
         // Files are renamed inside the transaction, and readers see the old row till its end.
         let now = self.store.read_after_writer(|c| images::get(c, image.id))?;
@@ -181,7 +181,7 @@ impl Library {
     ) -> Result<T, Error> {
         let (answer, answered) = bounded(1);
         let reply = Box::new(move |result| {
-            // Whoever asked may have gone.
+            // The client may have gone.
             answer.send(result).ok();
         });
         self.inbox.try_send(message(reply)).map_err(|error| match error {
@@ -192,7 +192,7 @@ impl Library {
     }
 
     /// Whether rows are kept though their files are missing, and how many. While they are, it is
-    /// found out anew after each change.
+    /// found out again after each change.
     pub fn health(&self) -> LibraryHealth {
         let generation = self.store.generation();
         let seen = self.guard.lock().seen.clone();
@@ -242,7 +242,7 @@ impl Library {
     }
 
     fn look_for_missing(&self) -> Result<Verdict, Error> {
-        // Before the look: what changes meanwhile makes it stale, not wrong.
+        // Read before the look: a change during the look makes it stale, not wrong.
         let generation = self.store.generation();
         let rows = self.store.read(images::files)?;
         disk::answers_in(&self.context.directory)?;
@@ -276,7 +276,7 @@ impl Library {
         self.watching.directories(&self.store, settings)
     }
 
-    /// What is not as it should be with watched directories, for people.
+    /// Warnings about watched directories, for people.
     pub(crate) fn watch_warnings(&self) -> Vec<String> {
         self.watching.warnings()
     }

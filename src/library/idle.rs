@@ -26,8 +26,8 @@ use crate::wire::{Image, Resolution};
 const BUSY_AGAIN: Duration = Duration::from_secs(60);
 /// Rows read at a time.
 const ROWS: usize = 100;
-/// Of ten seconds, how many hundredths some program waited for a processor on a machine that
-/// counts as idle.
+/// The percentage of the last ten seconds in which a program waited for a processor, up to which a
+/// machine counts as idle.
 const PRESSURE_MAX: f32 = 5.0;
 
 /// Tells the thread that thumbnails may be missing, and that somebody is at work.
@@ -175,7 +175,7 @@ fn is_unhurried() -> bool {
     }
 }
 
-/// Of a line like `some avg10=0.12 avg60=...`, the first number.
+/// The first number of a line like `some avg10=0.12 avg60=...`.
 fn pressure(text: &str) -> Option<f32> {
     text.strip_prefix("some avg10=")?.split(' ').next()?.parse().ok()
 }

@@ -73,7 +73,7 @@ pub(super) enum Message {
 /// takes minutes.
 pub(super) const PATIENCE: Duration = Duration::from_secs(600);
 
-/// What the workers do.
+/// Imports the file of a job, in a worker.
 pub(super) fn work(context: &ImportContext, job: &Job, stop: Stop<'_>) -> Landed {
     let stop = || stop() || context.ended.load(Ordering::Relaxed);
     let (path, folder, turn) = (&job.path, job.folder, &*job.turn);
@@ -97,7 +97,7 @@ pub(super) struct Importer {
     pub(super) wake: Wake,
 }
 
-/// What changes while the thread runs.
+/// The queue of the thread.
 #[derive(Default)]
 struct ImportState {
     /// The first one runs.

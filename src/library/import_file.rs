@@ -29,7 +29,7 @@ use crate::wire::{Format, Image, MediaType, Resolution};
 /// Bytes of a picture's file: the largest that are decoded, with sixteen bits a sample, have half.
 const PICTURE_MAX: u64 = 2 << 30;
 
-/// What a file holds, and a small picture of it.
+/// The properties of a file, and a small picture of it.
 struct FileLook {
     format: Format,
     width: u32,
@@ -116,7 +116,7 @@ impl ImportContext {
         }
     }
 
-    /// Gives a row to a file that somebody put into the library's directory, or written anew there.
+    /// Gives a row to a file that somebody put into the library's directory, or rewrote there.
     /// Never removes it.
     pub(super) fn adopt(&self, path: &Path, stop: Stop<'_>) -> Result<Imported, Error> {
         if path.is_dir() {
@@ -190,7 +190,7 @@ impl ImportContext {
     ) -> Result<NewImage, Error> {
         let look = self.look(source, copy, stop)?;
         let hex = digest::hex(&copy.checksum);
-        // Of what lies elsewhere there may be thousands that nobody ever looks at.
+        // There may be thousands of files in other directories that nobody ever looks at.
         let put = match copy.path.starts_with(&self.directory) {
             true => self.thumbnails.put(&hex, Resolution::Default, &look.thumbnail.webp),
             false => Ok(()),
@@ -273,7 +273,7 @@ impl ImportContext {
         turn: &Turn,
         stop: Stop<'_>,
     ) -> Result<Imported, Error> {
-        // What is ours has its row, or gets it as everything there does.
+        // A file in our directory has its row, or gets it as all files there do.
         if source.starts_with(&self.directory) {
             return self.import(source, folder, turn, stop);
         }
@@ -285,13 +285,13 @@ impl ImportContext {
             imported => imported?,
         };
         match !imported.image.in_place && imported.has_lost_its_file() {
-            // What was copied is copied once more.
+            // A copied file is copied once more.
             true => self.import(source, folder, turn, stop),
             false => Ok(imported),
         }
     }
 
-    /// What a file holds that stays where it is, and what it would be called.
+    /// The name and row for a file that stays where it is.
     pub(super) fn describe_in_place(
         &self,
         source: &Path,

@@ -51,7 +51,7 @@ impl Library {
         Ok(imported.image)
     }
 
-    /// What a path holds, before any of it is copied: for who asks whether it can be shown.
+    /// The content of a path, before any of it is copied: for callers that ask whether it can be shown.
     pub(crate) fn content(&self, source: &Path) -> Result<Content, Error> {
         disk::answers(source)?;
         if source.is_dir() {
@@ -60,14 +60,14 @@ impl Library {
         }
         let Source { mut file, format, name, .. } = Source::look_at(source)?;
         let mut input = BufReader::new(Patient(&mut file));
-        // What cannot be read here is told of by the import.
+        // The import reports what cannot be read here.
         let probe = decode::guarded(source, || media::probe(&mut input));
         let animated = probe.is_ok_and(|probe| probe.animated);
         Ok(Content { media_type: format.media_type(), animated, name: name.stem })
     }
 }
 
-/// What decides who can show a file or package, and what it is to be called.
+/// The properties that decide which backend can show a file or package, and its name.
 #[derive(Clone, Debug)]
 pub(crate) struct Content {
     pub media_type: MediaType,

@@ -18,13 +18,13 @@ use crate::store::images::{self, NewImage};
 use crate::store::{self, Connection, edits, pending_files};
 use crate::wire::{Event, GalleryDomain, Image};
 
-/// What is about to have its name, or has it.
+/// A file that is about to get its name, or has it.
 struct Placed<'a> {
     ready: Ready,
     reserved: Reserved<'a>,
 }
 
-/// What is no longer on its way with the others.
+/// The result of a file that is no longer committed with the others.
 type Ended = Box<Landed>;
 
 impl ImportContext {
@@ -127,7 +127,7 @@ impl ImportContext {
         landed.map(|imported| self.complete(imported))
     }
 
-    /// Writes the row, or finds that another worker has landed the same content meanwhile.
+    /// Writes the row, or finds that another worker has committed the same content by now.
     pub(super) fn insert(&self, row: &mut NewImage) -> Landed {
         self.store.write(|transaction| insert(transaction, row))
     }
@@ -175,7 +175,7 @@ impl ImportContext {
                     if error.kind() != io::ErrorKind::AlreadyExists {
                         return Err(Error::file("rename", &copy.path)(error));
                     }
-                    // What has it is not the image's.
+                    // The file with that name is not the image's.
                     own = None;
                 }
             }
@@ -193,7 +193,7 @@ fn insert(transaction: &Connection, row: &mut NewImage) -> Landed {
     if let Some(image) = images::by_checksum(transaction, &row.checksum)? {
         return Ok(Imported { image, duplicate: true });
     }
-    // A folder that was deleted meanwhile leaves its pictures at the root.
+    // If the folder was deleted in between, its pictures go to the root.
     if let Some(folder) = row.folder_id
         && !store::folders::exists(transaction, folder)?
     {

@@ -13,7 +13,7 @@ use crate::wire::{Format, MediaType};
 const NAME_MAX: usize = 255;
 /// Bytes kept free for `_` and a number.
 const SUFFIX_MAX: usize = 11;
-/// Remembered name stems; past that they are looked up anew.
+/// Remembered name stems; past that they are looked up again.
 const HINTS_MAX: usize = 4096;
 
 /// Other extensions that a format goes by; those of [`Format::as_str`] are not repeated.
@@ -38,7 +38,7 @@ fn is_of(format: Format, extension: &str) -> bool {
     is(&format.as_str()) || aliases.iter().any(is)
 }
 
-/// What a library file is called before it is made unique; a package has no extension.
+/// The name of a library file before it is made unique; a package has no extension.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Name {
     pub(super) stem: String,
@@ -46,13 +46,13 @@ pub(super) struct Name {
 }
 
 impl Name {
-    /// Of a source file; its own extension stays where it tells the truth.
+    /// The name of a source file; its own extension stays if it is right.
     pub(super) fn of(source: &Path, format: Format) -> Result<Self, Error> {
         let name = source.file_name().unwrap_or_default();
         let name = name.to_str().ok_or_else(|| Error::Name { path: source.to_owned() })?;
         let (stem, extension) = match name.rsplit_once('.') {
             Some((stem, extension)) if is_media_extension(extension) => (stem, extension),
-            // What follows another dot is part of the name.
+            // The text after another dot is part of the name.
             _ => (name, ""),
         };
         let truth = is_of(format, extension);
@@ -60,7 +60,7 @@ impl Name {
         Ok(Self { stem: fit(stem, extension.len() + 1), extension })
     }
 
-    /// Of a package by its title. One that stays a directory has no extension.
+    /// The name of a package by its title. A package that stays a directory has no extension.
     pub(super) fn of_title(title: &str, extension: String) -> Self {
         Self { stem: fit(title, extension.len() + 1), extension }
     }
@@ -124,7 +124,7 @@ impl Inner {
     }
 }
 
-/// A name that one looks at: others pass it over. Who holds it meanwhile knows of it, and has it.
+/// A name that one thread is checking: others skip it. A thread that holds it directly gets it.
 struct Claim<'a> {
     names: &'a Names,
     name: String,
@@ -158,7 +158,7 @@ pub(super) struct Reserved<'a> {
 
 impl Names {
     /// Finds the first free one of `name`, `name_1`, `name_2`... `own`, what the picture is called
-    /// already, is free to it. Nobody else waits for the disk meanwhile.
+    /// already, is free to it. No lock is held while the disk is asked.
     pub(super) fn reserve<'a>(
         &'a self,
         name: &Name,
@@ -184,7 +184,7 @@ impl Names {
         unreachable!("four billion pictures of one name")
     }
 
-    /// None where somebody has the name, or looks at it.
+    /// None if somebody has the name, or is checking it.
     fn claim(&self, name: &str) -> Option<Claim<'_>> {
         let mut inner = self.lock();
         if inner.reserved.contains(name) || inner.claimed.contains_key(name) {

@@ -75,7 +75,7 @@ impl Reconciler {
     /// Returns the files to be adopted.
     fn reconcile(self) -> Result<Vec<PathBuf>, Error> {
         let (context, store) = (&*self.context, &self.context.store);
-        // Before the look: what changes meanwhile makes it stale, not wrong.
+        // Read before the look: a change during the look makes it stale, not wrong.
         let generation = store.generation();
         let mut rows = store.read(images::files)?;
         // An empty directory in the place of one that is away would look like one that was emptied.
@@ -89,7 +89,7 @@ impl Reconciler {
         let verdict = Verdict::on(&rows, &files);
         self.guard.note(store, generation, &rows, &verdict);
         if purge(context, &verdict.purge)? > 0 {
-            // What was a copy may have its file there still.
+            // The original of a copy may still be there.
             self.watching.scan();
         }
         let gone: HashSet<i64> = verdict.purge.into_iter().collect();
@@ -110,7 +110,7 @@ impl Reconciler {
                 Ok::<_, Error>(images::has_path(c, path)? || pending_files::has(c, path)?)
             })
         };
-        // What has landed since the rows were read, or is landing, is no stranger.
+        // A file that was committed since the rows were read, or is about to be, is no stranger.
         strangers
             .filter(fit)
             .filter_map(|path| is_ours(path).map(|ours| (!ours).then(|| path.clone())).transpose())
@@ -125,8 +125,8 @@ fn strangers<'a>(rows: &[Row], files: &'a [PathBuf]) -> Vec<&'a PathBuf> {
     files.iter().filter(|path| !owned.contains(path.as_path())).collect()
 }
 
-/// Files that their owner has written anew: their rows say what they were. One that has as many bytes
-/// as before is not noticed.
+/// Files that their owner has rewritten: their rows describe the old content. A file of the same size as
+/// before is not noticed.
 fn rewritten(store: &Store) -> Result<Vec<PathBuf>, Error> {
     let mut sizes = store.read(images::sizes)?;
     sizes.retain(|(path, size)| path.metadata().is_ok_and(|meta| meta.len() != *size));
@@ -155,7 +155,7 @@ fn follow_owner(
         if !goes_on() {
             return Ok(());
         }
-        // What cannot be read is told of when it is looked at to be adopted.
+        // A file that cannot be read is reported when it is adopted.
         let size = path.metadata().map(|meta| meta.len()).unwrap_or_default();
         if !context.store.read(|c| images::has_size(c, size))? {
             continue;
@@ -165,7 +165,7 @@ fn follow_owner(
             continue;
         };
         let Some((id, home, _)) = lost.get(&checksum).map(|&at| &mut rows[at]) else { continue };
-        // Of two copies the first has it.
+        // The first of two copies has it.
         if is_gone(home) && renamed(context, *id, home, path)? {
             home.clone_from(path);
         }
@@ -209,7 +209,7 @@ impl Leftovers {
     /// lie elsewhere have no files from here on.
     pub(super) fn take(context: &ImportContext) -> Self {
         confine(context);
-        // Where it does not answer, all of this waits for the next start.
+        // If the disk does not answer, all of this waits for the next start.
         let pending = disk::answers_in(&context.directory)
             .and_then(|()| undo_renames(context))
             .and_then(|()| context.store.read(pending_files::list).map_err(Error::from))
@@ -219,7 +219,7 @@ impl Leftovers {
 
     /// Removes the files, and then their notes.
     pub(super) fn clear(self, context: &ImportContext) -> Result<(), Error> {
-        // Held until the notes are gone: whoever gets the name after that notes it anew.
+        // Held until the notes are gone: the next file of that name has a note of its own.
         let held: Vec<_> = (self.pending.iter().filter(|note| !is_away(&note.path)))
             .filter_map(|note| Some((note, context.names.try_hold(&stem(&note.path), &note.path)?)))
             .collect();
@@ -269,7 +269,7 @@ fn confine(context: &ImportContext) {
     }
 }
 
-/// What is to be removed of what a note speaks of; none where that is another file by now.
+/// The file of a note that is to be removed; none if another file is there by now.
 fn left(context: &ImportContext, note: &Pending) -> Option<ExpectedFile> {
     let ours = context.is_ours(&note.path);
     let Ok(meta) = note.path.symlink_metadata() else { return ours.then_some(ExpectedFile::File) };

@@ -23,7 +23,7 @@ use crate::wire::{DeleteImages, GalleryDomain, Image};
 /// Images without rows, whose files are still there, or in the trash.
 pub(super) struct Leaving<'a> {
     gone: Gone,
-    /// What is still to be removed.
+    /// Files that are still to be removed.
     files: Vec<(PathBuf, ExpectedFile)>,
     /// Nobody else's until the files are gone: they would be taken for those.
     _names: Vec<Reserved<'a>>,
@@ -176,7 +176,7 @@ impl Library {
     pub(super) fn discard(&self, leaving: &Leaving<'_>) -> usize {
         let Gone { images, references, unreadable, .. } = &leaving.gone;
         images.iter().for_each(|image| self.thumbnails.remove(image));
-        // What another deletion has back from the trash meanwhile is there, or not yet.
+        // A file that another deletion restores from the trash is either there, or not yet.
         let turn = self.context.names.turn();
         let files = leaving.files.iter().map(|(path, known)| (&**path, *known));
         let previews =
@@ -192,7 +192,7 @@ impl Library {
     }
 }
 
-/// What goes from the disk with these; an error where one in place was moved since it was compared.
+/// The files to remove with these images; an error if one in place was moved since it was compared.
 fn going(gone: &Gone, known: &InPlace) -> Result<Vec<Going>, Error> {
     let mut going = Vec::new();
     for image in gone.images.iter().filter(|image| gone.takes(image)) {

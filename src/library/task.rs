@@ -124,7 +124,7 @@ pub(super) fn read_image(connection: &Connection, id: i64) -> Result<Image, stor
 pub(super) struct Source {
     pub(super) file: File,
     pub(super) format: Format,
-    /// What it is to be called.
+    /// Its name in the library.
     pub(super) name: Name,
     pub(super) size: u64,
 }
@@ -139,7 +139,7 @@ impl Source {
     }
 }
 
-/// What the file is by its content; refuses what is not decoded before anything is copied.
+/// The format of a file by its content; refuses an unsupported one before anything is copied.
 pub(super) fn format_of(path: &Path, file: &File) -> Result<Format, Error> {
     match guarded(path, || media::format(&mut BufReader::with_capacity(512, Patient(file)))) {
         Err(Error::Media { source: NeedsTranscoder { format, .. }, .. })

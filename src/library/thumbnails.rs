@@ -21,7 +21,7 @@ use crate::sys::{Patient, lock};
 use crate::transcode::Ffmpeg;
 use crate::wire::{Image, Resolution};
 
-/// What temporary files begin with.
+/// The prefix of temporary files.
 const TEMPORARY: &str = ".new-";
 /// The directory of videos' previews, beside those of the sizes.
 const PREVIEWS: &str = "previews";
@@ -65,7 +65,7 @@ impl Thumbnails {
     ) -> Self {
         let answers = answers_in(directory);
         let used = |size: &Resolution| {
-            // What cannot be looked at may be there.
+            // A directory that cannot be read may have some.
             !answers
                 || fs::read_dir(directory.join(size.as_str()))
                     .is_ok_and(|mut all| all.next().is_some())
@@ -109,7 +109,7 @@ impl Thumbnails {
         disk::answers_in(&self.shared.directory)
     }
 
-    /// Those that exist now: resolution to path.
+    /// The thumbnails that exist now: resolution to path.
     pub fn present(&self, image: &Image) -> BTreeMap<String, PathBuf> {
         if self.answers().is_err() {
             return BTreeMap::new();
@@ -121,7 +121,7 @@ impl Thumbnails {
         found.map(|(size, made)| (size.as_str().to_owned(), self.path(hex, made))).collect()
     }
 
-    /// Those that a picture has, as bits; `is_there` is asked for those that may be.
+    /// The sizes that a picture has, as bits; `is_there` is asked for those that may be there.
     pub(super) fn there(
         &self,
         size: (u32, u32),
@@ -156,7 +156,7 @@ impl Thumbnails {
         Directories::of((changes, bits), paths)
     }
 
-    /// Where the cache is, as JSON has it between quotes.
+    /// The directory of the cache, as JSON has it between quotes.
     pub(super) fn directory_as_json(&self) -> &[u8] {
         &self.shared.as_json
     }
@@ -191,7 +191,7 @@ impl Thumbnails {
         self.shared.has_previews.store(true, Ordering::Release);
     }
 
-    /// Where the preview of a video is, or will be.
+    /// The path of a video's preview, which may not exist yet.
     pub(super) fn preview(&self, image: &Image) -> PathBuf {
         self.shared.directory.join(PREVIEWS).join(format!("{}.mp4", hex(image)))
     }
@@ -326,8 +326,8 @@ impl Thumbnails {
         self.put(hex, *resolution, &made.webp)
     }
 
-    /// Fails as for a missing file where the image was renamed meanwhile: another one may have its
-    /// old name by now, and it was that one's picture.
+    /// Fails as for a missing file if the image was renamed in between: another image may have its old
+    /// name by now, and the picture may be that image's.
     fn check(&self, image: &Image) -> Result<(), Error> {
         let now = self.shared.store.read(|c| images::get(c, image.id))?;
         let same = |now: Image| now.path == image.path && now.checksum == image.checksum;
@@ -356,7 +356,7 @@ fn key(image: &Image, wanted: Resolution) -> Key {
     (hex(image).to_owned(), made_as((image.width, image.height), wanted))
 }
 
-/// The one of those that are there, as bits, that serves for a size.
+/// The existing size, of these bits, that serves for a size.
 pub(super) fn serves(size: (u32, u32), asked: Resolution, there: u8) -> Option<Resolution> {
     Some(made_as(size, asked)).filter(|&made| there & bit(made) != 0)
 }

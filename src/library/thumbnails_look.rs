@@ -34,7 +34,7 @@ pub(crate) struct PageThumbnails<'t> {
     /// The sizes of which what is seen now may be known later, as bits.
     lasting: u8,
     answers: bool,
-    /// Of the times in its rows.
+    /// The time zone of the times in its rows.
     zone: OnceCell<TimeZone>,
 }
 

@@ -15,7 +15,7 @@ use std::time::{Duration, SystemTime};
 use super::Error;
 use crate::sys::{lock, read, unpoisoned, write};
 
-/// Pictures of which something is known; with more it begins anew.
+/// Pictures whose sizes are kept; with more, all are forgotten.
 const SEEN_MAX: usize = 50_000;
 
 /// The directories of thumbnails, just now.
@@ -42,7 +42,7 @@ struct KnownSizes {
     sizes: HashMap<u64, u8>,
 }
 
-/// Those beside `default` that were ever made: nobody need look for the others on the disk.
+/// Thumbnails beside `default` that were ever made: nobody need look for others on the disk.
 #[derive(Debug, Default)]
 pub(super) struct Extra {
     /// The first eight bytes of a checksum to its sizes as bits. Two pictures that shared them would
@@ -55,7 +55,7 @@ pub(super) struct Extra {
 }
 
 impl Extra {
-    /// Those that may be there, as bits.
+    /// The sizes that may be there, as bits.
     pub(super) fn of(&self, number: u64) -> u8 {
         if self.complete { self.made.get(&number).copied().unwrap_or_default() } else { u8::MAX }
     }
@@ -66,14 +66,14 @@ impl Extra {
 }
 
 impl Directories {
-    /// Of these sizes, after so many changes by ourselves.
+    /// The state of the directories of these sizes, after so many changes by ourselves.
     pub(super) fn of((changes, sizes): (u64, u8), paths: impl Iterator<Item = PathBuf>) -> Self {
         let mut hasher = DefaultHasher::new();
         changes.hash(&mut hasher);
         let mut changed = 0;
         for path in paths {
             let found = fs::metadata(path).ok();
-            // The one of its times that nobody can set.
+            // The only one of its times that nobody can set.
             let time = |meta: &fs::Metadata| (meta.ctime(), meta.ctime_nsec());
             let is = found.map(|meta| (meta.dev(), meta.ino(), time(&meta)));
             is.hash(&mut hasher);
@@ -114,7 +114,7 @@ impl SeenThumbnails {
 
 type Outcome = Result<(), Arc<Error>>;
 
-/// What is being made, by what it is called.
+/// Values that are being made, by their keys.
 #[derive(Debug)]
 pub(super) struct SingleFlight<K: Eq + Hash> {
     running: Mutex<HashMap<K, Arc<Running>>>,

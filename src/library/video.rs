@@ -1,4 +1,4 @@
-//! What is made of videos that are in the library: previews for browsers, palettes, loops.
+//! Makes previews for browsers, palettes and loops of videos that are in the library.
 //!
 //! Runs on the threads of [`crate::transcode`]: callers leave a reply and are never held up. A loop
 //! lands as an import does; one that replaces its video lands beside it, takes over its row in one
@@ -19,10 +19,10 @@ use crate::wire::{Format, GalleryDomain, Image, LoopPreset, MediaType, Resolutio
 
 /// A loop's shortest length, in seconds.
 const LOOP_MIN: f64 = 0.1;
-/// What clients that round may be off by, in seconds.
+/// The error of clients that round, in seconds.
 const ROUNDING: f64 = 0.001;
 
-/// What becomes of a loop.
+/// The destination of a loop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LoopGoes {
     /// In the place of the video that it was cut out of.
@@ -105,7 +105,7 @@ impl Library {
         if image.media_type == MediaType::Video { Ok(image) } else { Err(Error::NotVideo { id }) }
     }
 
-    /// Works on a video as it is now, and once more where its file was renamed meanwhile.
+    /// Works on a video as it is now, and once more if its file was renamed in between.
     fn on_video<T>(&self, id: i64, work: impl Fn(&Image) -> Result<T, Error>) -> Result<T, Error> {
         let mut image = self.video(id)?;
         loop {
@@ -138,7 +138,7 @@ impl Library {
             .and_then(|()| fs::rename(scratch.path(), &path))
             .map_err(Error::file("write", &path))?;
         if !self.store.write(|c| edits::set_preview(c, image, &path))? {
-            // Deleted meanwhile, or another film by now.
+            // The image was deleted, or has another video by now.
             fs::remove_file(&path).ok();
             return Err(Error::NoImage { id: image.id });
         }
@@ -205,7 +205,7 @@ impl Library {
     /// Puts a sealed copy in the place of a video's file.
     fn replace(&self, image: &Image, copy: Copy, format: Format) -> Result<(), Error> {
         let (id, row) = (image.id, self.context.describe(&image.path, &copy, None, &|| false)?);
-        // Nobody renames it meanwhile.
+        // Nobody renames it until this is dropped.
         let _turn = self.context.names.turn();
         let own = Name { stem: self.video(id)?.name, extension: format.as_str().to_owned() };
         // With room for a number: it is taken until the old file is gone.

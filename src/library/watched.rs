@@ -142,7 +142,7 @@ impl ImportContext {
                     if self.move_here(seen, &image)? {
                         return self.imported(image.id, is_named);
                     }
-                    // It was given another place meanwhile.
+                    // It was given another place in between.
                 }
                 // The file that it had: only its stamp is another one.
                 Some(image)
@@ -160,7 +160,7 @@ impl ImportContext {
         }
     }
 
-    /// What no image has: another content of the image that is here, or a new one.
+    /// Handles content that no image has: a new content of the image that is here, or a new image.
     fn place_new(
         &self,
         seen: &WatchedNow<'_>,

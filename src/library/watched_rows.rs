@@ -138,7 +138,7 @@ impl ImportContext {
             let now = now.ok_or(Error::LeftAlone)?;
             seen.check()?;
             edits::rewrite(c, &now, &row)?;
-            // Of what it was there may be other files, which are an image of their own now.
+            // There may be other files of its old content, which are an image of their own now.
             watched::forget(c, seen.path)?;
             let others = watched::of_image(c, now.id)?;
             others.iter().try_for_each(|file| watched::forget(c, file))?;

@@ -27,7 +27,7 @@ use crate::thread::{Spawner, Thread};
 const HUNG_MAX: usize = 8;
 /// Files that wait to be landed.
 const RESTING_MAX: usize = 24;
-/// What the files in hand get at the end of the daemon.
+/// The time that the files in hand get at the end of the daemon.
 const LAST: Duration = Duration::from_secs(2);
 
 /// One file for a worker.
@@ -47,13 +47,13 @@ pub(super) struct Done {
     pub(super) result: Landed,
 }
 
-/// What a worker does with its file; it asks often whether it is to stop.
+/// The work of a worker on its file; it asks often whether it is to stop.
 pub(super) type Work = Arc<dyn Fn(&Job, Stop<'_>) -> Landed + Send + Sync>;
 
 pub(super) struct Workers {
     work: Work,
     spawner: Spawner,
-    /// Those that work at once.
+    /// The number of workers that work at once.
     count: usize,
     /// A worker without a sign of life for so long hangs.
     patience: Duration,
@@ -120,7 +120,7 @@ impl Workers {
                 if let Err(error @ Error::Mistake { .. }) = &result {
                     log::error!("{} fails by {error}", job.path.display());
                 }
-                // Before it is told of: who hears of it may take the next one in.
+                // Before it is reported: the receiver may give out the next one.
                 drop(job);
                 if done.send(Done { worker: number, result }).is_err() {
                     return;
@@ -132,7 +132,7 @@ impl Workers {
         Ok(())
     }
 
-    /// Those that work, and tell so.
+    /// The results of the workers.
     pub(super) fn results(&self) -> &Receiver<Done> {
         &self.done.1
     }
@@ -153,7 +153,7 @@ impl Workers {
         }
         let most = self.count + RESTING_MAX;
         let may_add = !self.are_gone() && self.all.len() + self.hung < most;
-        // Where none can be started, the next one that is idle has it.
+        // If none can be started, the next idle worker gets it.
         self.has_idle() || may_add && self.add(self.all.len() + 1).is_ok()
     }
 
@@ -254,7 +254,7 @@ impl Worker {
     }
 }
 
-/// Of a file that cannot be read, nor given up.
+/// The error for a file whose disk does not answer.
 pub(super) fn no_answer(path: PathBuf) -> Error {
     let source = io::Error::new(io::ErrorKind::TimedOut, "its disk does not answer");
     Error::File { action: "read", path, source }
@@ -296,7 +296,7 @@ mod tests {
         let failed = workers.leave_hung();
         assert_eq!(failed[0].0, PathBuf::from("/hung"));
         assert_eq!(failed[0].1.reason(), "cannot read it: its disk does not answer");
-        // The one behind it lands, and the one before it does not any more.
+        // The file behind it is committed, and the file before it no longer is.
         workers.give(job(&mut turns, "/next"));
         let done = workers.results().recv_timeout(SOON).unwrap();
         let (path, _, result) = workers.settle(done).unwrap();

@@ -12,9 +12,9 @@ use crate::library::{Error, decode};
 use crate::media;
 use crate::wire::{Resolution, WebMeta};
 
-/// What a package looks like.
+/// The picture of a package.
 pub(super) struct PackageLook {
-    /// Of its preview, where it has one that can be decoded.
+    /// The size of its preview, if it has one that can be decoded.
     pub(super) size: Option<(u32, u32)>,
     pub(super) thumbnail: media::Thumbnail,
 }

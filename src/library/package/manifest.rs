@@ -1,5 +1,5 @@
-//! What a package says of itself: `waypaper.json`, Wallpaper Engine's `project.json`, or nothing but
-//! an `index.html`. Reads files of the package and never writes.
+//! Reads the manifest of a package: `waypaper.json`, Wallpaper Engine's `project.json`, or only an
+//! `index.html`. Never writes.
 //!
 //! The fields are those that wal-qt's packages have: `entry` (or `file`), `title`, `description`,
 //! `author`, `preview`, `capabilities`, `parallax_direction`, `wallpaper_config`,
@@ -28,7 +28,7 @@ const SIZE_MAX: u64 = 1 << 20;
 /// Characters of each text that is shown.
 const TEXT_MAX: usize = 4096;
 
-/// What a package shows.
+/// The kind of wallpaper that a package has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     /// A page with everything beside it.
@@ -55,7 +55,7 @@ pub(super) struct Manifest {
     pub(super) overrides: Option<Value>,
 }
 
-/// What the file has; a null is a field that is not there.
+/// The fields of the file; a null is a missing field.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct Fields {
@@ -181,7 +181,7 @@ impl Manifest {
         }
     }
 
-    /// What a package that has no manifest is given.
+    /// The text of the manifest for a package that has none.
     pub(super) fn text(&self) -> String {
         let fields = serde_json::json!({"waypaper": "1", "title": self.title, "entry": self.entry});
         format!("{fields:#}\n")
@@ -210,7 +210,7 @@ fn clean(text: &str) -> &str {
     text.trim_start_matches('\u{feff}')
 }
 
-/// None where there is no such file.
+/// None if there is no such file.
 pub(super) fn text(root: &Root, name: &str) -> Result<Option<String>, Refusal> {
     let refusal = |error: io::Error| Refusal::new(format!("{name} cannot be read: {error}"));
     let file = match root.linked_file(Path::new(name)) {

@@ -191,7 +191,7 @@ impl ImportContext {
     }
 }
 
-/// What a package shows, and its title.
+/// The media type of a package, and its title.
 pub(super) fn content(source: &Path) -> Result<(MediaType, String), Error> {
     let (_, manifest) = opened(source).map_err(|refusal| refusal.of(source))?;
     let media_type = match manifest.kind {
@@ -227,7 +227,7 @@ impl Package {
 }
 
 impl Manifest {
-    /// Those that its declarations allow; the log says which are left out.
+    /// The overrides that its declarations allow; the log says which are skipped.
     fn own_overrides(&self, source: &Path) -> Map<String, Value> {
         let Some(given) = &self.overrides else { return Map::new() };
         let (kept, refused) = overrides::allowed(&self.wallpaper_config, given);
@@ -285,7 +285,7 @@ pub(super) fn write_capabilities(meta: &WebMeta) -> Result<Before, Error> {
 fn write_manifest(path: &Path, text: &str) -> Result<(), Error> {
     let temporary = path.with_file_name(".murald-manifest");
     let write = || {
-        // What a kill has left of it, or what the package has of this name: never written through,
+        // Removes a file that a kill has left, or the package's own of this name: never written through,
         // as a link leads to another of its files.
         match fs::remove_file(&temporary) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),

@@ -31,7 +31,7 @@ pub(crate) fn check(
     })
 }
 
-/// Those of a manifest that are allowed, and what is wrong with the others.
+/// The overrides of a manifest that are allowed, and the faults of the others.
 pub(super) fn allowed(
     declared: &Map<String, Value>,
     overrides: &Value,

@@ -24,7 +24,7 @@ const SIZE_MAX: u64 = 512 << 20;
 const FILES_MAX: usize = 10_000;
 const BUFFER: usize = 64 << 10;
 
-/// What is in a package, each path relative to it, sorted: a directory before what is in it.
+/// The entries of a package, each path relative to it, sorted: a directory before its entries.
 #[derive(Debug)]
 pub(super) struct Tree {
     root: Root,
@@ -35,7 +35,7 @@ pub(super) struct Tree {
 enum What {
     Directory,
     File,
-    /// Where it leads: relative, and to something in the package.
+    /// The target of a link: relative, and in the package.
     Link(PathBuf),
 }
 
@@ -161,7 +161,7 @@ impl Tree {
         Ok(bytes)
     }
 
-    /// What an entry of a directory is, and the bytes of a file.
+    /// The kind of an entry of a directory, and the bytes of a file.
     fn look(&self, listed: &Dir, name: &CStr, path: &Path) -> Result<(What, u64), Refusal> {
         let refusal = |error: Errno| Refusal::at(path, &error.into());
         let directory = listed.fd().map_err(refusal)?;

@@ -33,7 +33,7 @@ pub(super) struct Looking {
     since: Instant,
 }
 
-/// What is to be looked at, and when.
+/// The paths to look at, and when.
 struct Wish {
     scope: Scope,
     first: Instant,
@@ -47,13 +47,13 @@ pub(super) struct Watched {
     pub(super) looking: Option<Looking>,
     pub(super) notices: Option<Notices>,
     pub(super) places: Arc<Places>,
-    /// Where its path was seen to lead, and the mounts that matter to it.
+    /// The target of its path as last seen, and the mounts that matter to it.
     pub(super) leads: Option<Leads>,
     /// It leads elsewhere than before: files that are not there are gone, whatever disk they were on.
     elsewhere: bool,
     pub(super) mounts: Vec<String>,
-    /// What was mounted and is no more. The device alone does not tell: a directory that is mounted
-    /// elsewhere is on the same one.
+    /// Mounts that are gone. The device alone does not tell: a directory that is mounted elsewhere is on
+    /// the same device.
     unmounted: BTreeSet<Mounted>,
     pub(super) root: Root,
     /// Why not all changes are seen.
@@ -118,7 +118,7 @@ impl Watched {
             }
             return;
         }
-        // Of a directory above only what leads here.
+        // In a directory above, only the names that lead here matter.
         if own.starts_with(path) {
             self.look_again(Scope::All, now, SETTLE);
         } else if is_looked_at(own, path) {
@@ -185,7 +185,7 @@ impl Watched {
         }
     }
 
-    /// What is to be looked at now, if no look is on its way.
+    /// The next look, if none is under way.
     pub(super) fn next_look(
         &mut self,
         number: u64,
@@ -194,7 +194,7 @@ impl Watched {
         self.wish.as_ref().filter(|wish| self.looking.is_none() && wish.due <= now)?;
         let mut scope = self.wish.take()?.scope;
         if self.notices.is_none() {
-            // Those that were hang with a disk, or never were.
+            // The old watches hang with a disk, or never existed.
             scope = Scope::All;
         }
         let life = Arc::<AtomicU64>::default();
@@ -309,7 +309,7 @@ impl Watched {
         self.missing.leaving()
     }
 
-    /// What is gone stays.
+    /// Keeps the rows of the files that are gone.
     pub(super) fn vanish(&mut self) {
         self.missing.vanish();
     }
@@ -328,7 +328,7 @@ impl Watched {
         self.missing.has(path)
     }
 
-    /// What is not there just now.
+    /// The files that are missing now.
     pub(super) fn missing(&self) -> impl Iterator<Item = &PathBuf> {
         self.missing.paths()
     }

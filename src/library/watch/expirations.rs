@@ -125,7 +125,7 @@ impl Expirations {
 /// Paths that are looked up each by itself; with more, all of the directory is read.
 const ONE_BY_ONE_MAX: usize = 100;
 
-/// What is other than it was; files whose disk has another number are known by that from then on.
+/// The differences from what was known; files whose disk has another number get that number.
 pub(super) fn difference(
     store: &Store,
     directory: &Directory,
@@ -140,7 +140,7 @@ pub(super) fn difference(
     Ok(difference)
 }
 
-/// What is known of a scope.
+/// The known files of a scope.
 fn known(
     store: &Store,
     directory: &Directory,
@@ -194,7 +194,7 @@ impl Ended {
         Ok(())
     }
 
-    /// Clears what murald itself had of them, and tells of it.
+    /// Removes the thumbnails and files that murald itself has of them, and publishes it.
     fn tell(self, context: &ImportContext, bus: &EventBus) -> Result<(), Error> {
         self.images.iter().for_each(|image| context.thumbnails.remove(image));
         file_removal::clear_own(context, self.images.iter().flat_map(purge::on_disk));
@@ -270,7 +270,7 @@ pub(super) fn unite(
         ended.end(c, image)
     })?;
     ended.tell(context, bus)?;
-    // Where it is shown, the other takes its place.
+    // The other image takes its place where it is shown.
     context.tell_rewritten(id);
     Ok(())
 }
@@ -295,7 +295,7 @@ pub(super) fn forget(
         ended.tell(context, bus)?;
     }
     context.store.write(|c| -> Result<(), Error> {
-        // Whoever watches it again starts anew.
+        // A new watch of it starts from nothing.
         Ok(watched::forget_below(c, directory)?)
     })?;
     clear_folders(context, bus)

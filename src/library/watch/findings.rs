@@ -9,7 +9,7 @@ use super::notices::Identity;
 use super::settings::GRACE;
 use crate::store::watched::{Stamp, WatchedFile};
 
-/// Where somebody looks.
+/// The paths that are looked at.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Scope {
     /// The whole directory.
@@ -38,7 +38,7 @@ pub(super) enum Root {
     Closed(String),
 }
 
-/// Where the path of a directory leads.
+/// The target of the path of a directory.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Leads {
     /// The path without links.
@@ -64,18 +64,18 @@ pub(super) struct Findings {
     pub(super) files: Vec<(PathBuf, Stamp)>,
     /// Files that no record can name, as their names are not UTF-8.
     pub(super) unnamed: BTreeSet<PathBuf>,
-    /// Of those that were looked for and are not there, the device that they would be on.
+    /// Files that were looked for and are missing, with the device that they would be on.
     pub(super) gone: BTreeMap<PathBuf, u64>,
     pub(super) directories: BTreeMap<PathBuf, Identity>,
     /// Directories have other names than before: only a look at everything tells which.
     pub(super) rearranged: bool,
-    /// What could not be looked at: nothing of it counts as gone.
+    /// Paths that could not be read: nothing in them counts as gone.
     pub(super) unseen: BTreeSet<PathBuf>,
     /// Why not all of it is watched.
     pub(super) refused: Option<String>,
 }
 
-/// What is other than it was.
+/// The differences between two listings.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Difference {
     /// New, or written since.
@@ -174,7 +174,7 @@ pub(super) struct Missing {
 impl Missing {
     /// Takes note of what a look has found, and leaves of it what has changed.
     pub(super) fn absorb(&mut self, difference: &mut Difference, scope: &Scope, now: Instant) {
-        // Those that were renamed are other files now: nobody is to wait for their old names.
+        // Renamed files are other files now: nobody is to wait for their old names.
         let still: BTreeSet<&PathBuf> = difference.gone.iter().map(|file| &file.path).collect();
         self.gone.retain(|path, _| still.contains(path) || !scope.has(path));
         for path in std::mem::take(&mut difference.found) {
@@ -198,7 +198,7 @@ impl Missing {
         }
     }
 
-    /// Those that are to be looked for once more.
+    /// The files that are to be looked for once more.
     pub(super) fn to_confirm(&self, now: Instant) -> BTreeSet<PathBuf> {
         let due = |gone: &Gone| !gone.confirmed && gone.since + GRACE <= now;
         self.gone.iter().filter(|(_, gone)| due(gone)).map(|(path, _)| path.clone()).collect()
@@ -210,7 +210,7 @@ impl Missing {
         waiting.map(|gone| gone.since + GRACE).min()
     }
 
-    /// Nobody could look: their time begins anew.
+    /// Nobody could look: their time starts again.
     pub(super) fn postpone(&mut self, now: Instant) {
         self.gone.values_mut().for_each(|gone| gone.since = now);
     }
@@ -220,12 +220,12 @@ impl Missing {
         self.gone.iter().filter(|(_, gone)| gone.confirmed).map(|(path, _)| path.clone()).collect()
     }
 
-    /// What is gone stays.
+    /// Keeps the rows of the files that are gone.
     pub(super) fn vanish(&mut self) {
         self.vanished.extend(std::mem::take(&mut self.gone).into_keys());
     }
 
-    /// What was kept is looked for like the others.
+    /// Looks for the kept files as for the others.
     pub(super) fn look_for_kept(&mut self) {
         self.away.clear();
         self.vanished.clear();

@@ -146,7 +146,7 @@ impl StatusList {
         self.lock().iter().find(|one| one.written == written).cloned()
     }
 
-    /// What is not as it should be, for people.
+    /// The warnings, for people.
     pub(super) fn warnings(&self) -> Vec<String> {
         let bad = |one: &&Status| one.state != WatchState::Watched;
         let text = |one: &Status| {

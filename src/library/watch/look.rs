@@ -18,13 +18,13 @@ use super::notices::{Notices, Refused};
 use super::settings::{is_looked_at, is_passed_over};
 use crate::wire::collate::path_key;
 
-/// What is looked at, and by whom it is told.
+/// One listing of a directory: its scope, and where it reports.
 pub(super) struct DirectoryLook {
     pub(super) directory: PathBuf,
     pub(super) scope: Scope,
-    /// Of all that is in the directory only these files.
+    /// Only these files of the directory, if given.
     pub(super) only: Option<BTreeSet<PathBuf>>,
-    /// What is known; a look at everything heeds none of it.
+    /// The known directories; a look at everything ignores them.
     pub(super) places: Arc<Places>,
     /// Directories of ours, which a link may lead to.
     pub(super) own: Vec<PathBuf>,
@@ -48,7 +48,7 @@ struct Walk<'a> {
 }
 
 impl DirectoryLook {
-    /// `anew` makes the watches of a whole look: what an old one watches may be covered by a mount.
+    /// `anew` makes the watches of a whole look: a mount may cover what an old one watches.
     pub(super) fn run(
         self,
         anew: impl FnOnce() -> Result<Notices, Refused>,
@@ -124,7 +124,7 @@ impl Walk<'_> {
                     self.findings.files.push((file.clone(), stamp(&meta)));
                 }
                 Err(error) if !is_missing(&error) => self.cannot_see(file),
-                // What is no file has taken its place.
+                // Something else than a file has taken its place.
                 _ => drop(self.findings.gone.insert(file.clone(), device_above(file))),
             }
         }

@@ -125,7 +125,7 @@ impl Watching {
         settings.directories.iter().map(one).collect()
     }
 
-    /// What is not as it should be with watched directories, for people.
+    /// Warnings about watched directories, for people.
     pub(super) fn warnings(&self) -> Vec<String> {
         self.status.warnings()
     }

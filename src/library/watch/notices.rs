@@ -19,7 +19,7 @@ use rustix::fs::inotify::WatchFlags;
 
 use crate::sys::{Inotify, WatchPaths, no_watches_left};
 
-/// What has happened, for whoever was told to call.
+/// An event, for the function that is called.
 pub(super) enum Notice {
     At(std::path::PathBuf),
     /// The kernel's queue was full.
@@ -37,7 +37,7 @@ pub(super) struct Notices {
 }
 
 impl Notices {
-    /// Of nothing yet. `tell` must not block.
+    /// Watches nothing yet. `tell` must not block.
     pub(super) fn new(tell: impl Fn(Notice) + Send + 'static) -> Result<Self, Refused> {
         let mask = EventKindMask::CREATE
             | EventKindMask::REMOVE
@@ -132,7 +132,7 @@ impl Way {
         let mut before = None;
         for _ in 0..TRIES {
             let paths = WatchPaths::on_the_way_to(directory);
-            // What was made between the look and the watch shows in the next look.
+            // A file made between the look and the watch shows in the next look.
             if before.as_ref() == Some(&paths) {
                 break;
             }
@@ -143,7 +143,7 @@ impl Way {
                     Err(error) if error.kind() == io::ErrorKind::QuotaExceeded => {
                         return Err(error);
                     }
-                    // Gone again, or not ours to watch: the directory above tells of it.
+                    // Gone again, or not ours to watch: the directory above reports it.
                     _ => {}
                 }
             }
@@ -157,7 +157,7 @@ impl Way {
         let mut changed = false;
         self.inotify.read(|event| {
             let name = event.file_name().map(|name| OsStr::from_bytes(name.to_bytes()));
-            // Without a name it is the directory itself, or more than the kernel tells of.
+            // Without a name it is the directory itself, or the kernel's queue was full.
             changed |= name.is_none_or(|name| self.names.contains(name));
         });
         changed
@@ -207,13 +207,13 @@ impl Mounts {
         File::open(TABLE).map(Self)
     }
 
-    /// Those that matter to a directory.
+    /// The mounts that matter to a directory.
     pub(super) fn of(directory: &Path) -> Vec<String> {
         of(&fs::read_to_string(TABLE).unwrap_or_default(), directory)
     }
 }
 
-/// What is mounted, by its root, and where. The same disk may have another number when it is there
+/// A mount by its root and its mount point. The same disk may have another number when it is mounted
 /// again.
 pub(super) type Mounted = (String, PathBuf);
 

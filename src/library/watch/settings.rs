@@ -32,7 +32,7 @@ pub(crate) struct WatchSettings {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Wanted {
     pub(crate) written: String,
-    /// Where it leads, or why nowhere.
+    /// The directory that it names, or the reason why there is none.
     pub(crate) directory: Result<PathBuf, String>,
 }
 

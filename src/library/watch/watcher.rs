@@ -163,7 +163,7 @@ impl Watcher {
                 }
             }
             Message::Forget { directory, reply } => {
-                // Whoever asked may have gone.
+                // The client may have gone.
                 reply.send(expirations::forget(&self.context, &self.bus, &directory)).ok();
                 self.state.expirations.on_missing();
             }
@@ -171,7 +171,7 @@ impl Watcher {
         }
     }
 
-    /// What the imports have found to be no longer what it was taken for.
+    /// Looks again at files that the imports have found to be other files.
     fn look_at_unknown(&mut self, now: Instant) {
         let unknown = &self.context.unknown_again;
         let files = std::mem::take(&mut *lock(&unknown));
@@ -195,7 +195,7 @@ impl Watcher {
         self.state.last_number
     }
 
-    /// Those that are watched already, and as before, go on.
+    /// Directories that are already watched, with the same settings, go on.
     fn on_settings(&mut self, settings: WatchSettings, now: Instant) {
         let WatchSettings { in_place, folders, .. } = settings;
         let mut wanted = Vec::new();
@@ -291,7 +291,7 @@ impl Watcher {
         match difference(&store, &one.task, findings, &scope) {
             Ok(difference) => one.absorb(difference, &scope, now),
             Err(error) => {
-                // What was found is lost, and nobody else would look for it.
+                // The findings are lost, and nobody else would look for them.
                 one.look_at_all(now);
                 one.postpone(now);
                 return Err(error);
@@ -364,7 +364,7 @@ impl Watcher {
             inbox.send(Message::Looked { look: number, findings: Box::new(findings), notices });
         };
         match thread::expendable("look", STACK, body) {
-            // What it finds is told; nobody waits for what hangs.
+            // The look reports its findings; nobody waits for one that hangs.
             Ok(thread) => thread.leave(),
             Err(error) => {
                 log::error!("no thread to look at {}: {error}", one.path().display());
