@@ -1,4 +1,4 @@
-//! Digests, and their letters: hexadecimal, whole or only the beginning.
+//! SHA-256 checksums, and bytes in hexadecimal.
 
 use sha2::{Digest, Sha256};
 

@@ -1,4 +1,4 @@
-//! An error with its causes, in one line for people.
+//! An error with its causes, as one line.
 
 use std::error::Error;
 

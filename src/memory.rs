@@ -1,7 +1,7 @@
-//! What the allocator keeps: little, and after an import less.
+//! Settings of the allocator, and the release of its free memory.
 //!
-//! Decoding takes many large blocks on several threads; glibc would keep 60 to 100 MB of them for
-//! next time. The only place that talks to the allocator.
+//! The only module that calls the allocator. Decoding needs many large blocks on several threads; glibc
+//! would keep 60 to 100 MB of them.
 
 /// Two arenas for all threads, which keep so little that a picture after the other finds its memory
 /// again, and large blocks always given back when they are freed. For the first moments of `main`,

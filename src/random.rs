@@ -1,5 +1,4 @@
-//! Random numbers for choices, not for secrets: from the keys that the standard library draws for
-//! its hash maps.
+//! Random numbers for choices, not for secrets, from the keys of the standard library's hash maps.
 
 use std::hash::{BuildHasher, Hasher, RandomState};
 

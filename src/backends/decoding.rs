@@ -72,7 +72,7 @@ pub(super) fn guarded<T>(
         let why = format!("its content broke the decoder: {what}");
         Error::File { path: path.to_owned(), why }
     };
-    media::caught(body).map_err(broke)?.map_err(|error| file_error(path, &error))
+    media::catch_panic(body).map_err(broke)?.map_err(|error| file_error(path, &error))
 }
 
 #[cfg(test)]

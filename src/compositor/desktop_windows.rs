@@ -1,8 +1,8 @@
-//! Windows that lie over the wallpaper of an X server: file managers draw the desktop in one.
+//! Finds windows that cover the wallpaper of an X server, such as a file manager's desktop.
 //!
-//! Runs on the thread that asks, over a connection of its own; a server that does not answer within
-//! a second is given up. It changes nothing and follows no events: a daemon that is told of each new
-//! window would wake for each.
+//! Runs on the calling thread over a connection of its own, and gives up on a server that does not
+//! answer within a second. It changes nothing and follows no events, since it would wake for each new
+//! window.
 
 use std::io::{self, IoSlice};
 use std::time::{Duration, Instant};

@@ -1,4 +1,7 @@
-//! An output as the compositor describes it.
+//! An output as the compositor describes it, and the identity of its monitor: maker, model, serial.
+//! Pure.
+
+use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
@@ -92,6 +95,106 @@ pub(super) fn scale(pixels: (u32, u32), logical: (u32, u32)) -> f64 {
     rounded.into_iter().find(|&scale| scale > 0.0 && fits(scale)).unwrap_or(estimate)
 }
 
+/// Empty is what is not known.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Identity {
+    pub(super) make: String,
+    pub(super) model: String,
+    pub(super) serial: String,
+}
+
+impl Identity {
+    /// From what an output says of itself: wlroots and others describe it as `MAKE MODEL SERIAL (NAME)`.
+    pub(super) fn described((make, model): (&str, &str), description: &str, name: &str) -> Self {
+        let text = description.strip_suffix(&format!("({name})")).unwrap_or(description);
+        // Without a maker or a model nothing tells where the number begins.
+        let text = if make.is_empty() || model.is_empty() { "" } else { text };
+        let rest = text.strip_prefix(make).map(str::trim_start);
+        let rest = rest.and_then(|rest| rest.strip_prefix(model));
+        // A word of its own: the model may only begin so.
+        let serial = rest.filter(|rest| rest.starts_with(' ')).unwrap_or_default();
+        let told = |text: &str| known(text).to_owned();
+        Self { make: told(make), model: told(model), serial: told(serial) }
+    }
+
+    pub(super) fn is_whole(&self) -> bool {
+        [&self.make, &self.model, &self.serial].iter().all(|part| !known(part).is_empty())
+    }
+}
+
+/// Without what compositors say where they do not know.
+fn known(text: &str) -> &str {
+    let text = text.trim();
+    if text.eq_ignore_ascii_case("unknown") { "" } else { text }
+}
+
+/// What tells each monitor from all others, by the name of its output: only of those of which maker,
+/// model and serial number are known, and that are there once.
+pub(crate) fn identities(outputs: &[Output]) -> BTreeMap<String, String> {
+    named(outputs, true)
+}
+
+/// The outputs of monitors that nothing tells from each other: of these the connectors count, also once
+/// only one of them is left.
+pub(crate) fn alike(outputs: &[Output]) -> Vec<String> {
+    named(outputs, false).into_keys().collect()
+}
+
+fn named(outputs: &[Output], alone: bool) -> BTreeMap<String, String> {
+    let whole = |output: &&Output| {
+        [&output.make, &output.model, &output.serial].iter().all(|part| !part.is_empty())
+    };
+    let of = |output: &Output| [output.make.as_str(), &output.model, &output.serial].join("\u{1f}");
+    let all: Vec<(String, String)> =
+        outputs.iter().filter(whole).map(|output| (output.name.clone(), of(output))).collect();
+    let is_alone = |identity: &str| all.iter().filter(|(_, other)| other == identity).count() == 1;
+    all.iter().filter(|(_, identity)| is_alone(identity) == alone).cloned().collect()
+}
+
+/// Where the four descriptors of 18 bytes begin (VESA E-EDID 1.4, section 3.10).
+const DESCRIPTORS: std::ops::Range<usize> = 54..126;
+const NAME_TAG: u8 = 0xfc;
+const SERIAL_TAG: u8 = 0xff;
+
+/// Maker's code and model, such as `DEL DELL U2720Q`.
+pub(super) fn edid_name(edid: &[u8]) -> Option<String> {
+    let Identity { make, model, .. } = edid_identity(edid);
+    (!model.is_empty()).then(|| format!("{make} {model}"))
+}
+
+/// Maker's code, model and serial number; empty is what it does not say.
+pub(super) fn edid_identity(edid: &[u8]) -> Identity {
+    let header = [0, 255, 255, 255, 255, 255, 255, 0];
+    let Some(block) = edid.get(..128).filter(|block| block.starts_with(&header)) else {
+        return Identity::default();
+    };
+    // Three letters of five bits each, 1 for A.
+    let code = u16::from_be_bytes([block[8], block[9]]);
+    let make: String = [10, 5, 0]
+        .map(|shift| char::from(b'@' + u8::try_from(code >> shift & 31).unwrap_or(0)))
+        .iter()
+        .collect();
+    // Of two of a kind only the number differs that some put there in place of a text.
+    let number = u32::from_le_bytes([block[12], block[13], block[14], block[15]]);
+    let number = (number != 0).then(|| number.to_string());
+    let serial = text(block, SERIAL_TAG).or(number).unwrap_or_default();
+    Identity { make, model: text(block, NAME_TAG).unwrap_or_default(), serial }
+}
+
+/// What a descriptor of this kind says.
+fn text(block: &[u8], tag: u8) -> Option<String> {
+    block[DESCRIPTORS].chunks_exact(18).find_map(|descriptor| {
+        let text = descriptor.strip_prefix(&[0, 0, 0, tag, 0])?;
+        let end = text.iter().position(|&byte| byte == b'\n').unwrap_or(text.len());
+        let text: String = text[..end].iter().map(|&byte| printable(byte)).collect();
+        Some(text.trim().to_owned()).filter(|text| !text.is_empty())
+    })
+}
+
+fn printable(byte: u8) -> char {
+    if byte.is_ascii_graphic() || byte == b' ' { char::from(byte) } else { '?' }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -110,5 +213,69 @@ mod tests {
                 check(pixels, set);
             }
         }
+    }
+
+    #[test]
+    fn description_names_the_serial_number_behind_maker_and_model() {
+        let check = |made, description, serial| {
+            let identity = Identity::described(made, description, "DP-1");
+            assert_eq!(identity.serial, serial, "{description}");
+        };
+        let dell = ("Dell Inc.", "DELL U2720Q");
+        check(dell, "Dell Inc. DELL U2720Q 8XK5H13 (DP-1)", "8XK5H13");
+        check(dell, "Dell Inc. DELL U2720Q 8XK5H13", "8XK5H13");
+        check(dell, "Dell Inc. DELL U2720Q Unknown (DP-1)", "");
+        check(dell, "Dell Inc. DELL U2720Q (DP-1)", "");
+        check(dell, "Dell Inc. DELL U2720QM 8XK5H13 (DP-1)", "");
+        check(dell, "Another 7", "");
+    }
+
+    #[test]
+    fn monitors_that_are_alike_have_no_identity() {
+        let output = |name: &str, serial: &str| Output {
+            make: "Dell Inc.".to_owned(),
+            model: "DELL U2720Q".to_owned(),
+            serial: serial.to_owned(),
+            ..Output::plain(name)
+        };
+        let check = |outputs: &[(&str, &str)], own: &[&str], twins: &[&str]| {
+            let outputs: Vec<Output> =
+                outputs.iter().map(|(name, serial)| output(name, serial)).collect();
+            let named: Vec<String> = identities(&outputs).into_keys().collect();
+            let names = |names: &[&str]| names.iter().map(ToString::to_string).collect::<Vec<_>>();
+            assert_eq!((named, alike(&outputs)), (names(own), names(twins)));
+        };
+        check(&[("A", "1"), ("B", "2")], &["A", "B"], &[]);
+        check(&[("A", "1"), ("B", "1"), ("C", "2")], &["C"], &["A", "B"]);
+        check(&[("A", ""), ("B", ""), ("C", "2")], &["C"], &[]);
+        check(&[("B", "1")], &["B"], &[]);
+    }
+
+    fn block() -> Vec<u8> {
+        let mut edid = vec![0; 128];
+        edid[1..7].fill(255);
+        edid[8..10].copy_from_slice(&[0x10, 0xac]);
+        edid[72..77].copy_from_slice(&[0, 0, 0, NAME_TAG, 0]);
+        edid[77..90].copy_from_slice(b"DELL U2720Q\n ");
+        edid
+    }
+
+    #[test]
+    fn names() {
+        assert_eq!(edid_name(&block()).as_deref(), Some("DEL DELL U2720Q"));
+        assert_eq!(edid_name(&block()[..127]), None);
+        assert_eq!(edid_identity(&block()).serial, "");
+        let mut numbered = block();
+        numbered[12..16].copy_from_slice(&[1, 2, 0, 0]);
+        assert_eq!(edid_identity(&numbered).serial, "513");
+        numbered[90..95].copy_from_slice(&[0, 0, 0, SERIAL_TAG, 0]);
+        numbered[95..103].copy_from_slice(b"8XK5H13\n");
+        let told = edid_identity(&numbered);
+        let told = (told.make.as_str(), told.model.as_str(), told.serial.as_str());
+        assert_eq!(told, ("DEL", "DELL U2720Q", "8XK5H13"));
+        assert_eq!(edid_name(&[0; 128]), None);
+        let mut odd = block();
+        odd[77..90].copy_from_slice(b"\x07\xffbcdefghijkl");
+        assert_eq!(edid_name(&odd).as_deref(), Some("DEL ??bcdefghijkl"));
     }
 }

@@ -1,9 +1,8 @@
-//! Who made an output, as `zwlr_output_manager_v1` tells: beside what outputs say of themselves, which
-//! has no serial number everywhere.
+//! Reads the maker and serial number of outputs over `zwlr_output_manager_v1`, which `wl_output` lacks.
 //!
-//! Asked over a connection of its own, which ends with the answer: compositors of wlroots 0.20 end by an
-//! assertion where an output is switched off and on while a client has its heads. Runs in the thread
-//! `outputs`; it manages nothing.
+//! Runs on the thread `outputs` over a connection of its own, which is closed after the answer:
+//! compositors with wlroots 0.20 fail an assertion if an output is switched off and on while a client
+//! has its heads. Manages nothing.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -20,7 +19,7 @@ use zwlr_output_head_v1::ZwlrOutputHeadV1;
 use zwlr_output_manager_v1::ZwlrOutputManagerV1;
 use zwlr_output_mode_v1::ZwlrOutputModeV1;
 
-use super::identity::Identity;
+use super::output::Identity;
 use super::wait_for_compositor::{Error, receive};
 use crate::sys::{Cancel, connect};
 

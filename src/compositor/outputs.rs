@@ -1,4 +1,4 @@
-//! The handle on the outputs, and the thread that keeps them up to date.
+//! The handle on the outputs, and the thread `outputs` that keeps them up to date.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};

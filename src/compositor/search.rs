@@ -1,8 +1,8 @@
-//! Finds the compositor's socket and waits for one that is not there.
+//! Finds the compositor's socket, and waits for one that does not exist yet.
 //!
-//! The directory of the sockets is watched, so nothing is asked while nothing happens. A socket can
-//! be seen before its owner listens on it, so after each sign a few tries follow, ever further
-//! apart. Where the directory cannot be watched, every half minute.
+//! It watches the directory of the sockets, so nothing runs while nothing happens. A socket appears
+//! before its owner listens on it, so a few tries follow each event at growing intervals. If the
+//! directory cannot be watched, it looks every half minute.
 
 use std::ffi::{OsStr, OsString};
 use std::fs;

@@ -1,4 +1,4 @@
-//! Which compositor is meant, and how a child reaches the one that runs.
+//! The compositor that is meant, and how a child process reaches the running one.
 
 use std::ffi::OsString;
 use std::fmt;

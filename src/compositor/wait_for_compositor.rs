@@ -1,4 +1,4 @@
-//! Waiting for a Wayland compositor, for each connection to it. Runs in the thread `outputs`.
+//! Waits for events of a Wayland compositor, for each connection to it. Runs on the thread `outputs`.
 
 use std::io::ErrorKind;
 use std::time::Instant;

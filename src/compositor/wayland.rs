@@ -1,7 +1,7 @@
 //! Outputs over Wayland: `wl_output` version 4 and `xdg_output`.
 //!
-//! Told only when a change has settled: everything of it received (`wl_output.done`), and the
-//! compositor has nothing more to say (a `wl_display.sync` answered). Runs in the thread `outputs`.
+//! Runs on the thread `outputs`. Reports a change only when it has settled: all of it is received
+//! (`wl_output.done`), and the compositor has nothing more to say (a `wl_display.sync` is answered).
 
 use std::collections::BTreeMap;
 use std::os::unix::net::UnixStream;
@@ -17,7 +17,7 @@ use wl_registry::WlRegistry;
 use zxdg_output_manager_v1::ZxdgOutputManagerV1;
 use zxdg_output_v1::ZxdgOutputV1;
 
-use super::identity::Identity;
+use super::output::Identity;
 use super::output::scale;
 use super::output::turned;
 use super::wait_for_compositor::{Error, receive};

@@ -1,7 +1,7 @@
-//! Monitors over X11: RandR 1.5, in the server's own order, which is Xinerama's and so feh's.
+//! Monitors over X11: RandR 1.5, in the server's own order, which is Xinerama's and feh's.
 //!
-//! Runs in the thread `outputs`. Replies are waited for inside the library; shutting the socket
-//! ends such a wait.
+//! Runs on the thread `outputs`. The library waits for replies; shutting the socket down ends such a
+//! wait.
 
 use std::collections::HashMap;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -20,8 +20,8 @@ use x11rb::reexports::x11rb_protocol::xauth::{self, Family};
 use x11rb::rust_connection::{DefaultStream, RustConnection};
 
 use super::Output;
-use super::identity::Identity;
-use super::identity::{edid_identity, edid_name};
+use super::output::Identity;
+use super::output::{edid_identity, edid_name};
 use crate::sys::{Cancel, poll_until};
 
 type Error = Box<dyn std::error::Error + Send + Sync>;

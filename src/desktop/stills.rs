@@ -186,7 +186,7 @@ fn is_plain(path: &Path) -> bool {
         return true;
     }
     let look = || media::is_plain(&mut BufReader::new(open_regular(path).ok()?)).ok();
-    media::caught(look).ok().flatten().unwrap_or(true)
+    media::catch_panic(look).ok().flatten().unwrap_or(true)
 }
 
 /// A still that ends in a panic is one that cannot be made, and nobody waits for it.

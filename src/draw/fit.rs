@@ -1,4 +1,4 @@
-//! Where a picture comes to lie on an output: pure.
+//! How a picture is placed on an output. Pure.
 
 use serde::{Deserialize, Serialize};
 

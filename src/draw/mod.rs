@@ -1,21 +1,19 @@
-//! The program that draws: murald's own backend, a process of its own.
+//! The program that draws: murald's own backend `builtin`, a process of its own.
 //!
-//! The daemon starts it as `murald draw` and tells it over a socket what to show; it outlives the
+//! The daemon starts it as `murald draw` and sends it over a socket what to show; it outlives the
 //! daemon as every backend does. It has none of the daemon's threads and reads none of its settings.
 
-mod animation;
-mod blend;
-mod easing;
 mod fit;
 #[cfg(debug_assertions)]
 #[path = "../../tests/fuzz/src/parsers/draw.rs"]
 pub mod fuzz;
 mod message;
 mod paint;
-mod painter;
+mod painting;
 mod root;
 mod server;
 mod storage;
+mod transition;
 mod wayland;
 
 use std::ffi::OsString;

@@ -59,8 +59,10 @@ pub(super) fn paint(tasks: &[Task], stop: media::Stop<'_>) -> Result<Vec<Painted
     for (path, tasks) in by_path {
         let path = Path::new(path);
         // The first frame's memory is taken meanwhile, which takes a sixth of decoding's time.
-        let (picture, first) =
-            beside(|| Storage::new(tasks[0].size), || media::caught(|| decode(path, &tasks, stop)));
+        let (picture, first) = beside(
+            || Storage::new(tasks[0].size),
+            || media::catch_panic(|| decode(path, &tasks, stop)),
+        );
         let (picture, natural, is_animated) = picture
             .unwrap_or_else(|what| Err(format!("its content broke the decoder: {what}")))
             .map_err(|why| Outcome::File { path: path.as_os_str().to_owned(), why })?;

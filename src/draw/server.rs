@@ -1,6 +1,6 @@
-//! The child's end of its socket: requests come in, a response goes out for each.
+//! The drawing process's end of its socket: reads requests and sends a response for each.
 //!
-//! Nothing here blocks: the loop asks when the kernel says that there is something.
+//! Nothing here blocks: the loop calls it when the kernel reports the socket as ready.
 
 use std::fs;
 use std::io::{self, Read, Write};

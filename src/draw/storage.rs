@@ -1,9 +1,8 @@
-//! Memory that the compositor can see: one frame of pixels, four bytes each (blue, green, red, and
-//! one that nobody looks at).
+//! A frame of pixels in memory shared with the compositor, four bytes each (blue, green, red, unused).
 //!
-//! It is backed before it is mapped, so that a machine without memory gives an error and not a
-//! signal, and sealed against shrinking, so that the compositor need not fear one either. Mapped only
-//! while somebody draws or looks: at rest it costs this process no memory of its own.
+//! The memory is allocated before it is mapped, so that a machine without memory gives an error and not
+//! a signal, and sealed against shrinking, so that the compositor gets no signal either. It is mapped
+//! only while somebody draws or reads it; otherwise it costs this process no memory.
 
 use std::ffi::c_void;
 use std::io;

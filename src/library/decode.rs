@@ -47,7 +47,7 @@ pub(super) fn guarded<T>(
     path: &Path,
     body: impl FnOnce() -> Result<T, media::Error>,
 ) -> Result<T, Error> {
-    media::caught(body)
+    media::catch_panic(body)
         .map_err(|what| Error::Decoder { path: path.to_owned(), what })?
         .map_err(|source| Error::Media { path: path.to_owned(), source })
 }

@@ -1,4 +1,4 @@
-//! What every decoder offers, and what it is given.
+//! The interface of every decoder, and what it is given.
 
 use std::fmt::Debug;
 use std::io::{BufRead, Seek};

@@ -1,7 +1,9 @@
-//! Why a file is not taken as a picture.
+//! The reasons why a file is not accepted as a picture, and the catching of decoders' panics.
 
 use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 
+use crate::thread::panic_text;
 use crate::wire::Format;
 
 /// Says nothing of the path: whoever opened the file knows it.
@@ -91,4 +93,9 @@ fn name(format: Format) -> &'static str {
         Format::Avi => "AVI",
         Format::Html => "HTML",
     }
+}
+
+/// What a decoder gives, or the words of its panic.
+pub(crate) fn catch_panic<T>(body: impl FnOnce() -> T) -> Result<T, String> {
+    catch_unwind(AssertUnwindSafe(body)).map_err(|panic| panic_text(&*panic).to_owned())
 }

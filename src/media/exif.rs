@@ -1,4 +1,4 @@
-//! How a picture is to be turned for showing, as cameras note it in EXIF.
+//! How a picture is turned for showing, as cameras note it in EXIF.
 
 pub(super) use image::metadata::Orientation;
 

@@ -1,16 +1,13 @@
-//! Pure pixels and bytes: no thread, no database, no configuration.
+//! Decodes pictures, without threads, database or configuration.
 //!
-//! [`probe`] tells what a file holds and what decoding it will cost; [`Probe::decode`] gives its
-//! first frame, reduced on the way where less is wanted, so that memory stays bounded whatever the
-//! file says of itself. From there: [`Probe::thumbnail`], [`Probe::slices`], [`palette`]. Called
-//! from any thread; nothing here opens a path. The decoders below may panic on hostile bytes:
-//! whoever calls on a thread that must live does so through [`caught`].
+//! [`probe`] reports what a file holds and what decoding it will cost. [`Probe::decode`] returns its
+//! first frame, reduced while decoding if less is wanted, so that memory stays bounded. From there:
+//! [`Probe::thumbnail`], [`Probe::slices`], [`palette`]. Runs on the calling thread and opens no path.
+//! Decoders may panic on hostile bytes; callers use [`catch_panic`].
 
 mod animation;
 mod apng;
 mod canvas;
-mod card;
-mod caught;
 mod decoder;
 mod error;
 mod exif;
@@ -20,33 +17,32 @@ pub mod fuzz;
 mod gif;
 mod gif_blocks;
 mod icc;
+mod image_crate;
 mod jpeg;
-mod kind;
 mod palette;
 mod picture;
+mod placeholder;
 mod png;
 mod probe;
 mod shrink;
 mod slice;
 #[cfg(test)]
 mod tests;
-mod thumbnail;
 mod tiff;
 mod vp8;
 mod vp8l;
 mod webp;
 mod webp_frames;
-mod whole;
 
-pub(crate) use card::card;
-pub(crate) use caught::caught;
 pub(crate) use decoder::{Input, MEMORY_MAX, PIXELS_MAX, SIDE_MAX, Stop};
 pub(crate) use error::Error;
+pub(crate) use error::catch_panic;
 pub use palette::palette;
 pub use picture::Picture;
 pub(crate) use picture::{Region, fit};
+pub(crate) use placeholder::placeholder;
+pub(crate) use probe::Thumbnail;
 pub use probe::probe;
 pub(crate) use probe::{Probe, format, is_plain, stored};
 pub(crate) use slice::Tile;
-pub(crate) use thumbnail::Thumbnail;
 pub use webp::encode;

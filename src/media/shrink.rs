@@ -1,7 +1,7 @@
 //! Averages boxes of pixels while rows come out of a decoder, top to bottom.
 //!
-//! So a picture of any size passes through in the memory of its result and one row, and every
-//! format goes through the same arithmetic: the same pixels give the same result.
+//! So a picture of any size needs the memory of its result and one row, and every format goes through
+//! the same arithmetic: the same pixels give the same result.
 
 use super::exif::Orientation;
 use super::picture::Picture;

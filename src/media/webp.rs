@@ -1,5 +1,5 @@
 //! WebP: counts the frames, and sees whether the file is whole; the first one is decoded by
-//! [`super::whole`], all of them by [`super::webp_frames`]. Thumbnails are written by libwebp.
+//! [`super::image_crate`], all of them by [`super::webp_frames`]. Thumbnails are written by libwebp.
 
 use std::io::SeekFrom;
 use std::sync::Once;
@@ -10,8 +10,8 @@ use webp::{Encoder, WebPConfig};
 use super::decoder::{Input, Opened};
 use super::error::Error;
 use super::icc::PROFILE_MAX;
+use super::image_crate::{Create, Walked};
 use super::picture::Picture;
-use super::whole::{Create, Walked};
 use super::{vp8, vp8l};
 use crate::wire::Format;
 

@@ -10,8 +10,8 @@ use image::codecs::webp::WebPDecoder;
 use super::canvas::{Blend, Canvas, Disposal, Place};
 use super::decoder::{Input, MEMORY_MAX};
 use super::error::Error;
+use super::image_crate::{from_crate, limits};
 use super::webp::{CHUNK, bytes, side};
-use super::whole::{from_crate, limits};
 use crate::wire::Format;
 
 /// Place, size, time and flags, before a frame's chunks.

@@ -1,13 +1,15 @@
-//! The record of an image, and of the web package that it may be. Reads no file.
+//! The record of an image and of a web package, owned and borrowed from its row. Reads no file.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use jiff::tz::TimeZone;
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
 use super::{Format, MediaType, Timestamp};
+use crate::digest::{self, hex};
 
 /// An item of the library.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -156,6 +158,181 @@ pub struct WebCapabilities {
     pub audio_reactive: bool,
     pub parallax_aware: bool,
     pub pointer_interactive: bool,
+}
+
+/// [`Image`], borrowed, and without its thumbnails: they are in no row.
+#[derive(Clone, Debug)]
+pub struct ImageRow<'r> {
+    pub id: i64,
+    pub name: &'r str,
+    pub path: &'r str,
+    pub media_type: MediaType,
+    pub format: Format,
+    pub width: u32,
+    pub height: u32,
+    pub duration: f64,
+    pub animated: bool,
+    pub audio_enabled: bool,
+    pub file_size: u64,
+    pub checksum: &'r [u8],
+    pub tags: Vec<String>,
+    /// Three bytes each.
+    pub colors: &'r [u8],
+    pub hue_group: u8,
+    pub folder_id: Option<i64>,
+    pub is_selected: bool,
+    pub imported_at: Timestamp,
+    pub source_path: &'r str,
+    pub in_place: bool,
+    pub preview_path: Option<&'r str>,
+    pub web_meta: Option<WebMeta>,
+    pub wallpaper_config_overrides: Option<&'r RawValue>,
+}
+
+impl ImageRow<'_> {
+    /// Appends it as [`Image`] is written, with its times in this zone. A thumbnail is a size and the
+    /// directory of the one that serves for it, in the order of the sizes' names; `cache` is what
+    /// stands before these directories, escaped as in a string of JSON.
+    pub(crate) fn write(
+        &self,
+        out: &mut Vec<u8>,
+        zone: &TimeZone,
+        cache: &[u8],
+        thumbnails: impl Iterator<Item = (&'static str, &'static str)>,
+    ) -> serde_json::Result<()> {
+        out.extend(br#"{"id":"#);
+        put(out, &self.id)?;
+        out.extend(br#","name":"#);
+        put_text(out, self.name)?;
+        out.extend(br#","path":"#);
+        put_text(out, own_text(self.path))?;
+        out.extend(br#","media_type":"#);
+        put_word(out, self.media_type.as_str());
+        out.extend(br#","format":"#);
+        put_word(out, self.format.as_str());
+        out.extend(br#","width":"#);
+        put(out, &self.width)?;
+        out.extend(br#","height":"#);
+        put(out, &self.height)?;
+        out.extend(br#","duration":"#);
+        put(out, &self.duration)?;
+        out.extend(br#","animated":"#);
+        put(out, &self.animated)?;
+        out.extend(br#","audio_enabled":"#);
+        put(out, &self.audio_enabled)?;
+        out.extend(br#","file_size":"#);
+        put(out, &self.file_size)?;
+        out.extend(br#","checksum":"sha256:"#);
+        let checksum = out.len();
+        digest::push_hex(self.checksum, out);
+        let checksum = checksum..out.len();
+        out.extend(br#"","tags":"#);
+        put(out, &self.tags)?;
+        out.extend(br#","colors":["#);
+        for (at, color) in self.colors.as_chunks().0.iter().enumerate() {
+            let [r, g, b] = digest::hex_of(color);
+            let text = [*b",\"", [b'#', r[0]], [r[1], g[0]], [g[1], b[0]], [b[1], b'"']];
+            // The first stands behind no comma.
+            out.extend(&text.as_flattened()[usize::from(at == 0)..]);
+        }
+        out.extend(br#"],"hue_group":"#);
+        put(out, &self.hue_group)?;
+        out.extend(br#","folder_id":"#);
+        put(out, &self.folder_id)?;
+        out.extend(br#","is_selected":"#);
+        put(out, &self.is_selected)?;
+        out.extend(br#","imported_at":""#);
+        self.imported_at.write(out, zone);
+        out.extend(br#"","source_path":"#);
+        put_text(out, self.source_path)?;
+        out.extend(br#","in_place":"#);
+        put(out, &self.in_place)?;
+        out.extend(br#","thumbnails":{"#);
+        for (at, (size, directory)) in thumbnails.enumerate() {
+            if at > 0 {
+                out.push(b',');
+            }
+            put_word(out, size);
+            out.extend(br#":""#);
+            for part in [cache, b"/", directory.as_bytes(), b"/"] {
+                out.extend(part);
+            }
+            out.extend_from_within(checksum.clone());
+            out.extend(br#".webp""#);
+        }
+        out.push(b'}');
+        self.write_rare(out)
+    }
+
+    /// What only some have.
+    fn write_rare(&self, out: &mut Vec<u8>) -> serde_json::Result<()> {
+        if let Some(path) = self.preview_path {
+            out.extend(br#","preview_path":"#);
+            put_text(out, path)?;
+        }
+        if let Some(meta) = &self.web_meta {
+            out.extend(br#","web_meta":"#);
+            put(out, meta)?;
+        }
+        if let Some(overrides) = self.wallpaper_config_overrides {
+            out.extend(br#","wallpaper_config_overrides":"#);
+            put(out, overrides)?;
+        }
+        out.push(b'}');
+        Ok(())
+    }
+}
+
+impl From<ImageRow<'_>> for Image {
+    fn from(row: ImageRow<'_>) -> Self {
+        Self {
+            id: row.id,
+            name: row.name.to_owned(),
+            path: row.path.into(),
+            media_type: row.media_type,
+            format: row.format,
+            width: row.width,
+            height: row.height,
+            duration: row.duration,
+            animated: row.animated,
+            audio_enabled: row.audio_enabled,
+            file_size: row.file_size,
+            checksum: format!("sha256:{}", hex(row.checksum)),
+            tags: row.tags,
+            colors: row.colors.chunks_exact(3).map(|color| format!("#{}", hex(color))).collect(),
+            hue_group: row.hue_group,
+            folder_id: row.folder_id,
+            is_selected: row.is_selected,
+            imported_at: row.imported_at,
+            source_path: row.source_path.into(),
+            in_place: row.in_place,
+            thumbnails: BTreeMap::new(),
+            preview_path: row.preview_path.map(PathBuf::from),
+            web_meta: row.web_meta,
+            wallpaper_config_overrides: row.wallpaper_config_overrides.map(|raw| raw.into()),
+        }
+    }
+}
+
+fn put(out: &mut Vec<u8>, value: &(impl Serialize + ?Sized)) -> serde_json::Result<()> {
+    serde_json::to_writer(out, value)
+}
+
+/// A word of ours: nothing in it needs an escape.
+fn put_word(out: &mut Vec<u8>, word: &str) {
+    out.push(b'"');
+    out.extend(word.as_bytes());
+    out.push(b'"');
+}
+
+/// Most texts need none either: looked through at once, they cost a third.
+fn put_text(out: &mut Vec<u8>, text: &str) -> serde_json::Result<()> {
+    let needs_escape = |found, &byte: &u8| found | (byte < b' ') | (byte == b'"') | (byte == b'\\');
+    if text.as_bytes().iter().fold(false, needs_escape) {
+        return put(out, text);
+    }
+    put_word(out, text);
+    Ok(())
 }
 
 #[cfg(test)]

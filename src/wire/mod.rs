@@ -1,15 +1,12 @@
-//! What travels between daemon and clients: records, request bodies, events and the error body.
+//! The records, request bodies, events and error body that daemon and clients exchange.
 //!
-//! Shared by `http` and `cli`, so that both speak of the same fields. Field order is the order on
-//! the wire. Nothing here reads a file or a setting; of clocks
-//! the time that something happened at (`time`), and how long to wait for an answer (`unix`).
+//! Shared by `http` and `cli`, so that both use the same fields. Field order is the order on the wire.
+//! Nothing here reads a file or a setting; only `time` and `unix` read a clock.
 
 pub(crate) mod collate;
-mod day_time;
 mod error;
 mod event;
 mod image;
-mod image_row;
 mod names;
 mod playlist_request;
 mod record;
@@ -20,14 +17,12 @@ mod time;
 pub(crate) mod unix;
 pub(crate) mod zone;
 
-pub use day_time::DayTime;
-pub(crate) use day_time::{DAY_TIMES, SunEvent};
 pub(crate) use error::{BadParameter, ErrorBody, ErrorCode, Parameters};
 pub use event::{Event, EventKind, GalleryDomain};
 pub(crate) use event::{OrphanReason, SkippedItem};
+pub(crate) use image::ImageRow;
 pub(crate) use image::{DISPLACED, JsonObject, WebMeta, own_path};
 pub use image::{Image, WebCapabilities};
-pub(crate) use image_row::ImageRow;
 pub(crate) use names::{
     AppearanceMode, Fit, LoopAction, LoopPreset, MediaFilter, MediaType, Orientation, Resolution,
     Rest, SortOrder, Tone, Unknown, Word, words,
@@ -56,4 +51,6 @@ pub(crate) use request::{
     RandomWallpaper, SelectAll, SetWallpaper,
 };
 pub(crate) use session::Session;
+pub use time::DayTime;
 pub(crate) use time::Timestamp;
+pub(crate) use time::{DAY_TIMES, SunEvent};

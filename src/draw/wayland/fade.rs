@@ -9,10 +9,10 @@ use std::time::{Duration, Instant};
 
 use wayland_client::protocol::wl_buffer::WlBuffer;
 
-use super::super::blend::blend;
-use super::super::easing::ease;
 use super::super::message::Transition;
 use super::super::storage::{Mapping, Storage};
+use super::super::transition::blend;
+use super::super::transition::ease;
 
 /// At most three buffers for an output: these, and that of the old or the new picture.
 const CANVASES_MAX: usize = 2;

@@ -3,14 +3,12 @@
 //! One thread owns the connection, the surfaces and the socket; only painting has threads of its own.
 //! The thread sleeps until the compositor, the daemon or a deadline wakes it.
 
-mod change;
 mod events;
 mod fade;
 mod globals;
 mod output;
 mod progress;
 mod renderer;
-mod size;
 mod surface;
 
 use std::path::Path;

@@ -11,10 +11,10 @@ use wayland_client::protocol::wl_registry::WlRegistry;
 use super::super::message::Wanted;
 use super::super::server::Server;
 use super::super::storage::Storage;
-use super::change::Change;
 use super::events::{Event, Sync};
 use super::globals::Globals;
 use super::output::DrawnOutput;
+use super::progress::Change;
 use super::surface::Surface;
 
 pub(super) struct Renderer {

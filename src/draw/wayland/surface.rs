@@ -13,9 +13,9 @@ use wayland_protocols_wlr::layer_shell::v1::client::zwlr_layer_surface_v1::{
     Anchor, ZwlrLayerSurfaceV1,
 };
 
-use super::super::animation::{Animation, NextFrame};
 use super::super::message::{Effect, Transition, Wanted};
 use super::super::paint::Task;
+use super::super::painting::{Animation, NextFrame};
 use super::super::storage::Storage;
 use super::events::{BufferTag, FrameTag};
 use super::fade::{Fade, Next};

@@ -42,7 +42,7 @@ pub(super) fn look(
     if let Some(look) = of_preview(root, manifest, resolution, budget) {
         return Ok(look);
     }
-    let thumbnail = media::card(&manifest.title, resolution.fits());
+    let thumbnail = media::placeholder(&manifest.title, resolution.fits());
     let thumbnail = thumbnail.map_err(|source| Error::Media { path: root.to_owned(), source })?;
     Ok(PackageLook { size: None, thumbnail })
 }

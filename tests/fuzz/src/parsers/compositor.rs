@@ -1,7 +1,7 @@
 //! For the targets of `tests/fuzz`: parsers, by plain types. A part of its module in debug builds only.
 
-use super::identity::Identity;
-use super::identity::edid_identity;
+use super::output::Identity;
+use super::output::edid_identity;
 
 /// Maker, model and serial number that a monitor tells; empty is what it does not.
 pub fn edid(bytes: &[u8]) -> [String; 3] {

@@ -1,21 +1,84 @@
-//! A picture that moves: its frames, painted one ahead of the one that is shown.
+//! The threads that paint, so that the drawing loop never waits for a file.
 //!
-//! Each output that shows one has a thread, which waits while nobody asks for the next frame: what is
-//! covered or switched off costs nothing. It ends when its other end is dropped.
+//! `Painting` paints pictures once; a painting that was called off is dropped. `Animation` has a thread
+//! for each output that shows an animated picture and paints one frame ahead; it waits while nobody
+//! asks for the next frame, so a covered output costs nothing.
 
 use std::io::{self, BufReader};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, SyncSender, TryRecvError, sync_channel};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, Sender, SyncSender, TryRecvError, channel, sync_channel};
 use std::time::Duration;
 
-use super::paint::{self, STACK, Task};
+use super::message::Outcome;
+use super::paint::{self, Painted, STACK, Task, paint};
 use super::storage::Storage;
-use crate::media;
 use crate::paths::open_regular;
-use crate::sys::Waker;
-use crate::thread;
+use crate::sys::{Cancel, CancelOnDrop, Waker};
+use crate::{media, memory, thread};
+
+/// What came of a painting.
+type Finished = Result<Vec<Painted>, Outcome>;
+
+/// A painting that is on its way.
+pub(super) struct Painting {
+    pub(super) tasks: Vec<Task>,
+    result: Receiver<Finished>,
+    /// Set once the result is there, or will never be.
+    done: Cancel,
+    stop: Arc<AtomicBool>,
+}
+
+impl Painting {
+    pub(super) fn start(tasks: Vec<Task>) -> io::Result<Self> {
+        let done = Cancel::new()?;
+        let stop = Arc::new(AtomicBool::new(false));
+        let (send, result) = channel();
+        let theirs = CancelOnDrop(done.clone());
+        let work = Work { tasks: tasks.clone(), send, done: theirs, stop: stop.clone() };
+        // One that is called off ends by itself.
+        thread::expendable("paint", STACK, move || work.run())?.leave();
+        Ok(Self { tasks, result, done, stop })
+    }
+
+    /// Readable once there is something to take.
+    pub(super) fn as_fd(&self) -> BorrowedFd<'_> {
+        self.done.as_fd()
+    }
+
+    /// What was painted; none while that goes on.
+    pub(super) fn take(&self) -> Option<Finished> {
+        let lost = || Outcome::Refused("the painting thread has failed".to_owned());
+        self.done.is_cancelled().then(|| self.result.recv().unwrap_or_else(|_| Err(lost())))
+    }
+}
+
+impl Drop for Painting {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::Relaxed);
+    }
+}
+
+struct Work {
+    tasks: Vec<Task>,
+    // Before `done`: fields are dropped in this order.
+    send: Sender<Finished>,
+    /// Also of a thread that has died.
+    done: CancelOnDrop,
+    stop: Arc<AtomicBool>,
+}
+
+impl Work {
+    fn run(self) {
+        let painted = paint(&self.tasks, &|| self.stop.load(Ordering::Relaxed));
+        // Nobody listens to one that was called off.
+        self.send.send(painted).ok();
+        drop(self.done);
+        memory::trim();
+    }
+}
 
 pub(super) struct Animation {
     frames: Receiver<(Storage, Duration)>,

@@ -1,8 +1,7 @@
-//! BMP and WebP: decoded as a whole by the `image` crate, within its limits.
+//! BMP and WebP, decoded as a whole by the `image` crate, within its limits.
 //!
-//! It says neither whether a WebP is cut off nor how many frames there are, so that is walked through
-//! before. What it does not decode, or not in the memory that a picture is given, is
-//! left to the transcoder.
+//! The crate reports neither a truncated WebP nor the number of frames, so the file is walked through
+//! first. The transcoder gets files that the crate does not decode, or not in the memory for a picture.
 
 use std::fmt;
 use std::io::{self, BufReader, Read, Seek, SeekFrom};

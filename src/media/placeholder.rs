@@ -1,11 +1,11 @@
-//! The card that stands for a page without a picture of its own: its title on plain grey.
+//! The placeholder image for a web package without a picture: its title on plain grey.
 
 use font8x8::UnicodeFonts;
 
 use super::error::Error;
 use super::exif::Orientation;
 use super::picture::{Picture, fit};
-use super::thumbnail::Thumbnail;
+use super::probe::Thumbnail;
 use super::webp;
 
 const SIZE: (u32, u32) = (480, 270);
@@ -19,7 +19,7 @@ const SCALE: usize = 2;
 const MARGIN: usize = 32;
 
 /// A card with a title, which fits into `frame`. Letters that the font has not are boxes.
-pub(crate) fn card(title: &str, frame: (u32, u32)) -> Result<Thumbnail, Error> {
+pub(crate) fn placeholder(title: &str, frame: (u32, u32)) -> Result<Thumbnail, Error> {
     let (width, height) = (SIZE.0 as usize, SIZE.1 as usize);
     let mut pixels = vec![GROUND; width * height * 3];
     let step = LETTER * SCALE;
@@ -85,7 +85,7 @@ mod tests {
     #[test]
     fn titles_of_any_length_fit() {
         let check = |title: &str, ink: bool| {
-            let card = card(title, (500, 500)).unwrap();
+            let card = placeholder(title, (500, 500)).unwrap();
             assert_eq!((card.picture.width(), card.picture.height()), SIZE);
             assert_eq!(card.picture.pixels().iter().any(|&pixel| pixel > 0x80), ink, "{title}");
         };
