@@ -1,9 +1,9 @@
 //! Deadlines that notice suspend, changes of the clock and changes of the time zone.
 //!
-//! The thread `clock` sleeps in the kernel on a timer over `CLOCK_BOOTTIME` (which runs on in
-//! suspend), on one over `CLOCK_REALTIME` (which is cancelled when the clock is set) and on the
-//! place of `/etc/localtime`. It only rings: whoever set the alarm reads the time and looks what is
-//! due. It never polls, and without a deadline it never wakes up.
+//! The thread `clock` sleeps in the kernel on a timer over `CLOCK_BOOTTIME` (which runs on in suspend),
+//! on one over `CLOCK_REALTIME` (which is cancelled when the clock is set) and on the place of
+//! `/etc/localtime`. It only wakes its user, who reads the time and decides what is due. It never
+//! polls, and never wakes up without a deadline.
 
 mod zone;
 

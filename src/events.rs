@@ -1,10 +1,8 @@
-//! The bus: every event goes to every subscriber that asked for its kind.
+//! The event bus: every event goes to every subscriber that asked for its kind.
 //!
-//! What the daemon does at its start would be heard by nobody: that is kept for a moment, for those who
-//! come as soon as they can.
-//!
-//! Publishing runs in the thread where the thing happened and never waits: each subscriber has a
-//! buffer of [`BUFFER`] events, and what does not fit is lost for that subscriber alone and counted.
+//! Publishing runs on the thread where something happened and never waits: each subscriber has a buffer
+//! of [`BUFFER`] events, and events that do not fit are lost for that subscriber alone and counted.
+//! Events of the daemon's start are kept for a moment, for clients that connect as soon as they can.
 
 use std::collections::VecDeque;
 use std::fmt;

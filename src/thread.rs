@@ -1,9 +1,9 @@
-//! Named threads that end when told and never die unheard.
+//! Named threads that are joined on drop, and whose panics are reported.
 //!
-//! Every thread of the daemon is started here. A panic is logged with the thread's name and sent
-//! to whoever holds the [`Deaths`] of its [`Spawner`] (`main`, which then ends the daemon in order).
-//! A [`Thread`] is joined when it is dropped, so whatever makes it end (a closed channel, a shut
-//! socket) must be dropped before: declare the sender above the thread in a handle.
+//! Every thread of the daemon is started here. A panic is logged with the thread's name and sent to the
+//! holder of the [`Deaths`] of its [`Spawner`] (`main`, which then shuts the daemon down in order). A
+//! [`Thread`] is joined when it is dropped, so the channel or socket that makes it stop must be dropped
+//! before: declare the sender above the thread in a handle.
 
 use std::any::Any;
 use std::io;

@@ -1,7 +1,7 @@
-//! The file that names the system's time zone, watched. Run by the thread `clock`.
+//! Watches the file that names the system's time zone, for the thread `clock`.
 //!
-//! It watches the directory, because tools replace the file or the link by a rename. It never reads
-//! the zone itself.
+//! It watches the directory, because tools replace the file or the link by a rename. It never reads the
+//! zone itself.
 
 use std::ffi::{CStr, OsString};
 use std::io;

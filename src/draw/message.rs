@@ -1,7 +1,7 @@
-//! What is said over the child's socket: a line of JSON each way.
+//! The messages on the drawing process's socket: a line of JSON each way.
 //!
-//! Each names the version that says it. What one of another version says is not understood: the
-//! daemon then puts a child of its own version in the other's place.
+//! Each message names the version of its sender. A message of another version is not understood: the
+//! daemon then replaces the process with one of its own version.
 
 use std::ffi::OsString;
 

@@ -1,7 +1,7 @@
-//! From files to frames: each picture decoded once, and laid over every output that wants it.
+//! Turns files into frames: each picture is decoded once and painted for every output that wants it.
 //!
-//! Runs on a thread of its own for each change, so that what moves meanwhile goes on moving. What it
-//! decodes goes with it; only the frames stay.
+//! Runs on a thread of its own for each change, so that animations go on. Decoded pictures are freed
+//! with it; only the frames stay.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;

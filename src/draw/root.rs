@@ -1,8 +1,7 @@
-//! Drawing over X11: a pixmap on the root window, which stays when the process that made it has gone.
+//! Draws over X11: a pixmap on the root window, which stays after the process has ended.
 //!
-//! One process for each change, and none at rest. Other programs find the pixmap by two properties of
-//! the root window, which also tell whose pixmap is to be freed: only where both agree it is one that
-//! was left for that.
+//! Each change is one process, which exits. Other programs find the pixmap by two properties of the
+//! root window. These also name the pixmap to be freed: only if both agree was it left for that.
 
 use std::io::Write;
 

@@ -1,4 +1,4 @@
-//! The frames of a picture that moves, each as it is seen, decoded when it is asked for.
+//! The frames of an animated picture, each as it is shown, decoded on demand.
 
 use std::time::Duration;
 

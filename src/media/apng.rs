@@ -1,4 +1,4 @@
-//! The frames of a PNG that moves, row by row.
+//! The frames of an animated PNG, row by row.
 
 use std::time::Duration;
 

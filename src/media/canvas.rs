@@ -1,7 +1,7 @@
-//! What the frames of a moving picture are laid on: GIF, PNG and WebP have it in common. Each frame
-//! covers a part of what is there, and is taken away again in one of three manners before the next.
+//! The canvas that the frames of an animated GIF, PNG or WebP are drawn on.
 //!
-//! Called where frames are decoded; holds the canvas, and what a frame covers that is to come back.
+//! Each frame covers a part of the canvas and is disposed of in one of three ways before the next. Runs
+//! on the thread that decodes; holds the canvas, and the part under a frame that is to be restored.
 
 use super::decoder::MEMORY_MAX;
 use super::error::Error;

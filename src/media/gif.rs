@@ -1,5 +1,5 @@
-//! GIF: walks the blocks, so that it is known whether the file is whole and how many frames there are;
-//! decodes the first frame or all of them. A frame's own pixels take a byte each.
+//! GIF: walks the blocks to count the frames and to find a truncated file, and decodes the first frame
+//! or all of them. A frame's own pixels need a byte each.
 
 use std::sync::Arc;
 use std::time::Duration;

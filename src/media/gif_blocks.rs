@@ -1,5 +1,5 @@
-//! The blocks of a GIF, one after the other: frames, what is said of them, and their indices. Holds the
-//! colours, and the indices of one frame.
+//! The blocks of a GIF, one after another: frames, their descriptions and their indices. Holds the
+//! colours and the indices of one frame.
 
 use std::time::Duration;
 

@@ -1,8 +1,8 @@
-//! Colour profiles: what they say of a picture's colours is turned into sRGB.
+//! Converts pictures from their colour profile to sRGB.
 //!
-//! Cameras and telephones describe a wider range of colours this way (Display P3, Adobe RGB), and
-//! printers their inks (CMYK). Profiles that say sRGB in other words, or are of another kind than
-//! the picture, are left alone. What sRGB cannot show is clipped.
+//! Cameras and telephones describe a wider range of colours with a profile (Display P3, Adobe RGB), and
+//! printers their inks (CMYK). Profiles that describe sRGB, or are of another kind than the picture,
+//! are ignored. Colours outside sRGB are clipped.
 
 use std::fmt;
 use std::sync::Arc;

@@ -1,7 +1,7 @@
-//! The few colours that a picture is made of.
+//! The few main colours of a picture.
 //!
-//! Deterministic, without a random start, and steady: small differences between two codings of
-//! one picture move its colours by small amounts.
+//! Deterministic, without a random start, and steady: small differences between two codings of one
+//! picture move its colours by small amounts.
 
 use super::picture::Picture;
 use crate::color::{Lab, Rgb, lab, rgb};

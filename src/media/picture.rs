@@ -1,4 +1,4 @@
-//! Decoded pixels, and what is made of them: other sizes, turned upright.
+//! Decoded pixels, and how they are scaled and turned upright.
 
 use fast_image_resize as fir;
 use fir::images::{TypedImage, TypedImageRef};

@@ -1,4 +1,4 @@
-//! PNG and APNG, row by row: a picture of any size takes the memory of a few rows.
+//! PNG and APNG, row by row: a picture of any size needs the memory of a few rows.
 
 use std::sync::Arc;
 

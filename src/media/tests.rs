@@ -1,4 +1,4 @@
-//! Every format, from bytes to pixels: whole, cut, turned, hostile.
+//! Every format, from bytes to pixels: whole, truncated, turned, hostile.
 
 mod files;
 

@@ -1,8 +1,8 @@
-//! Lossy WebP: how much memory a frame takes in the decoder beside its chunk and its pixels.
+//! Lossy WebP: how much memory a frame needs in the decoder, beside its chunk and its pixels.
 //!
-//! The decoder makes room for each partition of coefficients before it reads it: 16 MB where a file of
-//! a hundred bytes says so. Their sizes stand between the first partition, which says how many there
-//! are, and the others (RFC 6386, 9). Runs where a file is probed; never reads a coefficient.
+//! The decoder allocates each partition of coefficients before it reads it: 16 MB if a file of a
+//! hundred bytes says so. The sizes stand between the first partition, which says how many there are,
+//! and the others (RFC 6386, 9). Runs when a file is probed; never reads a coefficient.
 
 use std::io::{Read, SeekFrom};
 

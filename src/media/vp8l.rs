@@ -1,8 +1,8 @@
-//! Lossless WebP: how much memory its code tables take in the decoder, which has no limit for them.
+//! Lossless WebP: how much memory its code tables need in the decoder, which does not limit them.
 //!
 //! A file of four megabytes may ask for 65,536 groups of five tables, more than a gigabyte. They stand
-//! before the pixels, so that only the small pictures before them are read through here (lossless
-//! bitstream specification, 4 to 6). Runs where a file is probed; never keeps a pixel.
+//! before the pixels, so only the small pictures before them are read here (lossless bitstream
+//! specification, 4 to 6). Runs when a file is probed; never keeps a pixel.
 
 use super::decoder::Input;
 

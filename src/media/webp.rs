@@ -1,5 +1,6 @@
-//! WebP: counts the frames, and sees whether the file is whole; the first one is decoded by
-//! [`super::image_crate`], all of them by [`super::webp_frames`]. Thumbnails are written by libwebp.
+//! WebP: counts the frames and finds truncated files; writes thumbnails with libwebp.
+//!
+//! [`super::image_crate`] decodes the first frame, [`super::webp_frames`] all of them.
 
 use std::io::SeekFrom;
 use std::sync::Once;

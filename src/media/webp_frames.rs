@@ -1,5 +1,5 @@
-//! The frames of a WebP that moves. The crate decodes each by itself, from a copy that is made a file of
-//! its own: what it makes of all of them together is never cleared, whatever they say of it.
+//! The frames of an animated WebP. The crate decodes each by itself, from a copy that is made a file of
+//! its own: when the crate decodes all of them, it never clears the canvas, whatever the file says.
 
 use std::io::{Cursor, SeekFrom};
 use std::time::Duration;

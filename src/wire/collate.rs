@@ -1,7 +1,7 @@
 //! How names are compared: in NFC, in lower case, and numbers by their value. Pure.
 //!
-//! The daemon sorts lists and the directories that it imports by it, and finds words by it; the command
-//! finds names by it.
+//! The daemon sorts lists and imported directories by it and searches words with it; the command finds
+//! names with it.
 
 use std::iter::{once, repeat_n};
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! The words of the API that stand for one of a few things, and how they are read and written.
+//! The enumerations of the API, and how their names are read and written.
 
 use std::fmt;
 use std::marker::PhantomData;

@@ -1,5 +1,5 @@
-//! The records of the API but images and why: pages, folders, playlists, monitors, backends, what is
-//! shown. Field order is the order on the wire.
+//! The records of the API except images and reports: pages, folders, playlists, monitors, backends,
+//! wallpapers. Field order is the order on the wire.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;

@@ -1,5 +1,4 @@
-//! The daemon as it is at one moment, for reports of faults: the record of the API. Never a secret:
-//! no setting is in it.
+//! The record of the daemon's current state, for bug reports. Never contains a setting or a secret.
 
 use std::path::PathBuf;
 

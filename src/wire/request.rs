@@ -1,4 +1,4 @@
-//! Bodies of requests that carry more than a name.
+//! The bodies of requests that carry more than a name.
 
 use std::fmt;
 use std::marker::PhantomData;

@@ -1,8 +1,8 @@
 //! HTTP over a Unix socket: the transport under ureq, for the client and for wal-qt's host.
 //!
-//! Runs in the thread that asks. Waits end with the time limits that ureq is given, or when the
-//! `interrupt` becomes readable; with neither (an event stream) they last as long as the server does,
-//! but for the wait for a place in its queue.
+//! Runs on the calling thread. Waits end with ureq's time limits, or when the `interrupt` becomes
+//! readable. With neither (an event stream) they last as long as the server, except for the wait for a
+//! place in its queue.
 
 use std::fmt;
 use std::io::{self, Read, Write};

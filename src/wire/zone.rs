@@ -1,7 +1,7 @@
-//! The zone of the system: what times are written in, and what they are reckoned in.
+//! The system's time zone, in which times are written and calculated.
 //!
-//! Read when it is asked for, and then kept for a few minutes, or until it is forgotten: the rules of
-//! a zone may be replaced by others. Waits for nobody but the disk.
+//! Read on demand and kept for a few minutes, or until it is invalidated: the rules of a zone may be
+//! replaced. Waits only for the disk.
 
 use std::io::{self, Read};
 use std::path::Path;

@@ -1,5 +1,5 @@
-//! Events of the compositor, collected in order. [`super::renderer`] handles them, so that no file
-//! that creates objects needs to know who handles their events.
+//! Events of the compositor, collected in order. [`super::renderer`] handles them, so that files that
+//! create objects do not depend on the handlers.
 
 use wayland_client::globals::GlobalListContents;
 use wayland_client::protocol::wl_buffer::{self, WlBuffer};

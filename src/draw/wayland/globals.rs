@@ -1,4 +1,4 @@
-//! The protocols that the compositor offers, as far as they are used.
+//! The protocols of the compositor that are used.
 
 use std::os::fd::AsFd;
 

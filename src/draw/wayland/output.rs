@@ -1,4 +1,4 @@
-//! An output as the compositor describes it, and the surface on it.
+//! An output as the compositor describes it, its size in pixels, and the surface on it.
 
 use wayland_client::protocol::wl_output::{self, WlOutput};
 use wayland_client::{Proxy, WEnum};

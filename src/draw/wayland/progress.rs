@@ -1,6 +1,6 @@
-//! Carries a change out, stage by stage: from the request to the first frames on the screen.
+//! One change, and how it is carried out in stages: from the request to the first frames on the screen.
 //!
-//! Nothing on the screen is touched before everything is painted, so a failure leaves the old picture.
+//! Nothing on the screen changes before everything is painted, so a failure leaves the old picture.
 
 use std::time::{Duration, Instant};
 

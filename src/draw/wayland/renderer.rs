@@ -1,4 +1,5 @@
-//! The outputs, what they show, and the events that change them. [`super::progress`] carries changes out.
+//! The outputs, the pictures on them, and the events that change them. [`super::progress`] carries
+//! changes out.
 
 use std::collections::BTreeMap;
 use std::os::fd::{AsFd, BorrowedFd};

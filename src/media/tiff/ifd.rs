@@ -1,9 +1,9 @@
-//! TIFF's first directory, before the `tiff` crate reads it: how its colours are meant, whether it
-//! claims more than a picture needs, and what of it the crate had better not see.
+//! TIFF's first directory, before the `tiff` crate reads it: the meaning of its colours, claims beyond
+//! what a picture needs, and fields that the crate must not see.
 //!
-//! The crate makes 32 bytes of each value of a field, and room for as many as the file says that there
-//! are, before anybody can give it a limit: 88 MB for a file of 200 bytes. Runs where a file is probed;
-//! never reads the values themselves.
+//! The crate makes 32 bytes of each value of a field, and allocates as many as the file claims before
+//! anybody can set a limit: 88 MB for a file of 200 bytes. Runs when a file is probed; never reads the
+//! values themselves.
 
 use std::collections::BTreeMap;
 use std::io::{Read, SeekFrom};

@@ -1,7 +1,7 @@
 //! Strips and tiles that are JPEGs, whose tables may stand in the directory (TIFF's second technical
 //! note).
 //!
-//! By our own decoder: the crate's would make all of whatever size such a JPEG claims.
+//! Our own decoder reads them: the crate's would allocate whatever size such a JPEG claims.
 
 use std::io::{Read, Seek, SeekFrom};
 

@@ -1,7 +1,7 @@
 //! TIFF and BigTIFF: the first picture of the file, strip by strip or one row of tiles at a time.
 //!
-//! By the `tiff` crate, which `image` stands on: that refuses palettes, YCbCr, samples of two or four
-//! bits and inks in planes, and would hold all of a photograph twice.
+//! Uses the `tiff` crate directly: `image`, which is built on it, refuses palettes, YCbCr, samples of
+//! two or four bits and planar inks, and would hold a whole photograph twice.
 
 mod ifd;
 mod jpegs;

@@ -1,4 +1,4 @@
-//! What the samples of a TIFF mean: rows of them, of one to 32 bits each, become RGB or RGBA.
+//! Converts rows of TIFF samples, of one to 32 bits each, into RGB or RGBA.
 
 use tiff::decoder::DecodingResult;
 
