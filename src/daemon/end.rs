@@ -1,4 +1,5 @@
-//! The order of the end. Each step has a limit and names the thread that is late.
+//! Stops the daemon in order. Each step has a time limit and logs the threads that exceed it.
+//! | Runs in the thread `main`.
 
 use std::time::{Duration, Instant};
 
@@ -8,26 +9,26 @@ use super::wiring::Daemon;
 use crate::store::Store;
 use crate::thread::Spawner;
 
-/// What running requests get of the time: a backend that hangs must leave some to the others.
+/// The limit for running requests: a backend that hangs must leave time for the others.
 const ANSWER_WITHIN: Duration = Duration::from_secs(2);
-/// What the reconciler gets of the time to take its pictures down.
+/// The limit for the reconciler to remove its wallpapers.
 const CLEAR_WITHIN: Duration = Duration::from_secs(3);
-/// What threads get of the time that look at disks.
+/// The limit for threads that read disks.
 const LOOK_WITHIN: Duration = Duration::from_secs(2);
 
-/// For the file of the socket and the last lines of the log: all but on a dead disk.
+/// The limit for the socket's file and the last lines of the log, which hang only on a dead disk.
 const LAST_WITHIN: Duration = Duration::from_millis(100);
-/// What is kept of the time for the database, however late others are.
+/// The time that is reserved for the database, however late others are.
 const CHECKPOINT_WITHIN: Duration = Duration::from_millis(500);
 
 impl Daemon {
-    /// Ends everything; with `clear` the wallpapers, too. Each step ends by its limit: whoever is
-    /// late is named and left behind.
+    /// Stops everything; with `clear` also removes the wallpapers. A thread that exceeds its limit is
+    /// logged and abandoned.
     pub(super) fn end(mut self, clear: bool, deadline: Instant) {
         log::info!("murald ends");
         let last = deadline;
         let deadline = deadline - CHECKPOINT_WITHIN;
-        // First, so that who waits for a video is told while there still is a connection.
+        // First, so that clients that wait for a video get an answer on an open connection.
         self.transcoder.cancel();
         late(self.server.end(deadline.min(Instant::now() + ANSWER_WITHIN)));
         if let Some(watch) = self.watch {
@@ -35,12 +36,12 @@ impl Daemon {
         }
         in_time("parallax", self.parallax.end(deadline));
         in_time("outputs", self.outputs.end(deadline));
-        in_time("battery", self.rest.end(deadline));
+        in_time("battery", self.pause.end(deadline));
         in_time("playlist", self.playlists.end(deadline));
-        // What it has in hand for an import may hang.
+        // Its job for an import may hang.
         self.transcoder.cancel_imports();
         late(self.transcoder.end(deadline));
-        // One of its threads may look at a disk that does not answer: the others get their time.
+        // One of its threads may wait for a disk that does not answer: the others get their time.
         late(self.imports.end(deadline.min(Instant::now() + LOOK_WITHIN)));
         if clear {
             take_down(&self.wallpaper, deadline);
@@ -52,14 +53,14 @@ impl Daemon {
         late(self.desktop_owner.end(deadline));
         in_time("database", self.upkeep.end(deadline));
         in_time("signals", self.signals.end(deadline));
-        // On threads of their own: a disk that hangs cannot be told to hurry.
+        // On threads of their own: an access to a disk that hangs cannot be interrupted.
         let store = self.store;
         limited(&self.spawner, "checkpoint", last, move || close(&store));
         let socket = self.socket;
         limited(&self.spawner, "socket", last + LAST_WITHIN, move || drop(socket));
         let log = self.log;
         limited(&self.spawner, "log", last + LAST_WITHIN, move || drop(log));
-        // Last of all: whoever gets the lock finds nothing of ours in the way.
+        // Last, so that the next daemon finds nothing of ours in the way.
         drop(self.locks);
     }
 }
@@ -70,7 +71,7 @@ fn close(store: &Store) {
     }
 }
 
-/// Does what no deadline can be given to, for so long.
+/// Runs work that takes no deadline on a thread of its own, and waits until the deadline.
 fn limited(
     spawner: &Spawner,
     name: &'static str,
@@ -94,11 +95,11 @@ fn take_down(wallpaper: &crate::wallpaper::Handle, deadline: Instant) {
     }
 }
 
-/// What other programs read of wallpapers that are taken down.
+/// Removes the files that other programs read, after the wallpapers were removed.
 fn remove_files(desktop: &crate::desktop::Handle, deadline: Instant) {
     let (done, told) = bounded(1);
     desktop.clear(Box::new(move || {
-        // Nobody waits for it any more.
+        // The receiver may be gone after the deadline.
         done.try_send(()).ok();
     }));
     in_time("desktop", told.recv_deadline(deadline).is_ok());

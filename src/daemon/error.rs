@@ -1,46 +1,53 @@
-//! Why the daemon does not start, or ends.
+//! The errors of the daemon's start and run, with a hint for the user.
+//!
+//! A hint may ask the daemon that runs already, with a time limit.
 
+use std::io;
 use std::path::{Path, PathBuf};
-use std::{fmt, io};
+use std::time::Duration;
 
 use serde::Deserialize;
+use serde::de::DeserializeOwned;
 
-use super::doctor::daemon::get;
+use crate::error_chain::chain;
 use crate::lock::Holder;
-use crate::wire::Session;
+use crate::wire::{Session, unix};
 use crate::{config, lock, paths, process, store};
 
-#[derive(Debug)]
+/// A daemon answers such questions in milliseconds.
+const PATIENCE: Duration = Duration::from_secs(10);
+const ANSWER_MAX: u64 = 1 << 20;
+
+#[derive(Debug, thiserror::Error)]
 pub(crate) enum Error {
+    #[error(transparent)]
     Paths(paths::Error),
+    #[error(transparent)]
     Config(config::Error),
     /// A path of the configuration cannot be expanded.
-    Setting {
-        file: PathBuf,
-        key: &'static str,
-        source: paths::Error,
-    },
-    /// What is needed from the start lies on a disk that hangs.
-    NoAnswer {
-        path: PathBuf,
-    },
-    Log(flexi_logger::FlexiLoggerError),
+    #[error("{}: daemon.{key}: {}", file.display(), chain(problem))]
+    Setting { file: PathBuf, key: &'static str, problem: paths::Error },
+    /// A file that is needed from the start is on a disk that hangs.
+    #[error("the disk of {} does not answer", path.display())]
+    NoAnswer { path: PathBuf },
+    #[error("cannot start the log")]
+    Log(#[source] flexi_logger::FlexiLoggerError),
+    #[error(transparent)]
     Lock(lock::Error),
+    #[error(transparent)]
     Store(store::Error),
+    #[error(transparent)]
     Process(process::Error),
-    /// A thread or descriptor cannot be had.
-    Start {
-        what: &'static str,
-        source: io::Error,
-    },
-    /// A thread panicked: the log has its words.
-    Died {
-        thread: String,
-    },
+    /// No thread or descriptor is available.
+    #[error("cannot start {what}")]
+    Start { what: &'static str, source: io::Error },
+    /// A thread panicked: the log has the message.
+    #[error("the thread {thread} died; the daemon ends to be started afresh")]
+    Died { thread: String },
 }
 
 impl Error {
-    /// As `sysexits.h` numbers them (contract section 9).
+    /// The exit code, from `sysexits.h` (contract section 9).
     pub(crate) fn exit_code(&self) -> u8 {
         match self {
             Self::Lock(lock::Error::Running { .. } | lock::Error::InUse { .. }) => 75,
@@ -51,7 +58,7 @@ impl Error {
         }
     }
 
-    /// What to do next, where it is not what the exit code says already.
+    /// The next step for the user, if the message does not name it already.
     pub(crate) fn hint(&self) -> Option<String> {
         match self {
             Self::Lock(lock::Error::Running { path, holder: Some(holder) }) => {
@@ -66,7 +73,7 @@ impl Error {
                  backup that this one can read"
                     .to_owned(),
             ),
-            // What the user can mend has its own words.
+            // Storage errors that the user can fix say so themselves.
             Self::Store(error) if !error.is_storage() => Some(
                 "`murald library check` tells what is wrong, `murald library restore` brings back \
                  the last backup"
@@ -77,8 +84,8 @@ impl Error {
     }
 }
 
-/// What to do about a daemon that the usual socket does not reach: it takes nobody in, listens
-/// elsewhere, or its socket was removed.
+/// The next step if the running daemon cannot be reached by the usual socket: it accepts no
+/// connections, listens elsewhere, or its socket was removed.
 fn unreached(lock: &Path, holder: &Holder) -> Option<String> {
     let pid = holder.pid;
     match &holder.socket {
@@ -104,7 +111,7 @@ struct Info {
     session: Option<Session>,
 }
 
-/// What to do about a daemon that draws in another session than this one.
+/// The next step if the running daemon draws in another session.
 fn other_session(socket: &Path) -> Option<String> {
     let session = get::<Info>(socket, "info")?.session?;
     session.is_another(|name| std::env::var_os(name)).then(|| {
@@ -112,41 +119,11 @@ fn other_session(socket: &Path) -> Option<String> {
     })
 }
 
-impl fmt::Display for Error {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Paths(error) => error.fmt(f),
-            Self::Config(error) => error.fmt(f),
-            Self::Setting { file, key, source } => {
-                write!(f, "{}: daemon.{key}: {source}", file.display())
-            }
-            Self::NoAnswer { path } => {
-                write!(f, "the disk of {} does not answer", path.display())
-            }
-            Self::Log(_) => f.write_str("cannot start the log"),
-            Self::Lock(error) => error.fmt(f),
-            Self::Store(error) => error.fmt(f),
-            Self::Process(error) => error.fmt(f),
-            Self::Start { what, .. } => write!(f, "cannot start {what}"),
-            Self::Died { thread } => {
-                write!(f, "the thread {thread} died; the daemon ends to be started afresh")
-            }
-        }
-    }
-}
-
-impl std::error::Error for Error {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        match self {
-            Self::Paths(error) => error.source(),
-            Self::Config(error) => error.source(),
-            Self::Setting { source, .. } => source.source(),
-            Self::Log(source) => Some(source),
-            Self::Lock(error) => error.source(),
-            Self::Store(error) => error.source(),
-            Self::Process(error) => error.source(),
-            Self::Start { source, .. } => Some(source),
-            Self::NoAnswer { .. } | Self::Died { .. } => None,
-        }
-    }
+/// Asks the daemon at a socket; `None` if it does not answer.
+pub(super) fn get<T: DeserializeOwned>(socket: &Path, what: &str) -> Option<T> {
+    let asked = unix::agent(socket, None).get(format!("http://localhost/{what}"));
+    // A daemon that hangs is not waited for.
+    let mut answer = asked.config().timeout_global(Some(PATIENCE)).build().call().ok()?;
+    let body = answer.body_mut().with_config().limit(ANSWER_MAX).read_to_vec().ok()?;
+    serde_json::from_slice(&body).ok()
 }

@@ -1,43 +1,35 @@
-//! The only place that sees all rooms: wiring, supervision, the order of the end.
+//! Runs the daemon: start, supervision and end. The only module that uses all the others.
 //!
-//! Runs in the thread `main`, which then waits for signals, for clients that want the daemon to
-//! stop, and for the death of a thread. It never waits for a room but at the end, with a limit.
+//! Runs in the thread `main`, which then waits for signals, for clients that stop the daemon, and for
+//! the death of a thread. It waits for other threads only at the end, with a limit.
 
-mod database;
 mod doctor;
 mod end;
 mod error;
+mod offline;
 mod options;
-mod paths;
-mod rest;
-mod take_down;
-mod terminal;
+mod pause;
 mod wiring;
 
-use std::path::{Path, PathBuf};
+use std::fs::OpenOptions;
+use std::io::{self, Write};
 use std::time::{Duration, Instant};
 
-use crate::clock;
-use crate::config;
 use crate::http::Stop;
-use crate::lock::Holder;
-use crate::memory;
-use crate::paths::{Dirs, Env};
-use crate::process;
+use crate::paths::Env;
 use crate::signals::Signal;
 use crate::systemd::Notifier;
+use crate::{clock, memory, process, wallpaper};
 use crossbeam_channel::select;
 
-pub(crate) use database::{check as check_database, restore as restore_database};
 pub(crate) use doctor::examine;
 pub(crate) use error::Error;
+pub(crate) use offline::{check, check_database, listens_at, restore_database, take_down};
 pub(crate) use options::Options;
-pub(crate) use take_down::take_down;
 
-use paths::DaemonPaths;
 use wiring::{Daemon, Wakes};
 
-/// How long the end may take in all.
+/// The limit for the end as a whole.
 const END_WITHIN: Duration = Duration::from_secs(5);
 
 /// Runs the daemon until it is told to stop.
@@ -52,38 +44,19 @@ pub(crate) fn run(options: &Options) -> Result<(), Error> {
     if let Some(zone) = zone {
         log::warn!("TZ is {zone:?}, which is no file: the zone of the system counts");
     }
-    // Whoever starts us may show a picture as soon as we are ready.
+    // Clients may set a wallpaper as soon as we are ready.
     daemon.wallpaper.wait_for_look();
     notifier.ready();
     log::info!("murald {} is up", env!("CARGO_PKG_VERSION"));
     if options.is_watched(&env) {
-        terminal::greet(&daemon);
+        greet(&daemon);
     } else if options.detached {
-        terminal::let_go();
+        let_go();
     }
     let reason = supervise(&mut daemon, &wakes);
     notifier.stopping();
     daemon.end(reason.as_ref().is_ok_and(|stop| stop.clear), Instant::now() + END_WITHIN);
     reason.map(drop)
-}
-
-/// Reads a file of settings as the start would, without a start: its warnings.
-pub(crate) fn check(file: &Path) -> Result<Vec<String>, Error> {
-    let settings = config::check(file).map_err(Error::Config)?;
-    let dirs = Dirs::of_process().map_err(Error::Paths)?;
-    DaemonPaths::new(&settings.daemon, file, &dirs, &Options::default())?;
-    Ok(settings.warnings)
-}
-
-/// Where the daemon listens that has the library of a configuration, if it answers.
-pub(crate) fn listens_at(config: Option<&Path>) -> Option<PathBuf> {
-    let dirs = Dirs::of_process().ok()?;
-    let file = config.map_or_else(|| dirs.config_file(), Path::to_owned);
-    // Without a file, or with one that cannot be read, a daemon may run with the defaults.
-    let settings = config::check(&file).unwrap_or_default();
-    let paths = DaemonPaths::new(&settings.daemon, &file, &dirs, &Options::default()).ok()?;
-    let holder = Holder::of(&paths.database)?;
-    holder.answers().then_some(holder.socket?)
 }
 
 /// Waits for the reason to end.
@@ -99,5 +72,45 @@ fn supervise(daemon: &mut Daemon, wakes: &Wakes) -> Result<Stop, Error> {
                 return Err(Error::Died { thread: name.unwrap_or_default() });
             }
         }
+    }
+}
+
+/// Prints the status of a ready daemon on a terminal, in place of the log.
+fn greet(daemon: &Daemon) {
+    let mut lines = vec![
+        format!("murald {} is ready on {}", env!("CARGO_PKG_VERSION"), daemon.address.display()),
+        format!("backend: {}", backend(daemon)),
+        format!("monitors: {}", monitors(daemon)),
+    ];
+    lines.extend(daemon.config.warnings().into_iter().map(|text| format!("warning: {text}")));
+    // The terminal may have gone.
+    writeln!(io::stderr(), "{}", lines.join("\n")).ok();
+}
+
+/// The backend that is used, or will be; without one, the reason.
+fn backend(daemon: &Daemon) -> String {
+    let available = daemon.backends.available();
+    let wanted = daemon.config.current().backend.kind;
+    let first = || available.iter().find(|one| one.name == wanted).or(available.first());
+    if let Some(name) = daemon.wallpaper.status().active.or_else(|| Some(first()?.name)) {
+        return name.to_string();
+    }
+    format!("none: {}", wallpaper::Error::no_backend(&daemon.backends))
+}
+
+fn monitors(daemon: &Daemon) -> String {
+    let names: Vec<_> =
+        daemon.outputs.outputs().list().iter().map(|output| output.name.clone()).collect();
+    if names.is_empty() { "none".to_owned() } else { names.join(", ") }
+}
+
+/// Closes the outputs of a daemon that a command has started, because the command has exited.
+fn let_go() {
+    let done = OpenOptions::new().write(true).open("/dev/null").and_then(|null| {
+        rustix::stdio::dup2_stdout(&null)?;
+        Ok(rustix::stdio::dup2_stderr(&null)?)
+    });
+    if let Err(error) = done {
+        log::warn!("the outputs cannot be closed: {error}");
     }
 }

@@ -1,5 +1,6 @@
-//! Building the daemon: every room with the handles that it needs, in the order of the start; and who
-//! is told when settings change.
+//! Builds the daemon: starts every module with the handles that it needs, in order, and subscribes
+//! modules to changes of settings.
+//! | Runs in the thread `main`.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -10,8 +11,8 @@ use crossbeam_channel::{Receiver, bounded};
 
 use super::error::Error;
 use super::options::Options;
-use super::paths::{DaemonPaths, lock_images, log_settings, wanted_compositor};
-use super::rest::Rest;
+use super::options::{DaemonPaths, lock_images, log_settings, wanted_compositor};
+use super::pause::Pause;
 use crate::backends::{Backends, RootPainter, Settings, Versions};
 use crate::compositor;
 use crate::config::{self, BackendName, ConfigHandle, Section, StillFiles};
@@ -34,18 +35,18 @@ use crate::thread::{Deaths, Spawner};
 use crate::transcode::{self, Transcoder};
 use crate::wallpaper::{self, ReconcilerOwner};
 
-/// Wishes to stop and signals that wait for `main`; one more changes nothing.
+/// Stop requests and signals that wait for `main`; more are dropped.
 const WAKES: usize = 8;
 
-/// Since the last import, or the last thumbnail that somebody waited for.
+/// The delay since the last import, or the last requested thumbnail.
 const IDLE_AFTER: Duration = Duration::from_secs(30);
 
-/// Everything that runs. Fields are dropped in this order where `end` was not reached.
+/// Everything that runs. Without `end`, fields are dropped in this order.
 pub(crate) struct Daemon {
     pub(super) server: Server,
-    /// None where the kernel gives no watch: SIGHUP still has the file read again.
+    /// None if the kernel refuses a watch: SIGHUP still reads the file again.
     pub(super) watch: Option<config::Watch>,
-    pub(super) rest: Rest,
+    pub(super) pause: Pause,
     pub(super) playlists: PlayerOwner,
     pub(super) parallax: Arc<Parallax>,
     pub(super) reconciler: ReconcilerOwner,
@@ -53,7 +54,7 @@ pub(crate) struct Daemon {
     pub(super) desktop_owner: DesktopOwner,
     pub(super) desktop: desktop::Handle,
     pub(super) imports: library::Running,
-    /// For what SIGHUP has looked at.
+    /// For the scan at SIGHUP.
     pub(super) library: Library,
     pub(super) transcoder: transcode::Threads,
     pub(super) outputs: compositor::Watch,
@@ -63,15 +64,15 @@ pub(crate) struct Daemon {
     pub(super) spawner: Spawner,
     pub(super) signals: Signals,
     pub(super) config: ConfigHandle,
-    /// Where clients find it.
+    /// The path of the socket.
     pub(super) address: PathBuf,
     pub(super) log: Log,
-    /// None where the service manager owns the socket.
+    /// None if the service manager owns the socket.
     pub(super) socket: Option<Socket>,
     pub(super) locks: Vec<Lock>,
 }
 
-/// What everything stands on: settings and where things are, the lock and the log.
+/// The first things to start: settings, paths, the lock and the log.
 struct Ground {
     config: ConfigHandle,
     paths: DaemonPaths,
@@ -91,7 +92,7 @@ impl Ground {
             answers.then_some(()).ok_or_else(|| Error::NoAnswer { path: path.clone() })?;
         }
         let lock = Lock::take(&paths.socket, Some(&paths.socket)).map_err(Error::Lock)?;
-        // Only now: a file that is refused stays as it is, and so does that of a daemon that runs.
+        // Only now, so that an invalid file, or that of a running daemon, stays as it is.
         config.complete();
         let log_settings = log_settings(&settings.daemon, &paths, options, env);
         let mut log = Log::start(&log_settings, options.is_watched(env)).map_err(Error::Log)?;
@@ -102,7 +103,7 @@ impl Ground {
     }
 }
 
-/// What wakes `main`.
+/// The events that wake `main`.
 pub(crate) struct Wakes {
     pub(super) signals: Receiver<Signal>,
     pub(super) stops: Receiver<Stop>,
@@ -121,16 +122,17 @@ impl Daemon {
             Ground::lay(options, env, &dirs, &bus)?;
         let (signal, signals_come) = bounded(WAKES);
         let (stop, stops) = bounded(WAKES);
-        // Full: `main` is about to look at it anyway.
+        // If the channel is full, `main` is about to read it.
         let signals = Signals::start(&spawner, move |came| {
             signal.try_send(came).ok();
         })
         .map_err(start("the signals"))?;
-        // Another socket makes it no other library: two would remove each other's unfinished files.
+        // Daemons on different sockets must not share a library: they would remove each other's
+        // unfinished files.
         let library_lock = Lock::take(&paths.database, Some(&paths.socket)).map_err(Error::Lock)?;
         let store = Store::open(&paths.database).map_err(Error::Store)?;
         let images_lock = lock_images(&paths.images, &store)?;
-        // Clients wait there from now on; the threads to come share out what descriptors are left.
+        // Clients can connect from now on; later threads share the remaining descriptors.
         let (listening, socket) = listen(env, &paths.socket)?;
         // Until the library has found out how many files are missing.
         store.keep_rows(true);
@@ -161,7 +163,7 @@ impl Daemon {
         parallax.on_settings();
         let (playlists, player) =
             start_playlists(&wallpaper, &backends, (&store, &bus), &outputs, &spawner)?;
-        let rest = Rest::by_settings(&config, &playlists, &spawner, env);
+        let pause = Pause::by_settings(&config, &playlists, &spawner, env);
         watch_directories(&config, &dirs, &library);
         let api = Api {
             events: bus,
@@ -186,7 +188,7 @@ impl Daemon {
         let daemon = Self {
             server,
             watch,
-            rest,
+            pause,
             playlists: player,
             parallax,
             reconciler,
@@ -244,7 +246,7 @@ fn open_config(options: &Options, dirs: &Dirs, bus: &EventBus) -> Result<ConfigH
     ConfigHandle::read(path, bus.clone()).map_err(Error::Config)
 }
 
-/// None where the kernel gives no watch, or where one would take the last descriptors from clients.
+/// None if the kernel refuses a watch, or if it would take the last descriptors from clients.
 fn watch_config(config: &ConfigHandle, spawner: &Spawner) -> Option<config::Watch> {
     let watch = config::Watch::start(config.clone(), spawner);
     let failed = |error: &config::Error| {
@@ -354,7 +356,7 @@ fn start_playlists(
         .map_err(start("the playlists"))
 }
 
-/// Has the library watch what the settings say, now and after each change of them.
+/// Makes the library watch the configured directories, now and after each change.
 fn watch_directories(config: &ConfigHandle, dirs: &Dirs, library: &Library) {
     library.watch(WatchSettings::of(&config.current(), dirs));
     let (handle, dirs, library) = (config.clone(), dirs.clone(), library.clone());
@@ -365,7 +367,7 @@ fn watch_directories(config: &ConfigHandle, dirs: &Dirs, library: &Library) {
     });
 }
 
-/// Has the reconciler, the parallax and the files for other programs told of changes that concern them.
+/// Reports changes of settings to the reconciler, the parallax and the files for other programs.
 fn tell_changes(
     config: &ConfigHandle,
     wallpaper: &wallpaper::Handle,

@@ -1,4 +1,4 @@
-//! The options of backends that are programs with a few settings: awww, feh, hyprpaper, mpvpaper, swaybg.
+//! The options of backends with few settings: awww, feh, hyprpaper, mpvpaper and swaybg.
 //!
 //! The values are those of each program's command line.
 

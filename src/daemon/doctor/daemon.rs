@@ -1,25 +1,28 @@
-//! The daemon: whether one answers at the socket, and what stands there otherwise.
+//! Examines the daemon: whether one answers at the socket, or what is there instead, and the database
+//! and
+//! processes that a stopped daemon has left.
+//! | Opens the database read-only and only if it was closed cleanly, since other reads would create
+//! files next to it.
 
 use std::fs::{self, Metadata};
 use std::io;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rustix::process::geteuid;
 use serde::Deserialize;
-use serde::de::DeserializeOwned;
 
-use super::super::options::Options;
-use super::super::paths::DaemonPaths;
+use super::super::error::get;
+use super::super::options::{DaemonPaths, Options};
 use super::report::Report;
+use crate::error_chain::chain;
 use crate::lock::Holder;
+use crate::process::ProcessRecords;
+use crate::store::{self, Glance, backup};
 use crate::sys::{connect, is_queue_full};
-use crate::wire::{Why, unix};
+use crate::wire::Why;
 
-/// A daemon answers such questions in milliseconds.
-const PATIENCE: Duration = Duration::from_secs(10);
-const ANSWER_MAX: u64 = 1 << 20;
 const SUBJECT: &str = "daemon";
 
 #[derive(Deserialize)]
@@ -51,7 +54,7 @@ pub(super) fn look(report: &mut Report, paths: &DaemonPaths, options: &Options) 
     }
 }
 
-/// Whether it is a socket of this user's; what else it is is told.
+/// Whether the file is a socket of this user; reports it otherwise.
 fn is_ours(report: &mut Report, socket: &Path, found: &Metadata, options: &Options) -> bool {
     let shown = socket.display();
     if !found.file_type().is_socket() {
@@ -72,11 +75,11 @@ fn is_ours(report: &mut Report, socket: &Path, found: &Metadata, options: &Optio
     true
 }
 
-/// Whether anybody is behind it.
+/// Whether a daemon may run behind the socket.
 fn answers(report: &mut Report, paths: &DaemonPaths, options: &Options) -> bool {
     let socket = &paths.socket;
     let shown = socket.display();
-    // Closed before anything is asked.
+    // The connection is closed before a request is sent.
     match connect(socket).map(drop) {
         Ok(()) => asked(report, socket),
         Err(error) if is_queue_full(&error) => silent(report, socket),
@@ -93,7 +96,7 @@ fn answers(report: &mut Report, paths: &DaemonPaths, options: &Options) -> bool 
     true
 }
 
-/// Nobody listens there: whether one runs all the same, as its locks tell.
+/// Without a listener: whether the locks name a daemon that runs all the same.
 fn absent(report: &mut Report, paths: &DaemonPaths, options: &Options) -> bool {
     let shown = paths.socket.display();
     let Some(holder) = [&paths.socket, &paths.database].into_iter().find_map(|at| Holder::of(at))
@@ -105,7 +108,7 @@ fn absent(report: &mut Report, paths: &DaemonPaths, options: &Options) -> bool {
     };
     let pid = holder.pid;
     let (text, step) = match holder.socket.as_ref().filter(|_| holder.answers()) {
-        // Commands ask there, too.
+        // Commands use this socket, too.
         Some(other) if options.socket.is_none() => {
             asked(report, other);
             return true;
@@ -126,7 +129,7 @@ fn absent(report: &mut Report, paths: &DaemonPaths, options: &Options) -> bool {
     true
 }
 
-/// What one that runs says of itself.
+/// Reports the status of a running daemon.
 fn asked(report: &mut Report, socket: &Path) {
     let Some(info) = get::<Info>(socket, "info") else { return silent(report, socket) };
     let Info { version, pid, warnings } = info;
@@ -156,7 +159,7 @@ fn asked(report: &mut Report, socket: &Path) {
     }
 }
 
-/// One that hangs, or was stopped: it would not hear of a gentler signal either.
+/// Reports a daemon that hangs or was stopped by a signal: only SIGKILL ends it.
 fn silent(report: &mut Report, socket: &Path) {
     let text = format!("the daemon on {} does not answer", socket.display());
     let step = match Holder::of(socket) {
@@ -166,10 +169,52 @@ fn silent(report: &mut Report, socket: &Path) {
     report.fix(SUBJECT, text, step);
 }
 
-pub(in crate::daemon) fn get<T: DeserializeOwned>(socket: &Path, what: &str) -> Option<T> {
-    let asked = unix::agent(socket, None).get(format!("http://localhost/{what}"));
-    // One that hangs is not waited for.
-    let mut answer = asked.config().timeout_global(Some(PATIENCE)).build().call().ok()?;
-    let body = answer.body_mut().with_config().limit(ANSWER_MAX).read_to_vec().ok()?;
-    serde_json::from_slice(&body).ok()
+/// A library of 100,000 images takes a second on a fast disk.
+const WITHIN: Duration = Duration::from_secs(5);
+
+pub(super) fn look_at_leftovers(report: &mut Report, paths: &DaemonPaths) {
+    database(report, &paths.database);
+    let gone = ProcessRecords::at(&paths.backends).gone();
+    if gone > 0 {
+        let text = format!(
+            "{gone} of the processes on record in {} have ended since",
+            paths.backends.display()
+        );
+        report.note("leftovers", text, Some("none is needed: the next start forgets them"));
+    }
+}
+
+fn database(report: &mut Report, database: &Path) {
+    const SUBJECT: &str = "database";
+    let shown = database.display();
+    let damaged = |report: &mut Report, problem: String| {
+        let step = match backup::list(database).first() {
+            Some(_) => "`murald library restore` brings back the newest backup",
+            None => "there is no backup of it: `murald library check` tells all that is wrong",
+        };
+        report.fix(SUBJECT, format!("{shown} is damaged: {problem}"), step);
+    };
+    match store::glance(database, Instant::now() + WITHIN) {
+        Ok(Glance::None) => {}
+        Ok(Glance::Sound) => report.ok(SUBJECT, format!("{shown} is sound")),
+        Ok(Glance::Damaged(problem)) => damaged(report, problem),
+        Ok(Glance::Open) => {
+            let text = format!("{shown} is open, or was when its daemon was cut off");
+            report.note(SUBJECT, text, Some("none is needed: the next start looks at it"));
+        }
+        Ok(Glance::TooLarge) => {
+            let text = format!("{shown} is too large for a quick look");
+            report.note(SUBJECT, text, Some("`murald library check` looks at all of it"));
+        }
+        Err(error) if error.is_damage() => damaged(report, chain(&error)),
+        Err(error @ store::Error::Newer { .. }) => {
+            let step = "start the murald that wrote it; `murald library restore` brings back the newest \
+                        backup that this one can read";
+            report.fix(SUBJECT, chain(&error), step);
+        }
+        Err(error) => {
+            let step = "make it readable: `murald library check` looks again";
+            report.fix(SUBJECT, format!("{shown} cannot be read: {}", chain(&error)), step);
+        }
+    }
 }

@@ -1,21 +1,19 @@
-//! What is in the way of wallpapers, found without a daemon: the settings, where files go, the socket,
-//! the session and its backends, and what else is wanted.
+//! Finds out why no wallpaper appears, without a daemon (`murald doctor`): settings, directories,
+//! socket,
+//! session, backends and programs.
 //!
-//! Runs in the command's own thread. It changes nothing and starts no wallpaper: whoever has a fault
-//! may look as often as they like. Every wait has an end.
+//! Runs in the command's own thread. It changes nothing and sets no wallpaper. Every wait has a limit.
 
-pub(super) mod daemon;
-mod places;
-mod programs;
+mod daemon;
+mod machine;
 mod report;
 mod session;
-mod stopped;
 
 use std::sync::Arc;
 
 use super::error::Error;
+use super::options::DaemonPaths;
 use super::options::Options;
-use super::paths::DaemonPaths;
 use crate::config::{self, Config};
 use crate::error_chain::chain;
 use crate::paths::{Dirs, Env};
@@ -23,7 +21,7 @@ use crate::wire::Finding;
 
 use report::Report;
 
-/// Looks at everything, in the order in which things depend on each other.
+/// Examines everything, in the order of dependence.
 pub(crate) fn examine(options: &Options) -> Vec<Finding> {
     let mut report = Report::default();
     let env = Env::process();
@@ -36,21 +34,21 @@ pub(crate) fn examine(options: &Options) -> Vec<Finding> {
 
 fn look(report: &mut Report, options: &Options, env: &Env, dirs: &Dirs) {
     let (settings, warnings) = (Arc::new(settings(report, options, dirs)), report.count());
-    places::runtime(report, env);
+    machine::runtime(report, env);
     let file = options.config.clone().unwrap_or_else(|| dirs.config_file());
     match DaemonPaths::new(&settings.daemon, &file, dirs, options) {
         Ok(paths) => {
-            places::look(report, &paths, dirs);
+            machine::look(report, &paths, dirs);
             if !daemon::look(report, &paths, options) {
-                stopped::look(report, &paths);
+                daemon::look_at_leftovers(report, &paths);
             }
             session::look(report, &settings, &paths, env, dirs);
         }
-        // Told of already.
+        // Reported already.
         Err(Error::Paths(_)) if report.count() > warnings => {}
         Err(error) => report.fix("settings", chain(&error), "mend it there"),
     }
-    programs::look(report);
+    machine::look_at_programs(report);
 }
 
 /// The settings as the daemon would read them, else the defaults.

@@ -1,4 +1,4 @@
-//! What was found so far.
+//! The findings so far.
 
 use crate::wire::{Finding, FindingState};
 
@@ -19,7 +19,7 @@ impl Report {
         self.add(subject, FindingState::Fix, text.into(), Some(step.into()));
     }
 
-    /// How many things are to be mended.
+    /// The number of things to fix.
     pub(super) fn count(&self) -> usize {
         self.0.iter().filter(|finding| finding.state == FindingState::Fix).count()
     }

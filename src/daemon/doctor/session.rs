@@ -1,9 +1,9 @@
-//! The session: its compositor, the backends that draw on it, and who else does.
+//! Examines the session: its compositor, its backends, and other programs that draw the background.
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::super::paths::{DaemonPaths, wanted_compositor};
+use super::super::options::{DaemonPaths, wanted_compositor};
 use super::report::Report;
 use crate::backends::{
     Backends, Kind, Lack, REGISTRY, Registration, RootPainter, Versions, registration,
@@ -14,7 +14,7 @@ use crate::paths::{Dirs, Env};
 use crate::process::{ProcessRecords, Reaper};
 use crate::thread::Spawner;
 
-/// A compositor that takes connections lists its outputs within milliseconds, unless it hangs.
+/// A compositor lists its outputs within milliseconds, unless it hangs.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 pub(super) fn look(
@@ -120,7 +120,7 @@ fn backend(report: &mut Report, backends: &Backends, settings: &Config) -> Optio
         let text = format!("{wanted}, which backend.type names, cannot be used here: {name} is");
         let set = format!("set backend.type to {name}");
         let (text, step) = match wanted {
-            // There is nothing to install of it.
+            // The builtin renderer cannot be installed.
             BackendName::Builtin => (format!("{text}, as {}", backends.lack()), set),
             _ if backends.missing(registration(wanted)).is_empty() => (text, set),
             _ => (text, format!("install {wanted}, or {set}")),
@@ -130,7 +130,7 @@ fn backend(report: &mut Report, backends: &Backends, settings: &Config) -> Optio
     Some(name)
 }
 
-/// What a library may have and nothing here shows.
+/// Reports kinds of wallpapers that no installed backend shows.
 fn unshown(report: &mut Report, backends: &Backends) {
     for (kind, subject) in [(Kind::Video, "videos"), (Kind::Web, "pages")] {
         let shows = |entry: &&Registration| backends.kinds(entry).contains(&kind);
@@ -146,7 +146,7 @@ fn unshown(report: &mut Report, backends: &Backends) {
     }
 }
 
-/// Programs that draw over ours, or under.
+/// Reports other programs that draw the background.
 fn others(report: &mut Report, backends: &Backends, used: BackendName) {
     for (text, step) in backends.in_the_way(used) {
         report.fix("other", text, step);

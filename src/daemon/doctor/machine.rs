@@ -1,21 +1,25 @@
-//! Where files go: whether we may write there, and whether there is room.
+//! Examines the machine: directories that must be writable, free space, ffmpeg and the systemd unit.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use rustix::fs::{Access, AtFlags, CWD, accessat, statvfs};
 use rustix::process::{geteuid, getuid};
 
-use super::super::paths::DaemonPaths;
+use super::super::options::DaemonPaths;
 use super::report::Report;
 use crate::paths::{Dirs, Env};
+use crate::process::{self, Launch};
+use crate::transcode;
 
-/// Less is soon full: a photograph with its thumbnails takes up to 30 MiB, and the database wants some.
+/// The least free space: a photograph with its thumbnails takes up to 30 MiB, and the database needs
+/// some.
 const ROOM: u64 = 100 << 20;
 
-/// The session's directory, where it is named: one of a session that is over, or of somebody else,
-/// as `su` leaves it.
+/// Examines the runtime directory: after `su` it may belong to another user, or to a session that has
+/// ended.
 pub(super) fn runtime(report: &mut Report, env: &Env) {
     let Some(path) = env.var("XDG_RUNTIME_DIR").filter(|path| !path.is_empty()) else { return };
     let path = PathBuf::from(path);
@@ -64,10 +68,10 @@ pub(super) fn look(report: &mut Report, paths: &DaemonPaths, dirs: &Dirs) {
     if report.count() == before {
         report.ok("library", format!("{} can be written to", paths.images.display()));
     }
-    room(report, &all[..3]);
+    free_space(report, &all[..3]);
 }
 
-/// The directory, or where it is still to be made the nearest one above that is there.
+/// The directory, or its nearest existing parent.
 fn nearest(directory: &Path) -> &Path {
     directory.ancestors().find(|path| fs::symlink_metadata(path).is_ok()).unwrap_or(directory)
 }
@@ -102,8 +106,8 @@ fn writable(report: &mut Report, subject: &str, directory: &Path) {
     }
 }
 
-/// Of each file system once.
-fn room(report: &mut Report, places: &[(&str, &Path)]) {
+/// Reports the free space of each file system once.
+fn free_space(report: &mut Report, places: &[(&str, &Path)]) {
     let mut seen = Vec::new();
     for (subject, directory) in places {
         let there = nearest(directory);
@@ -120,5 +124,34 @@ fn room(report: &mut Report, places: &[(&str, &Path)]) {
         } else {
             report.ok("disk", text);
         }
+    }
+}
+
+/// The service manager answers within milliseconds.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+pub(super) fn look_at_programs(report: &mut Report) {
+    if transcode::is_available() {
+        report.ok("ffmpeg", "it is installed");
+    } else {
+        let text = "it is not installed: no videos, AVIF, JPEG XL and HEIC";
+        report.note("ffmpeg", text, Some("install ffmpeg"));
+    }
+    unit(report);
+}
+
+/// Reports whether systemd starts murald, if systemd is there.
+fn unit(report: &mut Report) {
+    let Some(systemctl) = process::which("systemctl") else { return };
+    let launch =
+        Launch::new(systemctl).args(["--user", "is-enabled", "murald.service", "murald.socket"]);
+    let Ok(output) = process::run(&launch, PATIENCE, None) else { return };
+    let said = String::from_utf8_lossy(&output.stdout);
+    if said.lines().any(|line| line.starts_with("enabled")) {
+        report.ok("unit", "systemd starts murald with the session");
+    } else if said.lines().any(|line| line == "disabled") {
+        let step =
+            "`systemctl --user enable --now murald`, unless your session starts it otherwise";
+        report.note("unit", "systemd does not start murald with the session", Some(step));
     }
 }

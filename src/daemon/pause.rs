@@ -1,5 +1,4 @@
-//! When all rests: what the settings say of it goes to the playlists, and while they want rest on the
-//! battery somebody looks at that.
+//! Passes the settings of `[power]` to the playlists, and watches the battery if they pause on it.
 //!
 //! Runs on the thread that changes the settings.
 
@@ -14,27 +13,28 @@ use crate::sys::lock;
 use crate::thread::Spawner;
 
 /// Follows the settings until it is ended.
-pub(super) struct Rest(Arc<Mutex<State>>);
+pub(super) struct Pause(Arc<Mutex<PauseState>>);
 
 #[derive(Default)]
-struct State {
+struct PauseState {
     watch: Option<Watch>,
     has_ended: bool,
 }
 
-impl Rest {
-    /// Has all rest when the settings say so, now and after each change of them.
+impl Pause {
+    /// Applies the settings now and after each change.
     pub(super) fn by_settings(
         config: &ConfigHandle,
         playlists: &Playlists,
         spawner: &Spawner,
         env: &Env,
     ) -> Self {
-        let state = Arc::new(Mutex::new(State::default()));
+        let state = Arc::new(Mutex::new(PauseState::default()));
         let (kept, handle, playlists) = (Arc::clone(&state), config.clone(), playlists.clone());
         let (spawner, supplies) = (spawner.clone(), Supplies::of(env));
         let set = move || {
-            // The lock first: of two changes at once the later is read by whoever comes second.
+            // Lock before reading: after two changes at once, the second thread reads the later
+            // settings.
             let mut state = lock(&kept);
             let power = handle.current().power;
             playlists.set_rest(power.pause_when_locked, power.pause_when_idle);
@@ -49,7 +49,7 @@ impl Rest {
         Self(state)
     }
 
-    /// Ends the look at the battery; `false` if it is late.
+    /// Stops watching the battery; `false` if the thread is late.
     pub(super) fn end(self, deadline: Instant) -> bool {
         let watch = {
             let mut state = lock(&self.0);
@@ -60,8 +60,8 @@ impl Rest {
     }
 }
 
-impl State {
-    /// Looks at the battery from now on, or no more.
+impl PauseState {
+    /// Starts or stops watching the battery.
     fn look(
         &mut self,
         wanted: bool,
@@ -72,9 +72,9 @@ impl State {
         if wanted == self.watch.is_some() || self.has_ended {
             return;
         }
-        // It ends before what it has told is taken back.
+        // Stop the watch before its last report is withdrawn.
         self.watch = None;
-        // Whoever has changed the settings finds it so when he is answered.
+        // Set at once, so that the request that changed the settings finds it done.
         playlists.set_battery(wanted.then(|| supplies.on_battery()));
         if wanted {
             let told = playlists.clone();

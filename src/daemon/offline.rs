@@ -1,0 +1,80 @@
+//! Commands that work without a daemon, in the command's own process: checking settings, checking and
+//! restoring the database, and removing the wallpapers of the last daemon.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use super::error::Error;
+use super::options::{DaemonPaths, Options};
+use crate::config::{self, ConfigHandle};
+use crate::desktop;
+use crate::events::EventBus;
+use crate::lock::{Holder, Lock};
+use crate::paths::Dirs;
+use crate::process::ProcessRecords;
+use crate::store::{self, backup};
+use crate::wire::DatabaseReport;
+
+/// Reads a configuration file as the start would; returns its warnings.
+pub(crate) fn check(file: &Path) -> Result<Vec<String>, Error> {
+    let settings = config::check(file).map_err(Error::Config)?;
+    let dirs = Dirs::of_process().map_err(Error::Paths)?;
+    DaemonPaths::new(&settings.daemon, file, &dirs, &Options::default())?;
+    Ok(settings.warnings)
+}
+
+/// The socket of the daemon that has the library of a configuration, if it answers.
+pub(crate) fn listens_at(config: Option<&Path>) -> Option<PathBuf> {
+    let dirs = Dirs::of_process().ok()?;
+    let file = config.map_or_else(|| dirs.config_file(), Path::to_owned);
+    // Without a file, or with one that cannot be read, a daemon may run with the defaults.
+    let settings = config::check(&file).unwrap_or_default();
+    let paths = DaemonPaths::new(&settings.daemon, &file, &dirs, &Options::default()).ok()?;
+    let holder = Holder::of(&paths.database)?;
+    holder.answers().then_some(holder.socket?)
+}
+
+/// Checks the whole database that a configuration file names.
+pub(crate) fn check_database(config: &Path) -> Result<DatabaseReport, Error> {
+    Ok(store::check(&database_of(config)?))
+}
+
+/// Restores the database from a backup, by default the newest intact one. Fails if a daemon has it
+/// open.
+/// Returns the backup and the new path of the old database.
+pub(crate) fn restore_database(
+    config: &Path,
+    from: Option<&Path>,
+) -> Result<(PathBuf, Option<PathBuf>), Error> {
+    rustix::process::umask(rustix::fs::Mode::RWXG | rustix::fs::Mode::RWXO);
+    let database = database_of(config)?;
+    let _lock = Lock::take(&database, None).map_err(Error::Lock)?;
+    let restored = backup::restore(&database, from).map_err(Error::Store)?;
+    Ok((restored.from, restored.aside))
+}
+
+fn database_of(config: &Path) -> Result<PathBuf, Error> {
+    let dirs = Dirs::of_process().map_err(Error::Paths)?;
+    let config =
+        ConfigHandle::read(config.to_owned(), EventBus::for_startup()).map_err(Error::Config)?;
+    let settings = config.current();
+    DaemonPaths::new(&settings.daemon, config.path(), &dirs, &Options::default())
+        .map(|paths| paths.database)
+}
+
+/// Between SIGTERM and SIGKILL.
+const GRACE: Duration = Duration::from_secs(2);
+
+/// Ends the recorded processes of the last daemon, and removes the files that other programs read.
+/// Returns the number of processes. Fails if a daemon runs.
+pub(crate) fn take_down(options: &Options) -> Result<usize, Error> {
+    let dirs = Dirs::of_process().map_err(Error::Paths)?;
+    let config = options.config.clone().unwrap_or_else(|| dirs.config_file());
+    let config = ConfigHandle::read(config, EventBus::for_startup()).map_err(Error::Config)?;
+    let paths = DaemonPaths::new(&config.current().daemon, config.path(), &dirs, options)?;
+    // A daemon that starts now would take the processes over.
+    let _lock = Lock::take(&paths.socket, None).map_err(Error::Lock)?;
+    let ended = ProcessRecords::at(&paths.backends).end_all(GRACE);
+    desktop::remove_files(dirs.state());
+    Ok(ended)
+}
