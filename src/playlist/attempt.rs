@@ -2,12 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use super::bulk::Moved;
+use super::pending::Moved;
 use super::spec::{Direction, PlaylistSpec};
 use super::state::PlaybackState;
-use crate::backends::Kind;
+use crate::backends::{Backends, Kind};
+use crate::compositor::identities;
+use crate::config::SelectionMode;
 use crate::store::playlists::Item;
-use crate::wallpaper::{self, Applied};
+use crate::wallpaper::{self, Applied, Reply, Request};
 use crate::wire::{Mode, SkippedItem};
 
 #[derive(Clone, Debug)]
@@ -94,5 +96,54 @@ impl ApplyReport {
             Ok(applied) if applied.mode == Mode::Each => applied.images.clone(),
             _ => BTreeMap::new(),
         }
+    }
+}
+
+pub trait Wallpapers: Send {
+    /// Shows a picture. Never blocks; `reply` is called when the picture is up or has failed.
+    fn apply(&self, request: Request, reply: Reply<Applied>);
+
+    /// The monitors that are connected; after the start, waits for the first look at them.
+    fn connected(&self) -> Vec<String>;
+
+    /// What tells each of them from all others, where that is known.
+    fn identities(&self) -> BTreeMap<String, String>;
+
+    /// Has films and pages stand still, or go on. Never blocks.
+    fn rest(&self, rests: bool);
+
+    /// The backend of the settings, where one shows everything; none where each kind of content
+    /// has its own.
+    fn fixed_backend(&self) -> Option<String>;
+}
+
+/// The wallpapers of the daemon.
+#[derive(Clone)]
+pub struct DaemonWallpapers {
+    pub wallpaper: wallpaper::Handle,
+    pub backends: Backends,
+}
+
+impl Wallpapers for DaemonWallpapers {
+    fn apply(&self, request: Request, reply: Reply<Applied>) {
+        self.wallpaper.set(request, reply);
+    }
+
+    fn connected(&self) -> Vec<String> {
+        self.wallpaper.wait_for_look();
+        self.backends.outputs.list().iter().map(|output| output.name.clone()).collect()
+    }
+
+    fn identities(&self) -> BTreeMap<String, String> {
+        identities(&self.backends.outputs.list())
+    }
+
+    fn rest(&self, rests: bool) {
+        self.wallpaper.rest(rests);
+    }
+
+    fn fixed_backend(&self) -> Option<String> {
+        let backend = &(self.backends.settings)().backend;
+        (backend.selection_mode == SelectionMode::Fixed).then(|| backend.kind.to_string())
     }
 }

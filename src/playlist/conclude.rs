@@ -4,8 +4,8 @@
 use std::collections::BTreeMap;
 
 use super::attempt::ApplyReport;
-use super::bulk::Moved;
 use super::error::Error;
+use super::pending::Moved;
 use super::pending::{Goal, InFlight, PendingCommand, Superseded};
 use super::player::{Player, RunningPlaylist};
 use super::spec::PlaylistSpec;

@@ -5,37 +5,24 @@
 //! these, and the reconciler for pictures. It never waits for a backend: what became of a picture
 //! comes back as a message. It sleeps until a command, an answer, a monitor or the next deadline.
 
-mod actions;
-mod announce;
-mod appearance;
+mod appearance_events;
 mod attempt;
-mod begin;
-mod bulk;
 mod commands;
 mod conclude;
-mod declared;
-mod due;
 mod edits;
 mod error;
-mod group;
-mod items;
-mod light;
-mod living;
-mod now;
+mod monitors;
 mod pending;
 mod player;
 mod power;
 mod reports;
 mod request;
-mod rest;
 mod run;
 mod schedule;
 mod shuffle;
 mod slots;
 mod spec;
 mod state;
-mod sun;
-mod wallpapers;
 
 use std::io;
 use std::path::PathBuf;
@@ -53,18 +40,18 @@ use crate::wire::{
     Power, PutPower,
 };
 
-pub(crate) use actions::Action;
-pub(crate) use bulk::Moved;
+pub use attempt::DaemonWallpapers;
+pub(crate) use attempt::Wallpapers;
+pub(crate) use commands::Action;
 pub(crate) use error::{Error, Reply};
-pub(crate) use sun::Place;
-pub use wallpapers::DaemonWallpapers;
-pub(crate) use wallpapers::Wallpapers;
+pub(crate) use pending::Moved;
+pub(crate) use slots::Place;
 
 use commands::Command;
-use now::Now;
 use player::Player;
 use power::SharedPower;
 use run::Mailbox;
+use schedule::Now;
 
 /// Commands that wait for the player; one more is refused with [`Error::Busy`].
 const INBOX: usize = 32;

@@ -1,12 +1,13 @@
 //! What clients wait for of one playlist: the change on its way to the screen, and what is queued
 //! behind it. Nothing here asks for a picture.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::{Arc, Mutex};
 
-use super::bulk::Moved;
 use super::error::{Error, Reply};
 use super::spec::{Direction, PlaylistSpec};
 use super::state::PlaybackState;
+use crate::sys::lock;
 use crate::wire::Mode;
 
 /// Commands that wait behind the change on its way; one more is refused with [`Error::Busy`].
@@ -186,5 +187,59 @@ impl Pending {
             std::mem::take(&mut self.queue).into_iter().partition(PendingCommand::is_start);
         self.queue = starts;
         others.into_iter().for_each(|command| command.refuse(error()));
+    }
+}
+
+/// What a command has moved.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Moved {
+    /// Playlists; of a command to one, 0 if there was nothing to do.
+    pub count: usize,
+    /// Which monitor shows which image after a step.
+    pub images: BTreeMap<String, i64>,
+}
+
+impl Moved {
+    pub(super) fn one() -> Self {
+        Self { count: 1, images: BTreeMap::new() }
+    }
+}
+
+/// Gathers what becomes of several playlists, and answers when all are through.
+pub(super) struct BulkReply {
+    left: usize,
+    moved: Moved,
+    /// The first.
+    error: Option<Error>,
+    finish: Option<Reply<Moved>>,
+}
+
+impl BulkReply {
+    pub(super) fn new(left: usize, finish: Reply<Moved>) -> Arc<Mutex<Self>> {
+        let (moved, finish) = (Moved::default(), Some(finish));
+        Arc::new(Mutex::new(Self { left, moved, error: None, finish }))
+    }
+
+    /// One is through.
+    pub(super) fn add(bulk: &Mutex<Self>, result: Result<Moved, Error>) {
+        let mut bulk = lock(&bulk);
+        bulk.left -= 1;
+        match result {
+            Ok(one) => {
+                bulk.moved.count += one.count;
+                bulk.moved.images.extend(one.images);
+            }
+            Err(error) => drop(bulk.error.get_or_insert(error)),
+        }
+        if bulk.left > 0 {
+            return;
+        }
+        let answer = match bulk.error.take() {
+            Some(error) if bulk.moved.count == 0 => Err(error),
+            _ => Ok(std::mem::take(&mut bulk.moved)),
+        };
+        if let Some(finish) = bulk.finish.take() {
+            finish(answer);
+        }
     }
 }

@@ -7,15 +7,15 @@ use std::sync::{Arc, Mutex};
 
 use crossbeam_channel::{Receiver, Sender, bounded};
 
-use super::appearance;
 use super::attempt::ApplyReport;
+use super::attempt::Wallpapers;
 use super::error::{Error, Reply};
-use super::now::Now;
 use super::pending::Pending;
 use super::power::SharedPower;
+use super::schedule::Now;
+use super::slots::tone_at;
 use super::spec::PlaylistSpec;
 use super::state::PlaybackState;
-use super::wallpapers::Wallpapers;
 use crate::events::EventBus;
 use crate::store::Store;
 use crate::store::playlists::{self, Refusal};
@@ -107,7 +107,7 @@ impl Player {
 
     pub(super) fn now(&self) -> Now {
         let mut now = (self.time)();
-        now.tone = appearance::tone(self.mode, &now.wall, now.place);
+        now.tone = tone_at(self.mode, &now.wall, now.place);
         now
     }
 

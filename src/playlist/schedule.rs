@@ -4,9 +4,11 @@
 
 use std::time::Duration;
 
-use super::now::Now;
+use jiff::Zoned;
+
+use super::slots::Place;
 use super::slots::Slots;
-use crate::clock::{Boottime, Deadlines};
+use crate::clock::{self, Boottime, Deadlines};
 use crate::store::playlists::Item;
 use crate::wire::{PlaylistConfiguration, PlaylistType, Tone};
 
@@ -117,6 +119,25 @@ impl Rule {
 
 fn late() -> jiff::SignedDuration {
     jiff::SignedDuration::from_secs(LATE.as_secs() as i64)
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Now {
+    pub(super) boot: Boottime,
+    /// In the zone of the system.
+    pub(super) wall: Zoned,
+    /// Where the sun is looked at from; none where the settings do not say.
+    pub(super) place: Option<Place>,
+    /// Whether it is light or dark.
+    pub(super) tone: Tone,
+}
+
+impl Now {
+    /// What it is decided by is the player's to know: light, until then.
+    pub(super) fn read(place: Option<Place>) -> Self {
+        let clock::Now { boot, wall } = clock::Now::read();
+        Self { boot, wall, place, tone: Tone::Light }
+    }
 }
 
 #[cfg(test)]

@@ -12,9 +12,9 @@ use std::rc::Rc;
 use jiff::civil::Date;
 use jiff::tz::{AmbiguousOffset, TimeZone};
 use jiff::{Timestamp, ToSpan, Zoned};
+use sunrise::{Coordinates, DawnType, SolarDay, SolarEvent};
 
-use super::sun::{self, Place};
-use crate::wire::DayTime;
+use crate::wire::{AppearanceMode, DayTime, SunEvent, Tone};
 
 /// The slots of a day, or of a week.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -151,7 +151,7 @@ impl Calendar<'_> {
         let Slots::Day(slots) = self.slots else { return Rc::new([]) };
         let mut days = self.days.borrow_mut();
         let marks = days.entry(day).or_insert_with(|| {
-            let minute = |time| sun::minute(time, day, self.zone, self.place);
+            let minute = |time| minute_of(time, day, self.zone, self.place);
             let mut marks: Vec<_> =
                 slots.iter().map(|&(time, index)| (minute(time), index)).collect();
             marks.sort_unstable();
@@ -189,3 +189,108 @@ pub(super) fn begins(zone: &TimeZone, day: Date, minute: u16) -> Option<Timestam
         }
     }
 }
+
+/// Minutes since midnight.
+const MORNING: i32 = 6 * 60;
+const EVENING: i32 = 18 * 60;
+const LAST: i32 = 24 * 60 - 1;
+
+/// Where the sun is looked at from.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Place(Coordinates);
+
+impl Place {
+    /// In degrees; none unless both are there and on the globe.
+    pub(crate) fn new(latitude: Option<f64>, longitude: Option<f64>) -> Option<Self> {
+        Coordinates::new(latitude?, longitude?).map(Self)
+    }
+}
+
+/// The minute since midnight at which a time of day begins on a local day, within the day.
+pub(super) fn minute_of(time: DayTime, day: Date, zone: &TimeZone, place: Option<Place>) -> u16 {
+    let (event, offset) = match time {
+        DayTime::Clock(minute) => return minute,
+        DayTime::Sun(event, offset) => (event, offset),
+    };
+    let found = place.and_then(|place| {
+        // Without twilight's end there may still be a sunrise.
+        let other = match event {
+            SunEvent::Dawn => SunEvent::Sunrise,
+            SunEvent::Dusk => SunEvent::Sunset,
+            other => other,
+        };
+        minute_of_event(event, day, zone, place)
+            .or_else(|| minute_of_event(other, day, zone, place))
+    });
+    let usual = match event {
+        SunEvent::Dawn | SunEvent::Sunrise => MORNING,
+        SunEvent::Sunset | SunEvent::Dusk => EVENING,
+    };
+    let minute = found.unwrap_or(usual) + i32::from(offset);
+    u16::try_from(minute.clamp(0, LAST)).unwrap_or_default()
+}
+
+/// The minute of a local day at which something happens. A traveller's zone may be far from the
+/// place: then it is the place's day before or after that has it.
+fn minute_of_event(
+    event: SunEvent,
+    day: Date,
+    zone: &TimeZone,
+    Place(place): Place,
+) -> Option<i32> {
+    let event = match event {
+        SunEvent::Sunrise => SolarEvent::Sunrise,
+        SunEvent::Sunset => SolarEvent::Sunset,
+        SunEvent::Dawn => SolarEvent::Dawn(DawnType::Civil),
+        SunEvent::Dusk => SolarEvent::Dusk(DawnType::Civil),
+    };
+    let days = [Some(day), day.yesterday().ok(), day.tomorrow().ok()];
+    let local = |solar: Date| {
+        let date = chrono::NaiveDate::from_ymd_opt(
+            solar.year().into(),
+            solar.month().unsigned_abs().into(),
+            solar.day().unsigned_abs().into(),
+        )?;
+        let seconds = SolarDay::new(place, date).event_time(event)?.timestamp();
+        // To the nearest minute.
+        let at = Timestamp::from_second(seconds + 30).ok()?.to_zoned(zone.clone());
+        Some((at.date(), i32::from(at.hour()) * 60 + i32::from(at.minute())))
+    };
+    let found: Vec<(Date, i32)> = days.into_iter().flatten().filter_map(local).collect();
+    let same = found.iter().find(|(date, _)| *date == day);
+    // On one day in many years it falls between two days: then it is at the edge of this one.
+    let edge = || match found.first()? {
+        (date, _) if *date < day => Some(0),
+        _ => Some(LAST),
+    };
+    same.map(|&(_, minute)| minute).or_else(edge)
+}
+
+pub(super) fn tone_at(mode: AppearanceMode, wall: &Zoned, place: Option<Place>) -> Tone {
+    match mode {
+        AppearanceMode::Light => Tone::Light,
+        AppearanceMode::Dark => Tone::Dark,
+        AppearanceMode::Auto => match daylight_slot(wall, place).map(|slot| slot.index) {
+            Some(1) => Tone::Dark,
+            _ => Tone::Light,
+        },
+    }
+}
+
+/// When it is the other one.
+pub(super) fn tone_changes_at(
+    mode: AppearanceMode,
+    wall: &Zoned,
+    place: Option<Place>,
+) -> Option<Timestamp> {
+    daylight_slot(wall, place).filter(|_| mode == AppearanceMode::Auto)?.ends
+}
+
+/// From sunrise on it is light, from sunset on dark.
+fn daylight_slot(wall: &Zoned, place: Option<Place>) -> Option<Slot> {
+    let (rise, set) = (DayTime::Sun(SunEvent::Sunrise, 0), DayTime::Sun(SunEvent::Sunset, 0));
+    Slots::Day(vec![(rise, 0), (set, 1)]).at(wall, place)
+}
+
+#[cfg(test)]
+mod tests;

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use jiff::SignedDuration;
 use serde::{Deserialize, Serialize};
 
-use super::now::Now;
+use super::schedule::Now;
 use super::schedule::{Due, LastChange, Rule};
 use super::shuffle::Shuffle;
 use super::spec::{Direction, PlaylistSpec};

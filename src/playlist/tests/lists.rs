@@ -175,7 +175,7 @@ fn edit_that_keeps_the_slot_keeps_the_picture() {
 
 #[test]
 fn an_action_on_all_fails_where_none_has_moved() {
-    use crate::playlist::bulk::BulkReply;
+    use crate::playlist::pending::BulkReply;
     let overtaken = || Err(Error::Overtaken { name: "x".into() });
     for (results, expected) in [
         ([overtaken(), Ok(Moved::one())], Some(1)),

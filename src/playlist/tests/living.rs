@@ -1,7 +1,7 @@
 //! Playlists that live: what comes and goes between two steps, and rest where nothing is found.
 
 use super::*;
-use crate::playlist::living::{Renewed, renew};
+use crate::playlist::edits::{Renewed, renew};
 use crate::playlist::spec::Direction;
 use crate::store::edits::{self, ImageChange};
 use crate::store::index::filter;

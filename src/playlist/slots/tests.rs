@@ -16,7 +16,7 @@ fn place((latitude, longitude): (f64, f64)) -> Option<Place> {
 
 fn at(text: &str, day: Date, zone: &str, place: Option<Place>) -> u16 {
     let zone = TimeZone::get(zone).expect("the system's zones (Debian: tzdata)");
-    minute(text.parse().unwrap(), day, &zone, place)
+    minute_of(text.parse().unwrap(), day, &zone, place)
 }
 
 /// In minutes: the crate's single pass against a publication that is rounded to minutes.
@@ -95,7 +95,7 @@ fn events_that_pass_midnight_are_at_the_edge_of_the_day_without_one() {
     let days = |event: &str, hours: i8, first: Date| -> Vec<u16> {
         let zone = TimeZone::fixed(jiff::tz::offset(hours));
         let (time, first) = (event.parse().unwrap(), first.series(jiff::Span::new().days(1)));
-        first.take(40).map(|day| minute(time, day, &zone, place(LONDON))).collect()
+        first.take(40).map(|day| minute_of(time, day, &zone, place(LONDON))).collect()
     };
     // Sunset at 19:00 UTC in April, by a clock that is five hours ahead: on the 17th at 23:58, and
     // then on the 19th at 00:00.
