@@ -37,7 +37,7 @@ impl Pause {
             // settings.
             let mut state = lock(&kept);
             let power = handle.current().power;
-            playlists.set_rest(power.pause_when_locked, power.pause_when_idle);
+            playlists.set_pause_conditions(power.pause_when_locked, power.pause_when_idle);
             state.look(power.pause_on_battery, &supplies, &playlists, &spawner);
         };
         set();

@@ -1,6 +1,7 @@
-//! Light and dark on the thread `playlist`: what was said is kept, and everybody is told when it is the
-//! other one. Playlists that go by it find out by themselves what is due; who has set it is answered
-//! once their pictures are up.
+//! Light and dark mode on the thread `playlist`: stores the mode, publishes an event when light or
+//! dark begins, and answers clients when the pictures for it are shown.
+//!
+//! Playlists that follow light and dark find out by themselves what is due.
 
 use super::error::{Error, Reply};
 use super::player::{Player, RunningPlaylist};
@@ -13,7 +14,7 @@ const WAITING: usize = 64;
 
 impl Player {
     pub(super) fn appearance(&self) -> Appearance {
-        Appearance { mode: self.mode, now: self.now().tone }
+        Appearance { mode: self.mode, now: self.clock_reading().tone }
     }
 
     /// Writes what decides from now on; the playlists change with it. Answers when their pictures are
@@ -61,7 +62,8 @@ impl Player {
             Rule::Slots(slots) => slots.follow_the_sun(),
             _ => false,
         };
-        let lost = (self.running.values().find(follows)).filter(|_| self.now().place.is_none());
+        let lost =
+            (self.running.values().find(follows)).filter(|_| self.clock_reading().place.is_none());
         if let Some(one) = lost.filter(|_| !self.warned_of_place) {
             log::warn!(
                 "the playlist {:?} goes by the sun, and location.latitude and location.longitude are not \

@@ -1,4 +1,6 @@
-//! What was tried to show one item, and what became of it. Pure.
+//! What the player needs of the module `wallpaper`, and the result of trying to show one item.
+//!
+//! Tests bring their own [`Wallpapers`].
 
 use std::collections::BTreeMap;
 
@@ -110,7 +112,7 @@ pub trait Wallpapers: Send {
     fn identities(&self) -> BTreeMap<String, String>;
 
     /// Has films and pages stand still, or go on. Never blocks.
-    fn rest(&self, rests: bool);
+    fn pause(&self, paused: bool);
 
     /// The backend of the settings, where one shows everything; none where each kind of content
     /// has its own.
@@ -138,8 +140,8 @@ impl Wallpapers for DaemonWallpapers {
         identities(&self.backends.outputs.list())
     }
 
-    fn rest(&self, rests: bool) {
-        self.wallpaper.rest(rests);
+    fn pause(&self, paused: bool) {
+        self.wallpaper.pause(paused);
     }
 
     fn fixed_backend(&self) -> Option<String> {

@@ -1,15 +1,16 @@
-//! What clients tell the player to do. Each is written before it is answered, so that what was
-//! acknowledged survives.
+//! Commands of clients to the player: edit, delete, start, stop, pause, step.
+//!
+//! Runs on the thread `playlist`. Each command is written to the database before it is answered. Stop
+//! and pause are done at once; commands that change a picture are answered when it is shown
+//! (`request`).
 
 use std::sync::Arc;
 
 use super::edits::edit;
 use super::error::{Error, Reply};
-use super::pending::{BulkReply, Moved};
-use super::pending::{Done, Pending, PendingCommand};
+use super::pending::{BulkReply, Done, Moved, Pending, PendingCommand};
 use super::player::{Player, RunningPlaylist};
-use super::spec::Direction;
-use super::spec::Items;
+use super::spec::{Direction, Items};
 use super::state::PlaybackState;
 use crate::store::playlists::{self, PlaylistChange, Refusal};
 use crate::wire::{
@@ -33,7 +34,7 @@ pub(super) enum Command {
     Appearance(Reply<Appearance>),
     SetAppearance(AppearanceMode, Reply<Appearance>),
     /// The settings, or the kernel, say something else of rest.
-    Rest,
+    PauseConditions,
     /// What somebody says of the session.
     Power(PutPower, Reply<Power>),
 }
@@ -48,7 +49,7 @@ impl Command {
             Self::Active(reply) => reply(Err(error)),
             Self::Appearance(reply) | Self::SetAppearance(_, reply) => reply(Err(error)),
             // It is found after the command at work.
-            Self::Rest => {}
+            Self::PauseConditions => {}
             Self::Power(_, reply) => reply(Err(error)),
         }
     }
@@ -68,10 +69,10 @@ impl Player {
             Command::Active(reply) => reply(Ok(self.active())),
             Command::Appearance(reply) => reply(Ok(self.appearance())),
             Command::SetAppearance(mode, reply) => self.set_appearance(mode, reply),
-            Command::Rest => self.align_rest(),
+            Command::PauseConditions => self.apply_pause(),
             Command::Power(told, reply) => {
                 self.power.tell(told);
-                self.align_rest();
+                self.apply_pause();
                 reply(Ok(self.power.get()));
             }
         }
@@ -116,7 +117,7 @@ impl Player {
     }
 
     fn active(&self) -> Vec<ActivePlaylist> {
-        let (now, connected) = (self.now(), self.wallpapers.connected());
+        let (now, connected) = (self.clock_reading(), self.wallpapers.connected());
         let resting = self.power.get().resting;
         let record = |one: &RunningPlaylist| {
             one.state.record(&one.spec, one.state.applied_to(&connected), &now, resting)
@@ -256,7 +257,7 @@ impl Player {
 
     /// Pauses those that are not so already; how many these are.
     fn pause(&mut self, ids: &[i64]) -> Result<usize, Error> {
-        let now = self.now();
+        let now = self.clock_reading();
         let paused = |id: &i64| {
             let mut state = self.running.get(id)?.state.clone();
             let runs = !state.paused;

@@ -1,12 +1,13 @@
-//! How changes end that clients wait for: the picture is up, and the playlist moves on and its
-//! client is answered; or it is not, and all stays as it was.
+//! Ends the changes that clients wait for. If the picture is shown, the playlist moves on and its
+//! client is answered; else everything stays as it was.
+//!
+//! Runs on the thread `playlist`.
 
 use std::collections::BTreeMap;
 
 use super::attempt::ApplyReport;
 use super::error::Error;
-use super::pending::Moved;
-use super::pending::{Goal, InFlight, PendingCommand, Superseded};
+use super::pending::{Goal, InFlight, Moved, PendingCommand, Superseded};
 use super::player::{Player, RunningPlaylist};
 use super::spec::PlaylistSpec;
 use super::state::PlaybackState;
@@ -93,7 +94,7 @@ impl Player {
             self.reload_if_changed(id);
         }
         // A list that cannot be read anew would lead to the same image, again and again.
-        let stale = |one: &RunningPlaylist| !one.spec.is_living() && has_image(&one.spec.items);
+        let stale = |one: &RunningPlaylist| !one.spec.is_dynamic() && has_image(&one.spec.items);
         let is_start = matches!(change.goal, Goal::Start);
         if !has_left || !is_start && self.running.get(&id).is_some_and(stale) {
             self.announce_error(report);
@@ -158,7 +159,7 @@ impl Player {
     /// The picture is up, or a later request has taken its monitors: moves the playlist on.
     fn succeed(&mut self, change: InFlight, report: &ApplyReport) {
         let id = report.id;
-        let now = self.now();
+        let now = self.clock_reading();
         let InFlight { goal, spec, mut state, superseded, done, .. } = change;
         state.shown_on.clone_from(&report.monitors);
         state.shown_on.sort_unstable();

@@ -1,12 +1,14 @@
-//! Lists that change while they are played: edited by a client, or other than they were because images
-//! left the library or have the content of others now.
+//! Lists that change while they are played: a client edits them, images leave the library or are
+//! replaced, or a dynamic playlist's source finds others.
+//!
+//! Runs on the thread `playlist`. A dynamic playlist takes what its source finds before each step,
+//! with one query of the index in memory; it waits if nothing is found.
 
 use std::sync::Arc;
 
 use super::attempt::Attempt;
 use super::player::Player;
-use super::spec::Items;
-use super::spec::{Direction, PlaylistSpec};
+use super::spec::{Direction, Items, PlaylistSpec};
 use super::state::PlaybackState;
 use crate::events::Message;
 use crate::random::seed;
@@ -35,17 +37,17 @@ pub(super) fn edit(
 ) -> Result<Edited, store::Error> {
     let spec = PlaylistSpec::read(c, id)?;
     let with_found = |mut spec: PlaylistSpec| {
-        if let Some(found) = found.filter(|_| spec.is_living()) {
+        if let Some(found) = found.filter(|_| spec.is_dynamic()) {
             spec.items = Arc::clone(found);
         }
         spec
     };
-    let has_future = |spec: &PlaylistSpec| spec.is_living() || !spec.items.is_empty();
+    let has_future = |spec: &PlaylistSpec| spec.is_dynamic() || !spec.items.is_empty();
     let Some(spec) = spec.map(with_found).filter(has_future) else {
         playlists::save(c, id, false, &state)?;
         return Ok(Edited::Empty);
     };
-    let lost = !spec.rests() && state.edit(&spec, seed());
+    let lost = !spec.is_waiting() && state.edit(&spec, seed());
     playlists::save(c, id, true, &state)?;
     Ok(Edited::On { spec, state: Box::new(state), lost })
 }
@@ -63,13 +65,13 @@ impl Player {
         if all || lists {
             self.running_ids().into_iter().for_each(|id| self.reload_if_changed(id));
         }
-        self.renew_living(message);
+        self.renew_dynamic(message);
     }
 
     /// An image that left the library has left its playlists, too; or another is in its place, which
     /// has its content now.
     pub(super) fn reload_if_changed(&mut self, id: i64) {
-        let Some(one) = self.running.get(&id).filter(|one| !one.spec.is_living()) else { return };
+        let Some(one) = self.running.get(&id).filter(|one| !one.spec.is_dynamic()) else { return };
         let before = one.spec.ids();
         // Mostly nothing has changed, and there is nothing to write.
         if self.store.read(|c| playlists::image_ids(c, id)).is_ok_and(|now| now == before) {
@@ -89,7 +91,7 @@ impl Player {
     /// Goes on with an edited list.
     pub(super) fn go_on(&mut self, id: i64, edited: Edited) {
         let Edited::On { spec, state, lost } = edited else { return self.drop_stopped(id) };
-        let now = self.now();
+        let now = self.clock_reading();
         let Some(one) = self.running.get_mut(&id) else { return };
         (one.spec, one.state) = (spec, *state);
         if lost {
@@ -128,7 +130,7 @@ pub(super) fn renew(
         Ok(None) => return Renewed::Ready,
         Err(error) => {
             log::error!("the images of the playlist {:?} cannot be looked up: {error}", spec.name);
-            return if spec.rests() { Renewed::Empty } else { Renewed::Ready };
+            return if spec.is_waiting() { Renewed::Empty } else { Renewed::Ready };
         }
     };
     if found.is_empty() {
@@ -148,7 +150,7 @@ pub(super) fn renew(
 impl Player {
     /// The library has changed: what rests may go on, what has nothing left rests, and an image that
     /// left the library is not shown until the next step.
-    pub(super) fn renew_living(&mut self, message: &Message) {
+    pub(super) fn renew_dynamic(&mut self, message: &Message) {
         let concerned = message.lost > 0
             || message.kind == EventKind::ImageOrphanPurged
             || matches!(message.domain, Some(GalleryDomain::Images | GalleryDomain::Folders));
@@ -158,9 +160,9 @@ impl Player {
         for id in self.running_ids() {
             let Some(one) = self.running.get(&id) else { continue };
             let Some(source) = &one.spec.source else { continue };
-            match (self.store.finds_any(source), one.spec.rests()) {
+            match (self.store.finds_any(source), one.spec.is_waiting()) {
                 (Ok(true), true) => self.wake(id),
-                (Ok(false), false) => self.rest(id),
+                (Ok(false), false) => self.wait_for_images(id),
                 (Ok(true), false) => self.leave_deleted(id),
                 (Ok(false), true) => {}
                 (Err(error), _) => log::error!("the library cannot be asked: {error}"),
@@ -169,7 +171,7 @@ impl Player {
     }
 
     fn leave_deleted(&mut self, id: i64) {
-        let now = self.now();
+        let now = self.clock_reading();
         let Some(one) = self.running.get_mut(&id) else { return };
         let shown = one.state.taken();
         let all_exist = self.store.read(|c| {
@@ -189,9 +191,9 @@ impl Player {
     }
 
     /// Nothing is found any more: what is shown stays, and nothing is due.
-    pub(super) fn rest(&mut self, id: i64) {
+    pub(super) fn wait_for_images(&mut self, id: i64) {
         let Some(one) = self.running.get_mut(&id) else { return };
-        if !one.spec.rests() {
+        if !one.spec.is_waiting() {
             log::info!("the playlist {:?} finds no images and rests", one.spec.name);
         }
         one.spec.items = Default::default();
@@ -201,7 +203,7 @@ impl Player {
 
     /// Something has come: it is shown at once.
     fn wake(&mut self, id: i64) {
-        let now = self.now();
+        let now = self.clock_reading();
         if self.has_pending_change(id) {
             return;
         }

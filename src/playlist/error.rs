@@ -1,4 +1,4 @@
-//! Why a playlist does not do what it is told.
+//! Errors of playlist commands.
 
 use std::fmt;
 

@@ -51,7 +51,7 @@ use commands::Command;
 use player::Player;
 use power::SharedPower;
 use run::Mailbox;
-use schedule::Now;
+use schedule::ClockReading;
 
 /// Commands that wait for the player; one more is refused with [`Error::Busy`].
 const INBOX: usize = 32;
@@ -91,7 +91,7 @@ pub fn start(
         store.clone(),
         bus.clone(),
         wallpapers,
-        Box::new(move || Now::read(place())),
+        Box::new(move || ClockReading::read(place())),
         boot_id(),
     );
     let news = bus.subscribe(edits::NEWS.iter().copied().collect(), || ());
@@ -153,15 +153,15 @@ impl Playlists {
     }
 
     /// Says when all is to rest.
-    pub(crate) fn set_rest(&self, when_locked: bool, when_idle: bool) {
-        self.power.set_wishes(when_locked, when_idle);
-        self.send(Command::Rest);
+    pub(crate) fn set_pause_conditions(&self, when_locked: bool, when_idle: bool) {
+        self.power.set_conditions(when_locked, when_idle);
+        self.send(Command::PauseConditions);
     }
 
     /// Says whether the machine runs on its battery; none: nobody looks.
     pub(crate) fn set_battery(&self, battery: Option<bool>) {
         self.power.set_battery(battery);
-        self.send(Command::Rest);
+        self.send(Command::PauseConditions);
     }
 
     /// What waits for the player.

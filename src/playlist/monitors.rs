@@ -1,5 +1,7 @@
-//! Steps of playlists that give each monitor a picture of its own: as many items are taken at once as
-//! there are monitors. Pure.
+//! Which monitors a playlist is shown on, and which item each monitor has: pure.
+//!
+//! Declared monitors follow to other connectors if it is known which monitor a connector leads to. In
+//! mode `each` a step takes as many items as there are monitors.
 
 use std::collections::BTreeMap;
 

@@ -1,5 +1,5 @@
-//! What clients wait for of one playlist: the change on its way to the screen, and what is queued
-//! behind it. Nothing here asks for a picture.
+//! The changes of one playlist that clients wait for: the change on its way to the screen, and those
+//! queued behind it. Pure; never asks for a picture.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex};

@@ -1,18 +1,18 @@
-//! What the thread `playlist` owns: the playlists that run, and what clients wait for of each.
+//! The player that the thread `playlist` owns: the running playlists, and the changes that clients
+//! wait for.
 //!
-//! It reads and writes the database; it never waits for a backend.
+//! It reads and writes the database and never waits for a backend.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
 use crossbeam_channel::{Receiver, Sender, bounded};
 
-use super::attempt::ApplyReport;
-use super::attempt::Wallpapers;
+use super::attempt::{ApplyReport, Wallpapers};
 use super::error::{Error, Reply};
 use super::pending::Pending;
 use super::power::SharedPower;
-use super::schedule::Now;
+use super::schedule::ClockReading;
 use super::slots::tone_at;
 use super::spec::PlaylistSpec;
 use super::state::PlaybackState;
@@ -51,7 +51,7 @@ pub(super) struct Player {
     pub(super) store: Store,
     pub(super) bus: EventBus,
     pub(super) wallpapers: Box<dyn Wallpapers>,
-    time: Box<dyn Fn() -> Now + Send>,
+    time: Box<dyn Fn() -> ClockReading + Send>,
     pub(super) boot_id: String,
     pub(super) running: BTreeMap<i64, RunningPlaylist>,
     pub(super) pending: BTreeMap<i64, Pending>,
@@ -65,7 +65,7 @@ pub(super) struct Player {
     /// What is known of the session.
     pub(super) power: SharedPower,
     /// What the wallpapers know of it.
-    pub(super) rests: bool,
+    pub(super) is_paused: bool,
     /// What everybody knows of light and dark.
     pub(super) told: Option<Appearance>,
     /// That there is no place to look at the sun from.
@@ -80,7 +80,7 @@ impl Player {
         store: Store,
         bus: EventBus,
         wallpapers: Box<dyn Wallpapers>,
-        time: Box<dyn Fn() -> Now + Send>,
+        time: Box<dyn Fn() -> ClockReading + Send>,
         boot_id: String,
     ) -> (Self, Receiver<()>) {
         let (waker, woken) = bounded(1);
@@ -97,7 +97,7 @@ impl Player {
             changes: 0,
             mode: AppearanceMode::Auto,
             power: SharedPower::default(),
-            rests: false,
+            is_paused: false,
             told: None,
             warned_of_place: false,
             waiting: Vec::new(),
@@ -105,7 +105,7 @@ impl Player {
         (player, woken)
     }
 
-    pub(super) fn now(&self) -> Now {
+    pub(super) fn clock_reading(&self) -> ClockReading {
         let mut now = (self.time)();
         now.tone = tone_at(self.mode, &now.wall, now.place);
         now

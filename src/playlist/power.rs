@@ -1,6 +1,9 @@
-//! Rest: while the machine runs on its battery, or the session is locked or idle, where the settings
-//! want that, no playlist changes by itself, and films and pages stand still. The thread `playlist` is
-//! told, and goes by it (`rest`); the handle reads it, and writes what the settings and the kernel say.
+//! Pauses for battery, lock and idle: what is known of the session, and whether the settings want a
+//! pause.
+//!
+//! While there is a pause no playlist changes by itself, and videos and HTML wallpapers are paused.
+//! The thread `playlist` goes by it (`run`); the handle reads it, and writes what the settings and
+//! the kernel report.
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -14,12 +17,12 @@ use crate::wire::{Power, PutPower, Rest};
 
 /// Clones are the same.
 #[derive(Clone, Debug, Default)]
-pub(super) struct SharedPower(Arc<Mutex<Known>>);
+pub(super) struct SharedPower(Arc<Mutex<PowerState>>);
 
 #[derive(Debug, Default)]
-struct Known {
-    rests_when_locked: bool,
-    rests_when_idle: bool,
+struct PowerState {
+    pause_when_locked: bool,
+    pause_when_idle: bool,
     /// None: nobody looks, as the settings do not want rest then.
     battery: Option<bool>,
     session: Session,
@@ -42,13 +45,17 @@ impl SharedPower {
         let kept = fs::read(&file).ok().and_then(|text| serde_json::from_slice(&text).ok());
         let session = kept.filter(|session: &Session| session.boot_id == boot_id);
         let session = session.unwrap_or(Session { boot_id, ..Session::default() });
-        Self(Arc::new(Mutex::new(Known { session, file: Some(file), ..Known::default() })))
+        Self(Arc::new(Mutex::new(PowerState {
+            session,
+            file: Some(file),
+            ..PowerState::default()
+        })))
     }
 
     /// What the settings say.
-    pub(super) fn set_wishes(&self, when_locked: bool, when_idle: bool) {
+    pub(super) fn set_conditions(&self, when_locked: bool, when_idle: bool) {
         let mut known = self.lock();
-        (known.rests_when_locked, known.rests_when_idle) = (when_locked, when_idle);
+        (known.pause_when_locked, known.pause_when_idle) = (when_locked, when_idle);
     }
 
     /// What the kernel says, where somebody looks.
@@ -71,19 +78,19 @@ impl SharedPower {
 
     pub(super) fn get(&self) -> Power {
         let known = self.lock();
-        let Known { rests_when_locked, rests_when_idle, battery, .. } = *known;
+        let PowerState { pause_when_locked, pause_when_idle, battery, .. } = *known;
         let Session { locked, idle, .. } = known.session;
         let resting = if battery == Some(true) {
             Some(Rest::Battery)
-        } else if locked && rests_when_locked {
+        } else if locked && pause_when_locked {
             Some(Rest::Locked)
         } else {
-            (idle && rests_when_idle).then_some(Rest::Idle)
+            (idle && pause_when_idle).then_some(Rest::Idle)
         };
         Power { battery, locked, idle, resting }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Known> {
+    fn lock(&self) -> MutexGuard<'_, PowerState> {
         lock(&self.0)
     }
 }
@@ -96,7 +103,7 @@ mod tests {
     fn nothing_rests_but_for_a_wish_and_a_reason() {
         let power = SharedPower::default();
         let check = |wishes: (bool, bool), told: (bool, bool), expected: Option<Rest>| {
-            power.set_wishes(wishes.0, wishes.1);
+            power.set_conditions(wishes.0, wishes.1);
             power.tell(PutPower { locked: Some(told.0), idle: Some(told.1) });
             assert_eq!(power.get().resting, expected, "{wishes:?} {told:?}");
         };

@@ -1,4 +1,6 @@
-//! The reconciler's answers to changes that a playlist made by itself.
+//! The reconciler's answers to changes that a playlist made by itself, and the events that follow.
+//!
+//! Runs on the thread `playlist`.
 
 use super::attempt::ApplyReport;
 use super::player::{Player, RunningPlaylist};

@@ -1,4 +1,10 @@
-//! A picture on its way to the screen: what is asked of the reconciler.
+//! Starts the changes that clients wait for (start, step, resume), and asks the reconciler for
+//! pictures.
+//!
+//! Runs on the thread `playlist`, and never waits there. A change is sent to the reconciler; its
+//! client is answered when the picture is shown (`conclude`), and only then does the playlist move
+//! on. If the picture fails, nothing changes. The changes of one playlist are made one after the
+//! other. Only the picture of the last waiting step is shown: it supersedes the others.
 
 use std::sync::Arc;
 
@@ -22,7 +28,9 @@ impl Player {
         let connected = self.wallpapers.connected();
         self.changes += 1;
         let change = self.changes;
-        let Some(one) = self.running.get_mut(&id).filter(|one| !one.spec.rests()) else { return };
+        let Some(one) = self.running.get_mut(&id).filter(|one| !one.spec.is_waiting()) else {
+            return;
+        };
         one.change = change;
         one.asked.clear();
         let monitors = one.state.applied_to(&connected);
@@ -40,7 +48,7 @@ impl Player {
         }
         let connected = self.wallpapers.connected();
         // What is lost is made up for on all, once nothing is on its way.
-        let may_fill = |one: &&mut RunningPlaylist| !one.spec.rests() && !one.lost;
+        let may_fill = |one: &&mut RunningPlaylist| !one.spec.is_waiting() && !one.lost;
         let Some(one) = self.running.get_mut(&id).filter(may_fill) else { return };
         let seen_to =
             |name: &&String| one.state.shown_on.contains(name) || one.asked.contains(name);
@@ -207,7 +215,7 @@ impl Player {
             Renewed::Ready => state.step(&spec, direction, stride),
             Renewed::Stepped => {}
             Renewed::Empty => {
-                self.rest(id);
+                self.wait_for_images(id);
                 return done(Err(Error::NothingFound { name: spec.name }));
             }
         }
@@ -224,7 +232,7 @@ impl Player {
 
     /// Goes on at once, or when the picture is up that it is time for by now.
     fn begin_resume(&mut self, id: i64, alone: bool, done: Done) {
-        let now = self.now();
+        let now = self.clock_reading();
         let connected = self.wallpapers.connected();
         let Some(one) = self.running.get(&id) else {
             return done(Err(self.not_running(id)));
@@ -271,7 +279,7 @@ impl Player {
         mode: Mode,
     ) -> Result<(PlaylistSpec, PlaybackState), Error> {
         let spec = PlaylistSpec::find(&self.store, id)?.ok_or(Refusal::NoPlaylist { id })?;
-        if spec.rests() {
+        if spec.is_waiting() {
             return Err(Error::NothingFound { name: spec.name });
         }
         if spec.items.is_empty() {
@@ -282,7 +290,7 @@ impl Player {
         }
         let last = self.store.read(|c| playlists::state::<PlaybackState>(c, id))?;
         let last = self.running.get(&id).map(|one| one.state.clone()).or(last);
-        let mut state = PlaybackState::start(&spec, last, &self.now(), seed());
+        let mut state = PlaybackState::start(&spec, last, &self.clock_reading(), seed());
         state.boot_id.clone_from(&self.boot_id);
         state.shown_on.clear();
         state.everywhere = declared.is_empty();

@@ -1,4 +1,6 @@
-//! The thread `playlist`: what wakes it, and what it does then.
+//! The thread `playlist`: what wakes it, which changes are due then, and making them.
+//!
+//! It never waits for a backend.
 
 use crossbeam_channel::{Receiver, select};
 
@@ -98,10 +100,10 @@ impl Player {
         let Some((spec, mut state)) = spec.zip(state) else { return Ok(()) };
         if !spec.items.is_empty() {
             state.edit(&spec, seed());
-        } else if !spec.is_living() {
+        } else if !spec.is_dynamic() {
             return self.store.write(|c| playlists::save(c, id, false, &state));
         }
-        state.resume_after_restart(&self.now(), &self.boot_id);
+        state.resume_after_restart(&self.clock_reading(), &self.boot_id);
         log::info!("the playlist {:?} runs on", spec.name);
         self.running.insert(id, RunningPlaylist::new(spec, state));
         Ok(())
@@ -111,13 +113,13 @@ impl Player {
 impl Player {
     /// What to be woken for, all in all.
     pub(super) fn deadlines(&self) -> Deadlines {
-        let now = self.now();
+        let now = self.clock_reading();
         let wall = tone_changes_at(self.mode, &now.wall, now.place);
         self.playlist_deadlines().or(Deadlines { boot: None, wall })
     }
 
     pub(super) fn playlist_deadlines(&self) -> Deadlines {
-        let (now, connected) = (self.now(), self.wallpapers.connected());
+        let (now, connected) = (self.clock_reading(), self.wallpapers.connected());
         let waits = self.running.iter().filter_map(|(id, one)| {
             if self.has_pending_change(*id) {
                 return None;
@@ -138,7 +140,7 @@ impl Player {
 
     /// Makes all changes that are due, once everybody knows of light and dark.
     pub(super) fn run_all_due(&mut self) {
-        self.align_rest();
+        self.apply_pause();
         self.tell_appearance();
         self.warn_of_lost_place();
         self.run_due();
@@ -176,7 +178,7 @@ impl Player {
     /// was one. What an edit or a command brings about was not missed: it is `fresh`. A change that
     /// is on its way comes first, and is all that is to be seen where it succeeds.
     pub(super) fn run_if_due(&mut self, id: i64, fresh: bool) -> bool {
-        let now = self.now();
+        let now = self.clock_reading();
         let connected = self.wallpapers.connected();
         if self.has_pending_change(id) {
             return false;
@@ -191,7 +193,7 @@ impl Player {
                 // In a list that lives another image takes its place only now.
                 let direction = Direction::Forward;
                 if renew(&self.store, &mut one.spec, &mut one.state, direction) == Renewed::Empty {
-                    self.rest(id);
+                    self.wait_for_images(id);
                     return false;
                 }
                 false
@@ -203,7 +205,7 @@ impl Player {
                     Renewed::Ready => one.state.step(&one.spec, Direction::Forward, stride),
                     Renewed::Stepped => one.state.shown_on.clear(),
                     Renewed::Empty => {
-                        self.rest(id);
+                        self.wait_for_images(id);
                         return false;
                     }
                 }
@@ -233,18 +235,18 @@ impl Player {
 
 impl Player {
     /// Has all rest that are to, and the others go on.
-    pub(super) fn align_rest(&mut self) {
-        let rests = self.power.get().resting.is_some();
-        if std::mem::replace(&mut self.rests, rests) != rests {
-            self.wallpapers.rest(rests);
+    pub(super) fn apply_pause(&mut self) {
+        let paused = self.power.get().resting.is_some();
+        if std::mem::replace(&mut self.is_paused, paused) != paused {
+            self.wallpapers.pause(paused);
         }
-        if self.running.values().all(|one| one.state.resting == rests) {
+        if self.running.values().all(|one| one.state.resting == paused) {
             return;
         }
-        let (now, mut changed) = (self.now(), Vec::new());
+        let (now, mut changed) = (self.clock_reading(), Vec::new());
         for (id, one) in &mut self.running {
-            if one.state.resting != rests {
-                one.state.set_resting(rests, &now);
+            if one.state.resting != paused {
+                one.state.set_resting(paused, &now);
                 changed.push(*id);
             }
         }

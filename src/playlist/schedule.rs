@@ -1,13 +1,12 @@
-//! When a playlist changes: pure, from its rule, where it stands, and what time it is.
+//! When a playlist changes: pure, from its rule, its last change and the time.
 //!
-//! A timer runs over boot time, slots of the day and of the week by the clock on the wall.
+//! A timer runs over boot time. Slots of the day and of the week go by the wall clock.
 
 use std::time::Duration;
 
 use jiff::Zoned;
 
-use super::slots::Place;
-use super::slots::Slots;
+use super::slots::{Place, Slots};
 use crate::clock::{self, Boottime, Deadlines};
 use crate::store::playlists::Item;
 use crate::wire::{PlaylistConfiguration, PlaylistType, Tone};
@@ -81,7 +80,7 @@ impl Rule {
     }
 
     /// Looks what is due. The caller does not ask while the playlist is paused.
-    pub(super) fn due(&self, last_change: LastChange, now: &Now) -> Due {
+    pub(super) fn due(&self, last_change: LastChange, now: &ClockReading) -> Due {
         match self {
             Self::Manual => Due::Wait(Deadlines::default()),
             Self::Timer(interval) => {
@@ -122,7 +121,7 @@ fn late() -> jiff::SignedDuration {
 }
 
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Now {
+pub(super) struct ClockReading {
     pub(super) boot: Boottime,
     /// In the zone of the system.
     pub(super) wall: Zoned,
@@ -132,7 +131,7 @@ pub(super) struct Now {
     pub(super) tone: Tone,
 }
 
-impl Now {
+impl ClockReading {
     /// What it is decided by is the player's to know: light, until then.
     pub(super) fn read(place: Option<Place>) -> Self {
         let clock::Now { boot, wall } = clock::Now::read();

@@ -1,9 +1,13 @@
-//! The slots of a day and of a week: which one a point in time lies in, and when the next begins. Pure.
+//! The slots of a day and of a week: in which slot a point in time lies, and when the next begins.
+//! Pure.
 //!
-//! Slots begin at points in time that local wall-clock minutes map to: a minute that summer time leaps
-//! over begins where the leap ends, one that comes twice begins the first time. So the order of slots
-//! is the order of their beginnings, and none is ever begun twice. What goes by the sun is at another
-//! minute each day, and may come before a neighbour on one day and after it on another.
+//! Slots begin at points in time that local wall-clock minutes map to. A minute that summer time
+//! skips begins where the gap ends; a minute that comes twice begins the first time. So the order of
+//! slots is the order of their beginnings, and no slot ever begins twice. Sunrise and sunset are at
+//! another minute each day, and may come before a neighbour on one day and after it on another.
+//!
+//! In the polar day and night, and if the place is not known, the sun rises at 06:00 and sets at
+//! 18:00.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;

@@ -1,5 +1,5 @@
-//! A playlist as it is played: its rule and its items, without what changes while it runs. Pure, but
-//! for reading it from the database.
+//! A playlist as it is played: its rule and its items, without what changes while it runs. Pure,
+//! except for reading it from the database.
 
 use std::collections::HashMap;
 use std::ops::Deref;
@@ -99,13 +99,13 @@ impl PlaylistSpec {
         self.rule.has_slots()
     }
 
-    pub(super) fn is_living(&self) -> bool {
+    pub(super) fn is_dynamic(&self) -> bool {
         self.source.is_some()
     }
 
     /// Whether it lives, and nothing is found: it waits until something is.
-    pub(super) fn rests(&self) -> bool {
-        self.is_living() && self.items.is_empty()
+    pub(super) fn is_waiting(&self) -> bool {
+        self.is_dynamic() && self.items.is_empty()
     }
 }
 

@@ -1,12 +1,11 @@
-//! Where a running playlist stands and how it moves on: pure, and kept across restarts.
+//! The position of a running playlist and how it moves on: pure, and kept across restarts.
 
 use std::collections::BTreeMap;
 
 use jiff::SignedDuration;
 use serde::{Deserialize, Serialize};
 
-use super::schedule::Now;
-use super::schedule::{Due, LastChange, Rule};
+use super::schedule::{ClockReading, Due, LastChange, Rule};
 use super::shuffle::Shuffle;
 use super::spec::{Direction, PlaylistSpec};
 use crate::clock::{Boottime, Deadlines};
@@ -57,7 +56,12 @@ pub(super) struct PlaybackState {
 impl PlaybackState {
     /// A start: at the beginning, where it last was, or in the slot that it is time for. The spec
     /// is not empty.
-    pub(super) fn start(spec: &PlaylistSpec, last: Option<Self>, now: &Now, seed: u64) -> Self {
+    pub(super) fn start(
+        spec: &PlaylistSpec,
+        last: Option<Self>,
+        now: &ClockReading,
+        seed: u64,
+    ) -> Self {
         let ids = spec.ids();
         let mut state = last.unwrap_or_default();
         let been = ids.contains(&state.image_id);
@@ -155,7 +159,7 @@ impl PlaybackState {
     }
 
     /// After a restart: brings what a timer counts from onto this run's clock.
-    pub(super) fn resume_after_restart(&mut self, now: &Now, boot_id: &str) {
+    pub(super) fn resume_after_restart(&mut self, now: &ClockReading, boot_id: &str) {
         if self.boot_id != boot_id || boot_id.is_empty() {
             let passed = micros(now).saturating_sub(self.since_at).max(0).unsigned_abs();
             self.since = (now.boot - std::time::Duration::from_micros(passed)).as_nanos();
@@ -163,8 +167,8 @@ impl PlaybackState {
         boot_id.clone_into(&mut self.boot_id);
     }
 
-    pub(super) fn due(&self, spec: &PlaylistSpec, now: &Now) -> Due {
-        if self.is_held() || spec.rests() {
+    pub(super) fn due(&self, spec: &PlaylistSpec, now: &ClockReading) -> Due {
+        if self.is_held() || spec.is_waiting() {
             return Due::Wait(Deadlines::default());
         }
         spec.rule.due(self.last_change(), now)
@@ -226,27 +230,27 @@ impl PlaybackState {
     }
 
     /// Notes that the image has changed; timers count on from `since`.
-    pub(super) fn changed(&mut self, since: Boottime, now: &Now) {
+    pub(super) fn changed(&mut self, since: Boottime, now: &ClockReading) {
         self.count_from(since, now);
         self.spent = 0;
         self.changed_at = micros(now);
     }
 
-    pub(super) fn pause(&mut self, now: &Now) {
+    pub(super) fn pause(&mut self, now: &ClockReading) {
         if !self.paused {
             self.hold(now);
             self.paused = true;
         }
     }
 
-    pub(super) fn resume(&mut self, now: &Now) {
+    pub(super) fn resume(&mut self, now: &ClockReading) {
         if self.paused {
             self.paused = false;
             self.release(now);
         }
     }
 
-    pub(super) fn set_resting(&mut self, rests: bool, now: &Now) {
+    pub(super) fn set_resting(&mut self, rests: bool, now: &ClockReading) {
         match (self.resting, rests) {
             (false, true) => {
                 self.hold(now);
@@ -266,7 +270,7 @@ impl PlaybackState {
     }
 
     /// Notes how much of the interval is used, unless that is noted already.
-    fn hold(&mut self, now: &Now) {
+    fn hold(&mut self, now: &ClockReading) {
         if !self.is_held() {
             let spent = now.boot.since(Boottime::from_nanos(self.since));
             self.spent = u64::try_from(spent.as_nanos()).unwrap_or(u64::MAX);
@@ -274,13 +278,13 @@ impl PlaybackState {
     }
 
     /// Counts on from there, once nothing holds it any more.
-    fn release(&mut self, now: &Now) {
+    fn release(&mut self, now: &ClockReading) {
         if !self.is_held() {
             self.count_from(now.boot - std::time::Duration::from_nanos(self.spent), now);
         }
     }
 
-    fn count_from(&mut self, since: Boottime, now: &Now) {
+    fn count_from(&mut self, since: Boottime, now: &ClockReading) {
         self.since = since.as_nanos();
         let passed = i64::try_from(now.boot.since(since).as_micros()).unwrap_or(i64::MAX);
         self.since_at = micros(now).saturating_sub(passed);
@@ -317,7 +321,7 @@ impl PlaybackState {
         &self,
         spec: &PlaylistSpec,
         stride: usize,
-        now: &Now,
+        now: &ClockReading,
     ) -> (Option<i64>, Option<i64>) {
         let id = |index: usize| spec.items.get(index).map(|item| item.image_id);
         if spec.items.len() < 2 {
@@ -347,7 +351,7 @@ impl PlaybackState {
         &self,
         spec: &PlaylistSpec,
         applied_to: Vec<String>,
-        now: &Now,
+        now: &ClockReading,
         resting: Option<Rest>,
     ) -> ActivePlaylist {
         let stride = self.stride(&applied_to);
@@ -386,6 +390,6 @@ impl PlaybackState {
     }
 }
 
-fn micros(now: &Now) -> i64 {
+fn micros(now: &ClockReading) -> i64 {
     now.wall.timestamp().as_microsecond()
 }

@@ -38,7 +38,7 @@ const SECOND: Duration = Duration::from_secs(1);
 struct Fixture {
     player: Player,
     wallpapers: StubWallpapers,
-    time: Arc<Mutex<Now>>,
+    time: Arc<Mutex<ClockReading>>,
     events: Subscription,
     bus: EventBus,
     store: Store,
@@ -97,7 +97,12 @@ fn fixture() -> Fixture {
     let wallpapers = StubWallpapers { state: Arc::new(Mutex::new(state)), store: store.clone() };
     let boot = Boottime::default() + 1000 * SECOND;
     let wall_time = at("2024-06-01T12:00", "Europe/Berlin");
-    let time = Arc::new(Mutex::new(Now { boot, wall: wall_time, place: None, tone: Tone::Light }));
+    let time = Arc::new(Mutex::new(ClockReading {
+        boot,
+        wall: wall_time,
+        place: None,
+        tone: Tone::Light,
+    }));
     let events = bus.subscribe(EventFilter::ALL, || ());
     let player = player(&store, &bus, &wallpapers, &time, "boot");
     Fixture { player, wallpapers, time, events, bus, store, _directory: directory, images }
@@ -107,7 +112,7 @@ fn player(
     store: &Store,
     bus: &EventBus,
     wallpapers: &StubWallpapers,
-    time: &Arc<Mutex<Now>>,
+    time: &Arc<Mutex<ClockReading>>,
     boot_id: &str,
 ) -> Player {
     let time = Arc::clone(time);

@@ -9,8 +9,8 @@ use crate::store::assignments::Assignment;
 use crate::wire::{Image, JsonObject, Mode};
 
 use super::plan::Placements;
+use super::plan::WorkerKey;
 use super::selection::Choice;
-use super::worker_key::WorkerKey;
 
 /// The images of the assignments by id.
 pub(super) type Pictures = BTreeMap<i64, Image>;

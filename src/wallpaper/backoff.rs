@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-use super::worker_key::WorkerKey;
+use super::plan::WorkerKey;
 
 const TRIES: u32 = 5;
 const DEATHS: usize = 3;

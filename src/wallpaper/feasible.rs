@@ -11,11 +11,11 @@ use crate::wire::{SetStatus, Timestamp};
 
 use super::Error;
 use super::assignments;
-use super::job::{Feasible, Picture};
-use super::picks::Pick;
+use super::candidates::Pick;
+use super::jobs::{Feasible, Picture};
+use super::request::Targets;
 use super::request::{Applied, Ask, Request};
 use super::selection::Choice;
-use super::targets::Targets;
 use super::world_state::WorldState;
 
 impl WorldState {
@@ -37,7 +37,7 @@ impl WorldState {
 
     /// Checks a request against what is there.
     pub(super) fn feasible(&self, store: &Store, request: &Request) -> Result<Feasible, Error> {
-        let (picks, skipped) = self.picks(store, request)?;
+        let (picks, skipped) = self.candidates(store, request)?;
         let set_at = Timestamp::now();
         let (mut pictures, mut walk, mut note) = (Vec::new(), Vec::new(), None);
         let over = self.covering(picks.iter().map(|pick| (&pick.image, &*pick.monitors)));

@@ -1,20 +1,25 @@
-//! How other rooms speak with the reconciler, and who ends it.
+//! How other modules give commands to the reconciler, and who ends it.
+//!
+//! The methods of [`Handle`] run on the caller's thread and never wait for a backend. Setting the
+//! default picture for new monitors is done right here, as nothing that is shown changes by it.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use crossbeam_channel::{Sender, TrySendError, bounded};
+use crossbeam_channel::{Receiver, Sender, TrySendError, bounded, select};
 
-use crate::backends::Placement;
-use crate::config::BackendName;
-use crate::library::Content;
-use crate::thread::Thread;
-use crate::wire::{ApplyFailure, DebugFailure, DebugQueue};
-
-use super::Error;
-use super::command::{Command, Mailbox};
 use super::request::{Activated, Applied, Reply, Request};
 use super::status::{Changes, HookRequest, SharedStatus, Status};
+use super::{Error, orphan};
+use crate::backends::Placement;
+use crate::config::BackendName;
+use crate::events::EventBus;
+use crate::library::Content;
+use crate::store::assignments::Assignment;
+use crate::store::{self, Store};
+use crate::sys::Gate;
+use crate::thread::Thread;
+use crate::wire::{ApplyFailure, DebugFailure, DebugQueue, Fit, Image, Mode, Timestamp};
 
 /// Commands that wait for the reconciler; one more is refused with [`Error::Busy`].
 pub(super) const INBOX: usize = 32;
@@ -90,8 +95,8 @@ impl Handle {
     }
 
     /// Has films and pages stand still, or go on; those that somebody asks for meanwhile play.
-    pub(crate) fn rest(&self, rests: bool) {
-        self.note(Changes { rests: Some(rests), ..Changes::default() });
+    pub(crate) fn pause(&self, paused: bool) {
+        self.note(Changes { paused: Some(paused), ..Changes::default() });
     }
 
     fn note(&self, changes: Changes) {
@@ -175,6 +180,77 @@ impl ReconcilerOwner {
     }
 }
 
+pub(super) enum Command {
+    Set(Request, Reply<Applied>),
+    /// Whether such a file could be shown so.
+    Check(Request, Content, Reply<()>),
+    Activate(String, Reply<Activated>),
+    Clear(Reply<()>),
+}
+
+/// What the reconciler listens to, beside outputs and its workers.
+pub(super) struct Mailbox {
+    pub(super) commands: Receiver<Command>,
+    /// Rings when something has changed; what stands in the status.
+    pub(super) changed: Receiver<()>,
+    /// Closes at the end.
+    pub(super) end: Receiver<()>,
+}
+
+impl Mailbox {
+    /// Returns when the outputs have been looked at, at the end, or after a second.
+    pub(super) fn wait_for_look(&self, outputs: &Gate) {
+        select! {
+            recv(outputs.opened()) -> _ => {},
+            recv(self.end) -> _ => {},
+            default(LOOK_WITHIN) => {},
+        }
+    }
+}
+
+impl Command {
+    /// Answers a command that will not be carried out.
+    pub(super) fn refuse(self, error: Error) {
+        match self {
+            Self::Set(_, reply) => reply(Err(error)),
+            Self::Activate(_, reply) => reply(Err(error)),
+            Self::Check(_, _, reply) | Self::Clear(reply) => reply(Err(error)),
+        }
+    }
+}
+
+impl Handle {
+    /// Makes an image the one that new monitors show.
+    pub(crate) fn set_default(
+        &self,
+        store: &Store,
+        bus: &EventBus,
+        image_id: i64,
+        (mode, fit): (Mode, Option<Fit>),
+    ) -> Result<Image, Error> {
+        let image = store
+            .read(|connection| store::images::get(connection, image_id))?
+            .ok_or(Error::NoImage { id: image_id })?;
+        if orphan::file_is_missing(&image.path) {
+            let error = Error::FileGone { id: image.id, away: image.in_place, path: image.path };
+            orphan::purge_if_gone(store, bus, &error);
+            return Err(error);
+        }
+        let meant = Assignment {
+            // The one that is looked at when a monitor comes takes these places.
+            monitor: String::new(),
+            backend: String::new(),
+            together: Vec::new(),
+            image_id,
+            mode,
+            fit,
+            set_at: Timestamp::now(),
+        };
+        store.write(|transaction| store::assignments::put_default(transaction, &meant))?;
+        Ok(image)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -194,8 +270,8 @@ mod tests {
         handle.rewritten(7);
         let Changes { rewritten, anything, .. } = noted();
         assert_eq!((rewritten, anything), ([7].into(), false));
-        handle.rest(true);
-        assert_eq!(noted().rests, Some(true));
+        handle.pause(true);
+        assert_eq!(noted().paused, Some(true));
         // It rings once for all of them.
         assert!(mailbox.changed.try_recv().is_ok() && mailbox.changed.is_empty());
         handle.limit_changed();

@@ -1,8 +1,20 @@
-//! The jobs in progress: which workers and which outputs they have to do with.
+//! The jobs in progress, and the steps, rows, history entries and events of each.
+//!
+//! Runs on the thread `reconciler`, which writes rows here once the pictures are shown. Backends are
+//! never called from here.
 
-use super::job::{Job, Purpose};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+use super::Error;
+use super::plan::WorkerKey;
 use super::plan::{Placements, Step, are_apart, outputs_of};
-use super::worker_key::WorkerKey;
+use super::request::{Activated, Applied, Reply, Request};
+use crate::backends;
+use crate::config::{BackendName, SelectionMode};
+use crate::desktop::Change;
+use crate::store::assignments::Assignment;
+use crate::store::{self, Connection, Store};
+use crate::wire::{Event, GalleryDomain, HistorySource, Image, Mode, Source, own_path};
 
 /// More than one only where none stands in another's way.
 #[derive(Default)]
@@ -73,5 +85,317 @@ impl Jobs {
             }
         }
         expected
+    }
+}
+
+pub(super) struct Job {
+    /// Of one backend, carried out side by side.
+    pub(super) in_progress: Vec<Step>,
+    /// What comes after them.
+    pub(super) steps: VecDeque<Step>,
+    pub(super) purpose: Purpose,
+    /// Of those that were in hand together.
+    pub(super) failures: Vec<Failed>,
+    /// A step of it is done, and to be seen.
+    pub(super) is_seen: bool,
+    /// Workers that did not let go of a screen that another covers by now.
+    pub(super) gave_up: BTreeSet<WorkerKey>,
+}
+
+/// A step that failed.
+pub(super) struct Failed {
+    pub(super) key: WorkerKey,
+    pub(super) error: backends::Error,
+    /// The outputs were others by then than those that it was planned for.
+    pub(super) outdated: bool,
+    /// Where it should have shown something.
+    pub(super) outputs: Vec<String>,
+}
+
+pub(super) enum Purpose {
+    Apply(Box<PendingApply>),
+    /// Nobody asked: outputs, settings or processes changed. One entry for each picture that is
+    /// still to be shown anew.
+    Restore(Vec<Picture>),
+    Activate {
+        backend: BackendName,
+        /// What was activated before, for when this one fails.
+        before: Option<Activation>,
+        restored: Vec<Picture>,
+        reply: Reply<Activated>,
+    },
+    Clear {
+        failed: Option<Error>,
+        reply: Reply<()>,
+    },
+}
+
+/// A backend that was activated, while the settings do not say so.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Activation {
+    pub(super) backend: BackendName,
+    /// What the settings said then: once they say something else, they rule.
+    pub(super) settings: (BackendName, SelectionMode),
+}
+
+/// A picture that somebody asked for.
+pub(super) struct PendingApply {
+    /// What came of it is below.
+    pub(super) request: Request,
+    pub(super) feasible: Feasible,
+    pub(super) reply: Reply<Applied>,
+}
+
+/// A request that can be carried out as things are.
+pub(super) struct Feasible {
+    /// At least one; several where monitors have each their own.
+    pub(super) pictures: Vec<Picture>,
+    /// For all monitors: those that come later have it, too.
+    pub(super) for_all: bool,
+    /// The entries of the history that monitors go back to.
+    pub(super) walk: Vec<(String, i64)>,
+    pub(super) applied: Applied,
+    pub(super) source: HistorySource,
+    pub(super) transition: Option<String>,
+    /// The monitors that are there: from then on they were seen.
+    pub(super) connected: Vec<String>,
+    /// No hook is run for it.
+    pub(super) by_hook: bool,
+}
+
+/// A change that is written, and is still to be told.
+pub(super) struct Changed {
+    pub(super) change: Change,
+    pub(super) events: Vec<Event>,
+}
+
+/// A picture on monitors.
+#[derive(Clone, Debug)]
+pub(super) struct Picture {
+    pub(super) image: Image,
+    pub(super) backend: BackendName,
+    /// What is written once it is shown; at least one. Of a picture that is shown again: as they are,
+    /// with the backend that shows them now.
+    pub(super) rows: Vec<Assignment>,
+    /// It was there before, with what its file held then.
+    pub(super) is_rewritten: bool,
+}
+
+impl Job {
+    pub(super) fn new(steps: VecDeque<Step>, purpose: Purpose) -> Self {
+        Self {
+            in_progress: Vec::new(),
+            steps,
+            purpose,
+            failures: Vec::new(),
+            is_seen: false,
+            gave_up: BTreeSet::new(),
+        }
+    }
+
+    /// Takes up its next steps, all of one backend; none when it is done.
+    pub(super) fn next_steps(&mut self) -> Vec<Step> {
+        let backend = self.steps.front().map(|step| step.key().backend);
+        let others = self.steps.iter().position(|step| Some(step.key().backend) != backend);
+        self.in_progress = self.steps.drain(..others.unwrap_or(self.steps.len())).collect();
+        self.in_progress.clone()
+    }
+
+    /// Whether it has this worker busy.
+    pub(super) fn holds(&self, key: &WorkerKey) -> bool {
+        self.in_progress.iter().any(|step| step.key() == key)
+    }
+
+    /// Adds to what the answer warns of.
+    pub(super) fn warn(&mut self, warnings: Vec<String>) {
+        let Purpose::Apply(apply) = &mut self.purpose else {
+            return warnings.iter().for_each(|warning| log::warn!("{warning}"));
+        };
+        let known = &mut apply.feasible.applied.warnings;
+        for warning in warnings {
+            if !known.contains(&warning) {
+                known.push(warning);
+            }
+        }
+    }
+
+    /// The steps that are not done.
+    pub(super) fn left(&self) -> impl Iterator<Item = &Step> {
+        self.in_progress.iter().chain(&self.steps)
+    }
+
+    /// The transition that was asked for.
+    pub(super) fn transition(&self) -> Option<String> {
+        match &self.purpose {
+            Purpose::Apply(apply) => apply.feasible.transition.clone(),
+            _ => None,
+        }
+    }
+
+    /// The monitors that somebody asks for.
+    pub(super) fn asked_for(&self) -> &[String] {
+        match &self.purpose {
+            Purpose::Apply(apply) => &apply.feasible.applied.monitors,
+            _ => &[],
+        }
+    }
+
+    /// Whether what somebody asks for has failed where this worker fails.
+    pub(super) fn needs(&self, key: &WorkerKey) -> bool {
+        match &self.purpose {
+            Purpose::Apply(apply) => apply.keys().contains(key),
+            Purpose::Activate { backend, .. } => key.backend == *backend,
+            Purpose::Restore(_) | Purpose::Clear { .. } => false,
+        }
+    }
+
+    /// The workers that are to show what was asked for and do not yet.
+    pub(super) fn pending(&self) -> Vec<WorkerKey> {
+        let Purpose::Apply(apply) = &self.purpose else { return Vec::new() };
+        let mut keys = apply.keys();
+        keys.retain(|key| self.steps.iter().any(|step| step.key() == key));
+        keys
+    }
+
+    /// Answers a job that is broken off.
+    pub(super) fn refuse(self, error: Error) {
+        match self.purpose {
+            Purpose::Apply(apply) => (apply.reply)(Err(error)),
+            Purpose::Activate { reply, .. } => reply(Err(error)),
+            Purpose::Clear { reply, .. } => reply(Err(error)),
+            Purpose::Restore(_) => {}
+        }
+    }
+}
+
+impl PendingApply {
+    /// Where it is to be shown.
+    pub(super) fn keys(&self) -> Vec<WorkerKey> {
+        self.feasible.applied.keys()
+    }
+
+    /// Writes rows and history in one transaction; what everybody is then to be told. An image that was
+    /// deleted meanwhile is none to be set.
+    pub(super) fn commit(&self, store: &Store) -> Result<Vec<Changed>, Error> {
+        let Feasible { pictures, for_all, applied, source, connected, walk, by_hook, .. } =
+            &self.feasible;
+        store.write(|transaction| -> Result<(), Error> {
+            for image in pictures.iter().map(|picture| &picture.image) {
+                let row = store::images::get(transaction, image.id)?;
+                row.ok_or(Error::NoImage { id: image.id })?;
+            }
+            for row in pictures.iter().flat_map(|picture| &picture.rows) {
+                store::assignments::put(transaction, row)?;
+                // Every change but a step back ends the way back.
+                store::way_back::end(transaction, &row.monitor)?;
+            }
+            for (monitor, entry) in walk {
+                store::way_back::put(transaction, monitor, *entry)?;
+            }
+            if *for_all {
+                let any = &pictures[0].rows[0];
+                store::assignments::put_for_every_monitor(transaction, any)?;
+            }
+            store::monitors::note_seen(transaction, connected)?;
+            pictures.iter().try_for_each(|one| one.enter(transaction, source, applied))?;
+            Ok(())
+        })?;
+        let of = |picture: &Picture| picture.changed(source.kind, picture.images(applied));
+        let mut changed: Vec<Changed> = pictures.iter().map(of).collect();
+        changed.iter_mut().for_each(|one| one.change.by_hook = *by_hook);
+        if let Some(last) = changed.last_mut() {
+            last.events.push(Event::GalleryChanged { domain: GalleryDomain::History });
+        }
+        Ok(changed)
+    }
+}
+
+impl Picture {
+    pub(super) fn monitors(&self) -> impl Iterator<Item = &str> {
+        self.rows.iter().map(|row| row.monitor.as_str())
+    }
+
+    fn names(&self) -> Vec<String> {
+        self.monitors().map(str::to_owned).collect()
+    }
+
+    /// What the whole call put where, where each monitor has its own.
+    fn images(&self, applied: &Applied) -> BTreeMap<String, i64> {
+        match self.rows[0].mode {
+            Mode::Each => applied.images.clone(),
+            _ => BTreeMap::new(),
+        }
+    }
+
+    /// Writes its entry into the history.
+    fn enter(
+        &self,
+        transaction: &Connection,
+        source: &HistorySource,
+        applied: &Applied,
+    ) -> Result<(), store::Error> {
+        let row = &self.rows[0];
+        store::history::insert(
+            transaction,
+            &store::history::NewEntry {
+                image_id: self.image.id,
+                image_name: &self.image.name,
+                monitors: &self.names(),
+                mode: row.mode,
+                set_at: row.set_at,
+                source,
+                backend: self.backend.as_str(),
+                fit: row.fit,
+                images: &self.images(applied),
+            },
+        )
+    }
+
+    /// Takes out what of it is shown once a worker has carried its order out.
+    pub(super) fn split_off(&mut self, key: &WorkerKey) -> Option<Self> {
+        let serves = |row: &mut Assignment| key.serves(&row.monitor);
+        let rows: Vec<Assignment> = match self.backend == key.backend {
+            true => self.rows.extract_if(.., serves).collect(),
+            false => Vec::new(),
+        };
+        (!rows.is_empty()).then(|| Self { rows, image: self.image.clone(), ..*self })
+    }
+
+    /// Writes which backend shows the picture now; what everybody is then to be told. No history
+    /// entry.
+    pub(super) fn commit_restored(&self, store: &Store) -> Result<Changed, store::Error> {
+        store.write(|transaction| {
+            self.rows.iter().try_for_each(|row| store::assignments::put(transaction, row))
+        })?;
+        let own = |row: &Assignment| (row.monitor.clone(), row.image_id);
+        let each = self.rows.iter().filter(|row| row.mode == Mode::Each);
+        Ok(self.changed(Source::Restore, each.map(own).collect()))
+    }
+
+    fn changed(&self, source: Source, images: BTreeMap<String, i64>) -> Changed {
+        let Self { image, backend, rows, .. } = self;
+        let event = Event::WallpaperChanged {
+            image_id: image.id,
+            media_type: image.media_type,
+            path: own_path(&image.path).to_owned(),
+            tags: image.tags.clone(),
+            monitors: self.names(),
+            mode: rows[0].mode,
+            source,
+            backend: backend.to_string(),
+            colors: image.colors.clone(),
+            image_name: image.name.clone(),
+            images,
+        };
+        let change = Change {
+            image_id: image.id,
+            image_name: image.name.clone(),
+            path: image.path.clone(),
+            monitors: self.names(),
+            backend: backend.to_string(),
+            source,
+            by_hook: false,
+        };
+        Changed { change, events: vec![event] }
     }
 }

@@ -8,36 +8,25 @@
 //! other (`queue`); those that wait are superseded by later ones for the same monitors.
 
 mod assignments;
-mod back;
 mod backoff;
-mod children;
-mod command;
-mod deal;
-mod default;
+mod candidates;
 mod error;
 mod feasible;
 mod handle;
-mod job;
 mod jobs;
-mod names;
+mod links;
 mod orphan;
-mod picks;
+mod pause;
+mod pending_visibility;
 mod plan;
 mod queue;
 mod reconciler;
 mod recovery;
-mod renewed;
 mod request;
-mod rest;
-mod retained;
 mod selection;
 mod slices;
 mod status;
-mod targets;
-mod unseen;
 mod worker;
-mod worker_key;
-mod workers;
 mod world_state;
 
 use crate::backends::Backends;
@@ -50,8 +39,8 @@ pub use error::Error;
 pub(crate) use error::Remedy;
 pub use handle::{Handle, ReconcilerOwner};
 pub(crate) use request::Reply;
+pub use request::Targets;
 pub use request::{Applied, Ask, Request};
-pub use targets::Targets;
 
 pub(crate) use status::HookRequest;
 

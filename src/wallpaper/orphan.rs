@@ -33,13 +33,13 @@ fn library_is_away(store: &Store, path: &Path) -> Result<bool, store::Error> {
 
 /// An image that is gone, as it was seen outside of any transaction: every writer would wait for its
 /// disk.
-pub(super) struct Seen {
+pub(super) struct MissingImage {
     image_id: i64,
     row: Option<Image>,
     given_back: u64,
 }
 
-impl Seen {
+impl MissingImage {
     /// None where it is not gone.
     pub(super) fn look(store: &Store, image_id: i64) -> Result<Option<Self>, store::Error> {
         let given_back = store.given_back();
@@ -78,7 +78,7 @@ pub(super) fn purge(
         return Ok(false);
     }
     let (purged, had_row) = loop {
-        let Some(seen) = Seen::look(store, image_id)? else { return Ok(false) };
+        let Some(seen) = MissingImage::look(store, image_id)? else { return Ok(false) };
         if let Some(purged) = seen.purge(store)? {
             break (purged, seen.row.is_some());
         }

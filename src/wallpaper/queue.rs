@@ -1,13 +1,12 @@
-//! Requests that wait for others to be carried out, and which of them may begin.
+//! Requests that wait for others to be carried out, and which of them may begin: pure.
 //!
-//! A backend that hangs holds only requests for its own monitors and for its own worker, and so does
-//! one that has to show its pictures again; what concerns all monitors is carried out alone, in its
-//! turn.
+//! A backend that hangs delays only requests for its own monitors or its own worker, as does a
+//! backend that has to show its pictures again. A request for all monitors is carried out alone.
 
 use std::collections::VecDeque;
 
 use super::Error;
-use super::command::Command;
+use super::handle::Command;
 use super::jobs::Jobs;
 use super::plan::{Placements, are_apart};
 use super::request::{Applied, Ask, Reply, Request};
@@ -18,16 +17,16 @@ const WAITING: usize = 32;
 
 #[derive(Default)]
 pub(super) struct Queue {
-    waiting: VecDeque<Waiting>,
+    waiting: VecDeque<WaitingRequest>,
 }
 
-enum Waiting {
+enum WaitingRequest {
     /// With what it will answer.
     Set(Request, Applied, Reply<Applied>),
     Other(Command),
 }
 
-impl Waiting {
+impl WaitingRequest {
     fn into_command(self) -> Command {
         match self {
             Self::Set(request, _, reply) => Command::Set(request, reply),
@@ -52,7 +51,7 @@ impl Queue {
         request.settle(&applied);
         for waiting in std::mem::take(&mut self.waiting) {
             match waiting {
-                Waiting::Set(old, applied, reply) if request.supersedes(&old) => {
+                WaitingRequest::Set(old, applied, reply) if request.supersedes(&old) => {
                     // Who goes back three times at once wants to be three pictures further back.
                     if let (Ask::Back(steps), Ask::Back(before)) = (&mut request.ask, &old.ask) {
                         *steps = steps.saturating_add(*before);
@@ -62,14 +61,14 @@ impl Queue {
                 waiting => self.waiting.push_back(waiting),
             }
         }
-        self.push_waiting(Waiting::Set(request, applied, reply));
+        self.push_waiting(WaitingRequest::Set(request, applied, reply));
     }
 
     pub(super) fn push(&mut self, command: Command) {
-        self.push_waiting(Waiting::Other(command));
+        self.push_waiting(WaitingRequest::Other(command));
     }
 
-    fn push_waiting(&mut self, waiting: Waiting) {
+    fn push_waiting(&mut self, waiting: WaitingRequest) {
         if self.waiting.len() < WAITING {
             self.waiting.push_back(waiting);
         } else {
@@ -80,16 +79,17 @@ impl Queue {
     /// Takes out the oldest that may begin beside what is in progress.
     pub(super) fn pop(&mut self, jobs: &Jobs, current: &Placements) -> Option<Command> {
         let at = (0..self.waiting.len()).find(|&at| self.may_begin(at, jobs, current))?;
-        self.waiting.remove(at).map(Waiting::into_command)
+        self.waiting.remove(at).map(WaitingRequest::into_command)
     }
 
     fn may_begin(&self, at: usize, jobs: &Jobs, current: &Placements) -> bool {
-        let Some(Waiting::Set(_, applied, _)) = self.waiting.get(at) else {
+        let Some(WaitingRequest::Set(_, applied, _)) = self.waiting.get(at) else {
             return at == 0 && jobs.is_empty();
         };
         let monitors: Vec<&str> = applied.monitors.iter().map(String::as_str).collect();
         let apart = |other: &Applied| are_apart(&other.monitors, &monitors);
-        let overtakes = |other: &Waiting| matches!(other, Waiting::Set(_, old, _) if apart(old));
+        let overtakes =
+            |other: &WaitingRequest| matches!(other, WaitingRequest::Set(_, old, _) if apart(old));
         !applied.keys().iter().any(|key| jobs.is_busy(key))
             && jobs.leave_alone(&monitors, current)
             && self.waiting.iter().take(at).all(overtakes)

@@ -5,8 +5,6 @@
 //! `desktop`, when what others read has followed (`execute`).
 
 mod execute;
-mod fall_back;
-mod memory;
 mod record;
 mod settings;
 
@@ -26,22 +24,22 @@ use crate::wire::Event;
 
 use super::Error;
 use super::backoff::Backoffs;
-use super::children::Children;
-use super::command::{Command, Mailbox};
-use super::job::{Activation, Feasible, Job, PendingApply, Purpose};
+use super::handle::{Command, Mailbox};
 use super::jobs::Jobs;
+use super::jobs::{Activation, Feasible, Job, PendingApply, Purpose};
 use super::orphan;
+use super::pause::Children;
+use super::pause::Pause;
+use super::pending_visibility::{self, PendingVisibility};
+use super::plan::WorkerKey;
 use super::plan::{self, Placements, Step};
 use super::queue::Queue;
 use super::recovery::Recovery;
 use super::request::{Activated, Applied, Ask, Reply, Request};
-use super::rest::Rest;
-use super::selection::Found;
+use super::selection::FoundBackends;
 use super::status::SharedStatus;
-use super::unseen::{self, Unseen};
 use super::worker::Report;
-use super::worker_key::WorkerKey;
-use super::workers::Workers;
+use super::worker::Workers;
 use super::world_state::WorldState;
 
 /// Images that a random request leaves because their files are gone, before it says so.
@@ -67,7 +65,7 @@ pub(super) struct Reconciler {
     /// What the workers have reported as shown.
     current: Placements,
     /// What of it was not seen yet: its output is off or covered.
-    unseen: Unseen,
+    unseen: PendingVisibility,
     /// Those to be told to show what they show: settings changed since they were told, or they were not
     /// asked yet.
     stale: BTreeSet<WorkerKey>,
@@ -79,8 +77,8 @@ pub(super) struct Reconciler {
     reconcile_again: bool,
     /// Activated, but not yet what the settings say.
     activated: Option<Activation>,
-    found: Found,
-    rest: Rest,
+    found: FoundBackends,
+    pause: Pause,
     children: Children,
     /// Those that are to show what they show by new processes.
     renew: BTreeSet<WorkerKey>,
@@ -95,7 +93,7 @@ impl Reconciler {
     ) -> Self {
         let (workers, reports) = Workers::new(spawner, backends.clone());
         let recovery = Recovery::open(&backends);
-        let children = Children::new(memory::every(backends.dirs.env()));
+        let children = Children::new(settings::memory_look_interval(backends.dirs.env()));
         Self {
             store,
             bus,
@@ -109,14 +107,14 @@ impl Reconciler {
             backoffs: Backoffs::default(),
             recovery,
             current: Placements::new(),
-            unseen: Unseen::new(),
+            unseen: PendingVisibility::new(),
             stale: BTreeSet::new(),
             untold: Untold::new(),
             unshowable: BTreeMap::new(),
             reconcile_again: false,
             activated: None,
-            found: Found::default(),
-            rest: Rest::default(),
+            found: FoundBackends::default(),
+            pause: Pause::default(),
             children,
             renew: BTreeSet::new(),
         }
@@ -313,8 +311,8 @@ impl Reconciler {
         let mut desired = world.desired(&self.current);
         plan::gather(&mut desired, |key| self.backoffs.may_try(key));
         let mut unseen = self.unseen.clone();
-        unseen.extend(unseen::untried(&desired, |key| self.backoffs.may_try(key)));
-        unseen::keep_until_seen(&self.current, &mut desired, &unseen);
+        unseen.extend(pending_visibility::untried(&desired, |key| self.backoffs.may_try(key)));
+        pending_visibility::keep_until_seen(&self.current, &mut desired, &unseen);
         desired
     }
 

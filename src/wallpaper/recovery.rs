@@ -19,7 +19,7 @@ use crate::paths;
 use crate::process::plain_name;
 
 use super::plan::Placements;
-use super::worker_key::WorkerKey;
+use super::plan::WorkerKey;
 
 pub(super) struct Recovery {
     path: PathBuf,

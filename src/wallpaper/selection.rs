@@ -41,13 +41,13 @@ pub(super) enum NoChoice {
 /// The backends that were found when they were last asked about: what is installed while murald draws
 /// by itself is used from the next start on, or when somebody asks for it.
 #[derive(Debug, Default)]
-pub(super) struct Found {
+pub(super) struct FoundBackends {
     found: RefCell<Option<Vec<BackendName>>>,
     /// Those that had no memory for what they should show.
     left_out: BTreeSet<BackendName>,
 }
 
-impl Found {
+impl FoundBackends {
     /// Leaves out what has come meanwhile, and what is of no use.
     pub(super) fn keep(&self, available: &mut Vec<Candidate>, draws_itself: bool) {
         let mut found = self.found.borrow_mut();
@@ -222,13 +222,14 @@ mod tests {
     #[test]
     fn what_comes_while_murald_draws_waits() {
         use BackendName::{Awww, Builtin, Swaybg};
-        let mut found = Found::default();
-        let check = |found: &Found, names: &[BackendName], draws, expected: &[BackendName]| {
-            let candidate = |&name| Candidate { name, kinds: STILLS };
-            let mut available: Vec<Candidate> = names.iter().map(candidate).collect();
-            found.keep(&mut available, draws);
-            assert_eq!(available.iter().map(|one| one.name).collect::<Vec<_>>(), expected);
-        };
+        let mut found = FoundBackends::default();
+        let check =
+            |found: &FoundBackends, names: &[BackendName], draws, expected: &[BackendName]| {
+                let candidate = |&name| Candidate { name, kinds: STILLS };
+                let mut available: Vec<Candidate> = names.iter().map(candidate).collect();
+                found.keep(&mut available, draws);
+                assert_eq!(available.iter().map(|one| one.name).collect::<Vec<_>>(), expected);
+            };
         check(&found, &[Builtin], false, &[Builtin]);
         check(&found, &[Swaybg, Builtin], true, &[Builtin]);
         found.forget();

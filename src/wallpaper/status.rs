@@ -73,7 +73,7 @@ pub(super) struct Changes {
     /// Images whose files were written anew. Where nothing else is noted, the others are as they were.
     pub(super) rewritten: BTreeSet<i64>,
     /// Films and pages stand still from now on, or go on.
-    pub(super) rests: Option<bool>,
+    pub(super) paused: Option<bool>,
     /// There is more than that and what was rewritten.
     pub(super) anything: bool,
 }
@@ -177,7 +177,7 @@ impl SharedStatus {
         noted.backends.extend(changes.backends);
         noted.deactivated |= changes.deactivated;
         noted.rewritten.extend(changes.rewritten);
-        noted.rests = changes.rests.or(noted.rests);
+        noted.paused = changes.paused.or(noted.paused);
         noted.anything |= changes.anything;
     }
 
@@ -282,20 +282,20 @@ mod tests {
     fn changes_are_gathered_until_they_are_looked_at() {
         let status = SharedStatus::default();
         assert!(status.take_changes().is_none());
-        status.note(Changes { backends: vec![Feh], rests: Some(true), ..Changes::default() });
+        status.note(Changes { backends: vec![Feh], paused: Some(true), ..Changes::default() });
         status.note(Changes { deactivated: true, rewritten: [1].into(), ..Changes::default() });
         status.note(Changes { anything: true, rewritten: [2].into(), ..Changes::default() });
         status.note(Changes { backends: vec![Awww], ..Changes::default() });
         let changes = status.take_changes().unwrap();
-        assert_eq!((changes.backends, changes.rests), (vec![Feh, Awww], Some(true)));
+        assert_eq!((changes.backends, changes.paused), (vec![Feh, Awww], Some(true)));
         assert_eq!(changes.rewritten, [1, 2].into());
         assert!(changes.deactivated && changes.anything);
         assert!(status.take_changes().is_none());
-        status.note(Changes { rests: Some(true), ..Changes::default() });
-        status.note(Changes { rests: Some(false), ..Changes::default() });
+        status.note(Changes { paused: Some(true), ..Changes::default() });
+        status.note(Changes { paused: Some(false), ..Changes::default() });
         let changes = status.take_changes().unwrap();
         assert_eq!(
-            (changes.rests, changes.deactivated, changes.anything),
+            (changes.paused, changes.deactivated, changes.anything),
             (Some(false), false, false)
         );
     }

@@ -13,9 +13,9 @@ use std::sync::Arc;
 
 use crossbeam_channel::{Receiver, unbounded};
 
-use super::job::{Feasible, PendingApply};
+use super::jobs::{Feasible, PendingApply};
+use super::request::Targets;
 use super::request::{Applied, Ask, Reply, Request};
-use super::targets::Targets;
 use super::world_state::WorldState;
 use super::{Backends, Error};
 use crate::backends::{RootPainter, Versions};

@@ -1,24 +1,23 @@
-//! The thread that deals with one backend, so that nobody else has to wait for it.
+//! The threads that call the backends, one for each [`WorkerKey`], so that no other thread has to
+//! wait for them.
 //!
-//! It carries out one order at a time and reports each to the reconciler. When its handle is dropped it
-//! cancels the order in hand and leaves the processes as they stand. A panic ends this thread alone:
-//! the reconciler hears of it and makes another, which takes the processes over.
+//! A worker carries out one order at a time and reports each to the reconciler. When its handle is
+//! dropped it cancels the order in progress and leaves the processes running. A panic ends this
+//! thread alone: the reconciler gets a report and starts another worker, which adopts the processes.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
 use crossbeam_channel::{Receiver, Sender, bounded, select};
 
-use crate::backends::{Backend, Error, Placement};
+use super::links::{ContentLinks, KeepaliveLinks};
+use super::plan::WorkerKey;
+use super::slices::Slices;
+use crate::backends::{Backend, Backends, Error, Placement};
 use crate::sys::{Cancel, lock};
 use crate::thread::{Spawner, Thread, panic_text};
-
-use super::renewed::Renewed;
-use super::retained::Retained;
-use super::slices::Slices;
-use super::worker_key::WorkerKey;
 
 /// What a worker is told to do.
 #[derive(Debug)]
@@ -68,9 +67,9 @@ pub(super) struct Done {
 /// The outputs on which what moves is to stand still, as they were told last: not an order, as it must
 /// not wait for one, and needs no report.
 #[derive(Clone, Default)]
-struct Paused(Arc<Mutex<BTreeSet<String>>>);
+struct PausedOutputs(Arc<Mutex<BTreeSet<String>>>);
 
-impl Paused {
+impl PausedOutputs {
     fn set(&self, outputs: BTreeSet<String>) {
         *lock(&self.0) = outputs;
     }
@@ -83,7 +82,7 @@ impl Paused {
 /// Dropping it closes the orders and cancels, then joins the thread: the order of the fields.
 pub(super) struct Worker {
     orders: Option<Sender<Order>>,
-    paused: Paused,
+    paused: PausedOutputs,
     /// Rung where that is another set than before.
     bell: Sender<()>,
     cancel: Cancel,
@@ -106,11 +105,11 @@ impl Worker {
         // One order at a time: the reconciler waits for its report before it sends another.
         let (orders, inbox) = bounded(1);
         let (bell, rung) = bounded(1);
-        let paused = Paused::default();
+        let paused = PausedOutputs::default();
         let (wanted, stop) = (paused.clone(), cancel.clone());
         let slices = Slices::new(cache.join("slices"));
-        let retained = Retained::new(cache);
-        let renewed = Renewed::new(cache);
+        let keepalive = KeepaliveLinks::new(cache);
+        let by_content = ContentLinks::new(cache);
         let name = key.backend.as_str();
         let thread = spawner.spawn(name, move || {
             let tell = |news| {
@@ -120,7 +119,7 @@ impl Worker {
             };
             let work = || {
                 let (backend, paused) = (backend(), None);
-                Work { backend, slices, retained, renewed, wanted, paused, cancel: stop }
+                Work { backend, slices, keepalive, by_content, wanted, paused, cancel: stop }
                     .run(&inbox, &told, &rung, &tell);
             };
             // Nothing of it is used afterwards.
@@ -166,9 +165,9 @@ impl Drop for Worker {
 struct Work {
     backend: Box<dyn Backend>,
     slices: Slices,
-    retained: Retained,
-    renewed: Renewed,
-    wanted: Paused,
+    keepalive: KeepaliveLinks,
+    by_content: ContentLinks,
+    wanted: PausedOutputs,
     /// As the backend was told last; none: it may be otherwise by now.
     paused: Option<BTreeSet<String>>,
     cancel: Cancel,
@@ -241,9 +240,9 @@ impl Work {
                 if renew {
                     self.backend.renew();
                 }
-                let mut files = self.retained.retain(placements.clone());
+                let mut files = self.keepalive.retain(placements.clone());
                 if self.backend.knows_by_path() {
-                    files = self.renewed.name(files, &rewritten);
+                    files = self.by_content.name(files, &rewritten);
                 }
                 let cut = match self.backend.spans_outputs() {
                     true => files,
@@ -251,16 +250,16 @@ impl Work {
                 };
                 self.backend.show(&cut, &self.cancel)?;
                 self.slices.tidy(&cut);
-                self.retained.tidy(&placements);
-                self.renewed.tidy(&placements);
+                self.keepalive.tidy(&placements);
+                self.by_content.tidy(&placements);
                 let warnings = self.backend.warnings();
                 Ok(Done { warnings, unseen: self.backend.unseen() })
             }
             Order::Clear => {
                 self.backend.clear()?;
                 self.slices.tidy(&[]);
-                self.retained.tidy(&[]);
-                self.renewed.tidy(&[]);
+                self.keepalive.tidy(&[]);
+                self.by_content.tidy(&[]);
                 Ok(Done::default())
             }
         }
@@ -269,3 +268,101 @@ impl Work {
 
 #[cfg(test)]
 mod tests;
+
+/// Reports that wait. A worker has at most one order to report and one loss: this never fills up.
+const REPORTS: usize = 256;
+
+/// Makes the backend of a worker, which rings when a process of it has ended; on the worker's thread, as
+/// it may wait for what an earlier daemon has left.
+pub(super) type Build = Arc<dyn Fn(&WorkerKey, Sender<()>) -> Box<dyn Backend> + Send + Sync>;
+
+pub(super) struct Workers {
+    spawner: Spawner,
+    backends: Backends,
+    build: Build,
+    running: BTreeMap<WorkerKey, Worker>,
+    reports: Sender<Report>,
+    /// So far.
+    made: u64,
+}
+
+impl Workers {
+    /// With what they report to.
+    pub(super) fn new(spawner: Spawner, backends: Backends) -> (Self, Receiver<Report>) {
+        let of = backends.clone();
+        let build = move |key: &WorkerKey, tell| of.build(key.backend, key.output.as_deref(), tell);
+        Self::with(spawner, backends, Arc::new(build))
+    }
+
+    /// With backends that are made otherwise.
+    pub(super) fn with(
+        spawner: Spawner,
+        backends: Backends,
+        build: Build,
+    ) -> (Self, Receiver<Report>) {
+        let (reports, received) = bounded(REPORTS);
+        (Self { spawner, backends, build, running: BTreeMap::new(), reports, made: 0 }, received)
+    }
+
+    /// Gives an order; makes the worker where there is none and one may be made. What moves on the
+    /// outputs `paused` stands still afterwards.
+    pub(super) fn give(
+        &mut self,
+        key: &WorkerKey,
+        (order, paused): (Order, BTreeSet<String>),
+        may_work: bool,
+    ) -> Result<(), Error> {
+        let given = self.worker(key, may_work).map(|worker| {
+            worker.pause_after(paused);
+            worker.give(order)
+        });
+        let why = match given {
+            Ok(true) => return Ok(()),
+            Ok(false) => "its thread has just ended".to_owned(),
+            Err(error) => error.to_string(),
+        };
+        Err(Error::Unavailable(format!("cannot use it: {why}")))
+    }
+
+    fn worker(&mut self, key: &WorkerKey, may_work: bool) -> std::io::Result<&Worker> {
+        if !self.running.contains_key(key) {
+            if !may_work {
+                let why = "it failed several times within a minute by a mistake of murald";
+                return Err(std::io::Error::other(why));
+            }
+            // One message is enough: the worker looks at all its processes.
+            let (tell, told) = bounded(1);
+            let (build, of) = (Arc::clone(&self.build), key.clone());
+            let backend = move || build(&of, tell);
+            let cache = self.backends.cache_of(key.backend, key.output.as_deref());
+            self.made += 1;
+            let of = (key.clone(), self.made);
+            let reports = self.reports.clone();
+            let worker = Worker::start(&self.spawner, of, backend, &cache, told, reports)?;
+            self.running.insert(key.clone(), worker);
+        }
+        Ok(&self.running[key])
+    }
+
+    /// Has what moves stand still on these outputs and on no others of a worker's, if there is one.
+    pub(super) fn pause(&self, key: &WorkerKey, outputs: BTreeSet<String>) {
+        if let Some(worker) = self.running.get(key) {
+            worker.pause(outputs);
+        }
+    }
+
+    /// Whether a report comes from the worker that is there now, not from one that was replaced.
+    pub(super) fn know(&self, report: &Report) -> bool {
+        self.running.get(&report.key).is_some_and(|known| known.number == report.worker)
+    }
+
+    /// Ends one; what it shows stays.
+    pub(super) fn end(&mut self, key: &WorkerKey) {
+        self.running.remove(key);
+    }
+
+    /// Breaks off what they have in hand, for good.
+    pub(super) fn cancel(&self) {
+        self.running.values().for_each(Worker::cancel);
+    }
+}

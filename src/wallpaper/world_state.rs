@@ -14,12 +14,12 @@ use crate::store::{self, Store};
 use crate::wire::{Image, MediaType, OrphanReason};
 
 use super::assignments::{self, Fallbacks, Pictures};
-use super::job::Picture;
+use super::jobs::Picture;
+use super::links::KeepaliveLinks;
 use super::orphan;
 use super::plan::{self, Placements, Step};
-use super::retained::Retained;
-use super::selection::{self, Candidate, Choice, Found, NoChoice, Preference};
-use super::targets::{NoTarget, Targets};
+use super::request::{NoTarget, Targets};
+use super::selection::{self, Candidate, Choice, FoundBackends, NoChoice, Preference};
 use super::{Error, Remedy};
 
 pub(super) struct WorldState {
@@ -91,7 +91,7 @@ impl WorldState {
     }
 
     /// Leaves out backends that have come while murald draws by itself.
-    pub(super) fn keep_found(&mut self, found: &Found, draws_itself: bool) {
+    pub(super) fn keep_found(&mut self, found: &FoundBackends, draws_itself: bool) {
         found.keep(&mut self.available, draws_itself);
     }
 
@@ -121,9 +121,9 @@ impl WorldState {
     fn leave_out_missing(&self, desired: &mut Placements) {
         for (key, placements) in desired.iter_mut() {
             let cache = self.backends.cache_of(key.backend, key.output.as_deref());
-            let retained = Retained::new(&cache);
+            let keepalive = KeepaliveLinks::new(&cache);
             placements.retain(|placement| {
-                !self.missing.contains(&placement.image_id) || retained.has(placement)
+                !self.missing.contains(&placement.image_id) || keepalive.has(placement)
             });
         }
         desired.retain(|_, placements| !placements.is_empty());

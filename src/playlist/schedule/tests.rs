@@ -156,8 +156,8 @@ fn slot_beginnings_in_gaps_and_folds() {
     check("Europe/Berlin", "2060-07-01", 720, "2060-07-01T10:00:00Z");
 }
 
-fn now(zone_name: &str, text: &str, boot: u64) -> Now {
-    Now {
+fn now(zone_name: &str, text: &str, boot: u64) -> ClockReading {
+    ClockReading {
         boot: Boottime::default() + Duration::from_secs(boot),
         wall: zone(zone_name).to_zoned(text.parse().unwrap()).unwrap(),
         place: None,

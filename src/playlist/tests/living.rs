@@ -175,7 +175,7 @@ fn living_playlist_rests_while_nothing_is_found_and_goes_on() {
     let one = &fixture.player.running[&id];
     let (mut spec, mut state) = (one.spec.clone(), one.state.clone());
     let found = renew(&fixture.store, &mut spec, &mut state, Direction::Forward);
-    assert_eq!((found, spec.rests()), (Renewed::Empty, false));
+    assert_eq!((found, spec.is_waiting()), (Renewed::Empty, false));
     fixture.pass(10 * SECOND);
     rests(&mut fixture);
 }

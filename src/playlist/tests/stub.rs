@@ -149,8 +149,8 @@ impl Wallpapers for StubWallpapers {
         self.state.lock().unwrap().identities.clone()
     }
 
-    fn rest(&self, rests: bool) {
-        self.state.lock().unwrap().rests.push(rests);
+    fn pause(&self, paused: bool) {
+        self.state.lock().unwrap().rests.push(paused);
     }
 
     fn fixed_backend(&self) -> Option<String> {

@@ -131,7 +131,7 @@ fn rest_keeps_remaining_time_beside_the_pause() {
     assert_eq!(fixture.asked(), [0]);
     fixture.pass(7 * SECOND);
     assert_eq!(lock(&mut fixture, true), None, "the settings do not want it");
-    fixture.player.power.set_wishes(true, false);
+    fixture.player.power.set_conditions(true, false);
     assert_eq!(lock(&mut fixture, true), Some(Rest::Locked));
     fixture.pass(1000 * SECOND);
     let active = &fixture.active()[0];
@@ -179,7 +179,7 @@ fn a_slot_that_begins_during_rest_is_entered_after_it() {
     let id = fixture.make(PlaylistType::TimeOfDay, &[0, 1], &[720, 780]);
     fixture.start(id, &[]).unwrap();
     assert_eq!(fixture.asked(), [0]);
-    fixture.player.power.set_wishes(true, false);
+    fixture.player.power.set_conditions(true, false);
     lock(&mut fixture, true);
     fixture.pass(2 * 3600 * SECOND);
     assert_eq!(fixture.asked(), NONE);

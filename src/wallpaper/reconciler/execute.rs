@@ -12,12 +12,12 @@ use crate::wire::{ApplyFailure, Event, Timestamp};
 use super::Reconciler;
 use crate::wallpaper::Error;
 use crate::wallpaper::backoff::Restart;
-use crate::wallpaper::job::{Failed, Job, PendingApply, Picture, Purpose};
+use crate::wallpaper::jobs::{Failed, Job, PendingApply, Picture, Purpose};
+use crate::wallpaper::pending_visibility;
+use crate::wallpaper::plan::WorkerKey;
 use crate::wallpaper::plan::{self, Step};
 use crate::wallpaper::request::Activated;
-use crate::wallpaper::unseen;
 use crate::wallpaper::worker::{Done, News, Order, Report};
-use crate::wallpaper::worker_key::WorkerKey;
 
 impl Reconciler {
     /// Gives the orders for the job's next steps, all of one backend at once; without any left, the
@@ -35,7 +35,7 @@ impl Reconciler {
                 Step::Show { key, placements } => {
                     self.stale.remove(&key);
                     let rewritten = plan::rewritten(&self.current, &key, &placements);
-                    let paused = self.rest.paused(&placements, &asking);
+                    let paused = self.pause.paused(&placements, &asking);
                     let (renew, transition) = (self.renew.remove(&key), transition.clone());
                     (key, (Order::Show { placements, transition, rewritten, renew }, paused))
                 }
@@ -61,7 +61,7 @@ impl Reconciler {
         }
         // Rest may have begun or ended meanwhile, or something was not shown that was to play.
         if self.jobs.is_empty() {
-            self.align_rest();
+            self.apply_pause();
         }
         self.start_waiting();
     }
@@ -116,7 +116,7 @@ impl Reconciler {
 
     /// What was not seen yet comes up anew above what has come over it.
     fn renew_buried(&mut self, step: &Step) {
-        let buried = unseen::buried(step, &self.unseen);
+        let buried = pending_visibility::buried(step, &self.unseen);
         self.reconcile_again |= !buried.is_empty();
         self.stale.extend(buried.iter().cloned());
         self.renew.extend(buried);
@@ -149,7 +149,9 @@ impl Reconciler {
             Purpose::Clear { .. } => return,
             Purpose::Restore(_) | Purpose::Activate { .. } => {
                 let before = job.steps.len();
-                job.steps.retain(|step| !unseen::uncovers(step, &self.current, &self.unseen));
+                job.steps.retain(|step| {
+                    !pending_visibility::uncovers(step, &self.current, &self.unseen)
+                });
                 self.reconcile_again |= job.steps.len() < before;
                 return;
             }
@@ -186,7 +188,8 @@ impl Reconciler {
                 // Nobody lets go of a screen that one of those should have covered.
                 let of = |failed: Failed| (failed.key, failed.outputs);
                 let uncovered = failures.into_iter().map(of).collect();
-                job.steps.retain(|step| !unseen::uncovers(step, &self.current, &uncovered));
+                job.steps
+                    .retain(|step| !pending_visibility::uncovers(step, &self.current, &uncovered));
             }
             Purpose::Clear { failed, .. } => {
                 let refused = |first: Failed| Error::Backend {
@@ -369,7 +372,7 @@ impl Reconciler {
         match job.purpose {
             Purpose::Apply(apply) => match apply.commit(&self.store) {
                 Ok(mut changed) => {
-                    self.rest.note_asked(&apply.feasible.applied.monitors);
+                    self.pause.note_asked(&apply.feasible.applied.monitors);
                     let asked = &apply.feasible.applied.monitors;
                     self.untold.retain(|(_, name), _| !asked.contains(name));
                     let by_hook = self.status.is_by_hook(&apply.feasible.source);

@@ -12,9 +12,9 @@ use crate::wire::{ApplyFailure, Event, Timestamp};
 
 use super::Reconciler;
 use crate::wallpaper::Error;
-use crate::wallpaper::job::{Changed, Job, Picture, Purpose};
+use crate::wallpaper::jobs::{Changed, Job, Picture, Purpose};
+use crate::wallpaper::plan::WorkerKey;
 use crate::wallpaper::plan::{self, Placements, Step};
-use crate::wallpaper::worker_key::WorkerKey;
 use crate::wallpaper::world_state::WorldState;
 
 impl Reconciler {

@@ -1,16 +1,30 @@
-//! What changes of the settings, of images and of rest mean for what is shown.
+//! The reconciler's answer to changed settings, changed images, pauses and processes that use too
+//! much memory.
+//!
+//! Processes that keep growing are replaced. A backend that has no memory for a picture is skipped
+//! until somebody activates it or settings change. Memory is only checked while something plays and
+//! the settings have a limit.
+
+use std::time::{Duration, Instant};
 
 use super::Reconciler;
+use crate::backends::{self, Kind, Placement};
 use crate::config::{BackendName, SelectionMode};
-use crate::wallpaper::worker_key::WorkerKey;
+use crate::paths::Env;
+use crate::wallpaper::Error;
+use crate::wallpaper::jobs::{Failed, Feasible, PendingApply};
+use crate::wallpaper::pause::ProcessMemory;
+use crate::wallpaper::plan::WorkerKey;
+use crate::wallpaper::request::Request;
+use crate::wallpaper::world_state::WorldState;
 
 impl Reconciler {
     /// Looks again where settings have changed since it last looked.
     pub(super) fn on_settings(&mut self) {
         let Some(changes) = self.status.take_changes() else { return };
-        if let Some(rests) = changes.rests {
-            self.rest.set(rests);
-            self.align_rest();
+        if let Some(paused) = changes.paused {
+            self.pause.set(paused);
+            self.apply_pause();
         }
         let shows = |image: &i64| self.current.values().flatten().any(|one| one.image_id == *image);
         // What a job is about to show may be one of them.
@@ -34,9 +48,9 @@ impl Reconciler {
     }
 
     /// Has films and pages stand still where they are to, and go on elsewhere. Nobody waits for it.
-    pub(super) fn align_rest(&self) {
+    pub(super) fn apply_pause(&self) {
         for (key, shown) in &self.current {
-            self.workers.pause(key, self.rest.paused(shown, &[]));
+            self.workers.pause(key, self.pause.paused(shown, &[]));
         }
     }
 
@@ -44,5 +58,123 @@ impl Reconciler {
     pub(super) fn selection(&self) -> (BackendName, SelectionMode) {
         let settings = (self.backends.settings)();
         (settings.backend.kind, settings.backend.selection_mode)
+    }
+}
+
+/// Another time between two looks than half a minute: milliseconds, for tests alone.
+pub(super) fn memory_look_interval(env: &Env) -> Option<Duration> {
+    let every = env.var("MURALD_MEMORY_LOOKS")?.to_str()?.parse().ok()?;
+    Some(Duration::from_millis(every))
+}
+
+impl Reconciler {
+    /// When they are to be looked at next.
+    pub(super) fn next_look(&mut self) -> Option<Instant> {
+        let is_wanted = self.limit_kb() > 0 && self.playing().next().is_some();
+        self.children.next_look(is_wanted, Instant::now())
+    }
+
+    pub(super) fn look_at_children(&mut self) {
+        let running = self.backends.records.who_runs();
+        let seen: Vec<ProcessMemory> = self
+            .playing()
+            .flat_map(|key| {
+                let its = running.iter().filter(move |(backend, output, _)| {
+                    *backend == key.backend.as_str() && *output == key.output
+                });
+                its.filter_map(move |(_, _, who)| Some((key.clone(), *who, who.memory_kb()?)))
+            })
+            .collect();
+        for (key, who, kb) in &seen {
+            log::debug!("{key} (process {}) has {} MiB", who.pid, kb >> 10);
+        }
+        let limit = self.limit_kb();
+        let replaced = self.children.look(&seen, limit, Instant::now());
+        for (key, who, kb) in &replaced {
+            let (pid, has, limit) = (who.pid, kb >> 10, limit >> 10);
+            log::warn!(
+                "{key} (process {pid}) has {has} MiB, and power.max_child_memory_mb is {limit}: it is \
+                 replaced"
+            );
+        }
+        let keys = || replaced.iter().map(|(key, ..)| key.clone());
+        self.renew.extend(keys());
+        self.stale.extend(keys());
+        if !replaced.is_empty() {
+            self.reconcile();
+        }
+    }
+
+    fn limit_kb(&self) -> u64 {
+        u64::from((self.backends.settings)().power.max_child_memory_mb) << 10
+    }
+
+    /// Whose films and pages do not stand still.
+    fn playing(&self) -> impl Iterator<Item = &WorkerKey> {
+        let plays = |shown: &[Placement]| {
+            let paused = self.pause.paused(shown, &[]);
+            shown.iter().any(|one| {
+                matches!(one.kind, Kind::Video | Kind::Web) && !paused.contains(&one.output.name)
+            })
+        };
+        self.current.iter().filter(move |(_, shown)| plays(shown)).map(|(key, _)| key)
+    }
+}
+
+impl Reconciler {
+    /// Has another backend show what was asked for, where that is what is wrong and there is one; else
+    /// it has failed.
+    pub(super) fn fall_back(
+        &mut self,
+        apply: PendingApply,
+        backend: BackendName,
+        error: &backends::Error,
+    ) {
+        if !matches!(error, backends::Error::NoMemory(_)) {
+            return self.apply_failed(apply, error.clone());
+        }
+        let mut request = apply.request.clone();
+        request.settle(&apply.feasible.applied);
+        self.found.leave_out(backend);
+        match self.planned(&request) {
+            Ok((mut feasible, world)) => {
+                let other = feasible.applied.backend;
+                feasible.applied.warnings.push(format!("{other} shows it: {error}"));
+                self.note_left_out(backend, &world);
+                self.apply(PendingApply { request, feasible, reply: apply.reply }, world);
+            }
+            Err(_) => {
+                self.found.readmit(backend);
+                self.apply_failed(apply, error.clone());
+            }
+        }
+    }
+
+    fn planned(&self, request: &Request) -> Result<(Feasible, WorldState), Error> {
+        let world = self.world_state()?;
+        Ok((world.feasible(&self.store, request)?, world))
+    }
+
+    /// The same for what nobody has asked for: whether another backend is to show it.
+    pub(super) fn others_may(&mut self, failures: &[Failed]) -> bool {
+        let is_it = |failed: &&Failed| matches!(failed.error, backends::Error::NoMemory(_));
+        let Some(backend) = failures.iter().find(is_it).map(|failed| failed.key.backend) else {
+            return false;
+        };
+        self.found.leave_out(backend);
+        let Ok(world) = self.world_state() else { return false };
+        if world.active().is_none() {
+            self.found.readmit(backend);
+            return false;
+        }
+        self.note_left_out(backend, &world);
+        self.reconcile_again = true;
+        true
+    }
+
+    fn note_left_out(&self, backend: BackendName, world: &WorldState) {
+        let remedy = format!("`murald backends activate {backend}` tries it again");
+        log::warn!("{backend} is left out from now on: {remedy}");
+        self.note_active(world);
     }
 }

@@ -5,13 +5,13 @@ use std::collections::VecDeque;
 use super::*;
 use crate::backends::Kind;
 use crate::store::assignments;
-use crate::wallpaper::command::Command;
-use crate::wallpaper::job::{Job, Purpose};
+use crate::wallpaper::handle::Command;
 use crate::wallpaper::jobs::Jobs;
+use crate::wallpaper::jobs::{Job, Purpose};
+use crate::wallpaper::plan::WorkerKey;
 use crate::wallpaper::plan::tests::placement;
 use crate::wallpaper::plan::{Placements, Step};
 use crate::wallpaper::queue::Queue;
-use crate::wallpaper::worker_key::WorkerKey;
 use crate::wire::{Event, Fit, SetStatus, Timestamp};
 
 #[test]
@@ -341,7 +341,7 @@ fn picture_is_restored_monitor_by_monitor() {
         }
     });
     let image = room.store.read(|c| images::get(c, id)).unwrap().unwrap();
-    let mut picture = crate::wallpaper::job::Picture {
+    let mut picture = crate::wallpaper::jobs::Picture {
         image,
         backend: BackendName::Mpvpaper,
         rows: vec![a, b],

@@ -7,12 +7,12 @@ use crate::events::{EventFilter, Message, Subscription};
 use crate::store::assignments::{self, Assignment};
 use crate::store::images;
 use crate::wallpaper::assignments::desired as assigned;
+use crate::wallpaper::links::KeepaliveLinks;
 use crate::wallpaper::orphan;
+use crate::wallpaper::plan::WorkerKey;
 use crate::wallpaper::plan::tests::placement;
 use crate::wallpaper::plan::{Placements, Step};
-use crate::wallpaper::retained::Retained;
 use crate::wallpaper::selection::Choice;
-use crate::wallpaper::worker_key::WorkerKey;
 use crate::wire::{EventKind, Fit, OrphanReason, Timestamp};
 
 fn heard(events: &Subscription) -> Vec<EventKind> {
@@ -104,7 +104,7 @@ fn only_image_of_a_library_is_gone_when_its_file_is() {
 fn image_is_purged_by_what_was_seen_of_it_and_no_disk_is_asked() {
     let room = Room::of(outputs(&["A"]));
     let id = room.add("one");
-    let look = || orphan::Seen::look(&room.store, id).unwrap();
+    let look = || orphan::MissingImage::look(&room.store, id).unwrap();
     assert!(look().is_none(), "it is there");
     fs::remove_file(room.path("one")).unwrap();
     let seen = look().unwrap();
@@ -155,15 +155,15 @@ fn image_without_a_file_is_shown_as_long_as_it_is_retained() {
     };
     let both = vec![("A".to_owned(), own), ("B".to_owned(), other)];
     assert_eq!(shown(), both);
-    let retained = Retained::new(&room.backends.cache_of(BackendName::Builtin, None));
+    let keepalive = KeepaliveLinks::new(&room.backends.cache_of(BackendName::Builtin, None));
     let desired = room.world().desired(&Placements::new());
     let placement = &desired[&builtin()][0];
-    assert!(!retained.has(placement));
-    retained.retain(vec![placement.clone()]);
-    assert!(retained.has(placement));
+    assert!(!keepalive.has(placement));
+    keepalive.retain(vec![placement.clone()]);
+    assert!(keepalive.has(placement));
     fs::remove_file(room.path("own")).unwrap();
     assert_eq!(shown(), both);
-    retained.tidy(&[]);
+    keepalive.tidy(&[]);
     assert_eq!(shown(), both[1..]);
 }
 

@@ -92,7 +92,8 @@ fn random_request_passes_over_so_many_files_that_are_gone() {
 
 #[test]
 fn processes_are_looked_at_while_a_film_plays_and_there_is_a_limit() {
-    let every = |text: &str| memory::every(&Env::from([("MURALD_MEMORY_LOOKS", text)]));
+    let every =
+        |text: &str| settings::memory_look_interval(&Env::from([("MURALD_MEMORY_LOOKS", text)]));
     assert_eq!(every("250"), Some(Duration::from_millis(250)));
     assert_eq!(every("soon"), None);
     let looks = |limit, kind, rests| {
@@ -100,7 +101,7 @@ fn processes_are_looked_at_while_a_film_plays_and_there_is_a_limit() {
         let mut desk = Desk::new(&["A"], &["mpvpaper"], limited);
         let shown = Placement { kind, ..placement("A", 1) };
         desk.reconciler.current.insert(WorkerKey::of(Mpvpaper, "A"), vec![shown]);
-        desk.reconciler.rest.set(rests);
+        desk.reconciler.pause.set(rests);
         desk.reconciler.next_look().is_some()
     };
     assert!(looks(1, Kind::Video, false) && looks(1, Kind::Web, false));
@@ -218,7 +219,7 @@ fn films_stand_still_while_the_machine_rests() {
     let film = desk.film("film");
     desk.set(film, &[]).unwrap();
     let mut rest = |rests: bool| {
-        desk.change(Changes { rests: Some(rests), ..Changes::default() });
+        desk.change(Changes { paused: Some(rests), ..Changes::default() });
         let expected = rests.then(|| "A".to_owned()).into_iter().collect();
         // One that is before it is that of the order.
         while desk.paused.recv_timeout(PATIENCE).unwrap() != expected {}

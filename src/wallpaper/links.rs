@@ -1,41 +1,90 @@
-//! A second name for each file that is shown, so that a picture that leaves the library can be shown
-//! again: a backend may have to start anew for another monitor's sake.
+//! Links in a worker's cache, under which files are shown that are gone or were written again.
 //!
-//! Runs on the worker's thread. It holds files by hard links, which cost no space while the library
-//! has them; on another file system there are copies of what is small. Packages of web pages are
-//! not retained.
+//! [`KeepaliveLinks`] keep a file that leaves the library, so that a backend can show it again when
+//! it restarts for another monitor. They are hard links, which take no space while the library has
+//! the file; small files on another file system are copied. Packages of HTML wallpapers are not kept.
+//!
+//! [`ContentLinks`] give a file that was written again while it is shown another name, because some
+//! backends know a picture by its path. The name says the content, so that a later order and the next
+//! daemon find it again.
+//!
+//! Runs on the worker's thread.
 
-use std::fs;
-use std::io;
+use std::ffi::OsString;
+use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
+use std::{fs, io};
 
-use super::names::Names;
 use super::orphan::file_is_missing;
 use crate::backends::{Kind, Placement};
 use crate::digest;
-use crate::paths::Replacement;
+use crate::paths::{self, Replacement};
+
+pub(super) struct LinkDirectory {
+    directory: PathBuf,
+}
+
+impl LinkDirectory {
+    pub(super) fn new(directory: PathBuf) -> Self {
+        Self { directory }
+    }
+
+    /// The name for a file; `stem` says for what of it.
+    pub(super) fn of(&self, stem: String, file: &Path) -> PathBuf {
+        let mut name = OsString::from(stem);
+        if let Some(extension) = file.extension() {
+            name.push(".");
+            name.push(extension);
+        }
+        self.directory.join(name)
+    }
+
+    /// Whether the disk of the cache does: where it does not, the names are done without.
+    pub(super) fn answers(&self) -> bool {
+        paths::answers(&self.directory)
+    }
+
+    pub(super) fn make_directory(&self) -> io::Result<()> {
+        fs::create_dir_all(&self.directory)
+    }
+
+    /// Removes all but the names of these placements.
+    pub(super) fn keep(&self, placements: &[Placement], name: impl Fn(&Placement) -> PathBuf) {
+        if !self.answers() {
+            return;
+        }
+        let used: Vec<PathBuf> = placements.iter().map(name).collect();
+        let Ok(entries) = fs::read_dir(&self.directory) else { return };
+        for path in entries.flatten().map(|entry| entry.path()) {
+            if !used.contains(&path) {
+                // What cannot be removed now is tried again after the next change.
+                fs::remove_file(path).ok();
+            }
+        }
+    }
+}
 
 /// The largest file that is copied where it cannot be linked.
 const COPY_MAX: u64 = 64 << 20;
 
-pub(super) struct Retained {
-    names: Names,
+pub(super) struct KeepaliveLinks {
+    directory: LinkDirectory,
 }
 
-impl Retained {
+impl KeepaliveLinks {
     /// In the cache of a worker.
     pub(super) fn new(cache: &Path) -> Self {
-        Self { names: Names::new(cache.join("retained")) }
+        Self { directory: LinkDirectory::new(cache.join("retained")) }
     }
 
     /// Whether it has a file for one that is gone.
     pub(super) fn has(&self, placement: &Placement) -> bool {
-        self.names.answers() && self.path(placement).exists()
+        self.directory.answers() && self.path(placement).exists()
     }
 
     /// The same placements, with what is retained in place of files that are gone; retains the others.
     pub(super) fn retain(&self, mut placements: Vec<Placement>) -> Vec<Placement> {
-        if !self.names.answers() {
+        if !self.directory.answers() {
             return placements;
         }
         for placement in placements.iter_mut().filter(|placement| placement.kind != Kind::Web) {
@@ -51,7 +100,7 @@ impl Retained {
 
     /// Lets go of what these placements do not show.
     pub(super) fn tidy(&self, placements: &[Placement]) {
-        self.names.keep(placements, |placement| self.path(placement));
+        self.directory.keep(placements, |placement| self.path(placement));
     }
 
     /// Where the file of a picture is retained. An image's id is never used again; its path changes
@@ -59,7 +108,7 @@ impl Retained {
     fn path(&self, placement: &Placement) -> PathBuf {
         use std::os::unix::ffi::OsStrExt;
         let hash = digest::short(placement.path.as_os_str().as_bytes(), 6);
-        self.names.of(format!("{}-{hash}", placement.image_id), &placement.path)
+        self.directory.of(format!("{}-{hash}", placement.image_id), &placement.path)
     }
 
     /// Failing costs no picture now: it is said in the log and no more.
@@ -67,7 +116,7 @@ impl Retained {
         if is_same(path, retained) {
             return;
         }
-        let taken = self.names.make_directory().and_then(|()| {
+        let taken = self.directory.make_directory().and_then(|()| {
             // Somebody may have put another file in the place of the one that is retained.
             fs::remove_file(retained).ok();
             fs::hard_link(path, retained)
@@ -103,6 +152,59 @@ fn copy(path: &Path, retained: &Path) -> io::Result<()> {
     new.land()
 }
 
+pub(super) struct ContentLinks {
+    directory: LinkDirectory,
+}
+
+impl ContentLinks {
+    /// In the cache of a worker.
+    pub(super) fn new(cache: &Path) -> Self {
+        Self { directory: LinkDirectory::new(cache.join("renewed")) }
+    }
+
+    /// The same placements, with other names for these contents, and for those that have one.
+    pub(super) fn name(
+        &self,
+        mut placements: Vec<Placement>,
+        rewritten: &[String],
+    ) -> Vec<Placement> {
+        if !self.directory.answers() {
+            return placements;
+        }
+        for placement in placements.iter_mut().filter(|placement| placement.kind != Kind::Web) {
+            let link = self.path(placement);
+            if !rewritten.contains(&placement.content) && fs::symlink_metadata(&link).is_err() {
+                continue;
+            }
+            match self.link(&placement.path, &link) {
+                Ok(()) => placement.path = link,
+                Err(error) => log::warn!("{} has no other name: {error}", link.display()),
+            }
+        }
+        placements
+    }
+
+    /// Lets go of what these placements do not show.
+    pub(super) fn tidy(&self, placements: &[Placement]) {
+        self.directory.keep(placements, |placement| self.path(placement));
+    }
+
+    fn path(&self, placement: &Placement) -> PathBuf {
+        self.directory.of(digest::short(&placement.content, 12), &placement.path)
+    }
+
+    fn link(&self, path: &Path, link: &Path) -> io::Result<()> {
+        if fs::read_link(link).is_ok_and(|target| target == path) {
+            return Ok(());
+        }
+        self.directory.make_directory()?;
+        match fs::remove_file(link) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+            _ => symlink(path, link),
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -111,7 +213,7 @@ mod tests {
     #[test]
     fn what_is_shown_is_retained_until_it_is_replaced() {
         let dir = tempfile::tempdir().unwrap();
-        let retained = Retained::new(dir.path());
+        let retained = KeepaliveLinks::new(dir.path());
         let at = |name: &str, image_id| {
             let path = dir.path().join(name);
             Placement { path, ..placement("A", image_id) }
@@ -137,7 +239,7 @@ mod tests {
     }
 
     /// A picture there, and what is retained of it once its file is gone.
-    fn kept(retained: &Retained, picture: &Placement) -> Option<String> {
+    fn kept(retained: &KeepaliveLinks, picture: &Placement) -> Option<String> {
         retained.retain(vec![picture.clone()]);
         fs::remove_file(&picture.path).unwrap();
         let placed = retained.retain(vec![picture.clone()]).remove(0);
@@ -147,7 +249,7 @@ mod tests {
     #[test]
     fn file_in_the_place_of_another_is_retained_though_it_is_older_and_as_large() {
         let dir = tempfile::tempdir().unwrap();
-        let retained = Retained::new(dir.path());
+        let retained = KeepaliveLinks::new(dir.path());
         let one = Placement { path: dir.path().join("one.png"), ..placement("A", 1) };
         fs::write(&one.path, "one").unwrap();
         retained.retain(vec![one.clone()]);
@@ -168,7 +270,7 @@ mod tests {
         let other =
             places.filter(|place| place.is_dir()).find(|at| device(at) != device(dir.path()));
         let elsewhere = tempfile::tempdir_in(other.expect("a second file system")).unwrap();
-        let retained = Retained::new(dir.path());
+        let retained = KeepaliveLinks::new(dir.path());
         let one = Placement { path: elsewhere.path().join("one.png"), ..placement("A", 1) };
         let copied = || fs::metadata(retained.path(&one)).unwrap();
         fs::write(&one.path, "one").unwrap();
@@ -201,5 +303,36 @@ mod tests {
         let broken = Placement { path: "/proc/self/mem".into(), ..placement("A", 4) };
         retained.retain(vec![broken.clone()]);
         assert!(!retained.has(&broken), "a copy that was cut off is none");
+    }
+
+    #[test]
+    fn rewritten_file_has_another_name_while_its_content_is_shown() {
+        let dir = tempfile::tempdir().unwrap();
+        let renewed = ContentLinks::new(dir.path());
+        let file = dir.path().join("one.png");
+        fs::write(&file, "one").unwrap();
+        let with = |content: &str| Placement {
+            path: file.clone(),
+            content: content.to_owned(),
+            ..placement("A", 1)
+        };
+        let (first, second) = (with("sha256:1"), with("sha256:2"));
+        assert_eq!(renewed.name(vec![first.clone()], &[]), std::slice::from_ref(&first));
+        let named = renewed.name(vec![second.clone()], &["sha256:2".to_owned()]).remove(0);
+        assert_ne!(named.path, file);
+        assert_eq!(fs::read_to_string(&named.path).unwrap(), "one");
+        renewed.tidy(std::slice::from_ref(&second));
+        // By the next order, and by the next daemon.
+        let again = ContentLinks::new(dir.path()).name(vec![second.clone()], &[]);
+        assert_eq!(again, std::slice::from_ref(&named));
+        // Its file has another name by now.
+        let moved = Placement { path: dir.path().join("two.png"), ..second.clone() };
+        let followed = renewed.name(vec![moved.clone()], &[]).remove(0);
+        assert_eq!(
+            (&followed.path, fs::read_link(&named.path).unwrap()),
+            (&named.path, moved.path)
+        );
+        renewed.tidy(&[first]);
+        assert_eq!(renewed.name(vec![second.clone()], &[]), [second]);
     }
 }

@@ -1,19 +1,52 @@
-//! When the processes that show films and pages are looked at for their memory, and which of them are to
-//! be replaced: pure.
+//! Videos and HTML wallpapers: where they are paused, and which of their processes use too much
+//! memory. Pure.
+//!
+//! A pause holds for all outputs except those that somebody has set something on since it began.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
+use super::plan::WorkerKey;
+use crate::backends::Placement;
 use crate::process::Identity;
 
-use super::worker_key::WorkerKey;
+#[derive(Debug, Default)]
+pub(super) struct Pause {
+    active: bool,
+    /// The outputs whose pictures were asked for since it began.
+    asked: BTreeSet<String>,
+}
+
+impl Pause {
+    /// Begins or ends it.
+    pub(super) fn set(&mut self, active: bool) {
+        if self.active != active {
+            self.active = active;
+            self.asked.clear();
+        }
+    }
+
+    /// Somebody has asked for what these outputs show by now.
+    pub(super) fn note_asked(&mut self, outputs: &[String]) {
+        if self.active {
+            self.asked.extend(outputs.iter().cloned());
+        }
+    }
+
+    /// Where what is shown is to stand still; `asking` are outputs that somebody asks for just now.
+    pub(super) fn paused(&self, shown: &[Placement], asking: &[String]) -> BTreeSet<String> {
+        let outputs = shown.iter().map(|placement| &placement.output.name);
+        let is_asked = |name: &&String| self.asked.contains(*name) || asking.contains(name);
+        outputs.filter(|name| self.active && !is_asked(name)).cloned().collect()
+    }
+}
 
 const EVERY: Duration = Duration::from_secs(30);
 /// One that grows at once again is not replaced all the time.
 const AGAIN_AFTER: Duration = Duration::from_secs(300);
 
 /// A process, whose it is, and what it has of the machine's memory in KiB.
-pub(super) type Seen = (WorkerKey, Identity, u64);
+pub(super) type ProcessMemory = (WorkerKey, Identity, u64);
 
 #[derive(Debug)]
 pub(super) struct Children {
@@ -42,9 +75,14 @@ impl Children {
     }
 
     /// Takes in what was seen: those that are to be replaced.
-    pub(super) fn look(&mut self, seen: &[Seen], limit_kb: u64, now: Instant) -> Vec<Seen> {
+    pub(super) fn look(
+        &mut self,
+        seen: &[ProcessMemory],
+        limit_kb: u64,
+        now: Instant,
+    ) -> Vec<ProcessMemory> {
         self.next = None;
-        let above: Vec<&Seen> = seen.iter().filter(|(_, _, kb)| *kb > limit_kb).collect();
+        let above: Vec<&ProcessMemory> = seen.iter().filter(|(_, _, kb)| *kb > limit_kb).collect();
         let mut replaced = Vec::new();
         for &one in &above {
             let (key, who, _) = one;
@@ -63,6 +101,31 @@ impl Children {
 mod tests {
     use super::*;
     use crate::config::BackendName;
+    use crate::wallpaper::plan::tests::placement;
+
+    #[test]
+    fn what_was_asked_for_since_plays_on_until_the_next_rest() {
+        let shown = ["A", "B", "C"].map(|output| placement(output, 1));
+        let mut pause = Pause::default();
+        let names = |names: &[&str]| names.iter().map(|&n| n.to_owned()).collect::<Vec<_>>();
+        let check = |pause: &Pause, asking: &[&str], expected: &[&str]| {
+            let paused = pause.paused(&shown, &names(asking));
+            assert!(paused.iter().eq(expected), "{paused:?}");
+        };
+        pause.note_asked(&names(&["A"]));
+        check(&pause, &[], &[]);
+        pause.set(true);
+        check(&pause, &[], &["A", "B", "C"]);
+        check(&pause, &["B"], &["A", "C"]);
+        pause.note_asked(&names(&["B"]));
+        // For another reason: it goes on all the same.
+        pause.set(true);
+        check(&pause, &[], &["A", "C"]);
+        pause.set(false);
+        check(&pause, &[], &[]);
+        pause.set(true);
+        check(&pause, &[], &["A", "B", "C"]);
+    }
 
     #[test]
     fn one_is_replaced_that_is_above_twice_and_once_in_five_minutes() {
@@ -74,7 +137,7 @@ mod tests {
         assert_eq!(children.next_look(true, start + EVERY / 2), Some(start + EVERY));
         let who = |pid| Identity { pid, start_time: 1 };
         let mut look = |at: u64, pids: &[(i32, u64)]| {
-            let seen: Vec<Seen> =
+            let seen: Vec<ProcessMemory> =
                 pids.iter().map(|&(pid, kb)| (key.clone(), who(pid), kb)).collect();
             let still = (other.clone(), who(99), 100);
             let seen = [seen, vec![still]].concat();

@@ -1,20 +1,19 @@
-//! Which picture a request means for which monitor. Reads the library; decides nothing about backends.
+//! Chooses the picture for each monitor that a request means: by id, at random, by orientation, or
+//! from the history.
 //!
-//! Runs on the thread `reconciler`.
+//! Runs on the thread `reconciler`. Reads the library and never decides about backends.
 
 use std::collections::{BTreeMap, HashSet};
 
-use super::Error;
-use super::back;
-use super::deal::{self, Hand};
-use super::orphan;
 use super::request::{Ask, Request};
 use super::world_state::WorldState;
+use super::{Error, orphan};
 use crate::compositor::Output;
 use crate::random;
+use crate::store::assignments::Assignment;
 use crate::store::index::Query;
-use crate::store::{self, Store};
-use crate::wire::{Fit, Image, Mode, Orientation};
+use crate::store::{self, Connection, Store, history, images, way_back};
+use crate::wire::{Fit, HistoryEntry, Image, Mode, Orientation};
 
 /// A picture for monitors.
 pub(super) struct Pick {
@@ -30,11 +29,11 @@ pub(super) struct Pick {
 }
 
 /// What was picked, and the monitors that are left out.
-type Picks = (Vec<Pick>, Vec<String>);
+type Candidates = (Vec<Pick>, Vec<String>);
 
 impl WorldState {
     /// What a request comes to: at least one picture.
-    pub(super) fn picks(&self, store: &Store, request: &Request) -> Result<Picks, Error> {
+    pub(super) fn candidates(&self, store: &Store, request: &Request) -> Result<Candidates, Error> {
         let targets = self.targets(&request.targets);
         // Of one picture, that there is none is told before anything else.
         let image = match &request.ask {
@@ -62,12 +61,12 @@ impl WorldState {
         request: &Request,
         monitors: Vec<String>,
         skipped: Vec<String>,
-    ) -> Result<Picks, Error> {
-        let dealt: Vec<(String, i64)> = match &request.ask {
+    ) -> Result<Candidates, Error> {
+        let assigned: Vec<(String, i64)> = match &request.ask {
             Ask::Back(steps) => return self.back(store, *steps, monitors, skipped),
             Ask::Each(ids) => {
-                let upright = store.read(|connection| deal::upright(connection, ids))?;
-                deal::deal(ids, &upright, &self.hands(&monitors))
+                let upright = store.read(|connection| upright_images(connection, ids))?;
+                assign_by_orientation(ids, &upright, &self.targets_of(&monitors))
             }
             Ask::Picked(picked) => {
                 let first = picked.values().next().copied().unwrap_or_default();
@@ -77,7 +76,7 @@ impl WorldState {
             Ask::Image(_) | Ask::Random => self.random_each(store, request, &monitors)?,
         };
         let mut by_image: BTreeMap<i64, Vec<String>> = BTreeMap::new();
-        for (monitor, id) in dealt {
+        for (monitor, id) in assigned {
             by_image.entry(id).or_default().push(monitor);
         }
         let mut picks = Vec::new();
@@ -101,11 +100,11 @@ impl WorldState {
         steps: u32,
         monitors: Vec<String>,
         mut skipped: Vec<String>,
-    ) -> Result<Picks, Error> {
+    ) -> Result<Candidates, Error> {
         let mut picks: Vec<Pick> = Vec::new();
         for monitor in monitors {
             let row = self.row(&monitor);
-            let Some((entry, image)) = back::before(store, &monitor, row, steps)? else {
+            let Some((entry, image)) = shown_before(store, &monitor, row, steps)? else {
                 skipped.push(monitor);
                 continue;
             };
@@ -147,8 +146,8 @@ impl WorldState {
         let query = Query { orientation: Some(Orientation::Portrait), ..Query::default() };
         let upright: HashSet<i64> = store.find_all(&query)?.into_iter().collect();
         let mut taken: HashSet<i64> = HashSet::new();
-        let mut dealt = Vec::new();
-        for Hand { monitor, upright: stands } in self.hands(monitors) {
+        let mut assigned = Vec::new();
+        for Target { monitor, upright: stands } in self.targets_of(monitors) {
             let suits = |id: &&i64| upright.contains(id) == stands;
             let of = |pool: Vec<i64>| (!pool.is_empty()).then(|| self.any(&pool, monitors));
             let fresh = || showable.iter().filter(|id| !taken.contains(id));
@@ -157,9 +156,9 @@ impl WorldState {
                 .or_else(|| of(showable.iter().filter(suits).copied().collect()))
                 .unwrap_or_else(|| self.any(&showable, monitors));
             taken.insert(id);
-            dealt.push((monitor, id));
+            assigned.push((monitor, id));
         }
-        Ok(dealt)
+        Ok(assigned)
     }
 
     /// The images that can be shown; where none can, any one, and the choice of its backend tells why
@@ -193,16 +192,16 @@ impl WorldState {
     }
 
     /// The monitors, sorted by name, with how they stand.
-    fn hands(&self, monitors: &[String]) -> Vec<Hand> {
+    fn targets_of(&self, monitors: &[String]) -> Vec<Target> {
         let stands = |name: &String| {
             self.outputs().iter().find(|output| output.name == *name).is_some_and(is_upright)
         };
-        let mut hands: Vec<Hand> = monitors
+        let mut targets_of: Vec<Target> = monitors
             .iter()
-            .map(|name| Hand { monitor: name.clone(), upright: stands(name) })
+            .map(|name| Target { monitor: name.clone(), upright: stands(name) })
             .collect();
-        hands.sort_by(|one, other| one.monitor.cmp(&other.monitor));
-        hands
+        targets_of.sort_by(|one, other| one.monitor.cmp(&other.monitor));
+        targets_of
     }
 }
 
@@ -218,5 +217,169 @@ fn image(store: &Store, id: i64) -> Result<Image, Error> {
     match orphan::file_is_missing(&image.path) {
         true => Err(Error::FileGone { id: image.id, away: image.in_place, path: image.path }),
         false => Ok(image),
+    }
+}
+
+/// What a monitor showed so many changes before what it shows now, as far as that goes: images that are
+/// gone are stepped over, and so is what would change nothing.
+pub(super) fn shown_before(
+    store: &Store,
+    monitor: &str,
+    row: Option<&Assignment>,
+    steps: u32,
+) -> Result<Option<(HistoryEntry, Image)>, store::Error> {
+    store.read(|connection| {
+        let mut found: Option<(HistoryEntry, Image)> = None;
+        for _ in 0..steps {
+            let place = match &found {
+                Some((entry, _)) => entry.id,
+                None => history_place(connection, monitor, row)?,
+            };
+            let shown = match &found {
+                Some((entry, _)) => Some(Shown::of_entry(entry)),
+                None => row.map(Shown::of_row),
+            };
+            let Some(next) = step_back(connection, monitor, place, shown.as_ref())? else { break };
+            found = Some(next);
+        }
+        Ok(found)
+    })
+}
+
+/// What is to be seen of a picture, whoever has put it there.
+#[derive(PartialEq)]
+struct Shown {
+    image_id: i64,
+    fit: Option<crate::wire::Fit>,
+    extended_over: Vec<String>,
+}
+
+impl Shown {
+    fn of_row(row: &Assignment) -> Self {
+        Self::new(row.image_id, row.fit, row.mode, &row.together)
+    }
+
+    fn of_entry(entry: &HistoryEntry) -> Self {
+        Self::new(entry.image_id, entry.fit, entry.mode, &entry.monitors)
+    }
+
+    fn new(image_id: i64, fit: Option<crate::wire::Fit>, mode: Mode, together: &[String]) -> Self {
+        let together = if mode == Mode::Extend { together.to_vec() } else { Vec::new() };
+        Self { image_id, fit, extended_over: together }
+    }
+}
+
+/// Where a monitor stands in the history: at what it has gone back to, else at the entry of what it
+/// shows, else at the end.
+fn history_place(
+    connection: &Connection,
+    monitor: &str,
+    row: Option<&Assignment>,
+) -> Result<i64, store::Error> {
+    if let Some(entry) = way_back::place(connection, monitor)? {
+        return Ok(entry);
+    }
+    let of_row = row.map(|row| history::at(connection, monitor, row.set_at)).transpose()?;
+    Ok(of_row.flatten().map_or(i64::MAX, |entry| entry.id))
+}
+
+fn step_back(
+    connection: &Connection,
+    monitor: &str,
+    mut place: i64,
+    shown: Option<&Shown>,
+) -> Result<Option<(HistoryEntry, Image)>, store::Error> {
+    while let Some(entry) = history::before(connection, monitor, place)? {
+        place = entry.id;
+        if shown == Some(&Shown::of_entry(&entry)) {
+            continue;
+        }
+        let image = images::get(connection, entry.image_id)?;
+        if let Some(image) = image.filter(|image| !orphan::file_is_missing(&image.path)) {
+            return Ok(Some((entry, image)));
+        }
+    }
+    Ok(None)
+}
+
+/// A monitor that is to have a picture.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Target {
+    pub(super) monitor: String,
+    /// Higher than wide.
+    pub(super) upright: bool,
+}
+
+/// Those of the images that are higher than wide.
+pub(super) fn upright_images(
+    connection: &Connection,
+    ids: &[i64],
+) -> Result<HashSet<i64>, store::Error> {
+    let images = images::by_ids(connection, ids)?.into_iter();
+    let stands = images
+        .filter(|image| Orientation::of((image.width, image.height)) == Orientation::Portrait);
+    Ok(stands.map(|image| image.id).collect())
+}
+
+/// Deals images out, in their order: upright ones to upright monitors first. They repeat where they
+/// are fewer than the monitors.
+pub(super) fn assign_by_orientation(
+    ids: &[i64],
+    upright: &HashSet<i64>,
+    targets_of: &[Target],
+) -> Vec<(String, i64)> {
+    let mut left: Vec<i64> = ids.iter().copied().cycle().take(targets_of.len()).collect();
+    let mut assigned: Vec<(String, i64)> = Vec::new();
+    let mut give = |target: &Target, fits: &dyn Fn(&i64) -> bool| {
+        let at = left.iter().position(fits)?;
+        assigned.push((target.monitor.clone(), left.remove(at)));
+        Some(())
+    };
+    let (standing, lying): (Vec<&Target>, Vec<&Target>) =
+        targets_of.iter().partition(|target| target.upright);
+    let without: Vec<&Target> = standing
+        .into_iter()
+        .filter(|target| give(target, &|id| upright.contains(id)).is_none())
+        .collect();
+    // In the order of the monitors again, so that pictures that suit all come in theirs.
+    for target in
+        targets_of.iter().filter(|target| lying.contains(target) || without.contains(target))
+    {
+        let lies = |id: &i64| target.upright || !upright.contains(id);
+        give(target, &lies).or_else(|| give(target, &|_| true));
+    }
+    assigned.sort();
+    assigned
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn upright_pictures_go_to_upright_monitors() {
+        // In capitals: upright.
+        let check = |monitors: &[(&str, bool)], ids: &[i64], upright: &[i64], expected: &[i64]| {
+            let target =
+                |&(name, upright): &(&str, bool)| Target { monitor: name.to_owned(), upright };
+            let targets_of: Vec<Target> = monitors.iter().map(target).collect();
+            let assigned =
+                assign_by_orientation(ids, &upright.iter().copied().collect(), &targets_of);
+            let names: Vec<&str> = assigned.iter().map(|(monitor, _)| monitor.as_str()).collect();
+            assert_eq!(names, monitors.iter().map(|(name, _)| *name).collect::<Vec<_>>());
+            assert_eq!(assigned.iter().map(|(_, id)| *id).collect::<Vec<_>>(), expected);
+        };
+        let three = &[("A", false), ("B", true), ("C", false)];
+        check(three, &[1, 2, 3], &[], &[1, 2, 3]);
+        check(three, &[1, 2, 3], &[2], &[1, 2, 3]);
+        check(three, &[1, 2, 3], &[1], &[2, 1, 3]);
+        check(three, &[1, 2, 3], &[3], &[1, 3, 2]);
+        check(three, &[1, 2, 3], &[1, 3], &[2, 1, 3]);
+        check(three, &[1, 2, 3], &[1, 2, 3], &[2, 1, 3]);
+        check(three, &[1, 2], &[2], &[1, 2, 1]);
+        // A lying one for who lies, though an upright one comes before it.
+        check(&[("A", true), ("B", false), ("C", false)], &[1, 2, 3], &[1, 2], &[1, 3, 2]);
+        check(three, &[1], &[], &[1, 1, 1]);
+        check(&[("A", true)], &[1, 2], &[2], &[1]);
     }
 }

@@ -1,18 +1,20 @@
-//! What stays until a worker is seen whose output is off or covered: pure.
+//! Keeps the old picture while a worker's new one is not visible yet, as its output is off or
+//! covered: pure.
 
 use std::collections::BTreeMap;
 
+use super::plan::{Placements, Step, WorkerKey, names};
 use crate::backends::{Placement, registration};
 
-use super::plan::{Placements, Step, names};
-use super::worker_key::WorkerKey;
-
 /// The outputs on which nothing of what a worker shows was seen yet.
-pub(super) type Unseen = BTreeMap<WorkerKey, Vec<String>>;
+pub(super) type PendingVisibility = BTreeMap<WorkerKey, Vec<String>>;
 
 /// The same for workers that are not tried now, as they have failed: wherever they should show
 /// something.
-pub(super) fn untried(desired: &Placements, may_try: impl Fn(&WorkerKey) -> bool) -> Unseen {
+pub(super) fn untried(
+    desired: &Placements,
+    may_try: impl Fn(&WorkerKey) -> bool,
+) -> PendingVisibility {
     let resting = desired.iter().filter(|(key, _)| !may_try(key));
     resting.map(|(key, placements)| (key.clone(), names(placements))).collect()
 }
@@ -20,7 +22,11 @@ pub(super) fn untried(desired: &Placements, may_try: impl Fn(&WorkerKey) -> bool
 /// Adds to `desired` what others show now where a worker is not seen yet: without it the screen might
 /// be found empty. Those that begin anew with a change go on as they are elsewhere, too: they would
 /// come to lie over what waits.
-pub(super) fn keep_until_seen(current: &Placements, desired: &mut Placements, unseen: &Unseen) {
+pub(super) fn keep_until_seen(
+    current: &Placements,
+    desired: &mut Placements,
+    unseen: &PendingVisibility,
+) {
     for (key, name) in unseen.iter().flat_map(|(key, names)| names.iter().map(move |n| (key, n))) {
         if desired.get(key).is_none_or(|placements| on(placements, name).is_none()) {
             continue;
@@ -57,7 +63,7 @@ fn on<'a>(placements: &'a [Placement], name: &str) -> Option<&'a Placement> {
 
 /// The workers that are not seen yet where a step, which is done, may have brought up new surfaces:
 /// they lie beneath them.
-pub(super) fn buried(step: &Step, unseen: &Unseen) -> Vec<WorkerKey> {
+pub(super) fn buried(step: &Step, unseen: &PendingVisibility) -> Vec<WorkerKey> {
     let covers = if registration(step.key().backend).begins_anew { step.covers() } else { vec![] };
     let others = unseen.iter().filter(|(key, _)| *key != step.key());
     let buried = others.filter(|(_, names)| names.iter().any(|name| covers.contains(name)));
@@ -65,7 +71,7 @@ pub(super) fn buried(step: &Step, unseen: &Unseen) -> Vec<WorkerKey> {
 }
 
 /// Whether a step takes something away where another worker is not seen yet.
-pub(super) fn uncovers(step: &Step, current: &Placements, unseen: &Unseen) -> bool {
+pub(super) fn uncovers(step: &Step, current: &Placements, unseen: &PendingVisibility) -> bool {
     let stays = match step {
         Step::Show { placements, .. } => placements.as_slice(),
         Step::Clear { .. } => &[],
@@ -89,16 +95,20 @@ mod tests {
     fn what_is_not_seen_yet_takes_the_place_of_nothing() {
         let before = current(&[(Swaybg, &[("A", 1), ("B", 1)]), (Mpvpaper, &[("A", 2)])]);
         let after = current(&[(Swaybg, &[("B", 1)]), (Mpvpaper, &[("A", 2)])]);
-        let unseen = Unseen::from([(WorkerKey::of(Mpvpaper, "A"), vec!["A".to_owned()])]);
+        let unseen =
+            PendingVisibility::from([(WorkerKey::of(Mpvpaper, "A"), vec!["A".to_owned()])]);
         let mut desired = after.clone();
         keep_until_seen(&before, &mut desired, &unseen);
         assert_eq!(desired, before);
         let [step] = &steps(&before, &after)[..] else { panic!("one step") };
         assert!(uncovers(step, &before, &unseen));
-        assert!(!uncovers(step, &before, &Unseen::new()));
+        assert!(!uncovers(step, &before, &PendingVisibility::new()));
         // Nothing goes where it stays, where it never was, and for the sake of the worker itself.
         for (backend, output) in [(Mpvpaper, "B"), (Mpvpaper, "C"), (Swaybg, "A")] {
-            let unseen = Unseen::from([(WorkerKey::of(backend, output), vec![output.to_owned()])]);
+            let unseen = PendingVisibility::from([(
+                WorkerKey::of(backend, output),
+                vec![output.to_owned()],
+            )]);
             assert!(!uncovers(step, &before, &unseen), "{backend:?} on {output}");
         }
         // What is not desired any more covers nothing.
@@ -110,7 +120,8 @@ mod tests {
     #[test]
     fn what_begins_anew_stays_whole_over_a_film_that_waits() {
         let films: (_, &[_]) = (Mpvpaper, &[("A", 2), ("B", 2)]);
-        let unseen = Unseen::from([(WorkerKey::of(Mpvpaper, "B"), vec!["B".to_owned()])]);
+        let unseen =
+            PendingVisibility::from([(WorkerKey::of(Mpvpaper, "B"), vec!["B".to_owned()])]);
         let kept = |backend, outputs: &[_], desired: &[_]| {
             let mut desired = current(desired);
             keep_until_seen(&current(&[(backend, outputs)]), &mut desired, &unseen);
@@ -137,7 +148,7 @@ mod tests {
         let desired = current(&[(Swaybg, &[("A", 1), ("B", 1)]), (Mpvpaper, &[("C", 1)])]);
         let resting = untried(&desired, |key| key.backend == Mpvpaper);
         let both = vec!["A".to_owned(), "B".to_owned()];
-        assert_eq!(resting, Unseen::from([(WorkerKey::of(Swaybg, "A"), both)]));
-        assert_eq!(untried(&desired, |_| true), Unseen::new());
+        assert_eq!(resting, PendingVisibility::from([(WorkerKey::of(Swaybg, "A"), both)]));
+        assert_eq!(untried(&desired, |_| true), PendingVisibility::new());
     }
 }
