@@ -170,7 +170,7 @@ impl Error {
         matches!(self, Self::File { source, .. } if source.kind() == io::ErrorKind::NotFound)
     }
 
-    /// The failure and its reason without the path of the file, for callers that show the path beside it.
+    /// The failure and its reason without the path of the file, for callers that show the path.
     pub fn reason(&self) -> String {
         let mut text = match self {
             Self::File { action: action @ ("read" | "list" | "copy"), .. } => {

@@ -199,10 +199,10 @@ impl<'a> Trashed<'a> {
         Self { context, from: BTreeMap::new() }
     }
 
-    /// Moves a file or package into the trash of its disk, else into the trash of the home. Skips a file
-    /// that is already gone, or that its owner removes at the same time. The caller holds the rename lock
-    /// ([`super::name::Names::turn`]): for a file that disappears during the move, the crate may leave an
-    /// empty one in the trash.
+    /// Moves a file or package into the trash of its disk, else into the trash of the home. Skips a
+    /// file that is already gone, or that its owner removes at the same time. The caller holds the
+    /// rename lock ([`super::name::Names::turn`]): for a file that disappears during the move, the
+    /// crate may leave an empty one in the trash.
     pub(super) fn take(&mut self, (id, path, known): &Going) -> Result<(), Error> {
         if known.look(path)?.is_none() {
             return Ok(());

@@ -113,7 +113,7 @@ impl Library {
         Ok(batch::walk(paths))
     }
 
-    /// Sets the function that is called for images whose files are rewritten; only the first call counts.
+    /// Sets the function that is called for images whose files are rewritten; the first call counts.
     pub(crate) fn on_rewritten(&self, tell: OnRewritten) {
         self.context.on_rewritten.set(tell).ok();
     }

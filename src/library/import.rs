@@ -11,14 +11,12 @@ use std::time::{Duration, Instant};
 
 use crossbeam_channel::{Receiver, after, never, select};
 
-use super::batch::Found;
-use super::batch::{Batch, Done, Reply};
+use super::batch::{Batch, Done, Found, Reply};
 use super::commit_order::Turns;
 use super::context::ImportContext;
 use super::error::Error;
 use super::idle::Wake;
-use super::task::Landed;
-use super::task::Task;
+use super::task::{Landed, Task};
 use super::workers::{Job, Workers, no_answer};
 use crate::events::EventBus;
 use crate::media::Stop;

@@ -86,7 +86,7 @@ impl Library {
             return decode::video_still(ffmpeg, (&image.path, image.format), SIZE, to);
         }
         let picture = match &image.web_meta {
-            Some(meta) => package::look::thumbnail(meta, SIZE, &self.context.budget)?.picture,
+            Some(meta) => package::package_thumbnail(meta, SIZE, &self.context.budget)?.picture,
             None => self.first_frame(&image.path)?,
         };
         let png = decode::guarded(&image.path, || picture.png())?;

@@ -107,7 +107,7 @@ impl Library {
     }
 
     /// The files in place that are to go, each of which is the one that was seen. Before the
-    /// transaction, and before anything is moved: it may take a while, and one that is another stops all.
+    /// transaction, and before anything is moved: it may take a while, and a wrong file stops all.
     fn known(&self, gone: &Gone) -> Result<InPlace, Error> {
         let mut known = InPlace::new();
         for image in gone.images.iter().filter(|image| image.in_place && gone.takes(image)) {

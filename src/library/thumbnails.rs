@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use super::decode::MemoryBudget;
-use super::package::look;
+use super::package::package_thumbnail;
 use super::thumbnails_state::{Directories, Extra, Scratch, SeenThumbnails, SingleFlight};
 use super::{Error, decode, disk};
 use crate::media;
@@ -299,7 +299,7 @@ impl Thumbnails {
 
     fn make(&self, image: &Image, (hex, resolution): &Key) -> Result<(), Error> {
         if let Some(meta) = &image.web_meta {
-            let made = look::thumbnail(meta, *resolution, &self.shared.budget)?;
+            let made = package_thumbnail(meta, *resolution, &self.shared.budget)?;
             self.check(image)?;
             return self.put(hex, *resolution, &made.webp);
         }

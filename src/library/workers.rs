@@ -18,8 +18,7 @@ use crossbeam_channel::{Receiver, Sender, bounded};
 
 use super::Error;
 use super::commit_order::Turn;
-use super::task::Landed;
-use super::task::Task;
+use super::task::{Landed, Task};
 use crate::media::Stop;
 use crate::thread::{Spawner, Thread};
 

@@ -1,22 +1,25 @@
-//! Reads the manifest of a package: `waypaper.json`, Wallpaper Engine's `project.json`, or only an
-//! `index.html`. Never writes.
+//! Reads the manifest of a package (`waypaper.json`, Wallpaper Engine's `project.json`, or only an
+//! `index.html`), and makes its thumbnail: its preview, or a card with its title. Never writes. Runs
+//! on threads that may decode.
 //!
 //! The fields are those that wal-qt's packages have: `entry` (or `file`), `title`, `description`,
 //! `author`, `preview`, `capabilities`, `parallax_direction`, `wallpaper_config`,
-//! `wallpaper_config_overrides`; and of
-//! `project.json` also `type` and `general.properties`. All others are left alone.
+//! `wallpaper_config_overrides`; and of `project.json` also `type` and `general.properties`. All
+//! others are ignored.
 
 use std::ffi::OsStr;
-use std::io::{self, Read};
+use std::io::{self, BufReader, Read};
 use std::path::{Component, Path, PathBuf};
 
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use super::overrides;
-use super::root::Refusal;
-use super::root::Root;
-use crate::wire::{JsonObject, WebCapabilities, WebMeta};
+use super::root::{Refusal, Root};
+use crate::library::Error;
+use crate::library::decode::{self, MemoryBudget};
+use crate::media;
+use crate::wire::{JsonObject, Resolution, WebCapabilities, WebMeta};
 
 /// The manifest's file where a package has none of its own.
 pub(super) const OWN: &str = "waypaper.json";
@@ -241,10 +244,77 @@ fn short(text: String) -> String {
     text.trim().chars().take(TEXT_MAX).collect()
 }
 
+/// The picture of a package.
+pub(super) struct PackageLook {
+    /// The size of its preview, if it has one that can be decoded.
+    pub(super) size: Option<(u32, u32)>,
+    pub(super) thumbnail: media::Thumbnail,
+}
+
+/// The thumbnail of a package in the library.
+pub(crate) fn package_thumbnail(
+    meta: &WebMeta,
+    resolution: Resolution,
+    budget: &MemoryBudget,
+) -> Result<media::Thumbnail, Error> {
+    let root = &meta.package_root;
+    let opened = Root::open(root).map_err(Refusal::closed);
+    let manifest = opened.and_then(|root| Manifest::read(&root));
+    let manifest = manifest.map_err(|refusal| refusal.of(root))?;
+    Ok(package_look(root, &manifest, resolution, budget)?.thumbnail)
+}
+
+/// Its preview, or else a card with its title.
+pub(super) fn package_look(
+    root: &Path,
+    manifest: &Manifest,
+    resolution: Resolution,
+    budget: &MemoryBudget,
+) -> Result<PackageLook, Error> {
+    if let Some(look) = preview_of(root, manifest, resolution, budget) {
+        return Ok(look);
+    }
+    let thumbnail = media::placeholder(&manifest.title, resolution.fits());
+    let thumbnail = thumbnail.map_err(|source| Error::Media { path: root.to_owned(), source })?;
+    Ok(PackageLook { size: None, thumbnail })
+}
+
+/// None for a package without a preview, or with one that cannot be decoded.
+pub(super) fn preview_of(
+    root: &Path,
+    manifest: &Manifest,
+    resolution: Resolution,
+    budget: &MemoryBudget,
+) -> Option<PackageLook> {
+    let path = manifest.preview.as_ref()?;
+    match preview(root, path, resolution, budget) {
+        Ok(decode::Decoded { probe, thumbnail }) => {
+            Some(PackageLook { size: Some((probe.width, probe.height)), thumbnail })
+        }
+        Err(error) => {
+            log::warn!("{} is not shown: {}", root.join(path).display(), error.reason());
+            None
+        }
+    }
+}
+
+fn preview(
+    root: &Path,
+    path: &Path,
+    resolution: Resolution,
+    budget: &MemoryBudget,
+) -> Result<decode::Decoded, Error> {
+    let whole = root.join(path);
+    let file = Root::open(root).and_then(|root| root.linked_file(path));
+    let file = file.map_err(Error::file("read", &whole))?;
+    decode::thumbnail(&whole, &mut BufReader::new(file), resolution, budget, &|| false)
+}
+
 #[cfg(test)]
 mod tests {
-    use super::*;
     use std::fs;
+
+    use super::*;
 
     fn read(file: &str, text: &str) -> Result<Manifest, String> {
         let directory = tempfile::tempdir().unwrap();

@@ -8,7 +8,6 @@
 #[cfg(debug_assertions)]
 #[path = "../../../tests/fuzz/src/parsers/package.rs"]
 pub(super) mod fuzz;
-pub(super) mod look;
 mod manifest;
 mod overrides;
 mod root;
@@ -23,17 +22,15 @@ use serde_json::{Map, Value};
 use super::commit_order::{Turn, Turns};
 use super::context::ImportContext;
 use super::name::Name;
-use super::task::Source;
-use super::task::{Imported, Landed, Ready};
+use super::task::{Imported, Landed, Ready, Source};
 use super::{Error, Library, disk};
 use crate::media::Stop;
 use crate::store::images::{NewImage, NewPackage};
 use crate::wire::{Format, GalleryDomain, Image, MediaType, Resolution, WebMeta};
 use crate::{color, digest, media};
 
-use look::{PackageLook, look};
-pub(super) use manifest::is_manifest;
-use manifest::{Kind, Manifest};
+use manifest::{Kind, Manifest, PackageLook, package_look, preview_of};
+pub(super) use manifest::{is_manifest, package_thumbnail};
 use root::Refusal;
 use root::Root;
 use tree::{Content, Tree};
@@ -116,9 +113,7 @@ impl ImportContext {
         if imported.duplicate {
             return Ok(imported);
         }
-        if let Some(look) =
-            look::of_preview(root.path(), manifest, Resolution::Default, &self.budget)
-        {
+        if let Some(look) = preview_of(root.path(), manifest, Resolution::Default, &self.budget) {
             let hex = imported.image.checksum.trim_start_matches("sha256:");
             if let Err(error) = self.thumbnails.put(hex, Resolution::Default, &look.thumbnail.webp)
             {
@@ -152,7 +147,7 @@ impl ImportContext {
         content: Content,
         folder: Option<i64>,
     ) -> NewImage {
-        let look = look(root, manifest, Resolution::Default, &self.budget);
+        let look = package_look(root, manifest, Resolution::Default, &self.budget);
         let (width, height, colors) = match &look {
             Ok(PackageLook { size: Some((width, height)), thumbnail }) => {
                 (*width, *height, media::palette(&thumbnail.picture))

@@ -12,8 +12,7 @@ use rustix::fs::{AtFlags, Dir, FileType};
 use rustix::io::Errno;
 use sha2::{Digest, Sha256};
 
-use super::root::Refusal;
-use super::root::Root;
+use super::root::{Refusal, Root};
 use crate::digest::Checksum;
 use crate::library::Error;
 use crate::media::Stop;

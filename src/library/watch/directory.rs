@@ -9,12 +9,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use super::super::task::{self, Pass, Which};
-use super::findings::Missing;
-use super::findings::{Difference, Findings, Leads, Root, Scope};
-use super::notices::Notices;
-use super::notices::Places;
-use super::notices::Way;
-use super::notices::{Mounted, mounted};
+use super::findings::{Difference, Findings, Leads, Missing, Root, Scope};
+use super::notices::{Mounted, Notices, Places, Way, mounted};
 use super::settings::{AT_ONCE, SETTLE, SETTLE_MAX, is_looked_at};
 use crate::wire::WatchState;
 
@@ -158,7 +154,7 @@ impl Watched {
         self.look_at_all(now);
     }
 
-    /// It is not there: new parents may come in steps, and its files with them. Until then they are away.
+    /// It is missing: new parents may come in steps, and its files with them. Until then they are away.
     pub(super) fn forget_parents(&mut self) {
         if let Some(leads) = &mut self.leads {
             leads.above.clear();

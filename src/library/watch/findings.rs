@@ -49,8 +49,8 @@ pub(super) struct Leads {
 }
 
 impl Leads {
-    /// Whether a link leads elsewhere, or another directory has the place of one above. Another disk that
-    /// is mounted there, or none, is neither.
+    /// Whether a link leads elsewhere, or another directory has the place of one above. Another disk
+    /// that is mounted there, or none, is neither.
     pub(super) fn is_elsewhere(&self, before: &Self) -> bool {
         let is_on_its_disk = self.device == before.device && !before.above.is_empty();
         self.real != before.real || is_on_its_disk && self.above != before.above

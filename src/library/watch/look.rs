@@ -13,8 +13,7 @@ use rustix::io::Errno;
 
 use super::super::disk::stamp;
 use super::findings::{Findings, Leads, Root, Scope};
-use super::notices::{Identity, Places};
-use super::notices::{Notices, Refused};
+use super::notices::{Identity, Notices, Places, Refused};
 use super::settings::{is_looked_at, is_passed_over};
 use crate::wire::collate::path_key;
 
