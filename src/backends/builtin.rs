@@ -11,11 +11,11 @@ use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use super::context::Processes;
 use super::context::{Context, Settings};
 use super::copies::{Copies, Takes};
-use super::processes::Processes;
+use super::fit_and_transition::fit_or;
 use super::socket::{NotUp, connect_when_up, wait};
-use super::wish::fit_or;
 use super::{Backend, Error, Kind, Placement};
 use crate::compositor::Session;
 use crate::config::{self, BackendName, BuiltinFit, BuiltinTransition, Spot};

@@ -42,12 +42,12 @@ pub(super) enum Names {
 pub(super) struct Copies {
     directory: PathBuf,
     /// What was made of which file, by its state then: files are looked into once.
-    known: HashMap<State, PathBuf>,
+    known: HashMap<FileState, PathBuf>,
 }
 
 /// A file as it is now.
 #[derive(Clone, PartialEq, Eq, Hash)]
-struct State {
+struct FileState {
     path: PathBuf,
     length: u64,
     inode: u64,
@@ -57,7 +57,7 @@ struct State {
     changed: i128,
 }
 
-impl State {
+impl FileState {
     fn of(path: &Path) -> io::Result<Self> {
         let metadata = fs::metadata(path)?;
         let nanoseconds = |seconds, rest| i128::from(seconds) * 1_000_000_000 + i128::from(rest);
@@ -83,7 +83,7 @@ impl Copies {
         takes: &Takes,
         cancel: &Cancel,
     ) -> Result<PathBuf, Error> {
-        let state = State::of(path).map_err(|error| file_error(path, &error))?;
+        let state = FileState::of(path).map_err(|error| file_error(path, &error))?;
         if let Some(ready) = self.known.get(&state).filter(|ready| self.has(ready, path)) {
             return Ok(ready.clone());
         }
@@ -129,7 +129,7 @@ impl Copies {
     /// A copy, if the backend cannot take the file's content.
     fn converted(
         &self,
-        state: &State,
+        state: &FileState,
         takes: &Takes,
         cancel: &Cancel,
     ) -> Result<Option<PathBuf>, Error> {
@@ -166,7 +166,12 @@ impl Copies {
     }
 
     /// A copy of what only ffmpeg decodes.
-    fn transcoded(&self, state: &State, format: Format, cancel: &Cancel) -> Result<PathBuf, Error> {
+    fn transcoded(
+        &self,
+        state: &FileState,
+        format: Format,
+        cancel: &Cancel,
+    ) -> Result<PathBuf, Error> {
         self.answers()?;
         let (source, copy) = (&state.path, self.copy_of(state));
         if copy.exists() {
@@ -179,7 +184,7 @@ impl Copies {
     }
 
     /// The same file under a name without anything special in it.
-    fn link(&self, state: &State) -> Result<PathBuf, Error> {
+    fn link(&self, state: &FileState) -> Result<PathBuf, Error> {
         self.answers()?;
         let link = self.twin_of(state);
         if fs::read_link(&link).is_ok_and(|target| target == state.path) {
@@ -192,7 +197,7 @@ impl Copies {
     }
 
     /// The same file, no link, under a name without anything special in it.
-    fn twin(&self, state: &State) -> Result<PathBuf, Error> {
+    fn twin(&self, state: &FileState) -> Result<PathBuf, Error> {
         self.answers()?;
         let twin = self.twin_of(state);
         if twin.exists() {
@@ -211,16 +216,16 @@ impl Copies {
     }
 
     /// Also a file of the same length and modification may have other pixels.
-    fn copy_of(&self, state: &State) -> PathBuf {
+    fn copy_of(&self, state: &FileState) -> PathBuf {
         self.named(state, state.changed, "png")
     }
 
-    fn twin_of(&self, state: &State) -> PathBuf {
+    fn twin_of(&self, state: &FileState) -> PathBuf {
         self.named(state, state.modified, plain_extension(&state.path))
     }
 
-    fn named(&self, state: &State, time: i128, extension: &str) -> PathBuf {
-        let State { path, length, inode, .. } = state;
+    fn named(&self, state: &FileState, time: i128, extension: &str) -> PathBuf {
+        let FileState { path, length, inode, .. } = state;
         let path = path.as_os_str().as_bytes();
         let state = [path, &length.to_le_bytes(), &inode.to_le_bytes(), &time.to_le_bytes()];
         let name = digest::short(state.concat(), 12);

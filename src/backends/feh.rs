@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use super::context::{Context, Settings};
 use super::copies::{Copies, Takes};
-use super::wish::fit_or;
+use super::fit_and_transition::fit_or;
 use super::{Backend, Error, Placement};
 use crate::compositor::Output;
 use crate::config::{BackendName, FehMode};

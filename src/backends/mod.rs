@@ -9,41 +9,42 @@ mod builtin;
 mod context;
 mod copies;
 pub(crate) mod decoding;
-mod error;
 mod feh;
+mod fit_and_transition;
 mod follow;
 mod foreign;
 #[cfg(debug_assertions)]
 #[path = "../../tests/fuzz/src/parsers/backends.rs"]
 pub mod fuzz;
 mod hyprpaper;
-mod lack;
 mod mpvpaper;
-mod observant;
-mod placement;
-mod processes;
 mod registry;
 mod socket;
 mod swaybg;
 mod trace;
+mod unavailable_reason;
 mod version;
 mod wal_qt;
-mod wish;
+mod with_warnings;
 
 pub use context::RootPainter;
 pub(crate) use context::Settings;
-pub use error::Error;
-pub(crate) use lack::Lack;
-pub use placement::{Kind, Placement, Web};
+pub(crate) use fit_and_transition::{fit_word, has_transition};
 pub use registry::Backends;
 pub(crate) use registry::{REGISTRY, Registration, registration};
+pub(crate) use unavailable_reason::UnavailableReason;
 pub use version::Versions;
 pub(crate) use wal_qt::Client as WalQtClient;
-pub(crate) use wish::{fit_word, has_transition};
 
 use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
 
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use crate::compositor::Output;
 use crate::sys::Cancel;
+use crate::wire::{Fit, MediaType, WebCapabilities};
 
 /// One way to put wallpapers on screens, in use.
 pub trait Backend: Send {
@@ -95,4 +96,92 @@ pub trait Backend: Send {
     /// Called when one of its processes has ended, or was seen at last: whether all that it needs
     /// still runs. If not, what it shows is shown again.
     fn is_whole(&mut self) -> bool;
+}
+
+/// What a backend must be able to show.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub enum Kind {
+    StaticImage,
+    AnimatedImage,
+    Video,
+    Web,
+}
+
+impl Kind {
+    pub fn of(media_type: MediaType, animated: bool) -> Self {
+        match media_type {
+            MediaType::Image if animated => Self::AnimatedImage,
+            MediaType::Image => Self::StaticImage,
+            MediaType::Video => Self::Video,
+            MediaType::Web => Self::Web,
+        }
+    }
+
+    pub fn is_image(self) -> bool {
+        matches!(self, Self::StaticImage | Self::AnimatedImage)
+    }
+
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::StaticImage => "static_image",
+            Self::AnimatedImage => "animated_image",
+            Self::Video => "video",
+            Self::Web => "web",
+        }
+    }
+}
+
+/// One picture on one output.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Placement {
+    pub output: Output,
+    pub image_id: i64,
+    /// The file to show: the library's, or a slice of it. For a web package its entry.
+    pub path: PathBuf,
+    /// Stands for what is in the file: a loop takes the place of its video under the same name.
+    pub content: String,
+    pub kind: Kind,
+    pub audio_enabled: bool,
+    pub web: Option<Web>,
+    /// The outputs that one picture is stretched over, this one among them; empty otherwise.
+    pub extended_over: Vec<String>,
+    /// In place of what the backend's settings say.
+    #[serde(default)]
+    pub fit: Option<Fit>,
+}
+
+/// What only a web package has.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Web {
+    pub capabilities: WebCapabilities,
+    pub parallax_direction: Option<String>,
+    /// Declared defaults with the owner's overrides over them.
+    pub values: Map<String, Value>,
+}
+
+/// The kind decides what the reconciler does next; the text is for people.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Error {
+    /// The backend or its server does not start or does not answer: worth another try later.
+    #[error("{0}")]
+    Unavailable(String),
+    /// The backend runs and will not show this.
+    #[error("{0}")]
+    Refused(String),
+    /// The backend has no memory for what it should show here: another may have some.
+    #[error("{0}")]
+    NoMemory(String),
+    /// This file cannot be read.
+    #[error("cannot show {}: {why}", path.display())]
+    File { path: PathBuf, why: String },
+    /// Told to stop before it was done.
+    #[error("cancelled before it was shown")]
+    Cancelled,
+}
+
+impl Error {
+    /// What it needs lies on a disk that hangs.
+    pub(crate) fn no_answer(path: &Path) -> Self {
+        Self::Unavailable(format!("the disk of {} does not answer", path.display()))
+    }
 }

@@ -11,14 +11,14 @@ use super::awww::Awww;
 use super::builtin::Builtin;
 use super::context::{Context, RootPainter, Settings};
 use super::feh::Feh;
+use super::fit_and_transition::OwnTransition;
 use super::foreign::{self, Surroundings};
 use super::hyprpaper::{self, Hyprpaper};
 use super::mpvpaper::Mpvpaper;
-use super::observant::Observant;
 use super::swaybg::Swaybg;
 use super::version::{self, Versions};
 use super::wal_qt::WalQt;
-use super::wish::OwnTransition;
+use super::with_warnings::WithWarnings;
 use super::{Backend, Kind};
 use crate::compositor::{Compositor, Outputs};
 use crate::config::BackendName;
@@ -256,7 +256,7 @@ impl Backends {
         let transition = OwnTransition::default();
         let backend = (entry.build)(context, transition.over(Arc::clone(&self.settings)));
         let surroundings = self.surroundings();
-        Box::new(Observant { backend, name, surroundings, transition })
+        Box::new(WithWarnings { backend, name, surroundings, transition })
     }
 
     /// Programs that draw backgrounds on our compositor and that we did not start, with the backends

@@ -12,12 +12,12 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use super::context::Processes;
 use super::context::{Context, Settings};
 use super::copies::{Copies, Takes};
+use super::fit_and_transition::fit_or;
 use super::follow::{Followed, follow};
-use super::processes::Processes;
 use super::trace::{self, Trace};
-use super::wish::fit_or;
 use super::{Backend, Error, Placement};
 use crate::config::{BackendName, SwaybgFit};
 use crate::process::{BackendProcess, Launch};

@@ -42,7 +42,7 @@ enum Said<'a> {
 #[derive(Debug, Default)]
 pub(super) struct Trace {
     listed: bool,
-    outputs: Vec<Output>,
+    outputs: Vec<TracedOutput>,
     /// Outputs that it leaves alone.
     unwanted: usize,
     /// Surface and a buffer of it that is not taken yet.
@@ -50,7 +50,7 @@ pub(super) struct Trace {
 }
 
 #[derive(Debug)]
-struct Output {
+struct TracedOutput {
     global: u32,
     object: u32,
     surface: Option<u32>,
@@ -63,7 +63,7 @@ impl Trace {
         let line = if line.contains('#') { &line.replace('#', "@") } else { line };
         match parse(line) {
             Some(Said::Output { global, object }) => {
-                self.outputs.push(Output { global, object, surface: None, drawn: false });
+                self.outputs.push(TracedOutput { global, object, surface: None, drawn: false });
             }
             Some(Said::OutputGone { global }) => {
                 self.outputs.retain(|output| output.global != global);

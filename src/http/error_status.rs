@@ -219,7 +219,7 @@ fn object(value: Value) -> Map<String, Value> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::backends::{Kind, Lack};
+    use crate::backends::{Kind, UnavailableReason};
     use crate::config::BackendName;
     use crate::wallpaper::Error as Why;
     use crate::wire::MediaType;
@@ -243,7 +243,11 @@ mod tests {
         let held = rusqlite::Error::SqliteFailure(held, None);
         check(store::Error::Query(held), 500, "another program holds it");
         check(
-            Why::NoBackend { lack: Lack::Leave, checked: vec!["feh".into()], unusable: Vec::new() },
+            Why::NoBackend {
+                lack: UnavailableReason::Leave,
+                checked: vec!["feh".into()],
+                unusable: Vec::new(),
+            },
             503,
             r#""error_code":"no_backend","meta":{"checked":["feh"]}"#,
         );
@@ -252,7 +256,7 @@ mod tests {
                 backend: BackendName::Feh,
                 checked: vec!["feh".into()],
                 missing: vec!["feh"],
-                lack: Lack::Leave,
+                lack: UnavailableReason::Leave,
             },
             503,
             r#"there is no feh","code":503,"error_code":"no_backend","meta":{"checked":["feh"]}"#,

@@ -4,7 +4,7 @@ use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use crate::backends::{self, Backends, Kind, Lack, REGISTRY, Registration};
+use crate::backends::{self, Backends, Kind, REGISTRY, Registration, UnavailableReason};
 use crate::compositor::Compositor;
 use crate::config::BackendName;
 use crate::store;
@@ -14,7 +14,7 @@ use crate::wire::{MediaType, own_path};
 pub enum Error {
     /// No backend that fits the session is installed, and we cannot draw either.
     NoBackend {
-        lack: Lack,
+        lack: UnavailableReason,
         checked: Vec<String>,
         /// Why each backend that is installed is of no use here.
         unusable: Vec<String>,
@@ -24,7 +24,7 @@ pub enum Error {
         backend: BackendName,
         checked: Vec<String>,
         missing: Vec<&'static str>,
-        lack: Lack,
+        lack: UnavailableReason,
     },
     /// The backend in use cannot show content of this kind.
     Incompatible {
@@ -110,14 +110,20 @@ impl Error {
         // Our own drawing is told of as what is lacking.
         let others = installed.filter(|entry| entry.name != BackendName::Builtin);
         let unusable = others.filter_map(|entry| backends.unusable(entry)).collect();
-        Self::NoBackend { lack: backends.lack(), checked: backends.programs(None), unusable }
+        Self::NoBackend {
+            lack: backends.unavailable_reason(),
+            checked: backends.programs(None),
+            unusable,
+        }
     }
 }
 
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::NoBackend { lack: lack @ Lack::Session { .. }, .. } => write!(f, "{lack}"),
+            Self::NoBackend { lack: lack @ UnavailableReason::Session { .. }, .. } => {
+                write!(f, "{lack}")
+            }
             Self::NoBackend { lack, .. } if lack.instead().is_some() => {
                 write!(f, "{lack}: {}", lack.instead().unwrap_or_default())
             }
@@ -128,7 +134,11 @@ impl fmt::Display for Error {
             Self::NotUsable { backend, missing, lack, .. } if missing.is_empty() => {
                 match (backend, lack) {
                     (BackendName::Builtin, _)
-                    | (_, Lack::Session { .. } | Lack::Place(Compositor::Wayland)) => {
+                    | (
+                        _,
+                        UnavailableReason::Session { .. }
+                        | UnavailableReason::Place(Compositor::Wayland),
+                    ) => {
                         write!(f, "{lack}")
                     }
                     (BackendName::Hyprpaper, _) => {
@@ -214,26 +224,31 @@ mod tests {
 
     #[test]
     fn error_says_what_keeps_a_backend_from_being_used() {
-        let check = |backend, missing: &[&'static str], lack: Lack, expected: &str| {
+        let check = |backend, missing: &[&'static str], lack: UnavailableReason, expected: &str| {
             let (checked, missing) = (Vec::new(), missing.to_vec());
             let error = Error::NotUsable { backend, checked, missing, lack };
             assert_eq!(error.to_string(), expected);
         };
         use BackendName::{Awww, Builtin, Feh, Hyprpaper};
-        let nowhere = || Lack::Session { sought: "X".to_owned() };
+        let nowhere = || UnavailableReason::Session { sought: "X".to_owned() };
         let no_session = "there is no session to draw in: looked for X";
         let both = &["awww", "awww-daemon"];
         let no_programs = "awww is not installed: there is no awww, no awww-daemon";
-        check(Awww, both, Lack::Leave, no_programs);
+        check(Awww, both, UnavailableReason::Leave, no_programs);
         check(Awww, both, nowhere(), no_programs);
         check(Feh, &[], nowhere(), no_session);
-        check(Feh, &[], Lack::Leave, "feh is installed, but for another kind of session");
+        check(
+            Feh,
+            &[],
+            UnavailableReason::Leave,
+            "feh is installed, but for another kind of session",
+        );
         let needs_hyprland = "hyprpaper is installed, but needs a Hyprland that runs";
-        check(Hyprpaper, &[], Lack::Leave, needs_hyprland);
-        let no_place = Lack::Place(Compositor::Wayland);
+        check(Hyprpaper, &[], UnavailableReason::Leave, needs_hyprland);
+        let no_place = UnavailableReason::Place(Compositor::Wayland);
         check(Hyprpaper, &[], no_place.clone(), &no_place.to_string());
         check(Builtin, &[], nowhere(), no_session);
-        for lack in [Lack::Leave, Lack::Place(Compositor::X11)] {
+        for lack in [UnavailableReason::Leave, UnavailableReason::Place(Compositor::X11)] {
             check(Builtin, &[], lack.clone(), &lack.to_string());
         }
     }

@@ -248,7 +248,7 @@ impl Reconciler {
         if self.backends.available().iter().all(|entry| entry.name != backend) {
             let checked = self.backends.programs(Some(backend));
             let missing = self.backends.missing(registration(backend));
-            let lack = self.backends.lack();
+            let lack = self.backends.unavailable_reason();
             return reply(Err(Error::NotUsable { backend, checked, missing, lack }));
         }
         self.found.forget();

@@ -9,16 +9,15 @@
 //! concurrent ones glitch (LGFae/swww#220).
 
 mod call;
-mod query;
 
 use std::collections::HashMap;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use super::context::Processes;
 use super::context::{Context, Settings};
 use super::copies::{Copies, Takes};
-use super::processes::Processes;
 use super::socket::pause;
 use super::{Backend, Error, Placement, decoding};
 use crate::config::{Awww as Options, AwwwFormat, AwwwTransition};
@@ -26,9 +25,9 @@ use crate::process::{BackendProcess, Output, run};
 use crate::sys::Cancel;
 use crate::wire::Format;
 
-use call::{Call, Look, Shown, args, calls};
-pub(super) use query::queried;
-use query::{Geometry, Queried};
+pub(super) use call::queried;
+use call::{Call, PictureLook, Shown, args, calls};
+use call::{Geometry, Queried};
 
 const NAME: &str = "awww";
 /// The client answers as soon as the server has the picture, before any transition.
@@ -171,7 +170,7 @@ impl Awww {
         let mut wanted = Vec::new();
         for placement in placements {
             let path = self.copies.ready(&placement.path, &TAKES, cancel)?;
-            let look = Look::new(path, &options.awww, placement.fit);
+            let look = PictureLook::new(path, &options.awww, placement.fit);
             let geometry = Geometry::of(&placement.output);
             wanted.push((placement.output.name.clone(), Shown { look, geometry }));
         }

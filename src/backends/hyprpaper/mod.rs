@@ -6,23 +6,21 @@
 //! left alone, and ours is not started beside it: the two would fight for one socket.
 
 mod dialect;
-mod file;
 #[cfg(debug_assertions)]
 #[path = "../../../tests/fuzz/src/parsers/hyprpaper.rs"]
 pub(super) mod fuzz;
 mod instance;
-mod proof;
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use super::context::Processes;
 use super::context::{Context, Settings};
 use super::copies::{Copies, Names, Takes};
-use super::processes::Processes;
+use super::fit_and_transition::fit_or;
 use super::socket::{self, NotUp, pause};
 use super::version::FLAGS;
-use super::wish::fit_or;
 use super::{Backend, Error, Placement};
 use crate::config::BackendName;
 use crate::process::{BackendProcess, Launch, run};
@@ -30,10 +28,10 @@ use crate::sys::Cancel;
 use crate::wire::Format;
 
 use dialect::{Dialect, NAME, Wallpaper};
-use file::Lock;
+use dialect::{come_up, has_drawn, not_shown};
+use instance::Lock;
 pub(super) use instance::is_in as fits;
 use instance::{Instance, SIGNATURE};
-use proof::{come_up, has_drawn, not_shown};
 
 /// hyprctl is known to hang (hyprpaper#361).
 const CALL: Duration = Duration::from_secs(3);
@@ -209,7 +207,8 @@ impl Hyprpaper {
                 Err(Error::Refused(_)) => return Ok(()),
                 answer => answer?,
             };
-            let Some(missing) = wanted.iter().find(|wallpaper| !proof::is_listed(&list, wallpaper))
+            let Some(missing) =
+                wanted.iter().find(|wallpaper| !dialect::is_listed(&list, wallpaper))
             else {
                 return Ok(());
             };
@@ -296,7 +295,7 @@ impl Backend for Hyprpaper {
         }
         self.processes.reap();
         let listens = self.listens(&channel)?;
-        file::write(&file, &dialect.file(&wanted))?;
+        instance::write_config(&file, &dialect.file(&wanted))?;
         let changed = self.changed(&wanted);
         let by_call = changed.iter().all(|wallpaper| dialect.can_be_told(wallpaper.fit));
         if !listens || !by_call {

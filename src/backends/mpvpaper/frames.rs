@@ -13,7 +13,7 @@ const ENOUGH: i64 = 4;
 pub(super) struct Frames {
     is_set_up: bool,
     /// It has stood still since before anybody looked. A pause that comes later, as ours while the
-    /// machine rests, says nothing; none before it is told.
+    /// machine paused, says nothing; none before it is told.
     stands_still: Option<bool>,
     /// The last place in the film.
     at: Option<f64>,

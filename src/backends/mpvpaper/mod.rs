@@ -10,10 +10,8 @@ mod frames;
 #[cfg(debug_assertions)]
 #[path = "../../../tests/fuzz/src/parsers/mpvpaper.rs"]
 pub(super) mod fuzz;
-mod handover;
 mod ipc;
-mod screen;
-mod watch;
+mod player;
 
 use std::collections::BTreeSet;
 use std::mem;
@@ -30,9 +28,9 @@ use crate::sys::Cancel;
 use crate::wire::Format;
 
 use args::{NAME, Wanted, args, matched};
-use handover::Handover;
-use screen::{PLAYS_WITHIN, Screen, Told};
-use watch::Watch;
+use player::Handover;
+use player::Watch;
+use player::{PLAYS_WITHIN, PlayOutcome, Player};
 
 /// mpv is told of a file in JSON, which has no place for other bytes than UTF-8.
 const TAKES: Takes = Takes {
@@ -48,7 +46,7 @@ pub(super) struct Mpvpaper {
     copies: Copies,
     output: String,
     /// The oldest first: all but the last are what an earlier daemon has left, or was to end.
-    screens: Vec<Screen>,
+    players: Vec<Player>,
     /// Of a new film that was not seen yet.
     handover: Option<Handover>,
     /// Processes that run are not to be used.
@@ -60,10 +58,10 @@ pub(super) struct Mpvpaper {
 impl Mpvpaper {
     pub(super) fn new(context: Context, settings: Settings) -> Self {
         let output = context.output.clone().expect("the registry says that it is for one output");
-        let screens = context.take_over(NAME).into_iter().filter_map(Screen::taken_over).collect();
+        let players = context.take_over(NAME).into_iter().filter_map(Player::taken_over).collect();
         let copies = Copies::new(context.cache.join("copies"));
         let (handover, renew, last_socket) = (None, false, 0);
-        Self { context, settings, copies, output, screens, handover, renew, last_socket }
+        Self { context, settings, copies, output, players, handover, renew, last_socket }
     }
 
     fn wanted(&mut self, placement: &Placement, cancel: &Cancel) -> Result<Wanted, Error> {
@@ -77,29 +75,29 @@ impl Mpvpaper {
     }
 
     /// The last process that was started, if its options are those of now.
-    fn current(&mut self, wanted: &Wanted, options: &Options) -> Option<&mut Screen> {
+    fn current(&mut self, wanted: &Wanted, options: &Options) -> Option<&mut Player> {
         if mem::take(&mut self.renew) {
             return None;
         }
-        let screen = self.screens.last_mut()?;
-        let same = args(options, wanted, &screen.socket);
-        let recorded = screen.process.record().args();
+        let player = self.players.last_mut()?;
+        let same = args(options, wanted, &player.socket);
+        let recorded = player.process.record().args();
         let same = match options.auto_stop {
             // It comes back with the film that it was started with.
-            true => recorded == same && !screen.is_rewritten(wanted),
+            true => recorded == same && !player.is_rewritten(wanted),
             // All but the file, which may have been changed since.
             false => recorded.split_last()?.1 == same.split_last()?.1,
         };
-        (same && screen.process.child().is_running()).then_some(screen)
+        (same && player.process.child().is_running()).then_some(player)
     }
 
     /// Starts a process; it does not play yet.
-    fn start(&mut self, wanted: &Wanted, options: &Options) -> Result<Screen, Error> {
+    fn start(&mut self, wanted: &Wanted, options: &Options) -> Result<Player, Error> {
         let socket = self.unused_socket()?;
         let launch =
             self.context.launch(self.context.program(NAME)?).args(args(options, wanted, &socket));
         let process = self.context.start(&launch, NAME, Some(&self.output))?;
-        Ok(Screen::started(process, self.output.clone(), wanted, socket))
+        Ok(Player::started(process, self.output.clone(), wanted, socket))
     }
 
     fn unused_socket(&mut self) -> Result<PathBuf, Error> {
@@ -114,7 +112,7 @@ impl Mpvpaper {
             self.last_socket += 1;
             let path = directory.join(format!("{name}-{}.sock", self.last_socket));
             // One of an earlier daemon's process may have this number.
-            if !path.exists() && self.screens.iter().all(|screen| screen.socket != path) {
+            if !path.exists() && self.players.iter().all(|player| player.socket != path) {
                 return Ok(path);
             }
         }
@@ -125,23 +123,23 @@ impl Mpvpaper {
     fn play(&mut self, wanted: &Wanted, cancel: &Cancel) -> Result<Option<Watch>, Error> {
         let settings = (self.settings)();
         let told = match self.current(wanted, &settings.mpvpaper) {
-            Some(screen) => screen.play(wanted, cancel)?,
-            None => Told::Silent,
+            Some(player) => player.play(wanted, cancel)?,
+            None => PlayOutcome::Silent,
         };
         match told {
-            Told::Seen => return Ok(None),
-            Told::Unseen(watch) => return Ok(Some(watch)),
-            Told::Silent => {}
+            PlayOutcome::Seen => return Ok(None),
+            PlayOutcome::Unseen(watch) => return Ok(Some(watch)),
+            PlayOutcome::Silent => {}
         }
-        let mut screen = self.start(wanted, &settings.mpvpaper)?;
-        match screen.wait_until_it_plays(Instant::now() + PLAYS_WITHIN, cancel) {
+        let mut player = self.start(wanted, &settings.mpvpaper)?;
+        match player.wait_until_it_plays(Instant::now() + PLAYS_WITHIN, cancel) {
             Ok(unseen) => {
-                screen.is_seen = unseen.is_none();
-                self.screens.push(screen);
+                player.is_seen = unseen.is_none();
+                self.players.push(player);
                 Ok(unseen)
             }
             Err(error) => {
-                screen.kill();
+                player.kill();
                 Err(error)
             }
         }
@@ -150,22 +148,22 @@ impl Mpvpaper {
     /// Ends all processes but the last; until frames of that are seen, not the one that is on the
     /// screen, either.
     fn replace(&mut self, unseen: Option<Watch>) {
-        let mut old: Vec<Screen> =
-            self.screens.drain(..self.screens.len().saturating_sub(1)).collect();
+        let mut old: Vec<Player> =
+            self.players.drain(..self.players.len().saturating_sub(1)).collect();
         if let Some(watch) = unseen {
             // Of what an earlier daemon has left the oldest is what it had still to wait for.
-            let on_screen = old.iter().rposition(|screen| screen.is_seen).unwrap_or(0);
+            let on_screen = old.iter().rposition(|player| player.is_seen).unwrap_or(0);
             let kept = (on_screen < old.len()).then(|| old.remove(on_screen));
             let tell = self.context.tell.clone();
             self.handover = Handover::start(&self.context.spawner, watch, kept, tell);
         }
-        old.into_iter().for_each(Screen::end);
+        old.into_iter().for_each(Player::end);
     }
 
     fn note_seen(&mut self) {
         let is_seen = self.handover.as_ref().is_some_and(Handover::is_seen);
-        for screen in &mut self.screens {
-            screen.is_seen |= is_seen;
+        for player in &mut self.players {
+            player.is_seen |= is_seen;
         }
     }
 
@@ -173,7 +171,7 @@ impl Mpvpaper {
     fn settle(&mut self) {
         self.note_seen();
         let waiting = self.handover.take().and_then(Handover::settle);
-        self.screens.splice(..0, waiting);
+        self.players.splice(..0, waiting);
     }
 }
 
@@ -212,31 +210,31 @@ impl Backend for Mpvpaper {
 
     fn pause(&mut self, outputs: &BTreeSet<String>, cancel: &Cancel) -> Result<(), Error> {
         self.note_seen();
-        let rests = outputs.contains(&self.output);
+        let paused = outputs.contains(&self.output);
         let mut result = Ok(());
-        for screen in &mut self.screens {
-            result = screen.rest(rests, cancel).and(result);
+        for player in &mut self.players {
+            result = player.set_paused(paused, cancel).and(result);
         }
         match &self.handover {
-            Some(handover) => handover.rest(rests, cancel).and(result),
+            Some(handover) => handover.set_paused(paused, cancel).and(result),
             None => result,
         }
     }
 
     fn clear(&mut self) -> Result<(), Error> {
         self.settle();
-        self.screens.drain(..).for_each(Screen::end);
+        self.players.drain(..).for_each(Player::end);
         self.copies.tidy(&[]);
         Ok(())
     }
 
     fn is_whole(&mut self) -> bool {
-        let before = self.screens.len();
-        for dead in self.screens.extract_if(.., |screen| !screen.process.child().is_running()) {
+        let before = self.players.len();
+        for dead in self.players.extract_if(.., |player| !player.process.child().is_running()) {
             let how = dead.process.ended().map_or_else(String::new, |ended| format!(" ({ended})"));
             log::info!("{NAME} on {} ended{how}", dead.output);
             dead.forget();
         }
-        self.screens.len() == before
+        self.players.len() == before
     }
 }

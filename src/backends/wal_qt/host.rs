@@ -10,9 +10,9 @@ use serde_json::Value;
 use super::client::{Client, Failed};
 use super::load;
 use crate::backends::Error;
+use crate::backends::context::Processes;
 use crate::backends::context::{Context, Foreign};
 use crate::backends::follow::{Followed, follow};
-use crate::backends::processes::Processes;
 use crate::backends::socket::{listener, pause};
 use crate::config::WalQt as Options;
 use crate::sys::Cancel;
@@ -61,7 +61,7 @@ impl Host {
         cancel: &Cancel,
     ) -> Result<bool, Error> {
         let limit = Duration::from_millis(options.connect_timeout_ms.into());
-        let mut fresh = !self.is_running() && self.rest(cancel)?;
+        let mut fresh = !self.is_running() && self.pause_after_death(cancel)?;
         match health(client, options, limit) {
             Ok(()) => {}
             Err(Health::Other(error)) => return Err(error),
@@ -81,7 +81,7 @@ impl Host {
     }
 
     /// Pauses where a host has just died; `true` if so. Somebody else may start one meanwhile.
-    fn rest(&mut self, cancel: &Cancel) -> Result<bool, Error> {
+    fn pause_after_death(&mut self, cancel: &Cancel) -> Result<bool, Error> {
         let Some(died) = self.died.take() else { return Ok(false) };
         pause(AFTER_DEATH.saturating_sub(died.elapsed()), cancel)?;
         Ok(true)

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use serde_json::{Value, json};
 
-use crate::backends::wish::fit_or;
+use crate::backends::fit_and_transition::fit_or;
 use crate::backends::{Kind, Placement, Web};
 use crate::config::{BackendName, WalQt as Options};
 use crate::wire::Fit;

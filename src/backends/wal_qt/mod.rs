@@ -12,7 +12,6 @@ mod client;
 pub(super) mod fuzz;
 mod host;
 mod load;
-mod rest;
 
 use std::collections::{BTreeSet, HashMap};
 use std::path::PathBuf;
@@ -30,9 +29,9 @@ use crate::wire::Format;
 
 pub(crate) use client::Client;
 
+use client::PausedSources;
 use host::Host;
 use load::{Piece, Progress};
-use rest::Rest;
 
 /// The settings of images, which each window has to be told of.
 const PRESENTATION: &str = "/settings/image-presentation";
@@ -72,16 +71,16 @@ pub(super) struct WalQt {
     served: HashMap<String, u64>,
     /// What the host was told last, by path.
     told: HashMap<&'static str, Value>,
-    rest: Rest,
+    paused: PausedSources,
 }
 
 impl WalQt {
     pub(super) fn new(context: Context, settings: Settings) -> Self {
         let copies = Copies::new(context.cache.join("copies"));
         let host = Host::new(&context);
-        let rest = Rest::open(context.records.directory());
+        let paused = PausedSources::open(context.records.directory());
         let (shown, served, told) = (HashMap::new(), HashMap::new(), HashMap::new());
-        Self { context, settings, copies, host, shown, served, told, rest }
+        Self { context, settings, copies, host, shown, served, told, paused }
     }
 
     /// Another host knows nothing of what this one was told.
@@ -245,7 +244,7 @@ impl WalQt {
             self.host.are_windows_ready(cancel)?;
         }
         for piece in changed {
-            self.rest.loaded(&piece.target.to_string_lossy());
+            self.paused.loaded(&piece.target.to_string_lossy());
             self.shown.insert(piece.output.clone(), piece);
         }
         Ok(())
@@ -300,18 +299,18 @@ impl Backend for WalQt {
     /// The host is told of files, not of outputs: one that plays on another output plays.
     fn pause(&mut self, outputs: &BTreeSet<String>, cancel: &Cancel) -> Result<(), Error> {
         let moving = self.shown.values().filter(|piece| piece.kind != "image");
-        let (rest, play): (Vec<&Piece>, Vec<&Piece>) =
+        let (paused, play): (Vec<&Piece>, Vec<&Piece>) =
             moving.partition(|piece| outputs.contains(&piece.output));
         let source = |piece: &&Piece| piece.target.to_string_lossy().into_owned();
         let play: BTreeSet<String> = play.iter().map(source).collect();
-        let mut wanted: BTreeSet<String> = rest.iter().map(source).collect();
+        let mut wanted: BTreeSet<String> = paused.iter().map(source).collect();
         wanted.retain(|source| !play.contains(source));
-        if self.rest.is(&wanted) {
+        if self.paused.is(&wanted) {
             return Ok(());
         }
         let settings = (self.settings)();
         let client = Client::open(&self.context.dirs, &settings.wal_qt, cancel)?;
-        self.rest.pause(&client, &wanted)
+        self.paused.pause(&client, &wanted)
     }
 
     fn clear(&mut self) -> Result<(), Error> {
@@ -320,7 +319,7 @@ impl Backend for WalQt {
         }
         self.host.ours.end_all();
         self.host.foreign = None;
-        self.rest.forget();
+        self.paused.forget();
         self.forget();
         self.copies.tidy(&[]);
         Ok(())

@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::super::options::{DaemonPaths, wanted_compositor};
 use super::report::Report;
 use crate::backends::{
-    Backends, Kind, Lack, REGISTRY, Registration, RootPainter, Versions, registration,
+    Backends, Kind, REGISTRY, Registration, RootPainter, UnavailableReason, Versions, registration,
 };
 use crate::compositor::{self, Compositor, Session};
 use crate::config::{BackendName, Config};
@@ -101,14 +101,16 @@ fn backend(report: &mut Report, backends: &Backends, settings: &Config) -> Optio
         let names: Vec<&str> =
             REGISTRY.iter().filter(here).map(|entry| entry.name.as_str()).collect();
         let install = format!("install one of {}", names.join(", "));
-        let why = backends.lack();
+        let why = backends.unavailable_reason();
         if let Some(instead) = why.instead() {
             report.fix("backend", format!("none can be used: {why}"), instead);
             return None;
         }
         let step = match why {
-            Lack::Leave => format!("set backend.builtin.enabled to true, or {install}"),
-            Lack::Place(_) | Lack::Session { .. } => install,
+            UnavailableReason::Leave => {
+                format!("set backend.builtin.enabled to true, or {install}")
+            }
+            UnavailableReason::Place(_) | UnavailableReason::Session { .. } => install,
         };
         report.fix("backend", format!("none can be used: none is installed, and {why}"), step);
         return None;
@@ -121,7 +123,7 @@ fn backend(report: &mut Report, backends: &Backends, settings: &Config) -> Optio
         let set = format!("set backend.type to {name}");
         let (text, step) = match wanted {
             // The builtin renderer cannot be installed.
-            BackendName::Builtin => (format!("{text}, as {}", backends.lack()), set),
+            BackendName::Builtin => (format!("{text}, as {}", backends.unavailable_reason()), set),
             _ if backends.missing(registration(wanted)).is_empty() => (text, set),
             _ => (text, format!("install {wanted}, or {set}")),
         };

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
-use crate::backends::Lack;
+use crate::backends::UnavailableReason;
 use crate::config::BackendName;
 use crate::playlist::Wallpapers;
 use crate::store::{Store, images};
@@ -83,7 +83,7 @@ impl StubWallpapers {
             (_, None) => Err(wallpaper::Error::NoImage { id }),
             (Behaviour::Fails, _) => Err(backend_failure()),
             (Behaviour::NoBackend, _) => Err(wallpaper::Error::NoBackend {
-                lack: Lack::Leave,
+                lack: UnavailableReason::Leave,
                 checked: Vec::new(),
                 unusable: Vec::new(),
             }),

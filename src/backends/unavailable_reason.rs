@@ -1,24 +1,25 @@
 //! Why nothing can show a wallpaper, or one backend cannot: the sentence for people. Any thread asks
 //! for it; it starts and changes nothing.
 
-use std::fmt;
-
 use super::registry::{Backends, Registration};
 use crate::compositor::Compositor;
 use crate::config::BackendName;
 
 /// What murald lacks to draw by itself, which it can wherever nothing of this is true.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Lack {
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum UnavailableReason {
     /// No compositor answers; where it was looked for.
+    #[error("there is no session to draw in: looked for {sought}")]
     Session { sought: String },
     /// The session has no place for backgrounds.
+    #[error("{}", no_backgrounds(*.0))]
     Place(Compositor),
     /// The settings forbid it.
+    #[error("murald may not draw by itself: backend.builtin.enabled is false")]
     Leave,
 }
 
-impl Lack {
+impl UnavailableReason {
     /// What to use where no installation helps.
     pub(crate) fn instead(&self) -> Option<&'static str> {
         (*self == Self::Place(Compositor::Wayland)).then_some(
@@ -30,11 +31,13 @@ impl Lack {
 }
 
 impl Backends {
-    pub fn lack(&self) -> Lack {
+    pub fn unavailable_reason(&self) -> UnavailableReason {
         match self.compositor() {
-            None => Lack::Session { sought: self.outputs.sought() },
-            Some(compositor) if !self.outputs.has_backgrounds() => Lack::Place(compositor),
-            Some(_) => Lack::Leave,
+            None => UnavailableReason::Session { sought: self.outputs.sought() },
+            Some(compositor) if !self.outputs.has_backgrounds() => {
+                UnavailableReason::Place(compositor)
+            }
+            Some(_) => UnavailableReason::Leave,
         }
     }
 
@@ -54,7 +57,7 @@ impl Backends {
             {
                 format!("{name} needs Hyprland, which does not run here")
             }
-            _ if entry.is_for(compositor) => self.lack().to_string(),
+            _ if entry.is_for(compositor) => self.unavailable_reason().to_string(),
             _ => {
                 let here = if compositor == Compositor::X11 { "X11" } else { "Wayland" };
                 format!("{name} does not draw on {here}, which runs here")
@@ -63,21 +66,13 @@ impl Backends {
     }
 }
 
-impl fmt::Display for Lack {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Session { sought } => {
-                write!(f, "there is no session to draw in: looked for {sought}")
-            }
-            Self::Place(Compositor::Wayland) => f.write_str(
-                "this compositor does not offer wlr-layer-shell, which every backend on Wayland needs",
-            ),
-            Self::Place(Compositor::X11) => f.write_str(
-                "this X server has no true colours, which murald needs to draw by itself",
-            ),
-            Self::Leave => {
-                f.write_str("murald may not draw by itself: backend.builtin.enabled is false")
-            }
+fn no_backgrounds(compositor: Compositor) -> &'static str {
+    match compositor {
+        Compositor::Wayland => {
+            "this compositor does not offer wlr-layer-shell, which every backend on Wayland needs"
+        }
+        Compositor::X11 => {
+            "this X server has no true colours, which murald needs to draw by itself"
         }
     }
 }

@@ -3,21 +3,21 @@
 
 use std::collections::BTreeSet;
 
+use super::fit_and_transition::OwnTransition;
 use super::foreign::{Surroundings, find, is_used, warning};
-use super::wish::OwnTransition;
 use super::{Backend, Error, Placement};
 use crate::config::BackendName;
 use crate::sys::Cancel;
 
 /// A backend that tells of them whenever it has shown something.
-pub(super) struct Observant {
+pub(super) struct WithWarnings {
     pub(super) backend: Box<dyn Backend>,
     pub(super) name: BackendName,
     pub(super) surroundings: Surroundings,
     pub(super) transition: OwnTransition,
 }
 
-impl Backend for Observant {
+impl Backend for WithWarnings {
     fn use_transition(&mut self, word: Option<&str>) {
         self.transition.set(word);
         self.backend.use_transition(word);

@@ -6,15 +6,19 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
+use crossbeam_channel::Sender;
+
 use super::args::{NAME, STOPS, Wanted, socket_in};
-use super::ipc::{self, Ipc, Loaded};
-use super::watch::{Watch, has_stopped, is_stopped};
+use super::ipc::{self, FOR_GOOD, Ipc, Loaded};
 use crate::backends::Error;
-use crate::backends::socket::NotUp;
-use crate::process::BackendProcess;
-use crate::sys::Cancel;
+use crate::backends::socket::{NotUp, connect_when_up, made};
+use crate::process::{BackendProcess, Child};
+use crate::sys::{Cancel, CancelOnDrop, lock};
+use crate::thread::{Spawner, Thread};
 
 pub(super) const PLAYS_WITHIN: Duration = Duration::from_secs(10);
 /// mpv answers within milliseconds.
@@ -24,7 +28,7 @@ const GRACE: Duration = Duration::from_secs(2);
 const UNSEEN: &str = "unseen";
 
 #[derive(Debug)]
-pub(super) struct Screen {
+pub(super) struct Player {
     pub(super) output: String,
     pub(super) process: BackendProcess,
     pub(super) socket: PathBuf,
@@ -35,19 +39,19 @@ pub(super) struct Screen {
     /// Frames of it were seen.
     pub(super) is_seen: bool,
     /// It stands still because we have told it to.
-    rests: bool,
+    paused: bool,
     /// Or perhaps it does not: it has not said that it heard.
     half_told: bool,
 }
 
 /// What came of telling a process of a file.
-pub(super) enum Told {
+pub(super) enum PlayOutcome {
     Seen,
     Unseen(Watch),
     Silent,
 }
 
-impl Screen {
+impl Player {
     /// One that was just started.
     pub(super) fn started(
         process: BackendProcess,
@@ -56,8 +60,8 @@ impl Screen {
         socket: PathBuf,
     ) -> Self {
         let (file, content) = (Some(wanted.file.clone()), Some(wanted.content.clone()));
-        let (is_seen, rests, half_told) = (false, false, false);
-        Self { output, process, socket, file, content, is_seen, rests, half_told }
+        let (is_seen, paused, half_told) = (false, false, false);
+        Self { output, process, socket, file, content, is_seen, paused, half_told }
     }
 
     /// None for one whose command line is not ours to understand.
@@ -68,10 +72,10 @@ impl Screen {
             (Some(output), Some(socket)) => {
                 let (file, content) = (None, None);
                 let note = fs::read_to_string(note_beside(&socket));
-                let rests = note.is_ok();
+                let paused = note.is_ok();
                 let is_seen = note.is_ok_and(|note| note != UNSEEN);
-                let half_told = rests;
-                Some(Self { output, process, socket, file, content, is_seen, rests, half_told })
+                let half_told = paused;
+                Some(Self { output, process, socket, file, content, is_seen, paused, half_told })
             }
             _ => {
                 process.end(GRACE);
@@ -81,7 +85,7 @@ impl Screen {
     }
 
     /// Has it play another file; an error if it cannot, and then it plays the one before.
-    pub(super) fn play(&mut self, wanted: &Wanted, cancel: &Cancel) -> Result<Told, Error> {
+    pub(super) fn play(&mut self, wanted: &Wanted, cancel: &Cancel) -> Result<PlayOutcome, Error> {
         let file = wanted.file.as_path();
         let Ok(mut ipc) = self.connect(PLAYS_WITHIN, cancel) else {
             return Ok(self.silent(wanted, cancel));
@@ -95,7 +99,7 @@ impl Screen {
             Loaded::Plays { seen: true }
         } else {
             // mpv keeps the pause over files, and a film that stands still counts as seen.
-            match self.go_on(&mut ipc, cancel) {
+            match self.resume(&mut ipc, cancel) {
                 Ok(()) if is_new => ipc.load(file, before.as_deref(), cancel)?,
                 Ok(()) => ipc.watch(cancel)?,
                 Err(NotUp::Cancelled) => return Err(Error::Cancelled),
@@ -106,7 +110,11 @@ impl Screen {
             Loaded::Plays { seen } => {
                 self.know(wanted);
                 self.is_seen = seen;
-                Ok(if seen { Told::Seen } else { Told::Unseen(self.watch(Some(ipc))) })
+                Ok(if seen {
+                    PlayOutcome::Seen
+                } else {
+                    PlayOutcome::Unseen(self.watch(Some(ipc)))
+                })
             }
             Loaded::Silent => Ok(self.silent(wanted, cancel)),
             Loaded::Refused(why) => Err(Error::File { path: file.to_owned(), why }),
@@ -114,14 +122,14 @@ impl Screen {
     }
 
     /// Of one that does not answer: where it has stopped itself it is left to come back with its film.
-    fn silent(&mut self, wanted: &Wanted, cancel: &Cancel) -> Told {
+    fn silent(&mut self, wanted: &Wanted, cancel: &Cancel) -> PlayOutcome {
         let begun_with = self.process.record().args().pop();
         let is_its = begun_with.is_some_and(|file| file == wanted.file.as_os_str());
         if !is_its || self.is_rewritten(wanted) || !has_stopped(self.process.child(), cancel) {
-            return Told::Silent;
+            return PlayOutcome::Silent;
         }
         self.know(wanted);
-        if self.is_seen { Told::Seen } else { Told::Unseen(self.watch(None)) }
+        if self.is_seen { PlayOutcome::Seen } else { PlayOutcome::Unseen(self.watch(None)) }
     }
 
     fn watch(&self, ipc: Option<Ipc>) -> Watch {
@@ -166,13 +174,13 @@ impl Screen {
     }
 
     /// Pauses it where it plays, or has it go on where it was this that paused it.
-    pub(super) fn rest(&mut self, rests: bool, cancel: &Cancel) -> Result<(), Error> {
-        if self.rests == rests && !self.half_told {
+    pub(super) fn set_paused(&mut self, paused: bool, cancel: &Cancel) -> Result<(), Error> {
+        if self.paused == paused && !self.half_told {
             return Ok(());
         }
-        let told = self.connect(PAUSES_WITHIN, cancel).and_then(|mut ipc| match rests {
-            true => self.stand_still(&mut ipc, cancel),
-            false => self.go_on(&mut ipc, cancel),
+        let told = self.connect(PAUSES_WITHIN, cancel).and_then(|mut ipc| match paused {
+            true => self.pause(&mut ipc, cancel),
+            false => self.resume(&mut ipc, cancel),
         });
         if told.is_err() && is_stopped(self.process.child()) {
             // It does not play.
@@ -189,23 +197,23 @@ impl Screen {
         })
     }
 
-    fn stand_still(&mut self, ipc: &mut Ipc, cancel: &Cancel) -> Result<(), NotUp> {
+    fn pause(&mut self, ipc: &mut Ipc, cancel: &Cancel) -> Result<(), NotUp> {
         // Somebody else's pause: he ends it when he likes.
-        if !self.rests && ipc.is_paused(cancel)? {
+        if !self.paused && ipc.is_paused(cancel)? {
             return Ok(());
         }
         // Before it stands still: else, after a kill, nobody would have it go on.
         fs::write(note_beside(&self.socket), if self.is_seen { "" } else { UNSEEN })?;
-        (self.rests, self.half_told) = (true, true);
+        (self.paused, self.half_told) = (true, true);
         ipc.pause(true, cancel)?;
         self.half_told = false;
         Ok(())
     }
 
-    fn go_on(&mut self, ipc: &mut Ipc, cancel: &Cancel) -> Result<(), NotUp> {
-        if self.rests {
+    fn resume(&mut self, ipc: &mut Ipc, cancel: &Cancel) -> Result<(), NotUp> {
+        if self.paused {
             ipc.pause(false, cancel)?;
-            (self.rests, self.half_told) = (false, false);
+            (self.paused, self.half_told) = (false, false);
             fs::remove_file(note_beside(&self.socket)).ok();
         }
         Ok(())
@@ -237,4 +245,118 @@ fn remove_files(socket: &Path) {
 /// Where it is noted that we have paused it.
 fn note_beside(socket: &Path) -> PathBuf {
     socket.with_extension("paused")
+}
+
+const HOLDER: &str = "mpvpaper-holder";
+/// From the end of mpv's socket to the other program, or to the end.
+const STOPS_WITHIN: Duration = Duration::from_secs(1);
+
+#[derive(Debug)]
+pub(super) struct Watch {
+    pub(super) socket: PathBuf,
+    pub(super) child: Child,
+    /// None while it has stopped itself.
+    pub(super) ipc: Option<Ipc>,
+}
+
+impl Watch {
+    /// Waits for good until frames are seen; `false` when it ends before, or this is cancelled. Each
+    /// time that it has stopped itself, `stopped` is called.
+    pub(super) fn wait(&mut self, cancel: &Cancel, mut stopped: impl FnMut()) -> bool {
+        loop {
+            match self.ipc.as_mut().map(|ipc| ipc.wait_until_seen(cancel)) {
+                Some(Ok(())) => return true,
+                Some(Err(NotUp::Ended | NotUp::Io(_))) if has_stopped(&self.child, cancel) => {}
+                Some(Err(_)) => return false,
+                None => {}
+            }
+            stopped();
+            self.ipc = self.come_back(cancel).ok();
+            if self.ipc.is_none() {
+                return false;
+            }
+        }
+    }
+
+    fn come_back(&self, cancel: &Cancel) -> Result<Ipc, NotUp> {
+        let before = made(&self.socket);
+        // The holder makes none: what was there before it is of no use any more.
+        let before = before.filter(|_| is_stopped(&self.child));
+        let until = Instant::now() + FOR_GOOD;
+        let stream = connect_when_up(&self.socket, before, &self.child, until, cancel)?;
+        let mut ipc = Ipc::new(stream, &self.child, until);
+        ipc.observe()?;
+        Ok(ipc)
+    }
+}
+
+/// Whether one that does not answer has stopped itself; it may be about to.
+pub(super) fn has_stopped(child: &Child, cancel: &Cancel) -> bool {
+    let until = Some(Instant::now() + STOPS_WITHIN);
+    is_stopped(child) || (!child.wait(until, Some(cancel)) && is_stopped(child))
+}
+
+pub(super) fn is_stopped(child: &Child) -> bool {
+    let program = fs::read_link(format!("/proc/{}/exe", child.identity().pid)).ok();
+    let name = program.as_deref().and_then(|program| program.file_name());
+    // Wrapped, or replaced by a newer one, it is called a little more than that.
+    name.is_some_and(|name| name.to_string_lossy().contains(HOLDER))
+}
+
+#[derive(Debug)]
+pub(super) struct Handover {
+    cancel: CancelOnDrop,
+    seen: Arc<AtomicBool>,
+    /// What it has not ended.
+    old: Arc<Mutex<Option<Player>>>,
+    _thread: Thread,
+}
+
+impl Handover {
+    /// Ends `old` once `new` tells of frames that were seen, and says so on `tell`. Where no thread can
+    /// be had it stays: it is on record, and the next daemon ends it.
+    pub(super) fn start(
+        spawner: &Spawner,
+        mut new: Watch,
+        old: Option<Player>,
+        tell: Sender<()>,
+    ) -> Option<Self> {
+        let cancel = Cancel::new().ok()?;
+        let seen = Arc::new(AtomicBool::new(false));
+        let old = Arc::new(Mutex::new(old));
+        let (until, is_seen, its) = (cancel.clone(), Arc::clone(&seen), Arc::clone(&old));
+        let wait = move || {
+            let end_stopping = || {
+                if let Some(old) = lock(&its).take_if(|old| old.stops_itself()) {
+                    old.end();
+                }
+            };
+            if new.wait(&until, end_stopping) {
+                if let Some(old) = lock(&its).take() {
+                    old.end();
+                }
+                is_seen.store(true, Ordering::SeqCst);
+                // A full channel has it looked at as well.
+                tell.try_send(()).ok();
+            }
+        };
+        let thread = spawner.spawn("mpv-handover", wait);
+        let thread = thread.inspect_err(|error| log::error!("no thread for a handover: {error}"));
+        Some(Self { cancel: CancelOnDrop(cancel), seen, old, _thread: thread.ok()? })
+    }
+
+    pub(super) fn is_seen(&self) -> bool {
+        self.seen.load(Ordering::SeqCst)
+    }
+
+    /// Has what is to be ended stand still meanwhile, or go on.
+    pub(super) fn set_paused(&self, paused: bool, cancel: &Cancel) -> Result<(), Error> {
+        lock(&self.old).as_mut().map_or(Ok(()), |player| player.set_paused(paused, cancel))
+    }
+
+    /// Stops waiting, and gives back what still runs.
+    pub(super) fn settle(self) -> Option<Player> {
+        self.cancel.0.cancel();
+        lock(&self.old).take()
+    }
 }
