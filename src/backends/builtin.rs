@@ -35,7 +35,7 @@ const SHOWN_WITHIN: Duration = Duration::from_secs(30);
 /// It dies of SIGTERM at once.
 const GRACE: Duration = Duration::from_secs(2);
 const SOCKET: &str = "--socket";
-/// What murald does not decode comes as a converted copy.
+/// Formats that murald does not decode are converted first.
 const TAKES: Takes = Takes { formats: None, turns: true, animates: true, name: None };
 
 pub(super) struct Builtin {
@@ -45,7 +45,7 @@ pub(super) struct Builtin {
     processes: Processes,
 }
 
-/// What came of a question.
+/// The result of a question.
 enum Asked {
     Shown,
     /// It is of another version, or does not listen or answer: another one has to take its place.
@@ -203,7 +203,7 @@ impl Error {
     }
 }
 
-/// Where a process listens: it was told so.
+/// The socket of a process, from its command line.
 fn socket_of(process: &BackendProcess) -> Option<PathBuf> {
     let mut words = process.record().args().into_iter().skip_while(|word| word != SOCKET);
     words.nth(1).map(PathBuf::from)
@@ -316,7 +316,7 @@ fn point(spot: Spot) -> Point {
     Point { x: spot.x, y: spot.y }
 }
 
-/// What a picture that is stretched over several outputs covers, and where this one lies.
+/// The area that a stretched picture covers, and the part of this output.
 fn span(placement: &Placement, all: &[Placement]) -> Option<Span> {
     if placement.extended_over.len() < 2 {
         return None;

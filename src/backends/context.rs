@@ -1,5 +1,9 @@
-//! What every backend is made with: the settings as they are now, where its processes are recorded,
-//! who tells of their end, where it may put files, and what an earlier daemon has left running.
+//! The context that every backend is made with: settings, process records, directories, and
+//! processes that an earlier daemon has left running.
+//!
+//! [`Processes`] are those of a backend that has one process for all outputs. While it is replaced
+//! there are two, and an earlier daemon may have left more. The newest is the visible one. Runs on
+//! the worker's thread.
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
@@ -38,8 +42,8 @@ pub(super) struct Context {
     pub root_painter: RootPainter,
 }
 
-/// Who has painted the root window of the X server last: there is one for all backends, and who lets
-/// go of it must not paint over what another has put there.
+/// The backend that has painted the root window of the X server last. All backends share this
+/// window, and a backend that stops must not paint over the picture of another.
 #[derive(Clone, Debug, Default)]
 pub struct RootPainter(Arc<Mutex<Option<BackendName>>>);
 
@@ -87,7 +91,7 @@ impl Context {
         Ok(process)
     }
 
-    /// What an earlier daemon left running, the oldest first.
+    /// The processes that an earlier daemon left running, the oldest first.
     pub(super) fn take_over(&self, backend: &str) -> Vec<BackendProcess> {
         let running = self.records.running(backend, self.output.as_deref());
         for process in &running {
@@ -150,7 +154,7 @@ pub(super) struct Processes {
 }
 
 impl Processes {
-    /// Those of an earlier daemon.
+    /// The processes that an earlier daemon has left running.
     pub(super) fn taken_over(context: &Context, backend: &str, end: fn(BackendProcess)) -> Self {
         Self { running: context.take_over(backend), end }
     }

@@ -1,7 +1,7 @@
-//! Pictures as a backend can take them: itself where it can, else a copy or a link in our cache.
+//! Pictures in a form that a backend accepts: the file itself, or a copy or link in our cache.
 //!
 //! Runs on the worker's thread. Copies are PNGs of the whole picture, upright; links give a file
-//! another name. What a copy is called says what it was made from, so one that exists is right.
+//! another name. The name of a copy says what it was made from, so an existing copy is right.
 
 use std::collections::HashMap;
 use std::fs;
@@ -18,9 +18,9 @@ use crate::paths::{self, Replacement};
 use crate::sys::Cancel;
 use crate::wire::Format;
 
-/// What a backend takes.
+/// The files that a backend accepts.
 pub(super) struct Takes {
-    /// None: what murald's own decoders take of a file, whatever its format.
+    /// `None`: files that murald's own decoders accept, in any format.
     pub formats: Option<&'static [Format]>,
     /// It turns pictures as the camera noted in EXIF.
     pub turns: bool,
@@ -32,16 +32,16 @@ pub(super) struct Takes {
 
 /// Whether a backend can be given a file of this name, and how a file gets another.
 pub(super) enum Names {
-    /// By a symbolic link.
+    /// Renamed through a symbolic link.
     Linked(fn(&Path) -> bool),
-    /// By a hard link or a copy, as it looks where symbolic links lead: it takes none of those.
+    /// Renamed through a hard link or a copy, as the backend follows symbolic links.
     Own(fn(&Path) -> bool),
 }
 
 /// The cache of one backend.
 pub(super) struct Copies {
     directory: PathBuf,
-    /// What was made of which file, by its state then: files are looked into once.
+    /// The copy of each file, by the state of the file, so that files are read once.
     known: HashMap<FileState, PathBuf>,
 }
 
@@ -120,7 +120,7 @@ impl Copies {
         let Ok(entries) = fs::read_dir(&self.directory) else { return };
         for path in entries.flatten().map(|entry| entry.path()) {
             if !used.contains(&path) {
-                // What cannot be removed now is tried again after the next change.
+                // Removal is tried again after the next change.
                 fs::remove_file(path).ok();
             }
         }
@@ -141,7 +141,7 @@ impl Copies {
                 Err(format) => self.transcoded(state, format, cancel).map(Some),
             };
         };
-        // Where it can be shown as it is, it is not read any further.
+        // A file that can be shown as it is, is not read any further.
         if let Ok(stored) = guarded(source, || media::stored(&mut file))
             && formats.contains(&stored.format)
             && (takes.turns || stored.upright)
@@ -347,7 +347,7 @@ mod tests {
             assert_eq!(ready(&cache, path), twin);
         }
         assert_eq!(fs::read_dir(&cache).unwrap().count(), 2, "and nothing is left beside them");
-        // Where there can be no hard link.
+        // Without hard links between the two file systems.
         let device = |path: &Path| fs::metadata(path).unwrap().dev();
         let places = ["/dev/shm", "/var/tmp"].map(Path::new).into_iter();
         let mut other = places.filter(|at| at.is_dir() && device(at) != device(dir.path()));

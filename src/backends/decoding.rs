@@ -1,5 +1,5 @@
-//! Pictures as PNGs, for backends that cannot take them as they are, and for what is cut for several
-//! outputs. Runs on the worker's thread.
+//! Conversion of pictures to PNGs: for backends that do not accept a format, and for pictures that
+//! are cut for several outputs. Runs on the worker's thread.
 
 use std::fs::File;
 use std::io::BufReader;
@@ -21,7 +21,7 @@ pub(crate) fn open(path: &Path) -> Result<BufReader<File>, Error> {
     open_regular(path).map(BufReader::new).map_err(|error| file_error(path, &error))
 }
 
-/// What a file holds, or its format where that is one that only ffmpeg decodes.
+/// The content of a file, or its format if only ffmpeg decodes it.
 pub(crate) fn look(
     path: &Path,
     file: &mut BufReader<File>,
@@ -35,7 +35,7 @@ pub(crate) fn look(
 /// Reads a picture to its end, to see whether it is whole.
 pub(super) fn read_whole(path: &Path, cancel: &Cancel) -> Result<(), Error> {
     let mut file = open(path)?;
-    // Of what only ffmpeg decodes no more than its format can be said.
+    // For a format that only ffmpeg decodes nothing more is checked.
     let Ok(probe) = look(path, &mut file)? else { return Ok(()) };
     guarded(path, || probe.decode(&mut file, (1, 1), &|| cancel.is_cancelled())).map(drop)
 }
@@ -50,7 +50,7 @@ pub(crate) fn cut(
     guarded(path, || probe.slices(file, tiles, &|| cancel.is_cancelled()))
 }
 
-/// Has ffmpeg write a picture, or a film's first, as a PNG.
+/// Converts a picture, or the first frame of a video, to a PNG with ffmpeg.
 pub(crate) fn transcode(
     (path, format): (&Path, Format),
     to: &Path,

@@ -1,4 +1,5 @@
-//! What one call may ask of a backend in place of its settings, and the word that each has for it: pure.
+//! The fit and transition that a call asks for in place of the settings, and each backend's name
+//! for them. Pure.
 
 use std::str::FromStr;
 use std::sync::{Arc, Mutex};

@@ -80,7 +80,7 @@ const KEPT: u64 = 1 << 20;
 struct Lines<'a> {
     file: File,
     marks: &'a [&'a str],
-    /// Where in the file the reading is.
+    /// The position in the file up to which it was read.
     position: u64,
     /// The start of a line whose end is not written yet.
     pending: Vec<u8>,
@@ -89,7 +89,7 @@ struct Lines<'a> {
 impl<'a> Lines<'a> {
     fn open(log: &Path, from: u64, marks: &'a [&'a str]) -> io::Result<Self> {
         let mut file = OpenOptions::new().read(true).write(true).open(log)?;
-        // Whoever keeps logs short leaves one that is held alone, up to a limit.
+        // The lock keeps the log from being emptied, up to a limit.
         flock(&file, FlockOperation::LockShared)?;
         let position = file.seek(SeekFrom::Start(from))?;
         Ok(Self { file, marks, position, pending: Vec::new() })
@@ -118,7 +118,7 @@ impl<'a> Lines<'a> {
             self.position += count as u64;
             let free = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
             if self.position > KEPT {
-                // A file system that cannot free it has room enough until the log is emptied.
+                // If the file system cannot free it, the space is used until the log is emptied.
                 fallocate(&self.file, free, 0, self.position - KEPT).ok();
             }
             if let ControlFlow::Break(seen) = self.take_lines(read) {

@@ -19,8 +19,8 @@ use crate::paths::Dirs;
 use crate::process::{Identity, ProcessRecords};
 use crate::wire::Conflict;
 
-/// What draws on the background layer of Wayland and stays: programs for wallpapers, and shells and
-/// file managers that bring their own.
+/// Programs that draw on the background layer of Wayland and stay: wallpaper programs, and shells
+/// and file managers with a wallpaper of their own.
 const PROGRAMS: [&str; 23] = [
     "awww-daemon",
     "azote",
@@ -47,7 +47,7 @@ const PROGRAMS: [&str; 23] = [
     "xfdesktop",
 ];
 
-/// What to do about a program that is not just to be ended.
+/// The remedy for a program that should not simply be ended.
 const REMEDIES: [(&str, &str); 9] = [
     ("caja", "`gsettings set org.mate.background show-desktop-icons false`"),
     ("cosmic-bg", "set the wallpaper in COSMIC's settings instead"),
@@ -60,7 +60,7 @@ const REMEDIES: [(&str, &str); 9] = [
     ("quickshell", "turn the wallpaper off in the shell's settings"),
 ];
 
-/// Where a compositor has what it starts.
+/// The configuration file of a compositor, which may start programs.
 struct Reads {
     compositor: &'static str,
     /// `-c` and `--config` name another file.
@@ -92,15 +92,15 @@ const CONFIGURATIONS: [Reads; 6] = [
 /// More than anybody writes by hand.
 const CONFIGURATION_MAX: u64 = 256 << 10;
 
-/// Where they are looked for.
+/// The session in which conflicting programs are looked for.
 pub(super) struct Surroundings {
     pub(super) outputs: Outputs,
-    /// Those that we started are none.
+    /// Our own processes, which are no conflict.
     pub(super) records: ProcessRecords,
     pub(super) dirs: Dirs,
 }
 
-/// Those that run on our compositor now.
+/// The conflicting programs that run on our compositor now.
 pub(super) fn find(surroundings: &Surroundings) -> Vec<Conflict> {
     let outputs = &surroundings.outputs;
     match outputs.session() {
@@ -123,7 +123,7 @@ fn owner(window: DesktopWindow) -> Option<Conflict> {
     Some(Conflict { program, pid })
 }
 
-/// Those that are clients of the Wayland compositor at this socket.
+/// The processes that are clients of the Wayland compositor at this socket.
 fn clients(surroundings: &Surroundings, socket: &Path) -> Vec<Conflict> {
     let ours = surroundings.records.identities();
     let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
@@ -140,7 +140,7 @@ fn clients(surroundings: &Surroundings, socket: &Path) -> Vec<Conflict> {
     found
 }
 
-/// What people are told of one, and of how to be rid of it.
+/// The warning about a conflict, with its remedy.
 pub(super) fn warning(conflict: &Conflict, surroundings: &Surroundings) -> String {
     let told = format!("{} and may hide this one", named(conflict));
     let program = &conflict.program;
@@ -151,7 +151,7 @@ pub(super) fn warning(conflict: &Conflict, surroundings: &Surroundings) -> Strin
     }
 }
 
-/// Who draws what is in the way.
+/// A sentence that names the program.
 pub(super) fn named(conflict: &Conflict) -> String {
     let process = conflict.pid.map(|pid| format!(" (process {pid})")).unwrap_or_default();
     format!("{}{process}, which murald did not start, draws backgrounds", conflict.program)
@@ -234,7 +234,7 @@ impl fmt::Display for Line {
     }
 }
 
-/// What starts a program, as far as the compositor's configuration tells.
+/// The line of the compositor's configuration that starts a program, if one is found.
 fn cause(program: &str, surroundings: &Surroundings) -> Option<Line> {
     configurations(surroundings).into_iter().find_map(|path| line_of(program, path))
 }
@@ -265,7 +265,7 @@ fn configurations(surroundings: &Surroundings) -> Vec<PathBuf> {
     paths
 }
 
-/// What the compositor at this socket was told to read, or reads by itself.
+/// The configuration file that the compositor at this socket was given, or reads by itself.
 fn configuration(socket: &Path, dirs: &Dirs) -> Option<PathBuf> {
     let compositor = socket::listener(socket)?.identity().pid;
     let name = program(compositor)?;
@@ -287,7 +287,7 @@ fn line_of(program: &str, path: PathBuf) -> Option<Line> {
     Some(Line { path, number, text: text.to_owned() })
 }
 
-/// What is in a file that nothing has to be waited for.
+/// The content of a file, if reading it cannot block.
 fn text(path: &Path) -> Option<String> {
     fs::metadata(path).ok().filter(fs::Metadata::is_file)?;
     let mut text = Vec::new();
@@ -302,7 +302,7 @@ fn starts(line: &str, program: &str) -> bool {
     }
     let is_part = |c: char| c.is_ascii_alphanumeric() || "-_".contains(c);
     let mut words = line.split(|c: char| !is_part(c));
-    // Sway starts swaybg for each background that it is told of.
+    // Sway starts swaybg for each configured background.
     let is_background = program == "swaybg"
         && words.clone().next() == Some("output")
         && words.clone().any(|word| matches!(word, "bg" | "background"));

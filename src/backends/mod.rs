@@ -1,4 +1,4 @@
-//! The seven backends behind one trait.
+//! The seven backends behind one trait, with their placements and their error.
 //!
 //! A backend makes the screen show what it is told and keeps it shown. Each backend in use is owned
 //! by one thread of `wallpaper` (its worker), which calls it and may wait for it: nothing here is
@@ -59,8 +59,8 @@ pub trait Backend: Send {
     /// Has the next [`Self::show`] show all by new processes in place of those that run.
     fn renew(&mut self) {}
 
-    /// What people are to be told about the placements that [`Self::show`] has just shown: what
-    /// hides it, or keeps it from being seen. A sentence each.
+    /// Warnings about the placements that [`Self::show`] has just shown, for example that another
+    /// program hides them. One sentence each.
     fn warnings(&mut self) -> Vec<String> {
         Vec::new()
     }
@@ -71,21 +71,22 @@ pub trait Backend: Send {
         false
     }
 
-    /// Whether it takes a file that was written anew for what it shows: it is given another name then.
+    /// Whether it ignores a file that was written again under the same name. It is then given
+    /// another name.
     fn knows_by_path(&self) -> bool {
         false
     }
 
-    /// The outputs on which nothing of what [`Self::show`] has last shown was seen yet: they are off or
-    /// covered. What others show there stays until it is; whoever tells of the end of processes tells
-    /// of that, too.
+    /// The outputs on which nothing of the last [`Self::show`] was seen yet, as they are off or
+    /// covered. Pictures of other backends stay there until something is seen. The channel that
+    /// reports the end of processes reports this, too.
     fn unseen(&mut self) -> Vec<String> {
         Vec::new()
     }
 
-    /// Pauses the films and pages on these outputs, and has those go on elsewhere that this has paused,
-    /// also through an earlier daemon. What somebody else has paused is left to them; what was not seen
-    /// yet is no more seen for it.
+    /// Pauses the videos and pages on these outputs. Resumes the others, if this backend has paused
+    /// them, also through an earlier daemon. Pauses by somebody else are left alone, and an output
+    /// that was not seen yet stays unseen.
     fn pause(&mut self, _: &BTreeSet<String>, _: &Cancel) -> Result<(), Error> {
         Ok(())
     }
@@ -98,7 +99,7 @@ pub trait Backend: Send {
     fn is_whole(&mut self) -> bool;
 }
 
-/// What a backend must be able to show.
+/// The kinds of content that a backend may be able to show.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum Kind {
     StaticImage,
@@ -150,7 +151,7 @@ pub struct Placement {
     pub fit: Option<Fit>,
 }
 
-/// What only a web package has.
+/// The part of a placement that only a web package has.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Web {
     pub capabilities: WebCapabilities,
@@ -180,7 +181,7 @@ pub enum Error {
 }
 
 impl Error {
-    /// What it needs lies on a disk that hangs.
+    /// A file that is needed lies on a disk that does not respond.
     pub(crate) fn no_answer(path: &Path) -> Self {
         Self::Unavailable(format!("the disk of {} does not answer", path.display()))
     }

@@ -31,12 +31,13 @@ use crate::wire::Conflict;
 /// A program that only wants to print a line. Short, as a client waits for the answer.
 const VERSION_PATIENCE: Duration = Duration::from_millis(500);
 
-/// What is known of a backend without starting it.
+/// The properties of a backend that are known without starting it.
 pub struct Registration {
     pub name: BackendName,
     /// All are needed; each under one of its names, the preferred first.
     pub programs: &'static [&'static [&'static str]],
-    /// Those of [`version::FLAGS`] that the first of them takes; empty where it tells none.
+    /// The flags of [`version::FLAGS`] that the first program accepts; empty if it reports no
+    /// version.
     pub version_flags: &'static [&'static str],
     pub compositors: &'static [Compositor],
     pub kinds: &'static [Kind],
@@ -45,7 +46,7 @@ pub struct Registration {
     pub apart: bool,
     /// A change may be a new process of it, whose surfaces lie over all that was there before.
     pub begins_anew: bool,
-    /// Its pictures stay on X11's root window: no process is left that tells of them.
+    /// Its pictures stay on X11's root window, without a process that could be asked about them.
     pub stays_on_root: bool,
     /// It has one fit for all outputs.
     pub one_fit: bool,
@@ -149,7 +150,7 @@ const fn plain(
     }
 }
 
-/// What is known of a backend by its name.
+/// The registration of the backend of this name.
 pub(crate) fn registration(name: BackendName) -> &'static Registration {
     let found = REGISTRY.iter().find(|entry| entry.name == name);
     found.expect("a test holds that each is there")
@@ -165,7 +166,7 @@ pub struct Backends {
     pub spawner: Spawner,
     /// Each backend has a directory of its own in it.
     pub cache: PathBuf,
-    /// Of the user, for the files that backends themselves look for.
+    /// The user's directories, for files that backends look for themselves.
     pub dirs: Dirs,
     pub versions: Versions,
     /// The executable that draws for us; none: this process's own.
@@ -201,7 +202,8 @@ impl Backends {
             && (entry.name != BackendName::Builtin || self.can_draw())
     }
 
-    /// What a backend shows where we are: over X11 nothing that we draw moves.
+    /// The kinds that a backend can show in this session. The built-in renderer shows nothing
+    /// animated over X11.
     pub fn kinds(&self, entry: &Registration) -> &'static [Kind] {
         match (entry.name, self.compositor()) {
             (BackendName::Builtin, Some(Compositor::X11)) => STILLS,
@@ -221,7 +223,7 @@ impl Backends {
         entry.programs.iter().filter(missing).map(|names| names[0]).collect()
     }
 
-    /// Where programs are looked for, each time anew.
+    /// The search path for programs, read each time.
     fn path(&self) -> OsString {
         self.dirs.env().var("PATH").unwrap_or_default()
     }
@@ -273,7 +275,7 @@ impl Backends {
         }
     }
 
-    /// Those that are in the way of this backend, each as a sentence and how to be rid of it.
+    /// The conflicting programs of this backend, each as a sentence with a remedy.
     pub(crate) fn in_the_way(&self, name: BackendName) -> Vec<(String, String)> {
         let surroundings = self.surroundings();
         let found = foreign::find(&surroundings).into_iter();
@@ -291,7 +293,7 @@ impl Backends {
         Surroundings { outputs, records, dirs: self.dirs.clone() }
     }
 
-    /// Where a backend has its copies, and where what it shows is kept.
+    /// The directory of a backend's copies and state.
     pub fn cache_of(&self, name: BackendName, output: Option<&str>) -> PathBuf {
         let cache = self.cache.join(name.as_str());
         output.map_or_else(|| cache.clone(), |output| cache.join(process::plain_name(output)))

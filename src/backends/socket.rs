@@ -34,7 +34,7 @@ impl From<io::Error> for NotUp {
     }
 }
 
-/// The file of a socket. A number alone may come again when the socket is made anew.
+/// The identity of a socket's file. The inode alone may be used again by the next socket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Made {
     inode: u64,
@@ -174,7 +174,7 @@ pub(super) fn wait(
         return Err(NotUp::Cancelled);
     }
     let readable = polled[2..].iter().any(|fd| !fd.revents().is_empty());
-    // What it said before its end is read first.
+    // Data from before the end of the process is read first.
     if !readable && !polled[1].revents().is_empty() {
         return Err(NotUp::Ended);
     }

@@ -1,11 +1,10 @@
 //! swaybg 1.2: one process for all outputs, replaced at every change.
 //!
-//! Outputs that change are decoded once for all, and stretched pictures are cut and shown together;
-//! so one that takes its time holds the others of the same change, and the changes after it.
+//! Outputs that change are decoded once for all, and stretched pictures are cut and shown together.
+//! A slow output therefore delays the others of the same change, and the changes after it.
 //!
-//! The old process goes only when the new one has drawn on every output, which its conversation with
-//! the compositor tells (`trace`). It does not matter which of the two lies on top meanwhile: both
-//! show a picture.
+//! The old process ends only after the new one has drawn on every output, which its Wayland trace
+//! shows (`trace`). Until then either may lie on top: both show a picture.
 
 use std::ffi::OsString;
 use std::ops::ControlFlow;
@@ -119,7 +118,7 @@ fn args<'a>(shown: impl Iterator<Item = (&'a str, &'a PathBuf, SwaybgFit)>) -> V
     for (output, file, fit) in shown {
         args.extend(["-o".into(), output.into()]);
         args.extend(["-i".into(), file.clone().into_os_string()]);
-        // What a picture does not cover is black.
+        // Areas that the picture does not cover are black.
         args.extend(["-m", fit.as_str(), "-c", "#000000"].map(OsString::from));
     }
     args
@@ -167,7 +166,7 @@ fn unreadable(said: &str, files: &[PathBuf]) -> Error {
 /// The last thing that it said itself.
 fn said(process: &BackendProcess) -> String {
     let tail = process.log_tail();
-    // What libwayland writes begins with a time in brackets.
+    // A line of libwayland begins with a time in brackets.
     let own = tail.lines().rev().find(|line| !line.starts_with('['));
     let own = own.map(|line| line.split_once("] ").map_or(line, |(_, message)| message));
     own.unwrap_or("it said nothing").to_owned()

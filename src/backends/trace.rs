@@ -1,9 +1,9 @@
-//! What libwayland writes of a client's conversation (`WAYLAND_DEBUG=client`), read to know on which
-//! outputs it has drawn.
+//! The trace that libwayland writes for a client (`WAYLAND_DEBUG=client`), read to find out on
+//! which outputs the client has drawn.
 //!
-//! A buffer that was attached to a surface and committed is taken once the compositor says
-//! `delete_id` of it. Lines look like `[3697967.855]  -> wl_surface@12.attach(wl_buffer@10, 0, 0)`;
-//! since libwayland 1.22 with `#` for `@`.
+//! A buffer that was attached to a surface and committed counts as drawn once the compositor sends
+//! `delete_id` for it. Lines look like `[3697967.855]  -> wl_surface@12.attach(wl_buffer@10, 0,
+//! 0)`; since libwayland 1.22 with `#` instead of `@`.
 
 /// Occurs in each line that tells something, but for those with [`UNWANTED`].
 pub(super) const PROTOCOL: &str = "wl_";

@@ -1,11 +1,11 @@
-//! Why nothing can show a wallpaper, or one backend cannot: the sentence for people. Any thread asks
-//! for it; it starts and changes nothing.
+//! The reason why nothing can show a wallpaper, or why a backend cannot, as a sentence. Any thread
+//! may ask; nothing is started or changed.
 
 use super::registry::{Backends, Registration};
 use crate::compositor::Compositor;
 use crate::config::BackendName;
 
-/// What murald lacks to draw by itself, which it can wherever nothing of this is true.
+/// The reason why murald cannot draw by itself.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum UnavailableReason {
     /// No compositor answers; where it was looked for.
@@ -20,7 +20,7 @@ pub enum UnavailableReason {
 }
 
 impl UnavailableReason {
-    /// What to use where no installation helps.
+    /// The alternative if installing a program does not help.
     pub(crate) fn instead(&self) -> Option<&'static str> {
         (*self == Self::Place(Compositor::Wayland)).then_some(
             "use a compositor that offers it (sway, Hyprland, niri, labwc, Wayfire, river); on GNOME, \

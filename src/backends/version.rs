@@ -1,5 +1,5 @@
-//! What version a backend is: asked of the program until it has answered once, and again after it was
-//! replaced.
+//! The versions of backends: each program is asked until it has answered once, and again after it
+//! was replaced.
 
 use std::collections::HashMap;
 use std::os::unix::fs::MetadataExt;
@@ -10,8 +10,8 @@ use std::time::Duration;
 use crate::process::{Error, Launch, run};
 use crate::sys::{Cancel, lock};
 
-/// What makes a backend's program tell of itself, and do nothing else. The first of hyprpaper's 0.8
-/// told their version in their help only.
+/// Flags that make a backend's program print its version and exit. The first versions of hyprpaper
+/// 0.8 print their version only in their help.
 pub(super) const FLAGS: [&str; 2] = ["--version", "--help"];
 
 /// Cloneable; all clones remember the same.
@@ -47,7 +47,7 @@ impl Versions {
         if let Some(known) = self.lock().get(&stamp) {
             return Ok(known.clone());
         }
-        // Not under the lock: others may ask about other programs meanwhile.
+        // Not under the lock, as other threads may ask about other programs.
         let mut failed = None;
         let told = flags.iter().find_map(|flag| {
             let answer = ask(program, flag, patience, cancel);
@@ -156,7 +156,7 @@ mod tests {
         let program = program(dir.path(), &script);
         let versions = Versions::default();
         let of = |patience| versions.of(&program, &["--version", "--help"], patience, None);
-        // What it tells otherwise, it may only have been too slow to say.
+        // Without a version in the output, the program may only have been too slow.
         let error = of(Duration::from_millis(300)).unwrap_err();
         assert!(matches!(error, Error::Late { .. }), "{error}");
         fs::remove_file(slow).unwrap();

@@ -1,5 +1,5 @@
-//! What every backend is wrapped in: it carries the transition of one call, and warns of programs
-//! that draw over it. Runs on the backend's own thread.
+//! A wrapper around every backend: it carries the transition of one call, and warns about programs
+//! that draw over the backend. Runs on the backend's own thread.
 
 use std::collections::BTreeSet;
 
@@ -9,7 +9,7 @@ use super::{Backend, Error, Placement};
 use crate::config::BackendName;
 use crate::sys::Cancel;
 
-/// A backend that tells of them whenever it has shown something.
+/// A backend that adds warnings about such programs after each change.
 pub(super) struct WithWarnings {
     pub(super) backend: Box<dyn Backend>,
     pub(super) name: BackendName,

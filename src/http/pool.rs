@@ -117,7 +117,7 @@ impl Pool {
             next = self.next();
         }
         drop(buffers);
-        if self.is_at_rest() {
+        if self.is_idle() {
             // A burst leaves readers with their caches, and an allocator with free memory.
             self.shared.service.release_memory();
             memory::trim();
@@ -125,7 +125,7 @@ impl Pool {
     }
 
     /// Whether the last worker has ended because nobody asked.
-    fn is_at_rest(&self) -> bool {
+    fn is_idle(&self) -> bool {
         let state = self.lock();
         state.running == 0 && !state.ended
     }
@@ -326,9 +326,9 @@ mod tests {
     use crate::http::{Error, Limits, Request, Response, Service};
     use crate::sys::Waker;
 
-    struct Sparing(Sender<()>);
+    struct Releasing(Sender<()>);
 
-    impl Service for Sparing {
+    impl Service for Releasing {
         fn handle(&self, _request: Request<'_>) -> Result<Response, Error> {
             Ok(Response::empty(204))
         }
@@ -340,10 +340,10 @@ mod tests {
 
     #[test]
     fn what_is_kept_goes_with_the_last_worker() {
-        let (spare, spared) = unbounded();
+        let (release, released) = unbounded();
         let limits = Limits { worker_idle: Duration::from_millis(10), ..Limits::default() };
         let end = Waker::new().unwrap();
-        let pool = Pool::new(ServerState::new(Sparing(spare), end, limits));
+        let pool = Pool::new(ServerState::new(Releasing(release), end, limits));
         let client = || {
             let (near, mut far) = UnixStream::pair().unwrap();
             assert!(matches!(pool.place(pool.shared.connections.take(near)), Placed::Yes));
@@ -352,9 +352,9 @@ mod tests {
             far
         };
         let clients = [client(), client(), client()];
-        assert!(spared.is_empty(), "each of them has a worker");
+        assert!(released.is_empty(), "each of them has a worker");
         drop(clients);
-        spared.recv_timeout(Duration::from_secs(60)).expect("they end");
+        released.recv_timeout(Duration::from_secs(60)).expect("they end");
         pool.dismiss();
         assert!(pool.end(Instant::now() + Duration::from_secs(60)).is_empty());
     }

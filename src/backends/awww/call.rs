@@ -1,4 +1,5 @@
-//! What awww's client is called with, and for which outputs: pure.
+//! The calls of awww's client: which outputs need one, its arguments, and the output of its query.
+//! Pure.
 
 use std::collections::HashMap;
 use std::ffi::OsString;
@@ -70,7 +71,7 @@ fn on<'a>(outputs: &'a [Queried], name: &str) -> Option<&'a Queried> {
     outputs.iter().find(|output| output.name == name)
 }
 
-/// What is to be called for outputs that do not show what they should.
+/// The calls for outputs that do not show what they should.
 pub(super) fn calls(
     wanted: &[(String, Shown)],
     shown: &HashMap<String, Option<Shown>>,
@@ -132,8 +133,8 @@ fn without_blanks(numbers: &str) -> String {
     numbers.split_whitespace().collect()
 }
 
-/// What a picture is made for: the size of an output in the layout, after a quarter turn with its
-/// sides swapped, and its scale.
+/// The size that a picture is made for: the size of an output in the layout, with its sides swapped
+/// after a quarter turn, and its scale.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(in crate::backends) struct Geometry {
     size: (u32, u32),
@@ -162,7 +163,7 @@ impl Geometry {
     }
 }
 
-/// What the server says of an output.
+/// An output, as the server reports it.
 #[derive(Clone, Debug, PartialEq)]
 pub(in crate::backends) struct Queried {
     pub(super) name: String,
@@ -172,7 +173,7 @@ pub(in crate::backends) struct Queried {
 }
 
 impl Queried {
-    /// Whether it has heard of the size that the output has by now; so where it tells of none.
+    /// Whether the server knows the current size of the output; true if it reports no size.
     pub(super) fn is_as_large(&self, geometry: Geometry) -> bool {
         self.geometry.is_none_or(|own| own.is_about(geometry))
     }

@@ -1,12 +1,12 @@
-//! awww, or swww as it was called until 2025: a server of its own that is told by a client program.
+//! awww, or swww as it was called until 2025: a server of its own that a client program controls.
 //!
-//! What its client says went well is looked up: the server's query tells which picture it has on which
-//! output, and for which size that was made.
+//! The success of its client is checked afterwards: the server's query reports which picture it has
+//! on which output, and for which size the picture was made.
 //!
-//! A server that already runs is used as it is and is not ours to end. That it has ended is seen at
-//! the next call: it reads what a client has to say before it does anything else, so none may keep
-//! it waiting only to hear of its end. Calls come one after the other, as the worker makes them:
-//! concurrent ones glitch (LGFae/swww#220).
+//! A server that already runs is used as it is, and is not ours to end. Its end is noticed at the
+//! next call: it reads everything that a client sends before it does anything else, so no client
+//! may keep it waiting only to notice its end. Calls come one after the other, as the worker makes
+//! them: concurrent ones glitch (LGFae/swww#220).
 
 mod call;
 
@@ -35,7 +35,7 @@ const CALL: Duration = Duration::from_secs(10);
 const UP_WITHIN: Duration = Duration::from_secs(10);
 /// A server that answers knows its outputs a moment later.
 const OUTPUTS_WITHIN: Duration = Duration::from_secs(2);
-/// What the first frame of a new server takes, and some more.
+/// The time for the first frame of a new server, with a margin.
 const DRAWN_AFTER: Duration = Duration::from_millis(200);
 /// It hears of sizes from its compositor, as we do, and of pictures from its client.
 const HEARS_WITHIN: Duration = Duration::from_millis(500);
@@ -64,7 +64,7 @@ pub(super) struct Awww {
     copies: Copies,
     /// The server, where it is ours.
     servers: Processes,
-    /// What this daemon has had shown on each output, and how; none where that has failed.
+    /// The picture that this daemon has set on each output; `None` if that failed.
     shown: HashMap<String, Option<Shown>>,
     /// The settings when it was last told something.
     told: Option<Options>,
@@ -88,7 +88,7 @@ impl Awww {
             .or_else(|error: Error| pair("swww", "swww-daemon").map_err(|_| error))
     }
 
-    /// What the server says that its outputs show; none where no server answers.
+    /// The outputs as the server reports them; `None` if no server answers.
     fn query(&self, client: &Path, cancel: &Cancel) -> Result<Option<Vec<Queried>>, Error> {
         let output = self.call(client, ["query".into()].into(), cancel)?;
         Ok(output.is_success().then(|| queried(&String::from_utf8_lossy(&output.stdout))))
@@ -183,7 +183,7 @@ impl Awww {
         Ok(())
     }
 
-    /// What has changed of how pictures come is seen by showing them again.
+    /// After a change of the settings all pictures are set again, as only this shows the change.
     fn note_settings(&mut self, options: &Options) {
         if self.has_own_transition {
             return;
@@ -244,7 +244,7 @@ impl Awww {
                     let path = call.look.path.display();
                     return Err(Error::Refused(format!("{NAME} does not show {path} on {name}")));
                 }
-                // Where scales are fractions, not every server says them.
+                // Not every server reports fractional scales.
                 None if is_late || call.sizes_are_known(&outputs) => return Ok(outputs),
                 _ => pause(BETWEEN_QUESTIONS, cancel)?,
             }
@@ -272,9 +272,9 @@ impl Backend for Awww {
         let shown = self.show_by(&client, &outputs, placements, cancel);
         let shown = shown.and_then(|()| self.has_drawn(cancel));
         match shown {
-            // Those before have lost their socket.
+            // The older servers have lost their socket.
             Ok(()) => self.servers.kill_older(),
-            // What there was without it is on the wall still.
+            // The older picture is still on the screen.
             Err(_) => {
                 self.servers.pop().into_iter().for_each(|new| new.end(GRACE));
                 self.shown.clear();
@@ -319,7 +319,7 @@ fn failure(output: &Output, path: &Path, cancel: &Cancel) -> Error {
         .unwrap_or_else(|| Error::Refused(format!("{NAME} failed: {}", complaint(output))))
 }
 
-/// Of flags it says first what is wrong, and last where to read about them.
+/// The first line names a wrong flag, the last one only points to the help.
 fn complaint(output: &Output) -> String {
     let first = output.stderr.lines().find_map(|line| line.strip_prefix("error: "));
     first.map_or_else(|| output.complaint(), str::to_owned)

@@ -1,4 +1,8 @@
-//! What hyprpaper of which version is told, and how: pure.
+//! The two dialects of hyprpaper (before and since 0.8): its file, its calls, and the log and list
+//! that show whether it draws.
+//!
+//! Its own `ok` means that it has understood a call, and not even that in all versions. Waits run
+//! on the worker's thread.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -58,8 +62,8 @@ impl Dialect {
         }
     }
 
-    /// What a file is called for it. One before 0.8 draws what it has a name for once in each size,
-    /// whatever it is told later: a name is of one fit.
+    /// The path of a file as hyprpaper gets it. Versions before 0.8 draw a path once in each size
+    /// and ignore later calls, so each fit has its own spelling.
     pub(super) fn path(self, file: &Path, fit: HyprpaperFit) -> String {
         let spelling = match (self, fit) {
             (Self::Old, HyprpaperFit::Contain) => "./",
@@ -99,7 +103,7 @@ impl Dialect {
         text
     }
 
-    /// What has a picture shown, call by call: arguments after `hyprctl hyprpaper`, or the words of a
+    /// The calls that show a picture: arguments after `hyprctl hyprpaper`, or the words of a
     /// request to the socket.
     pub(super) fn set(self, wallpaper: &Wallpaper) -> Vec<Vec<String>> {
         let path = &wallpaper.path;
@@ -115,13 +119,13 @@ impl Dialect {
         }
     }
 
-    /// What has a picture let go that is no longer shown.
+    /// The call that unloads a picture that is no longer shown.
     pub(super) fn forget(self, path: &str) -> Option<Vec<String>> {
         let words = || vec!["unload".to_owned(), path.to_owned()];
         (self == Self::Old).then(words)
     }
 
-    /// What is wrong with an answer to [`Self::set`].
+    /// The error in an answer to [`Self::set`].
     pub(super) fn check(self, answer: &str) -> Result<(), String> {
         match self {
             // It has said so by its exit code.
@@ -141,7 +145,7 @@ fn old_value(wallpaper: &Wallpaper) -> String {
     format!("{},{fit}{}", wallpaper.output, wallpaper.path)
 }
 
-/// What it logs of a file that it cannot make sense of, in either dialect.
+/// Messages in the log about a file that it cannot use, in either dialect.
 const COMPLAINTS: [&str; 5] = [
     "Config error",
     "Config has errors",
@@ -186,7 +190,7 @@ fn is_same(listed: &str, told: &str) -> bool {
 
 const UP_WITHIN: Duration = Duration::from_secs(10);
 const DRAWN_WITHIN: Duration = Duration::from_secs(10);
-/// Those since 0.8 do not tell when they have drawn: what a 4K picture takes, and some more.
+/// Versions since 0.8 do not report when they have drawn: the time for a 4K picture, with a margin.
 const DRAWN_AFTER: Duration = Duration::from_millis(500);
 
 /// Waits until one that was just started has its socket.
@@ -321,13 +325,13 @@ mod tests {
         assert_eq!(Dialect::Old.check(failed), Err(failed.to_owned()));
     }
 
-    fn wallpaper(output: &str) -> Wallpaper {
+    fn wallpaper_on(output: &str) -> Wallpaper {
         Wallpaper { output: output.into(), path: "/a b.png".into(), fit: HyprpaperFit::Cover }
     }
 
     #[test]
     fn complaints_about_what_is_wanted() {
-        let wanted = [wallpaper("DP-1")];
+        let wanted = [wallpaper_on("DP-1")];
         let check =
             |line, expected| assert_eq!(complaint(line, &wanted).is_some(), expected, "{line}");
         check(
@@ -347,7 +351,7 @@ mod tests {
     #[test]
     fn lists_of_both_dialects() {
         let check =
-            |list, expected| assert_eq!(is_listed(list, &wallpaper("DP-1")), expected, "{list}");
+            |list, expected| assert_eq!(is_listed(list, &wallpaper_on("DP-1")), expected, "{list}");
         check("HDMI-A-1 = /x.png\nDP-1 = /a b.png", true);
         check("DP-1: /a b.png\n", true);
         check("DP-1: /other.png", false);
@@ -358,7 +362,7 @@ mod tests {
     #[test]
     fn log_of_the_old_ones_tells_of_pictures_that_were_drawn() {
         let line = "[LOG] Image data for DP-1: /a b.png at [-0.00, 0.00], scale: 10.00";
-        assert!(is_drawn(line, &wallpaper("DP-1")));
-        assert!(!is_drawn(line, &wallpaper("P-1")) && !is_drawn(line, &wallpaper("DP-11")));
+        assert!(is_drawn(line, &wallpaper_on("DP-1")));
+        assert!(!is_drawn(line, &wallpaper_on("P-1")) && !is_drawn(line, &wallpaper_on("DP-11")));
     }
 }

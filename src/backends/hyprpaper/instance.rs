@@ -1,8 +1,9 @@
-//! The Hyprland that runs, among those that have run.
+//! The running Hyprland instance, and the files that hyprpaper reads and locks.
 //!
-//! The environment of a user manager may be that of a session that is over: an instance counts while
-//! its process lives, and the one that the environment names comes first. Where none serves the session
-//! hyprpaper is of no use.
+//! The environment of a user manager may name a session that has ended: an instance counts while
+//! its process lives, and the instance in the environment comes first. Without an instance for the
+//! session hyprpaper is of no use. A configuration file that somebody else wrote is never
+//! overwritten.
 
 use std::ffi::OsStr;
 use std::fs::{self, File};
@@ -22,7 +23,7 @@ pub(super) const SIGNATURE: &str = "HYPRLAND_INSTANCE_SIGNATURE";
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Instance {
     pub(super) signature: String,
-    /// Of its sockets.
+    /// The directory of its sockets.
     directory: PathBuf,
 }
 
@@ -31,7 +32,7 @@ impl Instance {
         Self { directory: runtime.join(signature), signature: signature.to_owned() }
     }
 
-    /// Where its hyprpaper listens.
+    /// The socket of its hyprpaper.
     pub(super) fn socket(&self) -> PathBuf {
         self.directory.join(".hyprpaper.sock")
     }
@@ -63,8 +64,8 @@ pub(in crate::backends) fn is_in(session: &Session, dirs: &Dirs) -> bool {
     living(&runtime.join("hypr")).any(|(_, instance)| instance.serves(socket))
 }
 
-/// The one that the environment names while it lives, else the one that was started last. Where none
-/// lives it is the named one: it may be about to come up.
+/// The instance that the environment names, if it lives, or else the newest. If none lives it is
+/// the named one, which may be about to start.
 pub(super) fn find(dirs: &Dirs) -> Option<Instance> {
     let runtime = dirs.runtime().ok()?.join("hypr");
     let name = dirs.env().var(SIGNATURE).filter(|name| !name.is_empty());
@@ -79,7 +80,7 @@ fn newest(runtime: &Path) -> Option<Instance> {
     living(runtime).max_by_key(|(made, _)| *made).map(|(_, instance)| instance)
 }
 
-/// Those that live, with when they were started.
+/// The live instances, with their start times.
 fn living(runtime: &Path) -> impl Iterator<Item = (Option<SystemTime>, Instance)> {
     let entries = fs::read_dir(runtime).into_iter().flatten().flatten();
     let instance = |entry: fs::DirEntry| {
@@ -138,7 +139,7 @@ impl Lock {
         let path = runtime.join(LOCK);
         let text = fs::read_to_string(&path).ok()?;
         let number = text.trim().parse().ok().filter(is_ours)?;
-        // What cannot be removed, the new one tells of.
+        // The new process reports a file that cannot be removed.
         fs::remove_file(&path).ok()?;
         Some(Self { path, number })
     }
@@ -193,16 +194,16 @@ mod tests {
         let path = dir.path().join("hypr/x.conf");
         for text in ["a", "b"] {
             let text = format!("{HEAD}\n{text}\n");
-            write(&path, &text).unwrap();
+            write_config(&path, &text).unwrap();
             assert_eq!(fs::read_to_string(&path).unwrap(), text);
         }
         let theirs = dir.path().join("theirs.conf");
         fs::write(&theirs, "preload = /x\n").unwrap();
-        let error = write(&theirs, HEAD).unwrap_err().to_string();
+        let error = write_config(&theirs, HEAD).unwrap_err().to_string();
         assert!(error.contains("theirs.conf"), "{error}");
         assert_eq!(fs::read_to_string(&theirs).unwrap(), "preload = /x\n");
         fs::write(&theirs, "").unwrap();
-        assert!(write(&theirs, HEAD).is_err(), "an empty one is not ours either");
+        assert!(write_config(&theirs, HEAD).is_err(), "an empty one is not ours either");
     }
 
     #[test]

@@ -1,9 +1,9 @@
-//! hyprpaper: one process for all outputs, started with a file of ours and told of changes through
-//! `hyprctl`, or over its own socket before 0.8. What it says went well is looked up (`proof`).
+//! hyprpaper: one process for all outputs, started with a file of ours and changed through
+//! `hyprctl`, or over its own socket before 0.8. Its success is checked afterwards (`dialect`).
 //!
-//! Only what cannot be said that way (the fit `fill`, since 0.8) needs a new process, as does one whose
-//! socket somebody has removed. It is up before the old one goes. A hyprpaper that we did not start is
-//! left alone, and ours is not started beside it: the two would fight for one socket.
+//! A new process is needed only for the fit `fill` (since 0.8) and if somebody has removed the
+//! socket. The new process is ready before the old one ends. A hyprpaper that we did not start is
+//! left alone, and ours is not started beside it, as both would use the same socket.
 
 mod dialect;
 #[cfg(debug_assertions)]
@@ -41,9 +41,9 @@ const BETWEEN_QUESTIONS: Duration = Duration::from_millis(50);
 /// Between the loss of its socket and its end.
 const ENDED_WITHIN: Duration = Duration::from_millis(100);
 const GRACE: Duration = Duration::from_secs(2);
-/// In its files and calls commas, `#`, `$` and blanks at the ends mean something, and a line is a
-/// line: any other name than a plain one gives way to a plain one. Those before 0.8 call a link what it
-/// leads to, and draw that once only.
+/// In its files and calls, commas, `#`, `$`, line ends, and blanks at the ends have a meaning, so
+/// such names are replaced by plain ones. Versions before 0.8 follow a link and draw its target
+/// only once.
 const TAKES: Takes = Takes {
     formats: Some(&[Format::Jpg, Format::Png, Format::Webp]),
     turns: false,
@@ -57,13 +57,13 @@ pub(super) struct Hyprpaper {
     copies: Copies,
     /// The last one has the socket.
     processes: Processes,
-    /// What this daemon has had shown.
+    /// The wallpapers that this daemon has set.
     shown: HashMap<String, Wallpaper>,
-    /// Where it has no such fit as was asked for.
+    /// The outputs for which it does not have the fit that was asked for.
     unfit: Vec<String>,
 }
 
-/// Whom and how to tell.
+/// The running process, and how it is told.
 struct Channel {
     instance: Instance,
     dialect: Dialect,
@@ -156,7 +156,7 @@ impl Hyprpaper {
         Ok(())
     }
 
-    /// What it answers to some words.
+    /// Its answer to a request.
     fn call(&self, words: &[String], channel: &Channel, cancel: &Cancel) -> Result<String, Error> {
         if channel.dialect == Dialect::Old {
             let answer = socket::ask(&channel.instance.socket(), &words.join(" "), CALL, cancel);
@@ -235,7 +235,7 @@ impl Hyprpaper {
         Ok(())
     }
 
-    /// Those before 0.8 start beside no other.
+    /// Versions before 0.8 do not start beside another.
     fn take_lock(&self, dialect: Dialect) -> Option<Lock> {
         let runtime = self.context.dirs.runtime().ok().filter(|_| dialect == Dialect::Old)?;
         let is_ours =
@@ -265,7 +265,7 @@ impl Hyprpaper {
         }
     }
 
-    /// Which of these it must be told of: those that are not shown; all, when none differs, as
+    /// The wallpapers that must be set: those that are not shown, or all if none differs, as
     /// somebody else may have changed them.
     fn changed(&self, wanted: &[Wallpaper]) -> Vec<Wallpaper> {
         let differs =
@@ -309,7 +309,7 @@ impl Backend for Hyprpaper {
             self.restart(&file, &wanted, &channel, cancel)?;
         }
         let files: Vec<PathBuf> = wanted.iter().map(|it| PathBuf::from(&it.path)).collect();
-        // What is not shown any more is told again when it comes back.
+        // A wallpaper that is no longer shown is set again when it comes back.
         self.shown =
             wanted.into_iter().map(|wallpaper| (wallpaper.output.clone(), wallpaper)).collect();
         self.copies.tidy(&files);

@@ -14,7 +14,7 @@ pub(super) const NAME: &str = "mpvpaper";
 pub(super) const STOPS: &str = "-s";
 const SOCKET_OPTION: &str = "input-ipc-server=";
 
-/// What is to play.
+/// The video to play.
 pub(super) struct Wanted {
     /// As mpvpaper finds the output.
     pub(super) matched: String,
@@ -70,8 +70,8 @@ pub(super) fn socket_in(args: &[OsString]) -> Option<PathBuf> {
     Some(PathBuf::from(socket))
 }
 
-/// What names an output for mpvpaper. Up to 1.8 it takes every output whose name is a part of what
-/// it is given: where that would be another one, the description has to do.
+/// The name of an output for mpvpaper. Up to 1.8 it selects every output whose name is a part of
+/// the given one. If that would be a second output, the description is used.
 pub(super) fn matched(output: &Output, outputs: &[Output]) -> Result<String, Error> {
     let alone = |text: &str| {
         outputs.iter().all(|other| other.name == output.name || !text.contains(&other.name))

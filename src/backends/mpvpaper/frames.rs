@@ -1,31 +1,28 @@
-//! Whether frames of a film are seen, from what mpv says of them: pure.
-//!
-//! mpv's clock runs on where nobody takes its frames; then it drops each. So those that it put up are
-//! counted against those that it dropped.
+//! Whether frames of a video were seen, from the properties that mpv reports. Pure.
 
 use serde_json::Value;
 
-/// The two counts are told of one after the other: on an output that is off the difference sways by
-/// two or three. Real frames pass it in an eighth of a second.
+/// mpv reports the two counts one after the other: on an output that is off their difference varies
+/// by two or three. Real frames exceed it in an eighth of a second.
 const ENOUGH: i64 = 4;
 
 #[derive(Debug, Default)]
 pub(super) struct Frames {
     is_set_up: bool,
-    /// It has stood still since before anybody looked. A pause that comes later, as ours while the
-    /// machine paused, says nothing; none before it is told.
+    /// It has been paused since before the first look. A later pause, as ours while the session is
+    /// idle, says nothing. `None` before mpv reports it.
     stands_still: Option<bool>,
-    /// The last place in the film.
+    /// The last position in the video.
     at: Option<f64>,
     put_up: i64,
     dropped: i64,
-    /// mpv's own count, which begins anew with each file; none before it is told: those were dropped
-    /// before anybody looked.
+    /// mpv's own count, which restarts with each file. `None` before mpv reports it: those frames
+    /// were dropped before the first look.
     last_dropped: Option<i64>,
 }
 
 impl Frames {
-    /// What must be observed.
+    /// The properties that must be observed.
     pub(super) const PROPERTIES: [&str; 4] =
         ["vo-configured", "pause", "time-pos", "frame-drop-count"];
 
@@ -36,7 +33,7 @@ impl Frames {
             Some("vo-configured") => self.is_set_up = data == true,
             Some("pause") => {
                 self.stands_still = Some(data == true && self.stands_still.unwrap_or(true));
-                // Each pause and each end of one tells of a place that may pass for a frame.
+                // Each pause and each resume reports a position that could pass for a frame.
                 self.begin_anew();
             }
             Some("time-pos") => {
@@ -88,7 +85,7 @@ mod tests {
         json!({ "event": "property-change", "id": 1, "name": name, "data": data.into() })
     }
 
-    /// A film of so many frames, of which the first are dropped.
+    /// A video of so many frames, of which the first are dropped.
     fn film(frames: i32, dropped: i32) -> Vec<Value> {
         let set_up = [("frame-drop-count", json!(0)), ("time-pos", json!(0.0))];
         let mut said = vec![property("vo-configured", true)];

@@ -23,7 +23,7 @@ const LINE_MAX: usize = 1 << 20;
 const SEEN_WITHIN: Duration = Duration::from_secs(3);
 pub(super) const FOR_GOOD: Duration = Duration::from_secs(365 * 24 * 3600);
 
-/// What became of a file.
+/// The result of loading a file.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Loaded {
     /// It plays; whether frames of it were seen.
@@ -74,8 +74,8 @@ impl Ipc {
         }
     }
 
-    /// Has it play another file and waits until frames of it are seen. Where it cannot, it goes on
-    /// with the one `before`.
+    /// Plays another file and waits until frames of it are seen. On failure it goes on with the
+    /// file `before`.
     pub(super) fn load(
         &mut self,
         file: &Path,
@@ -181,7 +181,7 @@ impl Ipc {
         loop {
             while let Some(end) = self.pending.iter().position(|&byte| byte == b'\n') {
                 let line: Vec<u8> = self.pending.drain(..=end).collect();
-                // What is no JSON is nothing that was asked for.
+                // Lines that are not JSON are skipped.
                 let said: Value = serde_json::from_slice(&line).unwrap_or_default();
                 self.frames.hear(&said);
                 if wanted(&said, &self.frames) {
@@ -196,7 +196,7 @@ impl Ipc {
         }
     }
 
-    /// Takes what is there. The end is told of once all is taken that was said before it.
+    /// Reads what is available. The end is reported after everything from before it was read.
     fn read(&mut self) -> Result<(), NotUp> {
         let mut buffer = [0; 4096];
         let before = self.pending.len();

@@ -1,9 +1,9 @@
 //! mpvpaper 1.4 to 1.9: a process for the one output, and mpv's own socket to change its video.
 //!
-//! A new process is started only where there is none with the right options, or the old one does not
-//! answer; frames of it are seen before the old one goes, and be it hours later, as the output is off
-//! (`handover`). Those in between that nobody has seen are not kept. One that cannot load its file
-//! hangs, deaf to SIGTERM: so those that do not come up are killed.
+//! A new process is started only if none has the right options, or if the old one does not answer.
+//! The old process ends after frames of the new one were seen, even hours later if the output is
+//! off (`player`). Processes in between that nobody has seen are ended. A process that cannot load
+//! its file hangs and ignores SIGTERM, so processes that do not start are killed.
 
 mod args;
 mod frames;
@@ -32,7 +32,7 @@ use player::Handover;
 use player::Watch;
 use player::{PLAYS_WITHIN, PlayOutcome, Player};
 
-/// mpv is told of a file in JSON, which has no place for other bytes than UTF-8.
+/// mpv gets paths in JSON, which allows only UTF-8.
 const TAKES: Takes = Takes {
     formats: Some(&[Format::Mp4, Format::Webm, Format::Mkv, Format::Mov, Format::Avi]),
     turns: true,
@@ -47,7 +47,7 @@ pub(super) struct Mpvpaper {
     output: String,
     /// The oldest first: all but the last are what an earlier daemon has left, or was to end.
     players: Vec<Player>,
-    /// Of a new film that was not seen yet.
+    /// The handover to a new video that was not seen yet.
     handover: Option<Handover>,
     /// Processes that run are not to be used.
     renew: bool,
@@ -83,7 +83,7 @@ impl Mpvpaper {
         let same = args(options, wanted, &player.socket);
         let recorded = player.process.record().args();
         let same = match options.auto_stop {
-            // It comes back with the film that it was started with.
+            // It comes back with the video that it was started with.
             true => recorded == same && !player.is_rewritten(wanted),
             // All but the file, which may have been changed since.
             false => recorded.split_last()?.1 == same.split_last()?.1,
@@ -118,8 +118,8 @@ impl Mpvpaper {
         }
     }
 
-    /// Has the file play: by a word where one plays already, else by a new process, which is the last
-    /// then. What will tell of its frames where none was seen yet.
+    /// Plays the file: in the running process, or else in a new one, which is then the last.
+    /// Returns the watch for its frames if none was seen yet.
     fn play(&mut self, wanted: &Wanted, cancel: &Cancel) -> Result<Option<Watch>, Error> {
         let settings = (self.settings)();
         let told = match self.current(wanted, &settings.mpvpaper) {
@@ -151,7 +151,7 @@ impl Mpvpaper {
         let mut old: Vec<Player> =
             self.players.drain(..self.players.len().saturating_sub(1)).collect();
         if let Some(watch) = unseen {
-            // Of what an earlier daemon has left the oldest is what it had still to wait for.
+            // The oldest process of an earlier daemon is the one that it still had to wait for.
             let on_screen = old.iter().rposition(|player| player.is_seen).unwrap_or(0);
             let kept = (on_screen < old.len()).then(|| old.remove(on_screen));
             let tell = self.context.tell.clone();

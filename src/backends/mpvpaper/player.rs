@@ -1,8 +1,14 @@
-//! A process that plays on an output: what it is told, and what is known of it.
+//! A process that plays on an output, the watch for its first frames, and the handover from the
+//! process before.
 //!
-//! Runs on the worker's thread. It never pauses a film, nor has one go on, that somebody else has
-//! paused. What it has paused itself is noted in a file beside the socket, so that the next daemon has
-//! it go on, with whether it was seen: one that stands still tells of no frames.
+//! Runs on the worker's thread, the handover on a thread of its own. It never pauses or resumes a
+//! video that somebody else has paused. Its own pauses are noted in a file beside the socket, so
+//! that the next daemon resumes the video. The note also says whether frames were seen, as a paused
+//! video reports none.
+//!
+//! With `auto_stop`, or for a program of its `stoplist`, mpvpaper becomes `mpvpaper-holder` while
+//! it is not visible: another program with the same PID, without mpv and its socket. When it would
+//! be visible it becomes mpvpaper again, with the video that it was started with.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -24,7 +30,7 @@ pub(super) const PLAYS_WITHIN: Duration = Duration::from_secs(10);
 /// mpv answers within milliseconds.
 const PAUSES_WITHIN: Duration = Duration::from_secs(2);
 const GRACE: Duration = Duration::from_secs(2);
-/// What is in the note of a pause where no frame was seen before.
+/// The note of a pause if no frame was seen before.
 const UNSEEN: &str = "unseen";
 
 #[derive(Debug)]
@@ -32,19 +38,19 @@ pub(super) struct Player {
     pub(super) output: String,
     pub(super) process: BackendProcess,
     pub(super) socket: PathBuf,
-    /// None where that is not known: taken over, and not asked yet.
+    /// `None` if it is not known: the process was taken over and not asked yet.
     file: Option<PathBuf>,
-    /// What was in it then.
+    /// The content of the file at that time.
     content: Option<String>,
     /// Frames of it were seen.
     pub(super) is_seen: bool,
-    /// It stands still because we have told it to.
+    /// It is paused because we paused it.
     paused: bool,
-    /// Or perhaps it does not: it has not said that it heard.
+    /// The last pause or resume was not confirmed.
     half_told: bool,
 }
 
-/// What came of telling a process of a file.
+/// The result of playing a file in a running process.
 pub(super) enum PlayOutcome {
     Seen,
     Unseen(Watch),
@@ -98,7 +104,7 @@ impl Player {
         let loaded = if self.is_seen && !is_new {
             Loaded::Plays { seen: true }
         } else {
-            // mpv keeps the pause over files, and a film that stands still counts as seen.
+            // mpv stays paused over a change of files, and a paused video counts as seen.
             match self.resume(&mut ipc, cancel) {
                 Ok(()) if is_new => ipc.load(file, before.as_deref(), cancel)?,
                 Ok(()) => ipc.watch(cancel)?,
@@ -121,7 +127,8 @@ impl Player {
         }
     }
 
-    /// Of one that does not answer: where it has stopped itself it is left to come back with its film.
+    /// The result if the process does not answer. If it has stopped itself it is left to come back
+    /// with its video.
     fn silent(&mut self, wanted: &Wanted, cancel: &Cancel) -> PlayOutcome {
         let begun_with = self.process.record().args().pop();
         let is_its = begun_with.is_some_and(|file| file == wanted.file.as_os_str());
@@ -229,7 +236,7 @@ impl Player {
         remove_files(&self.socket);
     }
 
-    /// Of one that has ended by itself.
+    /// Cleans up after a process that has ended by itself.
     pub(super) fn forget(self) {
         remove_files(&self.socket);
         self.process.forget();
@@ -242,7 +249,7 @@ fn remove_files(socket: &Path) {
     fs::remove_file(socket).ok();
 }
 
-/// Where it is noted that we have paused it.
+/// The file that notes our pause.
 fn note_beside(socket: &Path) -> PathBuf {
     socket.with_extension("paused")
 }
@@ -307,14 +314,16 @@ pub(super) fn is_stopped(child: &Child) -> bool {
 pub(super) struct Handover {
     cancel: CancelOnDrop,
     seen: Arc<AtomicBool>,
-    /// What it has not ended.
+    /// The old process, while it has not been ended.
     old: Arc<Mutex<Option<Player>>>,
     _thread: Thread,
 }
 
 impl Handover {
-    /// Ends `old` once `new` tells of frames that were seen, and says so on `tell`. Where no thread can
-    /// be had it stays: it is on record, and the next daemon ends it.
+    /// Ends `old` once frames of `new` were seen, and reports it on `tell`. Never ends a process
+    /// without a frame of the new one, except one that stops itself, after the new one has stopped
+    /// itself: it shows nothing either, and would come back over the new one. Without a thread
+    /// `old` stays: it is recorded, and the next daemon ends it.
     pub(super) fn start(
         spawner: &Spawner,
         mut new: Watch,
@@ -349,7 +358,7 @@ impl Handover {
         self.seen.load(Ordering::SeqCst)
     }
 
-    /// Has what is to be ended stand still meanwhile, or go on.
+    /// Pauses or resumes the old process.
     pub(super) fn set_paused(&self, paused: bool, cancel: &Cancel) -> Result<(), Error> {
         lock(&self.old).as_mut().map_or(Ok(()), |player| player.set_paused(paused, cancel))
     }

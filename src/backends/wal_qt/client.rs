@@ -1,7 +1,10 @@
-//! The host's HTTP interface: requests, answers, and when to try again.
+//! The host's HTTP interface: requests, answers, when to try again, and the sources that are
+//! paused.
 //!
-//! Runs in the thread that asks. Every wait ends with its limit, or when it is cancelled. Each request is
-//! one write: the host takes what a second read brings for a request of its own.
+//! Runs in the thread that asks. Every wait ends with its limit, or when it is cancelled. Each
+//! request is one write, as the host reads a second part as a request of its own. Pauses are known
+//! by their files, as the host identifies them, and noted on disk, so that the next daemon resumes
+//! them. A host that cannot pause answers that all is well, and goes on.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -21,14 +24,14 @@ use crate::sys::{Cancel, connect};
 const TRIES: u32 = 7;
 const FIRST_PAUSE: Duration = Duration::from_millis(200);
 const LAST_PAUSE: Duration = Duration::from_secs(5);
-/// What the host answers to a request that reached it in parts.
+/// The host's answer to a request that reached it in parts.
 const IN_PARTS: &str = "bad json";
 
 /// The host behind a socket.
 pub(crate) struct Client {
     cancel: Cancel,
     socket: PathBuf,
-    /// Of a request that only asks.
+    /// The time limit of a request that only asks.
     limit: Duration,
 }
 
@@ -47,7 +50,7 @@ pub(super) enum Failed {
 }
 
 impl Client {
-    /// The one that the settings name.
+    /// The host that the settings name.
     pub(crate) fn open(dirs: &Dirs, options: &Options, cancel: &Cancel) -> Result<Self, Error> {
         let socket = dirs.expand(&options.socket_path);
         let socket = socket.map_err(|error| Error::Unavailable(format!("socket_path: {error}")))?;
@@ -70,7 +73,7 @@ impl Client {
         self.judge(PATH, self.once(PATH, Some(&body), self.limit))
     }
 
-    /// Pauses a film or page by its file, or has it go on. Tried once.
+    /// Pauses or resumes a video or page by its file. Tried once.
     pub(super) fn playback(&self, source: &str, paused: bool) -> Result<(), Error> {
         const PATH: &str = "/wallpaper/playback";
         let body = json!({ "source_target": source, "paused": paused });
@@ -215,7 +218,7 @@ fn answered(heard: &[u8], is_end: bool) -> Option<(u16, &[u8])> {
     Some((head.code?, body))
 }
 
-/// What an answer of an error says.
+/// The message in an error's answer.
 pub(super) fn complaint(text: &str) -> String {
     let said: Value = serde_json::from_str(text).unwrap_or_default();
     let error = said["error"].as_str().or(said["message"].as_str());
@@ -224,14 +227,14 @@ pub(super) fn complaint(text: &str) -> String {
 
 pub(super) struct PausedSources {
     note: PathBuf,
-    /// What we have paused.
+    /// The sources that we have paused.
     paused: BTreeSet<String>,
-    /// Those of them that were loaded again since, and play.
+    /// Paused sources that were loaded again since, and play.
     loaded: BTreeSet<String>,
 }
 
 impl PausedSources {
-    /// What an earlier daemon has paused is ours to have go on.
+    /// Reads the pauses of an earlier daemon, which are ours to resume.
     pub(super) fn open(directory: &Path) -> Self {
         let note = directory.join("wal-qt.paused");
         let noted = fs::read(&note).ok().and_then(|bytes| serde_json::from_slice(&bytes).ok());

@@ -1,6 +1,7 @@
-//! The host process: found running, or started, and asked whether it is the one we mean.
+//! The host process: found running, or started, and asked whether it is the expected one.
 //!
-//! Each of its windows says in its log when it can be given a picture: the host loses what comes earlier.
+//! Each of its windows reports in its log when it is ready for a picture. The host loses pictures
+//! from before that.
 
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
@@ -25,8 +26,8 @@ const FIRST_PAUSE: Duration = Duration::from_millis(150);
 const LAST_PAUSE: Duration = Duration::from_secs(2);
 const MONITORS_WITHIN: Duration = Duration::from_secs(10);
 const BETWEEN_QUESTIONS: Duration = Duration::from_millis(50);
-/// What a window says once it can be given a picture: when it comes up, and when it was shown a page
-/// before.
+/// The line of a window that is ready for a picture: after its start, and after it has shown a
+/// page.
 const READY: &str = "renderer ready";
 /// A host may be told to write no such lines.
 const READY_WITHIN: Duration = Duration::from_secs(10);
@@ -80,7 +81,7 @@ impl Host {
         Ok(fresh)
     }
 
-    /// Pauses where a host has just died; `true` if so. Somebody else may start one meanwhile.
+    /// Pauses if a host has just died; `true` if so. Somebody else may start one during the pause.
     fn pause_after_death(&mut self, cancel: &Cancel) -> Result<bool, Error> {
         let Some(died) = self.died.take() else { return Ok(false) };
         pause(AFTER_DEATH.saturating_sub(died.elapsed()), cancel)?;

@@ -1,4 +1,4 @@
-//! What the host is told to load, and what its answers mean: pure.
+//! The loads for the host, and the meaning of its answers. Pure.
 
 use std::path::PathBuf;
 
@@ -115,7 +115,7 @@ pub(super) fn presentation(options: &Options) -> Value {
     })
 }
 
-/// What a page is allowed to do, as far as it can be changed while it is shown.
+/// The permissions of a page that can be changed while it is shown.
 pub(super) fn capabilities(web: &Web) -> Value {
     let allowed = &web.capabilities;
     json!({
@@ -139,7 +139,7 @@ pub(super) enum Progress {
     Unsaid,
 }
 
-/// What the answer to a load says.
+/// The content of the answer to a load.
 pub(super) fn loaded(answer: &Value, pieces: &[Piece]) -> Progress {
     let Some(results) = answer["results"].as_array().filter(|results| !results.is_empty()) else {
         // Some versions only say that they will.
@@ -163,8 +163,7 @@ pub(super) fn loaded(answer: &Value, pieces: &[Piece]) -> Progress {
     Progress::Done
 }
 
-/// What `GET /wallpaper/status` says of a load. Any field may be missing: which there are differs
-/// from host to host.
+/// The content of `GET /wallpaper/status` about a load. Any field may be missing: hosts differ.
 pub(super) fn displayed(status: &Value, pieces: &[Piece]) -> Progress {
     let mut progress = Progress::Done;
     for piece in pieces {
@@ -185,7 +184,7 @@ fn progress_on(monitor: &Value, piece: &Piece) -> Progress {
         (Some("failed"), _) => {
             failed(&piece.output, monitor["error"].as_str().unwrap_or("it cannot be loaded"))
         }
-        // What was displayed before is still told of.
+        // The earlier picture is still reported.
         (_, Some(false)) => Progress::Waiting,
         (Some("displayed"), _) | (None, Some(true)) => Progress::Done,
         (None, None) if monitor["in_progress"] == false => Progress::Unsaid,
@@ -198,7 +197,7 @@ pub(super) fn monitor_count(status: &Value) -> u64 {
     status["status"]["monitor_count"].as_u64().unwrap_or(0)
 }
 
-/// What an output shows, as the status says; none unless it is displayed.
+/// The picture on an output according to the status; `None` unless it is displayed.
 pub(super) fn target<'a>(status: &'a Value, output: &str) -> Option<&'a str> {
     let monitor = monitor(status, output);
     let state = monitor["load_state"].as_str();

@@ -1,10 +1,12 @@
 //! wal-qt: a web engine behind an HTTP interface on a socket, for pictures, videos and pages.
 //!
-//! A host that answers already is used as it is, and its end is noticed; else ours is started. What
-//! changes while a page is shown (its settings, what it may do) is told without loading it again.
+//! A host that answers already is used as it is, and its end is noticed; otherwise ours is started.
+//! Changes to a page that is shown (its settings, its permissions) are applied without loading it
+//! again.
 //!
-//! The host has a window over every output, black until it is given something, and loses what it is given
-//! before the window is ready: our host tells when its windows are ready, and others are told again.
+//! The host has a window over every output, black until it gets a picture. It loses pictures from
+//! before the window is ready: our host reports when its windows are ready, and other hosts get
+//! their pictures again.
 
 mod client;
 #[cfg(debug_assertions)]
@@ -33,14 +35,14 @@ use client::PausedSources;
 use host::Host;
 use load::{Piece, Progress};
 
-/// The settings of images, which each window has to be told of.
+/// The settings of images, which each window has to get.
 const PRESENTATION: &str = "/settings/image-presentation";
 const BETWEEN_QUESTIONS: Duration = Duration::from_millis(50);
 /// When a window that does not tell when it is ready is given its picture again.
 const AGAIN_AFTER: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(3)];
 /// A host that tells what it shows does so within this.
 const SAID_WITHIN: Duration = Duration::from_secs(1);
-/// What its engine decodes; it turns photographs by itself. JSON has no place for other names.
+/// The formats of its engine, which turns photographs by itself. JSON allows only UTF-8 names.
 const TAKES: Takes = Takes {
     formats: Some(&[
         Format::Jpg,
@@ -65,11 +67,11 @@ pub(super) struct WalQt {
     settings: Settings,
     copies: Copies,
     host: Host,
-    /// What this daemon has had shown, by output.
+    /// The pictures that this daemon has set, by output.
     shown: HashMap<String, Piece>,
     /// The outputs whose windows have been given something, each with which coming of it that was.
     served: HashMap<String, u64>,
-    /// What the host was told last, by path.
+    /// The last settings that the host got, by path.
     told: HashMap<&'static str, Value>,
     paused: PausedSources,
 }
@@ -165,12 +167,13 @@ impl WalQt {
         if self.told.contains_key(path) {
             return self.tell_once(client, path, parallax);
         }
-        // What is loaded first says it, too.
+        // The first load includes it.
         self.told.insert(path, parallax);
         Ok(())
     }
 
-    /// What of the pieces must be loaded; pages that differ in their settings only are told those.
+    /// The pieces that must be loaded. Pages that differ only in their settings just get the
+    /// settings.
     fn changed(
         &mut self,
         client: &Client,
@@ -194,8 +197,8 @@ impl WalQt {
         if told || !changed.is_empty() || self.shown.keys().any(is_left) {
             return Ok(changed);
         }
-        // Nothing differs: somebody else may have changed it, or settings have. A film or page would
-        // begin anew, and goes on where it is seen to be there.
+        // Nothing differs, but somebody else may have changed it, or the settings changed. A video
+        // or page would restart, so it goes on if it is known to be there.
         let is_there = |piece: &&Piece| {
             let target = load::target(status, &piece.output);
             target.is_some() && target == piece.target.to_str()
@@ -204,7 +207,7 @@ impl WalQt {
         Ok(again.cloned().collect())
     }
 
-    /// What a host that was there before us shows already.
+    /// The pictures that a host from before us shows already.
     fn look(&mut self, pieces: &[Piece], status: &Value) {
         for piece in pieces {
             if load::target(status, &piece.output) == piece.target.to_str() {
@@ -238,7 +241,7 @@ impl WalQt {
             pause(after.saturating_sub(begun.elapsed()), cancel)?;
             load(client, &again, options, cancel)?;
         }
-        // A window that leaves a page comes up anew, and loses what comes before that is over.
+        // A window that leaves a page is created again, and loses everything from before that.
         if left > 0 {
             self.host.expect(left);
             self.host.are_windows_ready(cancel)?;
@@ -280,13 +283,13 @@ impl Backend for WalQt {
         Ok(())
     }
 
-    /// There is room for one host alone: it ends before the next one starts.
+    /// There can be only one host: it ends before the next one starts.
     fn renew(&mut self) {
         self.host.ours.end_all();
         self.forget();
     }
 
-    /// What has no picture under its window is black.
+    /// An output without a picture under its window is black.
     fn warnings(&mut self) -> Vec<String> {
         let outputs = self.context.outputs.list();
         let names = outputs.iter().map(|output| output.name.as_str());
@@ -296,7 +299,7 @@ impl Backend for WalQt {
         (!black.is_empty()).then(warning).into_iter().collect()
     }
 
-    /// The host is told of files, not of outputs: one that plays on another output plays.
+    /// The host pauses files, not outputs: a file that plays on another output plays.
     fn pause(&mut self, outputs: &BTreeSet<String>, cancel: &Cancel) -> Result<(), Error> {
         let moving = self.shown.values().filter(|piece| piece.kind != "image");
         let (paused, play): (Vec<&Piece>, Vec<&Piece>) =

@@ -1,7 +1,7 @@
 //! The settings, the backends and the themes.
 //!
-//! Settings are answered as the snapshot has them: paths as written, every key present. Themes are CSS files
-//! for graphical clients, in the directory `themes` beside the configuration file.
+//! Settings are answered as the snapshot has them: paths as written, every key present. Themes are
+//! CSS files for graphical clients, in the directory `themes` beside the configuration file.
 
 use std::path::{Path, PathBuf};
 
@@ -61,8 +61,8 @@ pub(in crate::http) fn reset_backend(api: &Api, request: &Request<'_>) -> Result
     changed_answer(api.config.current().section(Section::BackendOptions(name)), &changed)
 }
 
-/// The settings, and all warnings of the daemon. The default backend counts as chosen by a person only if
-/// the request chose it.
+/// The settings, and all warnings of the daemon. The default backend counts as chosen by a person
+/// only if the request chose it.
 fn all(api: &Api, chosen: bool) -> Map<String, Value> {
     let config = api.config.current();
     let mut whole = config.to_json();

@@ -1,5 +1,5 @@
-//! The images of the library: lists, single images, their files and thumbnails, edits, and deletion; and the
-//! filters in bodies.
+//! The images of the library: lists, single images, their files and thumbnails, edits, and
+//! deletion; and the filters in bodies.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,5 +1,5 @@
-//! The handlers, a file for each resource: parse the request, call a handle, wait for it, answer. Workers run
-//! them.
+//! The handlers, a file for each resource: parse the request, call a handle, wait for it, answer.
+//! Workers run them.
 
 pub(super) mod config;
 pub(super) mod daemon;

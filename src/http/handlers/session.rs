@@ -1,7 +1,7 @@
 //! The desktop session: light or dark, locked or idle, and the connected monitors.
 //!
-//! A request waits for the player of the playlists. A change of the appearance also waits until its pictures
-//! are shown.
+//! A request waits for the player of the playlists. A change of the appearance also waits until its
+//! pictures are shown.
 
 use std::time::Duration;
 
@@ -66,8 +66,8 @@ pub(in crate::http) fn monitor(api: &Api, request: &Request<'_>) -> Result<Respo
     Ok(Response::json(200, &monitor_record(output))?)
 }
 
-/// The names of monitors in a body, without duplicates, in the order given. A monitor need not be connected:
-/// the monitors of a docking station are declared while it is unplugged.
+/// The names of monitors in a body, without duplicates, in the order given. A monitor need not be
+/// connected: the monitors of a docking station are declared while it is unplugged.
 pub(super) fn distinct_names(names: Vec<String>) -> Result<Vec<String>, Error> {
     if names.len() > MONITORS_MAX {
         return Err(Error::bad_request(format!("more than {MONITORS_MAX} monitors are named")));
