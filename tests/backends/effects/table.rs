@@ -35,6 +35,7 @@ const VIDEO: (&str, &str) =
 const ENABLED: (&str, &str) =
     ("tests/monitors/endure.rs", "a_backend_that_is_installed_later_is_found");
 const HOOK: &str = "tests/programs/hook.rs";
+const STILLS: &str = "an_animation_has_a_still_as_long_as_it_is_shown";
 const REST: (&str, &str) =
     ("tests/playlists/power.rs", "playlists_rest_while_locked_or_idle_as_the_settings_say");
 const BATTERY: &str = "playlists_rest_on_the_battery_as_the_kernel_tells";
@@ -75,6 +76,7 @@ fn daemon() -> Vec<Row> {
         ("library", "watch", Value::Null, In(WATCH.0, WATCH.1)),
         ("library", "in_place", Value::Null, In(WATCH.0, WATCH.1)),
         ("library", "watch_folders", Value::Null, In(WATCH.0, WATCH.1)),
+        ("desktop", "stills", Value::Null, In("tests/programs/files.rs", STILLS)),
         ("location", "latitude", Value::Null, In(SUN.0, SUN.1)),
         ("location", "longitude", Value::Null, In(SUN.0, SUN.1)),
         ("power", "pause_on_battery", Value::Null, In(REST.0, BATTERY)),
