@@ -43,6 +43,7 @@ fn each_monitor_of_sway_shows_its_own_picture() {
         "source",
         "backend",
         "colors",
+        "image_name",
         "timestamp",
     ];
     assert_eq!(fields, wanted);
