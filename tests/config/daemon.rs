@@ -208,7 +208,7 @@ fn config_routes() {
     let format = json!({"daemon_format": "yuv", "resize": "fit"});
     daemon.fails("PATCH", "/config/backends/awww", format, 400, "argb, abgr, rgb, bgr");
     let layer = json!({"layer": "nonsense"});
-    daemon.fails("PATCH", "/config/backends/mpvpaper", layer, 400, "layer must be");
+    daemon.fails("PATCH", "/config/backends/mpvpaper", layer, 400, "backend.mpvpaper.layer");
     assert_eq!(daemon.succeeds("GET", "/config", Value::Null), whole);
 
     let app = daemon.succeeds("PATCH", "/config/app", json!({"theme": "x", "mine": [1]}));
