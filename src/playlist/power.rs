@@ -30,8 +30,8 @@ struct PowerState {
     file: Option<PathBuf>,
 }
 
-/// What was said of the session. The next daemon reads it; what an earlier run of the machine has left is
-/// of another session.
+/// The state of the session that `murald power` has set, kept for the next daemon. A state with another
+/// boot ID belongs to another session.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 struct Session {
     boot_id: String,

@@ -43,7 +43,12 @@ fn without_a_daemon() {
     fails(&house, &["--socket", &long, "status"], 69, &told);
     // For a script the same, as JSON.
     fails(&house, &["monitors", "--json"], 69, "{\"error\":\"no daemon listens on ");
-    fails(&house, &["--json", "set"], 2, "{\"error\":\"PICTURE is missing\",\"details\":\"usage: ");
+    fails(
+        &house,
+        &["--json", "set"],
+        2,
+        "{\"error\":\"PICTURE is missing\",\"code\":400,\"details\":\"usage: ",
+    );
     let file = house.config_file();
     assert_eq!(ok(&house, &["config", "path"]), format!("{}\n", file.display()));
     assert_eq!(ok(&house, &["--config", "/x", "config", "path"]), "/x\n");
@@ -282,7 +287,7 @@ fn images_from_all_sides() {
     assert_eq!(fs::read(&copy).unwrap(), fs::read(directory.join("p0.png")).unwrap());
     let thumbnail = run(&house, &["images", "thumbnail", &id]).stdout;
     assert_eq!((&thumbnail[..4], &thumbnail[8..12]), (&b"RIFF"[..], &b"WEBP"[..]));
-    assert_eq!(json_of(&house, &["images", "delete", &id, "999"]), json!({"deleted": 1}));
+    assert_eq!(json_of(&house, &["images", "delete", &id]), json!({"deleted": 1}));
     assert_eq!(json_of(&house, &["images", "list"])["pagination"]["total_items"], 2);
 }
 

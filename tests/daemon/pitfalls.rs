@@ -198,6 +198,7 @@ fn event_fields_keep_their_order() {
         "source",
         "backend",
         "colors",
+        "image_name",
     ];
     let event = check("wallpaper_changed", &changed);
     assert_eq!((&event["tags"], &event["source"]), (&json!([]), &json!("playlist")));

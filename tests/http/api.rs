@@ -200,7 +200,8 @@ fn events_are_filtered_by_type() {
     daemon.client.say("GET /events?types=config_changed,%20image_error HTTP/1.1\r\n\r\n").reply();
     daemon.events.publish(&Event::GalleryChanged { domain: GalleryDomain::Images });
     daemon.events.publish(&Event::ConfigChanged { sections: vec!["app".into()], source: None });
-    let heard = daemon.client.read_until("\n\n");
+    daemon.client.read_until(": connected");
+    let heard = daemon.client.read_until("timestamp");
     assert!(heard.contains("event: config_changed") && !heard.contains("gallery"), "{heard}");
     everything.read_until("event: gallery_changed");
     everything.read_until("event: config_changed");
