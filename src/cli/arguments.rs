@@ -16,7 +16,7 @@ use super::value::{one_of, read_value, utf8};
 use super::verb::{Arity, Flag, GLOBAL, LOG_LEVELS, Verb};
 use super::{Error, help, suggest};
 
-/// What the command line asks for.
+/// The request of a command line.
 #[derive(Debug)]
 pub(super) enum Parsed {
     Help(String),
@@ -75,14 +75,14 @@ pub(super) fn parse(verbs: Verbs, arguments: Vec<OsString>) -> Result<Parsed, Er
     ))
 }
 
-/// What is left of the command line.
+/// The words of the command line that are not read yet.
 struct Line {
     rest: Arguments,
     /// `--flag=value`, which pico-args reads only as UTF-8 and with quotes of its own.
     joined: Vec<(String, OsString)>,
     /// Words that turned out to be no verb's.
     free: Vec<OsString>,
-    /// What follows `--`: never flags.
+    /// The words after `--`, which are never flags.
     literal: Vec<OsString>,
 }
 
@@ -160,7 +160,7 @@ impl Line {
         }
     }
 
-    /// What was given for one flag with a value.
+    /// The values given for one flag.
     fn values(&mut self, flag: &Flag) -> Result<Vec<OsString>, Error> {
         let needs = || Error::usage(format!("{} needs a value", flag.name));
         let mut values = self
@@ -219,7 +219,7 @@ impl Line {
         given.extend(self.literal);
         let mut given = given.into_iter().peekable();
         for (at, argument) in verb.arguments.iter().enumerate() {
-            // What follows has its one word.
+            // The arguments after this one need a word each.
             let behind = verb.arguments.len() - at - 1;
             let most = match argument.arity {
                 Arity::One | Arity::Optional => 1,

@@ -11,17 +11,17 @@ use super::template::Template;
 use crate::paths::Env;
 use crate::sys::is_listened_on;
 
-/// Everything that a verb is given.
+/// A verb's input.
 #[derive(Debug)]
 pub(super) struct Call {
     pub(super) globals: Globals,
-    /// By the name of the argument or flag, in the order of the table.
+    /// Values by the name of the argument or flag, in the order of the table.
     pub(super) values: Vec<(&'static str, Value)>,
-    /// All settings of the configuration, for those verbs that are about them.
+    /// All settings of the configuration, for verbs about settings.
     pub(super) settings: fn() -> Vec<Setting>,
-    /// Where the daemon that has this user's library listens.
+    /// Finds the socket of the daemon that has this user's library.
     pub(super) elsewhere: Elsewhere,
-    /// The way to the daemon, from the first request on.
+    /// The connection to the daemon, from the first request on.
     pub(super) connection: OnceCell<Connection>,
 }
 
@@ -34,7 +34,7 @@ pub(crate) struct Setting {
     /// `backend.swaybg`
     pub section: String,
     pub key: &'static str,
-    /// What it may be, where that is one of a few words.
+    /// The values that it may have, if they are a few words.
     pub words: Vec<&'static str>,
 }
 
@@ -46,7 +46,7 @@ pub(super) struct Globals {
     pub(super) output: Output,
 }
 
-/// What the result is to look like.
+/// How the result is printed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Output {
     pub(super) json: bool,
@@ -72,7 +72,7 @@ impl Call {
         self.globals.socket.is_some() || variable.is_some_and(|path| !path.is_empty())
     }
 
-    /// Where the daemon listens that has the library, as its lock says.
+    /// The socket of the daemon that has the library, as its lock says.
     pub(super) fn elsewhere(&self) -> Option<PathBuf> {
         (self.elsewhere)(self.globals.config.as_deref())
     }
@@ -81,7 +81,7 @@ impl Call {
         self.values.iter().find(|(given, _)| *given == name).map(|(_, value)| value)
     }
 
-    /// Everything given under a name that may be given again.
+    /// All values given under a name that may be repeated.
     pub(super) fn all(&self, name: &str) -> Vec<&Value> {
         self.values.iter().filter(|(given, _)| *given == name).map(|(_, value)| value).collect()
     }

@@ -24,7 +24,7 @@ use super::error::Exit;
 /// Bodies that are no files: far above what the daemon sends.
 const MOST: u64 = 256 << 20;
 
-/// Where the daemon listens, for a client: `--socket` (`named`), else `MURALD_SOCKET`, else the default.
+/// The daemon's socket, for a client: `--socket` (`named`), else `MURALD_SOCKET`, else the default.
 pub(super) fn socket(named: Option<PathBuf>, env: &Env) -> Result<PathBuf, Error> {
     let named = named.or_else(|| env.var("MURALD_SOCKET").map(PathBuf::from));
     if let Some(path) = named.filter(|path| !path.as_os_str().is_empty()) {

@@ -17,37 +17,37 @@ use rustix::io::Errno;
 use super::Error;
 use super::connection::Connection;
 
-/// Far more than any of these takes; a command that was stopped with Ctrl-Z holds it for ever.
+/// Far longer than any edit; a command that was stopped with Ctrl-Z holds the lock for ever.
 const WITHIN: Duration = Duration::from_secs(20);
-/// Between two looks: a lock of the kernel's has no wait that ends.
+/// The time between two tries: a kernel lock has no wait with a time limit.
 const PACE: Duration = Duration::from_millis(5);
 
-/// Reads and writes back while no other command does. Must not be called from within itself.
+/// Runs `edit` while no other command edits. Must not be called from within itself.
 pub(super) fn hold<T>(
     connection: &Connection,
     edit: impl FnOnce() -> Result<T, Error>,
 ) -> Result<T, Error> {
     let path = beside(connection.socket());
     match open(&path) {
-        // Dropped with the file, also where the edit fails.
+        // The lock ends with the file, also if the edit fails.
         Ok(file) => take(&file, &path, WITHIN).and_then(|()| edit()),
         Err(error) => match error.kind() {
-            // The directory may be mounted for reading only, and the socket still be of use.
+            // The directory may be mounted read-only while the socket still works.
             io::ErrorKind::ReadOnlyFilesystem | io::ErrorKind::PermissionDenied => edit(),
-            // No directory, no daemon: the request says so.
+            // No directory means no daemon: the request reports that.
             io::ErrorKind::NotFound => edit(),
             _ => Err(failed(&path, error)),
         },
     }
 }
 
-/// The same file for all that name the same socket, however they name it.
+/// The lock file, the same for every name of the socket.
 fn beside(socket: &Path) -> PathBuf {
     let real = fs::canonicalize(socket);
     real.as_deref().unwrap_or(socket).with_extension("edit.lock")
 }
 
-/// It is never removed: two commands could then hold two files of the same name.
+/// The file is never removed: two commands could then lock two files of the same name.
 fn open(path: &Path) -> io::Result<File> {
     OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(path)
 }
@@ -91,7 +91,7 @@ mod tests {
         let told = told.unwrap();
         assert!(told.starts_with("murald: another murald command holds "), "{told}");
         assert!(told.contains("murald.edit.lock; nothing was changed\n"), "{told}");
-        // It is free again, also after an edit that failed.
+        // The lock is free again, also after an edit that failed.
         hold(&connection, || Err::<(), _>(Error::refused("no"))).unwrap_err();
         hold(&connection, || Ok(())).unwrap();
     }

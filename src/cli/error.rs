@@ -17,7 +17,7 @@ use super::terminal::{harmless, harmless_json};
 /// Contract section 9; the higher ones are numbered as in `sysexits.h`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Exit {
-    /// Whoever reads our output has enough: nothing is printed.
+    /// The reader of our output has enough: nothing is printed.
     Done = 0,
     /// The daemon answered with an error.
     Refused = 1,
@@ -28,7 +28,7 @@ pub enum Exit {
     /// Another daemon runs.
     Running = 75,
     Config = 78,
-    /// By SIGINT, as shells number it.
+    /// Ended by SIGINT, numbered as shells do.
     Interrupted = 130,
 }
 
@@ -41,7 +41,7 @@ pub(crate) struct Error {
     source: Option<Box<dyn StdError + Send + Sync>>,
     /// The daemon's own words, for `--json`.
     body: Option<Vec<u8>>,
-    /// What HTTP calls it.
+    /// The HTTP status of the same meaning.
     status: Option<u16>,
 }
 
@@ -58,7 +58,7 @@ impl Error {
         Self::new(Exit::Refused, message)
     }
 
-    /// What is meant is not there, as the daemon would say.
+    /// A record that does not exist, in the daemon's words.
     pub(crate) fn missing(message: impl Into<String>) -> Self {
         Self { status: Some(404), ..Self::refused(message) }
     }
@@ -79,7 +79,7 @@ impl Error {
         Self::new(Exit::Config, chain(error))
     }
 
-    /// What is named is not there.
+    /// A name that names nothing.
     pub(crate) fn not_found(message: impl Into<String>) -> Self {
         Self { status: Some(404), ..Self::refused(message) }
     }
@@ -135,12 +135,12 @@ impl Error {
         self
     }
 
-    /// What happened and why, without what to do next.
+    /// The failure and its causes, without the hint.
     pub(crate) fn reason(&self) -> String {
         causes(self).fold(self.message.clone(), |told, cause| format!("{told}: {cause}"))
     }
 
-    /// What HTTP calls it, where that is known.
+    /// The HTTP status of this error, if known.
     pub(crate) fn status(&self) -> Option<u16> {
         self.status
     }

@@ -32,10 +32,10 @@ const fn own(names: &'static [&'static str], verbs: &'static [&'static str]) -> 
 /// Commands that change settings. Their answers have whatever keys the file has; of these only the known
 /// ones are taken.
 const SETTINGS: [&str; 3] = ["config set", "config patch", "config reset"];
-/// What such an answer has besides.
+/// Fields that such an answer has in addition.
 const BESIDE_SETTINGS: [&str; 3] = ["backup", "restart_required", "warnings"];
 
-/// What commands answer with, but for settings.
+/// The fields of every command's answer, except settings.
 #[rustfmt::skip]
 pub const FIELDS: &[Fields] = &[
     of("Image", &[
@@ -153,7 +153,8 @@ pub(super) fn check(verb: &Verb, call: &mut Call) -> Result<(), Error> {
     }
 }
 
-/// None where only the answer can tell: settings that are read, and what prints no records.
+/// The fields of a verb's answer; none if only the answer can tell: settings, and verbs without
+/// records.
 fn names(verb: &str, call: &Call) -> Vec<String> {
     let answers = FIELDS.iter().filter(|fields| fields.verbs.contains(&verb));
     let mut names: Vec<String> =

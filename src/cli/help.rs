@@ -9,7 +9,7 @@ use super::verb::{Argument, Arity, Flag, GLOBAL, Kind, Verb};
 /// The narrowest terminal that help is for.
 const COLUMNS: usize = 80;
 
-/// What most people ever type, in 22 lines.
+/// The commands that most people need, in 22 lines.
 pub(super) const SHORT: &str = "\
 murald - wallpapers for Wayland and X11: a daemon and its command
 
@@ -71,7 +71,7 @@ pub(super) fn all(verbs: Verbs) -> String {
     out
 }
 
-/// Of the verbs that begin with the same words.
+/// Help for the verbs that begin with the same words.
 pub(super) fn group(verbs: Verbs, prefix: &[String]) -> String {
     let mut out = format!("usage: murald {} COMMAND\n", prefix.join(" "));
     let lines = verbs.with_prefix(prefix).map(|verb| (synopsis(verb), verb.summary.to_owned()));
@@ -79,7 +79,7 @@ pub(super) fn group(verbs: Verbs, prefix: &[String]) -> String {
     out
 }
 
-/// Of one verb.
+/// Help for one verb.
 pub(super) fn verb(verbs: Verbs, verb: &Verb) -> String {
     let mut out = format!("{}\n\nusage: {}\n", verb.summary, usage(verb));
     if !verb.help.is_empty() {
@@ -152,7 +152,7 @@ fn meaning(text: &str, kind: Option<Kind>, many: bool) -> String {
     out
 }
 
-/// A heading with two columns; nothing where there are no lines.
+/// A heading with two columns; nothing if there are no lines.
 fn section(out: &mut String, title: &str, lines: Vec<(String, String)>) {
     /// A longer left side has its meaning on the next line.
     const WIDEST: usize = 30;

@@ -2,8 +2,8 @@
 
 use super::verb::{Group, Verb};
 
-/// Other words for verbs, which people bring along from elsewhere: the first words of a line, and the
-/// table's words for them.
+/// Aliases that people know from other programs: the first words of a line, and the table's words for
+/// them.
 const OTHER: &[(&[&str], &[&str])] = &[
     (&["ls"], &["images", "list"]),
     (&["list"], &["images", "list"]),
@@ -24,15 +24,15 @@ const OTHER: &[(&[&str], &[&str])] = &[
     (&["backends", "ls"], &["backends"]),
 ];
 
-/// The table: all that is known of the verbs here.
+/// The verbs table.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Verbs(pub(super) &'static [Group]);
 
-/// What the first words of a command line are.
+/// The meaning of the first words of a command line.
 pub(super) enum VerbMatch {
-    /// A verb, of so many words.
+    /// A verb, with the number of its words.
     Verb(&'static Verb, usize),
-    /// The beginning of several.
+    /// The beginning of several verbs.
     Prefix(Vec<String>),
     Nothing,
 }
@@ -42,9 +42,8 @@ impl Verbs {
         self.0.iter().flat_map(|group| group.verbs)
     }
 
-    /// Puts the table's words in place of others that mean the same: `get` and `show` are one word,
-    /// a resource may be in the singular or the plural, and `list` may be said or left out. Returns
-    /// whether it was left out.
+    /// Replaces synonyms by the table's words: `get` and `show` are the same, a resource may be in
+    /// the singular or the plural, and `list` may be omitted. Returns whether it was omitted.
     pub(super) fn spell(self, words: &mut Vec<String>) -> bool {
         let is_first = |word: &str| self.all().any(|verb| verb.words[0] == word);
         let is_verb =
@@ -79,7 +78,7 @@ impl Verbs {
         false
     }
 
-    /// The verb with the most words of those given.
+    /// The verb that matches the most of the given words.
     pub(super) fn find(self, words: &[String]) -> VerbMatch {
         let fits = |verb: &&Verb| starts(words, verb.words);
         if let Some(verb) = self.all().filter(fits).max_by_key(|verb| verb.words.len()) {
@@ -104,7 +103,7 @@ impl Verbs {
         })
     }
 
-    /// What `murald` alone is: the first of all.
+    /// The verb of `murald` alone: the first one.
     pub(super) fn start(self) -> &'static Verb {
         &self.0[0].verbs[0]
     }

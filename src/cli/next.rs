@@ -18,33 +18,33 @@ use crate::error_chain::chain;
 use crate::paths::Env;
 use crate::wire::{DatabaseReport, Finding, FindingState};
 
-/// What is left to do for `main`.
+/// The work left for `main`.
 #[derive(Debug)]
 pub(crate) enum Next {
-    /// Nothing but to end.
+    /// Nothing but to exit.
     End(ExitCode),
-    /// To be the daemon.
+    /// Run the daemon.
     Daemon(Start),
-    /// To read a file of settings, which a client cannot.
+    /// Read a file of settings.
     Check(Check),
-    /// To look at all of the database, which a client cannot.
+    /// Check the whole database.
     CheckDatabase(DatabaseCheck),
-    /// To put a backup in its place.
+    /// Restore a backup of the database.
     RestoreDatabase(DatabaseRestore),
-    /// To look at everything that wallpapers need, which a client does not see.
+    /// Examine everything that wallpapers need.
     Examine(Doctor),
-    /// To end what a daemon that does not run has left, which a client does not know.
+    /// Stop the processes that a daemon has left which no longer runs.
     TakeDown(TakeDown),
 }
 
-/// A file of settings that is to be read.
+/// A file of settings to check.
 #[derive(Debug)]
 pub(crate) struct Check {
     pub file: PathBuf,
     pub(super) output: Output,
 }
 
-/// What the command line says to the daemon.
+/// The daemon's command line.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Start {
     pub config: Option<PathBuf>,
@@ -52,14 +52,15 @@ pub(crate) struct Start {
     pub log_level: Option<String>,
     /// From `--socket`, else from `MURALD_SOCKET`.
     pub socket: Option<PathBuf>,
-    /// A command has started it and waits till it is ready; nobody reads its outputs then.
+    /// A command has started the daemon and waits until it is ready; nobody reads its output after
+    /// that.
     pub detached: bool,
 }
 
-/// A look at everything that wallpapers need.
+/// A request to examine everything that wallpapers need.
 #[derive(Debug)]
 pub(crate) struct Doctor {
-    /// Of the daemon that there is, or would be.
+    /// The command line of the daemon.
     pub start: Start,
     output: Output,
 }
@@ -69,7 +70,7 @@ impl Doctor {
         Self { start, output }
     }
 
-    /// Tells what was found. The exit code is 1 where something is to be mended.
+    /// Prints the findings. The exit code is 1 if something has to be fixed.
     pub(crate) fn tell(&self, findings: &[Finding]) -> ExitCode {
         let is_well = findings.iter().all(|finding| finding.state != FindingState::Fix);
         match self.show(findings) {
@@ -90,7 +91,7 @@ impl Doctor {
 }
 
 fn findings_table(findings: &[Finding]) -> Table {
-    // Texts are whole: the step is at their end.
+    // Texts are not cut: the step is at their end.
     let mut table = Table::new(&["=STATE", "=SUBJECT", "=TEXT"]);
     for Finding { subject, state, text, step } in findings {
         let look = match state {
@@ -107,20 +108,20 @@ fn findings_table(findings: &[Finding]) -> Table {
     table
 }
 
-/// A database that is to be looked at.
+/// A database to check.
 #[derive(Debug)]
 pub(crate) struct DatabaseCheck {
-    /// The file of settings that says where it is.
+    /// The file of settings that names the database.
     pub config: PathBuf,
     output: Output,
 }
 
-/// A database that is to be restored.
+/// A database to restore.
 #[derive(Debug)]
 pub(crate) struct DatabaseRestore {
-    /// The file of settings that says where it is.
+    /// The file of settings that names the database.
     pub config: PathBuf,
-    /// The backup; none: the newest that is sound.
+    /// The backup; none: the newest intact one.
     pub file: Option<PathBuf>,
     output: Output,
 }
@@ -137,7 +138,7 @@ pub(super) fn database_task(what: Database, config: PathBuf, call: &Call) -> Nex
 }
 
 impl DatabaseCheck {
-    /// Tells what was found, or under which exit code nothing could be.
+    /// Prints the result, or the error under the daemon's exit code.
     pub(crate) fn tell(&self, found: Result<DatabaseReport, (u8, impl StdError)>) -> ExitCode {
         let told = found.map_err(|(code, error)| Error::of_daemon(code, None, &error));
         end(told.and_then(|report| self.show(&report)), self.output.json)
@@ -171,7 +172,7 @@ fn report_sheet(report: &DatabaseReport) -> Table {
 }
 
 impl DatabaseRestore {
-    /// Tells where the database came from and where the old one is, or why it is as it was.
+    /// Prints which backup was restored and where the old database is, or why nothing was changed.
     pub(crate) fn tell(
         &self,
         done: Result<(PathBuf, Option<PathBuf>), (u8, impl StdError)>,
@@ -198,16 +199,16 @@ impl DatabaseRestore {
     }
 }
 
-/// Wallpapers that no daemon is there to take down.
+/// Wallpapers to take down while no daemon runs.
 #[derive(Debug)]
 pub(crate) struct TakeDown {
-    /// Of the daemon that there was.
+    /// The command line of the daemon.
     pub start: Start,
     pub(super) output: Output,
 }
 
 impl TakeDown {
-    /// Tells how many processes were ended, or why none was.
+    /// Prints how many processes were stopped, or why none was.
     pub(crate) fn tell(&self, done: Result<usize, (u8, impl StdError)>) -> ExitCode {
         let told = done.map_err(|(code, error)| Error::of_daemon(code, None, &error));
         end(told.and_then(|ended| self.show(ended)), self.output.json)
@@ -229,7 +230,7 @@ impl TakeDown {
 }
 
 impl Check {
-    /// Tells what was found: the warnings, one a line, or why the daemon would not start with it.
+    /// Prints the warnings, one a line, or why the daemon would not start with this file.
     pub(crate) fn tell(&self, found: Result<Vec<String>, impl std::error::Error>) -> ExitCode {
         let told = found.map_err(|error| Error::of_check(&error)).and_then(|warnings| {
             let mut stdout = Stdout::new(&self.output);
@@ -254,7 +255,7 @@ pub(super) fn end(done: Result<(), Error>, json: bool) -> ExitCode {
 pub(super) fn daemon_start(globals: Globals, env: &Env) -> Start {
     let from_env = || env.var("MURALD_SOCKET").filter(|path| !path.is_empty());
     let Globals { config, log_level, socket, .. } = globals;
-    // The daemon may well change its directory; what was meant is seen from here.
+    // The daemon may change its directory; the user meant the path as seen from here.
     let absolute = |path: PathBuf| std::path::absolute(&path).unwrap_or(path);
     Start {
         config: config.map(absolute),

@@ -23,13 +23,13 @@ use crate::wire::collate::folded;
 use crate::wire::{CurrentMonitor, CurrentWallpaper, Data, Folder, Format, Page};
 use names::{Named, among, exactly, nothing, only};
 
-/// Records that one request can give.
+/// Records in one page.
 const PAGE: u64 = 200;
-/// Of a large library so many names are compared for a suggestion.
+/// Names of a large library that are compared for a suggestion.
 const COMPARED: u64 = 2000;
 
-/// Puts ids in the place of all words that mean a record; of `set`, absolute paths in that of files
-/// that are to be imported.
+/// Replaces all words that name a record by ids; for `set`, names of files to import by absolute
+/// paths.
 pub(super) fn resolve(verb: &Verb, call: &mut Call) -> Result<(), Error> {
     ids::say_which(verb, call)?;
     expand_stdin(verb, call)?;
@@ -91,7 +91,7 @@ fn one(kind: Kind, word: &str, call: &Call, with_files: bool) -> Result<Value, E
     }
 }
 
-/// What has exactly this name.
+/// The image with exactly this name.
 fn by_name(kind: Kind, name: &str, connection: &Connection) -> Result<i64, Error> {
     match kind {
         Kind::Folder | Kind::FolderOrRoot => {
@@ -106,7 +106,7 @@ fn by_name(kind: Kind, name: &str, connection: &Connection) -> Result<i64, Error
     }
 }
 
-/// Of an image, what tells whether a word means it.
+/// The fields of an image that decide whether a word names it.
 #[derive(Deserialize)]
 struct Known {
     id: i64,
@@ -146,13 +146,13 @@ fn image(connection: &Connection, word: &str) -> Result<i64, Error> {
     }
 }
 
-/// Of a word that means what is shown: on which monitor, or on all.
+/// The monitor of a word that means the current wallpaper, or all monitors.
 fn current_of(word: &str) -> Option<Option<&str>> {
     let monitor = word.strip_prefix("current")?;
     if monitor.is_empty() { Some(None) } else { monitor.strip_prefix(':').map(Some) }
 }
 
-/// What has exactly this name; else all whose names begin so.
+/// The image with exactly this name, else all whose names begin with it.
 fn named(connection: &Connection, word: &str) -> Result<Result<i64, Vec<Known>>, Error> {
     // Mostly that is one; of those whose names begin so there may be hundreds.
     if let Some(one) = images(connection, "name", word)?.first() {
@@ -191,7 +191,7 @@ fn by_beginning(connection: &Connection, word: &str, known: Vec<Known>) -> Resul
     Err(nothing("image", word, &names))
 }
 
-/// `jpeg` is as good as `jpg`.
+/// `jpeg` is the same as `jpg`.
 fn format(ending: &str) -> Option<Format> {
     let ending = ending.to_lowercase();
     match ending.as_str() {
@@ -224,7 +224,7 @@ fn images(connection: &Connection, parameter: &str, value: &str) -> Result<Vec<K
     Ok(known)
 }
 
-/// A word that begins as only a path does.
+/// Whether a word begins as only paths do.
 fn is_path(word: &str) -> Option<PathBuf> {
     if let Some(path) = from_uri(word) {
         return Some(path);
@@ -236,7 +236,7 @@ fn is_path(word: &str) -> Option<PathBuf> {
     }
 }
 
-/// A path as the API takes it: the daemon's directory is not ours.
+/// A path as the API needs it: the daemon's directory is not ours.
 pub(super) fn travelling(path: &Path) -> Result<String, Error> {
     let failed = || format!("{} is not a path", path.display());
     let whole = std::path::absolute(path).map_err(|error| Error::usage(failed()).because(error))?;
@@ -244,7 +244,7 @@ pub(super) fn travelling(path: &Path) -> Result<String, Error> {
     text.map_err(|path| Error::usage(format!("{} is not UTF-8", path.to_string_lossy())))
 }
 
-/// The image that has this file, or its content.
+/// The image with this file or its content.
 fn at_path(connection: &Connection, word: &str, path: &Path) -> Result<i64, Error> {
     let unread = |error| Error::refused(format!("{word} cannot be read")).because(error);
     let real = std::fs::canonicalize(path).map_err(unread)?;
@@ -276,7 +276,7 @@ fn checksum(path: &Path) -> std::io::Result<String> {
     Ok(format!("sha256:{hex}"))
 }
 
-/// What a monitor shows; without one, what all of them show.
+/// The image on a monitor; without a monitor, the images on all.
 pub(super) fn current(
     connection: &Connection,
     monitor: Option<&str>,
@@ -322,7 +322,7 @@ fn playlists(connection: &Connection) -> Result<Vec<Named>, Error> {
     connection.get(&Place::new(&[&"playlists"]))?.read()
 }
 
-/// A name of the whole tree, or the names from the root down with `/` between.
+/// A name anywhere in the tree, or the names from the root down with `/` between.
 fn folder(connection: &Connection, word: &str) -> Result<i64, Error> {
     if word == "root" {
         return Err(Error::usage("root is no folder that could be changed or shown"));
@@ -335,7 +335,7 @@ fn folders(connection: &Connection) -> Result<Vec<Folder>, Error> {
     Ok(connection.get(&all)?.read::<Data<Folder>>()?.data)
 }
 
-/// Where an id was meant to be a name: what is named so.
+/// The hint for an id that was meant as a name.
 pub(super) fn named_like_an_id(verb: &Verb, call: &Call) -> Option<String> {
     let id = call.values.iter().find_map(|(name, value)| match verb.kind(name)? {
         Kind::Image | Kind::Picture => value.as_i64(),

@@ -23,7 +23,7 @@ pub(super) struct Request {
     told: Told,
 }
 
-/// Of a body: their names, and where they come from.
+/// The fields of a body: their names and sources.
 type Fields = &'static [(&'static str, From)];
 
 #[derive(Clone, Copy, Debug)]
@@ -36,11 +36,11 @@ pub(super) enum From {
     Any(&'static str),
     /// The id of an image; a path instead goes into `path`.
     Picture(&'static str),
-    /// The filters of the call as an object, left out where there are none.
+    /// The filters of the call as an object; omitted if there are none.
     Filter(fn(&Call) -> Map<String, Value>),
     /// A folder's id; null for the root, and where none was given.
     Folder(&'static str),
-    /// True; left out where it was not given.
+    /// True; omitted if it was not given.
     Switch(&'static str),
 }
 
@@ -49,7 +49,7 @@ pub(super) trait Record: DeserializeOwned {
     fn show(self, call: &Call, stdout: &mut Stdout) -> Result<(), Error>;
 }
 
-/// What people are told of a success.
+/// How a success is printed.
 #[derive(Clone, Copy, Debug)]
 enum Told {
     Record(fn(&Call, &mut Stdout, &Answer) -> Result<(), Error>),
@@ -108,7 +108,7 @@ fn show<T: Record>(call: &Call, stdout: &mut Stdout, answer: &Answer) -> Result<
     stdout.show(answer, |stdout, record: T| record.show(call, stdout))
 }
 
-/// What a call makes of a template.
+/// A template filled in from a call.
 pub(super) fn place(template: &str, call: &Call) -> Place {
     let (path, query) = template.split_once('?').unwrap_or((template, ""));
     let given = |name: &str| call.query(name);
@@ -120,7 +120,7 @@ pub(super) fn place(template: &str, call: &Call) -> Place {
         .fold(Place::new(&shown), |place, (name, value)| place.query(name, filled(value, given)))
 }
 
-/// None where something is not given that has no word for that.
+/// None if a value without a default is not given.
 fn filled(template: &str, given: impl Fn(&str) -> Option<String>) -> Option<String> {
     let mut text = String::new();
     let mut rest = template;

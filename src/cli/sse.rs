@@ -5,7 +5,7 @@ use std::io::{self, Read};
 use super::Error;
 use super::connection::{Connection, Place};
 
-/// One thing that the stream says.
+/// One item of the stream.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Item {
     Event {
@@ -17,15 +17,15 @@ pub(super) enum Item {
     Lost(u64),
 }
 
-/// Reads a stream; keepalives are passed over.
+/// Reads a stream; keepalives are skipped.
 pub(super) struct Events<R> {
     reader: R,
     buffer: Vec<u8>,
-    /// Of `buffer`, what was read already.
+    /// The number of bytes of `buffer` that are read already.
     used: usize,
 }
 
-/// Events of these types from now on.
+/// Subscribes to events of these types.
 pub(super) fn listen(
     connection: &Connection,
     types: &str,
@@ -39,8 +39,8 @@ impl<R: Read> Events<R> {
         Self { reader, buffer: Vec::new(), used: 0 }
     }
 
-    /// The next item; `None` at the clean end of the stream. `ErrorKind::Interrupted` means that
-    /// the connection's interrupt spoke.
+    /// The next item; `None` at the clean end of the stream. `ErrorKind::Interrupted` means that the
+    /// connection was interrupted.
     pub(super) fn next(&mut self) -> io::Result<Option<Item>> {
         let (mut kind, mut data) = (String::new(), String::new());
         while let Some(line) = self.line()? {

@@ -22,30 +22,30 @@ use crate::paths::{Dirs, Env};
 use crate::sys::connect;
 use crate::wire::Monitor;
 
-/// For a daemon that another command has just started, and for its monitors.
+/// The wait for a daemon that has just been started, and for its monitors.
 const WITHIN: Duration = Duration::from_secs(10);
-/// Between two looks, while somebody waits.
+/// The time between two tries.
 const PACE: Duration = Duration::from_millis(20);
-/// Says to the daemon that nobody will read its outputs once it is ready.
+/// Tells the daemon that nobody reads its output once it is ready.
 const DETACHED: &str = "MURALD_DETACHED";
 
-/// Has a daemon answer, unless that is not wanted.
+/// Starts a daemon if none answers, unless the user does not want that.
 pub(super) fn ensure(call: &Call) -> Result<(), Error> {
     let connection = call.connect()?;
     let is_absent = connect(connection.socket()).is_err_and(|error| {
         matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused)
     });
-    // Whatever else is wrong, the command itself says.
+    // The command itself reports any other failure.
     if !is_absent || std::env::var_os("MURALD_AUTOSTART").is_some_and(|value| value == "0") {
         return Ok(());
     }
     let rival = if by_unit(call) { None } else { by_ourselves(call, connection.socket())? };
     match rival {
-        // It listens elsewhere, and never here.
+        // The other daemon listens on another socket.
         Some(rival) if call.elsewhere().is_some_and(|other| other != connection.socket()) => {
             return Err(rival);
         }
-        // One that was quicker than ours is waited for; ours has said where it is.
+        // Another command's daemon may have been quicker: wait for that one.
         rival => answers(&connection).map_err(|lost| rival.unwrap_or(lost))?,
     }
     tell(&connection);
@@ -53,7 +53,7 @@ pub(super) fn ensure(call: &Call) -> Result<(), Error> {
     Ok(())
 }
 
-/// Whether the service manager has started it. It knows of the usual socket only.
+/// Whether the service manager has started the daemon. It knows only the usual socket.
 fn by_unit(call: &Call) -> bool {
     if call.names_socket() || call.globals.config.is_some() {
         return false;
@@ -67,8 +67,8 @@ fn by_unit(call: &Call) -> bool {
     systemctl(&["is-enabled", "murald.service"]) && systemctl(&["start", "murald.service"])
 }
 
-/// It tells that it is ready as it would tell a service manager. Returns why it ended, where another
-/// daemon runs.
+/// Starts the daemon as a process, which reports that it is ready as to a service manager. Returns
+/// its error if another daemon runs.
 fn by_ourselves(call: &Call, socket: &Path) -> Result<Option<Error>, Error> {
     let failed = |error| Error::new(Exit::Internal, "cannot start a daemon").because(error);
     let name = format!("murald-start-{}", std::process::id());
@@ -88,11 +88,11 @@ fn by_ourselves(call: &Call, socket: &Path) -> Result<Option<Error>, Error> {
     let Some(said) = said else { return Ok(None) };
     let code = child.wait().map_err(failed)?.code();
     let error = ended(code, &String::from_utf8_lossy(&said));
-    // Another command was quicker: its daemon is as good.
+    // Another command was quicker: its daemon will do.
     if code == Some(75) { Ok(Some(error)) } else { Err(error) }
 }
 
-/// What the daemon had said when it ended; none when it is ready.
+/// The daemon's error output if it exited; none when it is ready.
 fn until_ready(
     ready: &UnixDatagram,
     child: &Child,
@@ -107,7 +107,7 @@ fn until_ready(
             PollFd::new(&process, PollFlags::IN),
             PollFd::new(&stderr, PollFlags::IN),
         ];
-        // One that is closed would be ready for ever.
+        // A closed pipe would always be ready.
         watched.truncate(if is_open { 3 } else { 2 });
         match poll(&mut watched, None) {
             Err(Errno::INTR) => continue,
@@ -118,7 +118,8 @@ fn until_ready(
         if is_ready {
             return Ok(None);
         }
-        // Read along, or a daemon with much to say would wait for us; and what is left at its end.
+        // Read continuously, so that a daemon with much output does not block, and once more at its
+        // end.
         match stderr.read_to_end(&mut said) {
             Ok(_) => is_open = false,
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
@@ -130,7 +131,7 @@ fn until_ready(
     }
 }
 
-/// A daemon's own last words, under its own exit code.
+/// The daemon's last words as an error, under its own exit code.
 fn ended(code: Option<i32>, said: &str) -> Error {
     let words = said.rfind("murald: ").map_or("it says nothing", |at| &said[at + 8..]);
     let exit = match code {
@@ -141,7 +142,7 @@ fn ended(code: Option<i32>, said: &str) -> Error {
     Error::new(exit, format!("the daemon does not start: {}", words.trim_end()))
 }
 
-/// The room `process` starts the children of a daemon; this one is none's.
+/// The module `process` starts the daemon's children; this process is not one of them.
 #[expect(clippy::disallowed_methods, reason = "a client has no room for its children")]
 fn command(program: impl AsRef<OsStr>) -> Command {
     Command::new(program)
@@ -168,11 +169,11 @@ fn tell(connection: &Connection) {
     let written = written.as_ref().and_then(|daemon| daemon["log_file"].as_str());
     let log = written.and_then(|path| Dirs::of_process().ok()?.expand(path).ok());
     let log = log.map(|path| format!(", log {}", path.display())).unwrap_or_default();
-    // There may be nobody to tell.
+    // Nobody may be reading stderr.
     writeln!(std::io::stderr(), "murald: started murald (process {pid}{log})").ok();
 }
 
-/// A compositor may be slower than we are. Where there is none, the command itself says so.
+/// A compositor may be slower than we are. If there is none, the command itself reports that.
 fn monitors(connection: &Connection) {
     let env = Env::process();
     if ["WAYLAND_DISPLAY", "DISPLAY"].iter().all(|name| env.var(name).is_none()) {

@@ -17,11 +17,11 @@ use super::table::Table;
 use super::template::Template;
 use super::terminal::{Terminal, cut, harmless, harmless_json, width};
 
-/// Where a command's result goes.
+/// The output of a command.
 pub(super) struct Stdout {
     out: Box<dyn Write>,
     form: Form,
-    /// Rows, ids and values alone.
+    /// Print rows, ids and values alone.
     quiet: bool,
 }
 
@@ -30,7 +30,7 @@ enum Form {
     /// A line for each row, its cells with tabs between.
     Rows,
     Json,
-    /// On a terminal it does no harm.
+    /// A template, and whether control characters are replaced for a terminal.
     Template(Template, bool),
 }
 
@@ -70,7 +70,7 @@ impl Stdout {
         self.quiet
     }
 
-    /// The daemon's body as it is or by the template, or what `people` makes of it.
+    /// Prints the daemon's body as it is, by the template, or with `people`.
     pub(super) fn show<T: DeserializeOwned>(
         &mut self,
         answer: &Answer,
@@ -83,7 +83,7 @@ impl Stdout {
         }
     }
 
-    /// Records as JSON or by the template: the items of a list, else the one that this is.
+    /// Prints records as JSON or by the template: the items of a list, or the value itself.
     pub(super) fn data(&mut self, value: &Value) -> Result<(), Error> {
         let Form::Template(template, is_terminal) = &self.form else {
             return self.body(value.to_string().as_bytes());
@@ -97,32 +97,32 @@ impl Stdout {
         Ok(())
     }
 
-    /// What happened, as a sentence.
+    /// Prints a sentence about what happened.
     pub(super) fn say(&mut self, text: impl Display) -> Result<(), Error> {
         if self.quiet { Ok(()) } else { self.line(text) }
     }
 
-    /// What only somebody who reads along needs to be told.
+    /// Prints a sentence only on a terminal.
     pub(super) fn note(&mut self, text: impl Display) -> Result<(), Error> {
         if self.terminal().is_some() { self.say(text) } else { Ok(()) }
     }
 
-    /// A bare value; on a terminal it does no harm.
+    /// Prints a bare value; made harmless on a terminal.
     pub(super) fn line(&mut self, text: impl Display) -> Result<(), Error> {
         let text = text.to_string();
         let text = if self.terminal().is_some() { harmless(&text) } else { text };
         writeln!(self.out, "{text}").map_err(Error::of_output)
     }
 
-    /// What is not as was asked for, though it was done: to stderr.
+    /// Prints a warning to stderr: the command succeeded, but not as asked.
     pub(super) fn warn(&self, text: impl Display) {
         if !self.quiet {
-            // There may be nobody to tell.
+            // Nobody may be reading stderr.
             writeln!(io::stderr(), "murald: {}", harmless(&text.to_string())).ok();
         }
     }
 
-    /// One line of JSON, at once: a reader may wait for it.
+    /// Prints one line of JSON and flushes it, since a reader may wait for it.
     pub(super) fn body(&mut self, json: &[u8]) -> Result<(), Error> {
         let written =
             self.out.write_all(&harmless_json(json)).and_then(|()| self.out.write_all(b"\n"));
@@ -137,7 +137,7 @@ impl Stdout {
         self.out.write_all(text.as_bytes()).map_err(Error::of_output)
     }
 
-    /// Bytes as they are: files, style sheets.
+    /// Prints bytes as they are: files, style sheets.
     pub(super) fn raw(&mut self, bytes: &[u8]) -> Result<(), Error> {
         self.out.write_all(bytes).map_err(Error::of_output)
     }
@@ -147,19 +147,20 @@ impl Stdout {
     }
 }
 
-/// Between two drawings.
+/// The time between two drawings.
 const PACE: Duration = Duration::from_millis(40);
-/// Of the bar itself, in columns.
+/// The width of the bar itself, in columns.
 const BAR: usize = 24;
 
-/// Draws nothing where stderr is not a terminal.
+/// A progress bar on one line of stderr, redrawn in place and removed at the end. Draws nothing if
+/// stderr is not a terminal.
 pub(super) struct Progress {
     columns: Option<usize>,
     drawn: Option<Instant>,
 }
 
 impl Progress {
-    /// `wanted` is false where the output is for a script.
+    /// `wanted` is false if the output is for a script.
     pub(super) fn stderr(wanted: bool) -> Self {
         let stderr = io::stderr();
         let columns = (wanted && stderr.is_terminal() && !is_dumb()).then(|| {
@@ -175,11 +176,11 @@ impl Progress {
             return;
         }
         self.drawn = Some(Instant::now());
-        // A bar that cannot be drawn is no reason to end.
+        // A bar that cannot be drawn is no reason to stop.
         write!(io::stderr().lock(), "\r{}\x1b[K", line(columns, done, total, what)).ok();
     }
 
-    /// Says what is waited for, where nobody tells how far it is.
+    /// Shows what is waited for, if the progress is unknown.
     pub(super) fn wait(&mut self, what: &str) {
         let Some(columns) = self.columns else { return };
         self.drawn = Some(Instant::now());
@@ -187,7 +188,7 @@ impl Progress {
         write!(io::stderr().lock(), "\r{}\x1b[K", cut(what, columns.saturating_sub(1))).ok();
     }
 
-    /// Takes the bar away.
+    /// Removes the bar.
     pub(super) fn clear(&mut self) {
         if self.drawn.take().is_some() {
             write!(io::stderr().lock(), "\r\x1b[K").ok();
@@ -195,7 +196,7 @@ impl Progress {
     }
 }
 
-/// A terminal that would show escape sequences.
+/// Whether the terminal would print escape sequences as text.
 fn is_dumb() -> bool {
     std::env::var_os("TERM").is_some_and(|term| term == "dumb")
 }

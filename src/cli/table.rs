@@ -31,7 +31,7 @@ struct Column {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Cell {
     text: String,
-    /// Where it is not for a terminal: whole, and as a program reads it.
+    /// The cell for scripts: not cut, and as a program reads it.
     raw: String,
     look: Look,
     /// `#rrggbb`, shown as colours where the terminal can.
@@ -66,7 +66,7 @@ impl Cell {
         self
     }
 
-    /// What a script gets instead.
+    /// Sets the text that scripts get instead.
     pub(super) fn raw(mut self, raw: impl ToString) -> Self {
         self.raw = raw.to_string();
         self

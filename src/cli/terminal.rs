@@ -2,17 +2,17 @@
 
 use std::io;
 
-/// What is known of the terminal.
+/// The properties of a terminal.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Terminal {
     pub(super) columns: usize,
     pub(super) color: bool,
-    /// 24-bit colours, not 256 alone.
+    /// Whether it has 24-bit colours, not only 256.
     pub(super) true_color: bool,
 }
 
 impl Terminal {
-    /// One that is not ours, but somewhere behind our output.
+    /// A terminal that is not our output, but somewhere behind it.
     pub(super) fn assumed() -> Self {
         let depth = std::env::var("COLORTERM").unwrap_or_default();
         let true_color = depth == "truecolor" || depth == "24bit";
@@ -60,7 +60,7 @@ fn char_width(c: char) -> usize {
     }
 }
 
-/// A text of at most `most` columns, with `…` where something was cut off.
+/// A text of at most `most` columns, with `…` where it was cut.
 pub(super) fn cut(text: &str, most: usize) -> String {
     if width(text) <= most {
         return text.to_owned();
@@ -78,12 +78,12 @@ pub(super) fn cut(text: &str, most: usize) -> String {
     out
 }
 
-/// Names of files may hold anything: control characters are shown, not obeyed.
+/// Replaces control characters: names of files may contain any.
 pub(super) fn harmless(text: &str) -> String {
     text.replace(|c: char| c.is_control() && c != '\n', "\u{fffd}")
 }
 
-/// A cell of a line with tabs: control characters as escapes, of which a terminal obeys none.
+/// A cell of a line with tabs: control characters become escapes.
 pub(super) fn escaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
@@ -97,7 +97,7 @@ pub(super) fn escaped(text: &str) -> String {
     out
 }
 
-/// The same JSON with the control characters as escapes that JSON may have as they are.
+/// The same JSON with control characters as escapes where JSON allows them unescaped.
 pub(super) fn harmless_json(json: &[u8]) -> Vec<u8> {
     let mut out = Vec::with_capacity(json.len());
     let mut rest = json;
@@ -118,7 +118,7 @@ pub(super) fn harmless_json(json: &[u8]) -> Vec<u8> {
     out
 }
 
-/// Bytes as people say them.
+/// A number of bytes with a unit.
 pub(super) fn bytes(count: u64) -> String {
     const UNITS: [&str; 5] = ["B", "KiB", "MiB", "GiB", "TiB"];
     let mut value = count as f64;
@@ -130,7 +130,7 @@ pub(super) fn bytes(count: u64) -> String {
     if unit == 0 { format!("{count} B") } else { format!("{value:.1} {}", UNITS[unit]) }
 }
 
-/// Seconds as people say them, in the two largest units, or in one where that is all.
+/// Seconds in the two largest units, or in one if the second is zero.
 pub(super) fn span(seconds: u64) -> String {
     let parts = [
         (seconds / 86_400, "d"),
@@ -151,7 +151,7 @@ pub(super) fn count(number: u64, noun: &str) -> String {
     if number == 1 { format!("1 {noun}") } else { format!("{number} {noun}s") }
 }
 
-/// What follows `38;` or `48;` in an escape sequence.
+/// The part of an escape sequence after `38;` or `48;`.
 pub(super) fn color_code(color: [u8; 3], terminal: Terminal) -> String {
     if terminal.true_color {
         let [red, green, blue] = color;

@@ -52,7 +52,7 @@ fn path(name: &str, word: String) -> Result<Value, Error> {
     }
 }
 
-/// Only UTF-8 can travel.
+/// The word as UTF-8, which is all that JSON can carry.
 pub(super) fn utf8(name: &str, word: &OsStr) -> Result<String, Error> {
     word.to_str().map(str::to_owned).ok_or_else(|| {
         Error::usage(format!("{name} is not UTF-8: {}", word.to_string_lossy()))
@@ -80,7 +80,7 @@ fn list(name: &str, text: &str, words: &[&str]) -> Result<Value, Error> {
 
 const HUES: &str = "0 to 11, 99 or red, orange, yellow, green, cyan, blue, purple, pink, grey";
 
-/// The groups of hues, by their numbers; of which each word has those that people call so.
+/// The numbers of the groups of hues; a colour's name stands for all groups that people call so.
 fn hues(text: &str) -> Option<Value> {
     let mut groups: Vec<u8> = Vec::new();
     for item in text.split(',').map(str::trim) {
@@ -100,7 +100,7 @@ fn hues(text: &str) -> Option<Value> {
     Some(groups.into())
 }
 
-/// Digits alone are an id, unless they begin with a zero; what remains a text is looked up.
+/// Digits alone are an id, unless they begin with a zero; other words are looked up as names.
 fn reference(text: &str) -> Option<Value> {
     let is_id = !text.starts_with('0') && text.bytes().all(|byte| byte.is_ascii_digit());
     match text.parse::<i64>() {
@@ -151,7 +151,7 @@ fn clock(time: &str) -> Option<u32> {
     Some(hours * 60 + minutes)
 }
 
-/// Puts what standard input says in the place of `-`.
+/// Replaces `-` by the references on standard input.
 pub(super) fn expand_stdin(verb: &Verb, call: &mut Call) -> Result<(), Error> {
     let takes = verb.flags.iter().any(|flag| flag.name == NULL.name);
     if !takes || !call.values.iter().any(|(_, value)| is_dash(value)) {

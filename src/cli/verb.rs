@@ -13,7 +13,7 @@ pub struct Verb {
     pub flags: &'static [Flag],
     /// One line, without a full stop.
     pub summary: &'static str,
-    /// What the summary does not say; may be empty.
+    /// Details beyond the summary; may be empty.
     pub help: &'static str,
     /// Starts a daemon where none answers.
     pub(super) starts: bool,
@@ -47,7 +47,7 @@ pub(super) enum Run {
     Client(Action),
 }
 
-/// What is done to the database without the daemon.
+/// An action on the database without the daemon.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Database {
     Check,
@@ -79,14 +79,14 @@ pub enum Arity {
 pub struct Flag {
     /// With its dashes.
     pub name: &'static str,
-    /// What follows it, if anything does: the name that help gives it and what it may be.
+    /// The value after the flag, if any: its name in help and its kind.
     pub value: Option<(&'static str, Kind)>,
     /// May be given again.
     pub many: bool,
     pub meaning: &'static str,
 }
 
-/// What a value is, for parsing and for completion.
+/// The kind of a value, for parsing and for completion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     Text,
@@ -102,7 +102,7 @@ pub enum Kind {
     Span,
     /// Hue groups by number or name, with commas.
     Hues,
-    /// What means an image, a folder or a playlist: an id, a name, a path.
+    /// The kinds that name an image, a folder or a playlist: an id, a name, a path.
     Image,
     Folder,
     Playlist,
@@ -118,7 +118,7 @@ pub enum Kind {
     /// A section of the configuration, and a key of the section before it.
     Section,
     Setting,
-    /// What the setting before it may be.
+    /// A value of the setting before it.
     SettingValue,
     /// One of these.
     Words(&'static [&'static str]),
@@ -145,12 +145,12 @@ impl Verb {
         Self::run(words, summary, Run::Request(request))
     }
 
-    /// The one that becomes the daemon.
+    /// The verb that becomes the daemon.
     pub(super) const fn daemon(words: &'static [&'static str], summary: &'static str) -> Self {
         Self::run(words, summary, Run::Daemon)
     }
 
-    /// The one that reads a file of settings.
+    /// The verb that reads a file of settings.
     pub(super) const fn check(words: &'static [&'static str], summary: &'static str) -> Self {
         Self::run(words, summary, Run::Check)
     }
@@ -164,17 +164,17 @@ impl Verb {
         Self::run(words, summary, Run::Database(what))
     }
 
-    /// The one that looks at everything.
+    /// The verb that examines the system.
     pub(super) const fn doctor(words: &'static [&'static str], summary: &'static str) -> Self {
         Self::run(words, summary, Run::Doctor)
     }
 
-    /// The one that stops the daemon.
+    /// The verb that stops the daemon.
     pub(super) const fn stop(words: &'static [&'static str], summary: &'static str) -> Self {
         Self::run(words, summary, Run::Stop)
     }
 
-    /// The one that completes command lines.
+    /// The verb that completes command lines.
     pub(super) const fn complete(words: &'static [&'static str], summary: &'static str) -> Self {
         Self::run(words, summary, Run::Complete)
     }
@@ -198,13 +198,13 @@ impl Verb {
         self
     }
 
-    /// What it does makes sense on a machine where nothing runs yet.
+    /// Starts the daemon if it is not running.
     pub(super) const fn starting(mut self) -> Self {
         self.starts = true;
         self
     }
 
-    /// What a value of this name is.
+    /// The kind of the value with this name.
     pub(super) fn kind(&self, name: &str) -> Option<Kind> {
         let argument = self.arguments.iter().find(|argument| argument.name == name);
         let flag = || self.flags.iter().find(|flag| flag.name == name)?.value;
@@ -293,7 +293,7 @@ pub const GLOBAL: &[Flag] = &[
     Flag::switch("--version", "Print the version (-V for short)"),
 ];
 
-/// Of commands that take references from standard input.
+/// Flags of commands that read references from standard input.
 pub(super) const NULL: Flag =
     Flag::switch("-0", "With - for standard input: each ends with a NUL, not with its line");
 

@@ -58,7 +58,7 @@ fn kind_is_image(kind: Kind) -> bool {
     matches!(kind, Kind::Image | Kind::Picture | Kind::Item)
 }
 
-/// Of several images each is there before anything is done to one of them.
+/// Refuses ids of images that do not exist, before anything is done to one of several images.
 pub(super) fn see_all(verb: &Verb, call: &Call) -> Result<(), Error> {
     let takes_many = |argument: &&Argument| matches!(argument.arity, Arity::Some | Arity::Any);
     let many = verb.arguments.iter().filter(takes_many).find(|it| kind_is_image(it.kind));

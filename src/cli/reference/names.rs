@@ -63,7 +63,7 @@ pub(super) fn among(what: &str, word: &str, all: &[Named]) -> Result<i64, Error>
     }
 }
 
-/// The one of exactly this name; an error where several have it, or none.
+/// The record with exactly this name; an error if several have it, or none.
 pub(super) fn whole(what: &str, name: &str, all: &[Named]) -> Result<i64, Error> {
     let same: Vec<&Named> = all.iter().filter(|one| one.name == name).collect();
     match same[..] {
@@ -73,7 +73,7 @@ pub(super) fn whole(what: &str, name: &str, all: &[Named]) -> Result<i64, Error>
     }
 }
 
-/// The one of this name: as it is written, else if only one has it in other letter case.
+/// The record with this name, else the only one with it in another letter case.
 pub(super) fn exactly<'a>(word: &str, all: &'a [Named]) -> Option<&'a Named> {
     let lower = folded(word);
     let mut alike = all.iter().filter(|one| folded(&one.name) == lower);
@@ -105,7 +105,7 @@ pub(super) fn several(word: &str, fits: &[&Named]) -> Error {
 
 pub(super) fn nothing(what: &str, word: &str, all: &[Named]) -> Error {
     let lower = word.to_lowercase();
-    // Who types the name of a file may have slipped in it, too.
+    // A user who types a file name may have mistyped its stem.
     let stem = lower.rsplit_once('.').map_or(lower.as_str(), |(stem, _)| stem);
     let letters = |name: &str| distance(&lower, name).min(distance(stem, name));
     let near = all.iter().map(|one| (letters(&one.name.to_lowercase()), one));
