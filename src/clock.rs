@@ -37,7 +37,7 @@ pub(crate) struct Now {
     pub wall: Zoned,
 }
 
-/// What a thread waits for; the default waits for nothing.
+/// The deadlines that a thread waits for; the default waits for nothing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Deadlines {
     pub boot: Option<Boottime>,
@@ -177,7 +177,8 @@ impl Alarm {
         Ok((Self { timers, ring, _end: CancelOnDrop(end), _thread: thread }, rings))
     }
 
-    /// Sets the alarm anew; what was set before is forgotten. A deadline that has passed rings.
+    /// Sets the alarm and replaces the earlier one. A deadline that has passed wakes its user at
+    /// once.
     pub(crate) fn set(&self, deadlines: Deadlines) -> io::Result<()> {
         let boot = deadlines.boot.map_or(0, |at| at.0.max(1));
         self.timers.boot.set(TimerfdTimerFlags::ABSTIME, boot)?;
@@ -289,7 +290,7 @@ mod tests {
         alarm.set(Deadlines { boot: None, wall: Some(wall) }).unwrap();
         rings.recv_timeout(LONG).unwrap();
         assert!(Timestamp::now() >= wall);
-        // What has passed rings at once, what was set anew does not ring.
+        // A deadline that has passed wakes at once, one that was set again does not.
         alarm.set(Deadlines { boot: Some(now.boot + LONG), wall: Some(wall) }).unwrap();
         rings.recv_timeout(LONG).unwrap();
         alarm.set(Deadlines::default()).unwrap();

@@ -24,7 +24,7 @@ const START: Duration = Duration::from_secs(5);
 #[derive(Clone, Debug)]
 pub struct Message {
     pub kind: EventKind,
-    /// What of the gallery has changed.
+    /// The part of the gallery that has changed.
     pub domain: Option<GalleryDomain>,
     /// The payload, one line of JSON.
     pub json: Arc<str>,
@@ -55,7 +55,7 @@ impl FromIterator<EventKind> for EventFilter {
     }
 }
 
-/// Where events are published; clones are the same bus.
+/// The publishing end of the bus; clones are the same bus.
 #[derive(Clone, Default)]
 pub struct EventBus {
     state: Arc<Mutex<State>>,
@@ -158,7 +158,7 @@ impl EventBus {
     }
 }
 
-/// What the daemon does at its start without being asked. What clients ask for is theirs to follow.
+/// Events of the daemon's own actions at its start. A client follows those that it asks for itself.
 fn is_startup_event(event: &Event) -> bool {
     match event {
         Event::WallpaperChanged { source, .. } => *source == Source::Restore,
@@ -171,7 +171,7 @@ fn is_startup_event(event: &Event) -> bool {
 }
 
 impl State {
-    /// What is kept, as long as it is.
+    /// Events that are kept for late subscribers, until their time is over.
     fn startup(&mut self) -> Option<&mut StartupEvents> {
         if self.startup.as_ref().is_some_and(|startup| startup.until <= Instant::now()) {
             self.startup = None;

@@ -3,9 +3,8 @@
 //! The only module that calls the allocator. Decoding needs many large blocks on several threads; glibc
 //! would keep 60 to 100 MB of them.
 
-/// Two arenas for all threads, which keep so little that a picture after the other finds its memory
-/// again, and large blocks always given back when they are freed. For the first moments of `main`,
-/// before there are threads.
+/// Limits the allocator to two arenas, which keep only as much as the next picture needs, and returns
+/// large blocks at once. Called at the beginning of `main`, before there are threads.
 pub fn restrain() {
     #[cfg(target_env = "gnu")]
     {
@@ -22,7 +21,7 @@ pub fn restrain() {
     }
 }
 
-/// Gives free memory back to the system. Takes milliseconds: for when a queue has run empty.
+/// Returns free memory to the system. Takes milliseconds, so it is called when a queue has run empty.
 pub fn trim() {
     #[cfg(target_env = "gnu")]
     // SAFETY: malloc_trim takes the allocator's own locks and touches no live block.

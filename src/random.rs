@@ -2,12 +2,12 @@
 
 use std::hash::{BuildHasher, Hasher, RandomState};
 
-/// Another number each time.
+/// A different number each time.
 pub(crate) fn seed() -> u64 {
     RandomState::new().build_hasher().finish()
 }
 
-/// A number below `end`; 0 where there is none.
+/// A number below `end`; 0 if `end` is 0.
 pub(crate) fn below(end: usize) -> usize {
     (seed() % (end.max(1) as u64)) as usize
 }

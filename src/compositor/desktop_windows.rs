@@ -34,7 +34,7 @@ pub(crate) struct DesktopWindow {
     pub(crate) pid: Option<i32>,
 }
 
-/// Those of an X server; none if it cannot be asked.
+/// The desktop windows of an X server; none if it cannot be asked.
 pub(crate) fn desktop_windows(display: &str, outputs: &[Output]) -> Vec<DesktopWindow> {
     find(display, outputs).unwrap_or_else(|error| {
         log::debug!("cannot ask the X server for desktop windows: {error}");

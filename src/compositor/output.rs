@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 pub struct Output {
     pub name: String,
     pub description: String,
-    /// Who made it; these three are empty where they are not known.
+    /// The maker; these three fields are empty if they are not known.
     #[serde(default)]
     pub make: String,
     #[serde(default)]
@@ -122,7 +122,7 @@ impl Identity {
     }
 }
 
-/// Without what compositors say where they do not know.
+/// Removes the words that compositors use for unknown values.
 fn known(text: &str) -> &str {
     let text = text.trim();
     if text.eq_ignore_ascii_case("unknown") { "" } else { text }
@@ -151,7 +151,7 @@ fn named(outputs: &[Output], alone: bool) -> BTreeMap<String, String> {
     all.iter().filter(|(_, identity)| is_alone(identity) == alone).cloned().collect()
 }
 
-/// Where the four descriptors of 18 bytes begin (VESA E-EDID 1.4, section 3.10).
+/// The offset of the four descriptors of 18 bytes (VESA E-EDID 1.4, section 3.10).
 const DESCRIPTORS: std::ops::Range<usize> = 54..126;
 const NAME_TAG: u8 = 0xfc;
 const SERIAL_TAG: u8 = 0xff;
@@ -181,7 +181,7 @@ pub(super) fn edid_identity(edid: &[u8]) -> Identity {
     Identity { make, model: text(block, NAME_TAG).unwrap_or_default(), serial }
 }
 
-/// What a descriptor of this kind says.
+/// The text of a descriptor of this kind.
 fn text(block: &[u8], tag: u8) -> Option<String> {
     block[DESCRIPTORS].chunks_exact(18).find_map(|descriptor| {
         let text = descriptor.strip_prefix(&[0, 0, 0, tag, 0])?;

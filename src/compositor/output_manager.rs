@@ -26,7 +26,7 @@ use crate::sys::{Cancel, connect};
 /// Outputs are shown without it: a compositor that answers does so within milliseconds.
 const ANSWERS_WITHIN: Duration = Duration::from_secs(2);
 
-/// What is told by now, by the names of outputs.
+/// Asks for the identities of all outputs, by the names of outputs.
 pub(super) fn ask(socket: &Path, stop: &Cancel) -> Result<BTreeMap<String, Identity>, Error> {
     let connection = Connection::from_socket(connect(socket)?)?;
     let mut queue = connection.new_event_queue();
@@ -126,7 +126,7 @@ impl Dispatch<ZwlrOutputHeadV1, ()> for Heads {
             Event::Make { make } => identity.make = make,
             Event::Model { model } => identity.model = model,
             Event::SerialNumber { serial_number } => identity.serial = serial_number,
-            // The rest is what outputs themselves say.
+            // Outputs themselves report the other properties.
             _ => {}
         }
     }

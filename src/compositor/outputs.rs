@@ -14,7 +14,7 @@ use crate::paths::Env;
 use crate::sys::{Cancel, Gate, lock};
 use crate::thread::{Spawner, Thread};
 
-/// What is connected now. Cloneable; all clones see the same.
+/// The connected outputs. Cloneable; all clones see the same.
 #[derive(Clone, Debug, Default)]
 pub struct Outputs {
     state: Arc<Mutex<State>>,
@@ -23,7 +23,7 @@ pub struct Outputs {
 
 #[derive(Debug, Default)]
 struct State {
-    /// Where a compositor is looked for.
+    /// The place where a compositor is looked for.
     sought: String,
     session: Option<Session>,
     /// How many there were: one that ends and begins again is another.
@@ -55,7 +55,7 @@ impl Outputs {
         self.lock().sessions
     }
 
-    /// Where the compositor is looked for, for people.
+    /// The place where the compositor is looked for, for messages.
     pub fn sought(&self) -> String {
         self.lock().sought.clone()
     }
@@ -94,7 +94,7 @@ impl Outputs {
         state.subscribers.retain(|to| !matches!(to.try_send(()), Err(e) if e.is_disconnected()));
     }
 
-    /// Outputs that no compositor has, for tests of other rooms.
+    /// Outputs without a compositor, for tests of other modules.
     #[cfg(test)]
     pub(crate) fn fixed(session: Session, outputs: Vec<Output>) -> Self {
         let fixed = Self::default();
@@ -137,7 +137,7 @@ impl Watch {
         self.outputs.clone()
     }
 
-    /// Ends the thread by the deadline; false where it is late.
+    /// Stops the thread by the deadline; false if it is late.
     pub fn end(mut self, deadline: Instant) -> bool {
         self.stop.stop();
         self.thread.take().is_none_or(|thread| thread.join_by(deadline))

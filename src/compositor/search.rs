@@ -37,7 +37,7 @@ pub(super) struct Found {
 }
 
 pub(super) enum Stream {
-    /// With where it leads to.
+    /// A Wayland socket, with the path that it leads to.
     Wayland(UnixStream, PathBuf),
     X11(x11::Stream),
 }
@@ -126,7 +126,7 @@ impl Search {
             gone |= event.events().contains(ReadFlags::IGNORED);
         });
         if gone {
-            // The directory is gone: watched anew once it is back.
+            // The directory is gone: it is watched again once it is back.
             self.watch = None;
         }
         made || gone
@@ -145,7 +145,7 @@ fn watch(directory: &Path) -> io::Result<Inotify> {
 }
 
 impl Place {
-    /// Where its sockets are made.
+    /// The directory of the compositor's sockets.
     fn directory(&self) -> Option<PathBuf> {
         match self {
             Self::Wayland { named, directory } => {
@@ -204,7 +204,7 @@ fn is_wayland_socket(name: &OsStr) -> bool {
     name.starts_with(b"wayland-") && !name.ends_with(b".lock")
 }
 
-/// Those of a directory, by name.
+/// The Wayland sockets of a directory, by name.
 fn wayland_sockets(directory: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(directory).into_iter().flatten().flatten();
     let mut names: Vec<OsString> =

@@ -49,7 +49,8 @@ impl Session {
         wire::Session { kind: self.compositor().as_str().to_owned(), display }
     }
 
-    /// What a child needs to reach it, over our own environment: that may be older than the session.
+    /// Environment variables that a child needs, over our own environment, which may be older than
+    /// the session.
     pub fn environment(&self) -> (OsString, OsString) {
         match self {
             Self::Wayland { socket } => ("WAYLAND_DISPLAY".into(), socket.into()),
@@ -58,13 +59,13 @@ impl Session {
     }
 }
 
-/// Where the compositor is to be found.
+/// The place of the compositor.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Place {
     Wayland {
         /// The socket that the environment names: tried first.
         named: Option<PathBuf>,
-        /// Where sockets are looked for otherwise: the runtime directory.
+        /// The runtime directory, where sockets are searched otherwise.
         directory: Option<PathBuf>,
     },
     X11 {
@@ -101,7 +102,7 @@ impl Place {
     }
 }
 
-/// Where it is looked for, and which variable says so: that is what people can change.
+/// The place and the variable that names it, for messages: users can change that.
 impl fmt::Display for Place {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -19,7 +19,7 @@ pub(super) fn receive<Of>(
 ) -> Result<bool, Error> {
     let mut wanted = PollFlags::IN;
     match queue.flush() {
-        // The socket is full: the rest when it takes more.
+        // The socket is full: send the remainder when it accepts more.
         Err(WaylandError::Io(error)) if error.kind() == ErrorKind::WouldBlock => {
             wanted |= PollFlags::OUT;
         }

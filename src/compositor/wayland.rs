@@ -54,7 +54,7 @@ pub(super) fn follow(
     }
 }
 
-/// What the compositor has said so far.
+/// The state that the compositor has reported so far.
 #[derive(Default)]
 struct Heard {
     manager: Option<ZxdgOutputManagerV1>,
@@ -299,7 +299,7 @@ impl Dispatch<ZxdgOutputV1, u32> for Heard {
             zxdg_output_v1::Event::LogicalSize { width, height } => {
                 head.logical_size = Some((width, height));
             }
-            // Where wl_output is too old to say it itself.
+            // For a `wl_output` too old to report its name itself.
             zxdg_output_v1::Event::Name { name } => {
                 head.name.get_or_insert(name);
             }

@@ -60,12 +60,12 @@ pub(super) fn follow(
     }
     let changes = NotifyMask::SCREEN_CHANGE | NotifyMask::CRTC_CHANGE | NotifyMask::OUTPUT_CHANGE;
     server.randr_select_input(root, changes)?;
-    // Monitors that a user lays over outputs are told of by the root window's own event only.
+    // Only the root window's event reports monitors that a user lays over outputs.
     let structure = ChangeWindowAttributesAux::new().event_mask(EventMask::STRUCTURE_NOTIFY);
     server.change_window_attributes(root, &structure)?;
     let mut instance = 0;
     loop {
-        // Before the question: what changes after it gives events anew.
+        // Before the question: changes after it give new events.
         while let Some(event) = server.poll_for_event()? {
             instance += u64::from(is_switch(&event));
         }
@@ -141,7 +141,7 @@ fn without_clones(monitors: Vec<Output>) -> Vec<Output> {
     outputs
 }
 
-/// What drives a monitor: nothing for one that is only laid over another.
+/// The hardware that drives a monitor: nothing for a monitor that is only laid over another.
 #[derive(Default)]
 struct Screen {
     crtc: Option<GetCrtcInfoReply>,

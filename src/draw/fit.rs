@@ -17,7 +17,7 @@ pub(crate) enum Fit {
     Center,
 }
 
-/// A place in fractions of the room that is left over: 0 is left or top, 1 right or bottom.
+/// A position in fractions of the space left over: 0 is left or top, 1 right or bottom.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Point {
     pub x: f64,
@@ -34,7 +34,7 @@ pub(crate) struct Span {
 
 type Size = (u32, u32);
 
-/// A part of the picture, in its pixels, and where it goes.
+/// A part of the picture, in its pixels, and its target.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Layout {
     /// Left, top, width, height.
@@ -50,7 +50,7 @@ struct Side {
 }
 
 impl Fit {
-    /// Where a picture goes; the first of many for tiles.
+    /// The target of the picture; the first of many for tiles.
     pub(super) fn place(self, picture: Size, output: Size, position: Point) -> Layout {
         let scale = |pick: fn(f64, f64) -> f64| {
             let side = |output: u32, picture: u32| f64::from(output) / f64::from(picture);
@@ -101,7 +101,7 @@ impl Span {
         let picture = [f64::from(picture.0), f64::from(picture.1)];
         let scale = (self.all[2] / picture[0]).max(self.all[3] / picture[1]);
         let side = |at: usize| {
-            // What of the picture is seen at all, centred; the rest hangs over at two sides.
+            // The visible part of the picture, centred; the remainder is cut at two sides.
             let first = (picture[at] - self.all[2 + at] / scale) / 2.0;
             let start = (first + (self.own[at] - self.all[at]) / scale).clamp(0.0, picture[at]);
             // Rounding must not lead outside.
@@ -124,7 +124,7 @@ fn contained(picture: u32, output: u32, at: f64, scale: f64) -> Side {
     Side { source: (0.0, picture.into()), target: (start, length) }
 }
 
-/// Pixel for pixel: what is larger is cut, what is smaller leaves room.
+/// Pixel for pixel: a larger picture is cut, a smaller one leaves a margin.
 fn plain(picture: u32, output: u32, at: f64) -> Side {
     let length = picture.min(output);
     let room = |free: u32| (f64::from(free) * at).round() as u32;

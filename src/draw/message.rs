@@ -15,7 +15,7 @@ pub(crate) const VERSION: &str = env!("CARGO_PKG_VERSION");
 /// A line may have no more bytes than this: some thousand outputs.
 pub(crate) const LINE_MAX: usize = 1 << 20;
 
-/// What all outputs are to show. Those that it does not name are let go.
+/// The wanted pictures of all outputs. Outputs that it does not name are cleared.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Request {
     pub version: String,
@@ -23,7 +23,7 @@ pub(crate) struct Request {
     pub transition: Transition,
 }
 
-/// What one output is to show.
+/// The wanted picture of one output.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Wanted {
     pub output: String,
@@ -41,7 +41,7 @@ pub(crate) struct Style {
     pub position: Point,
     /// Red, green and blue of what the picture leaves free.
     pub fill: [u8; 3],
-    /// Where it is stretched over several outputs; then it covers them together.
+    /// The part of the picture if it is stretched over several outputs, which it covers together.
     pub span: Option<Span>,
     /// A picture that moves does so.
     pub animate: bool,

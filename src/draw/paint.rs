@@ -18,7 +18,7 @@ use crate::media::{self, Picture, Probe, Region};
 use crate::paths::open_regular;
 use crate::sys::Patient;
 
-/// Of a thread that decodes; what is not touched costs nothing.
+/// The stack of a thread that decodes; untouched pages cost nothing.
 pub(super) const STACK: usize = 2 << 20;
 
 type Size = (u32, u32);
@@ -31,7 +31,7 @@ pub(super) struct Task {
 }
 
 impl Task {
-    /// Where a picture of this size goes.
+    /// The layout of a picture of this size.
     fn layout(&self, natural: Size) -> Layout {
         let style = &self.wanted.style;
         match &style.span {
@@ -41,7 +41,7 @@ impl Task {
     }
 }
 
-/// What was painted for a task.
+/// The result of a task.
 #[derive(Clone, Debug)]
 pub(super) struct Painted {
     pub(super) frame: Arc<Storage>,
@@ -58,7 +58,8 @@ pub(super) fn paint(tasks: &[Task], stop: media::Stop<'_>) -> Result<Vec<Painted
     let mut painted: Vec<(&Task, Painted)> = Vec::new();
     for (path, tasks) in by_path {
         let path = Path::new(path);
-        // The first frame's memory is taken meanwhile, which takes a sixth of decoding's time.
+        // The first frame's memory is allocated at the same time, which takes a sixth of decoding's
+        // time.
         let (picture, first) = beside(
             || Storage::new(tasks[0].size),
             || media::catch_panic(|| decode(path, &tasks, stop)),
@@ -88,7 +89,7 @@ pub(super) fn paint(tasks: &[Task], stop: media::Stop<'_>) -> Result<Vec<Painted
     Ok(tasks.iter().map(of).collect())
 }
 
-/// What one and the other give, the one on a thread of its own where there can be one.
+/// The results of both functions; the first runs on a thread of its own if one can be started.
 fn beside<A: Send, B>(one: impl Fn() -> A + Sync, other: impl FnOnce() -> B) -> (B, A) {
     let (other, done) = std::thread::scope(|scope| {
         let builder = std::thread::Builder::new().name("frame".to_owned());
@@ -127,7 +128,7 @@ fn decode(
     Ok((picture.upright(), natural, probe.animated))
 }
 
-/// What one output shows.
+/// The picture of one output.
 pub(super) fn frame(picture: &Picture, natural: Size, task: &Task) -> std::io::Result<Storage> {
     lay(picture, natural, task, Storage::new(task.size)?)
 }
@@ -203,7 +204,7 @@ fn fill(row: &mut [u8], [red, green, blue]: [u8; 3]) {
     row.chunks_exact_mut(PIXEL).for_each(|pixel| pixel.copy_from_slice(&[blue, green, red, 255]));
 }
 
-/// A row of the picture over the colour, as much of it as there is room for.
+/// A row of the picture over the colour, as much as fits.
 fn copy(from: &[u8], channels: usize, fill: [u8; 3], row: &mut [u8]) {
     let over = |value: u8, below: u8, alpha: u8| {
         let sum = u32::from(value) * u32::from(alpha) + u32::from(below) * u32::from(255 - alpha);

@@ -19,7 +19,7 @@ use crate::paths::open_regular;
 use crate::sys::{Cancel, CancelOnDrop, Waker};
 use crate::{media, memory, thread};
 
-/// What came of a painting.
+/// The result of a painting.
 type Finished = Result<Vec<Painted>, Outcome>;
 
 /// A painting that is on its way.
@@ -48,7 +48,7 @@ impl Painting {
         self.done.as_fd()
     }
 
-    /// What was painted; none while that goes on.
+    /// The finished painting; none while it is under way.
     pub(super) fn take(&self) -> Option<Finished> {
         let lost = || Outcome::Refused("the painting thread has failed".to_owned());
         self.done.is_cancelled().then(|| self.result.recv().unwrap_or_else(|_| Err(lost())))
@@ -85,7 +85,7 @@ pub(super) struct Animation {
     waker: Arc<Waker>,
 }
 
-/// What there is of the next frame.
+/// The state of the next frame.
 pub(super) enum NextFrame {
     /// And how long it stays.
     Ready(Arc<Storage>, Duration),
@@ -149,7 +149,7 @@ fn run(task: &Task, send: &SyncSender<(Storage, Duration)>, ring: &Ring) -> bool
         (count, is_wanted) = (count.saturating_add(1), sent);
         sent
     });
-    // What is sound of a damaged one goes on moving.
+    // The intact frames of a damaged file go on.
     is_wanted && count > if gone_through.is_ok() { 0 } else { 1 }
 }
 
@@ -186,11 +186,11 @@ mod tests {
     }
 
     #[test]
-    fn damaged_film_goes_on_with_its_sound_frames() {
-        // By the end chunk all is said.
+    fn damaged_animation_goes_on_with_its_intact_frames() {
+        // The end chunk completes the file.
         assert_eq!(played(3), (3, true));
         assert_eq!(played(2), (2, true));
-        // One that stands still is no film.
+        // A still picture is not animated.
         assert_eq!(played(1), (1, false));
         assert_eq!(played(0), (0, false));
     }

@@ -109,7 +109,8 @@ impl Root<'_> {
         Ok(named)
     }
 
-    /// What the root window shows now, where it can be copied: monitors that are not ours keep it.
+    /// The current picture of the root window, if it can be copied: monitors that are not ours keep
+    /// it.
     fn current(&self) -> Result<Option<Pixmap>, Error> {
         let Some(pixmap) = self.named()?[0] else { return Ok(None) };
         let geometry = self.server.get_geometry(pixmap)?.reply().ok();
@@ -176,7 +177,7 @@ impl Root<'_> {
         if let [Some(one), Some(other)] = before
             && one == other
         {
-            // Whoever made it is disconnected with it, if it is still there.
+            // Disconnects the client that made the pixmap, if it is still there.
             server.kill_client(one)?.check().ok();
         }
         server.set_close_down_mode(CloseDown::RETAIN_PERMANENT)?;
@@ -190,7 +191,7 @@ impl Root<'_> {
 /// How the root window's pixels lie in memory.
 struct Pixels {
     masks: [u32; 3],
-    /// Of one pixel: 2 or 4.
+    /// Bytes of one pixel: 2 or 4.
     bytes: usize,
     /// Lines begin at multiples of this.
     pad: usize,

@@ -74,7 +74,7 @@ impl Server {
         self.clients.iter().any(|known| known.id == client)
     }
 
-    /// To whoever asked, if it is still there.
+    /// Responds to the client, if it is still there.
     pub(super) fn respond(&mut self, to: ClientId, outcome: Outcome) {
         if let Some(client) = self.clients.iter_mut().find(|client| client.id == to) {
             client.say(outcome);

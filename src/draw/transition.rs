@@ -126,7 +126,7 @@ fn mixed(from: u8, to: u8, rest: u16, weight: u16) -> u8 {
 pub(super) fn ease(curve: [f64; 4], time: f64) -> f64 {
     let time = time.clamp(0.0, 1.0);
     let [x1, y1, x2, y2] = curve;
-    // Where x only ever grows, halving finds it; CSS allows no other curve.
+    // Halving finds the time because x only ever grows; CSS allows no other curve.
     let (x1, x2) = (x1.clamp(0.0, 1.0), x2.clamp(0.0, 1.0));
     let (mut low, mut high) = (0.0, 1.0);
     for _ in 0..40 {

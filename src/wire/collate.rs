@@ -16,7 +16,7 @@ pub(crate) fn folded(text: &str) -> String {
     }
 }
 
-/// What names are sorted by, as people do: 1, 2, 10.
+/// The sort key of a name, with numbers by their value: 1, 2, 10.
 pub(crate) fn sort_key(name: &str) -> Vec<u8> {
     sort_bytes(folded(name).as_bytes()).collect()
 }

@@ -63,7 +63,7 @@ impl Display for BadParameter {
 impl std::error::Error for BadParameter {}
 
 impl<'a> Parameters<'a> {
-    /// Of names and values that are decoded already.
+    /// Parameters of names and values that are decoded already.
     pub(crate) fn of_pairs(pairs: Vec<(Cow<'a, str>, Cow<'a, str>)>) -> Self {
         Self { pairs }
     }

@@ -36,7 +36,7 @@ pub struct Image {
     pub tags: Vec<String>,
     /// `#rrggbb`, most dominant first, at most 12.
     pub colors: Vec<String>,
-    /// 0 to 11, or 99 where no colour decides.
+    /// 0 to 11, or 99 if no colour decides.
     pub hue_group: u8,
     pub folder_id: Option<i64>,
     pub is_selected: bool,
@@ -76,7 +76,7 @@ fn put_own_path<S: Serializer>(path: &Path, serializer: S) -> Result<S::Ok, S::E
 }
 
 impl Image {
-    /// What it is on disk: its file, or its package.
+    /// The path on disk: the image's own file, or its package.
     pub fn home(&self) -> &Path {
         self.web_meta.as_ref().map_or(&self.path, |meta| &meta.package_root)
     }
@@ -89,7 +89,7 @@ impl Image {
 pub struct JsonObject(Box<RawValue>);
 
 impl JsonObject {
-    /// Its fields; none where it is no object.
+    /// The object's fields; none if the text is not an object.
     pub fn fields(&self) -> Map<String, Value> {
         serde_json::from_str(self.0.get()).unwrap_or_default()
     }
@@ -119,7 +119,7 @@ impl PartialEq for JsonObject {
     }
 }
 
-/// What the manifest of a web package says.
+/// The manifest of a web package.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct WebMeta {
     pub package_root: PathBuf,
@@ -264,7 +264,7 @@ impl ImageRow<'_> {
         self.write_rare(out)
     }
 
-    /// What only some have.
+    /// Fields that only some images have.
     fn write_rare(&self, out: &mut Vec<u8>) -> serde_json::Result<()> {
         if let Some(path) = self.preview_path {
             out.extend(br#","preview_path":"#);

@@ -93,12 +93,12 @@ macro_rules! words {
 pub(crate) use words;
 
 words! {
-    /// What a library item is.
+    /// The media type of a library item.
     MediaType { Image = "image", Video = "video", Web = "web" }
 }
 
 words! {
-    /// What a list is of: a media type, or pictures that move, in whatever format.
+    /// A filter of a list: a media type, or animated pictures in whatever format.
     MediaFilter { Image = "image", Video = "video", Gif = "gif", Web = "web" }
 }
 
@@ -140,22 +140,22 @@ words! {
 }
 
 words! {
-    /// Why playlists, films and pages rest.
+    /// The reason why playlists, videos and web pages are paused.
     Rest { Battery = "battery", Locked = "locked", Idle = "idle" }
 }
 
 words! {
-    /// What decides between light and dark; auto is the sun.
+    /// The mode that decides between light and dark; auto follows the sun.
     AppearanceMode { Light = "light", Dark = "dark", Auto = "auto" }
 }
 
 words! {
-    /// Who asked for a wallpaper.
+    /// The source of a wallpaper.
     Source { Manual = "manual", Random = "random", Playlist = "playlist", Restore = "restore" }
 }
 
 words! {
-    /// What a loop is written as.
+    /// The format of an exported loop.
     LoopPreset { WebmVp9 = "webm_vp9", Mp4H264 = "mp4_h264" }
 }
 
@@ -169,7 +169,7 @@ impl LoopPreset {
 }
 
 words! {
-    /// What becomes of a loop.
+    /// The use of an exported loop.
     LoopAction { Replace = "replace", ImportNew = "import_new" }
 }
 

@@ -15,7 +15,7 @@ pub(crate) struct CreatePlaylist {
     /// Either these or a source.
     #[serde(default, deserialize_with = "given_object_list")]
     pub images: Option<Vec<NewPlaylistItem>>,
-    /// By the names of the query of `GET /images`.
+    /// The filters, by the names of the query of `GET /images`.
     #[serde(default, deserialize_with = "given")]
     pub source: Option<Map<String, Value>>,
 }

@@ -49,7 +49,7 @@ pub struct Folder {
 }
 
 words! {
-    /// What moves a playlist on.
+    /// The condition that advances a playlist.
     PlaylistType {
         Timer = "timer", Manual = "manual", TimeOfDay = "time_of_day", DayOfWeek = "day_of_week",
         Appearance = "appearance",
@@ -85,14 +85,14 @@ pub struct PlaylistItem {
     pub when: Option<Tone>,
 }
 
-/// What decides between light and dark, and what it is.
+/// The mode that decides between light and dark, and the current appearance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Appearance {
     pub mode: AppearanceMode,
     pub now: Tone,
 }
 
-/// What is known of the machine and the session, and whether all rests because of it.
+/// The state of the machine and the session, and whether it pauses everything.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Power {
     /// Whether the machine runs on its battery; none: nobody looks.
@@ -116,9 +116,9 @@ pub struct Playlist {
     pub id: i64,
     pub name: String,
     pub configuration: PlaylistConfiguration,
-    /// Empty where there is a source.
+    /// Empty if there is a source.
     pub images: Vec<PlaylistItem>,
-    /// The filters that find the images of one that lives; absent where they are written down.
+    /// The filters of a dynamic playlist; absent if the items are written down.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source: Option<Map<String, Value>>,
     pub created_at: Timestamp,
@@ -167,7 +167,7 @@ pub(crate) struct Monitor {
     /// 0 normal, 1 = 90°, 2 = 180°, 3 = 270°, 4 to 7 the flipped ones.
     pub transform: u8,
     pub description: String,
-    /// Empty where it is not known, as are the next two.
+    /// Empty if it is not known, as are the next two.
     pub make: String,
     pub model: String,
     pub serial: String,
@@ -187,7 +187,7 @@ pub(crate) struct BackendInfo {
     pub settings: Map<String, Value>,
     /// Programs not found.
     pub missing: Vec<String>,
-    /// What draws backgrounds, too, and is not ours.
+    /// Other programs that draw backgrounds.
     pub conflicts: Vec<Conflict>,
 }
 
@@ -202,9 +202,9 @@ pub struct Conflict {
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Capabilities {
-    /// Of `static_image`, `animated_image`, `video`, `web`.
+    /// Some of `static_image`, `animated_image`, `video`, `web`.
     pub content_kinds: Vec<String>,
-    /// Of `wayland`, `x11`.
+    /// Some of `wayland`, `x11`.
     pub compositors: Vec<String>,
     pub transitions: bool,
 }
@@ -254,13 +254,13 @@ pub(crate) struct CurrentWallpaper {
     pub set_at: Option<Timestamp>,
     #[serde(default, skip_serializing_if = "is_false")]
     pub deleted: bool,
-    /// What a monitor shows that was never seen before.
+    /// The wallpaper of a monitor that was never seen before.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub default_image_id: Option<i64>,
     pub monitors: Vec<CurrentMonitor>,
 }
 
-/// What `POST /wallpaper/set`, `random` and `back` answer.
+/// The answer of `POST /wallpaper/set`, `random` and `back`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct SetAnswer {
     pub status: SetStatus,
@@ -269,9 +269,9 @@ pub(crate) struct SetAnswer {
     pub image_name: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub image_path: Option<PathBuf>,
-    /// The one monitor, `*` where all were meant, else the names with commas.
+    /// The monitor, `*` for all of them, else the names with commas.
     pub monitor: String,
-    /// Empty where it is for monitors that come.
+    /// Empty if it is for monitors that are not connected yet.
     pub monitors: Vec<String>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub skipped: Vec<String>,
@@ -287,7 +287,7 @@ pub(crate) struct SetAnswer {
     pub note: Option<String>,
 }
 
-/// What became of a request for a wallpaper.
+/// The outcome of a request for a wallpaper.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum SetStatus {
@@ -299,7 +299,7 @@ pub enum SetStatus {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct CurrentMonitor {
     pub monitor_name: String,
-    /// None where it was deleted while it is shown.
+    /// None if the image was deleted while it is shown.
     pub image_id: Option<i64>,
     pub image_name: String,
     pub image_path: PathBuf,
@@ -333,7 +333,7 @@ pub(crate) struct ImportedBatch {
     pub errors: Vec<ImportProblem>,
 }
 
-/// What there is to say of a file that was imported.
+/// A remark about an imported file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub(crate) struct ImportNote {
     pub path: String,
@@ -347,7 +347,8 @@ pub(crate) struct ImportProblem {
     pub error: String,
 }
 
-/// Where the daemon's files are: the settings of `[daemon]`, expanded, and what has no setting.
+/// The paths of the daemon's files: the settings of `[daemon]`, expanded, and paths without a
+/// setting.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct InfoPaths {
     pub socket: String,
@@ -388,14 +389,14 @@ pub(crate) enum DatabaseState {
     Replaced,
 }
 
-/// What a look at all of the database has found.
+/// The result of a full check of the database.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct DatabaseReport {
     pub database: PathBuf,
     pub images: usize,
     /// Images whose files are not there.
     pub missing: usize,
-    /// None where it is sound.
+    /// None if the database is intact.
     pub problems: Vec<String>,
     /// The newest first.
     pub backups: Vec<PathBuf>,

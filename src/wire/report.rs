@@ -13,10 +13,10 @@ pub(crate) struct Debug {
     pub version: String,
     /// Seconds.
     pub uptime: u64,
-    /// By name.
+    /// Sorted by name.
     pub threads: Vec<DebugThread>,
     pub queues: Vec<DebugQueue>,
-    /// Of all monitors that are known.
+    /// Assignments of all known monitors.
     pub assignments: Vec<DebugAssignment>,
     /// None: the player does not answer.
     pub playlists: Option<Vec<ActivePlaylist>>,
@@ -24,7 +24,7 @@ pub(crate) struct Debug {
     pub power: Power,
     /// The last ones, the newest last.
     pub failures: Vec<DebugFailure>,
-    /// Of the hook's last run.
+    /// The failure of the hook's last run.
     pub hook_failure: Option<HookFailure>,
     /// Connections that are open, this one among them.
     pub clients: usize,
@@ -35,7 +35,7 @@ pub(crate) struct DebugThread {
     pub name: String,
 }
 
-/// What waits for a thread.
+/// Requests that wait for a thread.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct DebugQueue {
     pub name: String,
@@ -64,10 +64,10 @@ pub(crate) struct DebugAssignment {
 pub(crate) struct DebugChild {
     pub pid: i32,
     pub backend: String,
-    /// What it is assigned to show something on.
+    /// The monitors that the process is assigned to.
     pub monitors: Vec<String>,
     pub started_at: Option<Timestamp>,
-    /// What it has of the machine's memory; none: it has just ended.
+    /// The memory that it uses; none if it has just exited.
     pub memory_kb: Option<u64>,
 }
 
@@ -86,7 +86,7 @@ pub(crate) struct Finding {
     pub state: FindingState,
     /// A sentence without its full stop.
     pub text: String,
-    /// What mends it, or may be done about it.
+    /// The step that fixes it, or may be done about it.
     pub step: Option<String>,
 }
 
@@ -111,7 +111,7 @@ impl FindingState {
     }
 }
 
-/// Of one connected monitor; null is what there is nothing of.
+/// The record of one connected monitor; a null field does not apply.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Why {
     pub monitor: String,
@@ -123,13 +123,13 @@ pub(crate) struct Why {
     pub set_at: Option<Timestamp>,
     pub next: Option<NextChange>,
     pub last_failure: Option<ApplyFailure>,
-    /// Of the hook's last run; it is the same for all monitors.
+    /// The failure of the hook's last run, the same for all monitors.
     pub hook_failure: Option<HookFailure>,
     /// All of it in sentences.
     pub text: String,
 }
 
-/// What a playlist is about to do.
+/// The next action of a playlist.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct NextChange {
     pub playlist_id: i64,
@@ -166,7 +166,7 @@ words! {
 pub(crate) struct WatchedDirectory {
     /// As it was written.
     pub path: String,
-    /// Where that leads; null where it leads nowhere.
+    /// The target of the link; null if it leads nowhere.
     pub directory: Option<PathBuf>,
     pub state: WatchState,
     pub images: u64,

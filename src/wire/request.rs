@@ -17,7 +17,7 @@ pub(crate) struct ImportImages {
     pub paths: Vec<PathBuf>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub folder_id: Option<i64>,
-    /// Files alone: they stay where they are, and are not copied.
+    /// Only for files: they stay in place and are not copied.
     #[serde(default)]
     pub in_place: bool,
     /// The answer comes when the batch is done.
@@ -48,7 +48,7 @@ pub struct DeleteImages {
     /// In place of ids: files that stayed on the disk when their images were deleted.
     #[serde(default)]
     pub paths: Vec<PathBuf>,
-    /// Also the files of images that are not copies of ours; as `trash`, where it is absent.
+    /// Also the files of images in place; the same as `trash` if it is absent.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "given")]
     pub files: Option<bool>,
     /// Files go to the desktop's trash; means `files`, too.
@@ -102,7 +102,7 @@ pub(crate) struct SetWallpaper {
     pub mode: Option<Mode>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fit: Option<Fit>,
-    /// Of the backend's own words.
+    /// A transition in the backend's own words.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub transition: Option<String>,
     /// Nothing changes now: it is for monitors that were never seen before.
@@ -114,7 +114,7 @@ pub(crate) struct SetWallpaper {
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct RandomWallpaper {
-    /// By the names of the query of `GET /images`.
+    /// The filters, by the names of the query of `GET /images`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub filter: Option<Map<String, Value>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -125,7 +125,7 @@ pub(crate) struct RandomWallpaper {
     pub mode: Option<Mode>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fit: Option<Fit>,
-    /// Of the backend's own words.
+    /// A transition in the backend's own words.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub transition: Option<String>,
 }
@@ -190,14 +190,14 @@ pub(crate) struct PatchImage {
     pub is_selected: Option<bool>,
     #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "given")]
     pub audio_enabled: Option<bool>,
-    /// Of a web package, as is the next.
+    /// Only for a web package, as is the next field.
     #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "given")]
     pub wallpaper_config_overrides: Option<Map<String, Value>>,
     #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "given_object")]
     pub web_capabilities: Option<PatchCapabilities>,
 }
 
-/// Of [`WebCapabilities`] those that change.
+/// The changed fields of [`WebCapabilities`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct PatchCapabilities {

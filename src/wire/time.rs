@@ -101,7 +101,7 @@ impl<'de> Deserialize<'de> for Timestamp {
 const DAY: u16 = 24 * 60;
 
 words! {
-    /// What the sun does twice a day. Dawn and dusk are civil.
+    /// The events of the sun, twice a day each. Dawn and dusk are civil.
     SunEvent { Sunrise = "sunrise", Sunset = "sunset", Dawn = "dawn", Dusk = "dusk" }
 }
 
@@ -109,11 +109,11 @@ words! {
 pub enum DayTime {
     /// Minutes since midnight.
     Clock(u16),
-    /// And so many minutes later; earlier where they are negative.
+    /// Minutes after the event; negative for before.
     Sun(SunEvent, i16),
 }
 
-/// What [`DayTime`] is read from.
+/// The forms that [`DayTime`] is parsed from, for messages.
 pub(crate) const DAY_TIMES: &str =
     "HH:MM, or sunrise, sunset, dawn or dusk with an offset as -30m or +1h15m";
 

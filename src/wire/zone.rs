@@ -28,12 +28,12 @@ pub(crate) fn local() -> TimeZone {
     let zone = kept(&read(&KNOWN));
     zone.unwrap_or_else(|| {
         let mut known = write(&KNOWN);
-        // Another may have read it meanwhile.
+        // Another thread may have read it in the meantime.
         kept(&known).unwrap_or_else(|| known.insert((system_zone(), Instant::now())).0.clone())
     })
 }
 
-/// Has it looked up anew when it is next asked for.
+/// Has the zone read again on the next request.
 pub(crate) fn forget() {
     jiff::tz::reset_system_time_zone_cache();
     jiff::tz::db().reset();

@@ -57,7 +57,7 @@ pub(super) fn run(socket: &Path) -> Result<(), Error> {
 fn wait(renderer: &Renderer, queue: &EventQueue<Events>) -> Result<(), Error> {
     let mut wanted = PollFlags::IN;
     match queue.flush() {
-        // The socket is full: the rest is sent when the compositor has read some.
+        // The socket is full: the remainder is sent when the compositor has read some.
         Err(WaylandError::Io(error)) if error.kind() == std::io::ErrorKind::WouldBlock => {
             wanted |= PollFlags::OUT;
         }

@@ -108,7 +108,7 @@ type Size = (u32, u32);
 /// The facts about an output that decide on the size of its frames.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct SizeFacts {
-    /// Of the surface, in the layout's units.
+    /// The size of the surface, in the layout's units.
     pub(super) logical: Size,
     /// The scale that the compositor prefers, in parts of 120.
     pub(super) fractional: Option<u32>,

@@ -24,7 +24,7 @@ pub(super) struct Renderer {
     pub(super) globals: Globals,
     pub(super) server: Server,
     pub(super) outputs: Vec<DrawnOutput>,
-    /// What is shown, also on outputs that are disconnected.
+    /// The wanted pictures, also on outputs that are disconnected.
     pub(super) shown: Vec<Wanted>,
     pub(super) change: Option<Change>,
     /// The last frames of outputs that are disconnected.
