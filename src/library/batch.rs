@@ -29,7 +29,7 @@ const GALLERY_EVERY: Duration = Duration::from_secs(1);
 pub(super) type Done = Box<dyn FnOnce() + Send>;
 
 /// The answer to a client that waits for the end.
-struct Waiting {
+struct WaitingClient {
     /// The files in the order of the inputs; they end in any.
     order: Vec<PathBuf>,
     images: Vec<(PathBuf, i64)>,
@@ -44,14 +44,14 @@ pub(super) struct Batch {
     pub(super) task: Task,
     /// Told when it has ended.
     pub(super) done: Option<Done>,
-    files: std::vec::IntoIter<Found>,
+    files: std::vec::IntoIter<FoundFile>,
     total: usize,
     current: usize,
     succeeded: usize,
     failed: usize,
     /// Files of no kind that we take, which nobody named.
     skipped: usize,
-    waiting: Option<Waiting>,
+    waiting: Option<WaitingClient>,
     started: Instant,
     /// Looked at by the workers, too, while they have one of its files in hand.
     pub(super) cancelled: Arc<AtomicBool>,
@@ -62,12 +62,17 @@ pub(super) struct Batch {
 
 impl Batch {
     /// A batch that a client asked for.
-    pub(super) fn asked(id: String, folder: Option<i64>, task: Task, files: Vec<Found>) -> Self {
+    pub(super) fn asked(
+        id: String,
+        folder: Option<i64>,
+        task: Task,
+        files: Vec<FoundFile>,
+    ) -> Self {
         Self { id: Some(id), folder, ..Self::own(task, files, None) }
     }
 
     /// A batch of the daemon itself, with files that it found.
-    pub(super) fn own(task: Task, files: Vec<Found>, done: Option<Done>) -> Self {
+    pub(super) fn own(task: Task, files: Vec<FoundFile>, done: Option<Done>) -> Self {
         let now = Instant::now();
         Self {
             id: None,
@@ -91,7 +96,7 @@ impl Batch {
     /// Answers when it has ended.
     pub(super) fn answer_at_end(&mut self, reply: Reply<ImportedBatch>) {
         let order = self.files.as_slice().iter().map(|file| file.path.clone()).collect();
-        self.waiting = Some(Waiting { order, images: Vec::new(), errors: Vec::new(), reply });
+        self.waiting = Some(WaitingClient { order, images: Vec::new(), errors: Vec::new(), reply });
     }
 
     pub(super) fn total(&self) -> usize {
@@ -108,7 +113,7 @@ impl Batch {
     }
 
     /// The next file, until there is none or the batch was cancelled.
-    pub(super) fn next(&mut self) -> Option<Found> {
+    pub(super) fn next(&mut self) -> Option<FoundFile> {
         if self.is_cancelled() { None } else { self.files.next() }
     }
 
@@ -238,7 +243,7 @@ impl Batch {
     }
 }
 
-impl Waiting {
+impl WaitingClient {
     fn add(&mut self, path: &Path, result: &Result<Imported, Error>, skipped: bool) {
         match result {
             Ok(imported) => self.images.push((path.to_owned(), imported.image.id)),
@@ -264,7 +269,7 @@ impl Waiting {
 
 /// A file or package to be imported, or why there is none.
 #[derive(Debug)]
-pub(super) struct Found {
+pub(super) struct FoundFile {
     pub(super) path: PathBuf,
     /// Nobody named it: it was found in a directory.
     pub(super) inside: bool,
@@ -273,7 +278,7 @@ pub(super) struct Found {
 
 /// Directories are walked depth-first, their entries sorted by name; hidden ones are skipped,
 /// links are followed, no directory is walked twice. A package counts as one file.
-pub(super) fn walk(paths: &[PathBuf]) -> Vec<Found> {
+pub(super) fn walk(paths: &[PathBuf]) -> Vec<FoundFile> {
     let mut walk = Walk { found: Vec::new(), seen: HashSet::new() };
     for path in paths {
         walk.visit(path.clone());
@@ -282,7 +287,7 @@ pub(super) fn walk(paths: &[PathBuf]) -> Vec<Found> {
 }
 
 struct Walk {
-    found: Vec<Found>,
+    found: Vec<FoundFile>,
     /// Device and inode of each directory: a link must not lead in circles.
     seen: HashSet<(u64, u64)>,
 }
@@ -296,7 +301,7 @@ impl Walk {
             match fs::metadata(&path) {
                 Ok(meta) if meta.is_dir() => pending.extend(self.enter(path, inside, &meta)),
                 Ok(meta) if meta.is_file() => {
-                    self.found.push(Found { path, inside, problem: None })
+                    self.found.push(FoundFile { path, inside, problem: None })
                 }
                 Ok(_) => self.refuse(&path, Error::NotFile { path: path.clone() }),
                 Err(error) => self.refuse(&path, Error::file("read", &path)(error)),
@@ -321,7 +326,7 @@ impl Walk {
             }
         };
         if names.iter().any(|name| is_manifest(name)) {
-            self.found.push(Found { path, inside, problem: None });
+            self.found.push(FoundFile { path, inside, problem: None });
             return Vec::new();
         }
         if names.is_empty() && looks_like_picture(&path) {
@@ -333,7 +338,7 @@ impl Walk {
     }
 
     fn refuse(&mut self, path: &Path, problem: Error) {
-        self.found.push(Found { path: path.to_owned(), inside: false, problem: Some(problem) });
+        self.found.push(FoundFile { path: path.to_owned(), inside: false, problem: Some(problem) });
     }
 }
 

@@ -195,16 +195,9 @@ fn failed(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Error 
 }
 
 /// Why a file was read no further: nobody wants it any more.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
+#[error("given up")]
 struct Given;
-
-impl std::fmt::Display for Given {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("given up")
-    }
-}
-
-impl std::error::Error for Given {}
 
 /// Copies a file into an empty one. Where it is all zeros the copy has a hole: a file of holes takes
 /// no more room here than where it comes from.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use crossbeam_channel::{Sender, TrySendError, bounded};
 
-use super::batch::{self, Done, Found, Reply};
+use super::batch::{self, Done, FoundFile, Reply};
 use super::context::{ImportContext, OnRewritten};
 use super::disk;
 use super::error::Error;
@@ -107,7 +107,7 @@ impl Library {
     }
 
     /// Here, and not in the thread that every other import waits for.
-    fn walk(&self, paths: &[PathBuf]) -> Result<Vec<Found>, Error> {
+    fn walk(&self, paths: &[PathBuf]) -> Result<Vec<FoundFile>, Error> {
         disk::answers_in(&self.context.directory)?;
         paths.iter().try_for_each(|path| disk::answers(path))?;
         Ok(batch::walk(paths))

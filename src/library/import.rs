@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use crossbeam_channel::{Receiver, after, never, select};
 
-use super::batch::{Batch, Done, Found, Reply};
+use super::batch::{Batch, Done, FoundFile, Reply};
 use super::commit_order::Turns;
 use super::context::ImportContext;
 use super::error::Error;
@@ -44,7 +44,7 @@ pub(super) enum Answer {
 
 pub(super) enum Message {
     Start {
-        files: Vec<Found>,
+        files: Vec<FoundFile>,
         folder: Option<i64>,
         task: Task,
         /// Told when the batch has ended.
@@ -162,7 +162,7 @@ impl Importer {
                 self.wake.send();
             }
             while self.workers.make_room() || self.workers.are_gone() {
-                let Some(Found { path, inside, problem }) = batch.next() else { break };
+                let Some(FoundFile { path, inside, problem }) = batch.next() else { break };
                 if let Some(problem) = problem {
                     batch.ended(&path, inside, Err(problem), &self.bus);
                 } else if self.workers.are_gone() {
@@ -232,6 +232,6 @@ impl Importer {
     }
 }
 
-fn found(files: Vec<PathBuf>) -> Vec<Found> {
-    files.into_iter().map(|path| Found { path, inside: true, problem: None }).collect()
+fn found(files: Vec<PathBuf>) -> Vec<FoundFile> {
+    files.into_iter().map(|path| FoundFile { path, inside: true, problem: None }).collect()
 }

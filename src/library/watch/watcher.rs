@@ -45,10 +45,10 @@ pub(super) struct Watcher {
     pub(super) bus: EventBus,
     pub(super) importer: Sender<import::Message>,
     pub(super) status: StatusList,
-    state: State,
+    state: WatcherState,
 }
 
-struct State {
+struct WatcherState {
     directories: Vec<Watched>,
     settings: WatchSettings,
     last_number: u64,
@@ -63,7 +63,7 @@ impl Watcher {
         bus: EventBus,
         importer: Sender<import::Message>,
     ) -> Self {
-        let state = State {
+        let state = WatcherState {
             directories: Vec::new(),
             settings: WatchSettings::default(),
             last_number: 0,
@@ -317,7 +317,7 @@ impl Watcher {
             return Ok(());
         }
         self.look_for_away()?;
-        let State { directories, expirations, .. } = &mut self.state;
+        let WatcherState { directories, expirations, .. } = &mut self.state;
         expirations.end_images((&self.context, &self.bus), directories, now)?;
         expirations.tell_missing(&self.context, directories)
     }
