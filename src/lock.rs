@@ -72,8 +72,8 @@ impl Lock {
         }
     }
 
-    /// Takes a directory itself, in which no file is needed for that. The kernel knows a directory by its
-    /// inode, whatever path leads there.
+    /// Takes a directory itself, in which no file is needed for that. The kernel knows a directory by
+    /// its inode, whatever path leads there.
     pub(crate) fn of_directory(path: &Path) -> Result<Self, Error> {
         let failed =
             |operation| move |source| Error::Io { operation, path: path.to_owned(), source };

@@ -160,8 +160,8 @@ impl Stills {
     }
 }
 
-/// Removes stills from their directory, which is not followed if it is a link; files with other names are
-/// somebody else's.
+/// Removes stills from their directory, which is not followed if it is a link; files with other names
+/// are somebody else's.
 pub(super) fn sweep(directory: &Path, is_used: impl Fn(&Path) -> bool) {
     let Ok(opened) = opened(directory) else { return };
     for entry in fs::read_dir(directory).into_iter().flatten().flatten() {

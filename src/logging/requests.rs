@@ -1,8 +1,8 @@
 //! The lines of requests: gathered by the workers, written together by the thread `log`.
 //!
 //! There may be a hundred thousand a second, and a line of its own for each would cost more than the
-//! answer. They go to the file; those that are no successful GET go to stderr as well, and all of them if
-//! there is no file.
+//! answer. They go to the file; those that are no successful GET go to stderr as well, and all of them
+//! if there is no file.
 
 use std::cell::RefCell;
 use std::fmt;

@@ -1,6 +1,6 @@
 //! The database's files under the daemon: whether their paths still lead to what SQLite has open, and a
-//! copy of that once they do not. SQLite goes on with files that were deleted, and all of it is gone when
-//! the daemon stops.
+//! copy of that once they do not. SQLite goes on with files that were deleted, and all of it is gone
+//! when the daemon stops.
 //!
 //! The look is made after each commit and before a reader is opened; the copy on the thread `database`,
 //! and once more at the end. Nothing is ever put in the place of what lies there now.

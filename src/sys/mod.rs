@@ -1,4 +1,5 @@
-//! Thin wrappers over the kernel: waits that a thread can be woken from, sockets, and file and device events.
+//! Thin wrappers over the kernel: waits that a thread can be woken from, sockets, and file and device
+//! events.
 //!
 //! Everything runs on the calling thread. Nothing here knows what the caller waits for.
 

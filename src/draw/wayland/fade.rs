@@ -1,7 +1,7 @@
 //! A transition on one surface: the frames between the old and the new picture.
 //!
-//! The new picture itself is the last frame. A frame is drawn when the compositor asks for one, into storage
-//! that the compositor has released.
+//! The new picture itself is the last frame. A frame is drawn when the compositor asks for one, into
+//! storage that the compositor has released.
 
 use std::io;
 use std::sync::Arc;

@@ -8,7 +8,7 @@ use super::super::message::{Effect, Outcome, Request, Transition, Wanted};
 use super::super::paint::{Painted, Task};
 use super::super::painting::Painting;
 use super::super::server::ClientId;
-use super::renderer::Renderer;
+use super::renderer::{Change, Renderer, Stage};
 use super::surface::Content;
 
 /// A surface that has no size within this time belongs to an output that is being disconnected.
@@ -231,43 +231,6 @@ impl Renderer {
             self.with_surface(global, |surface, globals| {
                 surface.show(globals, content, transition);
             });
-        }
-    }
-}
-
-pub(super) struct Change {
-    /// None if outputs were connected or changed.
-    pub(super) client: Option<ClientId>,
-    pub(super) outputs: Vec<Wanted>,
-    pub(super) transition: Transition,
-    pub(super) stage: Stage,
-}
-
-pub(super) enum Stage {
-    /// An output that was named is not known yet. Two sync requests are sent, one for the outputs and one
-    /// for their names; the number is that of the last request.
-    Syncing { sync: u64, again: bool },
-    /// Surfaces have no size yet.
-    Sizing { until: Instant },
-    /// Pictures are painted, one task for each of these outputs.
-    Painting { painting: Painting, outputs: Vec<u32> },
-    /// The first frames on these outputs have not been seen yet.
-    Showing { outputs: Vec<u32> },
-}
-
-impl Change {
-    /// The painting that the loop waits for.
-    pub(super) fn painting(&self) -> Option<&Painting> {
-        match &self.stage {
-            Stage::Painting { painting, .. } => Some(painting),
-            _ => None,
-        }
-    }
-
-    pub(super) fn deadline(&self) -> Option<Instant> {
-        match self.stage {
-            Stage::Sizing { until } => Some(until),
-            _ => None,
         }
     }
 }

@@ -268,8 +268,8 @@ impl Surface {
         }
     }
 
-    /// Shows the next frame of an animation if it is due. A covered animation stands still: the compositor
-    /// asks for no frames of it.
+    /// Shows the next frame of an animation if it is due. A covered animation stands still: the
+    /// compositor asks for no frames of it.
     pub(super) fn play(&mut self, globals: &Globals, now: Instant) {
         self.wake_at = None;
         let moves = self.content.as_ref().is_some_and(|content| content.moves);

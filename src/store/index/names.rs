@@ -1,4 +1,5 @@
-//! The names of all images as they are compared, one after another, so that one search looks through all.
+//! The names of all images as they are compared, one after another, so that one search looks through
+//! all.
 //!
 //! That takes 0.1 to 1 ms for 100,000 names, so nothing beside the text is kept for it.
 
