@@ -1,11 +1,10 @@
-//! How other rooms speak with the thread `desktop`, and who ends it.
+//! The handle by which other modules talk to the thread `desktop`, and the owner that ends the thread.
 
 use std::time::Instant;
 
 use crossbeam_channel::{Sender, TrySendError};
 
-use super::change::Change;
-use super::hook::Hook;
+use super::hook::{Change, Hook};
 use crate::thread::Thread;
 use crate::wire::{DebugQueue, HookFailure};
 

@@ -1,52 +1,51 @@
-//! The hook: the user's command after a change. The thread `hook` runs one at a time; what changes
-//! meanwhile is gathered for the next, which is told of the newest. Nobody waits for it.
+//! The hook: the user's command after a change of a wallpaper.
+//! | The thread `hook` runs one command at a time. Changes during a run are gathered for the next run,
+//! which gets the newest. Nothing waits for it.
 
 use std::ffi::OsString;
-use std::fmt;
-use std::io;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
+use std::{fmt, io};
 
-use super::change::Change;
 use crate::compositor::Outputs;
 use crate::config::Hooks;
 use crate::error_chain::chain;
 use crate::process::{self, Ended, Groups, Launch, Scripts, plain};
 use crate::sys::{Cancel, Waker, lock};
 use crate::thread::{Spawner, Thread};
-use crate::wire::{HookFailure, Timestamp};
+use crate::wire::{HookFailure, Source, Timestamp};
 
-/// Of a run's errors, what is logged.
+/// The limit for the errors of a run that are logged.
 const LOGGED: usize = 64 << 10;
 
-/// What a hook is run with.
+/// The settings and paths for runs of the hook.
 pub(crate) struct HookSources {
-    /// Asked before each run.
+    /// Read before each run.
     pub settings: Arc<dyn Fn() -> Hooks + Send + Sync>,
     pub outputs: Outputs,
-    /// Where the command finds the daemon.
+    /// The socket, for the command's environment.
     pub socket: PathBuf,
-    /// Where it runs.
+    /// The working directory.
     pub home: PathBuf,
 }
 
-/// What the thread `desktop` tells the hook through. The thread `hook` is started by the first change
-/// that has a command to run.
+/// The handle by which the thread `desktop` starts runs. The first change with a command to run starts
+/// the thread `hook`.
 #[derive(Clone)]
-pub(super) struct Hook(Arc<Shared>);
+pub(super) struct Hook(Arc<SharedHook>);
 
-struct Shared {
+struct SharedHook {
     run: Mutex<Option<Run>>,
-    state: Mutex<State>,
+    state: Mutex<HookState>,
     failure: Mutex<Option<HookFailure>>,
     groups: Groups,
     sources: HookSources,
     spawner: Spawner,
 }
 
-enum State {
-    /// Nothing was to be run yet.
+enum HookState {
+    /// No command was run yet.
     Idle,
     Started {
         waker: Arc<Waker>,
@@ -56,10 +55,10 @@ enum State {
     Ended,
 }
 
-/// What the next run is told.
+/// The environment of the next run.
 #[derive(Clone, Debug)]
 pub(super) struct Run {
-    /// All that have changed since the last one began.
+    /// The monitors that have changed since the last run began.
     monitors: Vec<String>,
     change: Change,
     still: Option<PathBuf>,
@@ -67,9 +66,10 @@ pub(super) struct Run {
 
 impl Hook {
     pub(super) fn new(spawner: Spawner, sources: HookSources) -> Self {
-        let (run, state, failure) = (Mutex::default(), Mutex::new(State::Idle), Mutex::default());
+        let (run, state, failure) =
+            (Mutex::default(), Mutex::new(HookState::Idle), Mutex::default());
         let groups = Groups::default();
-        Self(Arc::new(Shared { run, state, failure, groups, sources, spawner }))
+        Self(Arc::new(SharedHook { run, state, failure, groups, sources, spawner }))
     }
 
     /// Why the last run failed; none if it went well.
@@ -82,7 +82,7 @@ impl Hook {
         self.0.groups.has(group)
     }
 
-    /// Has it run for a change; `still` is what the links lead to.
+    /// Runs the command for a change; `still` is the target of the links.
     pub(super) fn changed(&self, change: &Change, still: Option<PathBuf>) {
         if self.0.command().is_none() {
             return;
@@ -103,27 +103,27 @@ impl Hook {
 
     fn wake(&self) -> io::Result<()> {
         let mut state = lock(&self.0.state);
-        if matches!(*state, State::Idle) {
+        if matches!(*state, HookState::Idle) {
             let (waker, cancel) = (Arc::new(Waker::new()?), Cancel::new()?);
             let (shared, woken) = (Arc::clone(&self.0), Arc::clone(&waker));
             let scripts = Scripts::new(cancel.clone(), self.0.groups.clone());
             let thread = self.0.spawner.spawn("hook", move || work(&shared, &woken, scripts))?;
-            *state = State::Started { waker, cancel, thread };
+            *state = HookState::Started { waker, cancel, thread };
         }
-        if let State::Started { waker, .. } = &*state {
+        if let HookState::Started { waker, .. } = &*state {
             waker.wake();
         }
         Ok(())
     }
 
-    /// Ends it and what it runs, for good; the thread, if there is one, is to be joined.
+    /// Ends the thread and its command for good. Returns the thread, which must be joined.
     pub(super) fn end(&self) -> Option<Thread> {
-        match std::mem::replace(&mut *lock(&self.0.state), State::Ended) {
-            State::Started { cancel, thread, .. } => {
+        match std::mem::replace(&mut *lock(&self.0.state), HookState::Ended) {
+            HookState::Started { cancel, thread, .. } => {
                 cancel.cancel();
                 Some(thread)
             }
-            State::Idle | State::Ended => None,
+            HookState::Idle | HookState::Ended => None,
         }
     }
 }
@@ -134,8 +134,8 @@ impl fmt::Debug for Hook {
     }
 }
 
-impl Shared {
-    /// What is to be run, and for how long at most.
+impl SharedHook {
+    /// The command to run, and its time limit.
     fn command(&self) -> Option<(String, Duration)> {
         let settings = (self.sources.settings)();
         let limit = Duration::from_secs(settings.timeout_seconds.into());
@@ -144,7 +144,7 @@ impl Shared {
     }
 }
 
-fn work(shared: &Shared, waker: &Waker, mut scripts: Scripts) {
+fn work(shared: &SharedHook, waker: &Waker, mut scripts: Scripts) {
     while scripts.wait(waker) {
         let Some(run) = lock(&shared.run).take() else { continue };
         let Some((command, limit)) = shared.command() else { continue };
@@ -194,7 +194,7 @@ fn failure(ended: Result<Ended, process::Error>, limit: Duration) -> Option<Stri
     }
 }
 
-/// Logs what a run writes, line by line, as much as it may.
+/// Logs the errors that a run writes, line by line, up to a limit.
 #[derive(Default)]
 struct Errors {
     line: Vec<u8>,
@@ -230,4 +230,17 @@ impl Errors {
         }
         self.line.clear();
     }
+}
+
+/// A change of wallpaper, for the hook and the stills. Its rows are written.
+#[derive(Clone, Debug)]
+pub(crate) struct Change {
+    pub image_id: i64,
+    pub image_name: String,
+    pub path: PathBuf,
+    pub monitors: Vec<String>,
+    pub backend: String,
+    pub source: Source,
+    /// A hook made the change, so the hook does not run again.
+    pub by_hook: bool,
 }

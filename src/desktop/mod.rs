@@ -1,22 +1,16 @@
-//! What other programs read of the wallpapers and hear of them: links to still pictures, colours in
-//! their formats, and the hook.
+//! Desktop integration: links to still images, files with colours, and the user's hook.
 //!
-//! The thread `desktop` owns `$XDG_STATE_HOME/murald`: after each change it brings the files there in
-//! line with what the monitors show, and only then has the change told to clients. It waits for no
-//! still: ffmpeg's are made on the transcoder's threads. Nobody waits for it but who made the change,
-//! and where it has too much to do the change goes on without it. Then the thread `hook` runs the user's
-//! command, for which nobody waits at all.
+//! The thread `desktop` owns `$XDG_STATE_HOME/murald`: after each change it updates the files there,
+//! and then reports the change to clients. It never waits for ffmpeg, whose stills are made on the
+//! transcoder's threads. If it is overloaded, changes are reported without it. Then the thread `hook`
+//! runs the user's command, and nothing waits for that.
 
-mod change;
 mod directory;
-mod formats;
 mod handle;
 mod hook;
-mod links;
 mod palette;
 mod publisher;
 mod scheme;
-mod shown;
 mod stills;
 
 use std::io;
@@ -26,17 +20,16 @@ use crossbeam_channel::bounded;
 
 use crate::thread::Spawner;
 
-pub(crate) use change::Change;
 pub(crate) use handle::DesktopOwner;
 pub use handle::Handle;
-pub(crate) use hook::HookSources;
+pub(crate) use hook::{Change, HookSources};
 pub(crate) use publisher::Sources;
 
 use directory::Directory;
 use hook::Hook;
 use publisher::Publisher;
 
-/// Changes whose files are still to be written; one more is told without them.
+/// Changes that wait for their files; more are reported without them.
 const INBOX: usize = 64;
 
 /// Removes the files, if no daemon is there to do so.

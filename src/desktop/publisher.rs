@@ -1,6 +1,6 @@
-//! The thread `desktop`: what is shown is looked at after each change, the files that others read
-//! follow, then it calls what `wallpaper` gave it to tell of the change. A change that waits for a
-//! still holds no other one up; it waits only so long.
+//! The thread `desktop`: after each change it reads what monitors show, updates the files, and reports
+//! the change.
+//! | A change that waits for a still delays no other change, and waits for a limited time.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -8,13 +8,10 @@ use std::time::{Duration, Instant};
 
 use crossbeam_channel::{Receiver, Sender, at, bounded, never, select};
 
-use super::change::Change;
 use super::directory::{self, Directory};
-use super::formats;
 use super::handle::{Message, Tell};
-use super::hook::Hook;
-use super::palette::{Palette, Palettes};
-use super::shown::{self, Shown};
+use super::hook::{Change, Hook};
+use super::palette::{Palette, Palettes, Shown, color_files, read_shown};
 use super::stills::{Made, MakeStill, STILLS, Still, Stills, WantsPng};
 use crate::compositor::Outputs;
 use crate::error_chain::chain;
@@ -26,7 +23,7 @@ use crate::wire::{EventKind, Timestamp};
 /// How long a change waits for its still.
 const STILL_WITHIN: Duration = Duration::from_secs(30);
 
-/// What the thread needs of others.
+/// The handles that the thread needs.
 pub(crate) struct Sources {
     pub store: Store,
     pub bus: EventBus,
@@ -46,11 +43,11 @@ pub(super) struct Publisher {
     made: Receiver<Made>,
     directory: Directory,
     hook: Hook,
-    /// What the files say, by monitor.
+    /// The content of the files, by monitor.
     published: BTreeMap<String, Entry>,
-    /// Monitors whose picture has no still yet, and that picture.
+    /// Monitors whose image has no still yet, with the image.
     pending: BTreeMap<String, i64>,
-    waiting: Vec<Waiting>,
+    waiting: Vec<PendingChange>,
     /// The files were removed, for the end.
     cleared: bool,
 }
@@ -60,8 +57,8 @@ struct Entry {
     set_at: Timestamp,
 }
 
-/// A change that is not told yet.
-struct Waiting {
+/// A change that is not reported yet.
+struct PendingChange {
     changes: Vec<Change>,
     tell: Tell,
     until: Instant,
@@ -88,7 +85,7 @@ impl Publisher {
 
     pub(super) fn run(mut self, messages: &Receiver<Message>, ended: &Receiver<()>) {
         let (outputs, made) = (self.outputs.subscribe(), self.made.clone());
-        // Names, colours and files of what is shown may change.
+        // Names, colours and files of the shown images may change.
         let (ring, edited) = bounded(1);
         let library = subscribe(&self.bus, ring);
         self.bring_in_line();
@@ -115,7 +112,7 @@ impl Publisher {
     fn on_changed(&mut self, changes: Vec<Change>, tell: Tell) {
         self.stills.forgive();
         let until = Instant::now() + STILL_WITHIN;
-        self.waiting.push(Waiting { changes, tell, until });
+        self.waiting.push(PendingChange { changes, tell, until });
     }
 
     fn clear(&mut self, done: Tell) {
@@ -126,13 +123,13 @@ impl Publisher {
         done();
     }
 
-    /// Has the files say what is shown now; a monitor keeps what it had until its still is made.
+    /// Updates the files; a monitor keeps its old entry until its still is made.
     fn bring_in_line(&mut self) {
-        // Nobody waits for files on a disk that does not answer.
+        // Do not wait for a disk that does not answer.
         if self.cleared || !self.directory.answers() {
             return self.pending.clear();
         }
-        let shown = match shown::read(&self.store, &self.outputs) {
+        let shown = match read_shown(&self.store, &self.outputs) {
             Ok(Some(shown)) => shown,
             Ok(None) => return self.pending.clear(),
             Err(error) => {
@@ -167,24 +164,24 @@ impl Publisher {
         });
         let used: BTreeSet<&Path> = stills.clone().map(|(_, still)| still).collect();
         let newest_still: Option<PathBuf> = newest.and_then(still);
-        let links = directory::links(stills, newest_still.as_deref());
+        let links = directory::link_targets(stills, newest_still.as_deref());
         let monitors = self.published.iter().map(|(name, entry)| (name.as_str(), &entry.palette));
-        match formats::files(&Palettes { newest, monitors: monitors.collect() }) {
+        match color_files(&Palettes { newest, monitors: monitors.collect() }) {
             Ok(files) => self.directory.write(&links, files),
             Err(error) => log::warn!("the palette cannot be written as JSON: {error}"),
         }
-        // After the links: what they led to until now must be there until now.
+        // After the links, because their old targets must exist until now.
         self.stills.tidy(&used);
     }
 
-    /// Tells of the changes that wait for nothing any more, in their order.
+    /// Reports the changes that are ready, in order.
     fn tell_ready(&mut self, now: Instant) {
         let pending = &self.pending;
-        let is_ready = |waiting: &mut Waiting| {
+        let is_ready = |waiting: &mut PendingChange| {
             waiting.until <= now || waiting.changes.iter().all(|change| !waits(change, pending))
         };
-        let ready: Vec<Waiting> = self.waiting.extract_if(.., is_ready).collect();
-        for Waiting { changes, tell, .. } in ready {
+        let ready: Vec<PendingChange> = self.waiting.extract_if(.., is_ready).collect();
+        for PendingChange { changes, tell, .. } in ready {
             tell();
             for change in changes.iter().filter(|change| !change.by_hook) {
                 self.hook.changed(change, self.still(change));
@@ -192,14 +189,14 @@ impl Publisher {
         }
     }
 
-    /// What the links of a change lead to.
+    /// The still that the links of a change lead to.
     fn still(&self, change: &Change) -> Option<PathBuf> {
         let entries = change.monitors.iter().filter_map(|monitor| self.published.get(monitor));
         let mut mine = entries.filter(|entry| entry.palette.image_id == change.image_id);
         mine.next()?.palette.still.clone()
     }
 
-    /// Nothing that was changed stays untold.
+    /// Report all remaining changes.
     fn end(mut self, messages: &Receiver<Message>) {
         let mut rest = Vec::new();
         for message in messages.try_iter() {
@@ -217,20 +214,20 @@ impl Publisher {
 }
 
 fn subscribe(bus: &EventBus, ring: Sender<()>) -> Subscription {
-    // Full: it is about to look.
+    // If the channel is full, the thread is about to look.
     bus.subscribe([EventKind::GalleryChanged].into_iter().collect::<EventFilter>(), move || {
         ring.try_send(()).ok();
     })
 }
 
-/// What was set last: of what was set together, on the first monitor by name.
+/// The palette that was set last; among those set together, that of the first monitor by name.
 fn newest(published: &BTreeMap<String, Entry>) -> Option<&Palette> {
     let newest = published.values().rev().max_by_key(|entry| entry.set_at);
     newest.map(|entry| &entry.palette)
 }
 
-/// Whether a monitor's files do not say yet what this change has brought there. One that shows
-/// something else by now is not waited for.
+/// Whether the files of a monitor still lack this change. Monitors that show another image by now do
+/// not count.
 fn waits(change: &Change, pending: &BTreeMap<String, i64>) -> bool {
     change.monitors.iter().any(|monitor| pending.get(monitor) == Some(&change.image_id))
 }

@@ -1,20 +1,20 @@
-//! A colour scheme from a picture's palette: what can be read on what. Pure.
+//! A colour scheme with readable text from an image's palette. Pure.
 
 use crate::color::{self, Lab, Rgb, hex, lab};
 use crate::wire::Tone;
 
-/// What text wants of its background (WCAG 2, 1.4.3), and what signs want (1.4.11).
+/// The contrast that text needs (WCAG 2, 1.4.3), and that signs need (1.4.11).
 const TEXT: f32 = 4.5;
 const SIGN: f32 = 3.0;
 /// Half way between black and white in L*.
 const MIDDLE: f32 = 50.0;
-/// A dark background is no lighter, a light one no darker: text of any hue has room on it.
+/// The lightest dark background and the darkest light one: text of any hue is readable on them.
 const DARKEST_LIGHT: f32 = 75.0;
 const LIGHTEST_DARK: f32 = 30.0;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Scheme {
-    /// Of the desktop that the picture suits.
+    /// The appearance of desktop that the image suits.
     pub(super) appearance: Tone,
     pub(super) background: String,
     pub(super) foreground: String,
@@ -22,7 +22,7 @@ pub(super) struct Scheme {
 }
 
 impl Scheme {
-    /// Of colours as the record has them, most dominant first.
+    /// The scheme of an image's colours, most dominant first.
     pub(super) fn of(colors: &[String]) -> Self {
         let colors: Vec<Rgb> = colors.iter().filter_map(|color| color::parse_hex(color)).collect();
         let labs: Vec<Lab> = colors.into_iter().map(lab).collect();
@@ -32,7 +32,7 @@ impl Scheme {
         else {
             return Self::of_no_colors();
         };
-        // Of the most colourful ones the first, which covers the most.
+        // The first of the most colourful ones covers the largest area.
         let accent = labs.iter().rev().max_by(|one, other| one.chroma().total_cmp(&other.chroma()));
         let mean = labs.iter().map(|lab| lab.l).sum::<f32>() / labs.len() as f32;
         let (appearance, background, foreground) = if mean < MIDDLE {
@@ -64,8 +64,8 @@ pub(super) fn told_from(other: &str, color: &str) -> String {
     hex(readable(lab(rgb), other, SIGN, appearance))
 }
 
-/// The colour itself where it stands out enough, else the nearest that does, towards white on dark and
-/// towards black on light.
+/// The colour itself if its contrast suffices, else the nearest one that does, towards white on dark
+/// and towards black on light.
 fn readable(color: Lab, background: Rgb, ratio: f32, appearance: Tone) -> Rgb {
     let (step, end) = match appearance {
         Tone::Dark => (1.0, [255; 3]),

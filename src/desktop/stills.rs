@@ -1,35 +1,36 @@
-//! The still picture that stands for an image: its own file, or a PNG in `stills` that is named by the
-//! image's checksum. Runs on the thread `desktop`; what it asks for is made on the transcoder's.
+//! The still of a wallpaper: the image's own file, or a PNG in `stills` that is named by the image's
+//! checksum.
+//! | Runs on the thread `desktop`; stills are made on the transcoder's threads.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
 use std::fs;
-use std::io::BufReader;
+use std::io::{self, BufReader};
+use std::os::fd::OwnedFd;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crossbeam_channel::{Receiver, Sender, bounded};
-use rustix::fs::{AtFlags, unlinkat};
+use rustix::fs::{AtFlags, Mode, OFlags, open, unlinkat};
 
-use super::links::opened;
 use crate::media;
 use crate::paths::{self, Replacement, TEMPORARY, open_regular};
 use crate::thread::panic_text;
 use crate::transcode::{Ffmpeg, Transcoder};
 use crate::wire::{Format, Image, MediaType};
 
-/// Where they are, in the state directory.
+/// The directory of stills, in the state directory.
 pub(super) const STILLS: &str = "stills";
-/// Those that are made for monitors at the same time are far fewer.
+/// The most finished stills that wait: far more than are made at the same time.
 const MADE: usize = 64;
-/// Pictures that are not looked at again, each with its checksum.
+/// The most images whose result is remembered, by checksum.
 const PLAIN: usize = 256;
 
 /// Writes a still of an image to a new PNG file, on a thread that may wait; the error is for people.
 pub(crate) type MakeStill = Arc<dyn Fn(&Ffmpeg, &Image, &Path) -> Result<(), String> + Send + Sync>;
 
-/// Whether every still is to be a PNG.
+/// Whether every still must be a PNG.
 pub(crate) type WantsPng = Arc<dyn Fn() -> bool + Send + Sync>;
 
 pub(super) struct Stills {
@@ -38,17 +39,17 @@ pub(super) struct Stills {
     make: MakeStill,
     wants_png: WantsPng,
     made: Sender<Made>,
-    /// Whether other programs show a picture as it is meant, by checksum.
+    /// Whether other programs can show an image's own file, by checksum.
     plain: BTreeMap<String, bool>,
     /// By checksum.
     pending: BTreeSet<String>,
-    /// Those that could not be made, until they are asked for again.
+    /// Stills that could not be made, until they are tried again.
     failed: BTreeSet<String>,
-    /// Of which it was told that they could not be made.
+    /// Stills whose failure was logged.
     told: BTreeSet<String>,
 }
 
-/// What became of a still.
+/// The result of making a still.
 pub(super) struct Made {
     checksum: String,
     name: String,
@@ -58,9 +59,9 @@ pub(super) struct Made {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Still {
     At(PathBuf),
-    /// It is being made.
+    /// The still is being made.
     Pending,
-    /// It cannot be made.
+    /// The still cannot be made.
     Missing,
 }
 
@@ -87,7 +88,7 @@ impl Stills {
         (stills, told)
     }
 
-    /// Where the image's still is; begins to make it where it is not there.
+    /// The path of the image's still; starts to make it if it is missing.
     pub(super) fn of(&mut self, image: &Image) -> Still {
         if self.is_still(image) {
             return Still::At(image.path.clone());
@@ -106,7 +107,7 @@ impl Stills {
         Still::Pending
     }
 
-    /// Tries again what could not be made: it is asked for anew.
+    /// Allows another try for stills that could not be made.
     pub(super) fn forgive(&mut self) {
         self.failed.clear();
     }
@@ -121,7 +122,7 @@ impl Stills {
         }
     }
 
-    /// Removes those that no link leads to.
+    /// Removes stills that no link leads to.
     pub(super) fn tidy(&mut self, used: &BTreeSet<&Path>) {
         if self.plain.len() > PLAIN {
             self.plain.clear();
@@ -132,7 +133,7 @@ impl Stills {
         sweep(&self.directory, |path| used.contains(path));
     }
 
-    /// Whether programs that show pictures show the file as it is.
+    /// Whether other programs can show the file as it is.
     fn is_still(&mut self, image: &Image) -> bool {
         let is_file = image.media_type == MediaType::Image && !image.animated;
         let is_known = matches!(image.format, Format::Png | Format::Jpg);
@@ -154,16 +155,16 @@ impl Stills {
             let result = ffmpeg
                 .map_err(|error| error.to_string())
                 .and_then(|ffmpeg| land(&path, |to| caught(|| make(ffmpeg, &image, to))));
-            // Nobody reads it at the end.
+            // The receiver is gone at the end.
             made.try_send(Made { checksum, name: image.name, result }).ok();
         }));
     }
 }
 
-/// Removes stills from their directory, which is not followed if it is a link; files with other names
-/// are somebody else's.
+/// Removes stills from their directory, unless that is a link. Files with other names are somebody
+/// else's.
 pub(super) fn sweep(directory: &Path, is_used: impl Fn(&Path) -> bool) {
-    let Ok(opened) = opened(directory) else { return };
+    let Ok(opened) = open_directory(directory) else { return };
     for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
         let name = entry.file_name();
         if is_ours(&name) && !is_used(&entry.path()) {
@@ -173,6 +174,12 @@ pub(super) fn sweep(directory: &Path, is_used: impl Fn(&Path) -> bool) {
     }
 }
 
+/// A directory, which must not be a link.
+pub(super) fn open_directory(path: &Path) -> io::Result<OwnedFd> {
+    let flags = OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::RDONLY | OFlags::CLOEXEC;
+    Ok(open(path, flags, Mode::empty())?)
+}
+
 /// The name of a still, or of one that is being written.
 fn is_ours(name: &OsStr) -> bool {
     let Some(name) = name.to_str() else { return false };
@@ -180,7 +187,7 @@ fn is_ours(name: &OsStr) -> bool {
     checksum.is_some_and(|hex| hex.len() == 64 && hex.bytes().all(|byte| byte.is_ascii_hexdigit()))
 }
 
-/// As the headers of a file say; one that cannot be read is left to those that try.
+/// Decides by the file's headers. A file that cannot be read counts as it is.
 fn is_plain(path: &Path) -> bool {
     if !paths::answers(path) {
         return true;
@@ -189,7 +196,7 @@ fn is_plain(path: &Path) -> bool {
     media::catch_panic(look).ok().flatten().unwrap_or(true)
 }
 
-/// A still that ends in a panic is one that cannot be made, and nobody waits for it.
+/// A panic counts as a failure, so that nothing waits for the still.
 fn caught(make: impl FnOnce() -> Result<(), String>) -> Result<(), String> {
     catch_unwind(AssertUnwindSafe(make))
         .unwrap_or_else(|panic| Err(format!("panicked: {}", panic_text(&*panic))))

@@ -1,4 +1,5 @@
-//! The log file under its one name, its predecessors as `.1`, `.2`...
+//! The log file and its rotation: the current file keeps its name, older ones are `.1`, `.2`...
+//! | Also the settings of the log. A file that cannot be written never stops the daemon.
 //!
 //! flexi_logger's own rotation would give the current file a name with an infix.
 
@@ -8,9 +9,9 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard};
 
+use log::LevelFilter;
 use rustix::fs::OFlags;
 
-use super::settings::Settings;
 use crate::paths::make_directories;
 use crate::sys::lock;
 
@@ -50,7 +51,7 @@ impl RotatedFile {
         if let Some(directory) = self.path.parent() {
             make_directories(directory)?;
         }
-        // A pipe that nobody reads does not hold us up, and a terminal does not become ours.
+        // A pipe without reader must not block, and a terminal must not become our controlling terminal.
         let flags = OFlags::NONBLOCK | OFlags::NOCTTY;
         let file = OpenOptions::new()
             .append(true)
@@ -77,21 +78,21 @@ impl RotatedFile {
             .as_ref()
             .is_some_and(|open| open.size > 0 && open.size + lines.len() as u64 > self.max_size)
         {
-            // Somebody may have removed the file, or forbidden to rename it: the log goes on.
+            // The log goes on if the file was removed or cannot be renamed.
             self.rotate().ok();
             if let Ok(new) = self.opened() {
                 *open = Some(new);
             }
         }
         if let Some(open) = open.as_mut() {
-            // One write for a line: lines of several threads never mix.
+            // One write per line, so that lines of several threads never mix.
             open.file.write_all(lines)?;
             open.size += lines.len() as u64;
         }
         Ok(())
     }
 
-    /// The oldest goes, each other moves on by one.
+    /// Removes the oldest file and renames each other one to the next number.
     fn rotate(&self) -> io::Result<()> {
         for number in (1..self.backups).rev() {
             match fs::rename(self.numbered(number), self.numbered(number + 1)) {
@@ -109,9 +110,26 @@ impl RotatedFile {
     }
 
     fn lock(&self) -> MutexGuard<'_, Option<Open>> {
-        // At worst a line is cut where a thread died.
+        // At worst, a thread that panicked leaves a truncated line.
         lock(&self.open)
     }
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct Settings {
+    pub level: LevelFilter,
+    pub file: PathBuf,
+    /// Bytes at which the file is rotated.
+    pub max_size: u64,
+    /// Rotated files that are kept.
+    pub backups: u32,
+}
+
+/// The lowest level that stderr gets, and whether people read it there.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Stderr {
+    pub(super) level: LevelFilter,
+    pub(super) is_terminal: bool,
 }
 
 #[cfg(test)]

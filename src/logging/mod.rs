@@ -1,13 +1,11 @@
 //! The log: JSON lines in a rotated file, plain text for people.
 //!
-//! Lines are written by the thread that logs, through flexi_logger; those of requests, which are
-//! many, are gathered and written by the thread `log`.
-//! A log file that cannot be written never keeps the daemon from running: stderr has the lines.
+//! Lines are written by the thread that logs, by flexi_logger; the many lines of requests are gathered
+//! and written by the thread `log`. A log file that cannot be written never stops the daemon: stderr
+//! gets the lines.
 
 mod file;
-mod line;
 mod requests;
-mod settings;
 mod writer;
 
 use std::fmt;
@@ -21,9 +19,9 @@ use file::RotatedFile;
 use requests::Requests;
 use writer::Writer;
 
+pub(crate) use file::Settings;
+use file::Stderr;
 pub(crate) use requests::{RequestLine, request};
-pub(crate) use settings::Settings;
-use settings::Stderr;
 
 use crate::thread::{Spawner, Thread};
 
@@ -38,8 +36,8 @@ pub(crate) struct Log {
 }
 
 impl Log {
-    /// Starts logging, once for the process. Where the file cannot be opened, stderr has the lines
-    /// and this one as the first. With `quiet` stderr has only what is not as it should be.
+    /// Starts logging, once for the process. If the file cannot be opened, stderr gets the lines, this
+    /// error first. With `quiet` stderr gets only warnings and errors.
     pub(crate) fn start(
         settings: &Settings,
         quiet: bool,
@@ -49,12 +47,12 @@ impl Log {
         let level = if quiet { LevelFilter::Warn } else { settings.level };
         let stderr = Stderr { level, is_terminal: std::io::stderr().is_terminal() };
         let requests = Requests::new(Arc::clone(&file), stderr);
-        let format = if stderr.is_terminal { line::plain } else { line::json };
+        let format = if stderr.is_terminal { writer::plain_line } else { writer::json_line };
         let handle = Logger::with(specification(settings.level))
             .log_to_writer(Box::new(Writer(Arc::clone(&file), Arc::clone(&requests))))
             .duplicate_to_stderr(if quiet { Duplicate::Warn } else { Duplicate::All })
             .format_for_stderr(format)
-            // A closed stderr is not worth dying for.
+            // A closed stderr must not stop the daemon.
             .panic_if_error_channel_is_broken(false)
             .error_channel(ErrorChannel::DevNull)
             .start()?;
@@ -65,7 +63,7 @@ impl Log {
         Ok(Self { _handle: handle, file, requests, thread: None })
     }
 
-    /// From now on requests are logged, too.
+    /// Starts logging requests, too.
     pub(crate) fn log_requests(&mut self, spawner: &Spawner) -> std::io::Result<()> {
         let requests = Arc::clone(&self.requests);
         self.thread = Some(spawner.spawn("log", move || requests.run())?);
@@ -73,7 +71,7 @@ impl Log {
         Ok(())
     }
 
-    /// Closes the file and opens it anew, for whoever moved it away.
+    /// Closes the file and opens it again, after another program has moved it.
     pub(crate) fn reopen(&self) {
         self.requests.flush();
         if let Err(error) = self.file.reopen() {
@@ -82,7 +80,7 @@ impl Log {
     }
 }
 
-/// Our own lines from `level` on; of the packages that we use, only warnings.
+/// Our own lines from `level` on, and the warnings of libraries.
 fn specification(level: LevelFilter) -> LogSpecification {
     LogSpecification::builder()
         .default(level.min(LevelFilter::Warn))

@@ -1,8 +1,8 @@
-//! The lines of requests: gathered by the workers, written together by the thread `log`.
+//! The log lines of requests: gathered by the workers, written together by the thread `log`.
 //!
-//! There may be a hundred thousand a second, and a line of its own for each would cost more than the
-//! answer. They go to the file; those that are no successful GET go to stderr as well, and all of them
-//! if there is no file.
+//! There may be a hundred thousand a second, and writing each line alone would cost more than the
+//! answer. Lines go to the file; all but successful GETs go to stderr as well, and all do if there is
+//! no file.
 
 use std::cell::RefCell;
 use std::fmt;
@@ -14,18 +14,18 @@ use std::time::{Duration, Instant};
 use log::Level;
 
 use super::file::RotatedFile;
-use super::settings::Stderr;
+use super::file::Stderr;
 use crate::sys::{lock, unpoisoned};
 use crate::wire::Timestamp;
 
-/// How long a line may wait for company.
+/// How long a line may wait for others.
 const GATHER: Duration = Duration::from_millis(250);
-/// Bytes that wait no longer.
+/// The number of bytes that is written at once.
 const ENOUGH: usize = 64 << 10;
-/// Bytes that wait for a disk that is slow; further lines are lost.
+/// The most bytes that wait for a slow disk; further lines are lost.
 const MOST: usize = 512 << 10;
 
-/// What a thread keeps for its next line: paths that are longer are few.
+/// The size of the buffer that a thread keeps for its next line: longer paths are rare.
 const KEPT: usize = 4 << 10;
 
 /// A request and its answer.
@@ -55,7 +55,7 @@ struct Gathered {
     ended: bool,
 }
 
-/// The time as the log writes it, made once a second.
+/// The time as the log writes it, formatted once a second.
 #[derive(Debug)]
 struct Clock {
     second: i64,
@@ -64,7 +64,7 @@ struct Clock {
 
 static LOG: OnceLock<Arc<Requests>> = OnceLock::new();
 
-/// Logs a request, if there is a log and its level has it.
+/// Logs a request, if there is a log and its level includes it.
 pub(crate) fn request(line: &RequestLine<'_>) {
     if line.level() <= log::max_level()
         && let Some(requests) = LOG.get()
@@ -88,7 +88,7 @@ impl Requests {
         Arc::new(Self { file, stderr, gathered: Mutex::default(), wake: Condvar::new() })
     }
 
-    /// From now on it is these that [`request`] adds to.
+    /// Makes [`request`] add to these lines.
     pub(super) fn publish(self: &Arc<Self>) {
         LOG.set(Arc::clone(self)).ok();
     }
@@ -129,7 +129,7 @@ impl Requests {
         }
     }
 
-    /// The thread's whole life.
+    /// Runs the thread until the end.
     pub(super) fn run(&self) {
         let mut gathered = self.lock();
         while !gathered.ended {
@@ -154,7 +154,7 @@ impl Requests {
         self.flush();
     }
 
-    /// Writes what is gathered.
+    /// Writes the gathered lines.
     pub(super) fn flush(&self) {
         let mut gathered = self.lock();
         let Gathered { bytes, said, lost, .. } = &mut *gathered;
@@ -182,12 +182,12 @@ impl Requests {
     }
 
     fn lock(&self) -> MutexGuard<'_, Gathered> {
-        // At worst a line is cut where a thread died.
+        // At worst, a thread that panicked leaves a truncated line.
         lock(&self.gathered)
     }
 }
 
-/// Appends the line of a request. What stands in it twice is written once, and copied.
+/// Appends the line of a request. Repeated text is formatted once and copied.
 fn write(line: &RequestLine<'_>, now: Timestamp, clock: &mut Clock, out: &mut Vec<u8>) {
     let (before, after) = clock.around(now);
     let fraction = now.as_micros().rem_euclid(1_000_000);
@@ -213,7 +213,7 @@ fn write(line: &RequestLine<'_>, now: Timestamp, clock: &mut Clock, out: &mut Ve
     out.extend_from_slice(b"}\n");
 }
 
-/// The same for people, as `line::plain` has it.
+/// The same for people, as `plain_line` has it.
 fn write_plain(line: &RequestLine<'_>, out: &mut Vec<u8>) {
     let RequestLine { id, method, path, status, duration } = line;
     let took = duration.as_secs_f64() * 1000.0;
@@ -224,7 +224,7 @@ fn write_plain(line: &RequestLine<'_>, out: &mut Vec<u8>) {
     );
 }
 
-/// Where it has put what it appends.
+/// The ranges of the appended text.
 fn place(out: &mut Vec<u8>, append: impl FnOnce(&mut Vec<u8>)) -> Range<usize> {
     let from = out.len();
     append(out);
@@ -264,7 +264,7 @@ impl Clock {
 
 #[cfg(test)]
 mod tests {
-    use super::super::settings::Settings;
+    use super::super::file::Settings;
     use super::*;
 
     fn requests(directory: &std::path::Path) -> Arc<Requests> {

@@ -1,24 +1,28 @@
-//! flexi_logger's end of the log file. Runs on the thread that logs.
+//! Formats log lines, as JSON for programs and as text for people, and writes flexi_logger's to the
+//! file.
+//! | Runs on the thread that logs.
 
-use std::io;
+use std::io::{self, Write};
 use std::sync::Arc;
 
 use flexi_logger::DeferredNow;
 use flexi_logger::writers::LogWriter;
 use log::Record;
+use log::kv::{Error, Key, Value, VisitSource};
+use serde_json::{Map, Value as Json};
 
 use super::file::RotatedFile;
-use super::line;
 use super::requests::Requests;
+use crate::wire::Timestamp;
 
 pub(super) struct Writer(pub(super) Arc<RotatedFile>, pub(super) Arc<Requests>);
 
 impl LogWriter for Writer {
     fn write(&self, now: &mut DeferredNow, record: &Record<'_>) -> io::Result<()> {
         let mut bytes = Vec::with_capacity(256);
-        line::json(&mut bytes, now, record)?;
+        json_line(&mut bytes, now, record)?;
         bytes.push(b'\n');
-        // What was gathered before it stands before it.
+        // Lines that were gathered earlier come first.
         self.1.flush();
         // A full disk loses lines, not the daemon.
         self.0.write(&bytes).ok();
@@ -28,5 +32,81 @@ impl LogWriter for Writer {
     fn flush(&self) -> io::Result<()> {
         self.1.flush();
         Ok(())
+    }
+}
+
+/// A line for programs: `ts`, `level`, `target`, `msg`, then the record's own fields.
+pub(super) fn json_line(
+    out: &mut dyn Write,
+    _now: &mut DeferredNow,
+    record: &Record<'_>,
+) -> io::Result<()> {
+    let mut line = Map::new();
+    line.insert("ts".to_owned(), Timestamp::now().to_string().into());
+    line.insert("level".to_owned(), record.level().as_str().to_ascii_lowercase().into());
+    line.insert("target".to_owned(), record.target().into());
+    line.insert("msg".to_owned(), record.args().to_string().into());
+    record.key_values().visit(&mut Fields(&mut line)).map_err(io::Error::other)?;
+    serde_json::to_writer(out, &line).map_err(io::Error::from)
+}
+
+/// A line for people: level and message, then the fields.
+pub(super) fn plain_line(
+    out: &mut dyn Write,
+    _now: &mut DeferredNow,
+    record: &Record<'_>,
+) -> io::Result<()> {
+    let mut fields = Map::new();
+    record.key_values().visit(&mut Fields(&mut fields)).map_err(io::Error::other)?;
+    // File names may hold control characters: keep them from the terminal.
+    let said = record.args().to_string();
+    let said = said.replace(|c: char| c.is_control() && !matches!(c, '\n' | '\t'), "\u{fffd}");
+    write!(out, "{:5} {said}", record.level())?;
+    for (name, value) in fields {
+        write!(out, " {name}={value}")?;
+    }
+    Ok(())
+}
+
+struct Fields<'a>(&'a mut Map<String, Json>);
+
+impl<'kvs> VisitSource<'kvs> for Fields<'_> {
+    fn visit_pair(&mut self, key: Key<'kvs>, value: Value<'kvs>) -> Result<(), Error> {
+        let number = value.to_u64().map(Json::from).or_else(|| value.to_f64().map(Json::from));
+        let json = number.unwrap_or_else(|| value.to_string().into());
+        self.0.insert(key.as_str().to_owned(), json);
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn log_lines_as_text_and_json() {
+        let fields = [("request_id", Value::from("r-1")), ("status", Value::from(404_u16))];
+        let check = |format: flexi_logger::FormatFunction, expected: &dyn Fn(&str) -> bool| {
+            let mut out = Vec::new();
+            let record = Record::builder()
+                .level(log::Level::Warn)
+                .target("http")
+                .args(format_args!("say \"no\"\n"))
+                .key_values(&fields)
+                .build();
+            format(&mut out, &mut DeferredNow::new(), &record).unwrap();
+            let text = String::from_utf8(out).unwrap();
+            assert!(expected(&text), "{text}");
+        };
+        check(json_line, &|text| {
+            text.contains(
+                r#","level":"warn","target":"http","msg":"say \"no\"\n","request_id":"r-1","status":404}"#,
+            ) && text.starts_with(r#"{"ts":""#)
+        });
+        let mut out = Vec::new();
+        let record = Record::builder().args(format_args!("a\x1b]0;b\x07.png")).build();
+        plain_line(&mut out, &mut DeferredNow::new(), &record).unwrap();
+        assert_eq!(String::from_utf8(out).unwrap(), "INFO  a\u{fffd}]0;b\u{fffd}.png");
+        check(plain_line, &|text| text == "WARN  say \"no\"\n request_id=\"r-1\" status=404");
     }
 }
