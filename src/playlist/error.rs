@@ -1,117 +1,64 @@
 //! Errors of playlist commands.
 
-use std::fmt;
-
+use crate::store;
 use crate::store::playlists::Refusal;
-use crate::store::{self};
 use crate::wallpaper;
 use crate::wire::PlaylistType;
 
 /// Called once, by the player's thread: it must not block.
 pub(crate) type Reply<T> = Box<dyn FnOnce(Result<T, Error>) + Send>;
 
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The rules of playlists, or the database.
-    Refused(Refusal),
-    NotRunning {
-        name: String,
-    },
-    NotRunningOn {
-        name: String,
-        monitors: Vec<String>,
-    },
-    Empty {
-        name: String,
-    },
-    /// It lives, and its source finds no image.
-    NothingFound {
-        name: String,
-    },
-    NoMonitor {
-        declared: Vec<String>,
-        connected: Vec<String>,
-    },
-    /// It follows the clock: there is nothing to step to.
-    NoSteps {
-        name: String,
-        kind: PlaylistType,
-    },
-    /// It follows the clock: one picture is all that a slot has.
-    OneForAll {
-        name: String,
-        kind: PlaylistType,
-    },
+    #[error(transparent)]
+    Refused(#[from] Refusal),
+    #[error("the playlist {name:?} does not run")]
+    NotRunning { name: String },
+    #[error("the playlist {name:?} does not run on {}", monitors.join(", "))]
+    NotRunningOn { name: String, monitors: Vec<String> },
+    #[error("the playlist {name:?} has no images")]
+    Empty { name: String },
+    /// A dynamic playlist whose source finds no image.
+    #[error("the playlist {name:?} is empty: nothing passes its filters")]
+    NothingFound { name: String },
+    #[error("{}", no_monitor(declared, connected))]
+    NoMonitor { declared: Vec<String>, connected: Vec<String> },
+    /// A playlist that follows the clock has nothing to step to.
+    #[error("the playlist {name:?} follows {}: it has no steps", followed(*kind))]
+    NoSteps { name: String, kind: PlaylistType },
+    /// A playlist that follows the clock has a single picture in each slot.
+    #[error(
+        "the playlist {name:?} follows the clock ({kind}), with one picture at a time: it cannot give \
+         each monitor its own"
+    )]
+    OneForAll { name: String, kind: PlaylistType },
     /// Its picture is not shown.
+    #[error(transparent)]
     Picture(wallpaper::Error),
-    /// A later step took its place, and that has failed.
-    Overtaken {
-        name: String,
-    },
-    /// More is asked for than can be followed.
+    /// A later step took its place, and that step has failed.
+    #[error("a later step of the playlist {name:?} took the place of this, and failed")]
+    Overtaken { name: String },
+    /// More commands wait than the player accepts.
+    #[error("too many playlist commands at once: try again")]
     Busy,
     /// The daemon is ending.
+    #[error("the daemon is ending")]
     Ending,
 }
 
-impl fmt::Display for Error {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Refused(refusal) => refusal.fmt(f),
-            Self::NotRunning { name } => write!(f, "the playlist {name:?} does not run"),
-            Self::NotRunningOn { name, monitors } => {
-                write!(f, "the playlist {name:?} does not run on {}", monitors.join(", "))
-            }
-            Self::Empty { name } => write!(f, "the playlist {name:?} has no images"),
-            Self::NothingFound { name } => {
-                write!(f, "the playlist {name:?} is empty: nothing passes its filters")
-            }
-            Self::NoMonitor { connected, .. } if connected.is_empty() => {
-                f.write_str("no monitor is connected, or no compositor can be reached")
-            }
-            Self::NoMonitor { declared, connected } => write!(
-                f,
-                "not connected: {}; connected are {}",
-                declared.join(", "),
-                connected.join(", ")
-            ),
-            Self::NoSteps { name, kind: PlaylistType::Appearance } => {
-                write!(f, "the playlist {name:?} follows light and dark: it has no steps")
-            }
-            Self::NoSteps { name, kind } => {
-                write!(f, "the playlist {name:?} follows the clock ({kind}): it has no steps")
-            }
-            Self::OneForAll { name, kind } => write!(
-                f,
-                "the playlist {name:?} follows the clock ({kind}), with one picture at a time: it \
-                 cannot give each monitor its own"
-            ),
-            Self::Picture(failure) => failure.fmt(f),
-            Self::Overtaken { name } => {
-                write!(
-                    f,
-                    "a later step of the playlist {name:?} took the place of this, and failed"
-                )
-            }
-            Self::Busy => f.write_str("too many playlist commands at once: try again"),
-            Self::Ending => f.write_str("the daemon is ending"),
-        }
+fn no_monitor(declared: &[String], connected: &[String]) -> String {
+    if connected.is_empty() {
+        return "no monitor is connected, or no compositor can be reached".to_owned();
     }
+    format!("not connected: {}; connected are {}", declared.join(", "), connected.join(", "))
 }
 
-impl std::error::Error for Error {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        match self {
-            Self::Refused(refusal) => refusal.source(),
-            Self::Picture(failure) => failure.source(),
-            _ => None,
-        }
-    }
-}
-
-impl From<Refusal> for Error {
-    fn from(refusal: Refusal) -> Self {
-        Self::Refused(refusal)
+/// The rule of a playlist that has no steps.
+fn followed(kind: PlaylistType) -> String {
+    match kind {
+        PlaylistType::Appearance => "light and dark".to_owned(),
+        kind => format!("the clock ({kind})"),
     }
 }
 

@@ -10,9 +10,10 @@ use crate::config::BackendName;
 use crate::store;
 use crate::wire::{MediaType, own_path};
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, thiserror::Error)]
 pub enum Error {
     /// No backend that fits the session is installed, and we cannot draw either.
+    #[error("{}", no_backend_text(lack, checked, unusable))]
     NoBackend {
         lack: UnavailableReason,
         checked: Vec<String>,
@@ -20,6 +21,7 @@ pub enum Error {
         unusable: Vec<String>,
     },
     /// The backend that is asked for is not installed, or not for this session.
+    #[error("{}", not_usable_text(*backend, missing, lack))]
     NotUsable {
         backend: BackendName,
         checked: Vec<String>,
@@ -27,6 +29,7 @@ pub enum Error {
         lack: UnavailableReason,
     },
     /// The backend in use cannot show content of this kind.
+    #[error("{backend} cannot show {image_name:?}: it is {}", kind_text(*kind))]
     Incompatible {
         backend: BackendName,
         kind: Kind,
@@ -37,45 +40,42 @@ pub enum Error {
         remedy: Remedy,
     },
     /// The backend has no such fit, or no such transition.
-    NoWord {
-        what: &'static str,
-        word: String,
-        backend: BackendName,
-    },
-    UnknownBackend {
-        name: String,
-    },
-    UnknownMonitors {
-        names: Vec<String>,
-        connected: Vec<String>,
-    },
+    #[error("{backend} has no {what} {word:?}")]
+    NoWord { what: &'static str, word: String, backend: BackendName },
+    #[error("there is no backend {name:?}")]
+    UnknownBackend { name: String },
+    #[error("{}", unknown_monitors_text(names, connected))]
+    UnknownMonitors { names: Vec<String>, connected: Vec<String> },
+    #[error("no monitor is connected, or no compositor can be reached")]
     NoMonitor,
-    NoImage {
-        id: i64,
-    },
+    #[error("there is no image {id}")]
+    NoImage { id: i64 },
     /// The library has the image, the disk has not its file.
+    #[error("the file of image {id} is {}: {}", if *away { "away" } else { "gone" }, own_path(path).display())]
     FileGone {
         id: i64,
         path: PathBuf,
         /// It is its owner's own, and may come back.
         away: bool,
     },
+    #[error("the library is empty")]
     EmptyLibrary,
     /// No image passes the filter of a random one.
+    #[error("no image passes the filter")]
     NoMatch,
     /// Of a step back: nothing else was ever on these, as far as is remembered.
-    NothingBefore {
-        monitors: Vec<String>,
-    },
-    Backend {
-        backend: BackendName,
-        source: backends::Error,
-    },
+    #[error("there is nothing to go back to on {}", monitors.join(", "))]
+    NothingBefore { monitors: Vec<String> },
+    #[error("{backend} did not show the picture")]
+    Backend { backend: BackendName, source: backends::Error },
     /// Shared, since one failure may be the answer to several.
-    Store(Arc<store::Error>),
+    #[error("the library cannot be read or written")]
+    Store(#[source] Arc<store::Error>),
     /// More is asked for than the backends can follow.
+    #[error("too many wallpaper changes at once: try again")]
     Busy,
     /// The daemon is ending.
+    #[error("the daemon is ending")]
     Ending,
 }
 
@@ -118,87 +118,47 @@ impl Error {
     }
 }
 
-impl fmt::Display for Error {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::NoBackend { lack: lack @ UnavailableReason::Session { .. }, .. } => {
-                write!(f, "{lack}")
-            }
-            Self::NoBackend { lack, .. } if lack.instead().is_some() => {
-                write!(f, "{lack}: {}", lack.instead().unwrap_or_default())
-            }
-            Self::NoBackend { lack, checked, unusable } => {
-                write!(f, "{lack}; and none of these is installed: {}", checked.join(", "))?;
-                unusable.iter().try_for_each(|why| write!(f, "; {why}"))
-            }
-            Self::NotUsable { backend, missing, lack, .. } if missing.is_empty() => {
-                match (backend, lack) {
-                    (BackendName::Builtin, _)
-                    | (
-                        _,
-                        UnavailableReason::Session { .. }
-                        | UnavailableReason::Place(Compositor::Wayland),
-                    ) => {
-                        write!(f, "{lack}")
-                    }
-                    (BackendName::Hyprpaper, _) => {
-                        write!(f, "{backend} is installed, but needs a Hyprland that runs")
-                    }
-                    _ => write!(f, "{backend} is installed, but for another kind of session"),
-                }
-            }
-            Self::NotUsable { backend, missing, .. } => {
-                write!(f, "{backend} is not installed: there is no {}", missing.join(", no "))
-            }
-            Self::Incompatible { backend, kind, image_name, .. } => {
-                let kind = match kind {
-                    Kind::StaticImage => "a still picture",
-                    Kind::AnimatedImage => "an animated picture",
-                    Kind::Video => "a video",
-                    Kind::Web => "a web page",
-                };
-                write!(f, "{backend} cannot show {image_name:?}: it is {kind}")
-            }
-            Self::NoWord { what, word, backend } => write!(f, "{backend} has no {what} {word:?}"),
-            Self::UnknownBackend { name } => write!(f, "there is no backend {name:?}"),
-            Self::UnknownMonitors { names, connected } if connected.is_empty() => {
-                write!(f, "not connected: {}; no monitor is", names.join(", "))
-            }
-            Self::UnknownMonitors { names, connected } => write!(
-                f,
-                "not connected: {}; connected are {}",
-                names.join(", "),
-                connected.join(", ")
-            ),
-            Self::NoMonitor => {
-                f.write_str("no monitor is connected, or no compositor can be reached")
-            }
-            Self::NoImage { id } => write!(f, "there is no image {id}"),
-            Self::FileGone { id, path, away } => {
-                let is = if *away { "away" } else { "gone" };
-                write!(f, "the file of image {id} is {is}: {}", own_path(path).display())
-            }
-            Self::EmptyLibrary => f.write_str("the library is empty"),
-            Self::NoMatch => f.write_str("no image passes the filter"),
-            Self::NothingBefore { monitors } => {
-                write!(f, "there is nothing to go back to on {}", monitors.join(", "))
-            }
-            Self::Backend { backend, .. } => write!(f, "{backend} did not show the picture"),
-            Self::Store(_) => f.write_str("the library cannot be read or written"),
-            Self::Busy => f.write_str("too many wallpaper changes at once: try again"),
-            Self::Ending => f.write_str("the daemon is ending"),
+fn no_backend_text(lack: &UnavailableReason, checked: &[String], unusable: &[String]) -> String {
+    match (lack, lack.instead()) {
+        (UnavailableReason::Session { .. }, _) => lack.to_string(),
+        (_, Some(instead)) => format!("{lack}: {instead}"),
+        (_, None) => {
+            let none = format!("{lack}; and none of these is installed: {}", checked.join(", "));
+            unusable.iter().fold(none, |text, why| format!("{text}; {why}"))
         }
     }
 }
 
-impl std::error::Error for Error {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        match self {
-            Self::Backend { source, .. } => Some(source),
-            Self::Store(source) => Some(&**source),
-            _ => None,
-        }
+fn not_usable_text(backend: BackendName, missing: &[&str], lack: &UnavailableReason) -> String {
+    if !missing.is_empty() {
+        return format!("{backend} is not installed: there is no {}", missing.join(", no "));
     }
+    match (backend, lack) {
+        (BackendName::Builtin, _)
+        | (_, UnavailableReason::Session { .. } | UnavailableReason::Place(Compositor::Wayland)) => {
+            lack.to_string()
+        }
+        (BackendName::Hyprpaper, _) => {
+            format!("{backend} is installed, but needs a Hyprland that runs")
+        }
+        _ => format!("{backend} is installed, but for another kind of session"),
+    }
+}
+
+fn kind_text(kind: Kind) -> &'static str {
+    match kind {
+        Kind::StaticImage => "a still picture",
+        Kind::AnimatedImage => "an animated picture",
+        Kind::Video => "a video",
+        Kind::Web => "a web page",
+    }
+}
+
+fn unknown_monitors_text(names: &[String], connected: &[String]) -> String {
+    if connected.is_empty() {
+        return format!("not connected: {}; no monitor is", names.join(", "));
+    }
+    format!("not connected: {}; connected are {}", names.join(", "), connected.join(", "))
 }
 
 impl From<store::Error> for Error {
