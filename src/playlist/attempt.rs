@@ -65,14 +65,14 @@ impl Attempt {
     }
 }
 
-/// What decides which backend shows an item.
+/// The kind of an item, which decides on the backend.
 fn kind(item: &Item) -> Kind {
     Kind::of(item.media_type, item.animated)
 }
 
-/// What became of a picture.
+/// The result of asking for a picture.
 pub(super) struct ApplyReport {
-    /// Of the playlist.
+    /// The playlist's id.
     pub(super) id: i64,
     /// The change that it belongs to.
     pub(super) change: u64,
@@ -80,7 +80,7 @@ pub(super) struct ApplyReport {
     pub(super) index: usize,
     pub(super) image_id: i64,
     pub(super) asked: Vec<String>,
-    /// Those that were asked for; where it is shown, those that show it.
+    /// The monitors that show the picture; if it failed, those that were asked for.
     pub(super) monitors: Vec<String>,
     pub(super) result: Result<Applied, wallpaper::Error>,
 }
@@ -108,10 +108,10 @@ pub trait Wallpapers: Send {
     /// The monitors that are connected; after the start, waits for the first look at them.
     fn connected(&self) -> Vec<String>;
 
-    /// What tells each of them from all others, where that is known.
+    /// The identity of each connected monitor, if it is known.
     fn identities(&self) -> BTreeMap<String, String>;
 
-    /// Has films and pages stand still, or go on. Never blocks.
+    /// Pauses videos and HTML wallpapers, or lets them play. Never blocks.
     fn pause(&self, paused: bool);
 
     /// The backend of the settings, where one shows everything; none where each kind of content

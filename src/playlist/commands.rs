@@ -27,15 +27,15 @@ pub(super) enum Command {
         mode: Mode,
         reply: Reply<()>,
     },
-    /// Of playlists on these monitors; none: on any.
+    /// For playlists on these monitors; none: on any.
     Act(i64, Action, Vec<String>, Reply<Moved>),
     ActOnAll(Action, Vec<String>, Reply<Moved>),
     Active(Reply<Vec<ActivePlaylist>>),
     Appearance(Reply<Appearance>),
     SetAppearance(AppearanceMode, Reply<Appearance>),
-    /// The settings, or the kernel, say something else of rest.
+    /// Settings or the kernel have changed a condition of a pause.
     PauseConditions,
-    /// What somebody says of the session.
+    /// A report on the state of the session.
     Power(PutPower, Reply<Power>),
 }
 
@@ -136,7 +136,7 @@ pub enum Action {
 }
 
 impl Action {
-    /// What clients wait for, where this action may bring up a picture.
+    /// The command that clients wait for, if this action may show a picture.
     fn pending(self, alone: bool) -> Option<impl Fn(Done) -> PendingCommand> {
         let brings_up = matches!(self, Self::Next | Self::Previous | Self::Resume);
         brings_up.then_some(move |done| match self {

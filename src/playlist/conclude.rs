@@ -34,7 +34,7 @@ impl Player {
             }
             Ok(_) => self.succeed(change, &report),
             Err(Why::Incompatible { .. }) => self.skip(change, report),
-            // The reconciler has told of it.
+            // The reconciler has reported it.
             Err(Why::Backend { .. } | Why::Ending) => fail(change, &report),
             Err(Why::NoImage { id: gone } | Why::FileGone { id: gone, .. }) => {
                 self.retry_without(change, *gone, &report);
@@ -93,7 +93,7 @@ impl Player {
         if has_left {
             self.reload_if_changed(id);
         }
-        // A list that cannot be read anew would lead to the same image, again and again.
+        // A list that cannot be read again would lead to the same image, again and again.
         let stale = |one: &RunningPlaylist| !one.spec.is_dynamic() && has_image(&one.spec.items);
         let is_start = matches!(change.goal, Goal::Start);
         if !has_left || !is_start && self.running.get(&id).is_some_and(stale) {
@@ -103,7 +103,7 @@ impl Player {
         self.put_back(id, change);
     }
 
-    /// Has a change wait to be made anew, before all others.
+    /// Puts a change back to be made again, before all others.
     fn put_back(&mut self, id: i64, change: InFlight) {
         let InFlight { goal, state, superseded, done, .. } = change;
         let again = match goal {
@@ -131,7 +131,7 @@ impl Player {
             }
             _ => (None, None),
         };
-        // What was sent again now would cover the picture of another's start.
+        // A request now would cover the picture of another's start.
         if !matches!(change.goal, Goal::Start) && self.is_being_displaced(id) {
             return self.put_back(id, change);
         }
@@ -182,7 +182,7 @@ impl Player {
             one.change = report.change;
             one.asked.clear();
             one.nothing_compatible = false;
-            // What takes its place is asked for in its time (`run_if_due`).
+            // Its successor is asked for in its time (`run_if_due`).
             one.lost = lost;
         }
         superseded.into_iter().for_each(|step| self.supersede(step, report));
@@ -212,7 +212,7 @@ impl Player {
         mut state: PlaybackState,
     ) -> Result<bool, Error> {
         let Some(one) = self.running.get_mut(&id) else { return Ok(false) };
-        // What others did to it while the picture was on its way stays done.
+        // Changes by others while the picture was on its way stay.
         state.paused = one.state.paused;
         state.monitors.clone_from(&one.state.monitors);
         one.spec.adopt(planned);

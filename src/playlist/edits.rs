@@ -19,16 +19,16 @@ use crate::wire::{EventKind, GalleryDomain};
 pub(super) const NEWS: &[EventKind] =
     &[EventKind::GalleryChanged, EventKind::ImageOrphanPurged, EventKind::ConfigChanged];
 
-/// What an edit made of a running playlist.
+/// The result of an edit of a running playlist.
 pub(super) enum Edited {
     /// It has no images any more and is stopped.
     Empty,
-    /// It goes on, or rests; `lost`: the image that it stood at is gone.
+    /// It goes on, or waits for images; `lost`: its present image is gone.
     On { spec: PlaylistSpec, state: Box<PlaybackState>, lost: bool },
 }
 
-/// Fits a state to its list, which has been edited, and writes it. `found` is what the source of one
-/// that lives finds.
+/// Fits a state to its list, which has been edited, and writes it. `found` is what the source of a
+/// dynamic playlist finds.
 pub(super) fn edit(
     c: &Connection,
     id: i64,
@@ -59,7 +59,7 @@ impl Player {
         if all || message.kind == EventKind::ConfigChanged {
             self.fill_all_monitors();
         }
-        // Of the gallery only these: history changes with every picture.
+        // No other part of the gallery: history changes with every picture.
         let lists = message.kind == EventKind::ImageOrphanPurged
             || matches!(message.domain, Some(GalleryDomain::Images | GalleryDomain::Playlists));
         if all || lists {
@@ -107,7 +107,7 @@ impl Player {
     }
 }
 
-/// What a look at the source has made of a step.
+/// What is left of a step after a look at the source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Renewed {
     /// The step is still to be made.
@@ -142,13 +142,13 @@ pub(super) fn renew(
     if changed {
         state.edit(spec, seed());
     }
-    // Where each monitor has its own, the others of this step are over with it.
+    // In mode `each` the other images of this step end with it.
     let lost = state.image_id != before;
     if lost && direction == Direction::Forward { Renewed::Stepped } else { Renewed::Ready }
 }
 
 impl Player {
-    /// The library has changed: what rests may go on, what has nothing left rests, and an image that
+    /// The library has changed: a waiting playlist may go on, an empty one waits, and an image that
     /// left the library is not shown until the next step.
     pub(super) fn renew_dynamic(&mut self, message: &Message) {
         let concerned = message.lost > 0

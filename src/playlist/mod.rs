@@ -73,7 +73,7 @@ pub struct PlayerOwner {
 }
 
 /// Starts the player; what ran before runs on. `place` says where the sun is looked at from, `outputs`
-/// rings when monitors come and go. What is said of the session is kept in `session`.
+/// rings when monitors come and go. The state of the session is kept in `session`.
 pub fn start(
     spawner: &Spawner,
     store: Store,
@@ -137,12 +137,12 @@ impl Playlists {
         self.send(Command::ActOnAll(act, on, reply));
     }
 
-    /// Those that run.
+    /// Returns the running playlists.
     pub fn active(&self, reply: Reply<Vec<ActivePlaylist>>) {
         self.send(Command::Active(reply));
     }
 
-    /// What is known of the session.
+    /// The state of the session.
     pub(crate) fn power(&self) -> Power {
         self.power.get()
     }
@@ -152,7 +152,7 @@ impl Playlists {
         self.send(Command::Power(told, reply));
     }
 
-    /// Says when all is to rest.
+    /// Sets the conditions of a pause.
     pub(crate) fn set_pause_conditions(&self, when_locked: bool, when_idle: bool) {
         self.power.set_conditions(when_locked, when_idle);
         self.send(Command::PauseConditions);
@@ -164,7 +164,7 @@ impl Playlists {
         self.send(Command::PauseConditions);
     }
 
-    /// What waits for the player.
+    /// The commands that wait for the player.
     pub(crate) fn queue(&self) -> DebugQueue {
         DebugQueue::of("playlist", &self.inbox)
     }
@@ -188,7 +188,7 @@ impl Playlists {
 }
 
 impl PlayerOwner {
-    /// Ends the player; `false` if it is late. What runs is continued by the next start.
+    /// Ends the player; `false` if it is late. The next start continues the running playlists.
     pub fn end(mut self, deadline: Instant) -> bool {
         self.end = None;
         self.thread.take().is_none_or(|thread| thread.join_by(deadline))

@@ -19,7 +19,7 @@ impl PlaybackState {
         }
     }
 
-    /// What was taken at the present step; the first is what the playlist stands at.
+    /// The images taken at the present step; the first is the playlist's present image.
     pub(super) fn taken(&self) -> Vec<i64> {
         std::iter::once(self.image_id).chain(self.others.iter().copied()).collect()
     }
@@ -158,7 +158,7 @@ impl PlaybackState {
 impl PlaybackState {
     /// `now` says which monitor each of the connected ones leads to, where that is known. Whether
     /// anything of that is new.
-    pub(super) fn follow(&mut self, now: &BTreeMap<String, String>) -> bool {
+    pub(super) fn follow_identities(&mut self, now: &BTreeMap<String, String>) -> bool {
         let place = |name: &String| {
             let own = self.identities.get(name);
             let there = own.and_then(|own| now.iter().find(|(_, identity)| *identity == own));
@@ -200,7 +200,7 @@ mod tests {
         state.shown_on = names(&["A"]);
         let mut check = |now: &[(&str, &str)], monitors: &[&str], shown_on: &[&str], is_new| {
             let now = now.iter().map(|(n, id)| ((*n).to_owned(), (*id).to_owned())).collect();
-            assert_eq!(state.follow(&now), is_new, "{now:?}");
+            assert_eq!(state.follow_identities(&now), is_new, "{now:?}");
             assert_eq!((&state.monitors, &state.shown_on), (&names(monitors), &names(shown_on)));
         };
         check(&[("A", "one"), ("B", "two")], &["A", "B"], &["A"], true);
@@ -208,7 +208,7 @@ mod tests {
         check(&[("A", "two"), ("B", "one")], &["B", "A"], &["B"], true);
         check(&[("A", "two")], &["B", "A"], &["B"], false);
         check(&[("A", "two"), ("C", "one")], &["C", "A"], &["C"], true);
-        // Of what is not known the connector counts.
+        // A monitor without an identity is known by its connector.
         check(&[], &["C", "A"], &["C"], false);
     }
 }

@@ -53,7 +53,7 @@ pub(super) struct InFlight {
     pub(super) change: u64,
     pub(super) goal: Goal,
     pub(super) spec: PlaylistSpec,
-    /// Where the playlist stands once the picture is up.
+    /// The state of the playlist once the picture is shown.
     pub(super) state: PlaybackState,
     pub(super) superseded: Vec<Superseded>,
     pub(super) done: Done,
@@ -68,7 +68,7 @@ pub(super) enum Goal {
 /// A step whose picture is not shown, because another step follows it at once.
 pub(super) struct Superseded {
     pub(super) direction: Direction,
-    /// Where it led to.
+    /// The item that it led to.
     pub(super) index: usize,
     pub(super) image_id: i64,
     pub(super) done: Done,
@@ -106,7 +106,7 @@ impl Pending {
         self.in_flight.is_some()
     }
 
-    /// Where the start that is on its way leads to.
+    /// The state that the start on its way leads to.
     pub(super) fn start(&self) -> Option<&PlaybackState> {
         let change = self.in_flight.as_ref();
         change.filter(|change| matches!(change.goal, Goal::Start)).map(|change| &change.state)
@@ -190,7 +190,7 @@ impl Pending {
     }
 }
 
-/// What a command has moved.
+/// The playlists and images that a command has changed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Moved {
     /// Playlists; of a command to one, 0 if there was nothing to do.

@@ -60,17 +60,17 @@ pub(super) struct Player {
     pub(super) waker: Sender<()>,
     /// Changes so far.
     pub(super) changes: u64,
-    /// What decides between light and dark.
+    /// Decides between light and dark.
     pub(super) mode: AppearanceMode,
-    /// What is known of the session.
+    /// The state of the session.
     pub(super) power: SharedPower,
-    /// What the wallpapers know of it.
+    /// Whether the wallpapers were paused.
     pub(super) is_paused: bool,
-    /// What everybody knows of light and dark.
+    /// Light or dark, as it was reported last.
     pub(super) told: Option<Appearance>,
     /// That there is no place to look at the sun from.
     pub(super) warned_of_place: bool,
-    /// Those who wait for the pictures of light or dark.
+    /// Clients that wait for the pictures of light or dark.
     pub(super) waiting: Vec<Reply<Appearance>>,
 }
 

@@ -23,10 +23,10 @@ pub(super) struct SharedPower(Arc<Mutex<PowerState>>);
 struct PowerState {
     pause_when_locked: bool,
     pause_when_idle: bool,
-    /// None: nobody looks, as the settings do not want rest then.
+    /// None: not watched, as the settings do not want a pause on battery.
     battery: Option<bool>,
     session: Session,
-    /// Where it is kept.
+    /// The file that keeps the session.
     file: Option<PathBuf>,
 }
 
@@ -52,18 +52,18 @@ impl SharedPower {
         })))
     }
 
-    /// What the settings say.
+    /// Sets the conditions that the settings give.
     pub(super) fn set_conditions(&self, when_locked: bool, when_idle: bool) {
         let mut known = self.lock();
         (known.pause_when_locked, known.pause_when_idle) = (when_locked, when_idle);
     }
 
-    /// What the kernel says, where somebody looks.
+    /// Sets the state of the battery, if it is watched.
     pub(super) fn set_battery(&self, battery: Option<bool>) {
         self.lock().battery = battery;
     }
 
-    /// What somebody says who knows.
+    /// Sets the reported state of the session.
     pub(super) fn tell(&self, told: PutPower) {
         let mut known = self.lock();
         let session = &mut known.session;
@@ -114,7 +114,7 @@ mod tests {
         check((false, true), (true, true), Some(Rest::Idle));
         check((false, true), (true, false), None);
         check((true, true), (true, true), Some(Rest::Locked));
-        // Whoever says nothing of one leaves it.
+        // A report without a value leaves it as it is.
         power.tell(PutPower { locked: Some(false), idle: None });
         assert_eq!(power.get().resting, Some(Rest::Idle));
         power.set_battery(Some(true));

@@ -23,7 +23,7 @@ impl Player {
         }
         match &report.result {
             Ok(applied) => self.on_shown(&report, applied.outcome, current),
-            // Of a change that another has followed.
+            // Another change has followed this one.
             Err(_) if !current => {}
             Err(Error::Incompatible { backend, kind, .. }) => {
                 let (backend, kind) = (backend.to_string(), *kind);
@@ -43,10 +43,10 @@ impl Player {
             Err(Error::UnknownMonitors { connected, .. })
                 if report.monitors.iter().any(|name| !connected.contains(name)) =>
             {
-                // Some went meanwhile: the others get theirs.
+                // Some monitors were unplugged: the others get theirs.
                 self.fill_monitors(id);
             }
-            // The reconciler has told of it.
+            // The reconciler has reported it.
             Err(Error::Backend { .. } | Error::Ending) => {}
             Err(_) => self.announce_error(&report),
         }

@@ -47,7 +47,7 @@ impl Player {
             return;
         }
         let connected = self.wallpapers.connected();
-        // What is lost is made up for on all, once nothing is on its way.
+        // A lost image is replaced on all monitors, once nothing is on its way.
         let may_fill = |one: &&mut RunningPlaylist| !one.spec.is_waiting() && !one.lost;
         let Some(one) = self.running.get_mut(&id).filter(may_fill) else { return };
         let seen_to =
@@ -69,7 +69,7 @@ impl Player {
         if none_has_its_own || new.is_empty() {
             return self.request(id, attempt, monitors);
         }
-        // Those that have theirs keep it; what was taken now is for the others.
+        // Monitors that have an image keep it; the new ones are for the others.
         one.asked.extend(monitors.iter().cloned());
         let (state, name, change) = (one.state.clone(), one.spec.name.clone(), one.change);
         self.request_of((id, change), (&state, name), attempt, (monitors, Ask::Each(new)));
@@ -128,7 +128,7 @@ impl Player {
         let reply = move |result: Result<Applied, wallpaper::Error>| {
             let shown = result.as_ref().map(|applied| applied.monitors.clone());
             let mut monitors = shown.unwrap_or_else(|_| asked.clone());
-            // Where each has its own, they come in the order of their images.
+            // In mode `each` they come in the order of their images.
             monitors.sort_unstable();
             let report =
                 ApplyReport { id, change, attempt, index, image_id, asked, monitors, result };
@@ -271,7 +271,7 @@ impl Player {
         Ok(())
     }
 
-    /// What a start leads to, while nothing has happened yet.
+    /// Plans a start, and changes nothing.
     fn plan_start(
         &self,
         id: i64,
@@ -296,7 +296,7 @@ impl Player {
         state.everywhere = declared.is_empty();
         state.monitors = if declared.is_empty() { self.wallpapers.connected() } else { declared };
         state.identities.clear();
-        state.follow(&self.wallpapers.identities());
+        state.follow_identities(&self.wallpapers.identities());
         state.mode = mode;
         state.fill(&spec, state.stride(&self.wallpapers.connected()));
         Ok((spec, state))

@@ -18,7 +18,7 @@ use crate::events::Subscription;
 use crate::random::seed;
 use crate::store::{self, playlists};
 
-/// What the thread listens to.
+/// The channels that the thread listens to.
 pub(super) struct Mailbox {
     pub(super) commands: Receiver<Command>,
     pub(super) reports: Receiver<()>,
@@ -46,7 +46,7 @@ impl Player {
             select! {
                 recv(mailbox.commands) -> command => match command {
                     Ok(command) => {
-                        // What was told to everybody before is known to whoever asks now.
+                        // Events from before the command are honoured by it.
                         let news = mailbox.news.receiver().try_iter();
                         news.for_each(|message| self.on_event(&message));
                         self.on_command(command);
@@ -111,7 +111,7 @@ impl Player {
 }
 
 impl Player {
-    /// What to be woken for, all in all.
+    /// The next deadlines of all kinds.
     pub(super) fn deadlines(&self) -> Deadlines {
         let now = self.clock_reading();
         let wall = tone_changes_at(self.mode, &now.wall, now.place);
@@ -160,7 +160,7 @@ impl Player {
         for id in self.running_ids() {
             let changed = |one: &mut RunningPlaylist| {
                 // Before others join: one that has moved is none of these.
-                let moved = one.state.follow(&identities);
+                let moved = one.state.follow_identities(&identities);
                 one.state.join(&connected) || moved
             };
             if self.running.get_mut(&id).is_some_and(changed) {
@@ -175,7 +175,7 @@ impl Player {
     }
 
     /// Makes a playlist's change if one is due, or if the image is gone that it stood at; whether there
-    /// was one. What an edit or a command brings about was not missed: it is `fresh`. A change that
+    /// was one. A change by an edit or a command was not missed: it is `fresh`. A change that
     /// is on its way comes first, and is all that is to be seen where it succeeds.
     pub(super) fn run_if_due(&mut self, id: i64, fresh: bool) -> bool {
         let now = self.clock_reading();
@@ -190,7 +190,7 @@ impl Player {
         let lost = std::mem::take(&mut one.lost);
         let missed = match one.state.due(&one.spec, &now) {
             Due::Wait(_) if lost => {
-                // In a list that lives another image takes its place only now.
+                // In a dynamic list another image takes its place only now.
                 let direction = Direction::Forward;
                 if renew(&self.store, &mut one.spec, &mut one.state, direction) == Renewed::Empty {
                     self.wait_for_images(id);
@@ -234,7 +234,7 @@ impl Player {
 }
 
 impl Player {
-    /// Has all rest that are to, and the others go on.
+    /// Pauses the playlists and wallpapers that are to be paused; the others go on.
     pub(super) fn apply_pause(&mut self) {
         let paused = self.power.get().resting.is_some();
         if std::mem::replace(&mut self.is_paused, paused) != paused {

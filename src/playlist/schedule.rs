@@ -15,7 +15,7 @@ use crate::wire::{PlaylistConfiguration, PlaylistType, Tone};
 /// that did not run.
 pub(super) const LATE: Duration = Duration::from_secs(2);
 
-/// What moves a playlist on.
+/// The rule that moves a playlist on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Rule {
     Manual,
@@ -28,7 +28,7 @@ pub(super) enum Rule {
     },
 }
 
-/// Where a running playlist stands in time.
+/// The last change of a running playlist.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct LastChange {
     /// When its image last changed. Timers count from here.
@@ -37,7 +37,7 @@ pub(super) struct LastChange {
     pub(super) slot: Option<usize>,
 }
 
-/// What is to be done.
+/// The next thing to be done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Due {
     /// Nothing before these.
@@ -125,14 +125,14 @@ pub(super) struct ClockReading {
     pub(super) boot: Boottime,
     /// In the zone of the system.
     pub(super) wall: Zoned,
-    /// Where the sun is looked at from; none where the settings do not say.
+    /// The place for sunrise and sunset; none unless the settings give it.
     pub(super) place: Option<Place>,
     /// Whether it is light or dark.
     pub(super) tone: Tone,
 }
 
 impl ClockReading {
-    /// What it is decided by is the player's to know: light, until then.
+    /// The tone is light until the player sets it.
     pub(super) fn read(place: Option<Place>) -> Self {
         let clock::Now { boot, wall } = clock::Now::read();
         Self { boot, wall, place, tone: Tone::Light }

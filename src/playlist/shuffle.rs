@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 
 /// Steps remembered; older ones are forgotten.
 const REMEMBERED: usize = 1000;
-/// Images with another key than their own. What comes late beyond these waits for the next round.
+/// Images with another key than their own. Late images beyond these wait for the next round.
 const MOVED_MAX: usize = 1000;
 /// Before every key: where a round begins, and where an image is put that a round has had.
 const BEGINNING: Key = (0, i64::MAX);
@@ -31,7 +31,7 @@ pub(super) struct Shuffle {
     trail: Vec<i64>,
     /// Images that were stepped back from, the nearest last.
     back: Vec<i64>,
-    /// Of this round; the next one's follows from it.
+    /// The seed of this round; the next one's follows from it.
     seed: u64,
     /// How far this round has come.
     position: Key,
@@ -63,7 +63,7 @@ impl Shuffle {
         self.trail.last().copied().unwrap_or_default()
     }
 
-    /// What [`Self::forward`] would show.
+    /// The image that [`Self::forward`] would show.
     pub(super) fn next(&self) -> i64 {
         self.clone().forward()
     }
@@ -188,7 +188,7 @@ impl Shuffle {
     }
 
     /// Takes over an edited list: what is gone is forgotten, what is new comes in this round.
-    /// Where the present image is gone, its successor takes its place.
+    /// If the present image is gone, its successor takes its place.
     pub(super) fn edit(&mut self, ids: &[i64]) {
         let old = std::mem::replace(&mut self.all, sorted(ids));
         let all = Arc::clone(&self.all);
@@ -300,7 +300,7 @@ impl Shuffle {
         self.all.binary_search(&id).is_ok()
     }
 
-    /// Where an image has its place in this round.
+    /// The key of an image in this round.
     fn key(&self, id: i64) -> Key {
         let own = || mixed(mixed(id.cast_unsigned()) ^ self.seed).max(1);
         // Mostly there are none.
@@ -318,7 +318,7 @@ impl Shuffle {
     }
 }
 
-/// What splitmix64 makes of a number: another for each, in no order.
+/// The splitmix64 of a number: another for each, in no order.
 fn mixed(number: u64) -> u64 {
     let mut bits = number.wrapping_add(0x9e37_79b9_7f4a_7c15);
     bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);

@@ -32,7 +32,7 @@ pub(super) enum Slots {
 /// The slot that a point in time lies in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Slot {
-    /// Of the image.
+    /// The index of the image.
     pub(super) index: usize,
     pub(super) began: Timestamp,
     /// The images of the slots before and after; none where all slots have the same.
@@ -58,7 +58,7 @@ struct Calendar<'a> {
     slots: &'a Slots,
     zone: &'a TimeZone,
     place: Option<Place>,
-    /// Of days that were looked at.
+    /// The marks of days that were looked at.
     days: RefCell<BTreeMap<Date, Marks>>,
 }
 
@@ -85,7 +85,7 @@ impl Calendar<'_> {
         let most = self.marks() + 8;
         let after = std::iter::successors(self.after(mark), |mark| self.after(*mark)).take(most);
         let before = std::iter::successors(self.before(mark), |mark| self.before(*mark)).take(most);
-        // Of several that begin in one leap, only the last is ever seen.
+        // If several begin in one gap, only the last is ever seen.
         let seen = |mark: &Mark| {
             let after = self.after(*mark).and_then(|after| self.begins(after));
             after.is_none_or(|after| self.begins(*mark) < Some(after))
@@ -150,7 +150,7 @@ impl Calendar<'_> {
         begins(self.zone, mark.day, minute)
     }
 
-    /// The marks of a day of [`Slots::Day`]. Of two at the same minute the later image is seen.
+    /// The marks of a day of [`Slots::Day`]. The later of two images at the same minute is seen.
     fn day(&self, day: Date) -> Marks {
         let Slots::Day(slots) = self.slots else { return Rc::new([]) };
         let mut days = self.days.borrow_mut();
@@ -199,7 +199,7 @@ const MORNING: i32 = 6 * 60;
 const EVENING: i32 = 18 * 60;
 const LAST: i32 = 24 * 60 - 1;
 
-/// Where the sun is looked at from.
+/// The place for sunrise and sunset.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Place(Coordinates);
 

@@ -27,20 +27,20 @@ pub(super) struct PlaylistSpec {
     pub(super) rule: Rule,
     pub(super) random: bool,
     pub(super) start_first: bool,
-    /// What finds the items of one that lives; none where they are written down.
+    /// The query of a dynamic playlist; none if the items are written down.
     pub(super) source: Option<Arc<Query>>,
     pub(super) items: Arc<Items>,
 }
 
 impl PlaylistSpec {
-    /// None where there is no such playlist. One that lives comes without items: within a
+    /// None if there is no such playlist. A dynamic one comes without items: within a
     /// transaction the index is not to be asked ([`Self::look_up`]).
     pub(super) fn read(connection: &Connection, id: i64) -> Result<Option<Self>, store::Error> {
         let found = playlists::with_items(connection, id)?;
         found.map(|(record, items)| Self::new(record, items)).transpose()
     }
 
-    /// The same with what the source of one that lives finds now.
+    /// The same, with what the source of a dynamic playlist finds now.
     pub(super) fn find(store: &Store, id: i64) -> Result<Option<Self>, store::Error> {
         let Some(mut spec) = store.read(|c| Self::read(c, id))? else { return Ok(None) };
         if let Some(items) = spec.look_up(store)? {
@@ -68,7 +68,7 @@ impl PlaylistSpec {
         })
     }
 
-    /// What the source of one that lives finds now; none of any other.
+    /// The items that the source of a dynamic playlist finds now; none for any other.
     pub(super) fn look_up(&self, store: &Store) -> Result<Option<Arc<Items>>, store::Error> {
         let look = |source: &Arc<Query>| self.items.renewed(store, source);
         self.source.as_ref().map(look).transpose()
@@ -103,7 +103,7 @@ impl PlaylistSpec {
         self.source.is_some()
     }
 
-    /// Whether it lives, and nothing is found: it waits until something is.
+    /// Whether it is dynamic and waits until something is found.
     pub(super) fn is_waiting(&self) -> bool {
         self.is_dynamic() && self.items.is_empty()
     }
@@ -112,7 +112,7 @@ impl PlaylistSpec {
 #[derive(Debug, Default)]
 pub(super) struct Items {
     list: Vec<Item>,
-    /// Where each image comes first: made when many are looked for.
+    /// The first index of each image: made when many are looked for.
     indices: OnceLock<HashMap<i64, usize>>,
     /// [`Store::findings`] when a source last found this; 0 where none did.
     found: AtomicU64,
@@ -123,8 +123,8 @@ impl Items {
         Self { list, ..Self::default() }
     }
 
-    /// What a source finds now, where the same one has found `self` before: it is looked for only if
-    /// something has changed since, and the list keeps its address where it is the same.
+    /// The items that a source finds now, if the same one has found `self` before: it is queried
+    /// only if something has changed since, and the list keeps its address where it is the same.
     pub(super) fn renewed(
         self: &Arc<Self>,
         store: &Store,
@@ -145,7 +145,7 @@ impl Items {
         self.list.iter().map(|item| item.image_id).collect()
     }
 
-    /// Where an image comes first: a look for one, of a list that may be long and used once.
+    /// The first index of an image: a look for one, of a list that may be long and used once.
     pub(super) fn index_of(&self, image_id: i64) -> Option<usize> {
         match self.indices.get() {
             Some(indices) => indices.get(&image_id).copied(),

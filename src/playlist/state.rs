@@ -22,7 +22,7 @@ pub(super) struct PlaybackState {
     pub(super) index: usize,
     pub(super) image_id: i64,
     pub(super) paused: bool,
-    /// As the user's own pause, and beside it.
+    /// Paused by battery, lock or idle, beside the user's own pause.
     pub(super) resting: bool,
     /// As declared; those that are not connected wait.
     pub(super) monitors: Vec<String>,
@@ -31,7 +31,7 @@ pub(super) struct PlaybackState {
     pub(super) mode: Mode,
     /// In mode `each`: what was taken along with the present image, in order.
     pub(super) others: Vec<i64>,
-    /// Where the last of them is.
+    /// The index of the last of them.
     pub(super) last_index: usize,
     /// It plays on all monitors, those that come later too.
     pub(super) everywhere: bool,
@@ -46,7 +46,7 @@ pub(super) struct PlaybackState {
     since: i64,
     /// The same by the other clock, for another run of the machine.
     since_at: i64,
-    /// While paused or at rest: how much of the interval is used, in nanoseconds.
+    /// The used part of the interval during a pause, in nanoseconds.
     spent: u64,
     /// The slot that was last taken up, where there are slots.
     slot: Option<usize>,
@@ -192,8 +192,8 @@ impl PlaybackState {
         self.shown_on.clear();
     }
 
-    /// Leaves an item that cannot be shown, and all up to one that fits, which there is. Where those
-    /// are that were left.
+    /// Skips an item that cannot be shown, and all up to one that fits, which there is. Returns
+    /// where those are that were left.
     pub(super) fn skip(
         &mut self,
         spec: &PlaylistSpec,
@@ -290,7 +290,7 @@ impl PlaybackState {
         self.since_at = micros(now).saturating_sub(passed);
     }
 
-    /// Where it is in a list that may have been edited.
+    /// Its index in a list that may have been edited.
     fn index_in(&self, ids: &[i64]) -> usize {
         nearest_index(ids.iter().copied(), self.image_id, self.index)
     }
@@ -340,7 +340,7 @@ impl PlaybackState {
         }
     }
 
-    /// When a timer's next change is by the clock on the wall, unless that was set meanwhile.
+    /// The wall time of a timer's next change, unless the clock was set in between.
     fn beat(&self, spec: &PlaylistSpec) -> Option<jiff::Timestamp> {
         let Rule::Timer(interval) = spec.rule else { return None };
         let since = jiff::Timestamp::from_microsecond(self.since_at).ok()?;

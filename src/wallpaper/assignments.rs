@@ -15,8 +15,8 @@ use super::selection::Choice;
 /// The images of the assignments by id.
 pub(super) type Pictures = BTreeMap<i64, Image>;
 
-/// What the assignments ask for on the connected outputs. `choose` gives the backend for a kind of
-/// content; what nothing can show is left out, and so are monitors that are away.
+/// The placements that the assignments ask for on the connected outputs. `choose` gives the backend
+/// for a kind of content; what nothing can show is left out, and so are monitors that are away.
 pub(super) fn desired(
     rows: &[Assignment],
     pictures: &Pictures,
@@ -51,10 +51,10 @@ pub(super) fn desired(
     desired
 }
 
-/// What a monitor shows that has nothing of its own, as far as there is anything.
+/// The pictures for monitors without an assignment, as far as there are any.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Fallbacks {
-    /// Of a playlist that runs on all monitors: whether it shows something; none where none runs so.
+    /// Whether the playlist that runs on all monitors shows something; none without such a playlist.
     pub(super) playlist_shows: Option<bool>,
     pub(super) default: Option<Assignment>,
     pub(super) for_all: Option<Assignment>,
@@ -187,7 +187,7 @@ mod tests {
         check(None, None, Some(2), true, two(2, Mode::Extend));
         check(None, None, None, false, two(4, Mode::Individual));
         check(None, None, None, true, vec![(4, Mode::Individual)]);
-        // Those that are new to all have theirs from a playlist that shows something.
+        // New monitors have their picture from a playlist that shows something.
         check(Some(true), Some(1), Some(2), true, vec![(2, Mode::Extend)]);
         check(Some(true), Some(1), Some(2), false, Vec::new());
         check(Some(true), None, None, false, Vec::new());

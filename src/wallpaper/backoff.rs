@@ -13,7 +13,7 @@ const TRIES: u32 = 5;
 const DEATHS: usize = 3;
 const PER: Duration = Duration::from_secs(60);
 
-/// Of all workers that ever failed, or showed something.
+/// The failures of all workers that ever failed, or showed something.
 #[derive(Debug, Default)]
 pub(super) struct Backoffs {
     all: BTreeMap<WorkerKey, Backoff>,
@@ -58,7 +58,7 @@ impl Backoffs {
 /// The failures of one worker's backend.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Backoff {
-    /// Of starts, one after the other.
+    /// Failed starts, one after the other.
     failures: u32,
     /// It has failed since it last showed what it should, and that was told.
     told: bool,
@@ -135,7 +135,7 @@ impl Backoff {
         }
     }
 
-    /// What it was told of stays told: that is over once it shows something.
+    /// A failure that was reported stays reported until the backend shows something.
     fn begin_anew(&mut self) {
         self.failures = 0;
         self.deaths.clear();

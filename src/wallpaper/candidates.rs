@@ -28,14 +28,14 @@ pub(super) struct Pick {
     pub(super) entries: Vec<(String, i64)>,
 }
 
-/// What was picked, and the monitors that are left out.
+/// The picked pictures, and the monitors that are skipped.
 type Candidates = (Vec<Pick>, Vec<String>);
 
 impl WorldState {
-    /// What a request comes to: at least one picture.
+    /// The pictures for a request: at least one.
     pub(super) fn candidates(&self, store: &Store, request: &Request) -> Result<Candidates, Error> {
         let targets = self.targets(&request.targets);
-        // Of one picture, that there is none is told before anything else.
+        // A missing picture is reported before anything else.
         let image = match &request.ask {
             Ask::Image(id) => image(store, *id)?,
             Ask::Random if request.mode != Mode::Each => {
@@ -93,7 +93,7 @@ impl WorldState {
         Ok((picks, skipped))
     }
 
-    /// What was on each monitor before.
+    /// The picture that was on each monitor before.
     fn back(
         &self,
         store: &Store,
@@ -168,7 +168,7 @@ impl WorldState {
         if ids.is_empty() {
             return Err(Error::EmptyLibrary);
         }
-        // Those on a disk that is away are passed over, unless all are.
+        // Images on an unmounted disk are skipped, unless all are there.
         if ids.iter().any(|(id, ..)| !store.is_missing(*id)) {
             ids.retain(|(id, ..)| !store.is_missing(*id));
         }
@@ -182,7 +182,7 @@ impl WorldState {
         Ok(if showable.is_empty() { vec![any] } else { showable })
     }
 
-    /// One of these, evenly; not one that is shown on the monitors if there is another.
+    /// Picks one of these, evenly; not one that is shown on the monitors if there is another.
     fn any(&self, ids: &[i64], monitors: &[String]) -> i64 {
         let shown: Vec<i64> =
             monitors.iter().filter_map(|name| Some(self.row(name)?.image_id)).collect();
@@ -191,7 +191,7 @@ impl WorldState {
         pool.get(random::below(pool.len())).copied().unwrap_or_default()
     }
 
-    /// The monitors, sorted by name, with how they stand.
+    /// The monitors, sorted by name, with their orientation.
     fn targets_of(&self, monitors: &[String]) -> Vec<Target> {
         let stands = |name: &String| {
             self.outputs().iter().find(|output| output.name == *name).is_some_and(is_upright)
@@ -205,7 +205,7 @@ impl WorldState {
     }
 }
 
-/// By its size after the transform.
+/// Whether an output is higher than wide, after the transform.
 fn is_upright(output: &Output) -> bool {
     let (width, height) = output.turned_size();
     height > width
@@ -220,7 +220,7 @@ fn image(store: &Store, id: i64) -> Result<Image, Error> {
     }
 }
 
-/// What a monitor showed so many changes before what it shows now, as far as that goes: images that are
+/// The picture of so many changes before, as far as the history goes: images that are
 /// gone are stepped over, and so is what would change nothing.
 pub(super) fn shown_before(
     store: &Store,
@@ -246,7 +246,7 @@ pub(super) fn shown_before(
     })
 }
 
-/// What is to be seen of a picture, whoever has put it there.
+/// The visible properties of a picture, whoever has set it.
 #[derive(PartialEq)]
 struct Shown {
     image_id: i64,
@@ -269,7 +269,7 @@ impl Shown {
     }
 }
 
-/// Where a monitor stands in the history: at what it has gone back to, else at the entry of what it
+/// A monitor's position in the history: at what it has gone back to, else at the entry of what it
 /// shows, else at the end.
 fn history_place(
     connection: &Connection,
@@ -310,7 +310,7 @@ pub(super) struct Target {
     pub(super) upright: bool,
 }
 
-/// Those of the images that are higher than wide.
+/// The images that are higher than wide.
 pub(super) fn upright_images(
     connection: &Connection,
     ids: &[i64],
@@ -321,8 +321,8 @@ pub(super) fn upright_images(
     Ok(stands.map(|image| image.id).collect())
 }
 
-/// Deals images out, in their order: upright ones to upright monitors first. They repeat where they
-/// are fewer than the monitors.
+/// Assigns images to monitors, in their order: upright ones to upright monitors first. They repeat
+/// if they are fewer than the monitors.
 pub(super) fn assign_by_orientation(
     ids: &[i64],
     upright: &HashSet<i64>,

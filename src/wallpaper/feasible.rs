@@ -1,4 +1,4 @@
-//! What a request comes to: which pictures, by which backends, and the rows that are to be written.
+//! Plans a request: which pictures by which backends, and the rows to be written.
 //!
 //! Runs on the thread `reconciler`, and changes nothing.
 
@@ -76,10 +76,10 @@ impl WorldState {
     }
 }
 
-/// What is answered where pictures are shown on monitors; none where there is none.
+/// The answer for pictures that are shown on monitors; none without pictures.
 fn applied(pictures: &[Picture], skipped: Vec<String>, note: Option<String>) -> Option<Applied> {
     let rows = || pictures.iter().flat_map(|one| one.rows.iter().map(move |row| (one, row)));
-    // What the answer says of one picture is said of the first monitor's.
+    // The answer names one picture: the first monitor's.
     let (first, row) = rows().min_by(|(_, a), (_, b)| a.monitor.cmp(&b.monitor))?;
     Some(Applied {
         outcome: SetStatus::Set,

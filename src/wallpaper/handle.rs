@@ -27,7 +27,7 @@ pub(super) const INBOX: usize = 32;
 /// A compositor that works lists its outputs within 20 ms.
 pub(super) const LOOK_WITHIN: Duration = Duration::from_secs(1);
 
-/// What other rooms ask the reconciler through.
+/// Sends commands from other modules to the reconciler.
 #[derive(Clone)]
 pub struct Handle {
     inbox: Sender<Command>,
@@ -53,7 +53,7 @@ impl Handle {
         (Self { inbox, changed: ring, status }, ending, Mailbox { commands, changed, end })
     }
 
-    /// Shows a picture; `reply` is called once it is up and told of, has failed or is superseded.
+    /// Shows a picture; `reply` is called once it is shown and reported, has failed or is superseded.
     pub fn set(&self, request: Request, reply: Reply<Applied>) {
         self.send(Command::Set(request, reply));
     }
@@ -73,7 +73,7 @@ impl Handle {
         self.send(Command::Clear(reply));
     }
 
-    /// Settings, or what is known of images, have changed: chooses anew and shows what is other than
+    /// Settings or images have changed: chooses again and shows what is other than
     /// it was. `backends` names those whose own settings changed.
     pub fn settings_changed(&self, backends: Vec<BackendName>) {
         self.note(Changes { backends, anything: true, ..Changes::default() });
@@ -84,7 +84,7 @@ impl Handle {
         self.note(Changes { deactivated: true, anything: true, ..Changes::default() });
     }
 
-    /// The file of an image was written anew: where it is shown, it is shown again.
+    /// The file of an image was written again: shows it again if it is shown.
     pub(crate) fn rewritten(&self, image_id: i64) {
         self.note(Changes { rewritten: [image_id].into(), ..Changes::default() });
     }
@@ -94,7 +94,7 @@ impl Handle {
         self.ring();
     }
 
-    /// Has films and pages stand still, or go on; those that somebody asks for meanwhile play.
+    /// Pauses videos and HTML wallpapers, or lets them play; those that are set during a pause play.
     pub(crate) fn pause(&self, paused: bool) {
         self.note(Changes { paused: Some(paused), ..Changes::default() });
     }
@@ -120,7 +120,7 @@ impl Handle {
         self.status.get()
     }
 
-    /// What a backend is known to show.
+    /// The placements that a backend is known to show.
     pub fn shown_by(&self, backend: BackendName) -> Arc<[Placement]> {
         self.status.current(backend)
     }
@@ -139,17 +139,17 @@ impl Handle {
         self.status.is_restored(monitor)
     }
 
-    /// The last picture that did not come up on a monitor.
+    /// The last picture that could not be shown on a monitor.
     pub(crate) fn last_failure(&self, monitor: &str) -> Option<ApplyFailure> {
         self.status.failure(monitor)
     }
 
-    /// Those that were last, the newest last.
+    /// The last failures, the newest last.
     pub(crate) fn failures(&self) -> Vec<DebugFailure> {
         self.status.failures()
     }
 
-    /// What waits for the reconciler.
+    /// The commands that wait for the reconciler.
     pub(crate) fn queue(&self) -> DebugQueue {
         DebugQueue::of("reconciler", &self.inbox)
     }
@@ -188,7 +188,7 @@ pub(super) enum Command {
     Clear(Reply<()>),
 }
 
-/// What the reconciler listens to, beside outputs and its workers.
+/// The channels that the reconciler listens to, beside outputs and its workers.
 pub(super) struct Mailbox {
     pub(super) commands: Receiver<Command>,
     /// Rings when something has changed; what stands in the status.

@@ -41,7 +41,7 @@ impl Jobs {
         std::mem::take(&mut self.running)
     }
 
-    /// Whether each has its own monitors, so that others can be seen to meanwhile.
+    /// Whether each has its own monitors, so that others can be changed at the same time.
     pub(super) fn are_partial(&self) -> bool {
         let is_partial = |job: &Job| matches!(job.purpose, Purpose::Apply(_) | Purpose::Restore(_));
         self.running.iter().all(is_partial)
@@ -72,7 +72,7 @@ impl Jobs {
         })
     }
 
-    /// What is shown once the orders that are given are carried out. Plans begin from there: what
+    /// The placements once the given orders are carried out. Plans begin from there: what
     /// was shown before a job says nothing about what it leaves to do.
     pub(super) fn expected(&self, current: &Placements) -> Placements {
         let mut expected = current.clone();
@@ -89,12 +89,12 @@ impl Jobs {
 }
 
 pub(super) struct Job {
-    /// Of one backend, carried out side by side.
+    /// Steps of one backend, carried out side by side.
     pub(super) in_progress: Vec<Step>,
-    /// What comes after them.
+    /// The steps after them.
     pub(super) steps: VecDeque<Step>,
     pub(super) purpose: Purpose,
-    /// Of those that were in hand together.
+    /// Failures of the steps that were in progress together.
     pub(super) failures: Vec<Failed>,
     /// A step of it is done, and to be seen.
     pub(super) is_seen: bool,
@@ -108,18 +108,18 @@ pub(super) struct Failed {
     pub(super) error: backends::Error,
     /// The outputs were others by then than those that it was planned for.
     pub(super) outdated: bool,
-    /// Where it should have shown something.
+    /// The outputs on which it should have shown something.
     pub(super) outputs: Vec<String>,
 }
 
 pub(super) enum Purpose {
     Apply(Box<PendingApply>),
     /// Nobody asked: outputs, settings or processes changed. One entry for each picture that is
-    /// still to be shown anew.
+    /// still to be shown again.
     Restore(Vec<Picture>),
     Activate {
         backend: BackendName,
-        /// What was activated before, for when this one fails.
+        /// The backend that was activated before, in case this one fails.
         before: Option<Activation>,
         restored: Vec<Picture>,
         reply: Reply<Activated>,
@@ -134,13 +134,13 @@ pub(super) enum Purpose {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Activation {
     pub(super) backend: BackendName,
-    /// What the settings said then: once they say something else, they rule.
+    /// The settings at that time: once they change, they rule.
     pub(super) settings: (BackendName, SelectionMode),
 }
 
 /// A picture that somebody asked for.
 pub(super) struct PendingApply {
-    /// What came of it is below.
+    /// As it was asked; the plan is below.
     pub(super) request: Request,
     pub(super) feasible: Feasible,
     pub(super) reply: Reply<Applied>,
@@ -150,7 +150,7 @@ pub(super) struct PendingApply {
 pub(super) struct Feasible {
     /// At least one; several where monitors have each their own.
     pub(super) pictures: Vec<Picture>,
-    /// For all monitors: those that come later have it, too.
+    /// For all monitors, including later ones.
     pub(super) for_all: bool,
     /// The entries of the history that monitors go back to.
     pub(super) walk: Vec<(String, i64)>,
@@ -163,7 +163,7 @@ pub(super) struct Feasible {
     pub(super) by_hook: bool,
 }
 
-/// A change that is written, and is still to be told.
+/// A change that is written, and is still to be reported.
 pub(super) struct Changed {
     pub(super) change: Change,
     pub(super) events: Vec<Event>,
@@ -174,8 +174,8 @@ pub(super) struct Changed {
 pub(super) struct Picture {
     pub(super) image: Image,
     pub(super) backend: BackendName,
-    /// What is written once it is shown; at least one. Of a picture that is shown again: as they are,
-    /// with the backend that shows them now.
+    /// The rows to write once it is shown; at least one. For a picture that is shown again: as they
+    /// are, with the backend that shows them now.
     pub(super) rows: Vec<Assignment>,
     /// It was there before, with what its file held then.
     pub(super) is_rewritten: bool,
@@ -269,13 +269,13 @@ impl Job {
 }
 
 impl PendingApply {
-    /// Where it is to be shown.
+    /// The workers that are to show it.
     pub(super) fn keys(&self) -> Vec<WorkerKey> {
         self.feasible.applied.keys()
     }
 
-    /// Writes rows and history in one transaction; what everybody is then to be told. An image that was
-    /// deleted meanwhile is none to be set.
+    /// Writes rows and history in one transaction; returns what is to be reported. An image that was
+    /// deleted in between cannot be set.
     pub(super) fn commit(&self, store: &Store) -> Result<Vec<Changed>, Error> {
         let Feasible { pictures, for_all, applied, source, connected, walk, by_hook, .. } =
             &self.feasible;
@@ -319,7 +319,7 @@ impl Picture {
         self.monitors().map(str::to_owned).collect()
     }
 
-    /// What the whole call put where, where each monitor has its own.
+    /// The image of each monitor, if each monitor has its own.
     fn images(&self, applied: &Applied) -> BTreeMap<String, i64> {
         match self.rows[0].mode {
             Mode::Each => applied.images.clone(),
@@ -361,7 +361,7 @@ impl Picture {
         (!rows.is_empty()).then(|| Self { rows, image: self.image.clone(), ..*self })
     }
 
-    /// Writes which backend shows the picture now; what everybody is then to be told. No history
+    /// Writes which backend shows the picture now; returns what is to be reported. No history
     /// entry.
     pub(super) fn commit_restored(&self, store: &Store) -> Result<Changed, store::Error> {
         store.write(|transaction| {

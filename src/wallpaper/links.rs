@@ -39,7 +39,7 @@ impl LinkDirectory {
         self.directory.join(name)
     }
 
-    /// Whether the disk of the cache does: where it does not, the names are done without.
+    /// Whether the disk of the cache answers; without it no links are used.
     pub(super) fn answers(&self) -> bool {
         paths::answers(&self.directory)
     }
@@ -57,7 +57,7 @@ impl LinkDirectory {
         let Ok(entries) = fs::read_dir(&self.directory) else { return };
         for path in entries.flatten().map(|entry| entry.path()) {
             if !used.contains(&path) {
-                // What cannot be removed now is tried again after the next change.
+                // Files that cannot be removed now are tried again after the next change.
                 fs::remove_file(path).ok();
             }
         }
@@ -98,12 +98,12 @@ impl KeepaliveLinks {
         placements
     }
 
-    /// Lets go of what these placements do not show.
+    /// Removes the links that these placements do not use.
     pub(super) fn tidy(&self, placements: &[Placement]) {
         self.directory.keep(placements, |placement| self.path(placement));
     }
 
-    /// Where the file of a picture is retained. An image's id is never used again; its path changes
+    /// The link for the file of a picture. An image's id is never used again; its path changes
     /// with its name.
     fn path(&self, placement: &Placement) -> PathBuf {
         use std::os::unix::ffi::OsStrExt;
@@ -131,7 +131,7 @@ impl KeepaliveLinks {
     }
 }
 
-/// Whether what is retained is this file, or a copy of it as it is now.
+/// Whether the link leads to this file, or is a copy of it as it is now.
 fn is_same(path: &Path, retained: &Path) -> bool {
     use std::os::unix::fs::MetadataExt;
     let (Ok(one), Ok(other)) = (fs::metadata(path), fs::metadata(retained)) else { return false };
@@ -184,7 +184,7 @@ impl ContentLinks {
         placements
     }
 
-    /// Lets go of what these placements do not show.
+    /// Removes the links that these placements do not use.
     pub(super) fn tidy(&self, placements: &[Placement]) {
         self.directory.keep(placements, |placement| self.path(placement));
     }
@@ -280,7 +280,7 @@ mod tests {
         // As long as it is the same, it is not copied again.
         retained.retain(vec![one.clone()]);
         assert_eq!(copied().ino(), first.ino());
-        // Of another length, though it is older; of the same length, and newer.
+        // A file of another length, though older; a file of the same length, and newer.
         let written = |text: &str, at: std::time::SystemTime| {
             fs::write(&one.path, text).unwrap();
             fs::File::options().write(true).open(&one.path).unwrap().set_modified(at).unwrap();
@@ -322,7 +322,7 @@ mod tests {
         assert_ne!(named.path, file);
         assert_eq!(fs::read_to_string(&named.path).unwrap(), "one");
         renewed.tidy(std::slice::from_ref(&second));
-        // By the next order, and by the next daemon.
+        // The next order and the next daemon find it, too.
         let again = ContentLinks::new(dir.path()).name(vec![second.clone()], &[]);
         assert_eq!(again, std::slice::from_ref(&named));
         // Its file has another name by now.

@@ -33,7 +33,7 @@ impl Pause {
         }
     }
 
-    /// Where what is shown is to stand still; `asking` are outputs that somebody asks for just now.
+    /// The outputs that are to be paused; `asking` are outputs that somebody sets just now.
     pub(super) fn paused(&self, shown: &[Placement], asking: &[String]) -> BTreeSet<String> {
         let outputs = shown.iter().map(|placement| &placement.output.name);
         let is_asked = |name: &&String| self.asked.contains(*name) || asking.contains(name);
@@ -42,7 +42,7 @@ impl Pause {
 }
 
 const EVERY: Duration = Duration::from_secs(30);
-/// One that grows at once again is not replaced all the time.
+/// A process that grows again at once is not replaced all the time.
 const AGAIN_AFTER: Duration = Duration::from_secs(300);
 
 /// A process, whose it is, and what it has of the machine's memory in KiB.
@@ -52,7 +52,7 @@ pub(super) type ProcessMemory = (WorkerKey, Identity, u64);
 pub(super) struct Children {
     every: Duration,
     next: Option<Instant>,
-    /// Those that were above the limit at the last look: once may be a moment.
+    /// Processes that were above the limit at the last look: once may be a moment.
     above: Vec<Identity>,
     replaced: BTreeMap<WorkerKey, Instant>,
 }
@@ -74,7 +74,7 @@ impl Children {
         None
     }
 
-    /// Takes in what was seen: those that are to be replaced.
+    /// Notes the memory of the processes; returns those that are to be replaced.
     pub(super) fn look(
         &mut self,
         seen: &[ProcessMemory],

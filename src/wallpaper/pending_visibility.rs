@@ -20,7 +20,7 @@ pub(super) fn untried(
 }
 
 /// Adds to `desired` what others show now where a worker is not seen yet: without it the screen might
-/// be found empty. Those that begin anew with a change go on as they are elsewhere, too: they would
+/// be found empty. Backends that restart with a change go on as they are elsewhere, too: they would
 /// come to lie over what waits.
 pub(super) fn keep_until_seen(
     current: &Placements,
@@ -111,7 +111,7 @@ mod tests {
             )]);
             assert!(!uncovers(step, &before, &unseen), "{backend:?} on {output}");
         }
-        // What is not desired any more covers nothing.
+        // A placement that is not desired any more covers nothing.
         let mut desired = current(&[(Awww, &[("A", 3)])]);
         keep_until_seen(&before, &mut desired, &unseen);
         assert_eq!(desired, current(&[(Awww, &[("A", 3)])]));
@@ -130,7 +130,7 @@ mod tests {
         // One that is gone is not kept.
         let all = kept(Swaybg, &[("A", 1), ("B", 1), ("GONE", 1)], &[films]);
         assert_eq!(all, current(&[(Swaybg, &[("A", 1), ("B", 1)]), films]));
-        // What is asked for elsewhere comes, and the film has to come up again above it.
+        // A picture for another output comes, and the video has to be shown again above it.
         let (asked, film) = ((Swaybg, &[("A", 3)][..]), (Mpvpaper, &[("B", 2)][..]));
         let all = kept(Swaybg, &[("A", 1), ("B", 1)], &[asked, film]);
         assert_eq!(all, current(&[(Swaybg, &[("A", 3), ("B", 1)]), film]));

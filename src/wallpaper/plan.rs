@@ -10,7 +10,7 @@ use crate::backends::{Placement, registration};
 use crate::compositor::Output;
 use crate::config::BackendName;
 
-/// What each worker shows, or should; an entry for every one that shows anything.
+/// The placements that each worker shows, or should; an entry for every worker that shows anything.
 pub(super) type Placements = BTreeMap<WorkerKey, Vec<Placement>>;
 
 #[derive(Clone, Debug, PartialEq)]
@@ -97,7 +97,7 @@ pub(super) fn names(placements: &[Placement]) -> Vec<String> {
     placements.iter().map(|placement| placement.output.name.clone()).collect()
 }
 
-/// What shows the same picture at the same place, perhaps with another content.
+/// Finds the placement of the same picture on the same output, perhaps with another content.
 pub(super) fn same_picture<'a>(shown: &'a [Placement], new: &Placement) -> Option<&'a Placement> {
     let is_it = |old: &&Placement| {
         (old.image_id, &old.output.name) == (new.image_id, &new.output.name)
@@ -118,7 +118,7 @@ pub(super) fn rewritten(
     placements.iter().filter(is_other).map(|placement| placement.content.clone()).collect()
 }
 
-/// Where a step may change something.
+/// The outputs on which a step may change something.
 pub(super) fn outputs_of<'a>(step: &'a Step, current: &'a Placements) -> Vec<&'a str> {
     let placements = match step {
         Step::Show { placements, .. } => placements.as_slice(),
@@ -176,7 +176,7 @@ pub(super) fn are_apart(some: &[String], others: &[&str]) -> bool {
     some.iter().all(|name| !others.contains(&name.as_str()))
 }
 
-/// A backend, or what it has on one output where each output has a process of its own. Seats do
+/// A backend, or its process on one output if each output has a process of its own. Workers do
 /// not wait for each other.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct WorkerKey {
@@ -185,7 +185,7 @@ pub(super) struct WorkerKey {
 }
 
 impl WorkerKey {
-    /// The one that shows something on this output.
+    /// The worker that shows something on this output.
     pub(super) fn of(backend: BackendName, output: &str) -> Self {
         let apart = registration(backend).apart;
         Self { backend, output: apart.then(|| output.to_owned()) }
@@ -359,10 +359,10 @@ pub(super) mod tests {
         let (c, d) = (show(Awww, &["C"]), show(Feh, &["D"]));
         let apart = [a.clone(), c.clone(), d.clone()];
         assert_eq!(parts(&apart), apart.clone().map(|step| vec![step]));
-        // Those of one backend stay together, wherever they stand.
+        // Steps of one backend stay together, wherever they stand.
         let joined = [vec![c.clone()], vec![a.clone(), b.clone()]];
         assert_eq!(parts(&[a.clone(), c.clone(), b.clone()]), joined);
-        // The one that lets go of A belongs to the one that covers it.
+        // The step that lets go of A belongs to the step that covers it.
         let goes = clear(Swaybg, "A");
         assert_eq!(parts(&[a.clone(), goes.clone()]), [vec![a.clone(), goes.clone()]]);
         // One that has to do with two groups makes one of them, in their order.

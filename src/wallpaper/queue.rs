@@ -21,7 +21,7 @@ pub(super) struct Queue {
 }
 
 enum WaitingRequest {
-    /// With what it will answer.
+    /// A request, with its answer.
     Set(Request, Applied, Reply<Applied>),
     Other(Command),
 }
@@ -52,7 +52,7 @@ impl Queue {
         for waiting in std::mem::take(&mut self.waiting) {
             match waiting {
                 WaitingRequest::Set(old, applied, reply) if request.supersedes(&old) => {
-                    // Who goes back three times at once wants to be three pictures further back.
+                    // Three steps back at once lead three pictures further back.
                     if let (Ask::Back(steps), Ask::Back(before)) = (&mut request.ask, &old.ask) {
                         *steps = steps.saturating_add(*before);
                     }

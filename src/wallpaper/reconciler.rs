@@ -52,7 +52,7 @@ type Untold = BTreeMap<(WorkerKey, String), Option<Placement>>;
 pub(super) struct Reconciler {
     store: Store,
     bus: EventBus,
-    /// What other programs read follows there, before clients are told of a change.
+    /// Updates what other programs read, before clients are told about a change.
     desktop: desktop::Handle,
     backends: Backends,
     status: SharedStatus,
@@ -62,14 +62,14 @@ pub(super) struct Reconciler {
     queue: Queue,
     backoffs: Backoffs,
     recovery: Recovery,
-    /// What the workers have reported as shown.
+    /// The placements that the workers have reported as shown.
     current: Placements,
-    /// What of it was not seen yet: its output is off or covered.
+    /// Outputs on which it was not visible yet, as they are off or covered.
     unseen: PendingVisibility,
-    /// Those to be told to show what they show: settings changed since they were told, or they were not
-    /// asked yet.
+    /// Workers to be told to show what they show: settings changed since they were told, or they
+    /// were not asked yet.
     stale: BTreeSet<WorkerKey>,
-    /// What requests have shown beside what they asked for.
+    /// Pictures that requests have shown beside those that they asked for.
     untold: Untold,
     /// Monitors and images of which everybody was told that nothing can show them any more.
     unshowable: BTreeMap<String, i64>,
@@ -80,7 +80,7 @@ pub(super) struct Reconciler {
     found: FoundBackends,
     pause: Pause,
     children: Children,
-    /// Those that are to show what they show by new processes.
+    /// Workers that are to use new processes.
     renew: BTreeSet<WorkerKey>,
 }
 
@@ -132,7 +132,7 @@ impl Reconciler {
             select! {
                 recv(mailbox.commands) -> command => match command {
                     Ok(command) => {
-                        // What was changed before counts for whoever asks now.
+                        // Changes from before the command are honoured by it.
                         self.on_settings();
                         self.on_command(command);
                     }
@@ -211,7 +211,7 @@ impl Reconciler {
     }
 
     /// Ends what is in progress and what waits: backends that hang must not keep all from being taken
-    /// down. A worker that is made anew takes their processes over.
+    /// down. A new worker adopts their processes.
     fn break_off(&mut self) {
         for job in self.jobs.take_all() {
             job.in_progress.iter().for_each(|step| self.workers.end(step.key()));
@@ -366,7 +366,7 @@ impl Reconciler {
         Ok(world)
     }
 
-    /// What a request comes to as things are.
+    /// Plans a request as things are.
     fn feasible(&self, request: &Request) -> Result<(Feasible, WorldState), Error> {
         let mut picks = PICKS;
         loop {

@@ -27,7 +27,7 @@ pub(super) struct Recovery {
     noted: Option<Placements>,
     /// Whose backends run, and nobody has seen to them yet.
     left: BTreeSet<WorkerKey>,
-    /// Recalled, and not told of yet.
+    /// Recalled, and not reported yet.
     unannounced: BTreeSet<WorkerKey>,
 }
 
@@ -59,7 +59,7 @@ impl Recovery {
     /// Notes what is shown now.
     pub(super) fn note(&self, current: &Placements) {
         if current.is_empty() {
-            // Where there is none, that was so before.
+            // Without a note there is nothing to remove.
             fs::remove_file(&self.path).ok();
             return;
         }
@@ -78,8 +78,8 @@ impl Recovery {
         }
     }
 
-    /// What an earlier daemon left on these outputs, once there are any, and once only. Its workers
-    /// are to be told to show it again, so that they take their processes over.
+    /// Returns what an earlier daemon left on these outputs, once there are any, and once only. Its
+    /// workers are to be told to show it again, so that they take their processes over.
     pub(super) fn recall(
         &mut self,
         outputs: &[Output],
@@ -101,7 +101,7 @@ impl Recovery {
         Some(recalled)
     }
 
-    /// Those of whose processes nothing is desired, once all that they may cover is covered by
+    /// Takes the workers whose processes are not needed, once all that they may cover is covered by
     /// others.
     pub(super) fn take_covered(
         &mut self,
@@ -128,7 +128,7 @@ impl Recovery {
         std::mem::take(&mut self.left)
     }
 
-    /// Whether it shows what was recalled, and nobody was told of it yet.
+    /// Whether it shows what was recalled, and that was not reported yet.
     pub(super) fn is_unannounced(&self, key: &WorkerKey) -> bool {
         self.unannounced.contains(key)
     }
@@ -245,7 +245,7 @@ mod tests {
         // Mpvpaper's on A has let go of nothing yet, swaybg is to show on both.
         assert_eq!(take(of(&[(Feh, "B")])), keys(&[(Mpvpaper, "B")]));
         assert_eq!(take(of(&[(Mpvpaper, "A")])), keys(&[]));
-        // What is desired itself has been seen to.
+        // A desired worker is in use already.
         let mut recovery = with_left(&room, &[(Swaybg, "A"), (Mpvpaper, "A")]);
         let mut take = |desired| recovery.take_covered(&desired, &both);
         assert_eq!(take(of(&[(Swaybg, "A"), (Swaybg, "B")])), keys(&[(Mpvpaper, "A")]));

@@ -19,9 +19,9 @@ pub enum Ask {
     Random,
     /// Each monitor has its own of these; they repeat where they are fewer.
     Each(Vec<i64>),
-    /// What was picked for each monitor while the request had to wait.
+    /// The image picked for each monitor while the request had to wait.
     Picked(BTreeMap<String, i64>),
-    /// What was there before, so many times.
+    /// The picture from so many changes before.
     Back(u32),
 }
 
@@ -29,7 +29,7 @@ pub enum Ask {
 #[derive(Clone, Debug)]
 pub struct Request {
     pub ask: Ask,
-    /// Of a random one: among which it is to be.
+    /// The filter that a random image has to pass.
     pub filter: Option<Box<Query>>,
     pub targets: Targets,
     pub mode: Mode,
@@ -43,9 +43,9 @@ pub struct Request {
 }
 
 impl Request {
-    /// Whether an older one that waits still has nothing left to do. What was there before depends on
-    /// what is there by then: who goes back waits for a picture that is to be shown first, and has its
-    /// steps added to those of another only where they are for the same monitors.
+    /// Whether an older request that still waits has nothing left to do. A step back depends on
+    /// what is shown by then: it waits for a picture that is to be shown first, and has its
+    /// steps added to those of another only if they are for the same monitors.
     pub(super) fn supersedes(&self, old: &Self) -> bool {
         let covers = self.targets.covers(&old.targets);
         match (&self.ask, &old.ask) {
@@ -55,7 +55,7 @@ impl Request {
         }
     }
 
-    /// What a random one has picked stays picked.
+    /// Keeps what a random request has picked.
     pub(super) fn settle(&mut self, applied: &Applied) {
         let ask = std::mem::replace(&mut self.ask, Ask::Random);
         self.ask = match ask {
@@ -69,7 +69,7 @@ impl Request {
 #[derive(Clone, Debug)]
 pub struct Applied {
     pub outcome: SetStatus,
-    /// Of several, that of the first monitor by name.
+    /// If there are several: the first monitor's, by name.
     pub image_id: i64,
     /// Connected ones.
     pub monitors: Vec<String>,
@@ -82,14 +82,14 @@ pub struct Applied {
     pub images: BTreeMap<String, i64>,
     /// Which backend shows it where.
     pub(crate) backends: BTreeMap<String, BackendName>,
-    /// What else is wrong with what is to be seen, or may be: for people.
+    /// Other problems with what is shown: for people.
     pub warnings: Vec<String>,
     /// How the picture differs from what was asked for: for people.
     pub note: Option<String>,
 }
 
 impl Applied {
-    /// Where it is shown, or is to be.
+    /// The workers that show it, or are to.
     pub(super) fn keys(&self) -> Vec<WorkerKey> {
         let of = |(monitor, backend): (&String, &BackendName)| WorkerKey::of(*backend, monitor);
         let keys: BTreeSet<WorkerKey> = self.backends.iter().map(of).collect();
@@ -102,7 +102,7 @@ pub struct Activated {
     pub backend: BackendName,
 }
 
-/// What a request names.
+/// The monitors that a request names.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Targets {
     /// All that are connected when the request is carried out.
@@ -113,7 +113,7 @@ pub enum Targets {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum NoTarget {
-    /// None of these is connected; those are.
+    /// No named monitor is connected; lists the connected ones.
     Unknown { names: Vec<String>, connected: Vec<String> },
     /// No monitor is connected at all.
     None,

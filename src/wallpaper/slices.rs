@@ -50,7 +50,7 @@ impl Slices {
         let Ok(entries) = fs::read_dir(&self.directory) else { return };
         for path in entries.flatten().map(|entry| entry.path()) {
             if placements.iter().all(|placement| placement.path != path) {
-                // What cannot be removed now is tried again after the next change.
+                // Files that cannot be removed now are tried again after the next change.
                 fs::remove_file(path).ok();
             }
         }
@@ -112,7 +112,7 @@ impl Slices {
     }
 }
 
-/// Where an output lies, and the pixels that it shows: those of its mode, turned as it is.
+/// The position of an output and its pixels: those of its mode, turned as it is.
 fn tile(output: &Output) -> Tile {
     Tile {
         x: output.x,
@@ -186,7 +186,7 @@ mod tests {
         assert_eq!(there(), all);
         slices.tidy(&parts[..1]);
         assert_eq!(there(), BTreeSet::from([parts[0].path.clone()]));
-        // What is in the file is another picture now.
+        // The file holds another picture now.
         fs::remove_file(&path).unwrap();
         DynamicImage::ImageRgb8(RgbImage::new(64, 18)).save(&path).unwrap();
         assert_ne!(cut(whole)[0].path, parts[0].path);

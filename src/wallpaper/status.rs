@@ -1,4 +1,5 @@
-//! What everybody may know without asking the reconciler, and what it is to look at next.
+//! The state that every thread may read without asking the reconciler, and the changes that it is
+//! to look at.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -33,7 +34,7 @@ pub(super) struct SharedStatus {
 struct Inner {
     status: Status,
     changes: Option<Changes>,
-    /// What each backend is known to show.
+    /// The placements that each backend is known to show.
     current: BTreeMap<BackendName, Arc<[Placement]>>,
     /// Monitors whose pictures nobody has asked for since the daemon started.
     restored: BTreeSet<String>,
@@ -63,16 +64,16 @@ impl Drop for HookRequest {
     }
 }
 
-/// What the reconciler has not looked at yet.
+/// Changes that the reconciler has not looked at yet.
 #[derive(Debug, Default)]
 pub(super) struct Changes {
     /// Whose settings have changed.
     pub(super) backends: Vec<BackendName>,
-    /// What was activated is not what the settings will say.
+    /// The settings will not name the activated backend.
     pub(super) deactivated: bool,
-    /// Images whose files were written anew. Where nothing else is noted, the others are as they were.
+    /// Images whose files were written again. If nothing else is noted, the others are unchanged.
     pub(super) rewritten: BTreeSet<i64>,
-    /// Films and pages stand still from now on, or go on.
+    /// Videos and HTML wallpapers are paused from now on, or play again.
     pub(super) paused: Option<bool>,
     /// There is more than that and what was rewritten.
     pub(super) anything: bool,

@@ -19,7 +19,7 @@ use crate::backends::{Backend, Backends, Error, Placement};
 use crate::sys::{Cancel, lock};
 use crate::thread::{Spawner, Thread, panic_text};
 
-/// What a worker is told to do.
+/// An order to a worker.
 #[derive(Debug)]
 pub(super) enum Order {
     Show {
@@ -28,13 +28,13 @@ pub(super) enum Order {
         transition: Option<String>,
         /// Contents of files that are shown with another one.
         rewritten: Vec<String>,
-        /// By new processes, also where those that run would do.
+        /// Use new processes, even if the running ones would do.
         renew: bool,
     },
     Clear,
 }
 
-/// What a worker tells the reconciler.
+/// A worker's report to the reconciler.
 #[derive(Debug)]
 pub(super) struct Report {
     pub(super) key: WorkerKey,
@@ -55,16 +55,16 @@ pub(super) enum News {
     Panicked,
 }
 
-/// What came of an order that was carried out.
+/// The result of an order that was carried out.
 #[derive(Debug, Default)]
 pub(super) struct Done {
-    /// What people are to be told about it.
+    /// Warnings for people.
     pub(super) warnings: Vec<String>,
     /// The outputs on which it was not seen yet.
     pub(super) unseen: Vec<String>,
 }
 
-/// The outputs on which what moves is to stand still, as they were told last: not an order, as it must
+/// The outputs on which videos are to be paused, as they were set last: not an order, as a pause must
 /// not wait for one, and needs no report.
 #[derive(Clone, Default)]
 struct PausedOutputs(Arc<Mutex<BTreeSet<String>>>);
@@ -137,7 +137,7 @@ impl Worker {
         self.cancel.cancel();
     }
 
-    /// Has what moves stand still on these outputs and on no others: now, or after the order in hand.
+    /// Pauses videos on these outputs and on no others: now, or after the order in progress.
     pub(super) fn pause(&self, outputs: BTreeSet<String>) {
         self.paused.set(outputs);
         // One that has not been heard yet does.
@@ -220,7 +220,7 @@ impl Work {
         }
     }
 
-    /// Has what moves stand still where it is to, and go on elsewhere.
+    /// Pauses videos where wanted, and lets them play elsewhere.
     fn pause(&mut self) {
         let wanted = self.wanted.get();
         if self.paused.as_ref() == Some(&wanted) {
@@ -272,8 +272,8 @@ mod tests;
 /// Reports that wait. A worker has at most one order to report and one loss: this never fills up.
 const REPORTS: usize = 256;
 
-/// Makes the backend of a worker, which rings when a process of it has ended; on the worker's thread, as
-/// it may wait for what an earlier daemon has left.
+/// Makes the backend of a worker, which rings when a process of it has ended; on the worker's
+/// thread, as it may wait for what an earlier daemon has left.
 pub(super) type Build = Arc<dyn Fn(&WorkerKey, Sender<()>) -> Box<dyn Backend> + Send + Sync>;
 
 pub(super) struct Workers {
@@ -344,7 +344,7 @@ impl Workers {
         Ok(&self.running[key])
     }
 
-    /// Has what moves stand still on these outputs and on no others of a worker's, if there is one.
+    /// Pauses videos on these outputs and on no others of a worker's, if there is one.
     pub(super) fn pause(&self, key: &WorkerKey, outputs: BTreeSet<String>) {
         if let Some(worker) = self.running.get(key) {
             worker.pause(outputs);

@@ -28,7 +28,7 @@ pub(super) struct WorldState {
     outputs: Arc<[Output]>,
     available: Vec<Candidate>,
     preference: Preference,
-    /// Of those that are assigned, the images whose files are missing and whose rows are kept.
+    /// The assigned images whose files are missing and whose rows are kept.
     missing: BTreeSet<i64>,
     backends: Backends,
 }
@@ -117,7 +117,7 @@ impl WorldState {
         desired
     }
 
-    /// What nothing can show must not keep a backend from showing the rest.
+    /// Removes pictures that no backend can show, so that the others are shown.
     fn leave_out_missing(&self, desired: &mut Placements) {
         for (key, placements) in desired.iter_mut() {
             let cache = self.backends.cache_of(key.backend, key.output.as_deref());
@@ -159,12 +159,12 @@ impl WorldState {
         images.values().find_map(choose)
     }
 
-    /// What is to show an image.
+    /// Chooses the backend for an image.
     pub(super) fn choose(&self, image: &Image, kind: Kind) -> Result<Choice, Error> {
         self.choose_for(kind, (image.media_type, Some(image.id), &image.name))
     }
 
-    /// The same also for what has no id yet.
+    /// The same, also for a file that has no id yet.
     pub(super) fn choose_for(
         &self,
         kind: Kind,
@@ -183,7 +183,7 @@ impl WorldState {
         })
     }
 
-    /// What shows content of this kind here, or would.
+    /// The backends that show content of this kind here, or would if installed.
     fn remedy(&self, kind: Kind) -> Remedy {
         let installed: Vec<BackendName> = self
             .available
@@ -202,8 +202,9 @@ impl WorldState {
         if would.is_empty() { Remedy::None } else { Remedy::Install(would) }
     }
 
-    /// What is assigned to connected monitors, is not shown there now, and is of a kind that nothing
-    /// shows which is there; with the reason. Where there is nothing at all, that is told elsewhere.
+    /// The images that are assigned to connected monitors, are not shown there now, and are of a
+    /// kind that nothing shows which is there; with the reason. Where there is nothing at all, that
+    /// is told elsewhere.
     pub(super) fn unshowable(&self, current: &Placements) -> Vec<(&str, &Image, Error)> {
         let mut found = Vec::new();
         for output in self.outputs.iter() {
@@ -228,7 +229,7 @@ impl WorldState {
         selection::choose(&self.preference, &self.available, kind).is_ok()
     }
 
-    /// What is assigned to a monitor.
+    /// The assignment of a monitor.
     pub(super) fn row(&self, monitor: &str) -> Option<&Assignment> {
         self.rows.iter().find(|row| row.monitor == monitor)
     }
@@ -237,7 +238,7 @@ impl WorldState {
     pub(super) fn targets(&self, targets: &Targets) -> Result<(Vec<String>, Vec<String>), Error> {
         targets.resolve(self.connected().into_iter()).map_err(|why| match why {
             NoTarget::Unknown { names, connected } => Error::UnknownMonitors { names, connected },
-            // Whoever has no session has no monitor either.
+            // Without a session there is no monitor either.
             NoTarget::None if self.backends.compositor().is_none() => {
                 Error::no_backend(&self.backends)
             }
@@ -245,8 +246,8 @@ impl WorldState {
         })
     }
 
-    /// The pictures that these steps show anew, by image, mode and backend; also those that were
-    /// written anew. A step that only moves or resizes what is shown is none.
+    /// The pictures that these steps show again, by image, mode and backend; also those that were
+    /// written again. A step that only moves or resizes what is shown is none.
     pub(super) fn restored(&self, current: &Placements, steps: &[Step]) -> Vec<Picture> {
         let mut restored: Vec<Picture> = Vec::new();
         for step in steps {

@@ -59,7 +59,7 @@ impl Reconciler {
             News::Lost => self.lost(&key),
             News::Panicked => self.panicked(&key),
         }
-        // Rest may have begun or ended meanwhile, or something was not shown that was to play.
+        // A pause may have begun or ended in between, or something was not shown that was to play.
         if self.jobs.is_empty() {
             self.apply_pause();
         }
@@ -105,7 +105,7 @@ impl Reconciler {
         }
     }
 
-    /// What was kept until a worker is seen goes then.
+    /// Removes what was kept until a worker's picture is visible.
     fn note_unseen(&mut self, key: &WorkerKey, unseen: Vec<String>) {
         let before = match unseen.is_empty() {
             true => self.unseen.remove(key),
@@ -114,7 +114,7 @@ impl Reconciler {
         self.reconcile_again |= before.is_some() && before.as_ref() != self.unseen.get(key);
     }
 
-    /// What was not seen yet comes up anew above what has come over it.
+    /// Shows again what was not visible yet, above what has come over it.
     fn renew_buried(&mut self, step: &Step) {
         let buried = pending_visibility::buried(step, &self.unseen);
         self.reconcile_again |= !buried.is_empty();
@@ -133,7 +133,7 @@ impl Reconciler {
             }
             Some(Step::Clear { key }) => {
                 self.current.remove(&key);
-                // What shows nothing needs no thread.
+                // A worker that shows nothing needs no thread.
                 self.workers.end(&key);
                 key.backend
             }
@@ -202,7 +202,7 @@ impl Reconciler {
         self.start(job);
     }
 
-    /// What somebody asked for cannot be shown.
+    /// A picture that somebody asked for cannot be shown.
     fn needed_failed(&mut self, job: Job, Failed { key, error, outdated, .. }: &Failed) {
         if *outdated && self.is_connected(key, job.asked_for()) {
             return self.try_anew(job, key);
@@ -256,8 +256,8 @@ impl Reconciler {
         self.status.note_failure(picture.monitors(), &failure);
     }
 
-    /// Tells of an outage once, and sets the time for each to be tried again. What failed because
-    /// outputs came or went meanwhile is no outage.
+    /// Reports an outage once, and sets the time for each retry. A failure because
+    /// outputs came or went in between is no outage.
     fn restore_failed(&mut self, failures: &[Failed]) {
         let real: Vec<&Failed> = failures.iter().filter(|failed| !failed.outdated).collect();
         let Some(Failed { key: WorkerKey { backend, .. }, error, .. }) = real.first() else {
@@ -344,7 +344,7 @@ impl Reconciler {
         }
     }
 
-    /// Until the next change; whoever asks why a screen is empty is told of it.
+    /// Gives a worker up until the next change, and notes why the screen is empty.
     fn given_up(&self, key: &WorkerKey, pictures: &[Placement], why: &str) {
         let message = format!("{key} {why}: it is left alone until the next change");
         log::error!("{message}");
@@ -384,7 +384,7 @@ impl Reconciler {
                     self.tell(changed, move || reply(Ok(feasible.applied)));
                 }
                 Err(error) => {
-                    // What is on record is to be seen again: a start would show that, too.
+                    // The pictures on record are shown again: a start would show them, too.
                     self.reconcile_again = true;
                     let taken_back = apply.feasible.pictures.iter().flat_map(Picture::monitors);
                     self.status.note_taken_back(taken_back);

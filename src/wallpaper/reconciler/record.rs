@@ -1,7 +1,7 @@
-//! How what is shown comes on record, and how everybody is told of it.
+//! Writes what is shown into the database, and publishes the events for it.
 //!
 //! Runs on the reconciler's thread. A request writes its own rows alone; what the same steps show on
-//! other monitors, as those that came meanwhile, is written and told at the next look at everything.
+//! other monitors, such as new ones, is written and reported at the next look at everything.
 
 use std::collections::BTreeSet;
 
@@ -37,7 +37,7 @@ impl Reconciler {
         }
     }
 
-    /// What everybody knows to be shown.
+    /// The placements that were reported to be shown.
     pub(super) fn told(&self) -> Placements {
         let mut told = self.current.clone();
         told.retain(|key, _| !self.recovery.is_unannounced(key));
@@ -49,7 +49,7 @@ impl Reconciler {
         told
     }
 
-    /// Puts on record what nobody was told of, and what these steps leave as it is.
+    /// Records pictures that were not reported, and that these steps leave as they are.
     pub(super) fn tell_untold(&mut self, world: &WorldState, steps: &[Step]) {
         let is_planned = |key: &WorkerKey| steps.iter().any(|step| step.key() == key);
         let is_meant = |one: &Placement| {
@@ -107,7 +107,7 @@ impl Reconciler {
 
     pub(super) fn committed(&self, restored: &[Picture]) -> Vec<Changed> {
         let commit = |picture: &Picture| {
-            // What its owner has written anew is there for the same reason as before.
+            // A file that its owner has written again is shown for the same reason as before.
             if !picture.is_rewritten {
                 self.status.note_shown(picture.monitors(), true);
             }

@@ -27,7 +27,7 @@ impl Reconciler {
             self.apply_pause();
         }
         let shows = |image: &i64| self.current.values().flatten().any(|one| one.image_id == *image);
-        // What a job is about to show may be one of them.
+        // A job may be about to show one of them.
         let may_show = |image: &i64| !self.jobs.is_empty() || shows(image);
         if !changes.anything && !changes.rewritten.iter().any(may_show) {
             return;
@@ -39,7 +39,7 @@ impl Reconciler {
             self.found.readmit_all();
         }
         let is_changed = |key: &&WorkerKey| changes.backends.contains(&key.backend);
-        // What is being shown just now may be so by the old ones.
+        // A picture that is being shown just now may use the old ones.
         let shown = self.jobs.expected(&self.current);
         self.stale.extend(shown.keys().filter(is_changed).cloned());
         let now = self.selection();
@@ -47,14 +47,15 @@ impl Reconciler {
         self.reconcile();
     }
 
-    /// Has films and pages stand still where they are to, and go on elsewhere. Nobody waits for it.
+    /// Pauses videos and HTML wallpapers where they are to be paused; the others play. Nobody waits
+    /// for it.
     pub(super) fn apply_pause(&self) {
         for (key, shown) in &self.current {
             self.workers.pause(key, self.pause.paused(shown, &[]));
         }
     }
 
-    /// What the settings say of the backend to be used.
+    /// The backend that the settings choose.
     pub(super) fn selection(&self) -> (BackendName, SelectionMode) {
         let settings = (self.backends.settings)();
         (settings.backend.kind, settings.backend.selection_mode)
@@ -68,7 +69,7 @@ pub(super) fn memory_look_interval(env: &Env) -> Option<Duration> {
 }
 
 impl Reconciler {
-    /// When they are to be looked at next.
+    /// The time of the next look at the processes' memory.
     pub(super) fn next_look(&mut self) -> Option<Instant> {
         let is_wanted = self.limit_kb() > 0 && self.playing().next().is_some();
         self.children.next_look(is_wanted, Instant::now())
@@ -109,7 +110,7 @@ impl Reconciler {
         u64::from((self.backends.settings)().power.max_child_memory_mb) << 10
     }
 
-    /// Whose films and pages do not stand still.
+    /// The workers whose videos and HTML wallpapers are not paused.
     fn playing(&self) -> impl Iterator<Item = &WorkerKey> {
         let plays = |shown: &[Placement]| {
             let paused = self.pause.paused(shown, &[]);
