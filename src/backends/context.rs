@@ -85,6 +85,18 @@ impl Context {
         backend: &str,
         output: Option<&str>,
     ) -> Result<BackendProcess, Error> {
+        let mut process = self.start_held(launch, backend, output)?;
+        process.release_log();
+        Ok(process)
+    }
+
+    /// As [`Self::start`]; nobody empties the log until it is released.
+    pub(super) fn start_held(
+        &self,
+        launch: &Launch,
+        backend: &str,
+        output: Option<&str>,
+    ) -> Result<BackendProcess, Error> {
         let process = self.records.start(launch, backend, output)?;
         log::info!("started {}", launch.shown());
         self.watch(&process);
@@ -199,7 +211,8 @@ impl Processes {
     }
 
     /// Adds one; those before stay until it is seen.
-    pub(super) fn push(&mut self, new: BackendProcess) {
+    pub(super) fn push(&mut self, mut new: BackendProcess) {
+        new.release_log();
         self.running.push(new);
     }
 

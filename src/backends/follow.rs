@@ -76,6 +76,9 @@ pub(super) fn follow<T>(
 const LINE_MAX: usize = 64 << 10;
 /// So much of what was read stays, for those who read it again.
 const KEPT: u64 = 1 << 20;
+/// A log of this length is emptied once all of it was read: a file that reaches the limit of its
+/// size ends the backend that writes to it, and what was freed counts.
+const EMPTIED: u64 = 64 << 20;
 
 struct Lines<'a> {
     file: File,
@@ -124,6 +127,10 @@ impl<'a> Lines<'a> {
             if let ControlFlow::Break(seen) = self.take_lines(read) {
                 return Ok(ControlFlow::Break(seen));
             }
+        }
+        if self.position > EMPTIED && self.file.metadata()?.len() == self.position {
+            self.file.set_len(0)?;
+            self.position = self.file.seek(SeekFrom::Start(0))?;
         }
         Ok(ControlFlow::Continue(()))
     }

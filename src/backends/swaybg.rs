@@ -88,7 +88,7 @@ impl Backend for Swaybg {
             }
             kept.end(GRACE);
         }
-        let new = self.context.start(&launch, NAME, None)?;
+        let new = self.context.start_held(&launch, NAME, None)?;
         if let Err(error) = drawn(&new, &files, cancel) {
             new.end(GRACE);
             return Err(error);

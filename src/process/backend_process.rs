@@ -10,6 +10,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use rustix::fs::{FlockOperation, flock};
 use serde::{Deserialize, Serialize};
 
 use super::text::{self, Text};
@@ -28,6 +29,8 @@ pub struct BackendProcess {
     record: Record,
     /// Of the record and, with another extension, the log.
     pub(super) path: PathBuf,
+    /// The log, locked since before the process could write to it: the reaper does not empty it.
+    held: Option<File>,
 }
 
 impl BackendProcess {
@@ -39,7 +42,7 @@ impl BackendProcess {
         mut file: File,
     ) -> Result<Self, Error> {
         match start(launch, &record, &path, &mut file) {
-            Ok(child) => Ok(Self { child, record, path }),
+            Ok((child, held)) => Ok(Self { child, record, path, held: Some(held) }),
             Err(error) => {
                 remove(&path);
                 Err(error)
@@ -51,7 +54,7 @@ impl BackendProcess {
     pub(super) fn take_over(path: PathBuf) -> Option<Self> {
         let found = read(&path).and_then(|(record, who)| Some((record, Child::hold(who)?)));
         match found {
-            Some((record, child)) => Some(Self { child, record, path }),
+            Some((record, child)) => Some(Self { child, record, path, held: None }),
             None => {
                 remove(&path);
                 None
@@ -70,6 +73,11 @@ impl BackendProcess {
     /// What it writes to, both streams.
     pub fn log_path(&self) -> PathBuf {
         self.path.with_extension("log")
+    }
+
+    /// Lets the reaper empty the log. Whoever starts a process calls this when it has read the log.
+    pub fn release_log(&mut self) {
+        drop(self.held.take());
     }
 
     /// How much it has written: where what it writes from now on begins.
@@ -118,7 +126,12 @@ impl BackendProcess {
     }
 }
 
-fn start(launch: &Launch, record: &Record, path: &Path, file: &mut File) -> Result<Child, Error> {
+fn start(
+    launch: &Launch,
+    record: &Record,
+    path: &Path,
+    file: &mut File,
+) -> Result<(Child, File), Error> {
     let failed = |operation, source| Error::io(operation, path, source);
     let mut line = serde_json::to_vec(record).map_err(|e| failed("write", e.into()))?;
     line.push(b'\n');
@@ -133,9 +146,13 @@ fn start(launch: &Launch, record: &Record, path: &Path, file: &mut File) -> Resu
         .map_err(|source| Error::io("create", &log_path, source))?;
     // One of the same number may have left its log.
     log.set_len(0).map_err(|source| Error::io("empty", &log_path, source))?;
+    // Opened once more: a lock of the file that the process inherits would stay as long as it runs.
+    let held = File::open(&log_path).map_err(|source| Error::io("open", &log_path, source))?;
+    flock(&held, FlockOperation::LockShared).map_err(|e| Error::io("lock", &log_path, e))?;
     let limits = ResourceLimits { output: Some(OUTPUT_MAX), ..ResourceLimits::default() };
     let launch = launch.clone().limits(limits);
-    launch.start(Some(log.as_fd()), log.as_fd(), Some(path))
+    let child = launch.start(Some(log.as_fd()), log.as_fd(), Some(path))?;
+    Ok((child, held))
 }
 
 fn remove(path: &Path) {

@@ -9,6 +9,7 @@ use std::fs::OpenOptions;
 use std::io;
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -25,7 +26,8 @@ use crate::thread::{Spawner, Thread};
 
 /// A log past this is emptied.
 const LOG_MAX: u64 = 1 << 20;
-/// The same of one that somebody holds and reads as it grows: a backend that comes up.
+/// A log that is held, because a starting backend's log is still being read, is emptied past this
+/// disk usage. Its reader frees the part that it has read.
 const HELD_LOG_MAX: u64 = 256 << 20;
 /// Between two looks at the logs. A backend that writes all it can fills some 25 MB in that time, in
 /// a directory that is memory.
@@ -173,9 +175,11 @@ impl Logs {
         let Ok(entries) = std::fs::read_dir(&self.directory) else { return };
         for entry in entries.flatten() {
             let path = entry.path();
-            let length = entry.metadata().map_or(0, |metadata| metadata.len());
-            if length > LOG_MAX && path.extension().is_some_and(|extension| extension == "log") {
-                shorten(&path, length);
+            let Ok(metadata) = entry.metadata() else { continue };
+            if metadata.len() > LOG_MAX
+                && path.extension().is_some_and(|extension| extension == "log")
+            {
+                shorten(&path, metadata.blocks() * 512);
             }
         }
     }
@@ -190,10 +194,10 @@ impl Logs {
     }
 }
 
-fn shorten(log: &Path, length: u64) {
+fn shorten(log: &Path, usage: u64) {
     let Ok(file) = OpenOptions::new().write(true).open(log) else { return };
     let is_held = || flock(&file, FlockOperation::NonBlockingLockExclusive).is_err();
-    if length > HELD_LOG_MAX || !is_held() {
+    if usage > HELD_LOG_MAX || !is_held() {
         // Writers have it open with O_APPEND: they go on at the start.
         file.set_len(0).ok();
     }
@@ -246,6 +250,22 @@ mod tests {
         told_other.recv_timeout(Duration::from_secs(60)).unwrap();
         drop(tell);
         assert!(told.recv().is_err());
+    }
+
+    #[test]
+    fn log_of_a_new_process_is_emptied_when_it_is_released() {
+        let dir = tempfile::tempdir().unwrap();
+        let records = ProcessRecords::open(dir.path()).unwrap();
+        let mut process =
+            records.start(&Launch::new("/bin/sleep").args(["1000"]), "test", None).unwrap();
+        let log = process.log_path();
+        std::fs::write(&log, "drawn\n").unwrap();
+        shorten(&log, 0);
+        assert_eq!(std::fs::read(&log).unwrap(), b"drawn\n");
+        process.release_log();
+        shorten(&log, 0);
+        assert!(std::fs::read(&log).unwrap().is_empty());
+        process.kill();
     }
 
     #[test]

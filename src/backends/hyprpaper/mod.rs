@@ -253,7 +253,7 @@ impl Hyprpaper {
         let path = channel.instance.socket();
         let before = socket::made(&path);
         let launch = self.launch(NAME, &channel.instance)?.args(["-c"]).args([file.as_os_str()]);
-        let new = self.context.start(&launch, NAME, None)?;
+        let new = self.context.start_held(&launch, NAME, None)?;
         let shown = come_up(&new, &path, before, cancel)
             .and_then(|()| self.prove(&new, 0, wanted, channel, cancel));
         match shown {
