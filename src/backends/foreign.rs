@@ -1,8 +1,8 @@
 //! Programs that draw backgrounds on our compositor and that we did not start: they may hide ours, or
 //! lie hidden beneath it. They are reported and left alone.
 //!
-//! On Wayland a program is known by its executable, and its compositor by its environment; over X11
-//! it is known by its window. Runs on the thread that asks; a look takes a millisecond or two.
+//! Hyprland lists the surfaces on its background layer. On another Wayland compositor a program is known
+//! by its executable, and its compositor by its environment; over X11 it is known by its window. Runs on the thread that asks; a look takes a millisecond or two.
 
 use std::fmt;
 use std::fs::{self, File};
@@ -11,6 +11,7 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
+use super::layers::{Background, backgrounds};
 use super::socket;
 use super::version::FLAGS;
 use crate::compositor::{DesktopWindow, Outputs, Session, desktop_windows};
@@ -104,7 +105,13 @@ pub(super) struct Surroundings {
 pub(super) fn find(surroundings: &Surroundings) -> Vec<Conflict> {
     let outputs = &surroundings.outputs;
     match outputs.session() {
-        Some(Session::Wayland { socket }) => clients(surroundings, &socket),
+        Some(Session::Wayland { socket }) => match backgrounds(&socket, &surroundings.dirs) {
+            Some(listed) => {
+                let ours = surroundings.records.identities();
+                listed.into_iter().filter_map(|background| client(background, &ours)).collect()
+            }
+            None => clients(surroundings, &socket),
+        },
         Some(Session::X11 { display }) => {
             let windows = desktop_windows(&display, &outputs.list());
             // One for each monitor.
@@ -121,6 +128,14 @@ fn owner(window: DesktopWindow) -> Option<Conflict> {
     let DesktopWindow { class, pid } = window;
     let program = pid.and_then(program).or(class)?;
     Some(Conflict { program, pid })
+}
+
+/// Whose surface it is, if it is not ours.
+fn client(background: Background, ours: &[Identity]) -> Option<Conflict> {
+    let Background { namespace, pid } = background;
+    let is_ours = pid.and_then(Identity::of).is_some_and(|who| ours.contains(&who));
+    let program = pid.and_then(program).unwrap_or(namespace);
+    (!is_ours).then_some(Conflict { program, pid })
 }
 
 /// The processes that are clients of the Wayland compositor at this socket.

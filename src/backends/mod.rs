@@ -17,6 +17,7 @@ mod foreign;
 #[path = "../../tests/fuzz/src/parsers/backends.rs"]
 pub mod fuzz;
 mod hyprpaper;
+mod layers;
 mod mpvpaper;
 mod registry;
 mod socket;

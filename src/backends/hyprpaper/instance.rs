@@ -64,6 +64,14 @@ pub(in crate::backends) fn is_in(session: &Session, dirs: &Dirs) -> bool {
     living(&runtime.join("hypr")).any(|(_, instance)| instance.serves(socket))
 }
 
+/// Where the Hyprland of this process answers requests.
+pub(in crate::backends) fn requests_socket(dirs: &Dirs, pid: i32) -> Option<PathBuf> {
+    let (runtime, pid) = (dirs.runtime().ok()?.join("hypr"), pid.to_string());
+    let mut living = living(&runtime);
+    let (_, instance) = living.find(|(_, one)| one.lock_line(0).as_ref() == Some(&pid))?;
+    Some(instance.directory.join(".socket.sock"))
+}
+
 /// The instance that the environment names, if it lives, or else the newest. If none lives it is
 /// the named one, which may be about to start.
 pub(super) fn find(dirs: &Dirs) -> Option<Instance> {
