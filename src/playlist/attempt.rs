@@ -1,4 +1,4 @@
-//! What the player needs of the module `wallpaper`, and the result of trying to show one item.
+//! The player's view of the module `wallpaper`, and the result of trying to show one item.
 //!
 //! Tests bring their own [`Wallpapers`].
 

@@ -107,7 +107,7 @@ impl Player {
     }
 }
 
-/// What is left of a step after a look at the source.
+/// The rest of a step after a look at the source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Renewed {
     /// The step is still to be made.

@@ -1,4 +1,4 @@
-//! What each backend should show where: pure, from the rows of the assignments, the images and the
+//! Decides what each backend should show on each output: pure, from the rows of the assignments, the images and the
 //! connected outputs.
 
 use std::collections::BTreeMap;

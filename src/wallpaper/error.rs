@@ -63,7 +63,7 @@ pub enum Error {
     /// No image passes the filter of a random one.
     #[error("no image passes the filter")]
     NoMatch,
-    /// Of a step back: nothing else was ever on these, as far as is remembered.
+    /// A step back finds nothing else in the history of these monitors.
     #[error("there is nothing to go back to on {}", monitors.join(", "))]
     NothingBefore { monitors: Vec<String> },
     #[error("{backend} did not show the picture")]
@@ -79,7 +79,7 @@ pub enum Error {
     Ending,
 }
 
-/// What would show what the backend in use cannot.
+/// The backends that could show what the backend in use cannot.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Remedy {
     /// These are installed.

@@ -237,7 +237,7 @@ impl Handle {
             return Err(error);
         }
         let meant = Assignment {
-            // The one that is looked at when a monitor comes takes these places.
+            // They are filled in when a monitor comes.
             monitor: String::new(),
             backend: String::new(),
             together: Vec::new(),

@@ -1,4 +1,4 @@
-//! What is shown on the monitors, and the thread that sees to it.
+//! The wallpapers of the monitors, and the thread that sets them.
 //!
 //! The thread `reconciler` owns the assignments: it decides what is shown where (`assignments`,
 //! `selection` and `plan`, all pure) and gives the orders. A `worker` carries them out: a thread for

@@ -40,12 +40,12 @@ pub(super) struct MissingImage {
 }
 
 impl MissingImage {
-    /// None where it is not gone.
+    /// None if the image is not gone.
     pub(super) fn look(store: &Store, image_id: i64) -> Result<Option<Self>, store::Error> {
         let given_back = store.given_back();
         let row = store.read(|connection| images::get(connection, image_id))?;
         if let Some(image) = &row
-            // Those in place leave when who watches their directory says so.
+            // Images in place leave when the watcher of their directory says so.
             && (image.in_place || !is_gone(image) || library_is_away(store, image.home())?)
         {
             return Ok(None);

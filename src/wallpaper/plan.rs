@@ -273,7 +273,7 @@ pub(super) mod tests {
         check(&split, &one, &[("show", Swaybg), ("clear", Mpvpaper)]);
         let other = current(&[(Awww, &[("B", 1)]), (Swaybg, &[("A", 1)])]);
         check(&one, &other, &[("show", Awww), ("show", Swaybg)]);
-        // Where each output has its own, only those that differ are told.
+        // If each output has its own worker, only workers that differ get an order.
         let films = current(&[(Mpvpaper, &[("A", 1), ("B", 2), ("C", 3)])]);
         let others = current(&[(Mpvpaper, &[("A", 1), ("B", 4)])]);
         check(&films, &others, &[("show", Mpvpaper), ("clear", Mpvpaper)]);

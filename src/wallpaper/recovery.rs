@@ -1,4 +1,4 @@
-//! What an earlier daemon left: pictures that are shown, and the backends that show them.
+//! Adopts what an earlier daemon left: pictures that are shown, and the backends that show them.
 //!
 //! Runs on the reconciler's thread. What is shown is noted in the runtime directory after each
 //! step, beside the records of the backends. So the next daemon also keeps pictures that have left

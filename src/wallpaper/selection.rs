@@ -34,7 +34,7 @@ impl From<&'static Registration> for Candidate {
 pub(super) enum NoChoice {
     /// None of all is available.
     None,
-    /// The one in use, or every one that is available, cannot show this kind.
+    /// The backend in use, or every available one, cannot show this kind.
     Incompatible { backend: BackendName },
 }
 
@@ -43,7 +43,7 @@ pub(super) enum NoChoice {
 #[derive(Debug, Default)]
 pub(super) struct FoundBackends {
     found: RefCell<Option<Vec<BackendName>>>,
-    /// Those that had no memory for what they should show.
+    /// Backends that had no memory for what they should show.
     left_out: BTreeSet<BackendName>,
 }
 
@@ -106,7 +106,7 @@ pub(super) fn choose(
         };
         let first = || available.iter().map(|one| one.name).find(shows);
         let backend = match preference.selection {
-            // Where the one that is meant cannot be used, another shows what it can.
+            // If the configured backend cannot be used, another shows what it can.
             SelectionMode::Fixed if active != preference.fixed => {
                 Some(active).filter(shows).or_else(first)
             }

@@ -170,7 +170,7 @@ mod tests {
             assert_eq!(Placement { path: path.clone(), ..part.clone() }, *whole);
         }
         assert_eq!(cut(whole.clone()), parts, "they are there already");
-        // Of another picture that is stretched over the same monitors, and of one that is not.
+        // Slices of another picture that is stretched over the same monitors, and of one that is not.
         let mut mixed = stretched(&path);
         mixed[1].image_id = 2;
         let own = Placement { extended_over: vec!["A".to_owned()], ..whole[0].clone() };

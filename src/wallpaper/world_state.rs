@@ -1,4 +1,4 @@
-//! What the reconciler looks at before it decides: the assignments, their images, the connected
+//! The state that the reconciler reads before it decides: the assignments, their images, the connected
 //! outputs, and the backends that could be used. Read afresh for every decision, so nothing here
 //! can be stale.
 

@@ -172,7 +172,7 @@ impl Reconciler {
     /// Some of the steps that were in hand have failed.
     fn steps_failed(&mut self, mut job: Job) {
         let failures = std::mem::take(&mut job.failures);
-        // What is to be seen then depends on when it failed.
+        // The picture on the screen then depends on when it failed.
         self.stale.extend(failures.iter().map(|failed| failed.key.clone()));
         self.reconcile_again |= failures.iter().any(|failed| failed.outdated);
         if let Some(failed) = failures.iter().find(|failed| job.needs(&failed.key)) {
@@ -207,7 +207,7 @@ impl Reconciler {
         if *outdated && self.is_connected(key, job.asked_for()) {
             return self.try_anew(job, key);
         }
-        // What was shown before is shown again where the others have let go of it.
+        // The picture from before is shown again where the others have let go of it.
         self.reconcile_again |= job.is_seen;
         if let Purpose::Activate { before, .. } = &job.purpose {
             self.activated = *before;
