@@ -1,4 +1,4 @@
-//! Arguments in, exit code out: the daemon, a client command, a look at the settings, or what draws.
+//! The entry point: arguments in, exit code out. Runs the daemon, a client command, a check, or `draw`.
 
 use std::process::ExitCode;
 

@@ -1,6 +1,7 @@
-//! A door for the tests and benches of this package alone: parts of the rooms by the paths that they
-//! have inside. It promises nothing to others. What is not here and not used is dead, and the
-//! compiler says so.
+//! The facade for the tests and benches of this package alone: items by their paths inside the modules.
+//!
+//! It promises nothing to others. An item that is neither used nor named here is dead, and the compiler
+//! reports it.
 
 /// The parsers, for the targets of `tests/fuzz` and the code beside these.
 #[cfg(debug_assertions)]

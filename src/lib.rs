@@ -1,10 +1,10 @@
 //! murald: a wallpaper daemon and its command, in one executable.
 //!
-//! A handful of threads each own one thing and talk over bounded channels; ARCHITECTURE.md says which.
-//! The rooms below stand in layers: a room imports only rooms of the layers under its own, in the
-//! lowest also of its own (`tests/layers.rs` holds them to it).
+//! A handful of threads each own one thing and talk over bounded channels; ARCHITECTURE.md lists them.
+//! The modules are listed in layers: a module imports only modules of the layers below its own, and in
+//! layer 0 also of its own layer (`tests/layers.rs` checks it).
 
-// Layer 0: no room of ours below but one another.
+// Layer 0: these modules import only each other.
 pub(crate) mod battery;
 pub(crate) mod clock;
 pub(crate) mod color;
@@ -55,7 +55,7 @@ pub(crate) mod daemon;
 // terminal.
 pub(crate) mod cli;
 
-// Everything meets here: the executable, and the door for its tests and benches.
+// The executable, and the facade for its tests and benches.
 mod entry;
 #[doc(hidden)]
 pub mod internals;

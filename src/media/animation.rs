@@ -10,7 +10,7 @@ use super::probe::Probe;
 use super::{apng, gif, webp_frames};
 use crate::wire::Format;
 
-/// What is said to stay no longer than this stays for [`USUAL`], as browsers have it.
+/// Shorter delays than this become [`USUAL`], as in browsers.
 const TOO_SHORT: Duration = Duration::from_millis(10);
 const USUAL: Duration = Duration::from_millis(100);
 
@@ -113,7 +113,7 @@ mod tests {
         let (frames, outcome) = seen(bytes.clone());
         outcome.unwrap();
         assert_eq!(frames, [([RED; 3], 50), ([BLUE, RED, RED], 60), ([BLUE; 3], 70)]);
-        // And one behind which the file ends; it goes on from the first where it is shown.
+        // And a file that ends within the next frame; playing goes on from the first frame.
         bytes.truncate(second + 9 + 3);
         let (frames, outcome) = seen(bytes);
         assert!(matches!(outcome, Err(Error::Truncated(Format::Gif))), "{outcome:?}");

@@ -67,7 +67,7 @@ fn lay(
 ) -> Result<(), Error> {
     let kind = reader.output_color_type();
     let (mut narrow, mut row, mut y) = (Vec::new(), Vec::new(), 0);
-    // Of a frame whose rows come in seven passes.
+    // Filled only for a frame whose rows come in seven passes.
     let (mut pixels, stride) = (Vec::new(), place.width as usize * 4);
     while let Some(next) = reader.next_interlaced_row().map_err(from_crate)? {
         rgba(kind.0, eight_bits(kind, next.data(), &mut narrow), &mut row);

@@ -12,14 +12,14 @@ pub(super) struct Canvas {
     height: usize,
     /// RGBA, not premultiplied.
     pixels: Vec<u8>,
-    /// Of the last frame.
+    /// The rectangle of the last frame.
     place: Place,
     disposal: Disposal,
-    /// What that one covers, where it is to come back.
+    /// The pixels under the last frame, if they are to be restored.
     covered: Vec<u8>,
 }
 
-/// Where a frame lies: the part of it that is on the canvas.
+/// The position of a frame: the part of it that is on the canvas.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Place {
     pub(super) left: u32,
@@ -32,9 +32,9 @@ pub(super) struct Place {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Disposal {
     Keep,
-    /// What it covered can be seen through, whatever colour the file has for that: as browsers have it.
+    /// Its area becomes transparent, whatever background colour the file has, as in browsers.
     Clear,
-    /// What it covered comes back.
+    /// Its area is restored.
     Restore,
 }
 
@@ -115,7 +115,7 @@ impl Canvas {
         (self.width as u32, self.height as u32)
     }
 
-    /// What is seen.
+    /// The visible pixels.
     pub(super) fn pixels(&self) -> &[u8] {
         &self.pixels
     }

@@ -17,7 +17,7 @@ pub(crate) const PIXELS_MAX: u64 = 512 << 20;
 /// Most memory that decoding one picture may take: the daemon stays under 300 MiB with it.
 pub(crate) const MEMORY_MAX: u64 = 224 << 20;
 
-/// Where pictures are read from.
+/// The input of every decoder.
 pub trait Input: BufRead + Seek {}
 
 impl<T: BufRead + Seek + ?Sized> Input for T {}
@@ -41,10 +41,10 @@ pub(super) trait Decoder: Debug + Send + Sync {
     ) -> Result<Picture, Error>;
 }
 
-/// What the headers of a picture say.
+/// The result of reading the headers of a picture.
 pub(super) type Opened = (Header, Arc<dyn Decoder>);
 
-/// What all formats have.
+/// The properties that all formats have.
 #[derive(Clone, Debug)]
 pub(super) struct Header {
     /// Width and height as stored.
@@ -67,7 +67,7 @@ pub(super) struct Goal {
 }
 
 impl Header {
-    /// Of a picture that is shown as it is stored, and whose colours are sRGB's.
+    /// For a picture that is shown as it is stored, in sRGB colours.
     pub(super) fn plain(size: (u32, u32), channels: usize) -> Self {
         let orientation = Orientation::NoTransforms;
         Self { size, channels, orientation, animated: false, profile: None }
@@ -102,7 +102,7 @@ impl Goal {
         const CHEAP: u32 = 1024;
         let (width, height) = exif::size(orientation, target);
         let spare = if width.max(height) <= CHEAP { 2 } else { 1 };
-        // Scaled decoding knows only halves: 1.5 times is enough of a rest for the filter.
+        // Scaled decoding knows only halves: a factor of 1.5 leaves enough for the filter.
         let enough = (width * (spare + 1) / 2, height * (spare + 1) / 2);
         Self { ample: (width * spare, height * spare), enough }
     }

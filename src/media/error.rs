@@ -6,7 +6,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use crate::thread::panic_text;
 use crate::wire::Format;
 
-/// Says nothing of the path: whoever opened the file knows it.
+/// Does not name the path: the caller that opened the file knows it.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     #[error("cannot be read")]
@@ -37,7 +37,7 @@ pub enum Error {
     /// Sound perhaps, but a variety that we don't decode.
     #[error("this variety of {} is not supported: {what}", name(*format))]
     Unsupported { format: Format, what: String },
-    /// Whoever asked for it has meanwhile thought better of it.
+    /// The caller has cancelled.
     #[error("it is no longer wanted")]
     Stopped,
     /// The encoder refused what we made.
@@ -74,7 +74,7 @@ fn needs_transcoder(format: Format, why: Option<&str>) -> String {
     }
 }
 
-/// What people call a format.
+/// The name of a format in messages.
 fn name(format: Format) -> &'static str {
     match format {
         Format::Jpg => "JPEG",
@@ -95,7 +95,7 @@ fn name(format: Format) -> &'static str {
     }
 }
 
-/// What a decoder gives, or the words of its panic.
+/// The result of a decoder, or the text of its panic.
 pub(crate) fn catch_panic<T>(body: impl FnOnce() -> T) -> Result<T, String> {
     catch_unwind(AssertUnwindSafe(body)).map_err(|panic| panic_text(&*panic).to_owned())
 }

@@ -2,7 +2,7 @@
 
 pub(super) use image::metadata::Orientation;
 
-/// What the EXIF block of a file says; damaged blocks say nothing.
+/// The orientation in the EXIF block of a file; damaged blocks have none.
 pub(super) fn orientation(block: &[u8]) -> Orientation {
     // JPEG puts this before the block, and so do some writers of PNG and WebP.
     let block = block.strip_prefix(b"Exif\0\0").unwrap_or(block);
@@ -23,7 +23,7 @@ pub(super) fn size(orientation: Orientation, (width, height): (u32, u32)) -> (u3
     }
 }
 
-/// Where the shown pixel (x, y) lies in a stored picture of this size.
+/// The position of the shown pixel (x, y) in a stored picture of this size.
 pub(super) fn source(
     orientation: Orientation,
     (x, y): (usize, usize),

@@ -14,7 +14,7 @@ use crate::wire::Format;
 
 #[derive(Debug)]
 struct Gif {
-    /// Of the first frame.
+    /// The size of the first frame.
     pixels: u64,
 }
 

@@ -22,9 +22,9 @@ const SIZES: std::ops::RangeInclusive<u8> = 1..=11;
 
 pub(super) struct Blocks<'a> {
     input: &'a mut dyn Input,
-    /// Of the canvas.
+    /// The size of the canvas.
     pub(super) size: (u32, u32),
-    /// Of the frames that have none of their own.
+    /// The colours of frames that have none of their own.
     common: Vec<u8>,
     /// Nothing where there is none before the frames that were seen, or one that is too long.
     pub(super) profile: Vec<u8>,
@@ -174,7 +174,7 @@ impl<'a> Blocks<'a> {
         Ok(control)
     }
 
-    /// What some program has to say: a colour profile, mostly how often the frames are to be shown.
+    /// An application's block: a colour profile, mostly how often the frames are shown.
     fn program(&mut self) -> Result<(), Error> {
         let (mut name, mut profile) = (None, std::mem::take(&mut self.profile));
         let known = !profile.is_empty();

@@ -9,14 +9,14 @@ use std::sync::Arc;
 
 use moxcms::{ColorProfile, DataColorSpace, Layout, Transform8BitExecutor, TransformOptions};
 
-/// Those of printers have half a megabyte to three.
+/// Profiles of printers have half a megabyte to three.
 pub(super) const PROFILE_MAX: usize = 4 << 20;
 /// Profiles that change no colour by more than that are sRGB.
 const SAME: u8 = 2;
 /// Pixels that are converted at once.
 const PIXELS: usize = 4096;
 
-/// What the samples of a picture are, in its file.
+/// The kind of samples of a picture, in its file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Samples {
     Gray,
@@ -35,13 +35,13 @@ pub(super) struct Profile {
 /// From the samples of a file to sRGB.
 pub(super) struct Conversion {
     transform: Arc<Transform8BitExecutor>,
-    /// Of a pixel, before and afterwards.
+    /// Channels of a pixel, before and afterwards.
     from: usize,
     to: usize,
 }
 
 impl Profile {
-    /// None where it is damaged, or none for such samples.
+    /// None if the profile is damaged, or not meant for such samples.
     pub(super) fn read(bytes: &[u8], samples: Samples) -> Option<Self> {
         if bytes.len() > PROFILE_MAX {
             return None;
@@ -98,7 +98,7 @@ impl Profile {
         self.conversion(layout, Layout::Rgb).is_some()
     }
 
-    /// None where there is nothing to be done, or nothing that can be.
+    /// None if there is nothing to convert, or nothing that can be converted.
     fn conversion(&self, from: Layout, to: Layout) -> Option<Conversion> {
         let (srgb, options) = (ColorProfile::new_srgb(), TransformOptions::default());
         let transform = self.icc.create_transform_8bit(from, &srgb, to, options).ok()?;
@@ -114,7 +114,7 @@ impl fmt::Debug for Profile {
 }
 
 impl Conversion {
-    /// Of whole pixels, to as many.
+    /// Converts whole pixels to the same number of pixels.
     pub(super) fn apply(&self, from: &[u8], to: &mut [u8]) {
         debug_assert_eq!(from.len() / self.from, to.len() / self.to);
         // Fails only where the lengths are none of pixels.
@@ -206,7 +206,7 @@ mod tests {
         check([255; 3], [255; 3]);
         check([128; 3], [128; 3]);
         check([255, 0, 0], [255, 0, 0]);
-        // By CSS Color 4: color(display-p3 0.5 0.4 0.3).
+        // From CSS Color 4: color(display-p3 0.5 0.4 0.3).
         check([128, 102, 77], [132, 101, 74]);
     }
 

@@ -24,10 +24,10 @@ const BUFFER: usize = 64 << 10;
 
 /// Makes the crate's decoder for a format.
 pub(super) type Create = for<'a> fn(Source<'a>) -> ImageResult<Box<dyn ImageDecoder + 'a>>;
-/// What the crate reads from.
+/// The reader that the crate is given.
 pub(super) type Source<'a> = BufReader<Stoppable<'a>>;
 
-/// What is known of a file before the crate sees it.
+/// The facts about a file before the crate reads it.
 pub(super) struct Walked {
     pub(super) format: Format,
     pub(super) create: Create,
@@ -66,7 +66,7 @@ impl Walked {
         let mut header = Header::plain(size, usize::from(decoder.color_type().channel_count()));
         header.animated = animated;
         if metadata {
-            // What is damaged about a picture's metadata is no reason to refuse the picture.
+            // Damaged metadata is no reason to refuse the picture.
             let profile = decoder.icc_profile().ok().flatten();
             header.profile = profile.and_then(|bytes| Profile::read(&bytes, Samples::Rgb));
             let block = decoder.exif_metadata().ok().flatten();
@@ -131,7 +131,7 @@ fn decoder<'a>(input: Stoppable<'a>, create: Create) -> ImageResult<Box<dyn Imag
     Ok(decoder)
 }
 
-/// What the crate may take for a picture.
+/// The limits of the crate for a picture.
 pub(super) fn limits() -> Limits {
     let mut limits = Limits::default();
     limits.max_image_width = Some(SIDE_MAX);

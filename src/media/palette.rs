@@ -195,7 +195,7 @@ fn merge(mut colors: Vec<Bin>) -> Vec<Rgb> {
     kept.map(|(_, color)| rgb(color.color)).collect()
 }
 
-/// The nearest two, where they are near enough to be one; the second has the higher index.
+/// The nearest two, if they are near enough to be one; the second has the higher index.
 fn closest(colors: &[Bin], written: impl Fn(&Bin) -> Lab) -> Option<(usize, usize)> {
     let pairs = (0..colors.len()).flat_map(|a| (a + 1..colors.len()).map(move |b| (a, b)));
     pairs

@@ -18,7 +18,7 @@ pub struct Picture {
     extent: (f64, f64),
     channels: usize,
     pixels: Vec<u8>,
-    /// What is still to be done to the stored pixels.
+    /// The steps still to be done to the stored pixels.
     orientation: Orientation,
 }
 
@@ -129,7 +129,7 @@ impl Picture {
         Self { width, height, extent, pixels, orientation: Orientation::NoTransforms, ..self }
     }
 
-    /// What the picture covers of its pixels.
+    /// How much of its pixels the picture covers.
     pub fn extent(&self) -> (f64, f64) {
         self.extent
     }

@@ -40,7 +40,7 @@ pub(crate) fn placeholder(title: &str, frame: (u32, u32)) -> Result<Thumbnail, E
     Ok(Thumbnail { webp: webp::encode(&picture)?, picture })
 }
 
-/// A title in as many lines as fit, broken between words where it can be.
+/// A title in as many lines as fit, broken between words if possible.
 fn lines(title: &str, columns: usize, rows: usize) -> Vec<Vec<char>> {
     let mut lines: Vec<Vec<char>> = Vec::new();
     for word in title.split_whitespace() {

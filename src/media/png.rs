@@ -14,7 +14,7 @@ use super::icc::{Profile, Samples};
 use super::picture::Picture;
 use crate::wire::Format;
 
-/// What metadata may take; pixels don't count here.
+/// The limit of metadata; pixels are not counted here.
 const METADATA_MAX: usize = 16 << 20;
 /// Signature, the header chunk's length and name, width, height.
 const SIZE_END: usize = 24;
@@ -101,7 +101,7 @@ pub(super) fn reader(
     options.set_ignore_adler32(false);
     let mut decoder = Decoder::new_with_options(input, options);
     decoder.set_limits(Limits { bytes: METADATA_MAX });
-    // Of sixteen bits it would drop eight: see [`eight_bits`].
+    // The crate would drop eight of sixteen bits: see [`eight_bits`].
     decoder.set_transformations(Transformations::EXPAND);
     let reader = decoder.read_info().map_err(from_crate)?;
     // The crate would count on whole colours.

@@ -26,7 +26,7 @@ pub struct Probe {
 
 type Open = fn(&mut dyn Input) -> Result<Opened, Error>;
 
-/// What reads the headers of a file of this format; none where only ffmpeg decodes it.
+/// The reader of headers for this format; none if only ffmpeg decodes it.
 fn opener(format: Format) -> Option<Open> {
     match format {
         Format::Jpg => Some(jpeg::open),
@@ -39,7 +39,7 @@ fn opener(format: Format) -> Option<Open> {
     }
 }
 
-/// What a file is by its first bytes. Refuses what is not decoded here.
+/// The format of a file by its first bytes. Refuses formats that are not decoded here.
 pub(crate) fn format(input: &mut dyn Input) -> Result<Format, Error> {
     let mut head = Vec::with_capacity(HEAD);
     input.rewind().map_err(Error::Read)?;
@@ -102,7 +102,7 @@ impl Probe {
         self.header.orientation
     }
 
-    /// Where the colours are not sRGB's.
+    /// The colour profile, if the colours are not sRGB.
     pub(super) fn profile(&self) -> Option<&Profile> {
         self.header.profile.as_ref()
     }
@@ -188,12 +188,12 @@ pub(super) fn sniff(head: &[u8]) -> Option<Format> {
     }
 }
 
-/// By the document type that the EBML header names.
+/// The format by the document type in the EBML header.
 fn matroska(head: &[u8]) -> Format {
     if head.windows(4).any(|word| word == b"webm") { Format::Webm } else { Format::Mkv }
 }
 
-/// By the brands: the major one, a version, and those that the file is compatible with.
+/// The format by the brands: the major one, a version, and compatible ones.
 fn iso_media(brands: &[u8]) -> Format {
     let has = |wanted: &[&[u8; 4]]| {
         brands.chunks_exact(4).any(|brand| wanted.iter().any(|&word| word == brand))

@@ -165,7 +165,7 @@ mod tests {
         // A box at the right edge that is one pixel wide, and a lower row of its own.
         check((3, 1), 3, 2, &[0, 0, 0, 2, 2, 2, 9, 9, 9], &[1, 1, 1, 9, 9, 9]);
         check((1, 3), 3, 2, &[0, 0, 0, 2, 2, 2, 9, 9, 9], &[1, 1, 1, 9, 9, 9]);
-        // What cannot be seen lends no colour.
+        // Invisible pixels lend no colour.
         check((2, 1), 4, 2, &[200, 100, 0, 255, 7, 7, 7, 0], &[200, 100, 0, 128]);
         check((2, 1), 4, 2, &[5, 5, 5, 0, 7, 7, 7, 0], &[0, 0, 0, 0]);
     }

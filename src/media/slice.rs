@@ -41,7 +41,7 @@ impl Probe {
 /// The size that a picture of this size should be decoded for, so that no slice lacks pixels.
 fn wanted(size: (u32, u32), tiles: &[Tile]) -> (u32, u32) {
     let bounds = Bounds::of(tiles);
-    // Of the monitor with the most pixels to a unit of the layout.
+    // The scale of the monitor with the most pixels to a unit of the layout.
     let density = |tile: &Tile| {
         let unit = |pixels: u32, length: u32| f64::from(pixels) / f64::from(length.max(1));
         unit(tile.pixels.0, tile.width).max(unit(tile.pixels.1, tile.height))
@@ -81,7 +81,7 @@ impl Bounds {
 fn region(size: (f64, f64), tiles: &[Tile], tile: &Tile) -> Region {
     let bounds = Bounds::of(tiles);
     let scale = bounds.scale(size);
-    // What of the picture is seen at all, centred; the rest hangs over at two sides.
+    // The visible part of the picture, centred; the remainder is cut at two sides.
     let left = (size.0 - bounds.width / scale) / 2.0;
     let top = (size.1 - bounds.height / scale) / 2.0;
     // Rounding must not lead outside.

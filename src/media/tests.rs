@@ -204,7 +204,7 @@ fn tiff_fill_order_2_is_left_to_the_transcoder() {
 
 #[test]
 fn tiff_tile_of_more_bytes_than_can_be_counted_is_refused() {
-    // Width, height, bits, compression, black is zero, samples, tile width and height, where it lies.
+    // Width, height, bits, compression, black is zero, samples, tile width and height, offset.
     let picture = [(256, 1), (257, 65_520), (258, 255), (259, 1), (262, 1), (277, 65_535)];
     let tile = [(322, u32::MAX), (323, 65_520), (324, 8), (325, 1)];
     let error = thumbnail(&tiff(&[&picture[..], &tile].concat()), 9).unwrap_err();

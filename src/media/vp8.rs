@@ -8,9 +8,9 @@ use std::io::{Read, SeekFrom};
 
 use super::decoder::Input;
 
-/// Of a key frame: its tag, three bytes that are always the same, width and height.
+/// Bytes of the start of a key frame: its tag, three bytes that are always the same, width and height.
 const HEAD: u64 = 10;
-/// Of another, which has no place in a WebP.
+/// Bytes of the start of any other frame, which cannot occur in a WebP.
 const TAG: u64 = 3;
 /// More than all that stands before the number of partitions: some 180 bits.
 const NEEDED: u64 = 64;
@@ -162,7 +162,7 @@ mod tests {
         ::webp::Encoder::from_rgb(&pixels, 320, 200).encode_advanced(&config).unwrap().to_vec()
     }
 
-    /// Where the sizes of its partitions stand.
+    /// The offset of the sizes of its partitions.
     fn sizes(file: &[u8]) -> usize {
         let tag = u32::from_le_bytes([file[20], file[21], file[22], 0]);
         20 + HEAD as usize + (tag >> 5) as usize

@@ -6,11 +6,11 @@
 
 use super::decoder::Input;
 
-/// Of the decoder's table for codes of up to ten bits, and of its tree for each longer one.
+/// Bytes of the decoder's table for codes of up to ten bits, and of its tree for each longer code.
 const ENTRY: u64 = 4;
 const TABLE_BITS: usize = 10;
 const BRANCH: u64 = 32;
-/// Of a group itself, in a list that grows by doubling.
+/// Bytes of a group itself, in a list that grows by doubling.
 const GROUP: u64 = 3 * 5 * 56;
 
 const LONGEST: usize = 15;
@@ -143,7 +143,7 @@ fn group(bits: &mut Bits<'_>, cache: usize) -> Option<[Codes; 5]> {
 struct Codes {
     /// How many have each length.
     counts: [u32; LONGEST + 1],
-    /// By length, then in their order.
+    /// Sorted by length, then in their order.
     symbols: Vec<u32>,
 }
 
@@ -228,7 +228,7 @@ impl Codes {
         None
     }
 
-    /// What the decoder has for them.
+    /// The decoder's own value.
     fn bytes(&self) -> u64 {
         if self.symbols.len() < 2 {
             return 0;
@@ -246,7 +246,7 @@ struct Bits<'a> {
     left: u64,
     buffer: [u8; 4096],
     held: std::ops::Range<usize>,
-    /// Of the first byte that is held.
+    /// The next bit of the first byte that is held.
     bit: u32,
 }
 
@@ -346,7 +346,7 @@ mod tests {
         };
         check(1, GROUP + 5 * 4096);
         check(300, 300 * (GROUP + 5 * 4096));
-        // One that is cut off has made room for all of them by then.
+        // A truncated stream has allocated all of them by then.
         let cut = &file(300)[20..200];
         let counted = tables(&mut Cursor::new(cut), cut.len() as u64, None);
         assert!(counted.is_some_and(|bytes| bytes >= 300 * GROUP), "{counted:?}");

@@ -68,7 +68,7 @@ pub(super) fn open(input: &mut dyn Input) -> Result<Opened, Error> {
     Walked { format, create, animated: frames > 1, metadata, scratch }.open(input)
 }
 
-/// What the tables of a frame take, or copies; it lies before the next chunk.
+/// The memory of a frame's tables or copies; it lies before the next chunk.
 fn frame(input: &mut dyn Input, length: u64) -> Result<u64, Error> {
     let (mut left, mut tables) = (length.saturating_sub(16), 0);
     let [_, _, _, _, _, _, w1, w2, w3, h1, h2, h3, _, _, _, _] = bytes(input)?;
@@ -85,7 +85,7 @@ fn frame(input: &mut dyn Input, length: u64) -> Result<u64, Error> {
     Ok(tables)
 }
 
-/// What the tables of lossless pixels or of an alpha channel take, or copies of lossy data.
+/// The memory of the tables of lossless pixels or of an alpha channel, or of copies of lossy data.
 fn coded(input: &mut dyn Input, tag: &[u8; 4], length: u64, size: (u32, u32)) -> u64 {
     let tables = match tag {
         b"VP8 " => {
@@ -114,7 +114,7 @@ static LOOKED: Once = Once::new();
 /// A thumbnail's bytes.
 pub fn encode(picture: &Picture) -> Result<Vec<u8>, Error> {
     LOOKED.call_once(|| {
-        // Whoever comes meanwhile waits. What fails here fails below, and is told there.
+        // Other threads wait at the lock. A failure here is reported below, where it happens again.
         lossy(Encoder::from_rgb(&[0; 3], 1, 1)).ok();
         lossy(Encoder::from_rgba(&[0, 0, 0, 128], 1, 1)).ok();
     });
