@@ -58,11 +58,11 @@ impl FromIterator<EventKind> for EventFilter {
 /// The publishing end of the bus; clones are the same bus.
 #[derive(Clone, Default)]
 pub struct EventBus {
-    state: Arc<Mutex<State>>,
+    state: Arc<Mutex<BusState>>,
 }
 
 #[derive(Default)]
-struct State {
+struct BusState {
     subscribers: Vec<Subscriber>,
     startup: Option<StartupEvents>,
 }
@@ -100,7 +100,7 @@ impl EventBus {
             until: Instant::now() + START,
             messages: VecDeque::with_capacity(BUFFER),
         };
-        let state = State { subscribers: Vec::new(), startup: Some(startup) };
+        let state = BusState { subscribers: Vec::new(), startup: Some(startup) };
         Self { state: Arc::new(Mutex::new(state)) }
     }
 
@@ -152,7 +152,7 @@ impl EventBus {
         Subscription { id, bus: self.clone(), receiver }
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, BusState> {
         // The list is whole between any two statements that could panic.
         lock(&self.state)
     }
@@ -170,7 +170,7 @@ fn is_startup_event(event: &Event) -> bool {
     }
 }
 
-impl State {
+impl BusState {
     /// Events that are kept for late subscribers, until their time is over.
     fn startup(&mut self) -> Option<&mut StartupEvents> {
         if self.startup.as_ref().is_some_and(|startup| startup.until <= Instant::now()) {

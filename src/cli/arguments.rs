@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use pico_args::{Arguments, Keys};
 use serde_json::Value;
 
-use super::call::{Call, Globals, Output};
+use super::call::{Call, Globals, OutputOptions};
 use super::lookup::{VerbMatch, Verbs};
 use super::template::Template;
 use super::value::{one_of, read_value, utf8};
@@ -129,7 +129,7 @@ impl Line {
         Ok(Globals { config, log_level, socket, output: self.output()? })
     }
 
-    fn output(&mut self) -> Result<Output, Error> {
+    fn output(&mut self) -> Result<OutputOptions, Error> {
         let flag = GLOBAL.iter().find(|flag| flag.name == "--format").expect("in the table");
         let format = self.values(flag)?.pop();
         let format = format.map(|word| Template::parse(&utf8("--format", &word)?));
@@ -137,7 +137,7 @@ impl Line {
         if json && format.is_some() {
             return Err(Error::usage("--json and --format are two forms: give one of them"));
         }
-        Ok(Output { json, format, quiet: self.switch(["-q", "--quiet"]) })
+        Ok(OutputOptions { json, format, quiet: self.switch(["-q", "--quiet"]) })
     }
 
     fn switch(&mut self, keys: impl Into<Keys> + Copy) -> bool {

@@ -43,12 +43,12 @@ pub(super) struct Globals {
     pub(super) config: Option<PathBuf>,
     pub(super) log_level: Option<String>,
     pub(super) socket: Option<PathBuf>,
-    pub(super) output: Output,
+    pub(super) output: OutputOptions,
 }
 
 /// How the result is printed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Output {
+pub(super) struct OutputOptions {
     pub(super) json: bool,
     pub(super) format: Option<Template>,
     pub(super) quiet: bool,

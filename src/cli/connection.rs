@@ -92,30 +92,34 @@ impl Connection {
         &self.socket
     }
 
-    pub(super) fn get(&self, place: &Place) -> Result<Answer, Error> {
+    pub(super) fn get(&self, place: &RequestPath) -> Result<Answer, Error> {
         self.ask(Method::Get, place, None)
     }
 
-    pub(super) fn post(&self, place: &Place, body: &Value) -> Result<Answer, Error> {
+    pub(super) fn post(&self, place: &RequestPath, body: &Value) -> Result<Answer, Error> {
         self.ask(Method::Post, place, Some(body))
     }
 
-    pub(super) fn put(&self, place: &Place, body: &Value) -> Result<Answer, Error> {
+    pub(super) fn put(&self, place: &RequestPath, body: &Value) -> Result<Answer, Error> {
         self.ask(Method::Put, place, Some(body))
     }
 
-    pub(super) fn patch(&self, place: &Place, body: &Value) -> Result<Answer, Error> {
+    pub(super) fn patch(&self, place: &RequestPath, body: &Value) -> Result<Answer, Error> {
         self.ask(Method::Patch, place, Some(body))
     }
 
-    pub(super) fn delete(&self, place: &Place, body: Option<&Value>) -> Result<Answer, Error> {
+    pub(super) fn delete(
+        &self,
+        place: &RequestPath,
+        body: Option<&Value>,
+    ) -> Result<Answer, Error> {
         self.ask(Method::Delete, place, body)
     }
 
     pub(super) fn ask(
         &self,
         method: Method,
-        place: &Place,
+        place: &RequestPath,
         body: Option<&Value>,
     ) -> Result<Answer, Error> {
         let mut answer = self.send(method, place, body)?;
@@ -127,14 +131,14 @@ impl Connection {
     }
 
     /// The body of a `GET`, to be read as it comes.
-    pub(super) fn stream(&self, place: &Place) -> Result<impl Read + use<>, Error> {
+    pub(super) fn stream(&self, place: &RequestPath) -> Result<impl Read + use<>, Error> {
         Ok(self.send(Method::Get, place, None)?.into_body().into_reader())
     }
 
     fn send(
         &self,
         method: Method,
-        place: &Place,
+        place: &RequestPath,
         body: Option<&Value>,
     ) -> Result<Response<Body>, Error> {
         let url = format!("http://localhost{}", place.0);
@@ -174,7 +178,8 @@ impl Connection {
         let var = |name: &str| std::env::var_os(name);
         let is_in_session = ["WAYLAND_DISPLAY", "DISPLAY"].iter().any(|name| var(name).is_some());
         SAID.call_once(|| {
-            let info = is_in_session.then(|| self.get(&Place::new(&[&"info"])).ok()?.read().ok());
+            let info =
+                is_in_session.then(|| self.get(&RequestPath::new(&[&"info"])).ok()?.read().ok());
             let Some(Some(Info { session: Some(session) })) = info else { return };
             if session.is_another(var) {
                 let text =
@@ -250,9 +255,9 @@ struct Info {
 
 /// A path of the API with its query, encoded.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Place(String);
+pub(super) struct RequestPath(String);
 
-impl Place {
+impl RequestPath {
     pub(super) fn new(segments: &[&dyn Display]) -> Self {
         let mut place = String::new();
         for segment in segments {
@@ -297,7 +302,7 @@ mod tests {
 
     #[test]
     fn places_are_encoded() {
-        let place = Place::new(&[&"playlists", &"active", &"HDMI A/1"])
+        let place = RequestPath::new(&[&"playlists", &"active", &"HDMI A/1"])
             .query("search", Some("ä&b"))
             .query("page", None::<u64>)
             .query("per_page", Some(7));

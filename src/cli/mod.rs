@@ -34,7 +34,7 @@ mod verbs;
 use crate::paths::Env;
 
 use arguments::Parsed;
-use call::{Call, Output};
+use call::{Call, OutputOptions};
 use lookup::Verbs;
 use next::{daemon_start, database_task, end};
 use stdout::Stdout;
@@ -138,7 +138,7 @@ fn nothing_to_check(stdout: &mut Stdout) -> Result<(), Error> {
 }
 
 fn print(text: &str) -> Result<(), Error> {
-    let mut stdout = Stdout::new(&Output::default());
+    let mut stdout = Stdout::new(&OutputOptions::default());
     stdout.raw(text.as_bytes())?;
     stdout.flush()
 }

@@ -9,9 +9,9 @@ use std::process::ExitCode;
 
 use serde_json::json;
 
-use super::call::{Call, Globals, Output};
+use super::call::{Call, Globals, OutputOptions};
 use super::stdout::Stdout;
-use super::table::{Cell, Look, Table};
+use super::table::{Cell, CellStyle, Table};
 use super::verb::Database;
 use super::{Error, start};
 use crate::error_chain::chain;
@@ -41,7 +41,7 @@ pub(crate) enum Next {
 #[derive(Debug)]
 pub(crate) struct Check {
     pub file: PathBuf,
-    pub(super) output: Output,
+    pub(super) output: OutputOptions,
 }
 
 /// The daemon's command line.
@@ -62,11 +62,11 @@ pub(crate) struct Start {
 pub(crate) struct Doctor {
     /// The command line of the daemon.
     pub start: Start,
-    output: Output,
+    output: OutputOptions,
 }
 
 impl Doctor {
-    pub(super) fn new(start: Start, output: Output) -> Self {
+    pub(super) fn new(start: Start, output: OutputOptions) -> Self {
         Self { start, output }
     }
 
@@ -95,9 +95,9 @@ fn findings_table(findings: &[Finding]) -> Table {
     let mut table = Table::new(&["=STATE", "=SUBJECT", "=TEXT"]);
     for Finding { subject, state, text, step } in findings {
         let look = match state {
-            FindingState::Ok => Look::Good,
-            FindingState::Note => Look::Plain,
-            FindingState::Fix => Look::Bad,
+            FindingState::Ok => CellStyle::Good,
+            FindingState::Note => CellStyle::Plain,
+            FindingState::Fix => CellStyle::Bad,
         };
         let text = match step {
             Some(step) => format!("{text}; {step}"),
@@ -113,7 +113,7 @@ fn findings_table(findings: &[Finding]) -> Table {
 pub(crate) struct DatabaseCheck {
     /// The file of settings that names the database.
     pub config: PathBuf,
-    output: Output,
+    output: OutputOptions,
 }
 
 /// A database to restore.
@@ -123,7 +123,7 @@ pub(crate) struct DatabaseRestore {
     pub config: PathBuf,
     /// The backup; none: the newest intact one.
     pub file: Option<PathBuf>,
-    output: Output,
+    output: OutputOptions,
 }
 
 pub(super) fn database_task(what: Database, config: PathBuf, call: &Call) -> Next {
@@ -204,7 +204,7 @@ impl DatabaseRestore {
 pub(crate) struct TakeDown {
     /// The command line of the daemon.
     pub start: Start,
-    pub(super) output: Output,
+    pub(super) output: OutputOptions,
 }
 
 impl TakeDown {

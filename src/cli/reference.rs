@@ -15,7 +15,7 @@ use sha2::{Digest, Sha256};
 
 use super::Error;
 use super::call::Call;
-use super::connection::{Connection, Place};
+use super::connection::{Connection, RequestPath};
 use super::value::expand_stdin;
 use super::verb::{Kind, Verb};
 use crate::paths::{Dirs, from_uri, open_regular};
@@ -108,7 +108,7 @@ fn by_name(kind: Kind, name: &str, connection: &Connection) -> Result<i64, Error
 
 /// The fields of an image that decide whether a word names it.
 #[derive(Deserialize)]
-struct Known {
+struct NameCandidate {
     id: i64,
     name: String,
     path: PathBuf,
@@ -116,8 +116,8 @@ struct Known {
     checksum: String,
 }
 
-impl From<&Known> for Named {
-    fn from(image: &Known) -> Self {
+impl From<&NameCandidate> for Named {
+    fn from(image: &NameCandidate) -> Self {
         Self { id: image.id, name: image.name.clone() }
     }
 }
@@ -153,7 +153,7 @@ fn current_of(word: &str) -> Option<Option<&str>> {
 }
 
 /// The image with exactly this name, else all whose names begin with it.
-fn named(connection: &Connection, word: &str) -> Result<Result<i64, Vec<Known>>, Error> {
+fn named(connection: &Connection, word: &str) -> Result<Result<i64, Vec<NameCandidate>>, Error> {
     // Mostly that is one; of those whose names begin so there may be hundreds.
     if let Some(one) = images(connection, "name", word)?.first() {
         return Ok(Ok(one.id));
@@ -163,12 +163,16 @@ fn named(connection: &Connection, word: &str) -> Result<Result<i64, Vec<Known>>,
     Ok(exactly(word, &names).map_or(Err(known), |one| Ok(one.id)))
 }
 
-fn by_beginning(connection: &Connection, word: &str, known: Vec<Known>) -> Result<i64, Error> {
+fn by_beginning(
+    connection: &Connection,
+    word: &str,
+    known: Vec<NameCandidate>,
+) -> Result<i64, Error> {
     // `sunset.jpg`, as its file is called.
     if let Some((stem, ending)) = word.rsplit_once('.')
         && let Some(format) = format(ending)
     {
-        let of_format = |image: &&Known| image.format == format;
+        let of_format = |image: &&NameCandidate| image.format == format;
         let stems = images(connection, "name_prefix", stem)?;
         let stems: Vec<Named> = stems.iter().filter(of_format).map(Named::from).collect();
         if let Some(one) = exactly(stem, &stems) {
@@ -179,7 +183,8 @@ fn by_beginning(connection: &Connection, word: &str, known: Vec<Known>) -> Resul
     if let Some(one) = only(word, &names)? {
         return Ok(one.id);
     }
-    let all = Place::new(&[&"images"]).query("sort_by", Some("name")).query("per_page", Some(PAGE));
+    let all =
+        RequestPath::new(&[&"images"]).query("sort_by", Some("name")).query("per_page", Some(PAGE));
     let mut names = Vec::new();
     for page in 1..=COMPARED / PAGE {
         let found: Page<Named> = connection.get(&all.clone().query("page", Some(page)))?.read()?;
@@ -202,13 +207,17 @@ fn format(ending: &str) -> Option<Format> {
 }
 
 /// Images that a parameter lets through; what an older daemon lets through besides is left out.
-fn images(connection: &Connection, parameter: &str, value: &str) -> Result<Vec<Known>, Error> {
-    let place = Place::new(&[&"images"])
+fn images(
+    connection: &Connection,
+    parameter: &str,
+    value: &str,
+) -> Result<Vec<NameCandidate>, Error> {
+    let place = RequestPath::new(&[&"images"])
         .query(parameter, Some(value))
         .query("sort_by", Some("name"))
         .query("sort_order", Some("asc"))
         .query("per_page", Some(PAGE));
-    let page: Page<Known> = connection.get(&place)?.read()?;
+    let page: Page<NameCandidate> = connection.get(&place)?.read()?;
     let mut known = page.data;
     if parameter == "name_prefix" && page.pagination.total_pages > 1 {
         known.extend(images(connection, "name", value)?);
@@ -281,7 +290,7 @@ pub(super) fn current(
     connection: &Connection,
     monitor: Option<&str>,
 ) -> Result<CurrentMonitor, Error> {
-    let place = Place::new(&[&"wallpaper", &"current"]);
+    let place = RequestPath::new(&[&"wallpaper", &"current"]);
     let shown = connection.get(&place)?.read::<CurrentWallpaper>()?.monitors;
     let choices = || {
         let choice = |one: &CurrentMonitor| {
@@ -319,7 +328,7 @@ fn playlist(connection: &Connection, word: &str) -> Result<i64, Error> {
 }
 
 fn playlists(connection: &Connection) -> Result<Vec<Named>, Error> {
-    connection.get(&Place::new(&[&"playlists"]))?.read()
+    connection.get(&RequestPath::new(&[&"playlists"]))?.read()
 }
 
 /// A name anywhere in the tree, or the names from the root down with `/` between.
@@ -331,7 +340,7 @@ fn folder(connection: &Connection, word: &str) -> Result<i64, Error> {
 }
 
 fn folders(connection: &Connection) -> Result<Vec<Folder>, Error> {
-    let all = Place::new(&[&"folders"]).query("parent_id", Some("all"));
+    let all = RequestPath::new(&[&"folders"]).query("parent_id", Some("all"));
     Ok(connection.get(&all)?.read::<Data<Folder>>()?.data)
 }
 

@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 
 use super::Error;
 use super::call::{Call, shown};
-use super::connection::{Answer, Method, Place};
+use super::connection::{Answer, Method, RequestPath};
 use super::stdout::Stdout;
 
 /// A request as the table declares it.
@@ -19,12 +19,12 @@ pub(super) struct Request {
     method: Method,
     /// Path and query; a parameter whose value is not given is left out.
     place: &'static str,
-    body: Option<Fields>,
-    told: Told,
+    body: Option<BodyFields>,
+    told: SuccessText,
 }
 
 /// The fields of a body: their names and sources.
-type Fields = &'static [(&'static str, From)];
+type BodyFields = &'static [(&'static str, From)];
 
 #[derive(Clone, Copy, Debug)]
 pub(super) enum From {
@@ -51,7 +51,7 @@ pub(super) trait Record: DeserializeOwned {
 
 /// How a success is printed.
 #[derive(Clone, Copy, Debug)]
-enum Told {
+enum SuccessText {
     Record(fn(&Call, &mut Stdout, &Answer) -> Result<(), Error>),
     /// Written like a place; it may name fields of the answer, too.
     Sentence(&'static str),
@@ -62,11 +62,11 @@ impl Request {
         Self::new(Method::Get, place, None)
     }
 
-    pub(super) const fn post(place: &'static str, body: Fields) -> Self {
+    pub(super) const fn post(place: &'static str, body: BodyFields) -> Self {
         Self::new(Method::Post, place, Some(body))
     }
 
-    pub(super) const fn patch(place: &'static str, body: Fields) -> Self {
+    pub(super) const fn patch(place: &'static str, body: BodyFields) -> Self {
         Self::new(Method::Patch, place, Some(body))
     }
 
@@ -74,19 +74,19 @@ impl Request {
         Self::new(Method::Delete, place, None)
     }
 
-    const fn new(method: Method, place: &'static str, body: Option<Fields>) -> Self {
-        Self { method, place, body, told: Told::Sentence("done") }
+    const fn new(method: Method, place: &'static str, body: Option<BodyFields>) -> Self {
+        Self { method, place, body, told: SuccessText::Sentence("done") }
     }
 
     /// The answer is a record that is shown.
     pub(super) const fn shows<T: Record>(mut self) -> Self {
-        self.told = Told::Record(show::<T>);
+        self.told = SuccessText::Record(show::<T>);
         self
     }
 
     /// A sentence is all that a person would want to know.
     pub(super) const fn says(mut self, sentence: &'static str) -> Self {
-        self.told = Told::Sentence(sentence);
+        self.told = SuccessText::Sentence(sentence);
         self
     }
 
@@ -95,11 +95,13 @@ impl Request {
         let body = self.body.map(|fields| body(fields, call));
         let answer = call.connect()?.ask(self.method, &place(self.place, call), body.as_ref())?;
         match self.told {
-            Told::Record(show) => show(call, stdout, &answer),
-            Told::Sentence(text) => stdout.show(&answer, |stdout, told: Map<String, Value>| {
-                let named = |name: &str| call.query(name).or_else(|| told.get(name).map(shown));
-                stdout.say(filled(text, named).unwrap_or_else(|| "done".to_owned()))
-            }),
+            SuccessText::Record(show) => show(call, stdout, &answer),
+            SuccessText::Sentence(text) => {
+                stdout.show(&answer, |stdout, told: Map<String, Value>| {
+                    let named = |name: &str| call.query(name).or_else(|| told.get(name).map(shown));
+                    stdout.say(filled(text, named).unwrap_or_else(|| "done".to_owned()))
+                })
+            }
         }
     }
 }
@@ -109,15 +111,16 @@ fn show<T: Record>(call: &Call, stdout: &mut Stdout, answer: &Answer) -> Result<
 }
 
 /// A template filled in from a call.
-pub(super) fn place(template: &str, call: &Call) -> Place {
+pub(super) fn place(template: &str, call: &Call) -> RequestPath {
     let (path, query) = template.split_once('?').unwrap_or((template, ""));
     let given = |name: &str| call.query(name);
     let segment = |text| filled(text, given).expect("the table requires what a path names");
     let segments: Vec<String> = path.split('/').skip(1).map(segment).collect();
     let shown: Vec<&dyn Display> = segments.iter().map(|segment| segment as &dyn Display).collect();
     let parameters = query.split('&').filter_map(|pair| pair.split_once('='));
-    parameters
-        .fold(Place::new(&shown), |place, (name, value)| place.query(name, filled(value, given)))
+    parameters.fold(RequestPath::new(&shown), |place, (name, value)| {
+        place.query(name, filled(value, given))
+    })
 }
 
 /// None if a value without a default is not given.
@@ -138,7 +141,7 @@ fn filled(template: &str, given: impl Fn(&str) -> Option<String>) -> Option<Stri
     Some(text)
 }
 
-fn body(fields: Fields, call: &Call) -> Value {
+fn body(fields: BodyFields, call: &Call) -> Value {
     let all = |name| call.all(name).into_iter().cloned().collect::<Vec<Value>>();
     let field = |from: From| match from {
         From::Given(name) => call.value(name).cloned(),
@@ -178,15 +181,22 @@ mod tests {
 
     #[test]
     fn places_are_filled() {
-        let check = |template: &str, expected: Place| {
+        let check = |template: &str, expected: RequestPath| {
             assert_eq!(place(template, &call()), expected, "{template}");
         };
-        check("/images", Place::new(&[&"images"]));
-        check("/images/{ID}/raw", Place::new(&[&"images", &"a/b", &"raw"]));
-        check("/playlists/{NONE:active}/next", Place::new(&[&"playlists", &"active", &"next"]));
-        let listed = Place::new(&[&"images"]).query("tags", Some("x,y")).query("in", Some("all"));
+        check("/images", RequestPath::new(&[&"images"]));
+        check("/images/{ID}/raw", RequestPath::new(&[&"images", &"a/b", &"raw"]));
+        check(
+            "/playlists/{NONE:active}/next",
+            RequestPath::new(&[&"playlists", &"active", &"next"]),
+        );
+        let listed =
+            RequestPath::new(&[&"images"]).query("tags", Some("x,y")).query("in", Some("all"));
         check("/images?tags={--tags}&page={--page}&in={--parent:all}", listed);
-        check("/images?search={W}", Place::new(&[&"images"]).query("search", Some("one two")));
+        check(
+            "/images?search={W}",
+            RequestPath::new(&[&"images"]).query("search", Some("one two")),
+        );
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use std::io::{self, Read};
 
 use super::Error;
-use super::connection::{Connection, Place};
+use super::connection::{Connection, RequestPath};
 
 /// One item of the stream.
 #[derive(Debug, PartialEq, Eq)]
@@ -30,7 +30,7 @@ pub(super) fn listen(
     connection: &Connection,
     types: &str,
 ) -> Result<Events<impl Read + use<>>, Error> {
-    let place = Place::new(&[&"events"]).query("types", Some(types));
+    let place = RequestPath::new(&[&"events"]).query("types", Some(types));
     Ok(Events::new(connection.stream(&place)?))
 }
 

@@ -16,7 +16,7 @@ use serde_json::Value;
 
 use super::Error;
 use super::call::Call;
-use super::connection::{Connection, Place};
+use super::connection::{Connection, RequestPath};
 use super::error::Exit;
 use crate::paths::{Dirs, Env};
 use crate::sys::connect;
@@ -151,7 +151,7 @@ fn command(program: impl AsRef<OsStr>) -> Command {
 fn answers(connection: &Connection) -> Result<(), Error> {
     let deadline = Instant::now() + WITHIN;
     loop {
-        match connection.get(&Place::new(&[&"healthz"])) {
+        match connection.get(&RequestPath::new(&[&"healthz"])) {
             Err(error) if error.exit == Exit::Unavailable && Instant::now() < deadline => {
                 std::thread::sleep(PACE);
             }
@@ -162,7 +162,7 @@ fn answers(connection: &Connection) -> Result<(), Error> {
 
 fn tell(connection: &Connection) {
     let read = |place: &[&dyn std::fmt::Display]| -> Option<Value> {
-        connection.get(&Place::new(place)).ok()?.read().ok()
+        connection.get(&RequestPath::new(place)).ok()?.read().ok()
     };
     let pid = read(&[&"info"]).map(|info| info["pid"].to_string()).unwrap_or_default();
     let written = read(&[&"config", &"daemon"]);
@@ -181,7 +181,8 @@ fn monitors(connection: &Connection) {
     }
     let deadline = Instant::now() + WITHIN;
     while Instant::now() < deadline {
-        let found = connection.get(&Place::new(&[&"monitors"])).and_then(|answer| answer.read());
+        let found =
+            connection.get(&RequestPath::new(&[&"monitors"])).and_then(|answer| answer.read());
         if found.is_ok_and(|monitors: Vec<Monitor>| !monitors.is_empty()) {
             return;
         }

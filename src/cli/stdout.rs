@@ -11,7 +11,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use super::Error;
-use super::call::Output;
+use super::call::OutputOptions;
 use super::connection::Answer;
 use super::table::Table;
 use super::template::Template;
@@ -35,7 +35,7 @@ enum Form {
 }
 
 impl Stdout {
-    pub(super) fn new(output: &Output) -> Self {
+    pub(super) fn new(output: &OutputOptions) -> Self {
         let stdout = io::stdout();
         let form = match &output.format {
             _ if output.json => Form::Json,

@@ -33,13 +33,13 @@ pub(super) struct Cell {
     text: String,
     /// The cell for scripts: not cut, and as a program reads it.
     raw: String,
-    look: Look,
+    look: CellStyle,
     /// `#rrggbb`, shown as colours where the terminal can.
     palette: Vec<String>,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum Look {
+pub(super) enum CellStyle {
     #[default]
     Plain,
     Bold,
@@ -48,7 +48,7 @@ pub(super) enum Look {
     Bad,
 }
 
-impl Look {
+impl CellStyle {
     fn code(self) -> &'static str {
         match self {
             Self::Plain => "",
@@ -61,7 +61,7 @@ impl Look {
 }
 
 impl Cell {
-    pub(super) fn look(mut self, look: Look) -> Self {
+    pub(super) fn look(mut self, look: CellStyle) -> Self {
         self.look = look;
         self
     }
@@ -123,7 +123,7 @@ impl Table {
 
     /// A line of a sheet.
     pub(super) fn field(&mut self, name: &str, value: impl Into<Cell>) {
-        self.row([Cell::from(name).look(Look::Dim), value.into()]);
+        self.row([Cell::from(name).look(CellStyle::Dim), value.into()]);
     }
 
     /// How many lines it has on a terminal, without a heading.
@@ -146,8 +146,11 @@ impl Table {
         let shown = self.shown(terminal);
         let mut out = String::new();
         if self.columns.iter().any(|column| !column.title.is_empty()) {
-            let titles: Vec<Cell> =
-                self.columns.iter().map(|one| Cell::from(one.title).look(Look::Bold)).collect();
+            let titles: Vec<Cell> = self
+                .columns
+                .iter()
+                .map(|one| Cell::from(one.title).look(CellStyle::Bold))
+                .collect();
             self.line(&mut out, &titles, &shown, terminal);
         }
         for row in &self.rows {
@@ -222,7 +225,7 @@ fn paint(out: &mut String, cell: &Cell, wide: usize, terminal: Terminal) {
     }
     let text = cut(&cell.text, wide);
     match cell.look {
-        look if terminal.color && look != Look::Plain && !text.is_empty() => {
+        look if terminal.color && look != CellStyle::Plain && !text.is_empty() => {
             write!(out, "\x1b[{}m{text}\x1b[0m", look.code()).expect("a String takes all");
         }
         _ => out.push_str(&text),

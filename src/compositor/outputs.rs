@@ -7,8 +7,8 @@ use std::time::Instant;
 
 use crossbeam_channel::{Receiver, Sender, bounded};
 
-use super::search::{Found, Search, Stream};
-use super::session::Place;
+use super::search::{FoundCompositor, Search, Stream};
+use super::session::CompositorPlace;
 use super::{Compositor, Output, Session, wayland, x11};
 use crate::paths::Env;
 use crate::sys::{Cancel, Gate, lock};
@@ -17,12 +17,12 @@ use crate::thread::{Spawner, Thread};
 /// The connected outputs. Cloneable; all clones see the same.
 #[derive(Clone, Debug, Default)]
 pub struct Outputs {
-    state: Arc<Mutex<State>>,
+    state: Arc<Mutex<OutputsState>>,
     looked: Gate,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct OutputsState {
     /// The place where a compositor is looked for.
     sought: String,
     session: Option<Session>,
@@ -102,7 +102,7 @@ impl Outputs {
         fixed
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, OutputsState> {
         lock(&self.state)
     }
 }
@@ -122,7 +122,7 @@ impl Watch {
     pub fn start(spawner: &Spawner, wanted: Option<Compositor>, env: &Env) -> io::Result<Self> {
         let stop = Stop { event: Cancel::new()?, socket: Arc::default() };
         let outputs = Outputs { looked: Gate::closed(), ..Outputs::default() };
-        let place = Place::find(wanted, env);
+        let place = CompositorPlace::find(wanted, env);
         outputs.lock().sought = match wanted {
             Some(_) => format!("{place}, as daemon.compositor is set"),
             None => place.to_string(),
@@ -180,7 +180,8 @@ impl Stop {
 }
 
 fn watch(outputs: &Outputs, mut search: Search, stop: &Stop) {
-    while let Some(Found { session, stream }) = search.next(&stop.event, outputs.looked()) {
+    while let Some(FoundCompositor { session, stream }) = search.next(&stop.event, outputs.looked())
+    {
         let mut listed = false;
         let mut publish = |list: Vec<Output>, has_backgrounds: bool| {
             if !listed {

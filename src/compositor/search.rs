@@ -18,7 +18,7 @@ use rustix::fs::inotify::{ReadFlags, WatchFlags};
 use x11rb::reexports::x11rb_protocol::parse_display::{ConnectAddress, parse_display};
 use x11rb::rust_connection::DefaultStream;
 
-use super::session::Place;
+use super::session::CompositorPlace;
 use super::x11;
 use super::{Compositor, Session};
 use crate::paths::Env;
@@ -31,7 +31,7 @@ const TRIES: u32 = 7;
 const UNWATCHED_PAUSE: Duration = Duration::from_secs(30);
 
 /// A compositor that has taken our connection.
-pub(super) struct Found {
+pub(super) struct FoundCompositor {
     pub(super) session: Session,
     pub(super) stream: Stream,
 }
@@ -52,14 +52,14 @@ impl AsFd for Stream {
 }
 
 pub(super) struct Search {
-    place: Place,
+    place: CompositorPlace,
     /// Readable when something was made in the directory of the sockets.
     watch: Option<Inotify>,
     tries: u32,
 }
 
 impl Search {
-    pub(super) fn new(place: Place) -> Self {
+    pub(super) fn new(place: CompositorPlace) -> Self {
         Self { place, watch: None, tries: 0 }
     }
 
@@ -70,7 +70,7 @@ impl Search {
 
     /// The next connection, waited for; none when the wait is cancelled. The gate opens if the first
     /// try fails: there may be no compositor for hours.
-    pub(super) fn next(&mut self, stop: &Cancel, looked: &Gate) -> Option<Found> {
+    pub(super) fn next(&mut self, stop: &Cancel, looked: &Gate) -> Option<FoundCompositor> {
         loop {
             if self.watch.is_none() {
                 // Before the first try, or a socket made in between would be missed.
@@ -135,7 +135,7 @@ impl Search {
 
 /// The compositor that a connection goes to now, without any wait for one.
 pub(crate) fn reach(wanted: Option<Compositor>, env: &Env) -> io::Result<Session> {
-    Ok(Place::find(wanted, env).connect()?.session)
+    Ok(CompositorPlace::find(wanted, env).connect()?.session)
 }
 
 fn watch(directory: &Path) -> io::Result<Inotify> {
@@ -144,7 +144,7 @@ fn watch(directory: &Path) -> io::Result<Inotify> {
     Ok(watch)
 }
 
-impl Place {
+impl CompositorPlace {
     /// The directory of the compositor's sockets.
     fn directory(&self) -> Option<PathBuf> {
         match self {
@@ -174,7 +174,7 @@ impl Place {
         }
     }
 
-    fn connect(&self) -> io::Result<Found> {
+    fn connect(&self) -> io::Result<FoundCompositor> {
         match self {
             Self::Wayland { named, directory } => {
                 let others = directory.iter().flat_map(|directory| wayland_sockets(directory));
@@ -183,7 +183,10 @@ impl Place {
                     match connect(&socket) {
                         Ok(stream) => {
                             let stream = Stream::Wayland(stream, socket.clone());
-                            return Ok(Found { session: Session::Wayland { socket }, stream });
+                            return Ok(FoundCompositor {
+                                session: Session::Wayland { socket },
+                                stream,
+                            });
                         }
                         Err(error) => last = error,
                     }
@@ -193,7 +196,7 @@ impl Place {
             Self::X11 { display } => {
                 let stream = Stream::X11(connect_x11(display)?);
                 let display = display.clone();
-                Ok(Found { session: Session::X11 { display }, stream })
+                Ok(FoundCompositor { session: Session::X11 { display }, stream })
             }
         }
     }
@@ -245,7 +248,7 @@ mod tests {
     /// Searches a fresh directory while `then` happens in it, and gives the socket that was found.
     fn found(named: Option<&str>, then: impl FnOnce(&Path)) -> Option<String> {
         let dir = tempfile::tempdir().unwrap();
-        let place = Place::Wayland {
+        let place = CompositorPlace::Wayland {
             named: named.map(|name| dir.path().join(name)),
             directory: Some(dir.path().to_owned()),
         };
@@ -290,7 +293,8 @@ mod tests {
 
     #[test]
     fn first_failed_try_opens_the_gate() {
-        let place = Place::Wayland { named: Some("/nowhere/wayland-0".into()), directory: None };
+        let place =
+            CompositorPlace::Wayland { named: Some("/nowhere/wayland-0".into()), directory: None };
         let (stop, looked) = (Cancel::new().unwrap(), Gate::closed());
         let (theirs, opens) = (stop.clone(), looked.clone());
         let (spawner, _deaths) = Spawner::new();
@@ -305,7 +309,8 @@ mod tests {
     #[test]
     fn a_wait_is_cancelled_at_once() {
         let dir = tempfile::tempdir().unwrap();
-        let place = Place::Wayland { named: None, directory: Some(dir.path().to_owned()) };
+        let place =
+            CompositorPlace::Wayland { named: None, directory: Some(dir.path().to_owned()) };
         let mut search = Search { tries: TRIES + 1, ..Search::new(place) };
         let (spawner, _deaths) = Spawner::new();
         let stop = Cancel::new().unwrap();

@@ -61,7 +61,7 @@ impl Session {
 
 /// The place of the compositor.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Place {
+pub(super) enum CompositorPlace {
     Wayland {
         /// The socket that the environment names: tried first.
         named: Option<PathBuf>,
@@ -73,7 +73,7 @@ pub(super) enum Place {
     },
 }
 
-impl Place {
+impl CompositorPlace {
     /// From the session's environment; `wanted` is `daemon.compositor`, none for `auto`. A unit may
     /// start before the environment has been told: then a Wayland socket is waited for.
     pub(super) fn find(wanted: Option<Compositor>, env: &Env) -> Self {
@@ -103,7 +103,7 @@ impl Place {
 }
 
 /// The place and the variable that names it, for messages: users can change that.
-impl fmt::Display for Place {
+impl fmt::Display for CompositorPlace {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Wayland { named: Some(named), .. } => {
@@ -128,12 +128,15 @@ impl fmt::Display for Place {
 mod tests {
     use super::*;
 
-    fn wayland(named: Option<&str>) -> Place {
-        Place::Wayland { named: named.map(PathBuf::from), directory: Some("/run/user/7".into()) }
+    fn wayland(named: Option<&str>) -> CompositorPlace {
+        CompositorPlace::Wayland {
+            named: named.map(PathBuf::from),
+            directory: Some("/run/user/7".into()),
+        }
     }
 
-    fn x11(display: &str) -> Place {
-        Place::X11 { display: display.to_owned() }
+    fn x11(display: &str) -> CompositorPlace {
+        CompositorPlace::X11 { display: display.to_owned() }
     }
 
     #[test]
@@ -145,7 +148,7 @@ mod tests {
                 ("DISPLAY", display),
                 ("XDG_SESSION_TYPE", kind),
             ]);
-            assert_eq!(Place::find(wanted, &env), expected);
+            assert_eq!(CompositorPlace::find(wanted, &env), expected);
         };
         let socket = wayland(Some("/run/user/7/wayland-1"));
         // Xwayland sets DISPLAY too.

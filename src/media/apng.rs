@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use png::{BlendOp, ColorType, DisposeOp, InterlaceInfo, Reader, expand_interlaced_row};
 
-use super::canvas::{Blend, Canvas, Disposal, Place};
+use super::canvas::{Blend, Canvas, Disposal, FrameArea};
 use super::decoder::Input;
 use super::error::Error;
 use super::png::{damaged, eight_bits, from_crate, reader};
@@ -32,7 +32,7 @@ pub(super) fn frames(
         }
         begun = false;
         let control = reader.info().frame_control.ok_or_else(|| damaged("a frame is missing"))?;
-        let place = Place {
+        let place = FrameArea {
             left: control.x_offset,
             top: control.y_offset,
             width: control.width,
@@ -62,7 +62,7 @@ pub(super) fn frames(
 fn lay(
     reader: &mut Reader<&mut dyn Input>,
     canvas: &mut Canvas,
-    place: Place,
+    place: FrameArea,
     blend: Blend,
 ) -> Result<(), Error> {
     let kind = reader.output_color_type();

@@ -13,7 +13,7 @@ pub(super) struct Canvas {
     /// RGBA, not premultiplied.
     pixels: Vec<u8>,
     /// The rectangle of the last frame.
-    place: Place,
+    place: FrameArea,
     disposal: Disposal,
     /// The pixels under the last frame, if they are to be restored.
     covered: Vec<u8>,
@@ -21,7 +21,7 @@ pub(super) struct Canvas {
 
 /// The position of a frame: the part of it that is on the canvas.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Place {
+pub(super) struct FrameArea {
     pub(super) left: u32,
     pub(super) top: u32,
     pub(super) width: u32,
@@ -60,14 +60,14 @@ impl Canvas {
             width: size.0 as usize,
             height: size.1 as usize,
             pixels: vec![0; bytes as usize],
-            place: Place::default(),
+            place: FrameArea::default(),
             disposal: Disposal::Keep,
             covered: Vec::new(),
         })
     }
 
     /// Takes the last frame away, and makes ready for the next.
-    pub(super) fn begin(&mut self, place: Place, disposal: Disposal) {
+    pub(super) fn begin(&mut self, place: FrameArea, disposal: Disposal) {
         let mut covered = std::mem::take(&mut self.covered);
         match self.disposal {
             Disposal::Keep => {}
@@ -94,7 +94,7 @@ impl Canvas {
         if y >= self.place.height {
             return;
         }
-        let at = Place { top: self.place.top.saturating_add(y), height: 1, ..self.place };
+        let at = FrameArea { top: self.place.top.saturating_add(y), height: 1, ..self.place };
         self.rows_of(at, |below| match blend {
             Blend::Replace => below.copy_from_slice(&row[..below.len()]),
             Blend::Over => {
@@ -106,7 +106,7 @@ impl Canvas {
     }
 
     /// Whether all of a frame is on it.
-    pub(super) fn has(&self, place: Place) -> bool {
+    pub(super) fn has(&self, place: FrameArea) -> bool {
         let ends = |from: u32, length: u32| from as usize + length as usize;
         ends(place.left, place.width) <= self.width && ends(place.top, place.height) <= self.height
     }
@@ -125,7 +125,7 @@ impl Canvas {
     }
 
     /// Gives the pixels of a part, as far as it is on the canvas, row by row.
-    fn rows_of(&mut self, place: Place, mut each: impl FnMut(&mut [u8])) {
+    fn rows_of(&mut self, place: FrameArea, mut each: impl FnMut(&mut [u8])) {
         let end = |from: u32, length: u32, most: usize| {
             (from as usize).saturating_add(length as usize).min(most)
         };
@@ -172,7 +172,7 @@ mod tests {
         let check = |disposal, expected: [[u8; 4]; 3]| {
             let mut canvas = Canvas::new(Format::Gif, (3, 1), 0).unwrap();
             let mut lay = |left, color: [u8; 4], disposal| {
-                canvas.begin(Place { left, top: 0, width: 1, height: 1 }, disposal);
+                canvas.begin(FrameArea { left, top: 0, width: 1, height: 1 }, disposal);
                 canvas.row(0, &color, Blend::Over);
                 canvas.pixels().to_vec()
             };
@@ -189,7 +189,7 @@ mod tests {
     #[test]
     fn what_a_cleared_frame_left_is_what_comes_back() {
         let mut canvas = Canvas::new(Format::Png, (1, 1), 0).unwrap();
-        let place = Place { left: 0, top: 0, width: 1, height: 1 };
+        let place = FrameArea { left: 0, top: 0, width: 1, height: 1 };
         for (color, disposal) in [(RED, Disposal::Clear), (BLUE, Disposal::Restore)] {
             canvas.begin(place, disposal);
             canvas.row(0, &color, Blend::Replace);
@@ -202,7 +202,7 @@ mod tests {
     fn frame_beside_its_canvas_is_cut() {
         let mut canvas = Canvas::new(Format::Gif, (2, 2), 0).unwrap();
         for (left, top) in [(1, 1), (2, 0), (0, 2), (u32::MAX, u32::MAX)] {
-            canvas.begin(Place { left, top, width: 5, height: 5 }, Disposal::Restore);
+            canvas.begin(FrameArea { left, top, width: 5, height: 5 }, Disposal::Restore);
             (0..6).for_each(|y| canvas.row(y, &RED.repeat(5), Blend::Replace));
             let seen = if (left, top) == (1, 1) { RED } else { NONE };
             assert_eq!(canvas.pixels(), [NONE, NONE, NONE, seen].as_flattened(), "{left}, {top}");

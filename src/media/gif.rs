@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::canvas::{Blend, Canvas, Place};
+use super::canvas::{Blend, Canvas, FrameArea};
 use super::decoder::{self, Goal, Header, Input, MEMORY_MAX, Opened, Stop, check_bounds};
 use super::error::Error;
 use super::gif_blocks::{Blocks, Frame};
@@ -109,7 +109,7 @@ pub(super) fn frames(
     let mut canvas = Canvas::new(Format::Gif, blocks.size, covered)?;
     let mut line = Vec::new();
     while let Some(frame) = blocks.next()? {
-        let Place { width, height, .. } = frame.place;
+        let FrameArea { width, height, .. } = frame.place;
         let pixels = u64::from(width) * u64::from(height);
         if pixels > MEMORY_MAX / 4 {
             let why = Some(format!("decoding a frame takes {} MiB of memory", pixels >> 20));
@@ -160,7 +160,7 @@ mod tests {
     #[test]
     fn rows_are_put_in_the_order_in_which_they_are_shown() {
         let check = |height: u32, expected: &[usize]| {
-            let place = Place { left: 0, top: 1, width: 2, height };
+            let place = FrameArea { left: 0, top: 1, width: 2, height };
             let (disposal, delay) = (Disposal::Keep, Duration::ZERO);
             let frame = Frame { place, interlaced: true, disposal, delay, clear: None, own: None };
             assert_eq!(rows(&frame), expected, "{height}");

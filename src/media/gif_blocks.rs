@@ -6,7 +6,7 @@ use std::time::Duration;
 use weezl::decode::Configuration;
 use weezl::{BitOrder, LzwStatus};
 
-use super::canvas::{Disposal, Place};
+use super::canvas::{Disposal, FrameArea};
 use super::decoder::{Input, Stop};
 use super::error::Error;
 use super::icc::PROFILE_MAX;
@@ -34,7 +34,7 @@ pub(super) struct Blocks<'a> {
 /// A frame, before its pixels.
 #[derive(Clone, Debug)]
 pub(super) struct Frame {
-    pub(super) place: Place,
+    pub(super) place: FrameArea,
     pub(super) interlaced: bool,
     pub(super) disposal: Disposal,
     pub(super) delay: Duration,
@@ -92,7 +92,7 @@ impl<'a> Blocks<'a> {
             _ => Disposal::Keep,
         };
         Ok(Frame {
-            place: Place { left, top, width, height },
+            place: FrameArea { left, top, width, height },
             interlaced: place[8] & INTERLACED != 0,
             disposal,
             delay: Duration::from_millis(u64::from(u16::from_le_bytes([low, high])) * 10),

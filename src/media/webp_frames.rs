@@ -7,7 +7,7 @@ use std::time::Duration;
 use image::ImageDecoder;
 use image::codecs::webp::WebPDecoder;
 
-use super::canvas::{Blend, Canvas, Disposal, Place};
+use super::canvas::{Blend, Canvas, Disposal, FrameArea};
 use super::decoder::{Input, MEMORY_MAX};
 use super::error::Error;
 use super::image_crate::{from_crate, limits};
@@ -62,7 +62,7 @@ fn frame(input: &mut dyn Input, length: u64, canvas: &mut Canvas) -> Result<Dura
     let [x1, x2, x3, y1, y2, y3, w1, w2, w3, h1, h2, h3, d1, d2, d3, flags] = bytes(input)?;
     // Counted in twos.
     let at = |bytes| (side(bytes) - 1) * 2;
-    let place = Place {
+    let place = FrameArea {
         left: at([x1, x2, x3]),
         top: at([y1, y2, y3]),
         width: side([w1, w2, w3]),

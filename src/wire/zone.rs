@@ -16,12 +16,12 @@ use crate::sys::{read, write};
 const FILE: &str = "/etc/localtime";
 const KEPT: Duration = Duration::from_secs(300);
 
-type Known = Option<(TimeZone, Instant)>;
+type KnownZone = Option<(TimeZone, Instant)>;
 
-static KNOWN: RwLock<Known> = RwLock::new(None);
+static KNOWN: RwLock<KnownZone> = RwLock::new(None);
 
 pub(crate) fn local() -> TimeZone {
-    let kept = |known: &Known| {
+    let kept = |known: &KnownZone| {
         let fresh = known.as_ref().filter(|(_, since)| since.elapsed() < KEPT);
         fresh.map(|(zone, _)| zone.clone())
     };

@@ -67,7 +67,7 @@ fn global_flags_stand_anywhere() {
         ["images", "show", "7", "--json", "--socket", "/s"],
     ] {
         let (_, call) = call(&line);
-        let output = Output { json: true, ..Output::default() };
+        let output = OutputOptions { json: true, ..OutputOptions::default() };
         let expected = Globals { socket: Some("/s".into()), output, ..Globals::default() };
         assert_eq!(call.globals, expected);
     }

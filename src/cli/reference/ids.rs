@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::super::Error;
 use super::super::call::Call;
-use super::super::connection::Place;
+use super::super::connection::RequestPath;
 use super::super::verb::{Argument, Arity, Kind, Verb};
 use super::names::{self, Named};
 use super::{folders, images, playlists};
@@ -40,7 +40,10 @@ pub(super) fn say_which(verb: &Verb, call: &Call) -> Result<(), Error> {
         }
         if kind_is_image(kind) {
             known.extend(
-                connection.get(&Place::new(&[&"images", &id])).and_then(|own| own.read()).ok(),
+                connection
+                    .get(&RequestPath::new(&[&"images", &id]))
+                    .and_then(|own| own.read())
+                    .ok(),
             );
         }
         if known.iter().any(|one| one.id == id) {
@@ -68,7 +71,7 @@ pub(super) fn see_all(verb: &Verb, call: &Call) -> Result<(), Error> {
     if wanted.is_empty() {
         return Ok(());
     }
-    let known: Ids = call.connect()?.get(&Place::new(&[&"images", &"ids"]))?.read()?;
+    let known: Ids = call.connect()?.get(&RequestPath::new(&[&"images", &"ids"]))?.read()?;
     let known: HashSet<i64> = known.ids.into_iter().collect();
     let missing: Vec<String> =
         wanted.iter().filter(|id| !known.contains(id)).map(i64::to_string).collect();

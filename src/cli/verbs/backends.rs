@@ -2,10 +2,10 @@
 
 use super::super::Error;
 use super::super::call::Call;
-use super::super::connection::Place;
+use super::super::connection::RequestPath;
 use super::super::request::{Record, Request};
 use super::super::stdout::Stdout;
-use super::super::table::{Cell, Look, Table};
+use super::super::table::{Cell, CellStyle, Table};
 use super::super::verb::{Argument, Group, Kind, Verb};
 use crate::wire::{BackendInfo, Monitor};
 
@@ -28,10 +28,10 @@ const ACTIVATE: Request =
 fn monitors(call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
     let connection = call.connect()?;
     if let Some(name) = call.text("NAME") {
-        let answer = connection.get(&Place::new(&[&"monitors", &name]))?;
+        let answer = connection.get(&RequestPath::new(&[&"monitors", &name]))?;
         return stdout.show(&answer, |stdout, monitor: Monitor| table(stdout, &[monitor]));
     }
-    let answer = connection.get(&Place::new(&[&"monitors"]))?;
+    let answer = connection.get(&RequestPath::new(&[&"monitors"]))?;
     stdout.show(&answer, |stdout, monitors: Vec<Monitor>| {
         if monitors.is_empty() {
             return stdout.note("no monitor is connected, or no compositor can be reached");
@@ -101,19 +101,21 @@ fn shows(backend: &BackendInfo) -> String {
 
 fn state(backend: &BackendInfo) -> Cell {
     match backend {
-        BackendInfo { active: true, .. } => Cell::from("active").look(Look::Good),
+        BackendInfo { active: true, .. } => Cell::from("active").look(CellStyle::Good),
         BackendInfo { available: true, .. } => "available".into(),
         BackendInfo { installed: true, name, .. } if name == "hyprpaper" => {
-            Cell::from("needs Hyprland").look(Look::Dim)
+            Cell::from("needs Hyprland").look(CellStyle::Dim)
         }
         BackendInfo { installed: true, settings, .. }
             if settings.get("enabled") == Some(&false.into()) =>
         {
-            Cell::from("switched off").look(Look::Dim)
+            Cell::from("switched off").look(CellStyle::Dim)
         }
-        BackendInfo { installed: true, .. } => Cell::from("for another session").look(Look::Dim),
-        _ if backend.missing.is_empty() => Cell::from("not installed").look(Look::Dim),
-        _ => Cell::from(format!("needs {}", backend.missing.join(", "))).look(Look::Dim),
+        BackendInfo { installed: true, .. } => {
+            Cell::from("for another session").look(CellStyle::Dim)
+        }
+        _ if backend.missing.is_empty() => Cell::from("not installed").look(CellStyle::Dim),
+        _ => Cell::from(format!("needs {}", backend.missing.join(", "))).look(CellStyle::Dim),
     }
 }
 
@@ -133,7 +135,7 @@ mod tests {
                 "capabilities": {"content_kinds": [], "compositors": [], "transitions": true},
             });
             let info = serde_json::from_value(info).unwrap();
-            assert_eq!(state(&info), Cell::from(expected).look(Look::Dim));
+            assert_eq!(state(&info), Cell::from(expected).look(CellStyle::Dim));
         }
         check(false, "switched off");
         check(true, "for another session");

@@ -15,7 +15,7 @@ use serde_json::Value;
 
 use super::super::Error;
 use super::super::call::{Call, Setting};
-use super::super::connection::{Connection, Place};
+use super::super::connection::{Connection, RequestPath};
 use super::super::lookup::{VerbMatch, Verbs};
 use super::super::stdout::Stdout;
 use super::super::verb::{Argument, Arity, Flag, GLOBAL, Kind, Verb};
@@ -186,10 +186,12 @@ impl Source<'_> {
                 found.push(("root".into(), String::new()));
                 found
             }
-            Kind::Playlist => named(self.ask(&Place::new(&[&"playlists"]))),
-            Kind::Monitor => self.listed(&Place::new(&[&"monitors"]), "name", "description"),
+            Kind::Playlist => named(self.ask(&RequestPath::new(&[&"playlists"]))),
+            Kind::Monitor => self.listed(&RequestPath::new(&[&"monitors"]), "name", "description"),
             Kind::Backend => self.backends(),
-            Kind::Theme => self.listed(&Place::new(&[&"api", &"themes"]), "name", "display_name"),
+            Kind::Theme => {
+                self.listed(&RequestPath::new(&[&"api", &"themes"]), "name", "display_name")
+            }
             Kind::Section => self.sections(partial),
             Kind::Setting => self.keys(plain),
             Kind::SettingValue => self.setting_values(plain),
@@ -208,21 +210,21 @@ impl Source<'_> {
     /// Those whose names begin so; the newest where nothing or an id is begun.
     fn images(&self, partial: &str) -> Vec<Candidate> {
         let beginning = partial.contains(|c: char| !c.is_ascii_digit()).then_some(partial);
-        let place = Place::new(&[&"images"])
+        let place = RequestPath::new(&[&"images"])
             .query("name_prefix", beginning)
             .query("per_page", Some(IMAGES));
         named(self.ask(&place).map(|told: Data<_>| told.data))
     }
 
     fn tags(&self) -> Vec<String> {
-        let told: Value = self.ask(&Place::new(&[&"images", &"tags"])).unwrap_or_default();
+        let told: Value = self.ask(&RequestPath::new(&[&"images", &"tags"])).unwrap_or_default();
         let tags = told["tags"].as_array().into_iter().flatten();
         tags.filter_map(|tag| tag.as_str().map(str::to_owned)).collect()
     }
 
     /// Folders by their paths from the root down, and by their ids.
     fn folders(&self) -> Vec<Candidate> {
-        let place = Place::new(&[&"folders"]).query("parent_id", Some("all"));
+        let place = RequestPath::new(&[&"folders"]).query("parent_id", Some("all"));
         let all: Vec<Folder> = self.ask(&place).map_or_else(Vec::new, |told: Data<_>| told.data);
         let pairs = |folder: &Folder| (path(folder, &all), folder.id.to_string());
         let paths: Vec<Candidate> = all.iter().map(pairs).collect();
@@ -231,7 +233,7 @@ impl Source<'_> {
     }
 
     /// The records of a list: one field, and another that says more.
-    fn listed(&self, place: &Place, word: &str, meaning: &str) -> Vec<Candidate> {
+    fn listed(&self, place: &RequestPath, word: &str, meaning: &str) -> Vec<Candidate> {
         let list = match self.ask(place) {
             Some(Value::Object(mut page)) => page.remove("data").unwrap_or_default(),
             Some(list) => list,
@@ -287,7 +289,7 @@ impl Source<'_> {
     }
 
     /// None where nobody answers, or not in time.
-    fn ask<T: DeserializeOwned>(&self, place: &Place) -> Option<T> {
+    fn ask<T: DeserializeOwned>(&self, place: &RequestPath) -> Option<T> {
         self.connection()?.get(place).ok()?.read().ok()
     }
 

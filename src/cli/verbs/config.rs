@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 
 use super::super::Error;
 use super::super::call::{Call, Setting};
-use super::super::connection::Place;
+use super::super::connection::RequestPath;
 use super::super::error::Exit;
 use super::super::stdout::Stdout;
 use super::super::table::Table;
@@ -70,7 +70,7 @@ pub(super) const GROUP: Group = Group {
 fn get(call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
     let connection = call.connect()?;
     let Some(word) = call.text("SECTION[.KEY]") else {
-        let answer = connection.get(&Place::new(&[&"config"]))?;
+        let answer = connection.get(&RequestPath::new(&[&"config"]))?;
         return stdout.show(&answer, |stdout, all: Map<String, Value>| sheet(stdout, &all));
     };
     let (section, key) = split(call, word);
@@ -175,7 +175,7 @@ fn warn(stdout: &Stdout, warnings: &Value) {
 
 fn patch(call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
     let changes = call.value("CHANGES").expect("the table requires it");
-    let answer = call.connect()?.patch(&Place::new(&[&"config"]), changes)?;
+    let answer = call.connect()?.patch(&RequestPath::new(&[&"config"]), changes)?;
     stdout.show(&answer, |stdout, settings: Value| {
         stdout.say("changed")?;
         warn(stdout, &settings["warnings"]);
@@ -188,9 +188,9 @@ fn reset(call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
         Some(backend) => {
             // As its section is named elsewhere.
             let backend = backend.strip_prefix("backend.").unwrap_or(backend);
-            Place::new(&[&"config", &"backends", &backend, &"reset"])
+            RequestPath::new(&[&"config", &"backends", &backend, &"reset"])
         }
-        None => Place::new(&[&"config", &"reset"]),
+        None => RequestPath::new(&[&"config", &"reset"]),
     };
     let answer = call.connect()?.post(&place, &json!({}))?;
     stdout.show(&answer, |stdout, settings: Value| {

@@ -6,18 +6,18 @@ use serde_json::{Map, Value, json};
 
 use super::super::Error;
 use super::super::call::Call;
-use super::super::connection::{Connection, Place};
+use super::super::connection::{Connection, RequestPath};
 
 /// A section of the file, as the API has it.
 pub(super) struct Section {
-    pub(super) place: Place,
+    pub(super) place: RequestPath,
     /// What is around its settings in the bodies of that place.
     inside: &'static [&'static str],
 }
 
 impl Section {
     pub(super) fn of(name: &str, has_key: bool) -> Self {
-        let at = |place: &[&dyn Display]| Self { place: Place::new(place), inside: &[] };
+        let at = |place: &[&dyn Display]| Self { place: RequestPath::new(place), inside: &[] };
         match name.strip_prefix("backend.") {
             // They have no place of their own.
             Some("auto_priorities") => {
@@ -109,7 +109,7 @@ mod tests {
         #[track_caller]
         fn check(section: &str, place: &[&dyn std::fmt::Display], body: Value) {
             let section = Section::of(section, false);
-            assert_eq!(section.place, Place::new(place));
+            assert_eq!(section.place, RequestPath::new(place));
             assert_eq!(section.wrap(json!({"k": 1})), body);
             let Value::Object(body) = body else { panic!("an object") };
             assert_eq!(Value::from(section.unwrap(body)), json!({"k": 1}));

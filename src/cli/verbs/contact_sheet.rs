@@ -2,7 +2,7 @@
 
 use super::super::Error;
 use super::super::call::Call;
-use super::super::connection::{Connection, Place};
+use super::super::connection::{Connection, RequestPath};
 use super::super::picture::{Grid, Wish};
 use super::super::stdout::Stdout;
 use super::super::terminal::Terminal;
@@ -52,7 +52,7 @@ fn draw(
     let grid = Grid::new(terminal, wish, GAP)?;
     for row in images.chunks(grid.across()) {
         let file = |image: &Image| {
-            let thumbnail = Place::new(&[&"images", &image.id, &"thumbnail"]);
+            let thumbnail = RequestPath::new(&[&"images", &image.id, &"thumbnail"]);
             // Where there is none, the name stands alone.
             connection.get(&thumbnail).map(|answer| answer.body).unwrap_or_default()
         };

@@ -9,10 +9,10 @@ use serde_json::{Value, json};
 
 use super::super::Error;
 use super::super::call::Call;
-use super::super::connection::{Connection, Place};
+use super::super::connection::{Connection, RequestPath};
 use super::super::error::Exit;
 use super::super::stdout::Stdout;
-use super::super::table::{Cell, Look, Table};
+use super::super::table::{Cell, CellStyle, Table};
 use super::super::terminal::span;
 use super::super::verb::{Flag, Group, Verb};
 use crate::sys::poll_until;
@@ -60,7 +60,7 @@ struct Info {
 }
 
 fn info(connection: &Connection) -> Result<Info, Error> {
-    connection.get(&Place::new(&[&"info"]))?.read()
+    connection.get(&RequestPath::new(&[&"info"]))?.read()
 }
 
 /// What came of `stop`.
@@ -80,7 +80,7 @@ pub(crate) fn stop(call: &Call, stdout: &mut Stdout) -> Result<Stopped, Error> {
     // Before it is told, or its number might be another's by then.
     let process = Pid::from_raw(pid).map(|pid| pidfd_open(pid, PidfdFlags::empty()));
     let body = json!({"clear": call.has("--clear")});
-    let answer = connection.post(&Place::new(&[&"shutdown"]), &body)?;
+    let answer = connection.post(&RequestPath::new(&[&"shutdown"]), &body)?;
     // Our own connection must not be one that it waits for.
     drop(connection);
     if let Some(Ok(process)) = process {
@@ -112,11 +112,11 @@ fn none_to_stop(call: &Call, stdout: &mut Stdout, error: Error) -> Result<Stoppe
 
 fn status(call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
     let connection = call.connect()?;
-    let get = |name: &str| connection.get(&Place::new(&[&name]));
+    let get = |name: &str| connection.get(&RequestPath::new(&[&name]));
     let (about, backends, monitors) = (get("info")?, get("backends")?, get("monitors")?);
-    let playlists = connection.get(&Place::new(&[&"playlists", &"active"]))?;
+    let playlists = connection.get(&RequestPath::new(&[&"playlists", &"active"]))?;
     // Without a backend there is no answer to this, and the status says so.
-    let current = match connection.get(&Place::new(&[&"wallpaper", &"current"])) {
+    let current = match connection.get(&RequestPath::new(&[&"wallpaper", &"current"])) {
         Err(error) if error.exit == Exit::Refused => None,
         answer => Some(answer?),
     };
@@ -143,13 +143,15 @@ fn status(call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
     let shown = current.map(|current| current.monitors).unwrap_or_default();
     let monitors: Vec<Monitor> = monitors.read()?;
     if monitors.is_empty() {
-        sheet
-            .field("monitors", Cell::from("none, or no compositor can be reached").look(Look::Bad));
+        sheet.field(
+            "monitors",
+            Cell::from("none, or no compositor can be reached").look(CellStyle::Bad),
+        );
     }
     for monitor in monitors {
         let here = shown.iter().find(|shown| shown.monitor_name == monitor.name);
         let cell = here.map_or_else(
-            || Cell::from("no wallpaper").look(Look::Dim),
+            || Cell::from("no wallpaper").look(CellStyle::Dim),
             |shown| {
                 let id = shown.image_id.map_or_else(|| "deleted".to_owned(), |id| id.to_string());
                 format!("{} ({id}), by {}", shown.image_name, shown.backend).into()
@@ -163,21 +165,21 @@ fn status(call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
         sheet.field("playlist", text);
     }
     for warning in &about.warnings {
-        sheet.field("warning", Cell::from(warning).look(Look::Bad));
+        sheet.field("warning", Cell::from(warning).look(CellStyle::Bad));
     }
     stdout.table(&sheet)
 }
 
 fn backend(backends: &[BackendInfo]) -> Cell {
     match backends.iter().find(|backend| backend.active) {
-        Some(active) => Cell::from(&active.name).look(Look::Good),
-        None => Cell::from("none; `murald doctor` says what is missing").look(Look::Bad),
+        Some(active) => Cell::from(&active.name).look(CellStyle::Good),
+        None => Cell::from("none; `murald doctor` says what is missing").look(CellStyle::Bad),
     }
 }
 
 fn version(call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
     const OURS: &str = env!("CARGO_PKG_VERSION");
-    let daemon = match call.connect()?.get(&Place::new(&[&"info"])) {
+    let daemon = match call.connect()?.get(&RequestPath::new(&[&"info"])) {
         Err(error) if error.exit == Exit::Unavailable => None,
         answer => Some(answer?),
     };

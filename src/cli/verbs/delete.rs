@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::super::Error;
 use super::super::call::{Call, shown};
-use super::super::connection::{Connection, Place};
+use super::super::connection::{Connection, RequestPath};
 use super::super::stdout::Stdout;
 use super::super::terminal::{count, harmless};
 use super::super::verb::{Flag, NULL, Verb};
@@ -92,7 +92,7 @@ fn delete(call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
     }
     // Said in any case: without it the trash would get files in place, too.
     let body = json!({ "ids": ids, "trash": !forever, "files": call.has("--files") });
-    let answer = connection.delete(&Place::new(&[&"images"]), Some(&body));
+    let answer = connection.delete(&RequestPath::new(&[&"images"]), Some(&body));
     let answer = answer.map_err(|error| match error.status() {
         Some(500) if !forever => error.hint("--forever deletes without the trash"),
         _ => error,
@@ -123,7 +123,7 @@ fn delete_kept(
     if !ids.is_empty() {
         body["ids"] = ids.into();
     }
-    let answer = connection.delete(&Place::new(&[&"images"]), Some(&body))?;
+    let answer = connection.delete(&RequestPath::new(&[&"images"]), Some(&body))?;
     stdout.show(&answer, |stdout, gone: Deleted| {
         let done = if forever { "deleted" } else { "moved to the trash" };
         stdout.say(format!("{} {done}", count(gone.files_removed, "file")))
@@ -147,7 +147,7 @@ enum How {
 fn names(connection: &Connection, ids: &[Value]) -> Result<(Vec<String>, bool), Error> {
     let (mut names, mut in_place) = (Vec::new(), ids.len() <= LISTED);
     for id in ids.iter().take(LISTED) {
-        let image: Value = connection.get(&Place::new(&[&"images", id]))?.read()?;
+        let image: Value = connection.get(&RequestPath::new(&[&"images", id]))?.read()?;
         names.push(format!("{} ({id})", shown(&image["name"])));
         in_place &= image["in_place"] == true;
     }

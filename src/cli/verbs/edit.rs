@@ -4,7 +4,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use super::super::call::Call;
-use super::super::connection::Place;
+use super::super::connection::RequestPath;
 use super::super::request::{From, Record, Request};
 use super::super::stdout::Stdout;
 use super::super::terminal::count;
@@ -98,7 +98,7 @@ fn update(call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
         return Err(Error::usage("no change is given")
             .hint("see `murald images update --help` for what can be changed"));
     }
-    let place = Place::new(&[&"images", &call.word("IMAGE")]);
+    let place = RequestPath::new(&[&"images", &call.word("IMAGE")]);
     let connection = call.connect()?;
     // Not while another command has read tags that it is about to write.
     let answer =
@@ -141,7 +141,7 @@ fn tag(call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
     }
     let connection = call.connect()?;
     for id in &gallery::chosen(call, &connection)? {
-        let place = Place::new(&[&"images", id]);
+        let place = RequestPath::new(&[&"images", id]);
         let answer = edit_lock::hold(&connection, || {
             let Image { mut tags, .. } = connection.get(&place)?.read()?;
             tags.retain(|tag| !remove.iter().any(|gone| same_tag(gone, tag)));
@@ -167,7 +167,7 @@ fn into(call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
         return stdout.say("no image matches");
     }
     let folder = call.value("FOLDER").filter(|id| id.is_number());
-    let place = Place::new(&[&"folders", &"move-images"]);
+    let place = RequestPath::new(&[&"folders", &"move-images"]);
     let answer = connection.post(&place, &json!({ "image_ids": ids, "folder_id": folder }))?;
     stdout.show(&answer, |stdout, moved: Moved| moved.tell(ids.len(), stdout))
 }
@@ -187,14 +187,14 @@ fn select(call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
         _ => call.connect()?,
     };
     if ids.is_empty() {
-        let place = Place::new(&[&"images", &"select-all"]);
+        let place = RequestPath::new(&[&"images", &"select-all"]);
         let answer = connection.post(&place, &json!({"selected": selected}))?;
         return stdout.show(&answer, |stdout, Updated { updated }| {
             stdout.say(format!("{} {done}", count(updated, "image")))
         });
     }
     for id in ids {
-        let place = Place::new(&[&"images", id]);
+        let place = RequestPath::new(&[&"images", id]);
         let answer = connection.patch(&place, &json!({"is_selected": selected}))?;
         stdout.show(&answer, |stdout, image: Image| {
             stdout.say(format!("{} ({id}) {done}", image.name))
@@ -237,7 +237,7 @@ fn toggle_favourite(call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
         Some(id) => id.clone(),
         None => reference::not_deleted(&reference::current(&connection, None)?)?.into(),
     };
-    let place = Place::new(&[&"images", &id]);
+    let place = RequestPath::new(&[&"images", &id]);
     let (answer, was) = edit_lock::hold(&connection, || {
         let Image { mut tags, .. } = connection.get(&place)?.read()?;
         let before = tags.len();

@@ -7,7 +7,7 @@ use rustix::fs::{FileType, fstat};
 
 use super::super::Error;
 use super::super::call::Call;
-use super::super::connection::Place;
+use super::super::connection::RequestPath;
 use super::super::error::Exit;
 use super::super::sse::{Events, Item};
 use super::super::stdout::Stdout;
@@ -42,7 +42,7 @@ fn events(call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
     if let Some(reader) = reader_s_end() {
         connection = connection.interruptible(reader);
     }
-    let place = Place::new(&[&"events"]).query("types", call.query("--types"));
+    let place = RequestPath::new(&[&"events"]).query("types", call.query("--types"));
     let mut events = match connection.stream(&place) {
         Ok(stream) => Events::new(stream),
         Err(error) if error.is_interrupt() => return Ok(()),

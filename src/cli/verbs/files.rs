@@ -5,7 +5,7 @@ use std::io::{self, IsTerminal, Read};
 
 use super::super::Error;
 use super::super::call::Call;
-use super::super::connection::Place;
+use super::super::connection::RequestPath;
 use super::super::stdout::Stdout;
 use super::super::verb::{Flag, Kind, Verb};
 use super::image_sheet::ONE;
@@ -31,16 +31,16 @@ pub(super) const RAW: Verb = Verb::new(&["images", "raw"], "Print an image's fil
     .flags(&[OUTPUT]);
 
 fn thumbnail(call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
-    let place = Place::new(&[&"images", &call.word("IMAGE"), &"thumbnail"]);
+    let place = RequestPath::new(&[&"images", &call.word("IMAGE"), &"thumbnail"]);
     copy(call, stdout, &place.query("resolution", call.query("--resolution")))
 }
 
 fn raw(call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
-    copy(call, stdout, &Place::new(&[&"images", &call.word("IMAGE"), &"raw"]))
+    copy(call, stdout, &RequestPath::new(&[&"images", &call.word("IMAGE"), &"raw"]))
 }
 
 /// Piece by piece: a video may be larger than our memory.
-fn copy(call: &Call, stdout: &mut Stdout, place: &Place) -> Result<(), Error> {
+fn copy(call: &Call, stdout: &mut Stdout, place: &RequestPath) -> Result<(), Error> {
     let output = call.text("--output");
     if output.is_none() && io::stdout().is_terminal() {
         return Err(Error::usage("a picture's bytes are not for a terminal")

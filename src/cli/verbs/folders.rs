@@ -5,7 +5,7 @@ use serde::de::IgnoredAny;
 
 use super::super::Error;
 use super::super::call::Call;
-use super::super::connection::{Connection, Place};
+use super::super::connection::{Connection, RequestPath};
 use super::super::request::{From, Record, Request, place};
 use super::super::stdout::Stdout;
 use super::super::table::Table;
@@ -196,7 +196,7 @@ fn delete(call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
 
 /// Whether the images of a folder may go with it; where it has none there is nothing to ask.
 fn ask(call: &Call, connection: &Connection, trash: bool) -> Result<(), Error> {
-    let place = Place::new(&[&"images"]).query("recursive", Some(true));
+    let place = RequestPath::new(&[&"images"]).query("recursive", Some(true));
     let place = place.query("folder_id", call.query("FOLDER")).query("per_page", Some(1));
     let inside: Page<IgnoredAny> = connection.get(&place)?.read()?;
     let images = count(inside.pagination.total_items, "image");

@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 
 use super::super::Error;
 use super::super::call::{Call, shown};
-use super::super::connection::{Answer, Connection, Place};
+use super::super::connection::{Answer, Connection, RequestPath};
 use super::super::verb::{Flag, Kind, NULL};
 use super::MEDIA_FILTERS;
 use crate::wire::{Ids, Orientation, Page, Pagination};
@@ -217,7 +217,7 @@ pub(super) fn matching(call: &Call, connection: &Connection) -> Result<Vec<Value
 
 /// Refuses a daemon that is older than this command: it would pass over what it does not know.
 pub(super) fn knows(connection: &Connection, what: &str) -> Result<(), Error> {
-    let info: Value = connection.get(&Place::new(&[&"info"]))?.read()?;
+    let info: Value = connection.get(&RequestPath::new(&[&"info"]))?.read()?;
     let (ours, theirs) = (env!("CARGO_PKG_VERSION"), info["version"].as_str().unwrap_or_default());
     if is_older(theirs, ours) {
         return Err(Error::refused(format!("the daemon is of version {theirs}, this is {ours}"))
@@ -246,12 +246,13 @@ pub(super) fn filters(call: &Call) -> bool {
 }
 
 /// The list that a call asks for, without its page.
-fn listed(place: Place, call: &Call) -> Place {
+fn listed(place: RequestPath, call: &Call) -> RequestPath {
     let own = [("search", "WORD"), ("sort_by", "--sort-by"), ("sort_order", "--sort-order")];
     let own = own.map(|(name, slot)| (name, call.query(slot)));
     let place = own.into_iter().fold(place, |place, (name, value)| place.query(name, value));
-    let with =
-        |place: Place, (name, value): (String, Value)| place.query(&name, Some(shown(&value)));
+    let with = |place: RequestPath, (name, value): (String, Value)| {
+        place.query(&name, Some(shown(&value)))
+    };
     filter(call).into_iter().fold(place, with)
 }
 
@@ -259,9 +260,10 @@ fn listed(place: Place, call: &Call) -> Place {
 pub(super) fn answer(call: &Call) -> Result<Answer, Error> {
     let connection = call.connect()?;
     if !call.has("--all") {
-        let page =
-            |place: Place, name: &str| place.query(&name[2..].replace('-', "_"), call.query(name));
-        let place = listed(Place::new(IMAGES), call);
+        let page = |place: RequestPath, name: &str| {
+            place.query(&name[2..].replace('-', "_"), call.query(name))
+        };
+        let place = listed(RequestPath::new(IMAGES), call);
         return connection.get(&["--page", "--per-page"].into_iter().fold(place, page));
     }
     if call.has("--page") || call.has("--per-page") {
@@ -277,10 +279,10 @@ pub(super) fn answer(call: &Call) -> Result<Answer, Error> {
 pub(super) fn every(
     connection: &Connection,
     path: &[&dyn Display],
-    list: impl Fn(Place) -> Place,
+    list: impl Fn(RequestPath) -> RequestPath,
 ) -> Result<Vec<Value>, Error> {
     let ids = ids(connection, path, &list)?;
-    let place = list(Place::new(path)).query("per_page", Some(PER_PAGE));
+    let place = list(RequestPath::new(path)).query("per_page", Some(PER_PAGE));
     let mut read = HashMap::with_capacity(ids.len());
     for number in 1..=ids.len().div_ceil(PER_PAGE) {
         let page = connection.get(&place.clone().query("page", Some(number)))?;
@@ -300,7 +302,7 @@ pub(super) fn every(
 
 /// One image, unless it is gone.
 fn one(connection: &Connection, id: i64) -> Result<Option<Value>, Error> {
-    match connection.get(&Place::new(&[&"images", &id])) {
+    match connection.get(&RequestPath::new(&[&"images", &id])) {
         Err(error) if error.status() == Some(404) => Ok(None),
         answer => answer?.read().map(Some),
     }
@@ -309,9 +311,9 @@ fn one(connection: &Connection, id: i64) -> Result<Option<Value>, Error> {
 fn ids(
     connection: &Connection,
     path: &[&dyn Display],
-    list: impl Fn(Place) -> Place,
+    list: impl Fn(RequestPath) -> RequestPath,
 ) -> Result<Vec<i64>, Error> {
-    let answer = connection.get(&list(Place::new(&[path, &[&"ids"]].concat())))?;
+    let answer = connection.get(&list(RequestPath::new(&[path, &[&"ids"]].concat())))?;
     Ok(answer.read::<Ids>()?.ids)
 }
 

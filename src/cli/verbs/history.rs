@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use super::super::Error;
 use super::super::call::{Call, shown};
-use super::super::connection::{Answer, Place};
+use super::super::connection::{Answer, RequestPath};
 use super::super::request::{Record, Request};
 use super::super::stdout::Stdout;
 use super::super::table::{Cell, Table};
@@ -47,7 +47,7 @@ fn list(call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
     let mut all: Vec<Value> = Vec::new();
     let mut before = call.value("--before-id").cloned();
     loop {
-        let page = Place::new(&[&"images", &"history"])
+        let page = RequestPath::new(&[&"images", &"history"])
             .query("limit", Some(MOST))
             .query("monitor", call.query("--monitor"))
             .query("since_id", call.query("--since-id"))

@@ -2,7 +2,7 @@
 
 use super::super::Error;
 use super::super::call::Call;
-use super::super::connection::{Connection, Place};
+use super::super::connection::{Connection, RequestPath};
 use super::super::picture;
 use super::super::stdout::Stdout;
 use super::super::table::{Cell, Table};
@@ -67,7 +67,7 @@ pub(super) fn sheet(image: &Image, connection: &Connection) -> Table {
 /// `sea/bay (2)`; where its names cannot be had, its id must do.
 fn folder(id: Option<i64>, connection: &Connection) -> Cell {
     let Some(id) = id else { return "root".into() };
-    let path = connection.get(&Place::new(&[&"folders", &id, &"path"]));
+    let path = connection.get(&RequestPath::new(&[&"folders", &id, &"path"]));
     match path.and_then(|answer| answer.read::<Data<Folder>>()) {
         Ok(path) => {
             let names: Vec<String> = path.data.into_iter().map(|folder| folder.name).collect();
@@ -79,7 +79,7 @@ fn folder(id: Option<i64>, connection: &Connection) -> Cell {
 
 /// Those that an image was put into.
 fn playlists(image: i64, connection: &Connection) -> Vec<String> {
-    let all = connection.get(&Place::new(&[&"playlists"])).and_then(|answer| answer.read());
+    let all = connection.get(&RequestPath::new(&[&"playlists"])).and_then(|answer| answer.read());
     let all: Vec<Playlist> = all.unwrap_or_default();
     let has = |playlist: &&Playlist| playlist.images.iter().any(|item| item.image_id == image);
     all.iter().filter(has).map(|playlist| format!("{} ({})", playlist.name, playlist.id)).collect()

@@ -2,7 +2,7 @@
 
 use super::super::Error;
 use super::super::call::Call;
-use super::super::connection::Place;
+use super::super::connection::RequestPath;
 use super::super::picture;
 use super::super::request::Record;
 use super::super::stdout::Stdout;
@@ -64,8 +64,8 @@ fn picture(call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
     let connection = call.connect()?;
     let wish = picture::Wish::of(call.text("--size"), call.text("--picture"))?;
     let id = call.word("IMAGE");
-    let answer = connection.get(&Place::new(&[&"images", &id]))?;
-    let thumbnail = Place::new(&[&"images", &id, &"thumbnail"]);
+    let answer = connection.get(&RequestPath::new(&[&"images", &id]))?;
+    let thumbnail = RequestPath::new(&[&"images", &id, &"thumbnail"]);
     stdout.show(&answer, |stdout, image: Image| {
         let sheet = sheet(&image, &connection);
         let assumed = || wish.is_forced().then(Terminal::assumed);

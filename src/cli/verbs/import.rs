@@ -16,7 +16,7 @@ use signal_hook::{flag, low_level};
 
 use super::super::Error;
 use super::super::call::Call;
-use super::super::connection::{Connection, Place};
+use super::super::connection::{Connection, RequestPath};
 use super::super::error::Exit;
 use super::super::reference::travelling;
 use super::super::request::{From, Request};
@@ -91,10 +91,10 @@ struct Batch {
     batch_id: String,
 }
 
-/// What the events of an import tell, as far as a person cares.
+/// The fields of an import's events that are printed.
 #[derive(Default, Deserialize)]
 #[serde(default)]
-struct Told {
+struct ImportProgress {
     batch_id: String,
     current: u64,
     total: u64,
@@ -137,7 +137,7 @@ fn import(call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
     if call.has("--in-place") {
         body["in_place"] = true.into();
     }
-    let place = Place::new(&[&"images"]);
+    let place = RequestPath::new(&[&"images"]);
     if call.has("--no-wait") {
         let answer = connection.post(&place, &body)?;
         return stdout.show(&answer, |stdout, batch: Batch| {
@@ -180,7 +180,7 @@ fn import_web(call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
     if let Some(folder) = call.value("--folder") {
         body["folder_id"] = folder.clone();
     }
-    let answer = call.connect()?.post(&Place::new(&[&"images", &"import-web"]), &body)?;
+    let answer = call.connect()?.post(&RequestPath::new(&[&"images", &"import-web"]), &body)?;
     stdout.show(&answer, |stdout, image: Image| super::image_sheet::show(call, stdout, &image))
 }
 
@@ -207,7 +207,7 @@ fn cancel(connection: &Connection, mut watch: Watch<'_>) -> Result<(), Error> {
     // The stream that was interrupted is of no use any more. This one is open before the import is
     // cancelled, so that its end is not missed.
     let mut events = listen(connection, ENDS)?;
-    let place = Place::new(&[&"images", &"cancel-import"]);
+    let place = RequestPath::new(&[&"images", &"cancel-import"]);
     match connection.post(&place, &json!({"batch_id": watch.batch_id})) {
         // It has ended meanwhile: there is nothing to wait for.
         Err(error) if error.exit == Exit::Refused => return watch.end(),
@@ -264,7 +264,7 @@ impl<'a> Watch<'a> {
         let Item::Event { kind, data } = item else {
             return events::print(self.stdout, item).map(|()| false);
         };
-        let Ok(told) = serde_json::from_str::<Told>(data) else { return Ok(false) };
+        let Ok(told) = serde_json::from_str::<ImportProgress>(data) else { return Ok(false) };
         if told.batch_id != self.batch_id {
             return Ok(false);
         }

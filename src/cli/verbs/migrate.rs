@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use super::super::Error;
 use super::super::call::Call;
-use super::super::connection::{Connection, Place};
+use super::super::connection::{Connection, RequestPath};
 use super::super::error::Exit;
 use super::super::migrate::{Disk, Known, Library, PROGRAMS, Program, Step};
 use super::super::start;
@@ -65,7 +65,7 @@ fn migrate(call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
     let steps = program
         .steps(&text, &known)
         .map_err(|broken| Error::refused(format!("{}, {broken}", file.display())))?;
-    let mut told = Told { stdout, records: Vec::new() };
+    let mut told = MigrationLog { stdout, records: Vec::new() };
     if call.has("--dry-run") {
         steps.iter().try_for_each(|step| told.tell(step, Done::Planned))?;
         return told.end("nothing was changed");
@@ -133,10 +133,10 @@ fn playlists_and_images(theirs: &Connection) -> Result<Library, Error> {
             _ => Vec::new(),
         },
     };
-    let playlists = list(theirs.get(&Place::new(&[&"playlists"]))?.read()?);
+    let playlists = list(theirs.get(&RequestPath::new(&[&"playlists"]))?.read()?);
     let mut images = Vec::new();
     for page in 1_u64.. {
-        let place = Place::new(&[&"images"]);
+        let place = RequestPath::new(&[&"images"]);
         let place = place.query("page", Some(page)).query("per_page", Some(100));
         let answer: Value = theirs.get(&place)?.read()?;
         let pages = answer["pagination"]["total_pages"].as_u64().unwrap_or(1);
@@ -152,13 +152,13 @@ fn playlists_and_images(theirs: &Connection) -> Result<Library, Error> {
     Ok(Library { images, playlists })
 }
 
-/// What is told: lines as things are done, or all records at the end.
-struct Told<'a> {
+/// The output of a migration: lines as things are done, or all records at the end.
+struct MigrationLog<'a> {
     stdout: &'a mut Stdout,
     records: Vec<Value>,
 }
 
-impl Told<'_> {
+impl MigrationLog<'_> {
     fn tell(&mut self, step: &Step, done: Done) -> Result<(), Error> {
         if self.stdout.wants_data() {
             self.records.push(json!({

@@ -11,7 +11,7 @@ use serde::Deserialize;
 use serde_json::json;
 
 use super::super::Error;
-use super::super::connection::{Connection, Place};
+use super::super::connection::{Connection, RequestPath};
 use super::super::error::Exit;
 use super::super::reference::travelling;
 use super::super::sse::{Events, Item, listen};
@@ -34,7 +34,7 @@ pub(super) struct Taken {
 }
 
 #[derive(Deserialize)]
-struct Known {
+struct KnownImage {
     id: i64,
     path: PathBuf,
 }
@@ -88,7 +88,7 @@ fn come_by_themselves(
     wanted: &mut Vec<(PathBuf, PathBuf)>,
     taken: &mut Taken,
 ) -> Result<(), Error> {
-    let place = Place::new(&[&"library", &"watch"]);
+    let place = RequestPath::new(&[&"library", &"watch"]);
     let LibraryWatch { watch, .. } = connection.get(&place)?.read()?;
     let is_watched = |real: &Path| {
         watch.iter().filter_map(|one| one.directory.as_ref()).any(|one| real.starts_with(one))
@@ -112,15 +112,15 @@ fn come_by_themselves(
     }
 }
 
-fn page(number: u64, size: u64) -> Place {
+fn page(number: u64, size: u64) -> RequestPath {
     // By what does not change while more come in.
-    let place = Place::new(&[&"images"]).query("sort_by", Some("imported_at"));
+    let place = RequestPath::new(&[&"images"]).query("sort_by", Some("imported_at"));
     let place = place.query("sort_order", Some("asc"));
     place.query("page", Some(number)).query("per_page", Some(size))
 }
 
 fn total(connection: &Connection) -> Result<u64, Error> {
-    let Page { pagination, .. } = connection.get(&page(1, 1))?.read::<Page<Known>>()?;
+    let Page { pagination, .. } = connection.get(&page(1, 1))?.read::<Page<KnownImage>>()?;
     Ok(pagination.total_items)
 }
 
@@ -128,7 +128,7 @@ fn images(connection: &Connection) -> Result<BTreeMap<PathBuf, i64>, Error> {
     let mut known = BTreeMap::new();
     for number in 1.. {
         let Page { data, pagination } =
-            connection.get(&page(number, 200))?.read::<Page<Known>>()?;
+            connection.get(&page(number, 200))?.read::<Page<KnownImage>>()?;
         known.extend(data.into_iter().map(|image| (image.path, image.id)));
         if number >= pagination.total_pages {
             break;
@@ -144,7 +144,7 @@ struct Batch {
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
-struct Told {
+struct ImportOutcome {
     batch_id: String,
     path: PathBuf,
     image: Option<Id>,
@@ -167,7 +167,7 @@ fn import(
     // Before the import begins, or its first events would be missed.
     let mut events = listen(connection, EVENTS)?;
     let body = json!({ "paths": paths?, "in_place": true });
-    let Batch { batch_id } = connection.post(&Place::new(&[&"images"]), &body)?.read()?;
+    let Batch { batch_id } = connection.post(&RequestPath::new(&[&"images"]), &body)?.read()?;
     let mut left: Vec<&(PathBuf, PathBuf)> = wanted.iter().collect();
     while let Some((kind, told)) = next(&mut events)? {
         if told.batch_id != batch_id {
@@ -192,7 +192,7 @@ fn import(
     Ok(())
 }
 
-fn next(events: &mut Events<impl Read>) -> Result<Option<(String, Told)>, Error> {
+fn next(events: &mut Events<impl Read>) -> Result<Option<(String, ImportOutcome)>, Error> {
     loop {
         match events.next().map_err(Error::of_lost_daemon)? {
             Some(Item::Event { kind, data }) => {

@@ -9,7 +9,7 @@ use std::time::Duration;
 use serde_json::{Map, Value, json};
 
 use super::super::Error;
-use super::super::connection::{Connection, Place};
+use super::super::connection::{Connection, RequestPath};
 use super::super::edit_lock;
 use super::super::error::Exit;
 use super::super::migrate::{NewPlaylist, Pictures, Source, Step};
@@ -127,7 +127,7 @@ fn tagged(
     }
     let mut done = Done::Before;
     for id in taken.ids.values() {
-        let place = Place::new(&[&"images", id]);
+        let place = RequestPath::new(&[&"images", id]);
         edit_lock::hold(connection, || {
             let Image { mut tags, .. } = connection.get(&place)?.read()?;
             if !tags.iter().any(|one| one == tag) {
@@ -152,7 +152,7 @@ fn made(
     ]);
     let (field, what) = shown(connection, playlist, told)?;
     body.insert(field.to_owned(), what);
-    let place = Place::new(&[&"playlists"]);
+    let place = RequestPath::new(&[&"playlists"]);
     let all: Vec<Value> = connection.get(&place)?.read()?;
     match all.iter().find(|one| one["name"] == body["name"]) {
         None => connection.post(&place, &Value::Object(body)).map(|_| Done::Now),

@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 
 use super::super::Error;
 use super::super::call::Call;
-use super::super::connection::{Connection, Place};
+use super::super::connection::{Connection, RequestPath};
 use super::super::edit_lock;
 use super::super::stdout::Stdout;
 use super::super::verb::{Argument, Flag, Kind, NULL, Verb};
@@ -143,7 +143,7 @@ fn create(call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
         return Err(nothing_given());
     }
     let connection = call.connect()?;
-    let answer = connection.post(&Place::new(&[&"playlists"]), &Value::Object(body))?;
+    let answer = connection.post(&RequestPath::new(&[&"playlists"]), &Value::Object(body))?;
     stdout.show(&answer, |stdout, playlist: Playlist| people(stdout, &playlist, &connection))
 }
 

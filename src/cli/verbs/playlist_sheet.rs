@@ -7,17 +7,17 @@ use serde_json::{Map, Value};
 
 use super::super::Error;
 use super::super::call::{Call, shown};
-use super::super::connection::{Answer, Connection, Place};
+use super::super::connection::{Answer, Connection, RequestPath};
 use super::super::stdout::Stdout;
-use super::super::table::{Cell, Look, Table};
+use super::super::table::{Cell, CellStyle, Table};
 use super::super::terminal::span;
 use super::super::verb::{Argument, Kind};
 use super::gallery;
 use crate::wire::{Image, MediaType, Page, Playlist, PlaylistItem, PlaylistType};
 
 pub(super) const ONE: Argument = Argument::one("PLAYLIST", Kind::Playlist, "The playlist");
-pub(super) fn place(call: &Call) -> Place {
-    Place::new(&[&"playlists", &call.word("PLAYLIST")])
+pub(super) fn place(call: &Call) -> RequestPath {
+    RequestPath::new(&[&"playlists", &call.word("PLAYLIST")])
 }
 
 /// On a terminal so many images are shown; elsewhere all are. As many as the daemon gives at once.
@@ -123,7 +123,7 @@ pub(super) fn images(
     per_page: usize,
     connection: &Connection,
 ) -> Result<Page<Image>, Error> {
-    let place = Place::new(&[&"playlists", &playlist.id, &"images"]);
+    let place = RequestPath::new(&[&"playlists", &playlist.id, &"images"]);
     let place = place.query("per_page", Some(per_page)).query("page", Some(page));
     connection.get(&place)?.read()
 }
@@ -148,7 +148,7 @@ fn when(playlist: &Playlist, place: usize) -> String {
 }
 
 pub(super) fn name(connection: &Connection, image: i64) -> String {
-    let image = connection.get(&Place::new(&[&"images", &image])).and_then(|it| it.read());
+    let image = connection.get(&RequestPath::new(&[&"images", &image])).and_then(|it| it.read());
     image.map(|image: Image| image.name).unwrap_or_default()
 }
 
@@ -167,7 +167,7 @@ pub(super) fn changes(playlist: &Playlist) -> String {
 pub(super) fn state(playlist: &Playlist) -> Cell {
     match &playlist.playback {
         Some(playback) if playback.was_running && playback.paused => "paused".into(),
-        Some(playback) if playback.was_running => Cell::from("running").look(Look::Good),
-        _ => Cell::from("stopped").look(Look::Dim),
+        Some(playback) if playback.was_running => Cell::from("running").look(CellStyle::Good),
+        _ => Cell::from("stopped").look(CellStyle::Dim),
     }
 }

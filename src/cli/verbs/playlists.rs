@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::super::Error;
 use super::super::call::Call;
-use super::super::connection::{Connection, Place};
+use super::super::connection::{Connection, RequestPath};
 use super::super::request::{From, Record, Request};
 use super::super::stdout::Stdout;
 use super::super::table::{Cell, Table};
@@ -178,7 +178,7 @@ fn previous(call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
 fn step(call: &Call, stdout: &mut Stdout, action: &str) -> Result<(), Error> {
     let connection = call.connect()?;
     let which = call.query("PLAYLIST").unwrap_or_else(|| "active".to_owned());
-    let place = Place::new(&[&"playlists", &which, &action]);
+    let place = RequestPath::new(&[&"playlists", &which, &action]);
     let on = call.all("--monitor");
     let body = if on.is_empty() { super::empty() } else { json!({ "monitors": on }) };
     let answer = connection.post(&place, &body)?;
@@ -204,7 +204,7 @@ fn step(call: &Call, stdout: &mut Stdout, action: &str) -> Result<(), Error> {
 }
 
 fn running_now(connection: &Connection) -> Result<Vec<ActivePlaylist>, Error> {
-    connection.get(&Place::new(&[&"playlists", &"active"]))?.read()
+    connection.get(&RequestPath::new(&[&"playlists", &"active"]))?.read()
 }
 
 /// Why a step moved nothing.
@@ -234,7 +234,7 @@ fn toggle(call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
         return Err(stuck(&connection, &[])?);
     }
     let action = if running.iter().any(|one| !one.paused) { "pause" } else { "resume" };
-    let place = Place::new(&[&"playlists", &"active", &action]);
+    let place = RequestPath::new(&[&"playlists", &"active", &action]);
     let answer = connection.post(&place, &super::empty())?;
     stdout.show(&answer, |stdout, done: Done| done.show(call, stdout))
 }
@@ -242,11 +242,11 @@ fn toggle(call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
 fn active(call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
     let connection = call.connect()?;
     if let Some(monitor) = call.text("MONITOR") {
-        let answer = connection.get(&Place::new(&[&"playlists", &"active", &monitor]))?;
+        let answer = connection.get(&RequestPath::new(&[&"playlists", &"active", &monitor]))?;
         return stdout
             .show(&answer, |stdout, one: ActivePlaylist| running(stdout, &[one], &connection));
     }
-    let answer = connection.get(&Place::new(&[&"playlists", &"active"]))?;
+    let answer = connection.get(&RequestPath::new(&[&"playlists", &"active"]))?;
     stdout.show(&answer, |stdout, all: Vec<ActivePlaylist>| running(stdout, &all, &connection))
 }
 

@@ -4,7 +4,7 @@ use serde_json::json;
 
 use super::super::Error;
 use super::super::call::Call;
-use super::super::connection::Place;
+use super::super::connection::RequestPath;
 use super::super::request::Record;
 use super::super::stdout::Stdout;
 use super::super::table::Table;
@@ -27,7 +27,7 @@ pub(super) const POWER: Verb =
         );
 
 fn power(call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
-    let (connection, place) = (call.connect()?, Place::new(&[&"power"]));
+    let (connection, place) = (call.connect()?, RequestPath::new(&[&"power"]));
     let answer = match call.text("STATE") {
         Some(state @ ("locked" | "unlocked")) => {
             connection.put(&place, &json!({ "locked": state == "locked" }))?
@@ -68,7 +68,7 @@ pub(super) const APPEARANCE: Verb =
         );
 
 fn appearance(call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
-    let (connection, place) = (call.connect()?, Place::new(&[&"appearance"]));
+    let (connection, place) = (call.connect()?, RequestPath::new(&[&"appearance"]));
     let answer = match call.value("MODE") {
         Some(mode) => connection.put(&place, &serde_json::json!({ "mode": mode }))?,
         None => connection.get(&place)?,

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::super::Error;
 use super::super::call::Call;
-use super::super::connection::{Connection, Place};
+use super::super::connection::{Connection, RequestPath};
 use super::super::reference::travelling;
 use super::super::stdout::Stdout;
 use super::super::terminal::count;
@@ -68,7 +68,7 @@ fn slideshow(call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
     if call.has("--monitor") {
         body["monitors"] = json!(call.all("--monitor"));
     }
-    let place = Place::new(&[&"playlists", &playlist.id, &"start"]);
+    let place = RequestPath::new(&[&"playlists", &playlist.id, &"start"]);
     let answer = connection.post(&place, &body)?;
     stdout.show(&answer, |stdout, _: Value| {
         let of = count(images, "picture");
@@ -84,7 +84,7 @@ pub(super) fn first_pictures(
     within: Duration,
 ) -> Result<u64, Error> {
     let deadline = Instant::now() + within;
-    let place = Place::new(&[&"images"]).query("directory", Some(directory));
+    let place = RequestPath::new(&[&"images"]).query("directory", Some(directory));
     let place = place.query("recursive", Some(true)).query("per_page", Some(1));
     loop {
         let Page { pagination } = connection.get(&place)?.read()?;
@@ -108,10 +108,10 @@ fn playlist(call: &Call, connection: &Connection, name: &str) -> Result<Playlist
     }
     let source = json!({ "directory": name });
     let body = json!({ "name": name, "source": source, "configuration": configuration });
-    let place = Place::new(&[&"playlists"]);
+    let place = RequestPath::new(&[&"playlists"]);
     let all: Vec<Playlist> = connection.get(&place)?.read()?;
     match all.iter().find(|one| one.name == name) {
-        Some(one) => connection.patch(&Place::new(&[&"playlists", &one.id]), &body)?.read(),
+        Some(one) => connection.patch(&RequestPath::new(&[&"playlists", &one.id]), &body)?.read(),
         None => connection.post(&place, &body)?.read(),
     }
 }

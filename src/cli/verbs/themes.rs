@@ -4,7 +4,7 @@ use serde_json::json;
 
 use super::super::Error;
 use super::super::call::Call;
-use super::super::connection::Place;
+use super::super::connection::RequestPath;
 use super::super::request::{Record, Request};
 use super::super::stdout::Stdout;
 use super::super::table::Table;
@@ -41,7 +41,7 @@ impl Record for Vec<Theme> {
 fn show(call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
     let name = call.word("NAME");
     let file = format!("{name}.css");
-    let answer = call.connect()?.get(&Place::new(&[&"api", &"themes", &file]))?;
+    let answer = call.connect()?.get(&RequestPath::new(&[&"api", &"themes", &file]))?;
     if stdout.wants_data() {
         let css = String::from_utf8_lossy(&answer.body);
         return stdout.data(&json!({"name": name, "css": css}));

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::super::Error;
 use super::super::call::Call;
-use super::super::connection::{Answer, Place};
+use super::super::connection::{Answer, RequestPath};
 use super::super::request::{From, Record, Request};
 use super::super::stdout::Progress;
 use super::super::stdout::Stdout;
@@ -72,15 +72,15 @@ const PALETTE: Request = Request::post(
 )
 .shows::<Colors>();
 
-fn place(call: &Call, action: &str) -> Place {
-    Place::new(&[&"images", &call.word("IMAGE"), &action])
+fn place(call: &Call, action: &str) -> RequestPath {
+    RequestPath::new(&[&"images", &call.word("IMAGE"), &action])
 }
 
 /// A request that may take minutes: a person is told what goes on.
 fn patiently(
     call: &Call,
     stdout: &Stdout,
-    place: &Place,
+    place: &RequestPath,
     body: &Value,
     what: &str,
 ) -> Result<Answer, Error> {

@@ -8,13 +8,13 @@ use serde_json::{Value, json};
 
 use super::super::Error;
 use super::super::call::Call;
-use super::super::connection::{Connection, Place};
+use super::super::connection::{Connection, RequestPath};
 use super::super::edit_lock;
 use super::super::error::Exit;
 use super::super::reference::travelling;
 use super::super::request::{Record, Request};
 use super::super::stdout::Stdout;
-use super::super::table::{Cell, Look, Table};
+use super::super::table::{Cell, CellStyle, Table};
 use super::super::verb::{Argument, Flag, Group, Kind, Verb};
 use crate::wire::{LibraryWatch, WatchState};
 
@@ -106,8 +106,8 @@ fn is_watched(watched: &LibraryWatch, path: &str) -> bool {
     directories.any(|directory| Path::new(path).starts_with(directory))
 }
 
-fn library_watch() -> Place {
-    Place::new(&[&"library", &"watch"])
+fn library_watch() -> RequestPath {
+    RequestPath::new(&[&"library", &"watch"])
 }
 
 fn remove(call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
@@ -173,7 +173,7 @@ fn table(stdout: &mut Stdout, watched: LibraryWatch) -> Result<(), Error> {
     }
     let mut table = Table::new(&["DIRECTORY", "=STATE", ">IMAGES", "MESSAGE"]);
     for one in watched.watch {
-        let look = if one.state == WatchState::Watched { Look::Plain } else { Look::Bad };
+        let look = if one.state == WatchState::Watched { CellStyle::Plain } else { CellStyle::Bad };
         table.row([
             one.path.into(),
             Cell::from(one.state.as_str()).look(look),
