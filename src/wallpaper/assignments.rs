@@ -1,5 +1,5 @@
-//! Decides what each backend should show on each output: pure, from the rows of the assignments, the images and the
-//! connected outputs.
+//! Decides what each backend should show on each output: pure, from the rows of the assignments, the
+//! images and the connected outputs.
 
 use std::collections::BTreeMap;
 

@@ -107,7 +107,7 @@ impl Error {
     pub fn no_backend(backends: &Backends) -> Self {
         let is_installed = |entry: &&Registration| backends.missing(entry).is_empty();
         let installed = REGISTRY.iter().filter(is_installed);
-        // Our own drawing is told of as what is lacking.
+        // The reason for the missing builtin backend is reported as `lack`.
         let others = installed.filter(|entry| entry.name != BackendName::Builtin);
         let unusable = others.filter_map(|entry| backends.unusable(entry)).collect();
         Self::NoBackend {

@@ -57,7 +57,7 @@ impl MissingImage {
     pub(super) fn purge(&self, store: &Store) -> Result<Option<Purged>, store::Error> {
         store.write(|transaction| {
             let row = images::get(transaction, self.image_id)?;
-            // Renamed, written anew or given its file back, it is another one.
+            // An image that was renamed, written again or restored is another one.
             match row == self.row && store.given_back() == self.given_back {
                 true => purge::one(transaction, self.image_id).map(Some),
                 false => Ok(None),

@@ -48,7 +48,7 @@ pub(super) struct FoundBackends {
 }
 
 impl FoundBackends {
-    /// Leaves out what has come meanwhile, and what is of no use.
+    /// Removes backends that were installed since, and those of no use.
     pub(super) fn keep(&self, available: &mut Vec<Candidate>, draws_itself: bool) {
         let mut found = self.found.borrow_mut();
         match found.as_ref().filter(|_| draws_itself) {
