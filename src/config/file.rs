@@ -1,5 +1,6 @@
 //! Reads and replaces the configuration file, atomically and with backups.
-//! | Runs in the thread that calls. Never writes into the file itself: a new file takes its name.
+//!
+//! Runs in the thread that calls. Never writes into the file itself: a new file takes its name.
 
 use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions};

@@ -1,5 +1,6 @@
 //! Stops the daemon in order. Each step has a time limit and logs the threads that exceed it.
-//! | Runs in the thread `main`.
+//!
+//! Runs in the thread `main`.
 
 use std::time::{Duration, Instant};
 

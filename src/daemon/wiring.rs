@@ -1,6 +1,7 @@
 //! Builds the daemon: starts every module with the handles that it needs, in order, and subscribes
 //! modules to changes of settings.
-//! | Runs in the thread `main`.
+//!
+//! Runs in the thread `main`.
 
 use std::io;
 use std::path::{Path, PathBuf};

@@ -1,6 +1,7 @@
 //! Writes the links and files in the state directory. Each is replaced by a rename, so that a reader
 //! never finds it missing or half-written.
-//! | Runs on the thread `desktop`. Never touches names that others have put there. Nothing is flushed:
+//!
+//! Runs on the thread `desktop`. Never touches names that others have put there. Nothing is flushed:
 //! after a crash the next start writes the files again.
 
 use std::collections::{BTreeMap, BTreeSet};

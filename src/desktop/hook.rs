@@ -1,5 +1,6 @@
 //! The hook: the user's command after a change of a wallpaper.
-//! | The thread `hook` runs one command at a time. Changes during a run are gathered for the next run,
+//!
+//! The thread `hook` runs one command at a time. Changes during a run are gathered for the next run,
 //! which gets the newest. Nothing waits for it.
 
 use std::ffi::OsString;

@@ -1,6 +1,7 @@
 //! The colours of the current wallpapers: read from the database and written as `palette.json`, shell,
 //! CSS and rofi files.
-//! | Never writes to disk.
+//!
+//! Never writes to disk.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;

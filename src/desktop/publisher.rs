@@ -1,6 +1,7 @@
 //! The thread `desktop`: after each change it reads what monitors show, updates the files, and reports
 //! the change.
-//! | A change that waits for a still delays no other change, and waits for a limited time.
+//!
+//! A change that waits for a still delays no other change, and waits for a limited time.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};

@@ -1,6 +1,7 @@
 //! The still of a wallpaper: the image's own file, or a PNG in `stills` that is named by the image's
 //! checksum.
-//! | Runs on the thread `desktop`; stills are made on the transcoder's threads.
+//!
+//! Runs on the thread `desktop`; stills are made on the transcoder's threads.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;

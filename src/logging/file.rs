@@ -1,5 +1,6 @@
 //! The log file and its rotation: the current file keeps its name, older ones are `.1`, `.2`...
-//! | Also the settings of the log. A file that cannot be written never stops the daemon.
+//!
+//! Also the settings of the log. A file that cannot be written never stops the daemon.
 //!
 //! flexi_logger's own rotation would give the current file a name with an infix.
 

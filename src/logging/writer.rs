@@ -1,6 +1,7 @@
 //! Formats log lines, as JSON for programs and as text for people, and writes flexi_logger's to the
 //! file.
-//! | Runs on the thread that logs.
+//!
+//! Runs on the thread that logs.
 
 use std::io::{self, Write};
 use std::sync::Arc;

@@ -1,9 +1,13 @@
-//! What each monitor shows, or showed last; kept for monitors that are away.
+//! The image that each monitor shows, kept for disconnected monitors, and deleted images that stay on
+//! screen.
+//! Runs in the caller's transaction.
+
+use std::path::PathBuf;
 
 use rusqlite::{Connection, Row, named_params};
 
+use super::Error;
 use super::row::{self, json, optional_word, word};
-use super::{Error, deleted};
 use crate::wire::{Fit, Mode, Timestamp};
 
 /// One monitor's wallpaper.
@@ -16,12 +20,12 @@ pub(crate) struct Assignment {
     pub together: Vec<String>,
     pub backend: String,
     pub set_at: Timestamp,
-    /// Where one was asked for.
+    /// The requested fit, if any.
     pub fit: Option<Fit>,
 }
 
-/// In place of a monitor: what was last set for all of them, and what is to be on those that come.
-/// No compositor has such names.
+/// Names in place of a monitor's: for the last image of all monitors, and for that of new ones. No
+/// compositor has such names.
 const EVERY_MONITOR: &str = "*";
 const DEFAULT: &str = "*default";
 const COLUMNS: &str = "monitor, image_id, mode, together, backend, set_at, fit";
@@ -35,12 +39,12 @@ pub(crate) fn all(connection: &Connection) -> Result<Vec<Assignment>, Error> {
     row::readable(connection.prepare_cached(&sql)?.query([])?, from_row)
 }
 
-/// What was last set for all monitors.
+/// The image that was last set for all monitors.
 pub(crate) fn for_every_monitor(connection: &Connection) -> Result<Option<Assignment>, Error> {
     of(connection, EVERY_MONITOR)
 }
 
-/// What a monitor shows that was never seen before.
+/// The image for a new monitor.
 pub(crate) fn default(connection: &Connection) -> Result<Option<Assignment>, Error> {
     of(connection, DEFAULT)
 }
@@ -58,7 +62,7 @@ pub(crate) fn put_for_every_monitor(
     put(connection, &Assignment { monitor: EVERY_MONITOR.to_owned(), ..assignment.clone() })
 }
 
-/// Makes it what a monitor shows that was never seen before; its own monitor counts for nothing.
+/// Makes it the image for new monitors; its own monitor is ignored.
 pub(crate) fn put_default(connection: &Connection, assignment: &Assignment) -> Result<(), Error> {
     put(connection, &Assignment { monitor: DEFAULT.to_owned(), ..assignment.clone() })
 }
@@ -90,7 +94,7 @@ pub(crate) fn purge_image(connection: &Connection, image_id: i64) -> Result<usiz
         "DELETE FROM assignments WHERE image_id = ?1 AND substr(monitor, 1, 1) = '*'",
     )?;
     statement.execute([image_id])?;
-    deleted::note(connection, image_id)?;
+    note_deleted(connection, image_id)?;
     let mut statement = connection.prepare_cached("DELETE FROM assignments WHERE image_id = ?1")?;
     Ok(statement.execute([image_id])?)
 }
@@ -107,10 +111,51 @@ fn from_row(row: &Row<'_>) -> Result<Assignment, Error> {
     })
 }
 
+/// A monitor's last wallpaper, whose row was deleted.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Deleted {
+    pub shown: Assignment,
+    pub name: String,
+    pub path: PathBuf,
+}
+
+/// Notes the monitors that are about to lose their assignment with an image.
+pub(super) fn note_deleted(connection: &Connection, image_id: i64) -> Result<(), Error> {
+    connection
+        .prepare_cached(
+            "INSERT OR REPLACE INTO deleted \
+             SELECT monitor, image_id, mode, backend, set_at, fit, name, path \
+             FROM assignments JOIN image ON image.id = image_id \
+             WHERE image_id = ?1 AND substr(monitor, 1, 1) NOT IN ('*', '@')",
+        )?
+        .execute([image_id])?;
+    Ok(())
+}
+
+/// The last deleted image of each monitor; only its backend knows if it is still shown.
+pub(crate) fn deleted(connection: &Connection) -> Result<Vec<Deleted>, Error> {
+    let mut statement = connection.prepare_cached("SELECT * FROM deleted")?;
+    row::readable(statement.query([])?, deleted_from_row)
+}
+
+fn deleted_from_row(row: &Row<'_>) -> Result<Deleted, Error> {
+    let shown = Assignment {
+        monitor: row.get(0)?,
+        image_id: row.get(1)?,
+        mode: word(row, 2)?,
+        together: Vec::new(),
+        backend: row.get(3)?,
+        set_at: Timestamp::from_micros(row.get(4)?),
+        fit: optional_word(row, 5)?,
+    };
+    Ok(Deleted { shown, name: row.get(6)?, path: row.get::<_, String>(7)?.into() })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::store::images::{self, tests::picture};
+    use crate::store::images;
+    use crate::store::images::tests::picture;
     use crate::store::tests::scratch;
 
     #[test]
@@ -142,9 +187,9 @@ mod tests {
         // Only monitors are counted.
         assert_eq!(store.write(|c| purge_image(c, b)).unwrap(), 0);
         assert_eq!((read(for_every_monitor), read(default)), (None, Some(a)));
-        assert_eq!(store.read(deleted::all).unwrap(), []);
+        assert_eq!(store.read(deleted).unwrap(), []);
         assert_eq!(store.write(|c| purge_image(c, a)).unwrap(), 1);
-        let [gone] = &store.read(deleted::all).unwrap()[..] else { panic!("one is deleted") };
+        let [gone] = &store.read(deleted).unwrap()[..] else { panic!("one is deleted") };
         let shown = Assignment { together: Vec::new(), ..own };
         assert_eq!((&gone.shown, &*gone.name), (&shown, "a"));
         assert_eq!((read(default), store.read(all).unwrap()), (None, Vec::new()));

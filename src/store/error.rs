@@ -1,100 +1,60 @@
-//! What can go wrong with the database.
+//! The errors of the database, and their kinds.
 
+use std::io;
 use std::path::PathBuf;
-use std::{fmt, io};
 
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 pub enum Error {
-    Directory {
-        path: PathBuf,
-        source: io::Error,
-    },
-    Open {
-        path: PathBuf,
-        source: rusqlite::Error,
-    },
-    /// Written by a newer murald.
-    Newer {
-        found: i64,
-        known: i64,
-    },
-    Query(rusqlite::Error),
-    /// A row holds what was never written there.
-    Damaged {
-        what: String,
-    },
+    #[error("cannot make the database's directory {}", path.display())]
+    Directory { path: PathBuf, source: io::Error },
+    #[error("cannot open the database {}", path.display())]
+    Open { path: PathBuf, source: rusqlite::Error },
+    /// A newer murald has written the database.
+    #[error("the database is of version {found}, this murald knows up to {known}")]
+    Newer { found: i64, known: i64 },
+    #[error("{}", query_text(_0))]
+    Query(#[from] rusqlite::Error),
+    /// A row holds a value that is never written there.
+    #[error("the database is damaged: {what}")]
+    Damaged { what: String },
     /// A copy of the database cannot be written.
-    Copy {
-        path: PathBuf,
-        source: io::Error,
-    },
-    /// What should be restored is no sound database of ours.
-    Unsound {
-        path: PathBuf,
-        what: String,
-    },
-    /// Its path leads to another file, or to none.
-    Replaced {
-        path: PathBuf,
-    },
-    /// No backup is sound, or there is none.
-    NoBackup {
-        path: PathBuf,
-    },
+    #[error("the database cannot be copied to {}", path.display())]
+    Copy { path: PathBuf, source: io::Error },
+    /// The file to open or restore is not an intact database of murald.
+    #[error("{} is no sound database of murald: {what}", path.display())]
+    Unsound { path: PathBuf, what: String },
+    /// The path leads to another file, or to none.
+    #[error("the database {} was deleted or replaced", path.display())]
+    Replaced { path: PathBuf },
+    /// There is no intact backup.
+    #[error("there is no sound backup in {}", path.display())]
+    NoBackup { path: PathBuf },
 }
 
 impl Error {
-    /// The disk is full, the file cannot be written or is held by somebody: the user can mend it.
+    /// The disk is full, or the file cannot be written or is locked: the user can fix it.
     pub fn is_storage(&self) -> bool {
-        use rusqlite::ErrorCode::{
-            CannotOpen, DatabaseBusy, DiskFull, FileLockingProtocolFailed, OutOfMemory,
-            PermissionDenied, ReadOnly, SystemIoFailure,
-        };
         match self {
             Self::Directory { .. } | Self::Copy { .. } | Self::Replaced { .. } => true,
-            Self::Open { source, .. } | Self::Query(source) => matches!(
-                source.sqlite_error_code(),
-                Some(
-                    DiskFull
-                        | ReadOnly
-                        | SystemIoFailure
-                        | CannotOpen
-                        | PermissionDenied
-                        | DatabaseBusy
-                        | FileLockingProtocolFailed
-                        | OutOfMemory
-                )
-            ),
+            Self::Open { source, .. } | Self::Query(source) => is_storage(source),
             _ => false,
         }
     }
 
     /// One row cannot be read; others can.
     pub(super) fn is_of_a_row(&self) -> bool {
-        use rusqlite::Error::{
-            FromSqlConversionFailure, IntegralValueOutOfRange, InvalidColumnType, Utf8Error,
-        };
         match self {
             Self::Damaged { .. } => true,
-            Self::Query(source) => matches!(
-                source,
-                FromSqlConversionFailure(..)
-                    | IntegralValueOutOfRange(..)
-                    | InvalidColumnType(..)
-                    | Utf8Error(..)
-            ),
+            Self::Query(source) => is_of_a_row(source),
             _ => false,
         }
     }
 
     /// The file is not as it was written: only a backup helps.
     pub fn is_damage(&self) -> bool {
-        use rusqlite::ErrorCode::{DatabaseCorrupt, NotADatabase};
         match self {
-            Self::Open { source, .. } | Self::Query(source) => {
-                let code = source.sqlite_error_code();
-                matches!(code, Some(DatabaseCorrupt | NotADatabase)) || self.is_of_a_row()
-            }
+            Self::Open { source, .. } => is_corrupt(source),
+            Self::Query(source) => is_damage(source),
             _ => self.is_of_a_row(),
         }
     }
@@ -106,66 +66,65 @@ impl Error {
     }
 }
 
-impl fmt::Display for Error {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Directory { path, .. } => {
-                write!(f, "cannot make the database's directory {}", path.display())
-            }
-            Self::Open { path, .. } => write!(f, "cannot open the database {}", path.display()),
-            Self::Newer { found, known } => {
-                write!(f, "the database is of version {found}, this murald knows up to {known}")
-            }
-            Self::Query(source) if self.is_storage() => {
-                use rusqlite::ErrorCode::{
-                    DatabaseBusy, DiskFull, FileLockingProtocolFailed, OutOfMemory,
-                    PermissionDenied, ReadOnly,
-                };
-                // For clients, which do not see the source.
-                let why = match source.sqlite_error_code() {
-                    Some(DiskFull) => ": the disk is full",
-                    Some(DatabaseBusy | FileLockingProtocolFailed) => ": another program holds it",
-                    Some(OutOfMemory) => ": there is no memory left",
-                    Some(ReadOnly | PermissionDenied) => ": it may not be written to",
-                    _ => "",
-                };
-                write!(f, "the database cannot be written{why}")
-            }
-            Self::Query(_) if self.is_damage() => write!(f, "the database is damaged"),
-            Self::Query(_) => write!(f, "the database refused a statement"),
-            Self::Damaged { what } => write!(f, "the database is damaged: {what}"),
-            Self::Copy { path, .. } => {
-                write!(f, "the database cannot be copied to {}", path.display())
-            }
-            Self::Unsound { path, what } => {
-                write!(f, "{} is no sound database of murald: {what}", path.display())
-            }
-            Self::Replaced { path } => {
-                write!(f, "the database {} was deleted or replaced", path.display())
-            }
-            Self::NoBackup { path } => write!(f, "there is no sound backup in {}", path.display()),
-        }
-    }
+fn is_storage(source: &rusqlite::Error) -> bool {
+    use rusqlite::ErrorCode::{
+        CannotOpen, DatabaseBusy, DiskFull, FileLockingProtocolFailed, OutOfMemory,
+        PermissionDenied, ReadOnly, SystemIoFailure,
+    };
+    matches!(
+        source.sqlite_error_code(),
+        Some(
+            DiskFull
+                | ReadOnly
+                | SystemIoFailure
+                | CannotOpen
+                | PermissionDenied
+                | DatabaseBusy
+                | FileLockingProtocolFailed
+                | OutOfMemory
+        )
+    )
 }
 
-impl std::error::Error for Error {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        match self {
-            Self::Directory { source, .. } | Self::Copy { source, .. } => Some(source),
-            Self::Open { source, .. } | Self::Query(source) => Some(source),
-            Self::Newer { .. }
-            | Self::Damaged { .. }
-            | Self::Unsound { .. }
-            | Self::Replaced { .. }
-            | Self::NoBackup { .. } => None,
-        }
-    }
+fn is_of_a_row(source: &rusqlite::Error) -> bool {
+    use rusqlite::Error::{
+        FromSqlConversionFailure, IntegralValueOutOfRange, InvalidColumnType, Utf8Error,
+    };
+    matches!(
+        source,
+        FromSqlConversionFailure(..)
+            | IntegralValueOutOfRange(..)
+            | InvalidColumnType(..)
+            | Utf8Error(..)
+    )
 }
 
-impl From<rusqlite::Error> for Error {
-    fn from(source: rusqlite::Error) -> Self {
-        Self::Query(source)
+fn is_corrupt(source: &rusqlite::Error) -> bool {
+    use rusqlite::ErrorCode::{DatabaseCorrupt, NotADatabase};
+    matches!(source.sqlite_error_code(), Some(DatabaseCorrupt | NotADatabase))
+}
+
+fn is_damage(source: &rusqlite::Error) -> bool {
+    is_corrupt(source) || is_of_a_row(source)
+}
+
+/// The text of a statement that failed. Clients do not see the source, so it names the reason.
+fn query_text(source: &rusqlite::Error) -> String {
+    use rusqlite::ErrorCode::{
+        DatabaseBusy, DiskFull, FileLockingProtocolFailed, OutOfMemory, PermissionDenied, ReadOnly,
+    };
+    if is_storage(source) {
+        let why = match source.sqlite_error_code() {
+            Some(DiskFull) => ": the disk is full",
+            Some(DatabaseBusy | FileLockingProtocolFailed) => ": another program holds it",
+            Some(OutOfMemory) => ": there is no memory left",
+            Some(ReadOnly | PermissionDenied) => ": it may not be written to",
+            _ => "",
+        };
+        return format!("the database cannot be written{why}");
     }
+    if is_damage(source) { "the database is damaged" } else { "the database refused a statement" }
+        .to_owned()
 }
 
 #[cfg(test)]

@@ -123,7 +123,7 @@ pub(crate) fn at(
 
 /// Empties the history and returns how many entries it had.
 pub(crate) fn clear(connection: &Connection) -> Result<usize, Error> {
-    super::way_back::end_all(connection)?;
+    super::history_cursor::end_all(connection)?;
     Ok(connection.execute("DELETE FROM history", [])?)
 }
 

@@ -326,7 +326,7 @@ pub(super) mod tests {
         store.write(|c| folders::update(c, inner, &into)).unwrap();
         grows("a folder that moves into another", true);
         store.write_beside_index(|c| edits::select_all(c, true)).unwrap();
-        store.write(|c| crate::store::way_back::put(c, "A", image)).unwrap();
+        store.write(|c| crate::store::history_cursor::put(c, "A", image)).unwrap();
         grows("what no query looks at", false);
         let failed: Result<(), Error> = store.write(|c| {
             images::insert(c, &picture("b", 2))?;

@@ -12,7 +12,7 @@ use crate::compositor::Output;
 use crate::random;
 use crate::store::assignments::Assignment;
 use crate::store::index::Query;
-use crate::store::{self, Connection, Store, history, images, way_back};
+use crate::store::{self, Connection, Store, history, history_cursor, images};
 use crate::wire::{Fit, HistoryEntry, Image, Mode, Orientation};
 
 /// A picture for monitors.
@@ -276,7 +276,7 @@ fn history_place(
     monitor: &str,
     row: Option<&Assignment>,
 ) -> Result<i64, store::Error> {
-    if let Some(entry) = way_back::place(connection, monitor)? {
+    if let Some(entry) = history_cursor::place(connection, monitor)? {
         return Ok(entry);
     }
     let of_row = row.map(|row| history::at(connection, monitor, row.set_at)).transpose()?;

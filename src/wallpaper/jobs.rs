@@ -287,10 +287,10 @@ impl PendingApply {
             for row in pictures.iter().flat_map(|picture| &picture.rows) {
                 store::assignments::put(transaction, row)?;
                 // Every change but a step back ends the way back.
-                store::way_back::end(transaction, &row.monitor)?;
+                store::history_cursor::end(transaction, &row.monitor)?;
             }
             for (monitor, entry) in walk {
-                store::way_back::put(transaction, monitor, *entry)?;
+                store::history_cursor::put(transaction, monitor, *entry)?;
             }
             if *for_all {
                 let any = &pictures[0].rows[0];

@@ -1,5 +1,6 @@
 //! Changes by requests: checks them, applies them to the current text of the file and writes it.
-//! | Runs in the worker of http that has the request. Waits while another program writes the file.
+//!
+//! Runs in the worker of http that has the request. Waits while another program writes the file.
 
 use std::time::Instant;
 

@@ -1,7 +1,7 @@
 //! Examines the daemon: whether one answers at the socket, or what is there instead, and the database
-//! and
-//! processes that a stopped daemon has left.
-//! | Opens the database read-only and only if it was closed cleanly, since other reads would create
+//! and processes that a stopped daemon has left.
+//!
+//! Opens the database read-only and only if it was closed cleanly, since other reads would create
 //! files next to it.
 
 use std::fs::{self, Metadata};

@@ -10,8 +10,7 @@ use super::library::{content_at, import_at};
 use super::session::distinct_names;
 use super::{Api, SHOW_PATIENCE};
 use crate::http::{Error, Request, Response};
-use crate::store::assignments::{self, Assignment};
-use crate::store::deleted::{self, Deleted};
+use crate::store::assignments::{self, Assignment, Deleted};
 use crate::store::index::Query;
 use crate::store::{self, history, images};
 use crate::wallpaper::{self, Applied, Ask, Targets};
@@ -38,7 +37,7 @@ pub(in crate::http) fn current(api: &Api, _: &Request<'_>) -> Result<Response, E
             let Some(image) = images::get(connection, shown.image_id)? else { continue };
             monitors.push(monitor(shown, (Some(image.id), image.name, &image.path)));
         }
-        for Deleted { shown, name, path } in deleted::all(connection)? {
+        for Deleted { shown, name, path } in assignments::deleted(connection)? {
             let has_other = monitors.iter().any(|one| one.monitor_name == shown.monitor);
             if !has_other
                 && connected(&shown)

@@ -1,5 +1,4 @@
-//! Where monitors stand that go back through what they showed: at an entry of the history. Any other
-//! change ends it.
+//! The history entry that each monitor has gone back to. Any other change removes it.
 
 use rusqlite::{Connection, OptionalExtension};
 
