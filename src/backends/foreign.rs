@@ -1,8 +1,9 @@
 //! Programs that draw backgrounds on our compositor and that we did not start: they may hide ours, or
 //! lie hidden beneath it. They are reported and left alone.
 //!
-//! Hyprland lists the surfaces on its background layer. On another Wayland compositor a program is known
-//! by its executable, and its compositor by its environment; over X11 it is known by its window. Runs on the thread that asks; a look takes a millisecond or two.
+//! Hyprland lists the surfaces on its background layer. On another Wayland compositor a program is
+//! known by its executable, and its compositor by its environment; over X11 it is known by its window.
+//! Runs on the thread that asks; a look takes a millisecond or two.
 
 use std::fmt;
 use std::fs::{self, File};

@@ -1,4 +1,4 @@
-//! `murald why` and `murald debug`: why a monitor shows its image, and the daemon's state for bug reports.
+//! `murald why` and `murald debug`: why a monitor shows its image, and the daemon's state for reports.
 
 use super::super::Error;
 use super::super::call::Call;
