@@ -8,12 +8,10 @@
 pub(crate) mod appearance;
 pub(crate) mod assignments;
 pub(crate) mod backup;
-mod commit;
 pub(crate) mod edits;
 pub(crate) mod elsewhere;
 mod error;
 pub(crate) mod folders;
-mod glance;
 pub(crate) mod history;
 pub(crate) mod history_cursor;
 pub(crate) mod images;
@@ -25,6 +23,7 @@ mod page;
 pub(crate) mod pending_files;
 pub(crate) mod playlists;
 pub(crate) mod purge;
+mod quick_check;
 mod replaced;
 mod row;
 mod upkeep;
@@ -38,18 +37,18 @@ use std::sync::{Arc, Condvar, Mutex, RwLock};
 use std::time::Duration;
 
 use crossbeam_channel::{Receiver, Sender, bounded};
-use rusqlite::{OpenFlags, Transaction};
-
-pub use error::Error;
-pub(crate) use glance::{Glance, glance};
-/// For functions of other rooms that are parts of a transaction.
-pub use rusqlite::Connection;
-pub(crate) use upkeep::{Upkeep, check};
+use index_sync::{Missed, SharedIndex, Touched, Unreadable};
+use replaced::{OpenFiles, Replaced};
+use rusqlite::{OpenFlags, Transaction, TransactionBehavior};
 
 use crate::paths::make_directories;
 use crate::sys::{FOR_CLIENT, has_descriptors, lock, read, unpoisoned, write};
-use index_sync::{Missed, SharedIndex, Touched, Unreadable};
-use replaced::{OpenFiles, Replaced};
+
+pub use error::Error;
+pub(crate) use quick_check::{QuickCheck, quick_check};
+/// For functions of other rooms that are parts of a transaction.
+pub use rusqlite::Connection;
+pub(crate) use upkeep::{Upkeep, check};
 
 /// Page cache of the writer and of a reader, in KiB (negative: SQLite counts pages otherwise). What a
 /// reader has not, the kernel has: its caches are as many as there are readers.
@@ -352,3 +351,46 @@ impl fmt::Debug for Store {
 
 #[cfg(test)]
 pub(crate) mod tests;
+
+impl Store {
+    fn transact<T, E: From<Error>>(
+        &self,
+        writer: &mut Connection,
+        body: impl FnOnce(&Transaction<'_>) -> Result<T, E>,
+    ) -> Result<T, E> {
+        let Shared { touched, .. } = &*self.shared;
+        // What one that was rolled back has touched is as it was.
+        touched.clear();
+        let transaction = writer
+            .transaction_with_behavior(TransactionBehavior::Immediate)
+            .map_err(Error::from)?;
+        let value = body(&transaction)?;
+        if let Err(error) = transaction.commit() {
+            self.void(writer);
+            return Err(Error::from(error).into());
+        }
+        self.tell_of_commit();
+        self.look_after_commit();
+        index_sync::keep_in_step(&self.shared, writer);
+        Ok(value)
+    }
+
+    /// Whether commits wait for the disk from here on.
+    fn flush_commits(&self, writer: &Connection, flush: bool) -> Result<(), Error> {
+        self.shared.is_lax.store(true, Ordering::Relaxed);
+        writer.pragma_update(None, "synchronous", if flush { "FULL" } else { "NORMAL" })?;
+        self.shared.is_lax.store(!flush, Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// After a commit that failed. What it wrote is in the log, whole perhaps, and only the disk said
+    /// no: after a kill it would be taken for committed, though somebody was told that it is not. The
+    /// next transaction goes where it lies; so there is one at once, which changes nothing.
+    fn void(&self, writer: &Connection) {
+        let version = writer.query_row("PRAGMA user_version", [], |row| row.get::<_, i64>(0));
+        let voided = version.and_then(|now| writer.pragma_update(None, "user_version", now));
+        if let Err(error) = voided {
+            log::error!("what could not be committed may be there after the next start: {error}");
+        }
+    }
+}

@@ -19,7 +19,7 @@ use super::report::Report;
 use crate::error_chain::chain;
 use crate::lock::Holder;
 use crate::process::ProcessRecords;
-use crate::store::{self, Glance, backup};
+use crate::store::{self, QuickCheck, backup};
 use crate::sys::{connect, is_queue_full};
 use crate::wire::Why;
 
@@ -194,15 +194,15 @@ fn database(report: &mut Report, database: &Path) {
         };
         report.fix(SUBJECT, format!("{shown} is damaged: {problem}"), step);
     };
-    match store::glance(database, Instant::now() + WITHIN) {
-        Ok(Glance::None) => {}
-        Ok(Glance::Sound) => report.ok(SUBJECT, format!("{shown} is sound")),
-        Ok(Glance::Damaged(problem)) => damaged(report, problem),
-        Ok(Glance::Open) => {
+    match store::quick_check(database, Instant::now() + WITHIN) {
+        Ok(QuickCheck::None) => {}
+        Ok(QuickCheck::Sound) => report.ok(SUBJECT, format!("{shown} is sound")),
+        Ok(QuickCheck::Damaged(problem)) => damaged(report, problem),
+        Ok(QuickCheck::Open) => {
             let text = format!("{shown} is open, or was when its daemon was cut off");
             report.note(SUBJECT, text, Some("none is needed: the next start looks at it"));
         }
-        Ok(Glance::TooLarge) => {
+        Ok(QuickCheck::TooLarge) => {
             let text = format!("{shown} is too large for a quick look");
             report.note(SUBJECT, text, Some("`murald library check` looks at all of it"));
         }

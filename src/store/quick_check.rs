@@ -1,4 +1,5 @@
-//! A quick look at a database that nobody has open, without a trace: for whoever looks for a fault.
+//! Checks a database that no process has open, within a time limit and without leaving a trace. For
+//! `murald doctor`.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -11,28 +12,28 @@ use rusqlite::{Connection, OpenFlags};
 use super::upkeep::{STEPS, is_given_up};
 use super::{Error, backup, migrations};
 
-/// What was seen.
+/// The result of the check.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Glance {
+pub(crate) enum QuickCheck {
     /// There is no database yet.
     None,
-    /// It has a log beside it: somebody has it open, or was cut off.
+    /// There is a log next to it: a process has it open, or did not shut down cleanly.
     Open,
     Sound,
-    /// The first thing that is wrong.
+    /// The first problem.
     Damaged(String),
-    /// Not through in time.
+    /// The check exceeded its limit.
     TooLarge,
 }
 
-/// Looks as far as is done by then.
-pub(crate) fn glance(database: &Path, until: Instant) -> Result<Glance, Error> {
+/// Checks the database, until the deadline at most.
+pub(crate) fn quick_check(database: &Path, until: Instant) -> Result<QuickCheck, Error> {
     if !database.exists() {
-        return Ok(Glance::None);
+        return Ok(QuickCheck::None);
     }
-    // One that is empty has all in the database.
+    // An empty log means that the database is complete.
     if fs::metadata(backup::log_of(database)).is_ok_and(|log| log.len() > 0) {
-        return Ok(Glance::Open);
+        return Ok(QuickCheck::Open);
     }
     let failed = |source| Error::Open { path: database.to_owned(), source };
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY
@@ -42,8 +43,10 @@ pub(crate) fn glance(database: &Path, until: Instant) -> Result<Glance, Error> {
     migrations::see_known(&reader)?;
     reader.progress_handler(STEPS, Some(move || Instant::now() > until))?;
     match backup::problems(&reader, "quick_check") {
-        Ok(problems) => Ok(problems.into_iter().next().map_or(Glance::Sound, Glance::Damaged)),
-        Err(error) if is_given_up(&error) => Ok(Glance::TooLarge),
+        Ok(problems) => {
+            Ok(problems.into_iter().next().map_or(QuickCheck::Sound, QuickCheck::Damaged))
+        }
+        Err(error) if is_given_up(&error) => Ok(QuickCheck::TooLarge),
         Err(error) => Err(error),
     }
 }
@@ -75,24 +78,24 @@ mod tests {
     fn a_look_leaves_no_trace() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("a ?#% b/murald.sqlite3");
-        let look = || glance(&path, Instant::now() + Duration::from_secs(60));
+        let look = || quick_check(&path, Instant::now() + Duration::from_secs(60));
         let files = || std::fs::read_dir(path.parent().unwrap()).unwrap().count();
-        assert_eq!(look().unwrap(), Glance::None);
+        assert_eq!(look().unwrap(), QuickCheck::None);
         let store = Store::open(&path).unwrap();
         for number in 0..200 {
             let name = format!("{number:032}");
             store.write(|c| images::insert(c, &picture(&name, number))).unwrap();
         }
-        assert_eq!(look().unwrap(), Glance::Open);
+        assert_eq!(look().unwrap(), QuickCheck::Open);
         drop(store);
         assert_eq!(files(), 1, "the last one that has it open clears up");
-        assert_eq!((look().unwrap(), files()), (Glance::Sound, 1));
+        assert_eq!((look().unwrap(), files()), (QuickCheck::Sound, 1));
         // A page of a tree, behind those that say what tables there are.
         let mut bytes = std::fs::read(&path).unwrap();
         let page = bytes.len() * 3 / 4 / 4096 * 4096;
         bytes[page..page + 4096].fill(0xa5);
         std::fs::write(&path, &bytes).unwrap();
-        assert!(matches!(look().unwrap(), Glance::Damaged(_)));
+        assert!(matches!(look().unwrap(), QuickCheck::Damaged(_)));
         std::fs::write(&path, "no database, but text of some length").unwrap();
         assert!(look().unwrap_err().is_damage());
         assert_eq!(files(), 1);
@@ -107,8 +110,8 @@ mod tests {
         store.write(|c| Ok::<_, Error>(c.execute(many, [])?)).unwrap();
         drop(store);
         std::fs::write(backup::log_of(&path), "").unwrap();
-        assert_eq!(glance(&path, Instant::now()).unwrap(), Glance::TooLarge);
+        assert_eq!(quick_check(&path, Instant::now()).unwrap(), QuickCheck::TooLarge);
         let later = Instant::now() + Duration::from_secs(600);
-        assert_eq!(glance(&path, later).unwrap(), Glance::Sound);
+        assert_eq!(quick_check(&path, later).unwrap(), QuickCheck::Sound);
     }
 }
