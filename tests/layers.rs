@@ -74,7 +74,9 @@ fn imports(text: &str) -> Vec<String> {
     let code = text.split("#[cfg(test)]\nmod").next().unwrap();
     let mut rooms = Vec::new();
     for line in code.lines().filter(|line| !line.trim_start().starts_with("//")) {
-        for (at, _) in line.match_indices("crate::") {
+        let names_the_root =
+            |at: usize| !line[..at].ends_with(|c: char| c == '_' || c.is_alphanumeric());
+        for (at, _) in line.match_indices("crate::").filter(|(at, _)| names_the_root(*at)) {
             let rest = &line[at + "crate::".len()..];
             match rest.strip_prefix('{') {
                 Some(list) => rooms.extend(
