@@ -21,7 +21,7 @@ use super::{Error, help, suggest};
 pub(super) enum Parsed {
     Help(String),
     Version,
-    Call(&'static Verb, Call),
+    Call(&'static Verb, Box<Call>),
 }
 
 /// Without the program's own name.
@@ -63,16 +63,9 @@ pub(super) fn parse(verbs: Verbs, arguments: Vec<OsString>) -> Result<Parsed, Er
     }
     let mut values = line.flags(verb)?;
     line.positionals(verb, &mut values)?;
-    Ok(Parsed::Call(
-        verb,
-        Call {
-            globals,
-            values,
-            settings: Vec::new,
-            elsewhere: |_| None,
-            connection: OnceCell::new(),
-        },
-    ))
+    let connection = OnceCell::new();
+    let call = Call { globals, values, settings: Vec::new, elsewhere: |_| None, connection };
+    Ok(Parsed::Call(verb, Box::new(call)))
 }
 
 /// The words of the command line that are not read yet.

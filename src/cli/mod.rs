@@ -65,7 +65,7 @@ pub(crate) fn main(settings: fn() -> Vec<Setting>, elsewhere: Elsewhere) -> Next
         Parsed::Version => {
             Next::End(end(print(concat!("murald ", env!("CARGO_PKG_VERSION"), "\n")), false))
         }
-        Parsed::Call(verb, call) => run(verbs, verb, Call { settings, elsewhere, ..call }, json),
+        Parsed::Call(verb, call) => run(verbs, verb, Call { settings, elsewhere, ..*call }, json),
     }
 }
 

@@ -222,7 +222,7 @@ impl BulkReply {
 
     /// One is through.
     pub(super) fn add(bulk: &Mutex<Self>, result: Result<Moved, Error>) {
-        let mut bulk = lock(&bulk);
+        let mut bulk = lock(bulk);
         bulk.left -= 1;
         match result {
             Ok(one) => {

@@ -11,7 +11,7 @@ fn parsed(line: &[&str]) -> Result<Parsed, Error> {
 #[track_caller]
 fn call(line: &[&str]) -> (&'static Verb, Call) {
     match parsed(line).unwrap() {
-        Parsed::Call(verb, call) => (verb, call),
+        Parsed::Call(verb, call) => (verb, *call),
         other => panic!("{other:?}"),
     }
 }

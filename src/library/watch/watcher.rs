@@ -174,7 +174,7 @@ impl Watcher {
     /// Looks again at files that the imports have found to be other files.
     fn look_at_unknown(&mut self, now: Instant) {
         let unknown = &self.context.unknown_again;
-        let files = std::mem::take(&mut *lock(&unknown));
+        let files = std::mem::take(&mut *lock(unknown));
         for file in files {
             self.all()
                 .filter(|one| file.starts_with(one.path()))
