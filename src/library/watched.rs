@@ -22,6 +22,7 @@ use super::watched_rows::WatchedNow;
 use crate::digest;
 use crate::digest::Checksum;
 use crate::media::Stop;
+use crate::paths::{Presence, presence};
 use crate::store::images;
 use crate::store::watched::{self, WatchedFile};
 use crate::transcode;
@@ -105,7 +106,8 @@ impl ImportContext {
     /// Who watches it hears of that a moment later; a network disk may never tell.
     pub(super) fn see_again(&self, image: &Image) -> Result<(), Error> {
         let path = &image.path;
-        if !image.in_place || disk::answers(path).is_err() {
+        // A look of its own: what its disk answered a moment ago does not keep this thread from hanging now.
+        if !image.in_place || presence(path) != Presence::There {
             return Ok(());
         }
         let Ok(meta) = fs::metadata(path) else { return Ok(()) };
