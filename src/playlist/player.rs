@@ -65,7 +65,7 @@ pub(super) struct Player {
     /// The state of the session.
     pub(super) power: SharedPower,
     /// Whether the wallpapers were paused.
-    pub(super) is_paused: bool,
+    pub(super) is_paused: Option<bool>,
     /// Light or dark, as it was reported last.
     pub(super) told: Option<Appearance>,
     /// That there is no place to look at the sun from.
@@ -97,7 +97,7 @@ impl Player {
             changes: 0,
             mode: AppearanceMode::Auto,
             power: SharedPower::default(),
-            is_paused: false,
+            is_paused: None,
             told: None,
             warned_of_place: false,
             waiting: Vec::new(),

@@ -237,7 +237,7 @@ impl Player {
     /// Pauses the playlists and wallpapers that are to be paused; the others go on.
     pub(super) fn apply_pause(&mut self) {
         let paused = self.power.get().resting.is_some();
-        if std::mem::replace(&mut self.is_paused, paused) != paused {
+        if self.is_paused.replace(paused) != Some(paused) {
             self.wallpapers.pause(paused);
         }
         if self.running.values().all(|one| one.state.resting == paused) {

@@ -12,7 +12,8 @@ use crate::process::Identity;
 
 #[derive(Debug, Default)]
 pub(super) struct Pause {
-    active: bool,
+    /// None until the playlists have said so: what an earlier daemon has paused stays as it is.
+    active: Option<bool>,
     /// The outputs whose pictures were asked for since it began.
     asked: BTreeSet<String>,
 }
@@ -20,15 +21,19 @@ pub(super) struct Pause {
 impl Pause {
     /// Begins or ends it.
     pub(super) fn set(&mut self, active: bool) {
-        if self.active != active {
-            self.active = active;
+        if self.active != Some(active) {
+            self.active = Some(active);
             self.asked.clear();
         }
     }
 
+    pub(super) fn is_known(&self) -> bool {
+        self.active.is_some()
+    }
+
     /// Somebody has asked for what these outputs show by now.
     pub(super) fn note_asked(&mut self, outputs: &[String]) {
-        if self.active {
+        if self.active == Some(true) {
             self.asked.extend(outputs.iter().cloned());
         }
     }
@@ -37,7 +42,8 @@ impl Pause {
     pub(super) fn paused(&self, shown: &[Placement], asking: &[String]) -> BTreeSet<String> {
         let outputs = shown.iter().map(|placement| &placement.output.name);
         let is_asked = |name: &&String| self.asked.contains(*name) || asking.contains(name);
-        outputs.filter(|name| self.active && !is_asked(name)).cloned().collect()
+        let is_active = self.active == Some(true);
+        outputs.filter(|name| is_active && !is_asked(name)).cloned().collect()
     }
 }
 

@@ -162,8 +162,8 @@ fn rest_keeps_remaining_time_beside_the_pause() {
     assert_eq!(fixture.asked(), [3]);
     fixture.pass(1000 * SECOND);
     assert_eq!(fixture.asked(), NONE);
-    // Films and pages were told each time, once.
-    assert_eq!(fixture.wallpapers.state.lock().unwrap().rests, [true, false, true]);
+    // Videos and HTML wallpapers are told at first, and then of each change once.
+    assert_eq!(fixture.wallpapers.state.lock().unwrap().rests, [false, true, false, true]);
     // A daemon that is started anew knows of no lock: what was left is left still.
     fixture.restart(100 * SECOND, "boot");
     fixture.pass(9 * SECOND);

@@ -50,7 +50,7 @@ impl Reconciler {
     /// Pauses videos and HTML wallpapers where they are to be paused; the others play. Nobody waits
     /// for it.
     pub(super) fn apply_pause(&self) {
-        for (key, shown) in &self.current {
+        for (key, shown) in self.current.iter().filter(|_| self.pause.is_known()) {
             self.workers.pause(key, self.pause.paused(shown, &[]));
         }
     }
