@@ -106,7 +106,8 @@ impl ImportContext {
     /// Who watches it hears of that a moment later; a network disk may never tell.
     pub(super) fn see_again(&self, image: &Image) -> Result<(), Error> {
         let path = &image.path;
-        // A look of its own: what its disk answered a moment ago does not keep this thread from hanging now.
+        // A look of its own: what its disk answered a moment ago does not keep this thread from hanging
+        // now.
         if !image.in_place || presence(path) != Presence::There {
             return Ok(());
         }
