@@ -64,7 +64,7 @@ pub(in crate::backends) fn is_in(session: &Session, dirs: &Dirs) -> bool {
     living(&runtime.join("hypr")).any(|(_, instance)| instance.serves(socket))
 }
 
-/// Where the Hyprland of this process answers requests.
+/// The socket on which the Hyprland of this process answers requests.
 pub(in crate::backends) fn requests_socket(dirs: &Dirs, pid: i32) -> Option<PathBuf> {
     let (runtime, pid) = (dirs.runtime().ok()?.join("hypr"), pid.to_string());
     let mut living = living(&runtime);

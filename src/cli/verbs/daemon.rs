@@ -63,7 +63,7 @@ fn info(connection: &Connection) -> Result<Info, Error> {
     connection.get(&RequestPath::new(&[&"info"]))?.read()
 }
 
-/// What came of `stop`.
+/// The outcome of `stop`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Stopped {
     Daemon,
@@ -95,7 +95,7 @@ pub(crate) fn stop(call: &Call, stdout: &mut Stdout) -> Result<Stopped, Error> {
     Ok(Stopped::Daemon)
 }
 
-/// Whoever names a socket means the daemon there.
+/// A socket that the user names is the only one that is asked.
 fn none_to_stop(call: &Call, stdout: &mut Stdout, error: Error) -> Result<Stopped, Error> {
     if call.has("--clear") {
         return Ok(Stopped::NoDaemon);

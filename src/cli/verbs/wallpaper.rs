@@ -138,7 +138,7 @@ fn each(images: &BTreeMap<String, i64>, call: &Call, stdout: &mut Stdout) -> Res
     Ok(())
 }
 
-/// Of one that was deleted there is no number.
+/// A deleted image has no number.
 fn named(shown: &CurrentMonitor) -> String {
     let deleted = if shown.deleted { " (deleted)" } else { "" };
     format!("{}{deleted}", shown.image_name)
