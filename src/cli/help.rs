@@ -9,41 +9,41 @@ use super::verb::{Argument, Arity, Flag, GLOBAL, Kind, Verb};
 /// The narrowest terminal that help is for.
 const COLUMNS: usize = 80;
 
-/// The commands that most people need, in 22 lines.
+/// The commands that most people need.
 pub(super) const SHORT: &str = "\
-murald - wallpapers for Wayland and X11: a daemon and its command
+murald - wallpaper daemon and client for Wayland and X11
 
-usage: murald [COMMAND] [ARGUMENT...] [FLAG...]
+Usage: murald COMMAND [ARGUMENTS] [FLAGS]
 
-  set PICTURE           Show a picture: a file, or an image of the library
-  random                Show an image at random
-  current               List what each monitor shows
-  next, prev            Step each running playlist
-  import PATH...        Import files and directories into the library
-  images ...            List, search, view, tag, rename, delete images
-  playlist ...          Create, change, start, stop playlists
-  status                Show whether the daemon runs, and what it does
-  config ...            Show and change settings
-  start, stop           Run the daemon in the foreground; stop it
+  set IMAGE             Set the wallpaper
+  random, back          Set a random image; go back to the previous wallpaper
+  slideshow DIR         Cycle through the images in a directory
+  next, prev, pause     Control the running playlists and slideshows
+  current, why          Show what each monitor displays, and why
+  pick                  Choose an image in a menu (rofi, fzf and others)
+  import PATH...        Copy files or directories into the library
+  images ...            List, search, show, tag, rename or delete images
+  playlist ...          Create, edit, start or stop playlists
+  config ...            Show or change settings
+  start, stop, status   Run the daemon in the foreground, stop it, check it
+  doctor                Find out why no wallpaper appears
 
-An IMAGE is an id, a name or its beginning, a file, or current.
-Output is text, with tabs where it is no terminal.
-  --json                Print JSON
-  --format TEMPLATE     Print a line like '{id} {name}' for each record
-  --monitor NAME        With set, random: only there
+IMAGE is an ID, a name or unique prefix, a file path, or `current`.
+  --monitor NAME        Apply set or random to this monitor only
+  --json, --format FMT  Print JSON, or one line per record such as '{id} {name}'
 
-murald help all         All commands     murald COMMAND --help   One of them
+`murald help all` lists all commands, `murald COMMAND --help` describes one.
 ";
 
 /// The whole command's.
 pub(super) fn all(verbs: Verbs) -> String {
     let mut out = String::from(
-        "murald - wallpapers for Wayland and X11: a daemon and its command\n\n\
-         usage: murald [COMMAND] [ARGUMENT...] [FLAG...]\n\n\
-         Without a command, or with `start`, the daemon runs in the foreground.\n\
-         `murald COMMAND --help` says more about each.\n\
-         Images, playlists and folders go by id, by name, or by the beginning of a name\n\
-         that no other has; images also by path, and as current or current:MONITOR.\n",
+        "murald - wallpaper daemon and client for Wayland and X11\n\n\
+         Usage: murald [COMMAND] [ARGUMENTS] [FLAGS]\n\n\
+         Without a command, or with `start`, murald runs the daemon in the foreground.\n\
+         `murald COMMAND --help` describes a command.\n\
+         Images, playlists and folders are given as an ID, a name or a unique prefix of\n\
+         the name; images also as a file path, or as `current` or `current:MONITOR`.\n",
     );
     for group in verbs.0 {
         let lines = group.verbs.iter().map(|verb| (synopsis(verb), verb.summary.to_owned()));
@@ -54,26 +54,24 @@ pub(super) fn all(verbs: Verbs) -> String {
         &mut out,
         "Environment",
         vec![
-            ("MURALD_SOCKET".into(), "The socket, where --socket does not name it".into()),
-            ("MURALD_LOG".into(), "How much is logged, where --log-level does not say it".into()),
-            ("MURALD_AUTOSTART".into(), "0: no command starts a daemon by itself".into()),
-            ("NO_COLOR".into(), "No colours and no pictures, if it is set".into()),
+            ("MURALD_SOCKET".into(), "Socket of the daemon, unless --socket is given".into()),
+            ("MURALD_LOG".into(), "Log level, unless --log-level is given".into()),
+            ("MURALD_AUTOSTART".into(), "0: commands do not start the daemon".into()),
+            ("NO_COLOR".into(), "Print no colours and no pictures, if set".into()),
         ],
     );
     out.push_str(
-        "\nExit codes: 0 done, 1 it could not be done, 2 wrong command line, 69 no daemon\n\
-         answers, 70 an error inside murald, 75 a daemon runs already, 78 wrong\n\
-         configuration, 130 interrupted.\n\n\
-         More: man murald-tutorial for the first steps and the start at login, man\n\
-         murald for files, colours, scripts and backups, man murald.toml for the settings\n\
-         and the command after each change.\n",
+        "\nExit status: 0 success, 1 failure, 2 usage error, 69 the daemon does not answer,\n\
+         70 internal error, 75 already running, 78 configuration error, 130 interrupted.\n\n\
+         Manual: murald-tutorial(7) to get started and to start murald at login,\n\
+         murald(1) for files, colours and scripts, murald.toml(5) for the settings.\n",
     );
     out
 }
 
 /// Help for the verbs that begin with the same words.
 pub(super) fn group(verbs: Verbs, prefix: &[String]) -> String {
-    let mut out = format!("usage: murald {} COMMAND\n", prefix.join(" "));
+    let mut out = format!("Usage: murald {} COMMAND\n", prefix.join(" "));
     let lines = verbs.with_prefix(prefix).map(|verb| (synopsis(verb), verb.summary.to_owned()));
     section(&mut out, "Commands", lines.collect());
     out
@@ -81,7 +79,7 @@ pub(super) fn group(verbs: Verbs, prefix: &[String]) -> String {
 
 /// Help for one verb.
 pub(super) fn verb(verbs: Verbs, verb: &Verb) -> String {
-    let mut out = format!("{}\n\nusage: {}\n", verb.summary, usage(verb));
+    let mut out = format!("{}\n\nUsage: {}\n", verb.summary, usage(verb));
     if !verb.help.is_empty() {
         write!(out, "\n{}\n", wrapped(verb.help, COLUMNS).join("\n")).expect("a String takes all");
     }
@@ -89,7 +87,7 @@ pub(super) fn verb(verbs: Verbs, verb: &Verb) -> String {
     section(&mut out, "Arguments", arguments.collect());
     section(&mut out, "Flags", verb.flags.iter().map(flag_line).collect());
     out.push_str(
-        "\n`murald help all` has the flags of every command, such as --json and --format.\n",
+        "\n`murald help all` lists the flags of every command, such as --json and --format.\n",
     );
     let more: Vec<_> = verbs
         .with_prefix(verb.words)

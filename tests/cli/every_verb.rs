@@ -41,7 +41,7 @@ fn help_wrong_words_and_wrong_flags() {
         let output = run(&house, &line(verb, &["--help"]));
         let help = String::from_utf8(output.stdout).unwrap();
         assert_eq!((output.status.code(), output.stderr.as_slice()), (Some(0), &b""[..]), "{name}");
-        assert!(help.contains(&format!("usage: murald {name}")), "{help}");
+        assert!(help.contains(&format!("Usage: murald {name}")), "{help}");
         let output = run(&house, &line(verb, &["--frobnicate"]));
         let told = stderr(&output);
         assert_eq!(output.status.code(), Some(2), "{name}: {told}");

@@ -61,10 +61,10 @@ fn the_tour_works() {
 }
 
 #[test]
-fn the_five_lines_work() {
+fn the_requests_work() {
     let desktop = Desktop::wayland(&["1280x720"]);
     let house = house(&desktop);
-    let mut lines = lines("Five lines that matter");
+    let mut lines = lines("HTTP API");
     let [_, _, _, _, _, events] = &mut lines[..] else { panic!("{lines:?}") };
     // So that there is one process to end.
     *events = format!("exec {events}");
@@ -98,7 +98,7 @@ fn the_desktop_s_light_and_dark_are_followed_and_told() {
     let desktop = Desktop::wayland(&["1280x720"]);
     let mut house = house(&desktop);
     let readme = include_str!("../../README.md");
-    let (_, section) = readme.split_once("is enough for [darkman]").unwrap();
+    let (_, section) = readme.split_once("For [darkman], save").unwrap();
     let block = |number: usize| {
         section.split("```").nth(number).unwrap().trim_start_matches("sh\n").to_owned()
     };

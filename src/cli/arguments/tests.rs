@@ -84,7 +84,7 @@ fn help_and_version() {
     }
     check(&["--help"], "murald - ");
     check(&["help"], "murald - ");
-    check(&["-h", "images"], "usage: murald images COMMAND");
+    check(&["-h", "images"], "Usage: murald images COMMAND");
     check(&["images", "list", "--help"], "List the images of the library");
     check(&["help", "images", "list"], "List the images of the library");
     assert!(matches!(parsed(&["--version"]), Ok(Parsed::Version)));
