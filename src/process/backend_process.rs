@@ -5,7 +5,6 @@
 use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
-use std::os::fd::AsFd;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -151,7 +150,8 @@ fn start(
     flock(&held, FlockOperation::LockShared).map_err(|e| Error::io("lock", &log_path, e))?;
     let limits = ResourceLimits { output: Some(OUTPUT_MAX), ..ResourceLimits::default() };
     let launch = launch.clone().limits(limits);
-    let child = launch.start(Some(log.as_fd()), log.as_fd(), Some(path))?;
+    let errors = log.try_clone().map_err(|source| Error::io("open", &log_path, source))?;
+    let child = launch.start(Some(log.into()), errors.into(), Some(path))?;
     Ok((child, held))
 }
 

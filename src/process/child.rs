@@ -4,6 +4,7 @@
 //! its exit code stays unknown. Dropping a [`Child`] leaves the process alone.
 
 use std::fmt;
+use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -46,11 +47,14 @@ impl Child {
         identity.is_running().then(|| Self { identity, pidfd: Arc::new(pidfd) })
     }
 
-    /// One that was just started; it may have ended already.
-    pub(super) fn own(pid: Pid, pidfd: OwnedFd) -> Self {
-        let pid = pid.as_raw_nonzero().get();
+    /// One that was just started; it may have ended already. Nobody else waits for it, so its number
+    /// is its own until it is reaped here.
+    pub(super) fn own(started: &std::process::Child) -> io::Result<Self> {
+        let pid = Pid::from_child(started);
+        let pidfd = Arc::new(pidfd_open(pid, PidfdFlags::empty())?);
+        let pid = pid.as_raw_pid();
         let identity = Identity::of(pid).unwrap_or(Identity { pid, start_time: 0 });
-        Self { identity, pidfd: Arc::new(pidfd) }
+        Ok(Self { identity, pidfd })
     }
 
     pub fn identity(&self) -> Identity {

@@ -99,7 +99,6 @@ impl Identity {
 mod tests {
     use std::fs::File;
     use std::io::{BufRead, BufReader};
-    use std::os::fd::AsFd;
 
     use rustix::pipe::{PipeFlags, pipe_with};
 
@@ -144,7 +143,8 @@ mod tests {
         let hold = "x=$(head -c 30000000 /dev/zero | tr '\\0' x); echo; sleep 1000; :";
         let launch = Launch::new("bash").args(["-c", &format!("({hold}) & {hold}")]);
         let (ours, theirs) = pipe_with(PipeFlags::CLOEXEC).unwrap();
-        let started = launch.start(Some(theirs.as_fd()), theirs.as_fd(), None).unwrap();
+        let errors = theirs.try_clone().unwrap();
+        let started = launch.start(Some(theirs), errors, None).unwrap();
         let mut said = BufReader::new(File::from(ours)).lines();
         assert!(said.next().is_some() && said.next().is_some(), "both are ready");
         let who = started.identity();

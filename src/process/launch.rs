@@ -2,14 +2,14 @@
 
 use std::ffi::{CString, OsStr, OsString};
 use std::fmt::Write as _;
-use std::fs::File;
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 
 use super::orders::{self, Orders, ResourceLimits};
-use super::spawn::{Words, spawn};
 use super::{Child, Error, is_plain};
 
 /// What the service manager, or the command that starts us, gives us for ourselves; a child that
@@ -91,18 +91,25 @@ impl Launch {
     /// the record is there all the same. Without one it is killed when the thread that starts it ends.
     pub(super) fn start(
         &self,
-        stdout: Option<BorrowedFd<'_>>,
-        stderr: BorrowedFd<'_>,
+        stdout: Option<OwnedFd>,
+        stderr: OwnedFd,
         record: Option<&Path>,
     ) -> Result<Child, Error> {
-        let started = self.orders(record).and_then(|orders| {
-            let words = Words::new(&self.program, &self.args, self.environment())?;
-            let null = File::options().read(true).write(true).open("/dev/null")?;
-            let streams = [null.as_fd(), stdout.unwrap_or(null.as_fd()), stderr];
-            spawn(&orders, &words, streams)
-        });
-        let started = started.map(|(pid, pidfd)| Child::own(pid, pidfd));
-        started.map_err(|source| Error::Start { program: self.program.clone(), source })
+        let start = || -> io::Result<Child> {
+            let orders = self.orders(record)?;
+            let mut command = self.command();
+            command.stdin(Stdio::null());
+            command.stdout(stdout.map_or_else(Stdio::null, Stdio::from)).stderr(stderr);
+            // SAFETY: the orders allocate nothing and lock nothing. They make system calls, and leave
+            // signals as they would be in a new program.
+            unsafe { command.pre_exec(move || orders.carry_out()) };
+            let mut started = command.spawn()?;
+            Child::own(&started).inspect_err(|_| {
+                // One that cannot be watched must not stay.
+                started.kill().and_then(|()| started.wait()).ok();
+            })
+        };
+        start().map_err(|source| Error::Start { program: self.program.clone(), source })
     }
 
     fn orders(&self, record: Option<&Path>) -> io::Result<Orders> {
@@ -116,12 +123,14 @@ impl Launch {
         })
     }
 
-    /// Ours and what it is given, without what is for us alone.
-    fn environment(&self) -> impl Iterator<Item = (OsString, OsString)> {
-        let is_given = |name: &OsStr| self.env.iter().any(|(given, _)| given == name);
-        let ours = std::env::vars_os().filter(move |(name, _)| !is_given(name));
-        let all = ours.chain(self.env.iter().cloned());
-        all.filter(|(name, _)| !OURS.iter().any(|own| name == own))
+    /// Its environment is ours and what it is given, without what is for us alone.
+    fn command(&self) -> Command {
+        let mut command = Command::new(&self.program);
+        command.args(&self.args).envs(self.env.iter().map(|(name, value)| (name, value)));
+        for own in OURS {
+            command.env_remove(own);
+        }
+        command
     }
 }
 
@@ -159,17 +168,63 @@ fn show_word(shown: &mut String, word: &OsStr) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::fs::File;
+    use std::io::Read;
+
+    use rustix::pipe::{PipeFlags, pipe_with};
+
+    /// What a program says that is given these words and this environment besides ours.
+    fn said(launch: Launch) -> String {
+        let (ours, theirs) = pipe_with(PipeFlags::CLOEXEC).unwrap();
+        let errors = theirs.try_clone().unwrap();
+        let child = launch.start(Some(theirs), errors, None).unwrap();
+        let mut said = String::new();
+        File::from(ours).read_to_string(&mut said).unwrap();
+        child.wait(None, None);
+        child.ended();
+        said
+    }
+
+    fn shell(script: &str) -> Launch {
+        Launch::new("/bin/sh").args(["-c", script])
+    }
 
     #[test]
     fn environment_is_ours_but_for_what_is_given_last_and_what_is_for_us_alone() {
-        let launch = Launch::new("feh").env("A", "1").env("HOME", "/h").env("A", "2");
-        let given: Vec<_> = launch.env(OURS[0], "x").environment().collect();
-        let values = |name: &str| -> Vec<&str> {
-            let of = given.iter().filter(|(of, _)| of == name);
-            of.filter_map(|(_, value)| value.to_str()).collect()
+        let launch = shell("export -p").env("A", "1").env("A", "a b").env("B", "").env("PWD", "/");
+        let said = said(launch.env(OURS[0], "x"));
+        assert!(said.contains("A='a b'\n") && said.contains("B=''\n"), "{said}");
+        assert!(said.contains(" PATH=") && !said.contains(OURS[0]), "{said}");
+    }
+
+    #[test]
+    fn no_signal_is_blocked_handled_or_ignored() {
+        let mask = |status: &str, name: &str| {
+            let line = status.lines().find_map(|line| line.strip_prefix(name)).unwrap();
+            u64::from_str_radix(line.trim(), 16).unwrap()
         };
-        assert_eq!((values("A"), values("HOME")), (vec!["2"], vec!["/h"]));
-        assert_eq!((values(OURS[0]).len(), values("PATH").len()), (0, 1));
+        // SAFETY: this signal is ignored by default; nothing else here uses it.
+        unsafe { libc::signal(libc::SIGWINCH, libc::SIG_IGN) };
+        let own = std::fs::read_to_string("/proc/thread-self/status").unwrap();
+        let ignored = 1 << (libc::SIGWINCH - 1) | 1 << (libc::SIGPIPE - 1);
+        assert_eq!(mask(&own, "SigIgn:") & ignored, ignored);
+        let said = said(Launch::new("cat").args(["/proc/self/status"]));
+        let masks = ["SigIgn:", "SigBlk:", "SigCgt:"].map(|name| mask(&said, name));
+        // 32 and 33 are the C library's.
+        assert_eq!(masks.map(|mask| mask & !(0b11 << 31)), [0, 0, 0]);
+    }
+
+    /// As glibc has it.
+    #[cfg(target_env = "gnu")]
+    #[test]
+    fn a_script_that_names_no_interpreter_is_one_of_the_shell() {
+        let dir = tempfile::tempdir().unwrap();
+        let script = dir.path().join("script");
+        // By another process: one that a test beside us starts could hold it open for writing.
+        said(shell("echo 'echo $0 $*' >$SCRIPT; chmod +x $SCRIPT").env("SCRIPT", &script));
+        let words = ["word"; 2000];
+        let expected = format!("{} {}\n", script.display(), words.join(" "));
+        assert_eq!(said(Launch::new(&script).args(words)), expected);
     }
 
     #[test]

@@ -21,7 +21,6 @@ mod orders;
 mod reaper;
 mod records;
 mod scripts;
-mod spawn;
 pub(crate) mod text;
 
 use std::ffi::OsStr;

@@ -78,9 +78,7 @@ fn attend(
     };
     let (stdout, stdout_end) = pipe("make a pipe for the output of")?;
     let (stderr, stderr_end) = pipe("make a pipe for the errors of")?;
-    let child = launch.start(Some(stdout_end.as_fd()), stderr_end.as_fd(), None)?;
-    // From here on only the program's are open.
-    drop((stdout_end, stderr_end));
+    let child = launch.start(Some(stdout_end), stderr_end, None)?;
     let mut stdout = Drain::new(stdout, STDOUT_MAX, Keep::Head);
     let mut stderr = Drain::new(stderr, STDERR_MAX, Keep::Tail);
     loop {

@@ -1,4 +1,5 @@
-//! What a new process does before it becomes the program. Makes system calls and nothing else.
+//! What a new process does between the fork and the program: session, limits, record, signals. Makes
+//! system calls and nothing else.
 
 use std::ffi::CString;
 use std::io;
@@ -10,6 +11,7 @@ use rustix::process::{Pid, Resource, Rlimit, Signal, setrlimit};
 
 /// Between the signal that tells of the end of its processor time and SIGKILL.
 const CPU_GRACE: u64 = 2;
+const LAST_SIGNAL: i32 = 64;
 
 /// The umask that this process was started with, once it has taken another.
 static INHERITED_UMASK: OnceLock<Mode> = OnceLock::new();
@@ -26,7 +28,7 @@ pub struct ResourceLimits {
 }
 
 /// All that is to be done before the program is there.
-#[derive(Clone, Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Orders {
     /// It is killed when this process, its starter, ends.
     pub(super) bound_to: Option<Pid>,
@@ -55,6 +57,8 @@ pub(super) fn inherited_umask() -> Option<Mode> {
 impl Orders {
     /// In the new process: no allocation, no lock, and errors that are a number.
     pub(super) fn carry_out(&self) -> io::Result<()> {
+        // Without it the first write past the limit kills, and nobody is told why.
+        reset_signals(self.limits.output.is_some().then_some(libc::SIGXFSZ));
         rustix::process::setsid()?;
         // We may have been started on a mount that has to go later.
         rustix::process::chdir(c"/")?;
@@ -87,16 +91,21 @@ impl ResourceLimits {
             let maximum = Some(hard.min(soft.saturating_add(grace)));
             setrlimit(resource, Rlimit { current: Some(soft.min(hard)), maximum })
         };
-        if self.output.is_some() {
-            // SAFETY: to ignore a signal installs no handler; this is the new process's own.
-            // Without it the first write past the limit kills, and nobody is told why.
-            unsafe { libc::signal(libc::SIGXFSZ, libc::SIG_IGN) };
-        }
         set(Resource::Fsize, self.output, 0)?;
         set(Resource::Cpu, self.cpu.map(|cpu| cpu.as_secs().max(1)), CPU_GRACE)?;
         // The last: what comes before it may want memory.
         set(Resource::As, self.memory, 0)?;
         Ok(())
+    }
+}
+
+/// What we ignore or handle, the program is to get.
+fn reset_signals(ignored: Option<i32>) {
+    for signal in 1..=LAST_SIGNAL {
+        let is_ignored = ignored == Some(signal);
+        // SAFETY: this installs no handler, in a process with a table of its own. The C library
+        // refuses the signals that it uses itself.
+        unsafe { libc::signal(signal, if is_ignored { libc::SIG_IGN } else { libc::SIG_DFL }) };
     }
 }
 

@@ -56,9 +56,8 @@ impl Scripts {
         // Only our end: the program's is blocking, as it expects.
         rustix::io::ioctl_fionbio(&ours, true)
             .map_err(|error| Error::io("read the errors of", &launch.program, error))?;
-        let child = launch.start(None, theirs.as_fd(), None)?;
+        let child = launch.start(None, theirs, None)?;
         self.groups.add(child.identity());
-        drop(theirs);
         let mut errors = Some(File::from(ours));
         loop {
             let mut waited = vec![child.as_fd()];
