@@ -15,7 +15,6 @@ mod fields;
 pub mod fuzz;
 mod help;
 mod lookup;
-mod migrate;
 mod next;
 mod picture;
 mod reference;

@@ -20,6 +20,7 @@ mod going_on;
 #[path = "../../benches/figures/lines.rs"]
 mod lines;
 mod migrate;
+mod migrate_lines;
 mod output;
 mod people;
 mod references;

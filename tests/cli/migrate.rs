@@ -74,7 +74,7 @@ fn migrated(house: &House, program: &str, file: &Path, images: u64) -> Vec<Strin
     let after = everything(house);
     let again = lines(house, &["migrate", program]);
     assert_eq!(everything(house), after, "again changes nothing");
-    let as_before = |line: &String| match line.starts_with("not taken: ") {
+    let as_before = |line: &String| match line.starts_with("skipped ") {
         true => line.clone(),
         false => format!("{line}, as before"),
     };
@@ -121,8 +121,7 @@ fn from_wpaperd() {
         "setting backend.awww.resize no",
         "setting backend.swaybg.fit_mode center",
         "setting backend.feh.mode center",
-        "not taken: any.path (no other picture comes up: `murald set '~/alone.png' \
-         --default` shows it)",
+        "skipped any.path: the wallpaper stays as it is; `murald set ~/alone.png --default` shows this picture",
         "watch ~/Wallpapers",
         "playlist wpaperd DP-3 (of ~/Wallpapers, every 30 min, by name, for DP-3)",
         "watch ~/Wallpapers/1080p",
@@ -164,7 +163,7 @@ fn from_waypaper() {
     );
     let told = migrated(&house, "waypaper", &file, 1);
     let taken: Vec<&str> =
-        told.iter().map(String::as_str).filter(|line| !line.starts_with("not taken: ")).collect();
+        told.iter().map(String::as_str).filter(|line| !line.starts_with("skipped ")).collect();
     let expected = [
         "watch ~/Pictures",
         "setting backend.type swaybg",
@@ -185,7 +184,7 @@ fn from_waypaper() {
         "playlist waypaper (of ~/Pictures, every 5 min, at random)",
     ];
     assert_eq!(taken, expected);
-    assert!(told.contains(&"not taken: language (murald speaks English)".to_owned()), "{told:#?}");
+    assert!(told.contains(&"skipped language: murald speaks English".to_owned()), "{told:#?}");
     assert_eq!(names(&house, "waypaper"), ["lake"]);
     let hook = json_of(&house, &["config", "get", "hooks.wallpaper_changed"]);
     assert_eq!(hook, "my_script.sh \"$MURALD_PATH\"");
@@ -194,8 +193,8 @@ fn from_waypaper() {
     ok(&house, &["playlist", "edit", "waypaper", "--interval", "9"]);
     let told = lines(&house, &["migrate", "waypaper"]);
     for line in [
-        "not taken: hooks.wallpaper_changed (there is a hook already: mine)",
-        "not taken: playlist waypaper (there is another playlist of this name)",
+        "skipped hooks.wallpaper_changed: there is a hook already: mine",
+        "skipped playlist waypaper: there is another playlist of this name",
     ] {
         assert!(told.contains(&line.to_owned()), "{told:#?}");
     }
@@ -232,9 +231,8 @@ fn from_variety() {
     let told = migrated(&house, "variety", &file, 3);
     let expected = [
         "watch ~/.config/variety/Favorites",
-        "not taken: sources.src2 (there is no directory ~/.config/variety/Fetched)",
+        "skipped sources.src2: there is no directory ~/.config/variety/Fetched",
         "watch ~/backgrounds",
-        "not taken: sources.src11 (it is switched off)",
         "playlist variety (of all images, every 5 min, at random)",
         "tag favourite (what is in ~/.config/variety/Favorites)",
         "setting backend.builtin.fit_mode cover",
@@ -242,9 +240,7 @@ fn from_variety() {
         "setting backend.swaybg.fit_mode fill",
         "setting backend.feh.mode fill",
         "setting backend.hyprpaper.fit_mode cover",
-        "not taken: quota_* (murald loads nothing)",
-        "not taken: quotes_* (no texts are drawn over pictures)",
-        "not taken: filters (pictures are shown as they are)",
+        "skipped quota_*: murald downloads nothing",
     ];
     assert_eq!(told, expected);
     let found = at(&house, "/images?tags=favourite");
@@ -311,7 +307,7 @@ fn from_waypaper_engine() {
         ),
     );
     let without = lines(&house, &["migrate", "waypaper-engine", "--dry-run"]);
-    assert!(without.last().unwrap().starts_with("not taken: playlists and tags ("), "{without:#?}");
+    assert!(without.last().unwrap().starts_with("skipped playlists and tags: "), "{without:#?}");
     let image = |id: i64, path: &Path, tags: &[&str]| {
         json!({"id": id, "name": path.file_stem().unwrap().to_str(), "path": path,
             "media_type": "image", "tags": tags, "folder_id": null})
@@ -337,7 +333,7 @@ fn from_waypaper_engine() {
         "setting app.startup_intro true",
         "watch ~/data/waypaper-engine/images",
         "setting daemon.log_level info",
-        "not taken: daemon.database_dir (murald has a database of its own)",
+        "skipped daemon.database_dir: murald has a database of its own",
         "setting backend.type awww",
         "setting backend.selection_mode fixed",
         "setting backend.transition_duration_seconds 1.5",
@@ -434,10 +430,10 @@ fn what_the_daemon_does_not_want_is_told_and_the_rest_is_done() {
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
     let told = String::from_utf8(output.stdout).unwrap();
     for begins in [
-        "not taken: app.theme (",
+        "skipped app.theme: ",
         "setting app.images_per_page 33",
-        "not taken: /",
-        "not taken: backend.awww.transition_step (",
+        "skipped /",
+        "skipped backend.awww.transition_step: ",
     ] {
         assert!(told.lines().any(|line| line.starts_with(begins)), "{begins}: {told}");
     }
@@ -454,8 +450,8 @@ fn what_the_daemon_does_not_want_is_told_and_the_rest_is_done() {
     );
     let told = lines(&house, &["migrate", "variety", "--from", file.to_str().unwrap()]);
     assert_eq!(told[0], "watch ~/Empty");
-    assert_eq!(told[1], "not taken: playlist variety (there is no picture in ~/Empty)");
+    assert_eq!(told[1], "skipped playlist variety: there is no picture in ~/Empty");
     assert_eq!(told[2], "watch ~/Pictures");
-    assert!(told[3].starts_with("not taken: tag favourite (~/Pictures/torn.png: "), "{told:#?}");
+    assert!(told[3].starts_with("skipped tag favourite: ~/Pictures/torn.png: "), "{told:#?}");
     assert_eq!(told[4], "tag favourite (what is in ~/Pictures)");
 }

@@ -21,8 +21,6 @@ mod import;
 mod inspect;
 mod library;
 mod migrate;
-mod migrate_images;
-mod migrate_steps;
 mod pick;
 mod playlist;
 mod playlist_sheet;

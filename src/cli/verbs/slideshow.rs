@@ -1,5 +1,7 @@
 //! `murald slideshow`: watches a directory, makes a dynamic playlist of it and starts that.
 
+use std::fs;
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use serde::Deserialize;
@@ -12,10 +14,9 @@ use super::super::reference::travelling;
 use super::super::stdout::Stdout;
 use super::super::terminal::count;
 use super::super::verb::{Argument, Flag, Kind, Verb};
-use super::migrate_images::below;
 use super::playlist::INTERVAL;
 use super::{MONITORS, watch};
-use crate::wire::Playlist;
+use crate::wire::{Format, Playlist};
 
 /// A large directory is looked at for longer, but its first picture is in by then.
 const WITHIN: Duration = Duration::from_secs(10);
@@ -51,7 +52,7 @@ struct Total {
 fn slideshow(call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
     let word = call.word("DIR");
     let unread = |error| Error::refused(format!("{word} cannot be read")).because(error);
-    let real = std::fs::canonicalize(&word).map_err(unread)?;
+    let real = fs::canonicalize(&word).map_err(unread)?;
     if !real.is_dir() {
         return Err(Error::refused(format!("{word} is not a directory"))
             .hint("`murald set PICTURE` shows one picture"));
@@ -59,7 +60,7 @@ fn slideshow(call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
     let (path, connection) = (travelling(&real)?, call.connect()?);
     watch::ensure(&connection, &path, &path)?;
     // Most of a large directory has yet to come in.
-    let images = first_pictures(&connection, &word, &path, WITHIN)?.max(below(&real).len() as u64);
+    let images = first_pictures(&connection, &word, &path, WITHIN)?.max(pictures_below(&real));
     let playlist = playlist(call, &connection, &path)?;
     let mut body = json!({});
     if call.has("--each") {
@@ -77,7 +78,7 @@ fn slideshow(call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
 }
 
 /// How many images have a file in a watched directory by now: at least one.
-pub(super) fn first_pictures(
+fn first_pictures(
     connection: &Connection,
     word: &str,
     directory: &str,
@@ -114,4 +115,29 @@ fn playlist(call: &Call, connection: &Connection, name: &str) -> Result<Playlist
         Some(one) => connection.patch(&RequestPath::new(&[&"playlists", &one.id]), &body)?.read(),
         None => connection.post(&place, &body)?.read(),
     }
+}
+
+/// Extensions of pictures and videos that are not the format's own name.
+const OTHER_EXTENSIONS: [&str; 7] = ["jpeg", "jpe", "tif", "heif", "m4v", "apng", "jfif"];
+
+/// How many pictures and videos a directory has, by their extensions.
+fn pictures_below(directory: &Path) -> u64 {
+    let Ok(entries) = fs::read_dir(directory) else { return 0 };
+    let visible =
+        entries.flatten().filter(|one| !one.file_name().as_encoded_bytes().starts_with(b"."));
+    let count = visible.map(|entry| {
+        // Links to directories are not followed: one could lead in a circle.
+        match entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+            true => pictures_below(&entry.path()),
+            false => u64::from(is_picture(&entry.path())),
+        }
+    });
+    count.sum()
+}
+
+fn is_picture(path: &Path) -> bool {
+    let extension = path.extension().map(|one| one.to_string_lossy().to_lowercase());
+    let extension = extension.as_deref().unwrap_or_default();
+    extension != "html"
+        && (Format::WORDS.contains(&extension) || OTHER_EXTENSIONS.contains(&extension))
 }

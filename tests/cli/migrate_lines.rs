@@ -1,0 +1,231 @@
+//! What `murald migrate` prints for each key of another program's configuration, without a daemon; and
+//! what it says without Python.
+
+use std::fs;
+
+use crate::call::{fails, json_of, ok};
+use crate::support::House;
+use crate::support::pty::Pty;
+
+/// A home with directories and pictures that the configurations name.
+fn home() -> House {
+    let house = House::new();
+    for name in ["w", "p", "f1", "f2", ".config/variety/Downloaded"] {
+        fs::create_dir_all(house.root().join(name)).unwrap();
+    }
+    for name in ["lake.png", "a b.jpg", "c.jpg"] {
+        fs::write(house.root().join(name), "").unwrap();
+    }
+    house
+}
+
+#[track_caller]
+fn check(house: &House, program: &str, text: &str, expected: &[&str]) {
+    let (file, root) = (house.root().join("theirs"), house.root().to_str().unwrap());
+    fs::write(&file, text).unwrap();
+    let told = ok(house, &["migrate", program, "--dry-run", "--from", file.to_str().unwrap()]);
+    let told = told.replace(root, "~");
+    assert_eq!(told.lines().collect::<Vec<_>>(), expected, "{text}");
+}
+
+#[test]
+fn of_wpaperd() {
+    let house = home();
+    let check = |text: &str, expected: &[&str]| check(&house, "wpaperd", text, expected);
+    check(
+        "loose = 1\n[default]\npath = '~/w'\ntransition_time = 600\nqueue-size = 20\n\
+         exec = \"~/it's.sh\"\n[default.transition.circle-open]\nsmoothness = 0.1\n\
+         [\"re:DP-\\\\d\"]\nsorting = 'descending'\nrecursive = false\nmode = 'tile'\nfrob = 1\n",
+        &[
+            "skipped loose: it is in no section",
+            "skipped re:DP-\\d.mode: murald has one setting for all monitors",
+            "setting backend.builtin.transition_duration 0.6",
+            "setting backend.builtin.transition_type grow",
+            "setting hooks.wallpaper_changed '~/it'\"'\"'s.sh' \"$MURALD_MONITOR\" \"$MURALD_PATH\"",
+            "watch ~/w",
+            "playlist wpaperd re:DP-\\d (of ~/w, changed by hand, by name backwards)",
+            "playlist wpaperd default (of ~/w, changed by hand, at random)",
+            "skipped re:DP-\\d.frob: murald does not know this key of wpaperd's",
+            "skipped default.queue-size: murald shows all pictures of a directory before it repeats one",
+        ],
+    );
+    check(
+        "[default.transition.hexagonalize]\n[DP-1]\npath = '~/none'\nmode = 'fit'\n[DP-2]\n\
+         path = '~/w'\nmode = 'stretch'\nduration = 5\n[DP-3]\npath = '~/lake.png'\n\
+         [any]\npath = '~/w'\nduration = '1h 30min'\n[DP-4]\n",
+        &[
+            "skipped DP-1.mode: murald has one setting for all monitors",
+            "skipped DP-2.mode: murald has one setting for all monitors",
+            "skipped transition: murald has no transition like hexagonalize",
+            "skipped DP-1.path: there is no ~/none",
+            "skipped DP-2.duration: 5 is not a duration",
+            "watch ~/w",
+            "playlist wpaperd DP-2 (of ~/w, changed by hand, at random, for DP-2)",
+            "skipped DP-3.path: the wallpaper stays as it is; `murald set ~/lake.png --monitor DP-3` \
+             shows this picture",
+            "playlist wpaperd any (of ~/w, every 1 h 30 min, at random)",
+            "skipped DP-4: it has no path",
+        ],
+    );
+    check(
+        "[any]\npath = 5\nmode = 7\ntransition = 'x'\nexec = []\n",
+        &[
+            "skipped mode: murald has no mode like 7",
+            "skipped transition: murald has no transition like x",
+            "skipped exec: murald has no exec like []",
+            "skipped any: it has no path",
+        ],
+    );
+    check("", &[]);
+}
+
+#[test]
+fn of_waypaper() {
+    let house = home();
+    let check = |text: &str, expected: &[&str]| check(&house, "waypaper", text, expected);
+    check(
+        "[Settings]\nfolder = ~/f1\n         ~/f2\nslideshow_enabled = True\nslideshow_interval = 30\n\
+         monitors = DP-1\n\tDP-2\nwallpaper = ~/a b.jpg\n\t~/c.jpg\nbackend = wallutils\n\
+         fill = sideways\ncolor = #fff\nsubfolders = False\nmpvpaper_sound = False\n\
+         post_command = sh -c 'x $monitor' \"a $wallpaper\" $color $other\n[Other]\nx = 1\n",
+        &[
+            "watch ~/f1",
+            "watch ~/f2",
+            "skipped wallpaper: the wallpaper stays as it is; `murald set '~/a b.jpg' --monitor DP-1` \
+             shows this picture",
+            "skipped wallpaper: the wallpaper stays as it is; `murald set ~/c.jpg --monitor DP-2` \
+             shows this picture",
+            "skipped backend: murald does not drive wallutils; it draws by itself",
+            "skipped fill: murald has no fill like sideways",
+            "setting backend.awww.fill_color fff",
+            "setting backend.builtin.fill_color fff",
+            "setting hooks.wallpaper_changed sh -c 'x '\"$MURALD_MONITOR\"'' \"a $MURALD_PATH\" \
+             \"#fff\" $other",
+            "skipped Other.x: murald does not know this section of waypaper's",
+            "playlist waypaper (of all images, every 30 min, at random)",
+        ],
+    );
+    check(
+        "[Settings]\nfolder = ~/5%%\nwallpaper = ~/a%%.jpg,~/c.jpg\nmonitors = DP-1,All\ncolor = white\n",
+        &[
+            "skipped folder: there is no directory ~/5%",
+            "skipped wallpaper: the wallpaper stays as it is; `murald set ~/a%%.jpg --monitor DP-1` \
+             shows this picture",
+            "skipped wallpaper: the wallpaper stays as it is; `murald set ~/c.jpg` shows this picture",
+            "skipped color: white is not a colour like #ffffff",
+        ],
+    );
+}
+
+#[test]
+fn of_variety_and_waypaper_engine() {
+    let house = home();
+    check(
+        &house,
+        "variety",
+        "change_enabled = no\nchange_interval = soon\nwallpaper_display_mode = \"os\"\n\
+         favorites_folder = /none\nfrob = 1\nicon = Light # no\nclock_enabled = True\nclock_font = x\n\
+         quotes_enabled = False\nquotes_font = x\nwallhaven_api_key = \"\"\n\
+         [sources]\na = True|folder|~/p/\nb = True|folder|/none\nc = on|image|/a 'b.jpg\n\
+         d = True|reddit|earthporn\ne = True\nf = True|folder|~/p\ng = False|flickr|x\n\
+         [filters]\nh = False|Keep|\n[x]\ny = 1\n",
+        &[
+            "watch ~/p",
+            "skipped sources.b: there is no directory /none",
+            "skipped sources.c: it is a single picture; `murald import --in-place '/a '\"'\"'b.jpg'` \
+             imports it",
+            "skipped sources.d: murald downloads nothing from reddit",
+            "watch ~/.config/variety/Downloaded",
+            "skipped sources.e: it does not read True|folder|PATH",
+            "playlist variety (of all images, changed by hand, at random)",
+            "skipped wallpaper_display_mode: murald covers the monitor, and does not ask the desktop",
+            "skipped frob: murald does not know this key of variety's",
+            "skipped icon: murald has no icon",
+            "skipped clock_*: murald draws no clock over pictures",
+            "skipped x.y: murald does not know this section of variety's",
+        ],
+    );
+    check(
+        &house,
+        "variety",
+        "change_interval = 1\nfavorites_folder = /none\n[sources]\na = True|folder|~/p\n",
+        &["watch ~/p", "playlist variety (of ~/p, every 5 s, at random)"],
+    );
+    check(
+        &house,
+        "waypaper-engine",
+        "[app]\ntheme = 'dark'\nnew = 1\nold = false\n[backend]\ntype = 'wayland-utauri'\n\
+         [backend.swww]\ntransition_type = 'melt'\n[backend.auto_priorities]\nimage = ['awww', 'feh']\n\
+         [backend.hyprpaper]\nconfig_path = '~/x'\n",
+        &[
+            "setting app.theme dark",
+            "skipped app.new: murald has no such setting",
+            "setting backend.type wal-qt",
+            "skipped backend.awww.transition_type: murald knows only none, simple, fade, left, right, \
+             top, bottom, wipe, wave, grow, center, any, outer, random, not melt",
+            "setting backend.auto_priorities.image [\"awww\",\"feh\"]",
+            "skipped backend.hyprpaper.config_path: murald writes a file of its own for hyprpaper",
+            "skipped playlists and tags: only its daemon can read them, and it is not running: start it, \
+             and run this again",
+        ],
+    );
+}
+
+#[test]
+fn programs_without_a_configuration_have_their_part_of_the_page() {
+    let house = House::new();
+    for (program, line) in [
+        ("swww", "\n    murald set ~/Pictures/lake.jpg --monitor DP-1 --transition wipe\n"),
+        ("awww", "\n    murald stop --clear\n"),
+        ("feh", "\n    murald random --fit cover\n"),
+        ("hyprpaper", "\n    murald set ~/Pictures/lake.jpg --monitor DP-1\n"),
+        ("swaybg", "\n    murald backends activate builtin\n"),
+    ] {
+        let told = ok(&house, &["migrate", program]);
+        assert!(told.contains(line), "{told}");
+        assert!(told.lines().all(|line| line.len() <= 80 && !line.starts_with('.')), "{told}");
+    }
+    assert_eq!(json_of(&house, &["migrate", "swww"])[0]["kind"], "page");
+}
+
+#[test]
+fn the_next_step_is_the_last_line_on_a_terminal() {
+    let house = home();
+    let file = house.root().join("theirs");
+    fs::write(&file, "[any]\npath = '~/w'\n").unwrap();
+    let line = ["migrate", "wpaperd", "--dry-run", "--from", file.to_str().unwrap()];
+    let (code, shown) = Pty::new(house.murald(&line), 200, 24).end();
+    assert_eq!(code, Some(0), "{shown}");
+    let next = format!("next: murald migrate wpaperd --from {}", file.display());
+    assert_eq!(shown.lines().last(), Some(&*next));
+}
+
+#[test]
+fn without_python_and_with_an_old_one() {
+    let mut house = home();
+    let real = std::env::split_paths(&std::env::var_os("PATH").unwrap())
+        .map(|directory| directory.join("python3"))
+        .find(|path| path.exists());
+    house.stub(
+        "python3",
+        &format!(
+            "#!/bin/sh\nexec {} -I -c \"import sys; sys.version_info = (3, 9)\n$5\" \"$@\"\n",
+            real.unwrap().display()
+        ),
+    );
+    let line = ["migrate", "swww"];
+    fails(
+        &house,
+        &line,
+        1,
+        "murald: migrate needs Python 3.11 or newer, not 3.9\n  install a newer ",
+    );
+    let mut house = home();
+    house.only(&["sh"]);
+    fails(
+        &house,
+        &line,
+        1,
+        "murald: migrate needs Python: python3 is not installed\n  install python3",
+    );
+}
