@@ -238,10 +238,8 @@ fn a_contact_sheet_has_a_picture_and_a_name_for_each() {
     assert_eq!(lines[4].matches('▀').count(), 42);
     assert_eq!(lines[2].split_whitespace().collect::<Vec<_>>(), ["1", "p0", "2", "p1", "3", "p2"]);
     assert_eq!(lines[6].split_whitespace().collect::<Vec<_>>(), ["4", "p3", "5", "p4"]);
-    let cut = run(&house, &["images", "sheet", "--picture", "kitty", "--per-page", "2"]);
+    let cut = run(&house, &["images", "sheet", "--picture", "blocks", "--per-page", "2"]);
     assert!(stderr(&cut).starts_with("murald: 2 of 5 images; --all shows"), "{}", stderr(&cut));
-    assert_eq!(cut.stdout.windows(7).filter(|part| part == b"a=T,f=2").count(), 1);
-    assert!(sheet(&["--picture", "sixel", "--name", "p3"]).starts_with("\x1bPq"));
     assert_eq!(sheet(&["--picture", "blocks", "--name", "none"]), "");
     let one = json_of(&house, &["images", "show", "p3"]);
     let checksum = one["checksum"].as_str().unwrap();

@@ -20,13 +20,44 @@ fn show(house: &House, term: &str) -> Command {
     show
 }
 
+/// chafa draws to the terminal itself, with as much space as the text leaves; without it half blocks do.
 #[test]
-fn an_interrupt_during_the_question_is_one() {
-    let house = house();
-    let mut terminal = Pty::new(show(&house, "xterm-256color"), 80, 40);
-    terminal.until("\x1b[c");
-    terminal.types(b"\x03");
-    assert_eq!(terminal.end().0, Some(130));
+fn pictures_are_drawn_by_chafa_or_as_half_blocks() {
+    let mut house = house();
+    let (code, shown) = Pty::new(show(&house, "xterm-256color"), 80, 40).end();
+    assert_eq!(code, Some(0), "{shown}");
+    assert!(shown.contains("\x1b[38;") && shown.contains("p0"), "{shown}");
+    let mut blocks = show(&house, "xterm-256color");
+    blocks.args(["--picture", "blocks"]);
+    assert!(Pty::new(blocks, 80, 40).end().1.contains("▀"));
+    let mut none = show(&house, "xterm-256color");
+    none.args(["--picture", "none"]);
+    assert!(!Pty::new(none, 80, 40).end().1.contains("38;"));
+    house.stub("chafa", "#!/bin/sh\necho \"chafa $* $(head -c 4)\"\ntest -t 1\n");
+    let (_, shown) = Pty::new(show(&house, "xterm-256color"), 80, 40).end();
+    assert!(shown.starts_with("chafa --animate off --size 60x20 - RIFF\n"), "{shown}");
+    assert!(!shown.contains('▀'), "{shown}");
+    // One that fails is replaced by half blocks.
+    house.stub("chafa", "#!/bin/sh\nexit 1\n");
+    assert!(Pty::new(show(&house, "xterm-256color"), 80, 40).end().1.contains("▀"));
+}
+
+#[test]
+fn a_contact_sheet_fits_the_screen() {
+    let mut house = House::started();
+    house.import(&[&pictures(&house, 9)]);
+    house.stub("chafa", "#!/bin/sh\nexit 1\n");
+    let sheet = |more: &[&str]| {
+        let mut command = house.murald(&[&["images", "sheet"], more].concat());
+        command.env("TERM", "xterm-256color");
+        Pty::new(command, 80, 20).end().1
+    };
+    let first = sheet(&[]);
+    assert!(first.lines().count() < 20, "{first}");
+    assert_eq!(first.lines().last(), Some("page 1 of 2, 9 images; --page 2 for more"));
+    let second = sheet(&["--page", "2"]);
+    assert!(!second.contains("for more") && second.contains(" p0"), "{second}");
+    assert!(sheet(&["--all"]).lines().count() > 20);
 }
 
 #[test]

@@ -3,15 +3,20 @@
 use crate::media::fit;
 
 use super::super::Error;
+use super::super::stdout::Stdout;
 use super::super::terminal::Terminal;
-use super::{Raster, Way, Wish, cell, decoded, encode, question};
+use super::{Raster, Wish, blocks, cell, chafa, decoded};
 
-/// Columns and rows of one picture, where nobody says.
+/// Columns and rows of one picture if no size is given.
 const SIZE: (u32, u32) = (18, 6);
+/// Lines beneath each row of pictures, for names and a gap.
+const CAPTION: u32 = 2;
+/// Lines of the screen that the prompt and the number of the page need.
+const BENEATH: u32 = 2;
 
 /// How pictures are laid side by side.
 pub(in crate::cli) struct Grid {
-    way: Way,
+    with_chafa: bool,
     terminal: Terminal,
     /// Of one picture, in columns and rows.
     size: (u32, u32),
@@ -21,11 +26,7 @@ pub(in crate::cli) struct Grid {
 }
 
 impl Grid {
-    pub(in crate::cli) fn new(terminal: Terminal, wish: &Wish, gap: usize) -> Result<Self, Error> {
-        let way = match wish.way.flatten() {
-            Some(way) => way,
-            None => question::ask()?,
-        };
+    pub(in crate::cli) fn new(terminal: Terminal, wish: &Wish, gap: usize) -> Self {
         let whole = u32::try_from(terminal.columns).unwrap_or(u32::MAX).max(1);
         let gap = u32::try_from(gap).unwrap_or_default();
         let (columns, rows) = match wish.size {
@@ -35,7 +36,7 @@ impl Grid {
         };
         let columns = columns.min(whole);
         let across = ((whole + gap) / (columns + gap)).max(1);
-        Ok(Self { way, terminal, size: (columns, rows), gap, across })
+        Self { with_chafa: wish.is_for_chafa(), terminal, size: (columns, rows), gap, across }
     }
 
     /// How many are in a row.
@@ -48,12 +49,34 @@ impl Grid {
         self.size.0 as usize
     }
 
-    /// What is printed for these files; one that cannot be read leaves its place empty.
-    pub(in crate::cli) fn row(&self, files: &[Vec<u8>]) -> String {
+    /// How many the screen has space for: at least one row.
+    pub(in crate::cli) fn on_a_screen(&self) -> u32 {
+        self.on(cell().1)
+    }
+
+    fn on(&self, lines: u32) -> u32 {
+        self.across * (lines.saturating_sub(BENEATH) / (self.size.1 + CAPTION)).max(1)
+    }
+
+    /// Shows these files; one that cannot be read leaves its place empty.
+    pub(in crate::cli) fn draw(&self, stdout: &mut Stdout, files: &[Vec<u8>]) -> Result<(), Error> {
         let count = u32::try_from(files.len()).unwrap_or(self.across);
-        let columns = count * self.size.0 + count.saturating_sub(1) * self.gap;
-        // Half blocks have two pixels to a cell.
-        let unit = if self.way == Way::Blocks { (1, 2) } else { cell().0 };
+        let size = (count * self.size.0 + count.saturating_sub(1) * self.gap, self.size.1);
+        if self.with_chafa {
+            let file = chafa::file(&self.strip(files, size.0, cell().0));
+            if chafa::draw(stdout, &file, size, &["--stretch"])? {
+                return Ok(());
+            }
+        }
+        stdout.raw(self.blocks(files, size.0).as_bytes())
+    }
+
+    fn blocks(&self, files: &[Vec<u8>], columns: u32) -> String {
+        blocks::encode(&self.strip(files, columns, (1, 2)), self.terminal)
+    }
+
+    /// The pictures over so many columns, with so many pixels to a cell.
+    fn strip(&self, files: &[Vec<u8>], columns: u32, unit: (u32, u32)) -> Raster {
         let frame = (self.size.0 * unit.0, self.size.1 * unit.1);
         let mut strip = Raster::black(columns * unit.0, frame.1);
         for (at, file) in (0..).zip(files) {
@@ -63,7 +86,7 @@ impl Grid {
             let left = at * (self.size.0 + self.gap) * unit.0;
             strip.paste(&one, left + (frame.0 - one.width) / 2, (frame.1 - one.height) / 2);
         }
-        encode(&strip, self.way, (columns, self.size.1), self.terminal)
+        strip
     }
 }
 
@@ -75,7 +98,7 @@ mod tests {
     fn as_many_are_in_a_row_as_there_is_room_for() {
         let check = |columns, size, across, each| {
             let terminal = Terminal { columns, color: true, true_color: true };
-            let grid = Grid::new(terminal, &Wish::of(size, Some("blocks")).unwrap(), 2).unwrap();
+            let grid = Grid::new(terminal, &Wish::of(size, Some("blocks")).unwrap(), 2);
             assert_eq!((grid.across(), grid.columns()), (across, each), "{columns} {size:?}");
         };
         check(80, None, 4, 18);
@@ -83,16 +106,19 @@ mod tests {
         check(10, None, 1, 10);
         check(80, Some("39"), 2, 39);
         check(80, Some("300x2"), 1, 80);
+        let terminal = Terminal { columns: 80, color: true, true_color: true };
+        let grid = Grid::new(terminal, &Wish::of(None, Some("blocks")).unwrap(), 2);
+        assert_eq!([5, 10, 18, 50].map(|lines| grid.on(lines)), [4, 4, 8, 24]);
     }
 
     #[test]
     fn a_picture_lies_in_the_middle_of_its_place() {
         let terminal = Terminal { columns: 9, color: true, true_color: true };
-        let grid = Grid::new(terminal, &Wish::of(Some("4x1"), Some("blocks")).unwrap(), 1).unwrap();
+        let grid = Grid::new(terminal, &Wish::of(Some("4x1"), Some("blocks")).unwrap(), 1);
         let mut file = std::io::Cursor::new(Vec::new());
         let red = image::RgbImage::from_pixel(2, 2, image::Rgb([255, 0, 0]));
         red.write_to(&mut file, image::ImageFormat::Png).unwrap();
-        let row = grid.row(&[file.into_inner(), Vec::new()]);
+        let row = grid.blocks(&[file.into_inner(), Vec::new()], 9);
         let (black, red) = ("2;0;0;0", "2;255;0;0");
         let cell = |color: &str| format!("\x1b[38;{color};48;{color}m▀");
         let expected = [black, red, red, black, black, black, black, black, black].map(cell);

@@ -1,47 +1,46 @@
-//! Shows a picture in the terminal: by its graphics protocol, else by coloured half blocks.
+//! Shows pictures in the terminal: with chafa if it is installed, else as coloured half blocks.
 //!
-//! The client decodes thumbnails with the module `media`.
+//! chafa gets the thumbnail's bytes and writes to the terminal itself, so that it can find out what the
+//! terminal can show. For half blocks the client decodes thumbnails with the module `media`.
 
 mod blocks;
+mod chafa;
 mod grid;
-mod kitty;
-mod question;
-mod sixel;
 
 use std::io::Cursor;
 
 use crate::media::{self, Picture, fit};
 
 use super::Error;
+use super::stdout::Stdout;
 use super::terminal::Terminal;
 
 pub(super) use grid::Grid;
 
 /// The most that a picture takes, in columns and rows.
 const FRAME: (u32, u32) = (60, 20);
-/// Rows below which a picture shows nothing.
+/// A picture has at least this many rows, however much text is beneath it.
 const LEAST: u32 = 4;
-/// Pixels of a character cell where the terminal does not say.
+/// Pixels of a character cell if the terminal does not say.
 const CELL: (u32, u32) = (9, 18);
 
-/// How a terminal shows pictures.
+/// What `--picture` may be.
+pub(super) const WORDS: &[&str] = &["auto", "blocks", "none"];
+
+/// `--picture` in types.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Way {
-    Kitty,
-    Sixel,
+    Auto,
     Blocks,
+    None,
 }
 
-/// What `--picture` may be.
-pub(super) const WORDS: &[&str] = &["none", "blocks", "sixel", "kitty"];
-
-/// How a person wants to see a picture.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+/// How the user wants to see a picture.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Wish {
     /// In columns and rows; without rows as high as it gets.
     size: Option<(u32, Option<u32>)>,
-    /// Not at all, or in this way; otherwise the terminal decides.
-    way: Option<Option<Way>>,
+    way: Way,
 }
 
 impl Wish {
@@ -57,59 +56,59 @@ impl Wish {
             };
             Ok((number(columns).ok_or_else(wrong)?, rows))
         });
-        let way = way.map(|word| match word {
-            "kitty" => Some(Way::Kitty),
-            "sixel" => Some(Way::Sixel),
-            "blocks" => Some(Way::Blocks),
-            _ => None,
-        });
+        let way = match way {
+            Some("blocks") => Way::Blocks,
+            Some("none") => Way::None,
+            _ => Way::Auto,
+        };
         Ok(Self { size: size.transpose()?, way })
     }
 
-    /// Whether it is to be drawn wherever it goes, such as into the preview of another program.
+    /// Whether it is drawn wherever the output goes, such as into the preview of another program.
     pub(super) fn is_forced(self) -> bool {
-        self.way.flatten().is_some()
+        self.way == Way::Blocks
     }
 
-    /// Whether anything is drawn at all: where nobody says how, only with colours.
+    /// Whether anything is drawn: `auto` draws only with colours.
     pub(super) fn is_drawn(self, terminal: Terminal) -> bool {
-        self.way.map_or(terminal.color, |way| way.is_some())
+        match self.way {
+            Way::Auto => terminal.color,
+            Way::Blocks => true,
+            Way::None => false,
+        }
+    }
+
+    /// Whether chafa draws.
+    fn is_for_chafa(self) -> bool {
+        self.way == Way::Auto && chafa::is_installed()
     }
 }
 
-/// What is printed to show the picture in this file, with so many lines of text to come beneath it;
-/// `None` where the file is none that we read.
-pub(super) fn render(
+/// Shows the picture in this file, with so many lines of text to come beneath it; nothing if the file
+/// is not a picture.
+pub(super) fn show(
     file: &[u8],
+    stdout: &mut Stdout,
     terminal: Terminal,
     wish: &Wish,
     beneath: usize,
-) -> Result<Option<String>, Error> {
-    let Some((picture, size)) = decoded(file) else { return Ok(None) };
+) -> Result<(), Error> {
     let (cell, rows) = cell();
-    let (columns, rows) = frame(terminal.columns, rows, wish.size, beneath);
-    // Small ones are not blown up, as the daemon's thumbnails are not; unless that is asked for.
-    let frame = (columns * cell.0, rows * cell.1);
+    let frame = frame(terminal.columns, rows, wish.size, beneath);
+    if wish.is_for_chafa() {
+        let scale = if wish.size.is_some() { &["--scale", "max"][..] } else { &[] };
+        if chafa::draw(stdout, file, frame, scale)? {
+            return Ok(());
+        }
+    }
+    let Some((picture, size)) = decoded(file) else { return Ok(()) };
+    // Small ones are not enlarged, as the daemon's thumbnails are not, unless a size is given.
+    let frame = (frame.0 * cell.0, frame.1 * cell.1);
     let grown = if wish.size.is_some() { enlarged(size, frame) } else { size };
     let (width, height) = fit(grown, frame);
-    let columns = width.div_ceil(cell.0).max(1);
-    let rows = height.div_ceil(cell.1).max(1);
-    let way = match wish.way.flatten() {
-        Some(way) => way,
-        None => question::ask()?,
-    };
-    let (width, height) = if way == Way::Blocks { (columns, rows * 2) } else { (width, height) };
-    let raster = Raster::of(&picture.resized(width, height));
-    Ok(Some(encode(&raster, way, (columns, rows), terminal)))
-}
-
-/// What is printed to show this over so many columns and rows.
-fn encode(raster: &Raster, way: Way, size: (u32, u32), terminal: Terminal) -> String {
-    match way {
-        Way::Kitty => kitty::encode(raster, size.0, size.1),
-        Way::Sixel => sixel::encode(raster),
-        Way::Blocks => blocks::encode(raster, terminal),
-    }
+    let (columns, rows) = (width.div_ceil(cell.0).max(1), height.div_ceil(cell.1).max(1));
+    let raster = Raster::of(&picture.resized(columns, rows * 2));
+    stdout.raw(blocks::encode(&raster, terminal).as_bytes())
 }
 
 /// A picture and its size, which is smaller than what its decoder may give.
@@ -130,11 +129,11 @@ fn frame(
     let columns = u32::try_from(columns).unwrap_or(u32::MAX);
     // The prompt has a line, too.
     let beneath = u32::try_from(beneath).unwrap_or(u32::MAX).saturating_add(1);
-    let room = rows.saturating_sub(beneath).max(LEAST);
+    let most = rows.saturating_sub(beneath).max(LEAST);
     match size {
         Some((columns, Some(rows))) => (columns, rows),
         Some((columns, None)) => (columns, columns.max(rows)),
-        None => (columns.min(FRAME.0), room.min(FRAME.1)),
+        None => (columns.min(FRAME.0), most.min(FRAME.1)),
     }
 }
 
@@ -169,7 +168,7 @@ impl Raster {
         Self { width, height, pixels: vec![[0; 3]; width as usize * height as usize] }
     }
 
-    /// What is transparent lies on black.
+    /// Transparent pixels become black.
     fn of(picture: &Picture) -> Self {
         let channels = if picture.has_alpha() { 4 } else { 3 };
         let over_black = |value: u8, alpha: u8| (u16::from(value) * u16::from(alpha) / 255) as u8;
@@ -182,7 +181,7 @@ impl Raster {
         Self { width: picture.width(), height: picture.height(), pixels }
     }
 
-    /// Lays another one into it, which fits there.
+    /// Copies another one into it, which fits there.
     fn paste(&mut self, other: &Self, left: u32, top: u32) {
         let (whole, wide) = (self.width as usize, other.width as usize);
         let rows = self.pixels.chunks_exact_mut(whole).skip(top as usize);

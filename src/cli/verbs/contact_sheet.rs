@@ -6,12 +6,12 @@ use super::super::connection::{Connection, RequestPath};
 use super::super::picture::{Grid, Wish};
 use super::super::stdout::Stdout;
 use super::super::terminal::Terminal;
-use super::super::terminal::{cut, harmless, width};
+use super::super::terminal::{count, cut, harmless, width};
 use super::super::verb::{Flag, Verb};
 use super::gallery;
 use super::image_list::{list, table, tell_of_the_rest};
 use super::image_sheet::{PICTURE, SIZE};
-use crate::wire::{Image, Page};
+use crate::wire::{Image, Page, Pagination};
 
 /// Columns between two pictures.
 const GAP: usize = 2;
@@ -23,7 +23,8 @@ pub(super) const SHEET: Verb =
         .flags(FLAGS)
         .help(
             "    murald images sheet --tags sea --all\n\n\
-             Drawn as by `images show`; where nothing can be drawn it is the list.",
+             Drawn as by `images show`, as many images as the screen has space for. If pictures cannot\n\
+             be drawn, the output is the list.",
         );
 
 fn sheet(call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
@@ -33,31 +34,41 @@ fn sheet(call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
     let Some(terminal) = terminal.filter(|_| !stdout.wants_data()) else {
         return list(call, stdout);
     };
-    let page: Page<Image> = gallery::answer(call)?.read()?;
+    let grid = Grid::new(terminal, &wish, GAP);
+    let is_screenful = stdout.terminal().is_some() && !call.has("--all") && !call.has("--per-page");
+    let page: Page<Image> =
+        gallery::answer(call, is_screenful.then(|| grid.on_a_screen()))?.read()?;
     if page.data.is_empty() {
         return table(stdout, &page, call);
     }
-    tell_of_the_rest(call, stdout, page.data.len(), &page.pagination);
-    draw(&call.connect()?, stdout, &page.data, terminal, &wish)
+    if !is_screenful {
+        tell_of_the_rest(call, stdout, page.data.len(), &page.pagination);
+    }
+    draw(&call.connect()?, stdout, &page.data, &grid)?;
+    let Pagination { page, total_pages, total_items, .. } = page.pagination;
+    if is_screenful && page < total_pages {
+        let images = count(total_items, "image");
+        let next = page + 1;
+        stdout.note(format!("page {page} of {total_pages}, {images}; --page {next} for more"))?;
+    }
+    Ok(())
 }
 
-/// Row by row: the first ones are seen while others are on their way.
+/// Row by row: the first ones are seen while others are loaded.
 fn draw(
     connection: &Connection,
     stdout: &mut Stdout,
     images: &[Image],
-    terminal: Terminal,
-    wish: &Wish,
+    grid: &Grid,
 ) -> Result<(), Error> {
-    let grid = Grid::new(terminal, wish, GAP)?;
     for row in images.chunks(grid.across()) {
         let file = |image: &Image| {
             let thumbnail = RequestPath::new(&[&"images", &image.id, &"thumbnail"]);
-            // Where there is none, the name stands alone.
+            // An image without a thumbnail has its name alone.
             connection.get(&thumbnail).map(|answer| answer.body).unwrap_or_default()
         };
         let files: Vec<Vec<u8>> = row.iter().map(file).collect();
-        stdout.raw(grid.row(&files).as_bytes())?;
+        grid.draw(stdout, &files)?;
         stdout.raw(captions(row, grid.columns()).as_bytes())?;
         stdout.flush()?;
     }

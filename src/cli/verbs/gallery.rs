@@ -256,15 +256,13 @@ fn listed(place: RequestPath, call: &Call) -> RequestPath {
     filter(call).into_iter().fold(place, with)
 }
 
-/// The page that a call asks for, or all of them in one.
-pub(super) fn answer(call: &Call) -> Result<Answer, Error> {
+/// The page that a call asks for, or all of them in one; `per_page` images unless it says how many.
+pub(super) fn answer(call: &Call, per_page: Option<u32>) -> Result<Answer, Error> {
     let connection = call.connect()?;
     if !call.has("--all") {
-        let page = |place: RequestPath, name: &str| {
-            place.query(&name[2..].replace('-', "_"), call.query(name))
-        };
-        let place = listed(RequestPath::new(IMAGES), call);
-        return connection.get(&["--page", "--per-page"].into_iter().fold(place, page));
+        let per_page = call.query("--per-page").or_else(|| Some(per_page?.min(200).to_string()));
+        let place = listed(RequestPath::new(IMAGES), call).query("page", call.query("--page"));
+        return connection.get(&place.query("per_page", per_page));
     }
     if call.has("--page") || call.has("--per-page") {
         return Err(Error::usage("--all is every page: leave out --page and --per-page"));

@@ -11,7 +11,7 @@ use super::gallery;
 use crate::wire::{Image, Page, Pagination};
 
 pub(super) fn list(call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
-    let answer = gallery::answer(call)?;
+    let answer = gallery::answer(call, None)?;
     if stdout.is_json() {
         return stdout.body(&answer.body);
     }

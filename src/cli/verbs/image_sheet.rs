@@ -21,7 +21,7 @@ pub(super) const PICTURE: Flag = Flag::value(
     "--picture",
     "HOW",
     Kind::Words(picture::WORDS),
-    "How it is drawn, whatever the terminal says of itself",
+    "How to draw it: auto (the default), as half blocks even into a pipe, or not at all",
 );
 
 /// Everything about an image, for people.

@@ -36,9 +36,8 @@ pub(super) const GROUP: Group = Group {
             .arguments(&[ONE])
             .flags(&[SIZE, PICTURE])
             .help(
-                "The picture is drawn with kitty's graphics or with sixels where the terminal has\n\
-                 them, else with coloured half blocks; with NO_COLOR it is left out, unless --picture\n\
-                 says how it is to be drawn.",
+                "chafa draws the picture if it is installed, otherwise it consists of coloured half\n\
+                 blocks. With NO_COLOR only `--picture blocks` draws it.",
             ),
         SHEET,
         edit::UPDATE,
@@ -73,9 +72,8 @@ fn picture(call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
             && wish.is_drawn(terminal)
             // Where there is no thumbnail, the words tell enough.
             && let Ok(file) = connection.get(&thumbnail)
-            && let Some(shown) = picture::render(&file.body, terminal, &wish, sheet.lines())?
         {
-            stdout.raw(shown.as_bytes())?;
+            picture::show(&file.body, stdout, terminal, &wish, sheet.lines())?;
         }
         stdout.table(&sheet)
     })
