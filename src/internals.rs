@@ -26,7 +26,7 @@ pub mod backends {
 }
 
 pub mod cli {
-    pub use crate::cli::{Arity, Exit, FIELDS, Fields, Flag, GLOBAL, GROUPS, Kind, Verb};
+    pub use crate::cli::{Arity, Exit, Flag, GLOBAL, GROUPS, Kind, Verb, View};
 }
 
 pub mod color {

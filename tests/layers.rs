@@ -40,7 +40,7 @@ const LAYERS: &[&[&str]] = &[
 ];
 
 /// The client's whole world: `media` for pictures in the terminal.
-const CLI_SEES: &[&str] = &["cli", "error_chain", "media", "paths", "sys", "wire"];
+const CLI_SEES: &[&str] = &["cli", "color", "error_chain", "media", "paths", "sys", "wire"];
 
 fn sources() -> Vec<(PathBuf, String)> {
     fn collect(directory: &Path, files: &mut Vec<(PathBuf, String)>) {

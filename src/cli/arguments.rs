@@ -2,7 +2,6 @@
 //!
 //! Reads no environment and prints nothing.
 
-use std::cell::OnceCell;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
@@ -10,8 +9,8 @@ use pico_args::{Arguments, Keys};
 use serde_json::Value;
 
 use super::call::{Call, Globals, OutputOptions};
-use super::lookup::{VerbMatch, Verbs};
-use super::template::Template;
+use super::lookup::{OFF, VerbMatch, Verbs};
+use super::template::{Template, written};
 use super::value::{one_of, read_value, utf8};
 use super::verb::{Arity, Flag, GLOBAL, LOG_LEVELS, Verb};
 use super::{Error, help, suggest};
@@ -40,6 +39,10 @@ pub(super) fn parse(verbs: Verbs, arguments: Vec<OsString>) -> Result<Parsed, Er
             return Ok(Parsed::Help(help::all(verbs)));
         }
     }
+    let is_off = words.first().is_some_and(|word| word == OFF);
+    if is_off {
+        "stop".clone_into(&mut words[0]);
+    }
     // Help on a resource is help on all of its commands.
     if verbs.spell(&mut words) && help {
         words.pop();
@@ -62,10 +65,11 @@ pub(super) fn parse(verbs: Verbs, arguments: Vec<OsString>) -> Result<Parsed, Er
         return Ok(Parsed::Help(help::verb(verbs, verb)));
     }
     let mut values = line.flags(verb)?;
+    if is_off && values.is_empty() {
+        values.push(("--clear", true.into()));
+    }
     line.positionals(verb, &mut values)?;
-    let connection = OnceCell::new();
-    let call = Call { globals, values, settings: Vec::new, elsewhere: |_| None, connection };
-    Ok(Parsed::Call(verb, Box::new(call)))
+    Ok(Parsed::Call(verb, Box::new(Call { globals, values, ..Call::default() })))
 }
 
 /// The words of the command line that are not read yet.
@@ -182,7 +186,19 @@ impl Line {
         for flag in verb.flags {
             let Some((_, kind)) = flag.value else { continue };
             for given in self.values(flag)? {
-                found.push((flag.name, read_value(flag.name, kind, &given)?));
+                match read_value(flag.name, kind, &given)? {
+                    // A list with commas is the flag several times.
+                    Value::String(names) if flag.many => {
+                        let before = found.len();
+                        let each = names.split(',').map(str::trim).filter(|name| !name.is_empty());
+                        found.extend(each.map(|name| (flag.name, name.into())));
+                        if found.len() == before {
+                            let wrong = format!("{} must be a name, not {names:?}", flag.name);
+                            return Err(Error::usage(wrong));
+                        }
+                    }
+                    value => found.push((flag.name, value)),
+                }
             }
         }
         // After the values, so that a value is never taken for a switch.
@@ -228,7 +244,13 @@ impl Line {
         }
         match given.next() {
             None => Ok(()),
-            Some(word) => Err(suggest::too_many(verb, &word.to_string_lossy())),
+            Some(word) => {
+                let word = word.to_string_lossy().into_owned();
+                let others = given.map(|word| word.to_string_lossy().into_owned());
+                let last = values.last().map(|(_, value)| written(value));
+                let whole = last.into_iter().chain([word.clone()]).chain(others);
+                Err(suggest::too_many(verb, &word, &whole.collect::<Vec<_>>().join(" ")))
+            }
         }
     }
 }

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::Error;
 use super::connection::{self, Connection};
-use super::template::Template;
+use super::template::{Template, written};
 use crate::paths::Env;
 use crate::sys::is_listened_on;
 
@@ -96,21 +96,24 @@ impl Call {
 
     /// An argument that the table requires, as text.
     pub(super) fn word(&self, name: &str) -> String {
-        shown(self.value(name).expect("the table requires it"))
+        written(self.value(name).expect("the table requires it"))
     }
 
     /// As a query writes it: lists with commas, and words that were given one by one with blanks.
     pub(super) fn query(&self, name: &str) -> Option<String> {
-        let given: Vec<String> = self.all(name).into_iter().map(shown).collect();
+        let given: Vec<String> = self.all(name).into_iter().map(written).collect();
         (!given.is_empty()).then(|| given.join(" "))
     }
 }
 
-/// As a person or a query would write it.
-pub(super) fn shown(value: &Value) -> String {
-    match value {
-        Value::String(text) => text.clone(),
-        Value::Array(items) => items.iter().map(shown).collect::<Vec<_>>().join(","),
-        value => value.to_string(),
+impl Default for Call {
+    fn default() -> Self {
+        Self {
+            globals: Globals::default(),
+            values: Vec::new(),
+            settings: Vec::new,
+            elsewhere: |_| None,
+            connection: OnceCell::new(),
+        }
     }
 }

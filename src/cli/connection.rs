@@ -77,6 +77,19 @@ pub(super) enum Method {
     Delete,
 }
 
+impl Method {
+    /// As the table of verbs writes it.
+    pub(super) fn of(word: &str) -> Self {
+        match word {
+            "POST" => Self::Post,
+            "PATCH" => Self::Patch,
+            "PUT" => Self::Put,
+            "DELETE" => Self::Delete,
+            _ => Self::Get,
+        }
+    }
+}
+
 impl Connection {
     pub(super) fn new(socket: &Path) -> Self {
         Self { agent: unix::agent(socket, None), socket: socket.to_owned() }
@@ -106,14 +119,6 @@ impl Connection {
 
     pub(super) fn patch(&self, place: &RequestPath, body: &Value) -> Result<Answer, Error> {
         self.ask(Method::Patch, place, Some(body))
-    }
-
-    pub(super) fn delete(
-        &self,
-        place: &RequestPath,
-        body: Option<&Value>,
-    ) -> Result<Answer, Error> {
-        self.ask(Method::Delete, place, body)
     }
 
     pub(super) fn ask(
@@ -282,6 +287,14 @@ impl RequestPath {
         }
         self
     }
+}
+
+/// A path as the API needs it: the daemon's directory is not ours.
+pub(super) fn travelling(path: &Path) -> Result<String, Error> {
+    let failed = || format!("{} is not a path", path.display());
+    let whole = std::path::absolute(path).map_err(|error| Error::usage(failed()).because(error))?;
+    let text = whole.into_os_string().into_string();
+    text.map_err(|path| Error::usage(format!("{} is not UTF-8", path.to_string_lossy())))
 }
 
 /// Everything but RFC 3986's unreserved characters as `%XX`.

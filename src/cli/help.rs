@@ -145,7 +145,7 @@ fn meaning(text: &str, kind: Option<Kind>, many: bool) -> String {
         _ => {}
     }
     if many {
-        out.push_str(" (may be given several times)");
+        out.push_str(" (may be given several times, or with commas)");
     }
     out
 }

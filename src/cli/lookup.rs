@@ -9,6 +9,10 @@ const OTHER: &[(&[&str], &[&str])] = &[
     (&["list"], &["images", "list"]),
     (&["prev"], &["previous"]),
     (&["favorite"], &["favourite"]),
+    (&["trash"], &["images", "delete"]),
+    (&["undo"], &["back"]),
+    (&["what"], &["why"]),
+    (&["where"], &["images", "show"]),
     (&["images", "ls"], &["images", "list"]),
     (&["images", "rm"], &["images", "delete"]),
     (&["images", "mv"], &["images", "move"]),
@@ -23,6 +27,9 @@ const OTHER: &[(&[&str], &[&str])] = &[
     (&["monitors", "ls"], &["monitors"]),
     (&["backends", "ls"], &["backends"]),
 ];
+
+/// `murald off` is `murald stop --clear`.
+pub(super) const OFF: &str = "off";
 
 /// The verbs table.
 #[derive(Clone, Copy, Debug)]
@@ -48,6 +55,9 @@ impl Verbs {
         let is_first = |word: &str| self.all().any(|verb| verb.words[0] == word);
         let is_verb =
             |first: &str, second: &str| self.all().any(|verb| verb.words == [first, second]);
+        if words == &["where"] {
+            words.push("current".to_owned());
+        }
         let Some(first) = words.first_mut() else { return false };
         let is_other = |word: &str| OTHER.iter().any(|(other, _)| *other == [word]);
         if !is_first(first) && !is_other(first) {
@@ -101,6 +111,13 @@ impl Verbs {
             verb.words.len() >= prefix.len()
                 && prefix.iter().zip(verb.words).all(|(one, other)| one.as_ref() == *other)
         })
+    }
+
+    /// Single words that mean a verb, and the words of the table.
+    pub(super) fn aliases(self) -> impl Iterator<Item = (&'static str, String)> {
+        let alone = OTHER.iter().filter(|(other, _)| other.len() == 1);
+        let alone = alone.map(|(other, ours)| (other[0], ours.join(" ")));
+        alone.chain([(OFF, "stop --clear".to_owned())])
     }
 
     /// The verb of `murald` alone: the first one.

@@ -6,10 +6,10 @@
 
 mod arguments;
 mod call;
+mod columns;
 mod connection;
 mod edit_lock;
 mod error;
-mod fields;
 #[cfg(debug_assertions)]
 #[path = "../../tests/fuzz/src/parsers/cli.rs"]
 pub mod fuzz;
@@ -30,22 +30,25 @@ mod value;
 pub(crate) mod verb;
 mod verbs;
 
+use std::path::Path;
+
 use crate::paths::Env;
 
 use arguments::Parsed;
 use call::{Call, OutputOptions};
 use lookup::Verbs;
 use next::{daemon_start, database_task, end};
-use stdout::Stdout;
-use verb::Run;
+use request::Request;
+use stdout::{Progress, Stdout};
+use verb::{Run, Task};
 use verbs::Stopped;
 
 pub(crate) use call::{Elsewhere, Setting};
 pub(crate) use next::{Check, Doctor, Next, Start, TakeDown};
 
+pub use columns::View;
 pub(crate) use error::Error;
 pub use error::Exit;
-pub use fields::{FIELDS, Fields};
 pub use verb::{Arity, Flag, GLOBAL, Kind, Verb};
 pub use verbs::GROUPS;
 
@@ -74,65 +77,125 @@ fn run(verbs: Verbs, verb: &Verb, mut call: Call, json: bool) -> Next {
     }
     let mut stdout = Stdout::new(&call.globals.output);
     let done = match verb.run {
-        Run::Daemon => return Next::Daemon(daemon_start(call.globals, &Env::process())),
-        Run::Check => match verbs::file_to_check(&call) {
-            Ok(Some(file)) => return Next::Check(Check { file, output: call.globals.output }),
-            Ok(None) => nothing_to_check(&mut stdout),
-            Err(error) => Err(error),
+        Run::Main(task) => match main_task(task, verbs, &mut stdout, &mut call) {
+            Ok(Some(next)) => return next,
+            done => done.map(drop),
         },
-        Run::Database(what) => match verbs::config_file(&call) {
-            Ok(config) => return database_task(what, config, &call),
-            Err(error) => Err(error),
-        },
-        Run::Doctor => {
-            let output = call.globals.output.clone();
-            let start = daemon_start(call.globals, &Env::process());
-            return Next::Examine(Doctor::new(start, output));
-        }
-        Run::Stop => match verbs::stop(&call, &mut stdout) {
-            Ok(Stopped::NoDaemon) if call.has("--clear") => {
-                let output = call.globals.output.clone();
-                let start = daemon_start(call.globals, &Env::process());
-                return Next::TakeDown(TakeDown { start, output });
-            }
-            stopped => stopped.map(drop),
-        },
-        Run::Complete => verbs::complete(verbs, &call, &mut stdout),
-        Run::Request(request) => request.run(&call, &mut stdout),
+        Run::Request(request) => send(verb, &request, &call, &mut stdout),
         Run::Client(run) => run(&call, &mut stdout),
     };
-    let done = done.map_err(|error| match error.status() {
-        Some(404) => match reference::named_like_an_id(verb, &call) {
-            Some(hint) => error.hint(hint),
-            None => error,
-        },
-        _ => error,
-    });
+    let done = done.map_err(|error| hinted(error, verb, &call));
     Next::End(end(done.and_then(|()| stdout.flush()), json))
 }
 
-/// Before anything is asked for: how the answer is to look, a daemon where the verb starts one, and ids
-/// for all references.
-fn prepare(verb: &Verb, call: &mut Call) -> Result<(), Error> {
-    fields::check(verb, call)?;
-    match verb.run {
-        Run::Request(_) | Run::Client(_) => {
-            if verb.starts {
-                start::ensure(call)?;
+/// Work that `main` does, or that needs the whole table.
+fn main_task(
+    task: Task,
+    verbs: Verbs,
+    stdout: &mut Stdout,
+    call: &mut Call,
+) -> Result<Option<Next>, Error> {
+    let output = call.globals.output.clone();
+    let mut start = || daemon_start(std::mem::take(&mut call.globals), &Env::process());
+    match task {
+        Task::Daemon => {
+            let start = start();
+            if let Some(file) = start.config.as_ref().filter(|file| !file.exists()) {
+                stdout.warn(format!("{} does not exist: creating it", file.display()));
             }
-            reference::resolve(verb, call)
+            return Ok(Some(Next::Daemon(start)));
         }
-        Run::Daemon | Run::Check | Run::Database(_) | Run::Doctor | Run::Stop | Run::Complete => {
-            Ok(())
+        Task::Doctor => return Ok(Some(Next::Examine(Doctor::new(start(), output)))),
+        Task::CheckConfig => match verbs::file_to_check(call)? {
+            Some(file) => return Ok(Some(Next::Check(Check { file, output }))),
+            None if stdout.wants_data() => stdout.data(&serde_json::json!([]))?,
+            None => stdout.note("there is no file of settings: the defaults count")?,
+        },
+        Task::CheckDatabase | Task::RestoreDatabase => {
+            let config = verbs::config_file(call)?;
+            return Ok(Some(database_task(task, config, call)));
         }
+        Task::Stop => {
+            if verbs::stop(call, stdout)? == Stopped::NoDaemon && call.has("--clear") {
+                let start = daemon_start(std::mem::take(&mut call.globals), &Env::process());
+                return Ok(Some(Next::TakeDown(TakeDown { start, output })));
+            }
+        }
+        Task::Complete => verbs::complete(verbs, call, stdout)?,
+    }
+    Ok(None)
+}
+
+/// Confirms, asks, and prints.
+fn send(verb: &Verb, request: &Request, call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
+    if verb.chooses && !call.has("IMAGE") {
+        return stdout.say("no image matches");
+    }
+    if let Some(question) = verb.confirm {
+        verbs::confirm(call, question)?;
+    }
+    let mut progress = Progress::stderr(!verb.waiting.is_empty() && !stdout.wants_data());
+    progress.wait(verb.waiting);
+    let answer = request.send(call, &verb.name())?;
+    progress.clear();
+    match verb.views.first() {
+        Some(view) => view.show(call, stdout, &answer),
+        None => stdout.say("done"),
     }
 }
 
-/// The daemon would start without a file of settings.
-fn nothing_to_check(stdout: &mut Stdout) -> Result<(), Error> {
-    match stdout.wants_data() {
-        true => stdout.data(&serde_json::json!([])),
-        false => stdout.note("there is no file of settings: the defaults count"),
+fn hinted(error: Error, verb: &Verb, call: &Call) -> Error {
+    match error.status() {
+        Some(404) => match reference::named_like_an_id(verb, call) {
+            Some(hint) => error.hint(hint),
+            None => error,
+        },
+        Some(400) if call.text("PICTURE").is_some_and(|path| Path::new(path).is_dir()) => error
+            .hint(
+                "`murald slideshow DIR` shows the pictures of a directory one after another, \
+             `murald import DIR` imports them",
+            ),
+        Some(400) if call.has("--transition") && has_no_transitions(&error) => {
+            error.hint("`murald backends activate builtin` draws with transitions")
+        }
+        Some(500) if verb.confirm.is_some() && !call.has("--forever") => {
+            error.hint("--forever deletes without the trash")
+        }
+        _ => error,
+    }
+}
+
+/// Whether a backend refused a transition that has none at all.
+fn has_no_transitions(error: &Error) -> bool {
+    let reason = error.reason();
+    ["feh", "hyprpaper", "mpvpaper", "swaybg"]
+        .iter()
+        .any(|name| reason.starts_with(&format!("{name} has no transition")))
+}
+
+/// Before anything is asked for: how the answer is to look, a daemon if the verb starts one, and ids
+/// for all references.
+fn prepare(verb: &Verb, call: &mut Call) -> Result<(), Error> {
+    check_format(verb, call)?;
+    if matches!(verb.run, Run::Main(_)) {
+        return Ok(());
+    }
+    if verb.starts {
+        start::ensure(call)?;
+    }
+    reference::resolve(verb, call)?;
+    if verb.chooses { verbs::choose(verb, call) } else { Ok(()) }
+}
+
+/// Refuses a `--format` that names what the command's answer never has, before anything is done.
+fn check_format(verb: &Verb, call: &mut Call) -> Result<(), Error> {
+    let mut names: Vec<String> = verb.fields().into_iter().map(str::to_owned).collect();
+    if verb.words[0] == "config" {
+        names.extend(verbs::known_settings(call));
+    }
+    match &mut call.globals.output.format {
+        Some(template) if !verb.views.is_empty() => template.check(&names),
+        _ => Ok(()),
     }
 }
 

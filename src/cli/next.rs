@@ -4,15 +4,17 @@
 //! none of these modules. The functions here only print.
 
 use std::error::Error as StdError;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::call::{Call, Globals, OutputOptions};
+use super::columns::{View, column, each, more};
 use super::stdout::Stdout;
 use super::table::{Cell, CellStyle, Table};
-use super::verb::Database;
+use super::template::written;
+use super::verb::Task;
 use super::{Error, start};
 use crate::error_chain::chain;
 use crate::paths::Env;
@@ -126,32 +128,37 @@ pub(crate) struct DatabaseRestore {
     output: OutputOptions,
 }
 
-pub(super) fn database_task(what: Database, config: PathBuf, call: &Call) -> Next {
+pub(super) fn database_task(task: Task, config: PathBuf, call: &Call) -> Next {
     let output = call.globals.output.clone();
-    match what {
-        Database::Check => Next::CheckDatabase(DatabaseCheck { config, output }),
-        Database::Restore => {
+    match task {
+        Task::RestoreDatabase => {
             let file = call.text("FILE").map(PathBuf::from);
             Next::RestoreDatabase(DatabaseRestore { config, file, output })
         }
+        _ => Next::CheckDatabase(DatabaseCheck { config, output }),
     }
 }
 
 impl DatabaseCheck {
     /// Prints the result, or the error under the daemon's exit code.
     pub(crate) fn tell(&self, found: Result<DatabaseReport, (u8, impl StdError)>) -> ExitCode {
-        let told = found.map_err(|(code, error)| Error::of_daemon(code, None, &error));
-        end(told.and_then(|report| self.show(&report)), self.output.json)
+        let found = found.map_err(|(code, error)| Error::of_daemon(code, None, &error));
+        end(found.and_then(|report| self.show(report)), self.output.json)
     }
 
-    fn show(&self, report: &DatabaseReport) -> Result<(), Error> {
-        let mut stdout = Stdout::new(&self.output);
-        if stdout.wants_data() {
-            stdout.data(&json!(report))?;
-        } else {
-            stdout.table(&report_sheet(report))?;
+    fn show(&self, mut report: DatabaseReport) -> Result<(), Error> {
+        // Before the first start there is nothing that could be damaged.
+        let is_new = !report.database.exists() && report.backups.is_empty();
+        if is_new {
+            report.problems.clear();
         }
-        stdout.flush()?;
+        print(&self.output, &REPORT, &json!(report))?;
+        if is_new {
+            return note(
+                &self.output,
+                "there is no database yet: the daemon creates it when it starts",
+            );
+        }
         let Some(problem) = report.problems.first() else { return Ok(()) };
         let error = Error::refused(format!("the database is not sound: {problem}"));
         Err(error.hint(match report.backups.first() {
@@ -161,41 +168,21 @@ impl DatabaseCheck {
     }
 }
 
-fn report_sheet(report: &DatabaseReport) -> Table {
-    let mut sheet = Table::sheet();
-    sheet.field("database", report.database.display());
-    sheet.field("images", report.images);
-    sheet.field("missing", report.missing);
-    report.problems.iter().for_each(|problem| sheet.field("problem", problem));
-    report.backups.iter().for_each(|backup| sheet.field("backup", backup.display()));
-    sheet
-}
-
 impl DatabaseRestore {
     /// Prints which backup was restored and where the old database is, or why nothing was changed.
     pub(crate) fn tell(
         &self,
         done: Result<(PathBuf, Option<PathBuf>), (u8, impl StdError)>,
     ) -> ExitCode {
-        let told = done.map_err(|(code, error)| match code {
+        let done = done.map_err(|(code, error)| match code {
             75 => Error::of_daemon(code, Some("`murald stop` ends it"), &error),
             78 => Error::of_daemon(code, None, &error),
             _ => Error::refused(chain(&error)).hint("`murald library check` lists backups"),
         });
-        end(told.and_then(|(from, aside)| self.show(&from, aside.as_deref())), self.output.json)
-    }
-
-    fn show(&self, from: &Path, aside: Option<&Path>) -> Result<(), Error> {
-        let mut stdout = Stdout::new(&self.output);
-        if stdout.wants_data() {
-            stdout.data(&json!({ "from": from, "aside": aside }))?;
-        } else {
-            stdout.say(format!("the database is restored from {}", from.display()))?;
-            if let Some(aside) = aside {
-                stdout.say(format!("as it was it is kept in {}", aside.display()))?;
-            }
-        }
-        stdout.flush()
+        let show = |(from, aside)| {
+            print(&self.output, &RESTORED, &json!({ "from": from, "aside": aside }))
+        };
+        end(done.and_then(show), self.output.json)
     }
 }
 
@@ -210,42 +197,70 @@ pub(crate) struct TakeDown {
 impl TakeDown {
     /// Prints how many processes were stopped, or why none was.
     pub(crate) fn tell(&self, done: Result<usize, (u8, impl StdError)>) -> ExitCode {
-        let told = done.map_err(|(code, error)| Error::of_daemon(code, None, &error));
-        end(told.and_then(|ended| self.show(ended)), self.output.json)
-    }
-
-    fn show(&self, ended: usize) -> Result<(), Error> {
-        let mut stdout = Stdout::new(&self.output);
-        if stdout.wants_data() {
-            stdout.data(&json!({ "status": "cleared", "ended": ended }))?;
-        } else {
-            stdout.say(match ended {
-                0 => "no daemon runs, and no wallpaper of murald is left".to_owned(),
-                1 => "no daemon runs; ended 1 process that drew wallpapers".to_owned(),
-                _ => format!("no daemon runs; ended {ended} processes that drew wallpapers"),
-            })?;
-        }
-        stdout.flush()
+        let done = done.map_err(|(code, error)| Error::of_daemon(code, None, &error));
+        let show = |ended| {
+            print(&self.output, &TAKEN_DOWN, &json!({ "status": "cleared", "ended": ended }))
+        };
+        end(done.and_then(show), self.output.json)
     }
 }
 
 impl Check {
     /// Prints the warnings, one a line, or why the daemon would not start with this file.
-    pub(crate) fn tell(&self, found: Result<Vec<String>, impl std::error::Error>) -> ExitCode {
-        let told = found.map_err(|error| Error::of_check(&error)).and_then(|warnings| {
-            let mut stdout = Stdout::new(&self.output);
-            if stdout.wants_data() {
-                stdout.data(&serde_json::Value::from(warnings))?;
-                return stdout.flush();
+    pub(crate) fn tell(&self, found: Result<Vec<String>, impl StdError>) -> ExitCode {
+        let show = |warnings: Vec<String>| {
+            let is_well = warnings.is_empty();
+            print(&self.output, &LINES, &json!(warnings))?;
+            match is_well {
+                true => note(&self.output, &format!("{} is in order", self.file.display())),
+                false => Ok(()),
             }
-            warnings.iter().try_for_each(|warning| stdout.line(warning))?;
-            if warnings.is_empty() {
-                stdout.note(format!("{} is in order", self.file.display()))?;
-            }
-            stdout.flush()
-        });
-        end(told, self.output.json)
+        };
+        end(found.map_err(|error| Error::of_check(&error)).and_then(show), self.output.json)
     }
+}
+
+pub(super) const REPORT: View = View::sheet(
+    "",
+    &[
+        column("database", "database"),
+        column("images", "images"),
+        column("missing", "missing"),
+        each("problem", "problems", written),
+        each("backup", "backups", written),
+    ],
+);
+pub(super) const RESTORED: View = View::own("", &[more("from aside")], |_, stdout, restored| {
+    stdout.say(format!("the database is restored from {}", written(&restored["from"])))?;
+    match restored["aside"].as_str() {
+        Some(aside) => stdout.say(format!("as it was it is kept in {aside}")),
+        None => Ok(()),
+    }
+});
+const TAKEN_DOWN: View = View::own("", &[more("status ended")], |_, stdout, done| {
+    stdout.say(match done["ended"].as_u64() {
+        Some(0) | None => "no daemon runs, and no wallpaper of murald is left".to_owned(),
+        Some(1) => "no daemon runs; ended 1 process that drew wallpapers".to_owned(),
+        Some(ended) => format!("no daemon runs; ended {ended} processes that drew wallpapers"),
+    })
+});
+const LINES: View = View::own("", &[], |_, stdout, lines| {
+    lines.as_array().into_iter().flatten().try_for_each(|line| stdout.line(written(line)))
+});
+
+fn print(output: &OutputOptions, view: &View, record: &Value) -> Result<(), Error> {
+    let mut stdout = Stdout::new(output);
+    match stdout.wants_data() {
+        true => stdout.data(record)?,
+        false => view.people(&Call::default(), &mut stdout, record)?,
+    }
+    stdout.flush()
+}
+
+fn note(output: &OutputOptions, text: &str) -> Result<(), Error> {
+    let mut stdout = Stdout::new(output);
+    stdout.note(text)?;
+    stdout.flush()
 }
 
 pub(super) fn end(done: Result<(), Error>, json: bool) -> ExitCode {

@@ -13,14 +13,16 @@ use serde::Deserialize;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
-use super::Error;
 use super::call::Call;
-use super::connection::{Connection, RequestPath};
+use super::connection::{Connection, RequestPath, travelling};
+use super::template::written;
 use super::value::expand_stdin;
 use super::verb::{Kind, Verb};
+use super::{Error, suggest};
 use crate::paths::{Dirs, from_uri, open_regular};
 use crate::wire::collate::folded;
 use crate::wire::{CurrentMonitor, CurrentWallpaper, Data, Folder, Format, Page};
+pub(super) use names::path;
 use names::{Named, among, exactly, nothing, only};
 
 /// Records in one page.
@@ -35,6 +37,8 @@ pub(super) fn resolve(verb: &Verb, call: &mut Call) -> Result<(), Error> {
     expand_stdin(verb, call)?;
     let with_files = call.has("--files");
     let mut values = std::mem::take(&mut call.values);
+    let words: Vec<(&str, String)> =
+        values.iter().map(|(name, value)| (*name, written(value))).collect();
     let mut found = Ok(());
     for (name, value) in &mut values {
         let Some(kind) = verb.kind(name) else { continue };
@@ -49,7 +53,10 @@ pub(super) fn resolve(verb: &Verb, call: &mut Call) -> Result<(), Error> {
             match one(kind, &word, call, with_files) {
                 Ok(meant) => *value = meant,
                 Err(error) => {
-                    found = Err(error);
+                    found = Err(match quoted(verb, name, kind, &words, call) {
+                        Some(hint) if error.status() == Some(404) => error.hint(hint),
+                        _ => error,
+                    });
                     break;
                 }
             }
@@ -58,6 +65,22 @@ pub(super) fn resolve(verb: &Verb, call: &mut Call) -> Result<(), Error> {
     call.values = values;
     found?;
     ids::see_all(verb, call)
+}
+
+/// The hint that several words may be one name.
+fn quoted(
+    verb: &Verb,
+    name: &str,
+    kind: Kind,
+    words: &[(&str, String)],
+    call: &Call,
+) -> Option<String> {
+    let is_argument = verb.arguments.iter().any(|one| one.name == name);
+    let words = words.iter().filter(|(of, _)| *of == name).map(|(_, word)| word.as_str());
+    let words: Vec<&str> = words.collect();
+    let whole = words.join(" ");
+    let is_name = is_argument && words.len() > 1 && one(kind, &whole, call, false).is_ok();
+    is_name.then(|| suggest::quotes(&whole))
 }
 
 /// `with_files`: what is deleted goes with the files that were kept of it.
@@ -245,14 +268,6 @@ fn is_path(word: &str) -> Option<PathBuf> {
     }
 }
 
-/// A path as the API needs it: the daemon's directory is not ours.
-pub(super) fn travelling(path: &Path) -> Result<String, Error> {
-    let failed = || format!("{} is not a path", path.display());
-    let whole = std::path::absolute(path).map_err(|error| Error::usage(failed()).because(error))?;
-    let text = whole.into_os_string().into_string();
-    text.map_err(|path| Error::usage(format!("{} is not UTF-8", path.to_string_lossy())))
-}
-
 /// The image with this file or its content.
 fn at_path(connection: &Connection, word: &str, path: &Path) -> Result<i64, Error> {
     let unread = |error| Error::refused(format!("{word} cannot be read")).because(error);
@@ -324,7 +339,18 @@ pub(super) fn not_deleted(shown: &CurrentMonitor) -> Result<i64, Error> {
 }
 
 fn playlist(connection: &Connection, word: &str) -> Result<i64, Error> {
-    among("playlist", word, &playlists(connection)?)
+    let all = playlists(connection)?;
+    // `murald slideshow` names a playlist by its directory: the last part of that path will do.
+    let lower = folded(word);
+    let is_last = |one: &&Named| {
+        one.name.starts_with('/')
+            && one.name.rsplit('/').next().is_some_and(|it| folded(it) == lower)
+    };
+    let mut ends = all.iter().filter(is_last);
+    match (exactly(word, &all), ends.next(), ends.next()) {
+        (None, Some(one), None) => Ok(one.id),
+        _ => among("playlist", word, &all),
+    }
 }
 
 fn playlists(connection: &Connection) -> Result<Vec<Named>, Error> {

@@ -1,119 +1,102 @@
-//! Verbs that are one request: how it is built from the verb's values, and how its answer is printed.
+//! Verbs that are one request: how it is built from the verb's values.
 //!
-//! A path is written as in the API's manual, with `{NAME}` for the value of an argument or flag, and
-//! `{NAME:word}` for one with a default.
+//! A place is written as in the API's manual, `GET /images/{IMAGE}`, with `{NAME}` for the value of an
+//! argument or flag, `{NAME:word}` for one with a default, and `{NAME=word}` for a word if it was given.
 
 use std::fmt::Display;
+use std::path::Path;
 
-use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
-use super::Error;
-use super::call::{Call, shown};
-use super::connection::{Answer, Method, RequestPath};
-use super::stdout::Stdout;
+use super::call::Call;
+use super::columns::filled;
+use super::connection::{Answer, Method, RequestPath, travelling};
+use super::{Error, edit_lock};
 
 /// A request as the table declares it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Request {
-    method: Method,
-    /// Path and query; a parameter whose value is not given is left out.
+    /// Method, path and query; a parameter whose value is not given is left out.
     place: &'static str,
     body: Option<BodyFields>,
-    told: SuccessText,
 }
 
 /// The fields of a body: their names and sources.
-type BodyFields = &'static [(&'static str, From)];
+pub(super) type BodyFields = &'static [(&'static str, From)];
 
 #[derive(Clone, Copy, Debug)]
 pub(super) enum From {
-    /// The value as it was read; the field is left out where none was given.
+    /// The value as it was read; the field is left out if none was given.
     Given(&'static str),
+    /// The same, or this JSON.
+    Or(&'static str, &'static str),
     /// Everything that was given under this name, as a list.
     All(&'static str),
-    /// The same, left out where nothing was given.
+    /// The same, left out if nothing was given.
     Any(&'static str),
+    /// Paths from here, as absolute ones: the daemon's directory is not ours. A list, or one.
+    Paths(&'static str),
+    Path(&'static str),
     /// The id of an image; a path instead goes into `path`.
     Picture(&'static str),
-    /// The filters of the call as an object; omitted if there are none.
-    Filter(fn(&Call) -> Map<String, Value>),
-    /// A folder's id; null for the root, and where none was given.
+    /// A folder's id; null for the root, and if none was given.
     Folder(&'static str),
+    /// The same, left out if none was given.
+    IntoFolder(&'static str),
     /// True; omitted if it was not given.
     Switch(&'static str),
-}
-
-/// A body of the API, as people are shown it.
-pub(super) trait Record: DeserializeOwned {
-    fn show(self, call: &Call, stdout: &mut Stdout) -> Result<(), Error>;
-}
-
-/// How a success is printed.
-#[derive(Clone, Copy, Debug)]
-enum SuccessText {
-    Record(fn(&Call, &mut Stdout, &Answer) -> Result<(), Error>),
-    /// Written like a place; it may name fields of the answer, too.
-    Sentence(&'static str),
+    /// `on` is true, `off` is false; omitted if it was not given.
+    On(&'static str),
+    /// Whether it was given, or was not.
+    Is(&'static str),
+    Not(&'static str),
+    /// What this makes of the call.
+    Of(fn(&Call) -> Result<Option<Value>, Error>),
 }
 
 impl Request {
-    pub(super) const fn get(place: &'static str) -> Self {
-        Self::new(Method::Get, place, None)
+    pub(super) const fn of(place: &'static str, body: Option<BodyFields>) -> Self {
+        Self { place, body }
     }
 
-    pub(super) const fn post(place: &'static str, body: BodyFields) -> Self {
-        Self::new(Method::Post, place, Some(body))
-    }
-
-    pub(super) const fn patch(place: &'static str, body: BodyFields) -> Self {
-        Self::new(Method::Patch, place, Some(body))
-    }
-
-    pub(super) const fn delete(place: &'static str) -> Self {
-        Self::new(Method::Delete, place, None)
-    }
-
-    const fn new(method: Method, place: &'static str, body: Option<BodyFields>) -> Self {
-        Self { method, place, body, told: SuccessText::Sentence("done") }
-    }
-
-    /// The answer is a record that is shown.
-    pub(super) const fn shows<T: Record>(mut self) -> Self {
-        self.told = SuccessText::Record(show::<T>);
-        self
-    }
-
-    /// A sentence is all that a person would want to know.
-    pub(super) const fn says(mut self, sentence: &'static str) -> Self {
-        self.told = SuccessText::Sentence(sentence);
-        self
-    }
-
-    /// Asks, and tells of the answer.
-    pub(super) fn run(&self, call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
-        let body = self.body.map(|fields| body(fields, call));
-        let answer = call.connect()?.ask(self.method, &place(self.place, call), body.as_ref())?;
-        match self.told {
-            SuccessText::Record(show) => show(call, stdout, &answer),
-            SuccessText::Sentence(text) => {
-                stdout.show(&answer, |stdout, told: Map<String, Value>| {
-                    let named = |name: &str| call.query(name).or_else(|| told.get(name).map(shown));
-                    stdout.say(filled(text, named).unwrap_or_else(|| "done".to_owned()))
-                })
-            }
+    pub(super) fn send(&self, call: &Call, verb: &str) -> Result<Answer, Error> {
+        let (method, template) = self.place.split_once(' ').expect("the table has both");
+        let body = self.body.map(|fields| body(fields, call)).transpose()?;
+        let (method, place) = (Method::of(method), place(template, call));
+        let connection = call.connect()?;
+        if !matches!(method, Method::Patch) {
+            return connection.ask(method, &place, body.as_ref());
         }
+        if body.as_ref().and_then(Value::as_object).is_some_and(Map::is_empty) {
+            return Err(Error::usage("no change is given")
+                .hint(format!("see `murald {verb} --help` for what can be changed")));
+        }
+        // Not while another command has read what it is about to write.
+        edit_lock::hold(&connection, || connection.ask(method, &place, body.as_ref()))
     }
 }
 
-fn show<T: Record>(call: &Call, stdout: &mut Stdout, answer: &Answer) -> Result<(), Error> {
-    stdout.show(answer, |stdout, record: T| record.show(call, stdout))
+/// Reads a record, and writes what `change` makes of it, while no other command does so.
+pub(super) fn rewrite(
+    call: &Call,
+    method: Method,
+    place: &RequestPath,
+    change: impl FnOnce(Value) -> Result<Value, Error>,
+) -> Result<Answer, Error> {
+    let connection = call.connect()?;
+    edit_lock::hold(&connection, || {
+        let body = change(connection.get(place)?.read()?)?;
+        connection.ask(method, place, Some(&body))
+    })
 }
 
 /// A template filled in from a call.
 pub(super) fn place(template: &str, call: &Call) -> RequestPath {
     let (path, query) = template.split_once('?').unwrap_or((template, ""));
-    let given = |name: &str| call.query(name);
+    let given = |name: &str| match name.split_once('=') {
+        Some((name, word)) => call.has(name).then(|| word.to_owned()),
+        None => call.query(name),
+    };
     let segment = |text| filled(text, given).expect("the table requires what a path names");
     let segments: Vec<String> = path.split('/').skip(1).map(segment).collect();
     let shown: Vec<&dyn Display> = segments.iter().map(|segment| segment as &dyn Display).collect();
@@ -123,60 +106,53 @@ pub(super) fn place(template: &str, call: &Call) -> RequestPath {
     })
 }
 
-/// None if a value without a default is not given.
-fn filled(template: &str, given: impl Fn(&str) -> Option<String>) -> Option<String> {
-    let mut text = String::new();
-    let mut rest = template;
-    while let Some((before, after)) = rest.split_once('{') {
-        let (slot, after) = after.split_once('}').expect("it is closed");
-        let (name, word) = match slot.split_once(':') {
-            Some((name, word)) => (name, Some(word.to_owned())),
-            None => (slot, None),
-        };
-        text.push_str(before);
-        text.push_str(&given(name).or(word)?);
-        rest = after;
+fn body(fields: BodyFields, call: &Call) -> Result<Value, Error> {
+    let mut body = Map::new();
+    for &(name, from) in fields {
+        let Some(value) = field(from, call)? else { continue };
+        let is_path = matches!(from, From::Picture(_)) && value.is_string();
+        body.insert(if is_path { "path" } else { name }.to_owned(), value);
     }
-    text.push_str(rest);
-    Some(text)
+    Ok(body.into())
 }
 
-fn body(fields: BodyFields, call: &Call) -> Value {
+fn field(from: From, call: &Call) -> Result<Option<Value>, Error> {
     let all = |name| call.all(name).into_iter().cloned().collect::<Vec<Value>>();
-    let field = |from: From| match from {
-        From::Given(name) => call.value(name).cloned(),
+    let folder = |name| Value::from(call.value(name).filter(|id| id.is_number()).cloned());
+    Ok(match from {
+        From::Given(name) | From::Picture(name) => call.value(name).cloned(),
+        From::Or(name, json) => Some(match call.value(name) {
+            Some(value) => value.clone(),
+            None => serde_json::from_str(json).expect("the table has JSON"),
+        }),
         From::All(name) => Some(all(name).into()),
         From::Any(name) => Some(all(name)).filter(|list| !list.is_empty()).map(Value::from),
-        From::Folder(name) => Some(call.value(name).filter(|id| id.is_number()).cloned().into()),
-        From::Filter(of) => Some(of(call)).filter(|filter| !filter.is_empty()).map(Value::from),
-        From::Picture(name) => call.value(name).cloned(),
+        From::Paths(name) => Some(paths(call, name)?.into()),
+        From::Path(name) => paths(call, name)?.pop().map(Value::from),
+        From::Folder(name) => Some(folder(name)),
+        From::IntoFolder(name) => call.has(name).then(|| folder(name)),
         From::Switch(name) => call.has(name).then_some(true.into()),
-    };
-    let fields = fields.iter().filter_map(|&(name, from)| {
-        let value = field(from)?;
-        let name =
-            if matches!(from, From::Picture(_)) && value.is_string() { "path" } else { name };
-        Some((name.to_owned(), value))
-    });
-    Value::Object(fields.collect::<Map<_, _>>())
+        From::On(name) => call.text(name).map(|word| (word == "on").into()),
+        From::Is(name) => Some(call.has(name).into()),
+        From::Not(name) => Some((!call.has(name)).into()),
+        From::Of(make) => make(call)?,
+    })
+}
+
+pub(super) fn paths(call: &Call, name: &str) -> Result<Vec<String>, Error> {
+    let paths = call.all(name).into_iter().filter_map(Value::as_str);
+    paths.map(|path| travelling(Path::new(path))).collect()
 }
 
 #[cfg(test)]
 mod tests {
     use serde_json::json;
 
-    use super::super::call::Globals;
     use super::*;
 
     fn call() -> Call {
         let values = vec![("ID", json!("a/b")), ("--tags", json!(["x", "y"])), ("W", json!("one"))];
-        Call {
-            globals: Globals::default(),
-            values: [values, vec![("W", json!("two"))]].concat(),
-            settings: Vec::new,
-            elsewhere: |_| None,
-            connection: Default::default(),
-        }
+        Call { values: [values, vec![("W", json!("two"))]].concat(), ..Call::default() }
     }
 
     #[test]
@@ -193,6 +169,7 @@ mod tests {
         let listed =
             RequestPath::new(&[&"images"]).query("tags", Some("x,y")).query("in", Some("all"));
         check("/images?tags={--tags}&page={--page}&in={--parent:all}", listed);
+        check("/images?x={W=1}&y={V=1}", RequestPath::new(&[&"images"]).query("x", Some(1)));
         check(
             "/images?search={W}",
             RequestPath::new(&[&"images"]).query("search", Some("one two")),
@@ -200,26 +177,23 @@ mod tests {
     }
 
     #[test]
-    fn sentences_name_what_was_given_and_what_was_answered() {
-        let said = |text| filled(text, |name| call().query(name).or(Some(format!("<{name}>"))));
-        assert_eq!(said("{name} is in {ID}").unwrap(), "<name> is in a/b");
-        assert_eq!(filled("{name}", |_| None), None);
-    }
-
-    #[test]
     fn bodies_hold_what_was_given() {
         let fields = &[
             ("id", From::Given("ID")),
             ("name", From::Given("NONE")),
+            ("in", From::Or("NONE", "0")),
             ("words", From::All("W")),
             ("none", From::All("NONE")),
             ("monitors", From::Any("NONE")),
             ("folder_id", From::Folder("ID")),
+            ("other", From::IntoFolder("NONE")),
             ("extend", From::Switch("--tags")),
+            ("trash", From::Not("--tags")),
         ];
         let expected = json!({
-            "id": "a/b", "words": ["one", "two"], "none": [], "folder_id": null, "extend": true
+            "id": "a/b", "in": 0, "words": ["one", "two"], "none": [], "folder_id": null,
+            "extend": true, "trash": false
         });
-        assert_eq!(body(fields, &call()), expected);
+        assert_eq!(body(fields, &call()).unwrap(), expected);
     }
 }

@@ -149,13 +149,17 @@ impl Stdout {
 
 /// The time between two drawings.
 const PACE: Duration = Duration::from_millis(40);
+/// The time between two lines, if no bar is wanted.
+const LINE_PACE: Duration = Duration::from_secs(10);
 /// The width of the bar itself, in columns.
 const BAR: usize = 24;
 
-/// A progress bar on one line of stderr, redrawn in place and removed at the end. Draws nothing if
-/// stderr is not a terminal.
+/// A progress bar on one line of stderr, redrawn in place and removed at the end; a line each ten
+/// seconds with `NO_COLOR` or on a dumb terminal, as a screen reader would read the bar again and again.
+/// Draws nothing if stderr is not a terminal.
 pub(super) struct Progress {
     columns: Option<usize>,
+    in_lines: bool,
     drawn: Option<Instant>,
 }
 
@@ -163,19 +167,28 @@ impl Progress {
     /// `wanted` is false if the output is for a script.
     pub(super) fn stderr(wanted: bool) -> Self {
         let stderr = io::stderr();
-        let columns = (wanted && stderr.is_terminal() && !is_dumb()).then(|| {
+        let columns = (wanted && stderr.is_terminal()).then(|| {
             let size = rustix::termios::tcgetwinsize(&stderr).ok();
             size.map(|size| usize::from(size.ws_col)).filter(|&wide| wide > 0).unwrap_or(80)
         });
-        Self { columns, drawn: None }
+        Self { columns, in_lines: is_plain(), drawn: None }
     }
 
     pub(super) fn draw(&mut self, done: u64, total: u64, what: &str) {
         let Some(columns) = self.columns else { return };
-        if done < total && self.drawn.is_some_and(|drawn| drawn.elapsed() < PACE) {
+        let pace = if self.in_lines { LINE_PACE } else { PACE };
+        if (self.in_lines || done < total) && self.drawn.is_some_and(|drawn| drawn.elapsed() < pace)
+        {
             return;
         }
-        self.drawn = Some(Instant::now());
+        let is_first = self.drawn.replace(Instant::now()).is_none();
+        if self.in_lines {
+            // A short wait needs no line.
+            if !is_first {
+                writeln!(io::stderr(), "{done} of {total}").ok();
+            }
+            return;
+        }
         // A bar that cannot be drawn is no reason to stop.
         write!(io::stderr().lock(), "\r{}\x1b[K", line(columns, done, total, what)).ok();
     }
@@ -183,6 +196,10 @@ impl Progress {
     /// Shows what is waited for, if the progress is unknown.
     pub(super) fn wait(&mut self, what: &str) {
         let Some(columns) = self.columns else { return };
+        if self.in_lines {
+            writeln!(io::stderr(), "{}", harmless(what)).ok();
+            return;
+        }
         self.drawn = Some(Instant::now());
         // As with the bar.
         write!(io::stderr().lock(), "\r{}\x1b[K", cut(what, columns.saturating_sub(1))).ok();
@@ -190,15 +207,17 @@ impl Progress {
 
     /// Removes the bar.
     pub(super) fn clear(&mut self) {
-        if self.drawn.take().is_some() {
+        if self.drawn.take().is_some() && !self.in_lines {
             write!(io::stderr().lock(), "\r\x1b[K").ok();
         }
     }
 }
 
-/// Whether the terminal would print escape sequences as text.
-fn is_dumb() -> bool {
-    std::env::var_os("TERM").is_some_and(|term| term == "dumb")
+/// Whether nothing is to be drawn over itself: the user says so, or the terminal would print escape
+/// sequences as text.
+fn is_plain() -> bool {
+    let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
+    set("NO_COLOR").is_some() || set("TERM").is_some_and(|term| term == "dumb")
 }
 
 impl Drop for Progress {

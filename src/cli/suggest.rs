@@ -3,7 +3,7 @@
 use super::Error;
 use super::help::usage;
 use super::lookup::Verbs;
-use super::verb::{GLOBAL, Verb};
+use super::verb::{GLOBAL, Kind, Verb};
 
 /// The words begin a command that is none, or none yet.
 pub(super) fn incomplete(verbs: Verbs, prefix: &[String], given: Option<&String>) -> Error {
@@ -121,12 +121,23 @@ pub(super) fn unknown_flag(verb: &Verb, name: &str) -> Error {
     })
 }
 
-pub(super) fn too_many(verb: &Verb, word: &str) -> Error {
-    let hint = format!("usage: {}", usage(verb));
+/// `whole` is the last argument with all words behind it: they may be one name.
+pub(super) fn too_many(verb: &Verb, word: &str, whole: &str) -> Error {
+    let hint = match verb.arguments.last() {
+        Some(last) if matches!(last.kind, Kind::Text | Kind::File) || last.kind.is_reference() => {
+            quotes(whole)
+        }
+        _ => format!("usage: {}", usage(verb)),
+    };
     if verb.arguments.is_empty() {
         return Error::usage(format!("murald {} does not take {word:?}", verb.name())).hint(hint);
     }
     Error::usage(format!("{word:?} is one argument too many")).hint(hint)
+}
+
+/// For a name with spaces that was typed without quotes.
+pub(super) fn quotes(name: &str) -> String {
+    format!("a name with spaces needs quotes: '{name}'")
 }
 
 /// The known word that is at most two letters away; of a short word one letter, or it would be

@@ -5,8 +5,27 @@
 
 use std::fmt::Write as _;
 
+use serde_json::Value;
+
+use super::template::written;
 use super::terminal::Terminal;
 use super::terminal::{color_code, cut, escaped, harmless, width};
+use crate::color::{Rgb, hue_group, parse};
+
+/// The group of hues that a colour is in, as `--hue-group` names it.
+fn hue_word(color: Rgb) -> &'static str {
+    match hue_group(&[color]) {
+        0 | 11 => "red",
+        1 => "orange",
+        2 => "yellow",
+        3..=5 => "green",
+        6 => "cyan",
+        7 | 8 => "blue",
+        9 => "purple",
+        10 => "pink",
+        _ => "grey",
+    }
+}
 
 /// Between two columns.
 const GAP: usize = 2;
@@ -72,13 +91,29 @@ impl Cell {
         self
     }
 
+    /// A field of a record: lists have commas between their items.
+    pub(super) fn value(value: &Value) -> Self {
+        match value {
+            Value::Array(items) => Self::list(&items.iter().map(written).collect::<Vec<_>>()),
+            // 1, not 1.0.
+            Value::Number(number) if number.is_f64() => number.as_f64().unwrap_or_default().into(),
+            value => written(value).into(),
+        }
+    }
+
     /// Texts, with commas between.
     pub(super) fn list(items: &[String]) -> Self {
         Self::from(items.join(", ")).raw(items.join(","))
     }
 
-    pub(super) fn palette(colors: &[String]) -> Self {
-        Self { palette: colors.to_vec(), ..Self::from(colors.join(" ")).raw(colors.join(",")) }
+    pub(super) fn palette(colors: &Value) -> Self {
+        let colors: Vec<String> = colors.as_array().into_iter().flatten().map(written).collect();
+        let words = colors.iter().map(|color| match parse(color) {
+            Some(rgb) => format!("{color} {}", hue_word(rgb)),
+            None => color.clone(),
+        });
+        let text = Self::from(words.collect::<Vec<_>>().join(", "));
+        Self { palette: colors.clone(), ..text.raw(colors.join(",")) }
     }
 
     fn natural(&self, terminal: Terminal) -> usize {
@@ -116,8 +151,7 @@ impl Table {
         Self::new(&["=", "="])
     }
 
-    pub(super) fn row<const N: usize>(&mut self, cells: [Cell; N]) {
-        debug_assert_eq!(N, self.columns.len());
+    pub(super) fn row(&mut self, cells: impl Into<Vec<Cell>>) {
         self.rows.push(cells.into());
     }
 
@@ -162,14 +196,17 @@ impl Table {
     /// The columns that are shown, with their widths: the natural ones, less what is too much. The
     /// widest give first.
     fn shown(&self, terminal: Terminal) -> Vec<(usize, usize)> {
+        let is_sheet = self.columns.iter().all(|column| column.whole && !column.right);
         let natural = |at: usize| {
-            let cells = self.rows.iter().map(|row| row[at].natural(terminal));
+            // As words the colours of a list would take the place of its names.
+            let shown = |cell: &&Cell| is_sheet || terminal.color || cell.palette.is_empty();
+            let cells = self.rows.iter().map(|row| &row[at]).filter(shown);
+            let cells = cells.map(|cell| cell.natural(terminal));
             cells.max().filter(|&widest| widest > 0 || self.rows.is_empty())
         };
         let mut shown: Vec<(usize, usize)> = (0..self.columns.len())
             .filter_map(|at| Some((at, natural(at)?.max(width(self.columns[at].title)))))
             .collect();
-        let is_sheet = self.columns.iter().all(|column| column.whole && !column.right);
         let least = |&(at, wide): &(usize, usize)| {
             if self.columns[at].whole { wide } else { wide.min(LEAST) }
         };
@@ -304,8 +341,8 @@ mod tests {
     #[test]
     fn colours_only_where_they_are_wanted() {
         let mut table = Table::sheet();
-        table.field("colors", Cell::palette(&["#ff0000".to_owned(), "#0000ff".to_owned()]));
-        assert_eq!(table.render(PLAIN), "colors  #ff0000 #0000ff\n");
+        table.field("colors", Cell::palette(&serde_json::json!(["#ff0000", "#0000ff"])));
+        assert_eq!(table.render(PLAIN), "colors  #ff0000 red, #0000ff blue\n");
         let all = Terminal { columns: 80, color: true, true_color: true };
         assert_eq!(
             table.render(all),

@@ -148,7 +148,11 @@ pub(super) fn span(seconds: u64) -> String {
 
 /// A number with its noun: `1 image`, `2 images`.
 pub(super) fn count(number: u64, noun: &str) -> String {
-    if number == 1 { format!("1 {noun}") } else { format!("{number} {noun}s") }
+    match noun.strip_suffix('y') {
+        _ if number == 1 => format!("1 {noun}"),
+        Some(stem) => format!("{number} {stem}ies"),
+        None => format!("{number} {noun}s"),
+    }
 }
 
 /// The part of an escape sequence after `38;` or `48;`.

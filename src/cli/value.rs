@@ -19,8 +19,17 @@ use crate::wire::{DayTime, Tone};
 pub(super) fn read_value(name: &str, kind: Kind, word: &OsStr) -> Result<Value, Error> {
     let text = utf8(name, word)?;
     let wrong = |wanted: &str| Error::usage(format!("{name} must be {wanted}, not {text:?}"));
+    let is_file = matches!(kind, Kind::File | Kind::Directory | Kind::Item);
+    if (is_file || kind.is_reference())
+        && ["http://", "https://"].iter().any(|start| text.starts_with(start))
+    {
+        return Err(Error::usage(format!("murald loads nothing from the network: {text}"))
+            .hint("download the picture, then name its file"));
+    }
     match kind {
-        Kind::Text | Kind::Section | Kind::Setting | Kind::SettingValue => Ok(text.into()),
+        Kind::Text | Kind::Section | Kind::Setting | Kind::SettingValue | Kind::Template => {
+            Ok(text.into())
+        }
         Kind::Monitor | Kind::Backend | Kind::Theme if text.is_empty() => Err(wrong("a name")),
         Kind::Monitor | Kind::Backend | Kind::Theme => Ok(text.into()),
         Kind::File | Kind::Directory if text.is_empty() => Err(wrong("a path")),

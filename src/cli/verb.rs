@@ -1,8 +1,11 @@
 //! The types of the verbs table, which parsing, help, completions and the tests of the manual read.
+//!
+//! A verb is a row: words, arguments, flags, a request, and what is shown of the answer.
 
 use super::Error;
 use super::call::Call;
-use super::request::Request;
+use super::columns::View;
+use super::request::{BodyFields, Request};
 use super::stdout::Stdout;
 
 /// One command.
@@ -15,8 +18,16 @@ pub struct Verb {
     pub summary: &'static str,
     /// Details beyond the summary; may be empty.
     pub help: &'static str,
-    /// Starts a daemon where none answers.
+    /// All that it may answer with; the answer of its request is shown as the first one.
+    pub views: &'static [&'static View],
+    /// Starts a daemon if none answers.
     pub(super) starts: bool,
+    /// Its images are those that are named, or all that its filters find.
+    pub(super) chooses: bool,
+    /// The question before the request, on a terminal.
+    pub(super) confirm: Option<Confirm>,
+    /// What is said while a person waits for the answer, if that may be minutes.
+    pub(super) waiting: &'static str,
     pub(super) run: Run,
 }
 
@@ -29,32 +40,29 @@ pub struct Group {
 
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Run {
-    /// This process becomes the daemon; `main` sees to it.
-    Daemon,
-    /// This process reads a file of settings; `main` sees to it.
-    Check,
-    /// This process looks at the database, or restores it; `main` sees to it.
-    Database(Database),
-    /// This process looks at everything that wallpapers need; `main` sees to it.
-    Doctor,
-    /// This process stops the daemon; if none runs, `main` sees to what that has left.
-    Stop,
-    /// This process tells how a command line can go on, for which it needs all verbs.
-    Complete,
-    /// This process asks the daemon for one thing and prints it.
+    /// Work of `main`, or work that needs the whole table.
+    Main(Task),
+    /// One request.
     Request(Request),
-    /// The same, in its own way.
+    /// The verb's own way.
     Client(Action),
 }
 
-/// An action on the database without the daemon.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Database {
-    Check,
-    Restore,
+pub(super) enum Task {
+    Daemon,
+    CheckConfig,
+    CheckDatabase,
+    RestoreDatabase,
+    Doctor,
+    /// Stops the daemon; if none runs, `main` sees to what an earlier one has left.
+    Stop,
+    Complete,
 }
 
 pub(super) type Action = fn(&Call, &mut Stdout) -> Result<(), Error>;
+/// None: there is nothing to ask.
+pub(super) type Confirm = fn(&Call) -> Result<Option<String>, Error>;
 
 /// A word that stands by itself; its place gives its meaning.
 #[derive(Clone, Copy, Debug)]
@@ -110,7 +118,7 @@ pub enum Kind {
     Picture,
     /// A folder, or `root`.
     FolderOrRoot,
-    /// An image, and `@HH:MM` after it where the playlist follows the clock.
+    /// An image, and `@HH:MM` after it if the playlist follows the clock.
     Item,
     Monitor,
     Backend,
@@ -120,6 +128,8 @@ pub enum Kind {
     Setting,
     /// A value of the setting before it.
     SettingValue,
+    /// A line of text with the verb's fields in braces.
+    Template,
     /// One of these.
     Words(&'static [&'static str]),
     /// Some of these, with commas; an empty slice allows any words.
@@ -129,61 +139,64 @@ pub enum Kind {
 }
 
 impl Verb {
-    pub(super) const fn new(
+    pub(super) const fn of(
+        words: &'static [&'static str],
+        summary: &'static str,
+        run: Run,
+    ) -> Self {
+        let (arguments, flags, views) = (&[], &[], &[]);
+        let (help, starts, chooses, confirm, waiting) = ("", false, false, None, "");
+        Self {
+            words,
+            arguments,
+            flags,
+            summary,
+            help,
+            views,
+            starts,
+            chooses,
+            confirm,
+            waiting,
+            run,
+        }
+    }
+
+    /// One request: `GET /images/{IMAGE}`.
+    pub(super) const fn get(
+        words: &'static [&'static str],
+        summary: &'static str,
+        place: &'static str,
+    ) -> Self {
+        Self::of(words, summary, Run::Request(Request::of(place, None)))
+    }
+
+    /// The same with a body.
+    pub(super) const fn send(
+        words: &'static [&'static str],
+        summary: &'static str,
+        place: &'static str,
+        body: BodyFields,
+    ) -> Self {
+        Self::of(words, summary, Run::Request(Request::of(place, Some(body))))
+    }
+
+    pub(super) const fn own(
         words: &'static [&'static str],
         summary: &'static str,
         run: Action,
     ) -> Self {
-        Self::run(words, summary, Run::Client(run))
+        Self::of(words, summary, Run::Client(run))
     }
 
-    pub(super) const fn asking(
+    pub(super) const fn main(
         words: &'static [&'static str],
         summary: &'static str,
-        request: Request,
+        task: Task,
     ) -> Self {
-        Self::run(words, summary, Run::Request(request))
+        Self::of(words, summary, Run::Main(task))
     }
 
-    /// The verb that becomes the daemon.
-    pub(super) const fn daemon(words: &'static [&'static str], summary: &'static str) -> Self {
-        Self::run(words, summary, Run::Daemon)
-    }
-
-    /// The verb that reads a file of settings.
-    pub(super) const fn check(words: &'static [&'static str], summary: &'static str) -> Self {
-        Self::run(words, summary, Run::Check)
-    }
-
-    /// One that looks at the database, or restores it.
-    pub(super) const fn database(
-        words: &'static [&'static str],
-        summary: &'static str,
-        what: Database,
-    ) -> Self {
-        Self::run(words, summary, Run::Database(what))
-    }
-
-    /// The verb that examines the system.
-    pub(super) const fn doctor(words: &'static [&'static str], summary: &'static str) -> Self {
-        Self::run(words, summary, Run::Doctor)
-    }
-
-    /// The verb that stops the daemon.
-    pub(super) const fn stop(words: &'static [&'static str], summary: &'static str) -> Self {
-        Self::run(words, summary, Run::Stop)
-    }
-
-    /// The verb that completes command lines.
-    pub(super) const fn complete(words: &'static [&'static str], summary: &'static str) -> Self {
-        Self::run(words, summary, Run::Complete)
-    }
-
-    const fn run(words: &'static [&'static str], summary: &'static str, run: Run) -> Self {
-        Self { words, arguments: &[], flags: &[], summary, help: "", starts: false, run }
-    }
-
-    pub(super) const fn arguments(mut self, arguments: &'static [Argument]) -> Self {
+    pub(super) const fn takes(mut self, arguments: &'static [Argument]) -> Self {
         self.arguments = arguments;
         self
     }
@@ -198,9 +211,28 @@ impl Verb {
         self
     }
 
-    /// Starts the daemon if it is not running.
+    pub(super) const fn shows(mut self, views: &'static [&'static View]) -> Self {
+        self.views = views;
+        self
+    }
+
     pub(super) const fn starting(mut self) -> Self {
         self.starts = true;
+        self
+    }
+
+    pub(super) const fn choosing(mut self) -> Self {
+        self.chooses = true;
+        self
+    }
+
+    pub(super) const fn asking(mut self, question: Confirm) -> Self {
+        self.confirm = Some(question);
+        self
+    }
+
+    pub(super) const fn waiting(mut self, what: &'static str) -> Self {
+        self.waiting = what;
         self
     }
 
@@ -215,6 +247,17 @@ impl Verb {
     pub fn name(&self) -> String {
         self.words.join(" ")
     }
+
+    /// The fields that `--format` may name; none if only the answer can tell.
+    pub fn fields(&self) -> Vec<&'static str> {
+        let mut names: Vec<&str> = Vec::new();
+        for name in self.views.iter().flat_map(|view| view.fields()) {
+            if !names.contains(&name) {
+                names.push(name);
+            }
+        }
+        names
+    }
 }
 
 impl Kind {
@@ -228,20 +271,24 @@ impl Kind {
 }
 
 impl Argument {
+    const fn new(name: &'static str, kind: Kind, arity: Arity, meaning: &'static str) -> Self {
+        Self { name, kind, arity, meaning }
+    }
+
     pub(super) const fn one(name: &'static str, kind: Kind, meaning: &'static str) -> Self {
-        Self { name, kind, arity: Arity::One, meaning }
+        Self::new(name, kind, Arity::One, meaning)
     }
 
     pub(super) const fn optional(name: &'static str, kind: Kind, meaning: &'static str) -> Self {
-        Self { name, kind, arity: Arity::Optional, meaning }
+        Self::new(name, kind, Arity::Optional, meaning)
     }
 
     pub(super) const fn some(name: &'static str, kind: Kind, meaning: &'static str) -> Self {
-        Self { name, kind, arity: Arity::Some, meaning }
+        Self::new(name, kind, Arity::Some, meaning)
     }
 
     pub(super) const fn any(name: &'static str, kind: Kind, meaning: &'static str) -> Self {
-        Self { name, kind, arity: Arity::Any, meaning }
+        Self::new(name, kind, Arity::Any, meaning)
     }
 }
 
@@ -266,28 +313,16 @@ impl Flag {
 }
 
 /// Flags that every verb takes.
+#[rustfmt::skip]
 pub const GLOBAL: &[Flag] = &[
-    Flag::value(
-        "--config",
-        "FILE",
-        Kind::File,
-        "The configuration file, for `start`, `doctor`, `config path`, `config check`, `library \
-         check` and `library restore`",
-    ),
-    Flag::value(
-        "--log-level",
-        "LEVEL",
-        Kind::Words(LOG_LEVELS),
-        "How much the daemon logs, for `start`",
-    ),
+    Flag::value("--config", "FILE", Kind::File,
+        "The configuration file, for `start`, `doctor`, `config path`, `config check`, `library check` \
+         and `library restore`"),
+    Flag::value("--log-level", "LEVEL", Kind::Words(LOG_LEVELS), "How much the daemon logs, for `start`"),
     Flag::value("--socket", "PATH", Kind::File, "The socket that the daemon listens on"),
     Flag::switch("--json", "Print JSON"),
-    Flag::value(
-        "--format",
-        "TEMPLATE",
-        Kind::Text,
-        "Print a line like '{id}\\t{name}' for each record",
-    ),
+    Flag::value("--format", "TEMPLATE", Kind::Template,
+        "Print a line like '{id}\\t{name}' for each record"),
     Flag::switch("--quiet", "Print rows, ids, values and errors only (-q for short)"),
     Flag::switch("--help", "Print help (-h for short)"),
     Flag::switch("--version", "Print the version (-V for short)"),

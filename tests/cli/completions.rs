@@ -90,6 +90,9 @@ fn a_line_goes_on_with_what_the_table_and_the_daemon_know() {
     check(&["import-web", ""], &[":directories"]);
     check(&["--socket", ""], &[":files"]);
     check(&["--log-level", "d"], &["debug"]);
+    check(&["folders", "list", "--format", "{id} {na"], &["{id} {name}"]);
+    has(&["images", "list", "--format", ""], "{file_size}");
+    has(&["config", "set", "app.theme", "dark", "--format", "{"], "{theme}");
     check(&["images", "nonsense", ""], &[]);
     check(&[], &[]);
     // The line's own socket, where nobody listens; what the table knows is offered all the same.

@@ -153,7 +153,7 @@ fn imports_print_ids_in_the_order_of_the_paths() {
 #[test]
 fn steps_that_move_nothing_fail_and_say_why() {
     let house = House::started();
-    for line in [&["next"][..], &["prev"], &["toggle"]] {
+    for line in [&["next"][..], &["prev"], &["toggle"], &["pause"], &["playlist", "pause"]] {
         fails(&house, line, 1, "murald: no playlist runs\n  `murald playlist start PLAYLIST`");
     }
 }
@@ -302,6 +302,16 @@ fn fields_are_known_before_anything_is_changed() {
     assert_eq!(ok(&house, &line), "7\n");
     let own = ["config", "get", "app", "--format", "{nope}"];
     fails(&house, &own, 2, "murald: --format: there is no field \"nope\"\n  there are ");
+}
+
+#[test]
+fn renaming_onto_a_taken_name_says_so() {
+    let house = House::started();
+    house.import(&[&pictures(&house, 2)]);
+    let output = run(&house, &["images", "rename", "p1", "p0"]);
+    let told = stderr(&output);
+    assert_eq!(output.status.code(), Some(0), "{told}");
+    assert!(told.starts_with("murald: another image is named p0: this one is p0"), "{told}");
 }
 
 #[test]

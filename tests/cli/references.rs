@@ -46,6 +46,9 @@ fn images_are_named_in_many_ways() {
     let refused = |reference: &str, code: i32, told: &str| {
         fails(&house, &["images", "show", reference], code, &format!("murald: {told}"));
     };
+    let quotes =
+        "murald: no image is named \"lake\"\n  a name with spaces needs quotes: 'blue lake'\n";
+    fails(&house, &["images", "tag", "blue", "lake", "--add", "x"], 1, quotes);
     refused("sun", 1, "\"sun\" is ambiguous: Sunset (1), sunrise (2)\n");
     refused("sunsat", 1, "no image is named \"sunsat\"\n  the nearest is Sunset (1)\n");
     // A format's ending that is not the image's own.
@@ -108,6 +111,8 @@ fn playlists_and_folders_are_named_too() {
     assert_eq!(ok(&house, &["playlist", "rm", "night"]), "Night (1) deleted\n");
     ok(&house, &["playlist", "create", "day", "a@07:00", "b@19:30", "--type", "time_of_day"]);
     assert_eq!(json_of(&house, &["playlist", "show", "day"])["images"][1]["time"], 1170);
+    ok(&house, &["playlist", "create", "/home/mia/mountains", "a"]);
+    assert_eq!(json_of(&house, &["playlist", "show", "Mountains"])["name"], "/home/mia/mountains");
     for (name, parent) in [("sea", "root"), ("bay", "sea"), ("land", "root"), ("bay", "land")] {
         ok(&house, &["folders", "create", name, "--parent", parent]);
     }

@@ -39,6 +39,15 @@ fn every_verb_asks_for_what_it_means() {
             r#"POST /wallpaper/random {"filter":{"tags":["a","b"],"recursive":true,"min_width":800,"hue_group":[7,8]}}"#,
         ],
     );
+    check("random --each", &[r#"POST /wallpaper/random {"mode":"each"}"#]);
+    check(
+        "set 7 --monitor DP-1,DP-2",
+        &[r#"POST /wallpaper/set {"monitors":["DP-1","DP-2"],"image_id":7}"#],
+    );
+    check("undo", &["POST /wallpaper/back {}"]);
+    check("trash 7", &[r#"DELETE /images {"ids":[7],"trash":true,"files":false}"#]);
+    check("what DP-1", &["GET /why?monitor=DP-1"]);
+    check("where 7", &["GET /images/7"]);
     check("random --mode each", &[r#"POST /wallpaper/random {"mode":"each"}"#]);
     check("back --monitor DP-1", &[r#"POST /wallpaper/back {"monitors":["DP-1"]}"#]);
     check("wallpaper back", &["POST /wallpaper/back {}"]);

@@ -107,7 +107,19 @@ fn wrong_lines_are_explained() {
     check(&["playlists", "strat", "1"], "there is no command \"playlist strat\"\n  do you mean ");
     check(&["set"], "PICTURE is missing\n  usage: murald set PICTURE [FLAGS]");
     check(&["set", "0"], "PICTURE must be a name, or an id from 1 on, not \"0\"");
-    check(&["set", "7", "8"], "\"8\" is one argument too many\n  usage: murald set PICTURE ");
+    check(
+        &["set", "7", "8"],
+        "\"8\" is one argument too many\n  a name with spaces needs quotes: '7 8'",
+    );
+    check(
+        &["set", "my", "lake.jpg"],
+        "\"lake.jpg\" is one argument too many\n  a name with spaces needs quotes: 'my lake.jpg'",
+    );
+    check(
+        &["set", "https://a.org/b.jpg"],
+        "murald loads nothing from the network: https://a.org/b.jpg",
+    );
+    check(&["random", "--monitor", ","], "--monitor must be a name, not \",\"");
     check(&["rm", "7"], "there is no command \"rm\"\n  do you mean images delete, ");
     check(&["--json", "--format", "{id}", "status"], "--json and --format are two forms");
     check(&["--format", "{", "status"], "--format: { has no end\n");

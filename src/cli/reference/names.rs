@@ -1,8 +1,10 @@
 //! Finds the record that a word names: by its exact name, else by a prefix that only one has. Pure.
 
 use serde::Deserialize;
+use serde_json::Value;
 
 use super::super::Error;
+use super::super::columns::text;
 use super::super::suggest::distance;
 use crate::wire::Folder;
 use crate::wire::collate::folded;
@@ -47,6 +49,13 @@ pub(super) fn folder(word: &str, all: &[Folder]) -> Result<i64, Error> {
         rest = more.trim_start_matches('/');
     }
     at.ok_or_else(|| Error::usage("FOLDER must be a name, a path of names or an id, not \"/\""))
+}
+
+/// The names from the outermost of these folders down.
+pub(crate) fn path(folder: &Value, all: &[Value]) -> String {
+    let name = text(folder, "name");
+    let around = all.iter().find(|other| other["id"] == folder["parent_id"]);
+    around.map_or_else(|| name.clone(), |around| format!("{}/{name}", path(around, all)))
 }
 
 pub(super) fn among(what: &str, word: &str, all: &[Named]) -> Result<i64, Error> {

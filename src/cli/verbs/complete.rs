@@ -9,7 +9,6 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use rustix::time::{TimerfdClockId, TimerfdTimerFlags};
-use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
@@ -17,20 +16,18 @@ use super::super::Error;
 use super::super::call::{Call, Setting};
 use super::super::connection::{Connection, RequestPath};
 use super::super::lookup::{VerbMatch, Verbs};
+use super::super::reference::path;
 use super::super::stdout::Stdout;
-use super::super::verb::{Argument, Arity, Flag, GLOBAL, Kind, Verb};
-use super::config_section::settings;
-use super::folders::path;
+use super::super::template::written;
+use super::super::verb::{Argument, Arity, Flag, GLOBAL, Kind, Task, Verb};
+use super::config::known;
+use super::config_change::settings;
 use crate::sys::Timer;
-use crate::wire::{Data, Folder};
 
+#[rustfmt::skip]
 pub(super) const COMPLETE: Verb =
-    Verb::complete(&["complete"], "Print how a command line can go on, for completion in shells")
-        .arguments(&[Argument::any(
-            "WORD",
-            Kind::Text,
-            "The words so far, without murald; the last may be empty",
-        )])
+    Verb::main(&["complete"], "Print how a command line can go on, for completion in shells", Task::Complete)
+        .takes(&[Argument::any("WORD", Kind::Text, "The words so far, without murald; the last may be empty")])
         .help("    murald complete -- images ''");
 
 const PATIENCE: Duration = Duration::from_millis(500);
@@ -115,6 +112,9 @@ impl Line {
     }
 
     fn candidates(&self, partial: &str, source: &Source<'_>) -> Vec<Candidate> {
+        if let (Some(Kind::Template), Some(verb)) = (self.open, self.verb()) {
+            return template(verb, partial, source.call);
+        }
         if let Some(kind) = self.open {
             return source.values(kind, partial, &self.plain);
         }
@@ -124,6 +124,12 @@ impl Line {
             return flags.map(|flag| (flag.name.to_owned(), flag.meaning.to_owned())).collect();
         }
         let mut found = self.next_words();
+        if self.plain.is_empty() && !partial.is_empty() {
+            let aliases = self.verbs.aliases();
+            found.extend(
+                aliases.map(|(word, ours)| (word.to_owned(), format!("The same as {ours}"))),
+            );
+        }
         if let Some(verb) = verb
             && let Some(kind) = argument(verb, self.plain.len() - verb.words.len())
         {
@@ -186,7 +192,7 @@ impl Source<'_> {
                 found.push(("root".into(), String::new()));
                 found
             }
-            Kind::Playlist => named(self.ask(&RequestPath::new(&[&"playlists"]))),
+            Kind::Playlist => self.named(&RequestPath::new(&[&"playlists"])),
             Kind::Monitor => self.listed(&RequestPath::new(&[&"monitors"]), "name", "description"),
             Kind::Backend => self.backends(),
             Kind::Theme => {
@@ -195,7 +201,9 @@ impl Source<'_> {
             Kind::Section => self.sections(partial),
             Kind::Setting => self.keys(plain),
             Kind::SettingValue => self.setting_values(plain),
-            Kind::Text | Kind::Json | Kind::Count | Kind::Number | Kind::Span => Vec::new(),
+            Kind::Text | Kind::Template | Kind::Json | Kind::Count | Kind::Number | Kind::Span => {
+                Vec::new()
+            }
         }
     }
 
@@ -213,7 +221,7 @@ impl Source<'_> {
         let place = RequestPath::new(&[&"images"])
             .query("name_prefix", beginning)
             .query("per_page", Some(IMAGES));
-        named(self.ask(&place).map(|told: Data<_>| told.data))
+        self.named(&place)
     }
 
     fn tags(&self) -> Vec<String> {
@@ -225,27 +233,29 @@ impl Source<'_> {
     /// Folders by their paths from the root down, and by their ids.
     fn folders(&self) -> Vec<Candidate> {
         let place = RequestPath::new(&[&"folders"]).query("parent_id", Some("all"));
-        let all: Vec<Folder> = self.ask(&place).map_or_else(Vec::new, |told: Data<_>| told.data);
-        let pairs = |folder: &Folder| (path(folder, &all), folder.id.to_string());
-        let paths: Vec<Candidate> = all.iter().map(pairs).collect();
-        let ids = paths.iter().map(|(path, id)| (id.clone(), path.clone()));
-        paths.iter().cloned().chain(ids).collect()
+        let all = self.records(&place);
+        let paths: Vec<Candidate> =
+            all.iter().map(|folder| (path(folder, &all), written(&folder["id"]))).collect();
+        both_ways(paths)
     }
 
     /// The records of a list: one field, and another that says more.
     fn listed(&self, place: &RequestPath, word: &str, meaning: &str) -> Vec<Candidate> {
-        let list = match self.ask(place) {
-            Some(Value::Object(mut page)) => page.remove("data").unwrap_or_default(),
-            Some(list) => list,
-            None => return Vec::new(),
-        };
-        let shown = |value: &Value| match value {
-            Value::String(text) => text.clone(),
-            Value::Null => String::new(),
-            value => value.to_string(),
-        };
-        let records = list.as_array().into_iter().flatten();
-        records.map(|record| (shown(&record[word]), shown(&record[meaning]))).collect()
+        let records = self.records(place).into_iter();
+        records.map(|record| (written(&record[word]), written(&record[meaning]))).collect()
+    }
+
+    /// Records by their names, and by their ids.
+    fn named(&self, place: &RequestPath) -> Vec<Candidate> {
+        both_ways(self.listed(place, "name", "id"))
+    }
+
+    fn records(&self, place: &RequestPath) -> Vec<Value> {
+        match self.ask(place) {
+            Some(Value::Array(list)) => list,
+            Some(mut page) => page["data"].take().as_array().cloned().unwrap_or_default(),
+            None => Vec::new(),
+        }
     }
 
     /// Sections; behind the name of one and a point, its keys.
@@ -303,18 +313,26 @@ impl Source<'_> {
     }
 }
 
-#[derive(Deserialize)]
-struct Named {
-    id: i64,
-    name: String,
+/// By name, and by id.
+fn both_ways(named: Vec<Candidate>) -> Vec<Candidate> {
+    let ids: Vec<Candidate> = named.iter().map(|(name, id)| (id.clone(), name.clone())).collect();
+    named.into_iter().chain(ids).collect()
 }
 
-/// Records by their names, and by their ids.
-fn named(records: Option<Vec<Named>>) -> Vec<Candidate> {
-    let records = records.unwrap_or_default().into_iter();
-    let ids: Vec<Candidate> = records.map(|one| (one.id.to_string(), one.name)).collect();
-    let names = ids.iter().map(|(id, name)| (name.clone(), id.clone()));
-    names.chain(ids.iter().cloned()).collect()
+/// The fields of a verb's answer, behind what is written of the template.
+fn template(verb: &Verb, partial: &str, call: &Call) -> Vec<Candidate> {
+    let Some((done, _)) = partial.rsplit_once('{') else {
+        return fields(verb, call)
+            .map(|name| (format!("{partial}{{{name}}}"), String::new()))
+            .collect();
+    };
+    fields(verb, call).map(|name| (format!("{done}{{{name}}}"), String::new())).collect()
+}
+
+fn fields(verb: &Verb, call: &Call) -> impl Iterator<Item = String> {
+    let of_settings = verb.words[0] == "config" && !verb.views.is_empty();
+    let settings = if of_settings { known(call) } else { Vec::new() };
+    verb.fields().into_iter().map(str::to_owned).chain(settings)
 }
 
 /// Words that go on a list whose last one is not whole yet.

@@ -7,65 +7,84 @@ use serde_json::{Map, Value, json};
 
 use super::super::Error;
 use super::super::call::{Call, Setting};
+use super::super::columns::{Column, View, more};
 use super::super::connection::RequestPath;
 use super::super::error::Exit;
 use super::super::stdout::Stdout;
 use super::super::table::Table;
-use super::super::verb::{Argument, Group, Kind, Verb};
-use super::config_change::{in_effect, wish};
-use super::config_section::{Section, settings, split};
+use super::super::template::written;
+use super::super::verb::{Argument, Group, Kind, Task, Verb};
+use super::config_change::{Section, change, in_effect, settings, split};
 use crate::paths::Dirs;
 
 const SECTION: &str = "A section: app, daemon, backend.NAME, backend.auto_priorities, library, \
                        location, hooks, power, desktop, monitors, remote_gallery; or a setting, \
                        as backend.type or app.theme";
 
-pub(super) const GROUP: Group = Group {
-    title: "Configuration",
-    verbs: &[
-        Verb::new(&["config", "get"], "Show all settings, those of a section, or one", get)
-            .arguments(&[
-                Argument::optional("SECTION[.KEY]", Kind::Section, SECTION),
-                Argument::optional("KEY", Kind::Setting, "One setting of the section"),
-            ])
-            .help("    murald config get backend.type"),
-        Verb::new(&["config", "set"], "Change a setting, or several of a section", set)
-            .arguments(&[
-                Argument::one("SECTION[.KEY]", Kind::Section, SECTION),
-                Argument::optional("KEY", Kind::Setting, "The setting, where it is not named yet"),
-                Argument::optional(
-                    "VALUE",
-                    Kind::SettingValue,
-                    "Its new value, null for none; or several settings of the section as a JSON object",
-                ),
-            ])
-            .help(
-                "    murald config set backend.type swaybg\n    \
-                 murald config set backend.swaybg fit_mode fit\n    \
-                 murald config set app '{\"images_per_page\": 80, \"theme\": \"system\"}'\n\n\
-                 Settings of the section daemon take effect when the daemon is started again, the\n\
-                 others at once.",
-            ),
-        Verb::new(&["config", "patch"], "Change settings of several sections at once", patch)
-            .arguments(&[Argument::one("CHANGES", Kind::Json, "A JSON object of sections with their changes")])
-            .help("    murald config patch '{\"backend\": {\"type\": \"feh\"}, \"app\": {\"theme\": \"light\"}}'"),
-        Verb::new(
-            &["config", "reset"],
-            "Reset all settings to their defaults, or a backend's",
-            reset,
-        )
-        .arguments(&[Argument::optional("BACKEND", Kind::Backend, "Only the settings of this backend")])
+#[rustfmt::skip]
+pub(super) const GROUP: Group = Group { title: "Configuration", verbs: &[
+    Verb::own(&["config", "get"], "Show all settings, those of a section, or one", get)
+        .takes(&[
+            Argument::optional("SECTION[.KEY]", Kind::Section, SECTION),
+            Argument::optional("KEY", Kind::Setting, "One setting of the section"),
+        ])
+        .help("    murald config get backend.type"),
+    Verb::own(&["config", "set"], "Change a setting, or several of a section", set)
+        .takes(&[
+            Argument::one("SECTION[.KEY]", Kind::Section, SECTION),
+            Argument::optional("KEY", Kind::Setting, "The setting, where it is not named yet"),
+            Argument::optional("VALUE", Kind::SettingValue,
+                "Its new value, null for none; or several settings of the section as a JSON object"),
+        ])
+        .shows(&[&CHANGED])
+        .help("    murald config set backend.type swaybg\n    \
+               murald config set backend.swaybg fit_mode fit\n    \
+               murald config set app '{\"images_per_page\": 80, \"theme\": \"system\"}'\n\n\
+               Settings of the section daemon take effect when the daemon is started again, the\n\
+               others at once."),
+    Verb::own(&["config", "patch"], "Change settings of several sections at once", patch)
+        .takes(&[Argument::one("CHANGES", Kind::Json, "A JSON object of sections with their changes")])
+        .shows(&[&CHANGED])
+        .help("    murald config patch '{\"backend\": {\"type\": \"feh\"}, \"app\": {\"theme\": \"light\"}}'"),
+    Verb::own(&["config", "reset"], "Reset all settings to their defaults, or a backend's", reset)
+        .takes(&[Argument::optional("BACKEND", Kind::Backend, "Only the settings of this backend")])
+        .shows(&[&RESET])
         .help("Keeps the file as it was, also a broken one, as config.toml.bak: five copies at most."),
-        Verb::new(&["config", "path"], "Print where the configuration file is (no daemon needed)", path),
-        Verb::check(&["config", "check"], "Check a configuration file (no daemon needed)")
-            .arguments(&[Argument::optional("FILE", Kind::File, "The file, if not the daemon's own")])
-            .help(
-                "    murald config check ./new.toml && cp ./new.toml \"$(murald config path)\"\n\n\
-                 Prints warnings, one a line; none where there is no file of settings. Exits with\n\
-                 78 if the daemon would not start with it.",
-            ),
-    ],
-};
+    Verb::own(&["config", "path"], "Print where the configuration file is (no daemon needed)", path),
+    Verb::main(&["config", "check"], "Check a configuration file (no daemon needed)", Task::CheckConfig)
+        .takes(&[Argument::optional("FILE", Kind::File, "The file, if not the daemon's own")])
+        .help("    murald config check ./new.toml && cp ./new.toml \"$(murald config path)\"\n\n\
+               Prints warnings, one a line; none where there is no file of settings. Exits with\n\
+               78 if the daemon would not start with it."),
+]};
+
+/// The answers have the settings, too, whichever the file has: [`known`] lists these.
+const CHANGED: View = View::own("", BESIDE, |_, stdout, settings| {
+    stdout.say("changed")?;
+    warn(stdout, &settings["warnings"]);
+    Ok(())
+});
+const RESET: View = View::own("", BESIDE, |_, stdout, settings| {
+    stdout.say("the settings are reset to their defaults")?;
+    if let Some(backup) = settings["backup"].as_str() {
+        stdout.say(format!("the file as it was is kept as {backup}"))?;
+    }
+    warn(stdout, &settings["warnings"]);
+    Ok(())
+});
+const BESIDE: &[Column] = &[more("backup restart_required warnings")];
+
+/// The fields that an answer about settings may have.
+pub(crate) fn known(call: &Call) -> Vec<String> {
+    let mut names = Vec::new();
+    for setting in (call.settings)() {
+        names.extend(setting.section.split('.').map(str::to_owned));
+        names.push(setting.key.to_owned());
+    }
+    names.sort();
+    names.dedup();
+    names
+}
 
 fn get(call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
     let connection = call.connect()?;
@@ -86,32 +105,23 @@ fn get(call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
     let Some(key) = key else {
         return show(stdout, &settings);
     };
-    let value = settings.get(&key.replace('-', "_")).or_else(|| settings.get(&key));
-    let known = |one: &Setting| one.section == section && one.key == key.replace('-', "_");
-    let value = match value {
+    let spelled = key.replace('-', "_");
+    let is_known = |one: &Setting| one.section == section && one.key == spelled;
+    let value = match settings.get(&spelled).or_else(|| settings.get(&key)) {
         Some(value) => value,
         // One that has no default and is not set.
-        None if (call.settings)().iter().any(known) => &Value::Null,
+        None if (call.settings)().iter().any(is_known) => &Value::Null,
         None => {
-            return Err(Error::refused(format!("{section} has no setting {key:?}")).hint(
-                match section.as_str() {
-                    "backend" => "`murald config get` lists all".to_owned(),
-                    section => format!("`murald config get {section}` lists them"),
-                },
-            ));
+            let of = if section == "backend" { "" } else { section.as_str() };
+            let list = format!("`{}` lists them", format!("murald config get {of}").trim_end());
+            return Err(Error::refused(format!("{section} has no setting {key:?}")).hint(list));
         }
     };
-    if stdout.wants_data() {
-        return stdout.data(value);
-    }
-    stdout.line(plain(value))
+    if stdout.wants_data() { stdout.data(value) } else { stdout.line(plain(value)) }
 }
 
 fn show(stdout: &mut Stdout, settings: &Map<String, Value>) -> Result<(), Error> {
-    if stdout.wants_data() {
-        return stdout.data(&json!(settings));
-    }
-    sheet(stdout, settings)
+    if stdout.wants_data() { stdout.data(&json!(settings)) } else { sheet(stdout, settings) }
 }
 
 fn sheet(stdout: &mut Stdout, settings: &Map<String, Value>) -> Result<(), Error> {
@@ -130,17 +140,14 @@ fn flatten(sheet: &mut Table, prefix: &str, settings: &Map<String, Value>) {
     }
 }
 
+/// Lists are JSON, as `config set` takes them.
 fn plain(value: &Value) -> String {
-    match value {
-        Value::String(text) => text.clone(),
-        Value::Null => String::new(),
-        value => value.to_string(),
-    }
+    if value.is_array() { value.to_string() } else { written(value) }
 }
 
 fn set(call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
     let connection = call.connect()?;
-    let (name, changes) = wish(call, &connection)?;
+    let (name, changes) = change(call, &connection)?;
     let section = Section::of(&name, true);
     let answer = connection.patch(&section.place, &section.wrap(changes.clone().into()))?;
     let body: Map<String, Value> = answer.read()?;
@@ -176,11 +183,7 @@ fn warn(stdout: &Stdout, warnings: &Value) {
 fn patch(call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
     let changes = call.value("CHANGES").expect("the table requires it");
     let answer = call.connect()?.patch(&RequestPath::new(&[&"config"]), changes)?;
-    stdout.show(&answer, |stdout, settings: Value| {
-        stdout.say("changed")?;
-        warn(stdout, &settings["warnings"]);
-        Ok(())
-    })
+    CHANGED.show(call, stdout, &answer)
 }
 
 fn reset(call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
@@ -192,15 +195,7 @@ fn reset(call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
         }
         None => RequestPath::new(&[&"config", &"reset"]),
     };
-    let answer = call.connect()?.post(&place, &json!({}))?;
-    stdout.show(&answer, |stdout, settings: Value| {
-        stdout.say("the settings are reset to their defaults")?;
-        if let Some(backup) = settings["backup"].as_str() {
-            stdout.say(format!("the file as it was is kept as {backup}"))?;
-        }
-        warn(stdout, &settings["warnings"]);
-        Ok(())
-    })
+    RESET.show(call, stdout, &call.connect()?.post(&place, &json!({}))?)
 }
 
 fn path(call: &Call, stdout: &mut Stdout) -> Result<(), Error> {

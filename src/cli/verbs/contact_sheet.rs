@@ -8,19 +8,17 @@ use super::super::stdout::Stdout;
 use super::super::terminal::Terminal;
 use super::super::terminal::{count, cut, harmless, width};
 use super::super::verb::{Flag, Verb};
-use super::gallery;
-use super::image_list::{list, table, tell_of_the_rest};
-use super::image_sheet::{PICTURE, SIZE};
+use super::filters::{self, LISTED};
+use super::image_sheet::{IMAGES, PICTURE, SIZE, list, table, warn_of_more};
 use crate::wire::{Image, Page, Pagination};
 
 /// Columns between two pictures.
 const GAP: usize = 2;
-const FLAGS: &[Flag] =
-    &gallery::with::<2, { 2 + gallery::FLAGS.len() }>([SIZE, PICTURE], gallery::FLAGS);
 
 pub(super) const SHEET: Verb =
-    Verb::new(&["images", "sheet"], "Show a contact sheet of the library", sheet)
-        .flags(FLAGS)
+    Verb::own(&["images", "sheet"], "Show a contact sheet of the library", sheet)
+        .flags(joined!(LISTED; SIZE, PICTURE))
+        .shows(&[&IMAGES])
         .help(
             "    murald images sheet --tags sea --all\n\n\
              Drawn as by `images show`, as many images as the screen has space for. If pictures cannot\n\
@@ -36,13 +34,13 @@ fn sheet(call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
     };
     let grid = Grid::new(terminal, &wish, GAP);
     let is_screenful = stdout.terminal().is_some() && !call.has("--all") && !call.has("--per-page");
-    let page: Page<Image> =
-        gallery::answer(call, is_screenful.then(|| grid.on_a_screen()))?.read()?;
+    let answer = filters::answer(call, is_screenful.then(|| grid.on_a_screen()))?;
+    let page: Page<Image> = answer.read()?;
     if page.data.is_empty() {
-        return table(stdout, &page, call);
+        return table(stdout, &answer.read()?, call);
     }
     if !is_screenful {
-        tell_of_the_rest(call, stdout, page.data.len(), &page.pagination);
+        warn_of_more(call, stdout, &answer.read()?);
     }
     draw(&call.connect()?, stdout, &page.data, &grid)?;
     let Pagination { page, total_pages, total_items, .. } = page.pagination;

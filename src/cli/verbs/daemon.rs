@@ -9,43 +9,41 @@ use serde_json::{Value, json};
 
 use super::super::Error;
 use super::super::call::Call;
+use super::super::columns::{View, more};
 use super::super::connection::{Connection, RequestPath};
 use super::super::error::Exit;
 use super::super::stdout::Stdout;
 use super::super::table::{Cell, CellStyle, Table};
 use super::super::terminal::span;
-use super::super::verb::{Flag, Group, Verb};
+use super::super::verb::{Flag, Group, Task, Verb};
 use crate::sys::poll_until;
 use crate::wire::{ActivePlaylist, BackendInfo, CurrentWallpaper, Monitor};
 
-pub(super) const GROUP: Group = Group {
-    title: "Daemon",
-    verbs: &[
-        Verb::daemon(&["start"], "Run the daemon in the foreground").help(
-            "It ends on SIGTERM, SIGINT or `murald stop`, and the wallpapers stay on the screen.\n\
-             On SIGHUP it opens its log file again, reads the configuration again, and binds its\n\
-             socket again if that was removed.",
-        ),
-        Verb::stop(&["stop"], "Stop the daemon and wait until it has ended")
-            .flags(&[Flag::switch("--clear", "Also take the wallpapers off the screen")])
-            .help(
-                "If no daemon runs, --clear takes off what an earlier one has left. Exits with 69 only if\n\
-                 --socket names where no daemon listens.",
-            ),
-        Verb::new(&["status"], "Show whether the daemon runs and what each monitor shows", status),
-        Verb::doctor(&["doctor"], "Tell what is in the way of wallpapers (no daemon needed)").help(
-            "Looks at the settings, at where files go, at the socket, the database, the session, its \
-             backends and what else draws there.\n\
-             A row is STATE, SUBJECT and TEXT: \"ok\", \"note\" for what works and may not be as \
-             was meant, \"fix\" with the step that mends it. Exit code 1 where there is a \"fix\".",
-        ),
-        Verb::new(&["version"], "Print the versions of the command and of the daemon", version)
-            .help("Where no daemon runs, only the command's."),
-        super::inspect::DEBUG,
-        super::events::VERB,
-        super::complete::COMPLETE,
-    ],
-};
+#[rustfmt::skip]
+pub(super) const GROUP: Group = Group { title: "Daemon", verbs: &[
+    Verb::main(&["start"], "Run the daemon in the foreground", Task::Daemon)
+        .help("It ends on SIGTERM, SIGINT or `murald stop`, and the wallpapers stay on the screen.\n\
+               On SIGHUP it opens its log file again, reads the configuration again, and binds its\n\
+               socket again if that was removed."),
+    Verb::main(&["stop"], "Stop the daemon and wait until it has ended", Task::Stop)
+        .flags(&[Flag::switch("--clear", "Also take the wallpapers off the screen")])
+        .shows(&[&View::sheet("POST /shutdown", &[more("status")])])
+        .help("If no daemon runs, --clear takes off what an earlier one has left."),
+    Verb::own(&["status"], "Show whether the daemon runs and what each monitor shows", status)
+        .shows(&[&View::sheet("", &[more("info capabilities backends monitors wallpaper playlists")])]),
+    Verb::main(&["doctor"], "Tell what is in the way of wallpapers (no daemon needed)", Task::Doctor)
+        .shows(&[&View::sheet("", &[more("subject state text step")])])
+        .help("Looks at the settings, at where files go, at the socket, the database, the session, its \
+               backends and what else draws there.\n\
+               A row is STATE, SUBJECT and TEXT: \"ok\", \"note\" for what works and may not be as \
+               was meant, \"fix\" with the step that mends it. Exit code 1 where there is a \"fix\"."),
+    Verb::own(&["version"], "Print the versions of the command and of the daemon", version)
+        .shows(&[&View::sheet("", &[more("version daemon")])])
+        .help("Where no daemon runs, only the command's."),
+    super::wallpaper::DEBUG,
+    super::events::VERB,
+    super::complete::COMPLETE,
+]};
 
 /// The daemon gives itself 5 s.
 const GONE_WITHIN: Duration = Duration::from_secs(10);
@@ -74,7 +72,7 @@ pub(crate) fn stop(call: &Call, stdout: &mut Stdout) -> Result<Stopped, Error> {
     let connection = call.connect()?;
     let pid = match info(&connection) {
         Ok(Info { pid, .. }) => pid,
-        Err(error) if error.exit == Exit::Unavailable => return none_to_stop(call, stdout, error),
+        Err(error) if error.exit == Exit::Unavailable => return none_to_stop(call, stdout),
         Err(error) => return Err(error),
     };
     // Before it is told, or its number might be another's by then.
@@ -95,13 +93,9 @@ pub(crate) fn stop(call: &Call, stdout: &mut Stdout) -> Result<Stopped, Error> {
     Ok(Stopped::Daemon)
 }
 
-/// A socket that the user names is the only one that is asked.
-fn none_to_stop(call: &Call, stdout: &mut Stdout, error: Error) -> Result<Stopped, Error> {
+fn none_to_stop(call: &Call, stdout: &mut Stdout) -> Result<Stopped, Error> {
     if call.has("--clear") {
         return Ok(Stopped::NoDaemon);
-    }
-    if call.globals.socket.is_some() {
-        return Err(error.hint("so there is none to stop"));
     }
     match stdout.wants_data() {
         true => stdout.data(&json!({ "status": "not_running" }))?,

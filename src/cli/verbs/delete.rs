@@ -1,138 +1,74 @@
-//! `murald images delete`: moves images into the desktop's trash or deletes them. Asks first on a
-//! terminal.
+//! What `murald images delete` asks, sends and says: images go to the desktop's trash, or for good.
 
 use std::io::{self, BufRead as _, IsTerminal, Write as _};
 
-use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::super::Error;
-use super::super::call::{Call, shown};
-use super::super::connection::{Connection, RequestPath};
-use super::super::stdout::Stdout;
+use super::super::call::Call;
+use super::super::columns::{View, more, text};
+use super::super::connection::RequestPath;
 use super::super::terminal::{count, harmless};
-use super::super::verb::{Flag, NULL, Verb};
-use super::gallery;
-use super::image_sheet::MANY;
 
 /// Names that the question lists.
 const LISTED: usize = 5;
 
-pub(super) const DELETE: Verb = Verb::new(
-    &["images", "delete"],
-    "Delete images from the library, files and all",
-    delete,
-)
-.arguments(&[MANY])
-.flags(&gallery::together::<4, { gallery::FILTERS.len() }, { 4 + gallery::FILTERS.len() }>([
-    Flag::switch("--yes", "Ask nothing; elsewhere than on a terminal nothing is asked"),
-    Flag::switch("--forever", "Remove the files, instead of moving them to the trash"),
-    Flag::switch("--files", "Also the files of images that are no copies of murald's"),
-    NULL,
-]))
-.help(
-    "With filters, all images that pass them. murald's copies go to the desktop's trash; files in \
-             place, and those that copies were made of, stay. If an image was deleted while it is shown,\n\
-     `murald images delete current --files` deletes the file that was kept.",
+pub(super) const DELETED: View = View::own(
+    "DELETE /images",
+    &[more("deleted files_kept files_removed")],
+    |call, stdout, answer| {
+        let number = |name: &str| answer[name].as_u64().unwrap_or_default();
+        let forever = call.has("--forever");
+        match number("files_removed") {
+            0 => stdout.say(said(
+                number("deleted"),
+                number("files_kept"),
+                call.all("IMAGE").len() as u64,
+                forever,
+            )),
+            files => stdout.say(format!("{} {}", count(files, "file"), done(forever))),
+        }
+    },
 );
 
-#[derive(Deserialize)]
-struct Deleted {
-    deleted: u64,
-    /// In place, where their owner has them.
-    #[serde(default)]
-    files_kept: u64,
-    /// That were kept before.
-    #[serde(default)]
-    files_removed: u64,
+/// Ids; paths are of images that were deleted before, without their files.
+pub(super) fn ids(call: &Call) -> Result<Option<Value>, Error> {
+    Ok(chosen(call, Value::is_number))
 }
 
-impl Deleted {
-    fn told(&self, wanted: usize, forever: bool) -> String {
-        let rest = if self.deleted < wanted as u64 { "; there are no others of these" } else { "" };
-        let done = if forever { "deleted" } else { "moved to the trash" };
-        let taken = match (self.deleted - self.files_kept.min(self.deleted), self.files_kept) {
-            (taken, 0) => format!("{} {done}", count(taken, "image")),
-            (0, kept) => format!("{} out of the library", count(kept, "image")),
-            (taken, kept) => {
-                format!("{} {done}, {kept} more out of the library", count(taken, "image"))
-            }
-        };
-        let stays = match self.files_kept {
-            0 => "",
-            1 => "; its file stays where it is, --files takes it, too",
-            _ => "; their files stay where they are, --files takes them, too",
-        };
-        format!("{taken}{stays}{rest}")
-    }
+pub(super) fn paths(call: &Call) -> Result<Option<Value>, Error> {
+    Ok(chosen(call, Value::is_string))
 }
 
-fn delete(call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
-    let connection = call.connect()?;
-    // The path of one that was deleted before, without its file.
-    let (paths, ids): (Vec<_>, Vec<_>) =
-        gallery::chosen(call, &connection)?.into_iter().partition(Value::is_string);
-    if !paths.is_empty() {
-        return delete_kept(call, stdout, &connection, (&paths, &ids));
-    }
-    if ids.is_empty() {
-        return stdout.say("no image matches");
-    }
-    let forever = call.has("--forever");
-    if !call.has("--yes") && is_asked() {
-        let (names, in_place) = names(&connection, &ids)?;
-        let how = match (in_place && !call.has("--files"), forever) {
-            (true, _) => How::KeepingFiles,
-            (false, true) => How::ForGood,
-            (false, false) => How::IntoTrash,
-        };
-        if !agrees(&question(&names, ids.len(), how))? {
-            return Err(Error::refused("nothing was deleted"));
-        }
-    }
-    // Said in any case: without it the trash would get files in place, too.
-    let body = json!({ "ids": ids, "trash": !forever, "files": call.has("--files") });
-    let answer = connection.delete(&RequestPath::new(&[&"images"]), Some(&body));
-    let answer = answer.map_err(|error| match error.status() {
-        Some(500) if !forever => error.hint("--forever deletes without the trash"),
-        _ => error,
-    })?;
-    if answer.read::<Deleted>().is_ok_and(|answer| answer.deleted == 0) {
-        let ids: Vec<String> = ids.iter().take(LISTED).map(Value::to_string).collect();
-        return Err(Error::not_found(format!("no image {}", ids.join(", "))));
-    }
-    stdout.show(&answer, |stdout, gone: Deleted| stdout.say(gone.told(ids.len(), forever)))
+/// Said in any case: without it the trash would get files in place, too.
+pub(super) fn files(call: &Call) -> Result<Option<Value>, Error> {
+    Ok(Some((call.has("--files") || chosen(call, Value::is_string).is_some()).into()))
 }
 
-/// Files that stayed on the disk when their images were deleted.
-fn delete_kept(
-    call: &Call,
-    stdout: &mut Stdout,
-    connection: &Connection,
-    (paths, ids): (&[Value], &[Value]),
-) -> Result<(), Error> {
-    let forever = call.has("--forever");
-    if !call.has("--yes") && is_asked() {
-        let names: Vec<String> = paths.iter().map(shown).collect();
-        let how = if forever { How::ForGood } else { How::IntoTrash };
-        if !agrees(&question(&names, names.len(), how))? {
-            return Err(Error::refused("nothing was deleted"));
-        }
-    }
-    let mut body = json!({ "paths": paths, "trash": !forever, "files": true });
-    if !ids.is_empty() {
-        body["ids"] = ids.into();
-    }
-    let answer = connection.delete(&RequestPath::new(&[&"images"]), Some(&body))?;
-    stdout.show(&answer, |stdout, gone: Deleted| {
-        let done = if forever { "deleted" } else { "moved to the trash" };
-        stdout.say(format!("{} {done}", count(gone.files_removed, "file")))
-    })
+fn chosen(call: &Call, is: fn(&Value) -> bool) -> Option<Value> {
+    let all: Vec<Value> =
+        call.all("IMAGE").into_iter().filter(|value| is(value)).cloned().collect();
+    (!all.is_empty()).then(|| all.into())
 }
 
-/// Whether somebody sits there who can answer, and sees what is asked.
-pub(super) fn is_asked() -> bool {
-    io::stdin().is_terminal() && io::stderr().is_terminal()
+fn done(forever: bool) -> &'static str {
+    if forever { "deleted" } else { "moved to the trash" }
+}
+
+fn said(deleted: u64, kept: u64, wanted: u64, forever: bool) -> String {
+    let others = if deleted < wanted { "; there are no others of these" } else { "" };
+    let done = done(forever);
+    let gone = match (deleted - kept.min(deleted), kept) {
+        (gone, 0) => format!("{} {done}", count(gone, "image")),
+        (0, kept) => format!("{} out of the library", count(kept, "image")),
+        (gone, kept) => format!("{} {done}, {kept} more out of the library", count(gone, "image")),
+    };
+    let stays = match kept {
+        0 => "",
+        1 => "; its file stays where it is, --files takes it, too",
+        _ => "; their files stay where they are, --files takes them, too",
+    };
+    format!("{gone}{stays}{others}")
 }
 
 /// What becomes of the files.
@@ -143,18 +79,29 @@ enum How {
     KeepingFiles,
 }
 
-/// Of the first ones, `NAME (ID)`; and whether those are all, and all in place.
-fn names(connection: &Connection, ids: &[Value]) -> Result<(Vec<String>, bool), Error> {
-    let (mut names, mut in_place) = (Vec::new(), ids.len() <= LISTED);
-    for id in ids.iter().take(LISTED) {
-        let image: Value = connection.get(&RequestPath::new(&[&"images", id]))?.read()?;
-        names.push(format!("{} ({id})", shown(&image["name"])));
+/// Names the first images, and what would become of their files.
+pub(super) fn question(call: &Call) -> Result<Option<String>, Error> {
+    let all = call.all("IMAGE");
+    let (mut names, mut in_place) = (Vec::new(), all.len() <= LISTED && !call.has("--files"));
+    for one in all.iter().take(LISTED) {
+        if let Some(path) = one.as_str() {
+            names.push(path.to_owned());
+            in_place = false;
+            continue;
+        }
+        let image: Value = call.connect()?.get(&RequestPath::new(&[&"images", one]))?.read()?;
+        names.push(format!("{} ({one})", text(&image, "name")));
         in_place &= image["in_place"] == true;
     }
-    Ok((names, in_place))
+    let how = match (in_place, call.has("--forever")) {
+        (true, _) => How::KeepingFiles,
+        (false, true) => How::ForGood,
+        (false, false) => How::IntoTrash,
+    };
+    Ok(Some(wording(&names, all.len(), how)))
 }
 
-fn question(names: &[String], all: usize, how: How) -> String {
+fn wording(names: &[String], all: usize, how: How) -> String {
     let listed = names.join(", ");
     let what = match all {
         1 => listed,
@@ -170,8 +117,23 @@ fn question(names: &[String], all: usize, how: How) -> String {
     }
 }
 
+/// Asks before anything is deleted, if somebody sits there who can answer and sees what is asked.
+pub(crate) fn confirm(
+    call: &Call,
+    question: impl FnOnce(&Call) -> Result<Option<String>, Error>,
+) -> Result<(), Error> {
+    let is_asked = io::stdin().is_terminal() && io::stderr().is_terminal();
+    if call.has("--yes") || !is_asked {
+        return Ok(());
+    }
+    match question(call)? {
+        Some(question) if !agrees(&question)? => Err(Error::refused("nothing was deleted")),
+        _ => Ok(()),
+    }
+}
+
 /// Only a clear yes is one; the end of input is none.
-pub(super) fn agrees(question: &str) -> Result<bool, Error> {
+fn agrees(question: &str) -> Result<bool, Error> {
     let failed = |error| Error::refused("nothing was deleted").because(error);
     write!(io::stderr(), "{} [y/N] ", harmless(question)).map_err(failed)?;
     let mut line = String::new();
@@ -190,7 +152,7 @@ mod tests {
     fn the_question_says_what_would_happen() {
         let names = |ids: &[&str]| ids.iter().map(|id| format!("p ({id})")).collect::<Vec<_>>();
         let check = |ids: &[&str], all, how, expected: &str| {
-            assert_eq!(question(&names(ids), all, how), expected);
+            assert_eq!(wording(&names(ids), all, how), expected);
         };
         check(&["1"], 1, How::IntoTrash, "Move p (1) to the trash?");
         check(&["1", "2"], 2, How::ForGood, "Delete 2 images, p (1), p (2), for good?");
@@ -201,10 +163,8 @@ mod tests {
 
     #[test]
     fn the_answer_says_what_has_happened() {
-        let check = |deleted, files_kept, wanted, expected: &str| {
-            let files_removed = 0;
-            let gone = Deleted { deleted, files_kept, files_removed };
-            assert_eq!(gone.told(wanted, false), expected);
+        let check = |deleted, kept, wanted, expected: &str| {
+            assert_eq!(said(deleted, kept, wanted, false), expected);
         };
         check(2, 0, 2, "2 images moved to the trash");
         check(1, 0, 3, "1 image moved to the trash; there are no others of these");

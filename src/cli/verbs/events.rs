@@ -7,6 +7,7 @@ use rustix::fs::{FileType, fstat};
 
 use super::super::Error;
 use super::super::call::Call;
+use super::super::columns::{View, more};
 use super::super::connection::RequestPath;
 use super::super::error::Exit;
 use super::super::sse::{Events, Item};
@@ -14,28 +15,21 @@ use super::super::stdout::Stdout;
 use super::super::verb::{Flag, Kind, Verb};
 use crate::wire::EventKind;
 
-pub(super) const VERB: Verb = Verb::new(
-    &["events"],
-    "Print what happens as it happens, a line of JSON for each event",
-    events,
-)
-.flags(&[Flag::value(
-    "--types",
-    "A,B",
-    Kind::List(EventKind::WORDS),
-    "Only events of these types",
-)])
-.help(
-    "A line is {\"event\": TYPE, \"data\": FIELDS}. Events that this command is too slow to\n\
-     read are lost; standard error says how many. It ends with exit code 69 when the daemon ends,\n\
-     so that a script can wait and begin again, and with 0 when nobody reads its output any more.\n\n\
-     Types: wallpaper_changed, wallpaper_apply_failed, wallpaper_restore_failed,\n\
-     playlist_started, playlist_stopped, playlist_paused, playlist_resumed,\n\
-     playlist_image_changed, playlist_skipped_incompatible, playlist_no_compatible_item,\n\
-     processing_started, image_processed, image_error, processing_complete,\n\
-     processing_cancelled, config_changed, appearance_changed, gallery_changed,\n\
-     image_orphan_purged, backend_unavailable.",
-);
+#[rustfmt::skip]
+pub(super) const VERB: Verb =
+    Verb::own(&["events"], "Print what happens as it happens, a line of JSON for each event", events)
+        .flags(&[Flag::value("--types", "A,B", Kind::List(EventKind::WORDS), "Only events of these types")])
+        .shows(&[&EVENT])
+        .help("A line is {\"event\": TYPE, \"data\": FIELDS}. Events that this command is too slow to\n\
+               read are lost; standard error says how many. It ends with exit code 69 when the daemon ends,\n\
+               so that a script can wait and begin again, and with 0 when nobody reads its output any more.\n\n\
+               Types: wallpaper_changed, wallpaper_apply_failed, wallpaper_restore_failed,\n\
+               playlist_started, playlist_stopped, playlist_paused, playlist_resumed,\n\
+               playlist_image_changed, playlist_skipped_incompatible, playlist_no_compatible_item,\n\
+               processing_started, image_processed, image_error, processing_complete,\n\
+               processing_cancelled, config_changed, appearance_changed, gallery_changed,\n\
+               image_orphan_purged, backend_unavailable.");
+pub(super) const EVENT: View = View::sheet("", &[more("event data")]);
 
 fn events(call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
     let mut connection = call.connect()?;

@@ -1,19 +1,19 @@
-//! One image as a sheet, and how commands name one image or several.
+//! Images as a table and one image as a sheet.
+
+use serde_json::Value;
 
 use super::super::Error;
 use super::super::call::Call;
-use super::super::connection::{Connection, RequestPath};
+use super::super::columns::{View, at, column, in_bytes, moment, more, of, palette, text};
+use super::super::connection::RequestPath;
 use super::super::picture;
 use super::super::stdout::Stdout;
-use super::super::table::{Cell, Table};
-use super::super::terminal::bytes;
+use super::super::table::Cell;
+use super::super::terminal::{Terminal, count};
 use super::super::verb::{Argument, Flag, Kind};
-use super::moment;
-use crate::wire::{Data, Folder, Image, MediaType, Playlist};
+use super::filters;
 
 pub(super) const ONE: Argument = Argument::one("IMAGE", Kind::Image, "The image");
-pub(super) const MANY: Argument =
-    Argument::any("IMAGE", Kind::Image, "The images; - reads them from standard input");
 
 pub(super) const SIZE: Flag =
     Flag::value("--size", "COLUMNS[xROWS]", Kind::Text, "How large a picture is");
@@ -24,63 +24,154 @@ pub(super) const PICTURE: Flag = Flag::value(
     "How to draw it: auto (the default), as half blocks even into a pipe, or not at all",
 );
 
-/// Everything about an image, for people.
-pub(super) fn show(call: &Call, stdout: &mut Stdout, image: &Image) -> Result<(), Error> {
-    stdout.table(&sheet(image, &call.connect()?))
+const FIELDS: &str = "id name path media_type format width height duration animated audio_enabled \
+    file_size checksum tags colors hue_group folder_id is_selected imported_at source_path in_place \
+    thumbnails preview_path web_meta wallpaper_config_overrides";
+
+pub(super) const IMAGES: View = View::table(
+    "Image",
+    &[
+        column(">ID", "id"),
+        column("NAME", "name"),
+        column("=TYPE", "media_type"),
+        column(">PIXELS", "{width}x{height}"),
+        in_bytes(">SIZE", "file_size"),
+        column("TAGS", "tags"),
+        palette("COLORS", "colors"),
+        more(FIELDS),
+    ],
+    "",
+);
+
+pub(super) const IMAGE: View = View::sheet(
+    "Image",
+    &[
+        column("id", "id"),
+        column("name", "name"),
+        of("type", "media_type format animated", |image, _| {
+            let moving = if image["animated"] == true { ", animated" } else { "" };
+            let (media, format) = (text(image, "media_type"), text(image, "format"));
+            Some(format!("{media} ({format}{moving})").into())
+        }),
+        column("pixels", "{width}x{height}"),
+        of("duration", "duration", |image, _| {
+            let duration = image["duration"].as_f64().unwrap_or_default();
+            is_video(image).then(|| format!("{duration:.2} s").into())
+        }),
+        of("audio", "audio_enabled", |image, _| {
+            is_video(image)
+                .then(|| if image["audio_enabled"] == true { "on" } else { "off" }.into())
+        }),
+        in_bytes("size", "file_size"),
+        column("tags", "tags"),
+        palette("colors", "colors"),
+        of("folder", "folder_id", |image, call| Some(folder(&image["folder_id"], call))),
+        of("playlists", "", |image, call| playlists(&image["id"], call)),
+        of("selected", "is_selected", |image, _| {
+            Some(if image["is_selected"] == true { "yes" } else { "no" }.into())
+        }),
+        moment("imported", "imported_at"),
+        column("file", "path"),
+        column("from", "source_path"),
+        column("checksum", "checksum"),
+        column("preview", "preview_path"),
+        column("title", "web_meta.title"),
+        column("author", "web_meta.author"),
+        column("entry", "web_meta.entry_path"),
+        more(FIELDS),
+    ],
+);
+
+fn is_video(image: &Value) -> bool {
+    image["media_type"] == "video"
 }
 
-pub(super) fn sheet(image: &Image, connection: &Connection) -> Table {
-    let mut sheet = Table::sheet();
-    sheet.field("id", image.id);
-    sheet.field("name", &image.name);
-    let moving = if image.animated { ", animated" } else { "" };
-    sheet.field("type", format!("{} ({}{moving})", image.media_type, image.format));
-    sheet.field("pixels", format!("{}x{}", image.width, image.height));
-    if image.media_type == MediaType::Video {
-        sheet.field("duration", format!("{:.2} s", image.duration));
-        sheet.field("audio", if image.audio_enabled { "on" } else { "off" });
+/// `sea/bay (2)`; if its names cannot be had, its id must do.
+fn folder(id: &Value, call: &Call) -> Cell {
+    if id.is_null() {
+        return "root".into();
     }
-    sheet.field("size", Cell::from(bytes(image.file_size)).raw(image.file_size));
-    sheet.field("tags", Cell::list(&image.tags));
-    sheet.field("colors", Cell::palette(&image.colors));
-    sheet.field("folder", folder(image.folder_id, connection));
-    let playlists = playlists(image.id, connection);
-    if !playlists.is_empty() {
-        sheet.field("playlists", Cell::list(&playlists));
-    }
-    sheet.field("selected", if image.is_selected { "yes" } else { "no" });
-    sheet.field("imported", Cell::from(moment(image.imported_at)).raw(image.imported_at));
-    sheet.field("file", image.path.display());
-    sheet.field("from", image.source_path.display());
-    sheet.field("checksum", &image.checksum);
-    if let Some(preview) = &image.preview_path {
-        sheet.field("preview", preview.display());
-    }
-    if let Some(web) = &image.web_meta {
-        sheet.field("title", &web.title);
-        sheet.field("author", &web.author);
-        sheet.field("entry", web.entry_path.display());
-    }
-    sheet
-}
-
-/// `sea/bay (2)`; where its names cannot be had, its id must do.
-fn folder(id: Option<i64>, connection: &Connection) -> Cell {
-    let Some(id) = id else { return "root".into() };
-    let path = connection.get(&RequestPath::new(&[&"folders", &id, &"path"]));
-    match path.and_then(|answer| answer.read::<Data<Folder>>()) {
-        Ok(path) => {
-            let names: Vec<String> = path.data.into_iter().map(|folder| folder.name).collect();
-            Cell::from(format!("{} ({id})", names.join("/"))).raw(id)
-        }
-        Err(_) => id.into(),
-    }
+    let place = RequestPath::new(&[&"folders", id, &"path"]);
+    let path = call.connect().and_then(|it| it.get(&place)).and_then(|answer| answer.read());
+    let Ok(path): Result<Value, Error> = path else { return Cell::value(id) };
+    let names: Vec<String> =
+        path["data"].as_array().into_iter().flatten().map(|one| text(one, "name")).collect();
+    Cell::from(format!("{} ({id})", names.join("/"))).raw(id)
 }
 
 /// Those that an image was put into.
-fn playlists(image: i64, connection: &Connection) -> Vec<String> {
-    let all = connection.get(&RequestPath::new(&[&"playlists"])).and_then(|answer| answer.read());
-    let all: Vec<Playlist> = all.unwrap_or_default();
-    let has = |playlist: &&Playlist| playlist.images.iter().any(|item| item.image_id == image);
-    all.iter().filter(has).map(|playlist| format!("{} ({})", playlist.name, playlist.id)).collect()
+fn playlists(image: &Value, call: &Call) -> Option<Cell> {
+    let all: Value =
+        call.connect().ok()?.get(&RequestPath::new(&[&"playlists"])).ok()?.read().ok()?;
+    let has = |playlist: &&Value| {
+        let items = playlist["images"].as_array().into_iter().flatten();
+        items.into_iter().any(|item| item["image_id"] == *image)
+    };
+    let named = |playlist: &Value| format!("{} ({})", text(playlist, "name"), playlist["id"]);
+    let names: Vec<String> = all.as_array()?.iter().filter(has).map(named).collect();
+    (!names.is_empty()).then(|| Cell::list(&names))
+}
+
+pub(super) fn picture(call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
+    let connection = call.connect()?;
+    let wish = picture::Wish::of(call.text("--size"), call.text("--picture"))?;
+    let id = call.word("IMAGE");
+    let answer = connection.get(&RequestPath::new(&[&"images", &id]))?;
+    let thumbnail = RequestPath::new(&[&"images", &id, &"thumbnail"]);
+    stdout.show(&answer, |stdout, image: Value| {
+        let sheet = IMAGE.as_sheet(&image, call);
+        let assumed = || wish.is_forced().then(Terminal::assumed);
+        if let Some(terminal) = stdout.terminal().or_else(assumed)
+            && wish.is_drawn(terminal)
+            // Where there is no thumbnail, the words tell enough.
+            && let Ok(file) = connection.get(&thumbnail)
+        {
+            picture::show(&file.body, stdout, terminal, &wish, sheet.lines())?;
+        }
+        stdout.table(&sheet)
+    })
+}
+
+pub(super) fn list(call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
+    let answer = filters::answer(call, None)?;
+    if stdout.is_json() {
+        return stdout.body(&answer.body);
+    }
+    let page: Value = answer.read()?;
+    warn_of_more(call, stdout, &page);
+    if stdout.wants_data() { stdout.data(&page) } else { table(stdout, &page, call) }
+}
+
+/// Says that this is not all, if no page was asked for.
+pub(super) fn warn_of_more(call: &Call, stdout: &Stdout, page: &Value) {
+    let (shown, total) = (page["data"].as_array().map_or(0, Vec::len), total(page));
+    if (shown as u64) < total && !call.has("--page") {
+        stdout.warn(format!("{shown} of {}; --all shows every one", count(total, "image")));
+    }
+}
+
+fn total(page: &Value) -> u64 {
+    at(page, "pagination.total_items").as_u64().unwrap_or_default()
+}
+
+pub(super) fn table(stdout: &mut Stdout, page: &Value, call: &Call) -> Result<(), Error> {
+    let (total, all) = (total(page), &page["pagination"]);
+    let images = count(total, "image");
+    let rows = page["data"].as_array().map_or(&[][..], Vec::as_slice);
+    if total == 0 {
+        return stdout.note(match filters::has_any(call) {
+            true => "no image matches",
+            false => "the library is empty; `murald import PATH` brings images in",
+        });
+    }
+    if rows.is_empty() {
+        let pages = count(all["total_pages"].as_u64().unwrap_or_default(), "page");
+        return stdout.note(format!("no page {}; {images} on {pages}", all["page"]));
+    }
+    stdout.table(&IMAGES.as_table(rows, call))?;
+    match call.has("--page") {
+        true => stdout.note(format!("page {} of {}, {images}", all["page"], all["total_pages"])),
+        false if (rows.len() as u64) < total => Ok(()),
+        false => stdout.note(images),
+    }
 }

@@ -9,153 +9,95 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use serde::Deserialize;
 use serde_json::{Value, json};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::{flag, low_level};
 
 use super::super::Error;
 use super::super::call::Call;
+use super::super::columns::{View, at, more, text};
 use super::super::connection::{Connection, RequestPath};
 use super::super::error::Exit;
-use super::super::reference::travelling;
-use super::super::request::{From, Request};
+use super::super::request::{From, Request, paths};
 use super::super::sse::{Item, listen};
 use super::super::stdout::Progress;
 use super::super::stdout::Stdout;
 use super::super::terminal::count;
 use super::super::verb::{Argument, Flag, Group, Kind, NULL, Verb};
+use super::image_sheet::IMAGE;
 use super::{FOLDER, events};
-use crate::wire::Image;
 use crate::wire::collate::path_key;
 
-pub(super) const GROUP: Group =
-    Group { title: "Import", verbs: &[IMPORT, IMPORT_WEB, IMPORT_CANCEL, super::migrate::MIGRATE] };
-
-const IMPORT: Verb = Verb::new(&["import"], "Import files and directories into the library", import)
-        .arguments(&[Argument::some(
-            "PATH",
-            Kind::File,
-            "Files, or directories with everything in them; - reads paths from standard input",
-        )])
+#[rustfmt::skip]
+pub(super) const GROUP: Group = Group { title: "Import", verbs: &[
+    Verb::own(&["import"], "Import files and directories into the library", import)
+        .takes(&[Argument::some("PATH", Kind::File,
+            "Files, or directories with everything in them; - reads paths from standard input")])
         .flags(&[
             FOLDER,
             Flag::switch("--in-place", "Leave the files where they are, instead of copying them"),
             Flag::switch("--no-wait", "Return at once, while the daemon goes on importing"),
             NULL,
         ])
-        .starting()
-        .help(
-            "The files are copied into the library; yours stay as they are. What is in the library\n\
-             already is not imported again. A directory with a waypaper.json or project.json is imported as\n\
-             one wallpaper under its title. Other files in directories are skipped if they are not\n\
-             pictures or videos.\n\
-             Ctrl-C stops the import, and what was imported by then stays. Exit code 1 when a file\n\
-             could not be imported. Where the output is not a terminal it is the id of each image, in\n\
-             the order of the paths; with --json it is a line for each event.",
-        );
+        .shows(&[&BEGUN, &events::EVENT]).starting()
+        .help("The files are copied into the library; yours stay as they are. What is in the library\n\
+               already is not imported again. A directory with a waypaper.json or project.json is imported as\n\
+               one wallpaper under its title. Other files in directories are skipped if they are not\n\
+               pictures or videos.\n\
+               Ctrl-C stops the import, and what was imported by then stays. Exit code 1 when a file\n\
+               could not be imported. Where the output is not a terminal it is the id of each image, in\n\
+               the order of the paths; with --json it is a line for each event."),
+    Verb::send(&["import-web"], "Import an HTML wallpaper into the library", "POST /images/import-web",
+        &[("path", From::Path("PATH")), INTO])
+        .takes(&[Argument::one("PATH", Kind::Directory, "Its directory")]).flags(&[FOLDER])
+        .shows(&[&IMAGE]).starting()
+        .help("The directory must have a waypaper.json, a project.json or an index.html. The image has the\n\
+               manifest's title as its name, otherwise the directory's name."),
+    Verb::send(&["import-cancel"], "Stop an import that was begun with --no-wait",
+        "POST /images/cancel-import", &[("batch_id", From::Given("BATCH"))])
+        .takes(&[Argument::one("BATCH", Kind::Text, "Which one, as `import --no-wait` printed it")])
+        .shows(&[&CANCELLED])
+        .help("It ends before its next file; what was imported by then stays."),
+    super::migrate::MIGRATE,
+]};
 
-const IMPORT_WEB: Verb = Verb::new(
-    &["import-web"],
-    "Import an HTML wallpaper into the library",
-    import_web,
-)
-.arguments(&[Argument::one("PATH", Kind::Directory, "Its directory")])
-.flags(&[FOLDER])
-.starting()
-.help(
-    "The directory must have a waypaper.json, a project.json or an index.html. The image has the\n\
-             manifest's title as its name, otherwise the directory's name.",
+const INTO: (&str, From) = ("folder_id", From::Given("--folder"));
+const START: Request = Request::of(
+    "POST /images",
+    Some(&[("paths", From::Paths("PATH")), INTO, ("in_place", From::Switch("--in-place"))]),
 );
-
-const IMPORT_CANCEL: Verb =
-    Verb::asking(&["import-cancel"], "Stop an import that was begun with --no-wait", CANCEL)
-        .arguments(&[Argument::one(
-            "BATCH",
-            Kind::Text,
-            "Which one, as `import --no-wait` printed it",
-        )])
-        .help("It ends before its next file; what was imported by then stays.");
-
-const CANCEL: Request =
-    Request::post("/images/cancel-import", &[("batch_id", From::Given("BATCH"))])
-        .says("cancelled; what was imported by then stays");
+const CANCELLED: View = View::says(
+    "POST /images/cancel-import",
+    &[more("status batch_id")],
+    "cancelled; what was imported by then stays",
+);
+const BEGUN: View =
+    View::own("POST /images", &[more("status total batch_id")], |_, stdout, batch| {
+        let (files, id) =
+            (count(batch["total"].as_u64().unwrap_or_default(), "file"), text(batch, "batch_id"));
+        match stdout.terminal() {
+            Some(_) => {
+                stdout.say(format!("importing {files}; `murald import-cancel {id}` stops it"))
+            }
+            None => stdout.line(id),
+        }
+    });
 
 const EVENTS: &str =
     "processing_started,image_processed,image_error,processing_complete,processing_cancelled";
 const ENDS: &str = "processing_complete,processing_cancelled";
 
-#[derive(Deserialize)]
-struct Batch {
-    total: u64,
-    batch_id: String,
-}
-
-/// The fields of an import's events that are printed.
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct ImportProgress {
-    batch_id: String,
-    current: u64,
-    total: u64,
-    succeeded: u64,
-    failed: u64,
-    skipped: Skipped,
-    duplicate: bool,
-    image: Named,
-    path: String,
-    error: String,
-}
-
-/// Whether this file was, or how many were at the end.
-#[derive(Clone, Copy, Deserialize)]
-#[serde(untagged)]
-enum Skipped {
-    One(bool),
-    All(u64),
-}
-
-impl Default for Skipped {
-    fn default() -> Self {
-        Self::One(false)
-    }
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct Named {
-    id: i64,
-    name: String,
-}
-
 fn import(call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
     let connection = call.connect()?;
-    let mut body = json!({"paths": paths(call)?});
-    if let Some(folder) = call.value("--folder") {
-        body["folder_id"] = folder.clone();
-    }
-    if call.has("--in-place") {
-        body["in_place"] = true.into();
-    }
-    let place = RequestPath::new(&[&"images"]);
     if call.has("--no-wait") {
-        let answer = connection.post(&place, &body)?;
-        return stdout.show(&answer, |stdout, batch: Batch| {
-            let (files, id) = (count(batch.total, "file"), batch.batch_id);
-            match stdout.terminal() {
-                Some(_) => {
-                    stdout.say(format!("importing {files}; `murald import-cancel {id}` stops it"))
-                }
-                None => stdout.line(id),
-            }
-        });
+        return BEGUN.show(call, stdout, &START.send(call, "import")?);
     }
     let interrupt = interrupt()
         .map_err(|error| Error::new(Exit::Internal, "cannot listen for Ctrl-C").because(error))?;
     // Before the import begins, or its first events would be missed.
     let mut events = listen(&connection.interruptible(interrupt), EVENTS)?;
-    let batch: Batch = connection.post(&place, &body)?.read()?;
-    let mut watch = Watch::new(&batch, body["paths"].take(), stdout);
+    let batch: Value = START.send(call, "import")?.read()?;
+    let mut watch = Watch::new(batch, paths(call, "PATH")?, stdout);
     loop {
         match events.next() {
             Ok(Some(item)) => {
@@ -173,21 +115,6 @@ fn import(call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
             Err(error) => return Err(Error::of_lost_daemon(error)),
         }
     }
-}
-
-fn import_web(call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
-    let mut body = json!({"path": paths(call)?.pop()});
-    if let Some(folder) = call.value("--folder") {
-        body["folder_id"] = folder.clone();
-    }
-    let answer = call.connect()?.post(&RequestPath::new(&[&"images", &"import-web"]), &body)?;
-    stdout.show(&answer, |stdout, image: Image| super::image_sheet::show(call, stdout, &image))
-}
-
-/// Absolute: the daemon's directory is not ours.
-fn paths(call: &Call) -> Result<Vec<String>, Error> {
-    let paths = call.all("PATH").into_iter().filter_map(Value::as_str);
-    paths.map(|path| travelling(Path::new(path))).collect()
 }
 
 /// Becomes readable with the first SIGINT or SIGTERM; the second one ends us.
@@ -223,7 +150,7 @@ fn cancel(connection: &Connection, mut watch: Watch<'_>) -> Result<(), Error> {
 
 /// What is known of the import so far.
 struct Watch<'a> {
-    batch_id: String,
+    batch_id: Value,
     total: u64,
     taken: u64,
     known: u64,
@@ -240,20 +167,23 @@ struct Watch<'a> {
 }
 
 impl<'a> Watch<'a> {
-    fn new(batch: &Batch, paths: Value, stdout: &'a mut Stdout) -> Self {
+    fn new(mut batch: Value, paths: Vec<String>, stdout: &'a mut Stdout) -> Self {
+        let (batch_id, total) = (batch["batch_id"].take(), number(&batch, "total"));
         let mut progress = Progress::stderr(!stdout.wants_data() && !stdout.is_quiet());
-        progress.draw(0, batch.total, "");
+        progress.draw(0, total, "");
+        let (taken, known, skipped, cancelled) = (0, 0, 0, false);
+        let (images, failures, packages) = (Vec::new(), Vec::new(), Vec::new());
         Self {
-            batch_id: batch.batch_id.clone(),
-            total: batch.total,
-            taken: 0,
-            known: 0,
-            skipped: 0,
-            paths: serde_json::from_value(paths).unwrap_or_default(),
-            images: Vec::new(),
-            cancelled: false,
-            failures: Vec::new(),
-            packages: Vec::new(),
+            batch_id,
+            total,
+            taken,
+            known,
+            skipped,
+            paths,
+            images,
+            cancelled,
+            failures,
+            packages,
             progress,
             stdout,
         }
@@ -264,48 +194,51 @@ impl<'a> Watch<'a> {
         let Item::Event { kind, data } = item else {
             return events::print(self.stdout, item).map(|()| false);
         };
-        let Ok(told) = serde_json::from_str::<ImportProgress>(data) else { return Ok(false) };
-        if told.batch_id != self.batch_id {
+        let Ok(told) = serde_json::from_str::<Value>(data) else { return Ok(false) };
+        if told["batch_id"] != self.batch_id {
             return Ok(false);
         }
         if self.stdout.wants_data() {
             events::print(self.stdout, item)?;
         }
+        let (path, name) = (text(&told, "path"), text(&told, "image.name"));
+        let (current, total) = (number(&told, "current"), number(&told, "total"));
         match kind.as_str() {
             "image_processed" => {
                 self.taken += 1;
-                self.known += u64::from(told.duplicate);
-                self.progress.draw(told.current, told.total, &told.image.name);
-                self.images.push((told.path.into(), told.image.id, told.image.name));
-            }
-            "image_error" if matches!(told.skipped, Skipped::One(true)) => {
-                self.progress.draw(told.current, told.total, &told.path);
-                if Path::new(&told.path).is_dir() {
-                    self.packages.push((told.path, told.error));
-                }
+                self.known += u64::from(told["duplicate"] == true);
+                self.progress.draw(current, total, &name);
+                let id = at(&told, "image.id").as_i64().unwrap_or_default();
+                self.images.push((path.into(), id, name));
             }
             "image_error" => {
-                self.progress.draw(told.current, told.total, &told.path);
-                self.failures.push((told.path, told.error));
+                self.progress.draw(current, total, &path);
+                let is_package = Path::new(&path).is_dir();
+                let problem = (path, text(&told, "error"));
+                match told["skipped"] == true {
+                    true if is_package => self.packages.push(problem),
+                    true => {}
+                    false => self.failures.push(problem),
+                }
             }
             "processing_complete" | "processing_cancelled" => {
-                self.cancelled = kind == "processing_cancelled";
-                self.taken = told.succeeded;
-                self.total = told.total;
-                if let Skipped::All(skipped) = told.skipped {
-                    self.skipped = skipped;
-                }
-                // Events may have been lost: the count is right all the same.
-                let unheard = told.failed.saturating_sub(self.failures.len() as u64);
-                if unheard > 0 {
-                    let files = count(unheard, "more file");
-                    self.failures.push((files, "the log says why".to_owned()));
-                }
+                self.conclude(&told, kind == "processing_cancelled");
                 return Ok(true);
             }
             _ => {}
         }
         Ok(false)
+    }
+
+    /// Events may have been lost: the counts of the last one are right all the same.
+    fn conclude(&mut self, told: &Value, cancelled: bool) {
+        self.cancelled = cancelled;
+        (self.taken, self.total) = (number(told, "succeeded"), number(told, "total"));
+        self.skipped = number(told, "skipped");
+        let unheard = number(told, "failed").saturating_sub(self.failures.len() as u64);
+        if unheard > 0 {
+            self.failures.push((count(unheard, "more file"), "the log says why".to_owned()));
+        }
     }
 
     fn end(mut self) -> Result<(), Error> {
@@ -368,6 +301,10 @@ impl<'a> Watch<'a> {
         }
         self.stdout.flush()
     }
+}
+
+fn number(told: &Value, name: &str) -> u64 {
+    told[name].as_u64().unwrap_or_default()
 }
 
 /// A name may have a line break: it must not look like another file's line.

@@ -10,6 +10,7 @@ use serde_json::json;
 
 use super::super::Error;
 use super::super::call::Call;
+use super::super::columns::{View, more};
 use super::super::error::Exit;
 use super::super::start;
 use super::super::stdout::Stdout;
@@ -31,8 +32,9 @@ const PROGRAMS: &[&str] = &[
 ];
 
 pub(super) const MIGRATE: Verb =
-    Verb::new(&["migrate"], "Import settings from another wallpaper program", migrate)
-        .arguments(&[Argument::one("PROGRAM", Kind::Words(PROGRAMS), "The program")])
+    Verb::own(&["migrate"], "Import settings from another wallpaper program", migrate)
+        .shows(&[&View::sheet("", &[more("kind subject text state")])])
+        .takes(&[Argument::one("PROGRAM", Kind::Words(PROGRAMS), "The program")])
         .flags(&[
             Flag::value("--from", "FILE", Kind::File, "Its configuration, if not in the usual place"),
             Flag::switch("--dry-run", "Only show what would be done"),

@@ -1,42 +1,45 @@
 //! Every verb of the command, one file for each resource.
 
-mod backends;
+/// The flags of a verb and those that it shares with others: `joined!(FILTERS; ONE, OTHER)`.
+macro_rules! joined {
+    ($more:expr; $($own:expr),* $(,)?) => {{
+        const OWN: &[Flag] = &[$($own),*];
+        const ALL: [Flag; OWN.len() + $more.len()] = $crate::cli::verbs::filters::join(OWN, $more);
+        &ALL
+    }};
+}
+
 mod complete;
 mod config;
 mod config_change;
-mod config_section;
 mod contact_sheet;
 mod daemon;
 mod delete;
-mod edit;
 mod events;
 mod files;
+mod filters;
 mod folders;
-mod gallery;
-mod history;
-mod image_list;
 mod image_sheet;
 mod images;
 mod import;
-mod inspect;
 mod library;
 mod migrate;
 mod pick;
-mod playlist;
 mod playlist_sheet;
 mod playlists;
 mod session;
 mod slideshow;
-mod themes;
 mod video;
 mod wallpaper;
-mod watch;
 
 use super::verb::{Flag, Group, Kind};
+use crate::wire::Mode;
 
 pub(super) use complete::complete;
-pub(super) use config::{file as config_file, file_to_check};
+pub(super) use config::{file as config_file, file_to_check, known as known_settings};
 pub(super) use daemon::{Stopped, stop};
+pub(super) use delete::confirm;
+pub(super) use filters::choose;
 
 /// In the order that help shows them.
 pub static GROUPS: &[Group] = &[
@@ -46,51 +49,30 @@ pub static GROUPS: &[Group] = &[
     images::GROUP,
     folders::GROUP,
     library::GROUP,
-    watch::GROUP,
+    library::WATCHING,
     video::GROUP,
     playlists::GROUP,
-    backends::GROUP,
+    session::GROUP,
     config::GROUP,
-    themes::GROUP,
+    session::THEMES,
 ];
 
 /// A switch that can be told to be off.
 const ON_OFF: Kind = Kind::Words(&["on", "off"]);
-const MODES: &[&str] = crate::wire::Mode::WORDS;
-/// Of one picture.
-const MODES_OF_ONE: &[&str] = &["individual", "clone", "extend"];
-const MEDIA_FILTERS: &[&str] = crate::wire::MediaFilter::WORDS;
-
 const MONITORS: Flag =
     Flag::value("--monitor", "NAME", Kind::Monitor, "Only this monitor, instead of all").many();
 const MODE: Flag =
-    Flag::value("--mode", "MODE", Kind::Words(MODES), "How several monitors show it");
-const MODE_OF_ONE: Flag =
-    Flag::value("--mode", "MODE", Kind::Words(MODES_OF_ONE), "How several monitors show it");
-const FIT: Flag = Flag::value(
-    "--fit",
-    "FIT",
-    Kind::Words(crate::wire::Fit::WORDS),
-    "How it fills a monitor of another shape, instead of as the backend's settings say",
-);
-const TRANSITION: Flag = Flag::value(
-    "--transition",
-    "WORD",
-    Kind::Text,
-    "The transition to it, by the backend's own word; this time only",
-);
+    Flag::value("--mode", "MODE", Kind::Words(Mode::WORDS), "How several monitors show it");
 const FOLDER: Flag =
     Flag::value("--folder", "FOLDER", Kind::Folder, "Put what is imported into this folder");
-
-/// A time as people read it: local, to the minute.
-fn moment(time: crate::wire::Timestamp) -> String {
-    time.to_string().chars().take(16).map(|c| if c == 'T' { ' ' } else { c }).collect()
-}
-
-/// The usual body of a call that needs none.
-fn empty() -> serde_json::Value {
-    serde_json::json!({})
-}
+const INTERVAL: Flag = Flag::value(
+    "--interval",
+    "TIME",
+    Kind::Span,
+    "Between two changes of a timer: 90 (seconds), 10m, 2h, 1d",
+);
+const OUTPUT: Flag =
+    Flag::value("--output", "FILE", Kind::File, "Write to this file instead of standard output");
 
 #[cfg(test)]
 mod tests {
@@ -120,6 +102,10 @@ mod tests {
         check("ls", "images list");
         check("list", "images list");
         check("prev", "previous");
+        check("trash 7", "images delete 7");
+        check("undo", "back");
+        check("where", "images show current");
+        check("where lake", "images show lake");
         check("images rm 7", "images delete 7");
         check("image mv 7 sea", "images move 7 sea");
         check("playlist rm x", "playlist delete x");

@@ -15,29 +15,27 @@ use super::super::error::Exit;
 use super::super::stdout::Stdout;
 use super::super::template::Template;
 use super::super::verb::{Argument, Flag, Kind, Verb};
-use super::{MONITORS, gallery};
+use super::MONITORS;
+use super::filters::{self, FILTERS};
 
 const SCRIPT: &str = include_str!("../../../contrib/pick/murald-pick");
 const MENUS: &[&str] = &["rofi", "fuzzel", "wofi", "fzf", "nsxiv"];
 /// What the script reads.
 const LINE: &str = r"{id}\t{name}\t{thumbnails.default}\t{checksum}\t{path}";
-const FLAGS: &[Flag] =
-    &gallery::together::<1, { gallery::FILTERS.len() }, { 1 + gallery::FILTERS.len() }>([MONITORS]);
 
-pub(super) const PICK: Verb = Verb::new(&["pick"], "Pick a picture in a menu, and show it", pick)
-    .arguments(&[Argument::optional("MENU", Kind::Words(MENUS), "The menu")])
-    .flags(FLAGS)
-    .help(
-        "Without MENU it is the first of these that is installed and has where to show itself.\n\
-             In nsxiv, m marks the picture and q shows it.\n\
-             Ends with 1 where nothing was picked.",
-    );
+#[rustfmt::skip]
+pub(super) const PICK: Verb = Verb::own(&["pick"], "Pick a picture in a menu, and show it", pick)
+    .takes(&[Argument::optional("MENU", Kind::Words(MENUS), "The menu")])
+    .flags(joined!(FILTERS; MONITORS))
+    .help("Without MENU it is the first of these that is installed and has where to show itself.\n\
+           In nsxiv, m marks the picture and q shows it.\n\
+           Ends with 1 where nothing was picked.");
 
 fn pick(call: &Call, _: &mut Stdout) -> Result<(), Error> {
     let connection = call.connect()?;
-    let images = gallery::by_name(call, &connection)?;
+    let images = filters::by_name(call, &connection)?;
     if images.is_empty() {
-        return Err(match gallery::filters(call) {
+        return Err(match filters::has_any(call) {
             true => Error::refused("no image matches"),
             false => {
                 Error::refused("the library is empty").hint("`murald import PATH` brings images in")

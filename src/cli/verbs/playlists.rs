@@ -1,291 +1,381 @@
-//! The verbs that show and run playlists. `playlist.rs` has those that change them.
+//! The verbs that show, change and run playlists.
 
-use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::super::Error;
 use super::super::call::Call;
-use super::super::connection::{Connection, RequestPath};
-use super::super::request::{From, Record, Request};
+use super::super::columns::{View, column, listed, moment, more, of, text};
+use super::super::connection::{Connection, Method, RequestPath};
+use super::super::request::{From, place, rewrite};
 use super::super::stdout::Stdout;
-use super::super::table::{Cell, Table};
+use super::super::table::Cell;
 use super::super::terminal::count;
-use super::super::verb::{Argument, Flag, Group, Kind, Verb};
-use super::playlist_sheet::{ONE, changes, images, name, people, place, state};
-use super::{moment, playlist};
-use crate::wire::{ActivePlaylist, Playlist, PlaylistType};
+use super::super::verb::{Argument, Flag, Group, Kind, NULL, Verb};
+use super::filters::{DIRECTIONS, FILTERS, SEARCH, SORTS};
+use super::playlist_sheet::{PLAYLIST, PLAYLISTS, name_of};
+use super::wallpaper::on_each;
+use super::{INTERVAL, MODE, MONITORS, ON_OFF, filters, session, slideshow};
+use crate::wire::{PlaylistOrder, PlaylistType};
 
+const ONE: Argument = Argument::one("PLAYLIST", Kind::Playlist, "The playlist");
 const RUNNING: &[Argument] =
     &[Argument::optional("PLAYLIST", Kind::Playlist, "The playlist; all that run if left out")];
+const STEPPED: &[Flag] =
+    &[Flag::value("--monitor", "NAME", Kind::Monitor, "Only playlists that run on this monitor")
+        .many()];
+const ITEMS: &str = "Images, - for standard input; IMAGE@HH:MM or IMAGE@sunset-30m for time_of_day, IMAGE@light for appearance";
+const TYPE: Flag =
+    Flag::value("--type", "TYPE", Kind::Words(PlaylistType::WORDS), "When the image changes");
+const ORDER: Flag = Flag::value(
+    "--order",
+    "ORDER",
+    Kind::Words(PlaylistOrder::WORDS),
+    "In the order given, or shuffled",
+);
+const FIRST: Flag = Flag::value(
+    "--from-first",
+    "WHICH",
+    ON_OFF,
+    "Start with the first image each time, or where it was",
+);
+/// On one playlist, or without one on all that run.
+const STOPPING: &str = "POST /playlists/{PLAYLIST:active}/stop";
+const CONFIGURATION: (&str, From) = ("configuration", From::Of(configuration));
 
-const STEPPED: Flag =
-    Flag::value("--monitor", "NAME", Kind::Monitor, "Only playlists that run on this monitor")
-        .many();
+#[rustfmt::skip]
+pub(super) const GROUP: Group = Group { title: "Playlists", verbs: &[
+    Verb::own(&["next"], "Show the next image of each running playlist", next)
+        .flags(STEPPED).shows(&[&NEXT]),
+    Verb::own(&["previous"], "Show the previous image of each running playlist", previous)
+        .flags(STEPPED).shows(&[&PREVIOUS]),
+    Verb::own(&["toggle"], "Pause all running playlists, or let all go on", toggle)
+        .shows(&[&PAUSED, &RESUMED])
+        .help("Where any runs that is not paused, all are paused; else all go on."),
+    slideshow::SLIDESHOW,
+    session::APPEARANCE,
+    session::POWER,
+    Verb::own(&["pause"], "Pause all running playlists", pause).shows(&[&PAUSED])
+        .help("Exits with 1 if none runs."),
+    Verb::own(&["resume"], "Let all paused playlists go on", resume).shows(&[&RESUMED]),
+    Verb::get(&["playlist", "list"], "List the playlists", "GET /playlists").shows(&[&PLAYLISTS]),
+    Verb::get(&["playlist", "show"], "Show a playlist and its images", "GET /playlists/{PLAYLIST}")
+        .takes(&[ONE]).shows(&[&PLAYLIST]),
+    Verb::send(&["playlist", "create"], "Create a playlist", "POST /playlists", &[
+            CONFIGURATION, ("images", From::Of(items)), ("name", From::Given("NAME")),
+            ("source", From::Of(source)),
+        ])
+        .takes(&[Argument::one("NAME", Kind::Text, "Its name"), Argument::any("IMAGE", Kind::Item, ITEMS)])
+        .shows(&[&PLAYLIST]).flags(joined!(FILTERS;
+            TYPE, INTERVAL, ORDER, FIRST,
+            Flag::switch("--fixed", "With filters: the images that pass them now, and no others later"),
+            NULL, SEARCH,
+            Flag::value("--sort-by", "WHAT", SORTS, "The order of what filters find; name by default"),
+            Flag::value("--sort-order", "ORDER", DIRECTIONS, "Rising, by default, or falling"),
+        ))
+        .help("    murald playlist create evening lake 4 5 --interval 10m --order random\n    \
+               murald playlist create day lake@07:00 dusk@19:30\n    \
+               murald playlist create trips --folder travel --order random\n    \
+               murald playlist create sky lake@dawn night@dusk+30m\n\n\
+               A timer changes the image after each interval; it is the default, with 5 minutes.\n\
+               The type manual changes it only when you ask for it, time_of_day at the times that\n\
+               the images have, appearance with light and dark, and day_of_week every day: the\n\
+               first image is Sunday's, the second Monday's, and so on. Images with times, or with\n\
+               @light and @dark, say the type themselves. Times by the sun (sunrise, sunset, dawn, dusk) need to know where\n\
+               you are: `murald config set location.latitude 52.5`, and location.longitude.\n\n\
+               With filters instead of images it lives: what passes them comes in before the next\n\
+               change, and what does not goes. With --fixed it has those that pass them now."),
+    Verb::send(&["playlist", "edit"], "Change a playlist", "PATCH /playlists/{PLAYLIST}",
+        &[CONFIGURATION, ("images", From::Any("IMAGE")), ("name", From::Given("--name"))])
+        .takes(&[ONE, Argument::any("IMAGE", Kind::Item, "Its images, in place of those it has")])
+        .flags(&[Flag::value("--name", "NAME", Kind::Text, "Its name"), TYPE, INTERVAL, ORDER, FIRST])
+        .shows(&[&PLAYLIST]).help("A playlist that runs goes on with the change."),
+    Verb::own(&["playlist", "add"], "Add images to the end of a playlist", add)
+        .takes(&[ONE, Argument::any("IMAGE", Kind::Item, ITEMS)]).choosing()
+        .flags(joined!(FILTERS; NULL, SEARCH)).shows(&[&PLAYLIST])
+        .help("With filters, all images that pass them now."),
+    Verb::own(&["playlist", "remove"], "Take images out of a playlist", remove)
+        .takes(&[ONE, Argument::some("IMAGE", Kind::Image, "The images")]).shows(&[&PLAYLIST])
+        .help("An image that is in it several times is taken out everywhere."),
+    Verb::own(&["playlist", "delete"], "Delete a playlist; its images stay", delete)
+        .takes(&[ONE]).shows(&[&DELETED]),
+    Verb::send(&["playlist", "rename"], "Rename a playlist", "PATCH /playlists/{PLAYLIST}",
+        &[("name", From::Given("NAME"))])
+        .takes(&[ONE, Argument::one("NAME", Kind::Text, "The new name")]).shows(&[&RENAMED]),
+    Verb::send(&["playlist", "start"], "Start a playlist", "POST /playlists/{PLAYLIST}/start", &[
+            ("mode", From::Given("--mode")), ("extend", From::Switch("--extend")),
+            ("monitors", From::Any("--monitor")),
+        ])
+        .takes(&[ONE]).shows(&[&DONE]).starting()
+        .flags(&[MONITORS, MODE, Flag::switch("--extend", "Spread each image over all of its monitors")])
+        .help("With `--mode each`, every monitor has a picture of its own.\n\n\
+               Without --monitor it is for all monitors, those that come later too. Playlists that share a\n\
+               monitor with it are stopped. Where no daemon runs, one is started."),
+    Verb::send(&["playlist", "stop"], "Stop a playlist", STOPPING, &[])
+        .takes(RUNNING).shows(&[&DONE, &STOPPED]),
+    Verb::own(&["playlist", "pause"], "Pause a playlist", pause).takes(RUNNING).shows(&[&DONE, &PAUSED]),
+    Verb::own(&["playlist", "resume"], "Let a paused playlist go on", resume)
+        .takes(RUNNING).shows(&[&DONE, &RESUMED]),
+    Verb::own(&["playlist", "next"], "Show the next image of a playlist", next)
+        .takes(RUNNING).flags(STEPPED).shows(&[&STEPPED_ONE, &NEXT]),
+    Verb::own(&["playlist", "previous"], "Show the previous image of a playlist", previous)
+        .takes(RUNNING).flags(STEPPED).shows(&[&STEPPED_ONE, &PREVIOUS]),
+    Verb::own(&["playlist", "active"], "List the playlists that run", active)
+        .takes(&[Argument::optional("MONITOR", Kind::Monitor, "Only the one on this monitor")])
+        .shows(&[&ACTIVE]),
+]};
 
-pub(super) const GROUP: Group = Group {
-    title: "Playlists",
-    verbs: &[
-        Verb::new(&["next"], "Show the next image of each running playlist", next)
-            .flags(&[STEPPED]),
-        Verb::new(&["previous"], "Show the previous image of each running playlist", previous)
-            .flags(&[STEPPED]),
-        Verb::new(&["toggle"], "Pause all running playlists, or let all go on", toggle)
-            .help("Where any runs that is not paused, all are paused; else all go on."),
-        super::slideshow::SLIDESHOW,
-        super::session::APPEARANCE,
-        super::session::POWER,
-        Verb::asking(&["pause"], "Pause all running playlists", PAUSE),
-        Verb::asking(&["resume"], "Let all paused playlists go on", RESUME),
-        Verb::asking(&["playlist", "list"], "List the playlists", LIST),
-        Verb::new(&["playlist", "show"], "Show a playlist and its images", show).arguments(&[ONE]),
-        playlist::CREATE,
-        playlist::EDIT,
-        playlist::ADD,
-        playlist::REMOVE,
-        Verb::new(&["playlist", "delete"], "Delete a playlist; its images stay", delete)
-            .arguments(&[ONE]),
-        Verb::asking(&["playlist", "rename"], "Rename a playlist", RENAME)
-            .arguments(&[ONE, Argument::one("NAME", Kind::Text, "The new name")]),
-        Verb::asking(&["playlist", "start"], "Start a playlist", START)
-            .arguments(&[ONE])
-            .flags(&[
-                super::MONITORS,
-                super::MODE,
-                Flag::switch("--extend", "Spread each image over all of its monitors"),
-            ])
-            .help("With `--mode each`, every monitor has a picture of its own.\n\n\
-                 Without --monitor it is for all monitors, those that come later too. Playlists that share a\n\
-                 monitor with it are stopped. Where no daemon runs, one is started.")
-            .starting(),
-        Verb::asking(&["playlist", "stop"], "Stop a playlist", STOP).arguments(RUNNING),
-        Verb::asking(&["playlist", "pause"], "Pause a playlist", PAUSE).arguments(RUNNING),
-        Verb::asking(&["playlist", "resume"], "Let a paused playlist go on", RESUME)
-            .arguments(RUNNING),
-        Verb::new(&["playlist", "next"], "Show the next image of a playlist", next)
-            .arguments(RUNNING)
-            .flags(&[STEPPED]),
-        Verb::new(&["playlist", "previous"], "Show the previous image of a playlist", previous)
-            .arguments(RUNNING)
-            .flags(&[STEPPED]),
-        Verb::new(&["playlist", "active"], "List the playlists that run", active).arguments(&[
-            Argument::optional("MONITOR", Kind::Monitor, "Only the one on this monitor"),
-        ]),
-    ],
-};
-
-const LIST: Request = Request::get("/playlists").shows::<Vec<Playlist>>();
-const RENAME: Request = Request::patch("/playlists/{PLAYLIST}", &[("name", From::Given("NAME"))])
-    .says("the playlist is {name} ({id}) now");
-const START: Request = Request::post(
-    "/playlists/{PLAYLIST}/start",
+const RENAMED: View = PLAYLIST.saying("the playlist is {name} ({id}) now");
+const DELETED: View = View::says("DELETE /playlists/{id}", &[more("status")], "deleted");
+/// The answers of actions: on one playlist, and on all that run.
+const DONE: View = View::own("POST /playlists/{id}/start", &[more("status")], done);
+const STOPPED: View = View::own("POST /playlists/active/stop", &[more("message stopped")], done);
+const PAUSED: View = View::own("POST /playlists/active/pause", &[more("message paused")], done);
+const RESUMED: View = View::own("POST /playlists/active/resume", &[more("message resumed")], done);
+const STEPPED_ONE: View = View::own(
+    "POST /playlists/{id}/next",
+    &[more("status image_id image_name image_path images")],
+    stepped,
+);
+const NEXT: View = View::own(
+    "POST /playlists/active/next",
+    &[more("message advanced image_id image_name image_path images")],
+    stepped,
+);
+const PREVIOUS: View = View::own(
+    "POST /playlists/active/previous",
+    &[more("message reversed image_id image_name image_path images")],
+    stepped,
+);
+const ACTIVE: View = View::table(
+    "ActivePlaylist",
     &[
-        ("mode", From::Given("--mode")),
-        ("extend", From::Switch("--extend")),
-        ("monitors", From::Any("--monitor")),
+        column(">ID", "playlist_id"),
+        column("NAME", "playlist_name"),
+        of("=STATE", "paused resting", |one, _| {
+            Some(match (one["paused"] == true, one["resting"].is_null()) {
+                (true, _) => "paused".into(),
+                (false, false) => "resting".into(),
+                _ if one["current_image_id"].is_null() => "empty".into(),
+                _ => "running".into(),
+            })
+        }),
+        column("MONITORS", "applied_to"),
+        of("IMAGE", "current_image_id", |one, call| {
+            let id = Some(&one["current_image_id"]).filter(|id| id.is_number())?;
+            Some(Cell::from(format!("{} ({id})", name_of(call, id))).raw(id))
+        }),
+        of(">PLACE", "current_index total_images", |one, _| {
+            let all = one["total_images"].as_u64().filter(|all| *all > 0)?;
+            let place = one["current_index"].as_u64().unwrap_or_default() + 1;
+            Some(format!("{place}/{all}").into())
+        }),
+        moment("=NEXT CHANGE", "next_change_at"),
+        more(
+            "playlist_type previous_image_id next_image_id started_at slot_started_at monitors \
+             extend mode",
+        ),
     ],
-)
-.shows::<Done>();
-// On one playlist, or without one on all that run.
-const STOP: Request = Request::post("/playlists/{PLAYLIST:active}/stop", &[]).shows::<Done>();
-const PAUSE: Request = Request::post("/playlists/{PLAYLIST:active}/pause", &[]).shows::<Done>();
-const RESUME: Request = Request::post("/playlists/{PLAYLIST:active}/resume", &[]).shows::<Done>();
-
-impl Record for Vec<Playlist> {
-    fn show(self, call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
-        if self.is_empty() {
-            return stdout.note("no playlists; `murald playlist create NAME IMAGE...` makes one");
-        }
-        let mut table = Table::new(&[">ID", "NAME", "=STATE", "=CHANGES", ">IMAGES", "ORDER"]);
-        for playlist in &self {
-            table.row([
-                playlist.id.into(),
-                (&playlist.name).into(),
-                state(playlist),
-                Cell::from(changes(playlist)).raw(playlist.configuration.kind),
-                total(playlist, call)?.into(),
-                playlist.configuration.order.into(),
-            ]);
-        }
-        stdout.table(&table)
-    }
-}
-
-/// How many images it has; of one that lives, how many it finds now.
-fn total(playlist: &Playlist, call: &Call) -> Result<u64, Error> {
-    match playlist.source {
-        Some(_) => Ok(images(playlist, 1, 1, &call.connect()?)?.pagination.total_items),
-        None => Ok(playlist.images.len() as u64),
-    }
-}
-
-/// When the image changes, in words.
-fn show(call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
-    let connection = call.connect()?;
-    let answer = connection.get(&place(call))?;
-    stdout.show(&answer, |stdout, playlist| people(stdout, &playlist, &connection))
-}
-
-#[derive(Deserialize)]
-struct Done {
-    /// Of all at once, which says how many.
-    message: Option<String>,
-    /// Of one.
-    status: Option<String>,
-}
-
-impl Record for Done {
-    fn show(self, call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
-        if let (true, Some(status)) = (call.has("PLAYLIST"), self.status) {
-            // A moment ago it was there; where it is gone, its number must do.
-            let name = call.connect()?.get(&place(call)).and_then(|answer| answer.read());
-            let name = name.map_or_else(|_| call.word("PLAYLIST"), |one: Playlist| named(&one));
-            return stdout.say(format!("{name} {status}"));
-        }
-        match self.message.unwrap_or_default() {
-            message if message.starts_with("0 ") => stdout.say(NONE),
-            message => stdout.say(message),
-        }
-    }
-}
-
-fn named(playlist: &Playlist) -> String {
-    format!("{} ({})", playlist.name, playlist.id)
-}
-
+    NONE,
+);
 const NONE: &str = "no playlist runs; `murald playlist start PLAYLIST` starts one";
 
-fn delete(call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
-    let connection = call.connect()?;
-    // While it is there to be asked for.
-    let record = match stdout.wants_data() {
-        true => None,
-        false => Some(connection.get(&place(call))?.read::<Playlist>()?),
+/// Only what was said: the daemon has the defaults, and keeps the rest.
+fn configuration(call: &Call) -> Result<Option<Value>, Error> {
+    let mut configuration = Map::new();
+    let says = |field: &str| call.all("IMAGE").into_iter().any(|item| item.get(field).is_some());
+    // What is said of the images says the type, too: their times, or light and dark.
+    let meant = match (says("when"), says("time") || says("at")) {
+        (true, _) => Some(json!(PlaylistType::Appearance)),
+        (false, true) => Some(json!(PlaylistType::TimeOfDay)),
+        (false, false) => None,
     };
-    let answer = connection.delete(&place(call), None)?;
-    let name = record.as_ref().map(named).unwrap_or_default();
+    let kind = call.value("--type").cloned().or(meant);
+    configuration.extend(kind.map(|kind| ("type".to_owned(), kind)));
+    for (field, flag) in [("interval", "--interval"), ("order", "--order")] {
+        configuration.extend(call.value(flag).map(|value| (field.to_owned(), value.clone())));
+    }
+    if let Some(word) = call.text("--from-first") {
+        configuration.insert("always_start_on_first_image".to_owned(), (word == "on").into());
+    }
+    Ok((!configuration.is_empty()).then(|| configuration.into()))
+}
+
+/// The images of a new playlist: those that are named, or that its filters find now.
+fn items(call: &Call) -> Result<Option<Value>, Error> {
+    let filters = filters::narrows(call)?;
+    match (filters, call.has("--fixed"), call.has("IMAGE")) {
+        (false, true, _) => Err(Error::usage("--fixed takes what filters find now: give a filter")),
+        (false, false, false) => {
+            Err(Error::usage("IMAGE is missing, or - for standard input, or a filter").hint(
+                "`murald playlist create NAME lake hill` has these two, \
+                 `murald playlist create NAME --folder travel` what is in that folder",
+            ))
+        }
+        (true, false, false) => Ok(None),
+        _ => Ok(Some(json!(filters::chosen(call, Some(Kind::Item))?))),
+    }
+}
+
+/// The filters of a new playlist that is to find images by itself.
+fn source(call: &Call) -> Result<Option<Value>, Error> {
+    let finds = filters::narrows(call)? && !call.has("--fixed") && !call.has("IMAGE");
+    Ok(finds.then(|| filters::source(call).into()))
+}
+
+fn add(call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
+    change(call, stdout, |mut images| {
+        images.extend(call.all("IMAGE").into_iter().cloned());
+        Ok(images)
+    })
+}
+
+fn remove(call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
+    let gone = call.all("IMAGE");
+    change(call, stdout, |mut images| {
+        let before = images.len();
+        images.retain(|item| !gone.contains(&&item["image_id"]));
+        match images.len() == before {
+            true => Err(Error::refused("the playlist has none of these images")),
+            false => Ok(images),
+        }
+    })
+}
+
+/// Writes the images that `change` makes of those that the playlist has.
+fn change(
+    call: &Call,
+    stdout: &mut Stdout,
+    change: impl FnOnce(Vec<Value>) -> Result<Vec<Value>, Error>,
+) -> Result<(), Error> {
+    let answer = rewrite(call, Method::Patch, &own_place(call), |mut playlist| {
+        if playlist["source"].is_object() {
+            let name = text(&playlist, "name");
+            return Err(Error::refused(format!("the playlist {name} has what its filters find"))
+                .hint("`murald playlist edit PLAYLIST IMAGE...` gives it a list instead"));
+        }
+        let images = playlist["images"].take().as_array().cloned().unwrap_or_default();
+        Ok(json!({ "images": change(images)? }))
+    })?;
+    PLAYLIST.show(call, stdout, &answer)
+}
+
+fn own_place(call: &Call) -> RequestPath {
+    place("/playlists/{PLAYLIST}", call)
+}
+
+/// `Night (3)`; if it is gone, its number must do.
+fn named(call: &Call) -> String {
+    let read = call.connect().and_then(|it| it.get(&own_place(call))).and_then(|it| it.read());
+    let named = |one: Value| format!("{} ({})", text(&one, "name"), one["id"]);
+    read.map_or_else(|_: Error| call.word("PLAYLIST"), named)
+}
+
+fn delete(call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
+    // While it is there to be asked for.
+    let name = if stdout.wants_data() { String::new() } else { named(call) };
+    let answer = call.connect()?.ask(Method::Delete, &own_place(call), None)?;
     stdout.show(&answer, |stdout, _: Value| stdout.say(format!("{name} deleted")))
 }
 
+fn done(call: &Call, stdout: &mut Stdout, answer: &Value) -> Result<(), Error> {
+    if let (true, Some(status)) = (call.has("PLAYLIST"), answer["status"].as_str()) {
+        return stdout.say(format!("{} {status}", named(call)));
+    }
+    match text(answer, "message") {
+        message if message.starts_with("0 ") => stdout.say(NONE),
+        message => stdout.say(message),
+    }
+}
+
+fn pause(call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
+    act(call, stdout, "pause", &PAUSED)
+}
+
+fn resume(call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
+    act(call, stdout, "resume", &RESUMED)
+}
+
 fn next(call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
-    step(call, stdout, "next")
+    act(call, stdout, "next", &NEXT)
 }
 
 fn previous(call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
-    step(call, stdout, "previous")
+    act(call, stdout, "previous", &PREVIOUS)
 }
 
-/// Steps one playlist, or all that run, and shows what is on their monitors then.
-fn step(call: &Call, stdout: &mut Stdout, action: &str) -> Result<(), Error> {
+/// Does something to one playlist, or to all that run. That nothing was there to be stepped or paused
+/// is an error.
+fn act(call: &Call, stdout: &mut Stdout, action: &str, view: &View) -> Result<(), Error> {
     let connection = call.connect()?;
+    let on = call.all("--monitor");
     let which = call.query("PLAYLIST").unwrap_or_else(|| "active".to_owned());
     let place = RequestPath::new(&[&"playlists", &which, &action]);
-    let on = call.all("--monitor");
-    let body = if on.is_empty() { super::empty() } else { json!({ "monitors": on }) };
+    let body = if on.is_empty() { json!({}) } else { json!({ "monitors": on }) };
     let answer = connection.post(&place, &body)?;
     let told: Value = answer.read()?;
-    if told["advanced"] == 0 || told["reversed"] == 0 {
+    if told["paused"] == 0 && !running_now(&connection)?.is_empty() {
+        return stdout.show(&answer, |stdout, _: Value| stdout.say("all are paused already"));
+    }
+    if ["advanced", "reversed", "paused"].iter().any(|done| told[done] == 0) {
         return Err(stuck(&connection, &on)?);
     }
-    if stdout.wants_data() {
-        return stdout.data(&told);
-    }
-    let mut shown: Vec<(i64, Vec<&str>)> = Vec::new();
-    for (monitor, id) in told["images"].as_object().into_iter().flatten() {
-        let Some(id) = id.as_i64() else { continue };
-        match shown.iter_mut().find(|(other, _)| *other == id) {
-            Some((_, on)) => on.push(monitor),
-            None => shown.push((id, vec![monitor])),
-        }
-    }
-    for (id, on) in shown {
-        stdout.say(format!("{} ({id}) is on {}", name(&connection, id), on.join(", ")))?;
-    }
-    Ok(())
+    view.show(call, stdout, &answer)
 }
 
-fn running_now(connection: &Connection) -> Result<Vec<ActivePlaylist>, Error> {
+/// What is on the monitors after a step.
+fn stepped(call: &Call, stdout: &mut Stdout, answer: &Value) -> Result<(), Error> {
+    answer["images"].as_object().map_or(Ok(()), |images| on_each(images, call, stdout))
+}
+
+fn running_now(connection: &Connection) -> Result<Vec<Value>, Error> {
     connection.get(&RequestPath::new(&[&"playlists", &"active"]))?.read()
 }
 
 /// Why a step moved nothing.
 fn stuck(connection: &Connection, on: &[&Value]) -> Result<Error, Error> {
     let mut running = running_now(connection)?;
-    let is_named = |monitor: &String| on.iter().any(|name| *name == monitor);
-    running.retain(|one| on.is_empty() || one.applied_to.iter().any(is_named));
+    running.retain(|one| {
+        let mut shown = one["applied_to"].as_array().into_iter().flatten();
+        on.is_empty() || shown.any(|monitor| on.contains(&monitor))
+    });
     let Some(one) = running.first() else {
-        let on: Vec<_> = on.iter().filter_map(|name| name.as_str()).collect();
-        let on = if on.is_empty() { String::new() } else { format!(" on {}", on.join(", ")) };
+        let on = listed(&json!(on));
+        let on = if on.is_empty() { on } else { format!(" on {on}") };
         return Ok(Error::refused(format!("no playlist runs{on}"))
             .hint("`murald playlist start PLAYLIST` starts one, `murald random` shows any image"));
     };
-    let why = match one.playlist_type {
-        PlaylistType::Appearance => "follows light and dark: it has no steps",
-        PlaylistType::TimeOfDay | PlaylistType::DayOfWeek => "follows the clock: it has no steps",
-        _ if one.total_images == 0 => "is empty",
+    let why = match text(one, "playlist_type").as_str() {
+        "appearance" => "follows light and dark: it has no steps",
+        "time_of_day" | "day_of_week" => "follows the clock: it has no steps",
+        _ if one["total_images"] == 0 => "is empty",
         _ => "did not move",
     };
-    Ok(Error::refused(format!("the playlist {} {why}", one.playlist_name)))
+    Ok(Error::refused(format!("the playlist {} {why}", text(one, "playlist_name"))))
 }
 
 fn toggle(call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
-    let connection = call.connect()?;
-    let running = running_now(&connection)?;
-    if running.is_empty() {
-        return Err(stuck(&connection, &[])?);
+    let running = running_now(&call.connect()?)?;
+    match running.iter().any(|one| one["paused"] != true) || running.is_empty() {
+        true => act(call, stdout, "pause", &PAUSED),
+        false => act(call, stdout, "resume", &RESUMED),
     }
-    let action = if running.iter().any(|one| !one.paused) { "pause" } else { "resume" };
-    let place = RequestPath::new(&[&"playlists", &"active", &action]);
-    let answer = connection.post(&place, &super::empty())?;
-    stdout.show(&answer, |stdout, done: Done| done.show(call, stdout))
 }
 
 fn active(call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
-    let connection = call.connect()?;
-    if let Some(monitor) = call.text("MONITOR") {
-        let answer = connection.get(&RequestPath::new(&[&"playlists", &"active", &monitor]))?;
-        return stdout
-            .show(&answer, |stdout, one: ActivePlaylist| running(stdout, &[one], &connection));
-    }
-    let answer = connection.get(&RequestPath::new(&[&"playlists", &"active"]))?;
-    stdout.show(&answer, |stdout, all: Vec<ActivePlaylist>| running(stdout, &all, &connection))
-}
-
-fn running(
-    stdout: &mut Stdout,
-    all: &[ActivePlaylist],
-    connection: &Connection,
-) -> Result<(), Error> {
-    if all.is_empty() {
-        return stdout.note(NONE);
-    }
-    let mut table =
-        Table::new(&[">ID", "NAME", "=STATE", "MONITORS", "IMAGE", ">PLACE", "=NEXT CHANGE"]);
-    for one in all {
-        let next = match one.next_change_at {
-            Some(at) if !one.paused => Cell::from(moment(at)).raw(at),
-            _ => Cell::default(),
-        };
-        table.row([
-            one.playlist_id.into(),
-            (&one.playlist_name).into(),
-            match one.current_image_id {
-                _ if one.paused => "paused",
-                _ if one.resting.is_some() => "resting",
-                None => "empty",
-                Some(_) => "running",
-            }
-            .into(),
-            Cell::list(&one.applied_to),
-            one.current_image_id.map_or_else(Cell::default, |id| {
-                Cell::from(format!("{} ({id})", name(connection, id))).raw(id)
-            }),
-            match one.total_images {
-                0 => Cell::default(),
-                all => format!("{}/{all}", one.current_index + 1).into(),
-            },
-            next,
-        ]);
-    }
-    stdout.table(&table)?;
-    stdout.note(format!("{} running", count(all.len() as u64, "playlist")))
+    let place = match call.text("MONITOR") {
+        Some(monitor) => RequestPath::new(&[&"playlists", &"active", &monitor]),
+        None => RequestPath::new(&[&"playlists", &"active"]),
+    };
+    let answer = call.connect()?.get(&place)?;
+    stdout.show(&answer, |stdout, mut all: Value| {
+        // One that is paused has no change ahead.
+        let list = all.as_array_mut().into_iter().flatten();
+        list.filter(|one| one["paused"] == true).for_each(|one| drop(one["next_change_at"].take()));
+        ACTIVE.people(call, stdout, &all)?;
+        let number = all.as_array().map_or(1, Vec::len) as u64;
+        if number == 0 {
+            return Ok(());
+        }
+        stdout.note(format!("{} running", count(number, "playlist")))
+    })
 }

@@ -4,50 +4,38 @@ use std::fs;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::super::Error;
 use super::super::call::Call;
-use super::super::connection::{Connection, RequestPath};
-use super::super::reference::travelling;
+use super::super::columns::{View, at, more, text};
+use super::super::connection::{Connection, RequestPath, travelling};
 use super::super::stdout::Stdout;
 use super::super::terminal::count;
 use super::super::verb::{Argument, Flag, Kind, Verb};
-use super::playlist::INTERVAL;
-use super::{MONITORS, watch};
-use crate::wire::{Format, Playlist};
+use super::{INTERVAL, MONITORS, library};
+use crate::wire::Format;
 
 /// A large directory is looked at for longer, but its first picture is in by then.
 const WITHIN: Duration = Duration::from_secs(10);
 const PACE: Duration = Duration::from_millis(50);
 
+const STARTED: View = View::sheet("POST /playlists/{id}/start", &[more("status")]);
+
+#[rustfmt::skip]
 pub(super) const SLIDESHOW: Verb =
-    Verb::new(&["slideshow"], "Show the pictures of a directory in turns", slideshow)
-        .arguments(&[Argument::one("DIR", Kind::Directory, "Its path")])
+    Verb::own(&["slideshow"], "Show the pictures of a directory in turns", slideshow)
+        .takes(&[Argument::one("DIR", Kind::Directory, "Its path")]).shows(&[&STARTED]).starting()
         .flags(&[
             INTERVAL,
             Flag::switch("--shuffle", "In random order; without it by name"),
             Flag::switch("--each", "Another picture on each monitor"),
             MONITORS,
         ])
-        .help(
-            "    murald slideshow ~/Pictures/mountains --interval 10m --shuffle\n\n\
-             The directory is watched, as by `murald watch add`: what comes and goes there takes part.\n\
-             It is a playlist with the directory's path for a name; said again, it is changed and\n\
-             started again. Where no daemon runs, one is started.",
-        )
-        .starting();
-
-#[derive(Deserialize)]
-struct Page {
-    pagination: Total,
-}
-
-#[derive(Deserialize)]
-struct Total {
-    total_items: u64,
-}
+        .help("    murald slideshow ~/Pictures/mountains --interval 10m --shuffle\n\n\
+               The directory is watched, as by `murald watch add`: what comes and goes there takes part.\n\
+               It is a playlist with the directory's path for a name; said again, it is changed and\n\
+               started again. Where no daemon runs, one is started.");
 
 fn slideshow(call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
     let word = call.word("DIR");
@@ -58,9 +46,10 @@ fn slideshow(call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
             .hint("`murald set PICTURE` shows one picture"));
     }
     let (path, connection) = (travelling(&real)?, call.connect()?);
-    watch::ensure(&connection, &path, &path)?;
+    library::ensure(&connection, &path)?;
+    let images = first_pictures(&connection, &word, &path, WITHIN)?;
     // Most of a large directory has yet to come in.
-    let images = first_pictures(&connection, &word, &path, WITHIN)?.max(pictures_below(&real));
+    let images = images.max(pictures_below(&real));
     let playlist = playlist(call, &connection, &path)?;
     let mut body = json!({});
     if call.has("--each") {
@@ -69,11 +58,11 @@ fn slideshow(call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
     if call.has("--monitor") {
         body["monitors"] = json!(call.all("--monitor"));
     }
-    let place = RequestPath::new(&[&"playlists", &playlist.id, &"start"]);
+    let place = RequestPath::new(&[&"playlists", &playlist["id"], &"start"]);
     let answer = connection.post(&place, &body)?;
     stdout.show(&answer, |stdout, _: Value| {
-        let of = count(images, "picture");
-        stdout.say(format!("{} ({}) runs: {of}", playlist.name, playlist.id))
+        let (name, of) = (text(&playlist, "name"), count(images, "picture"));
+        stdout.say(format!("{name} ({}) runs: {of}", playlist["id"]))
     })
 }
 
@@ -88,20 +77,20 @@ fn first_pictures(
     let place = RequestPath::new(&[&"images"]).query("directory", Some(directory));
     let place = place.query("recursive", Some(true)).query("per_page", Some(1));
     loop {
-        let Page { pagination } = connection.get(&place)?.read()?;
-        if pagination.total_items > 0 {
-            return Ok(pagination.total_items);
+        let page: Value = connection.get(&place)?.read()?;
+        match at(&page, "pagination.total_items").as_u64().unwrap_or_default() {
+            0 if Instant::now() > deadline => {
+                return Err(Error::refused(format!("no picture has come in from {word}"))
+                    .hint("it is watched now: `murald watch list` says more"));
+            }
+            0 => std::thread::sleep(PACE),
+            images => return Ok(images),
         }
-        if Instant::now() > deadline {
-            return Err(Error::refused(format!("no picture has come in from {word}"))
-                .hint("it is watched now: `murald watch list` says more"));
-        }
-        std::thread::sleep(PACE);
     }
 }
 
 /// The playlist of this name, made or brought in line.
-fn playlist(call: &Call, connection: &Connection, name: &str) -> Result<Playlist, Error> {
+fn playlist(call: &Call, connection: &Connection, name: &str) -> Result<Value, Error> {
     let order = if call.has("--shuffle") { "random" } else { "ordered" };
     let mut configuration = json!({ "type": "timer", "order": order });
     if let Some(interval) = call.value("--interval") {
@@ -110,9 +99,11 @@ fn playlist(call: &Call, connection: &Connection, name: &str) -> Result<Playlist
     let source = json!({ "directory": name });
     let body = json!({ "name": name, "source": source, "configuration": configuration });
     let place = RequestPath::new(&[&"playlists"]);
-    let all: Vec<Playlist> = connection.get(&place)?.read()?;
-    match all.iter().find(|one| one.name == name) {
-        Some(one) => connection.patch(&RequestPath::new(&[&"playlists", &one.id]), &body)?.read(),
+    let all: Vec<Value> = connection.get(&place)?.read()?;
+    match all.iter().find(|one| one["name"] == name) {
+        Some(one) => {
+            connection.patch(&RequestPath::new(&[&"playlists", &one["id"]]), &body)?.read()
+        }
         None => connection.post(&place, &body)?.read(),
     }
 }

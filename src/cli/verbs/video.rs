@@ -1,140 +1,61 @@
 //! The verbs for videos: previews, loops and palettes. The daemon needs ffmpeg for them.
 
-use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::super::Error;
 use super::super::call::Call;
-use super::super::connection::{Answer, RequestPath};
-use super::super::request::{From, Record, Request};
-use super::super::stdout::Progress;
-use super::super::stdout::Stdout;
-use super::super::table::{Cell, Table};
+use super::super::columns::{View, more, palette};
+use super::super::request::From;
 use super::super::verb::{Argument, Flag, Group, Kind, Verb};
-use super::{FOLDER, empty};
-use crate::wire::Image;
+use super::FOLDER;
+use super::image_sheet::IMAGE;
 
 const ONE: Argument = Argument::one("IMAGE", Kind::Image, "The video");
 
-pub(super) const GROUP: Group = Group {
-    title: "Videos",
-    verbs: &[
-        Verb::new(
-            &["video", "preview"],
-            "Make a preview of a video that browsers can play",
-            preview,
-        )
-        .arguments(&[ONE])
-        .flags(&[Flag::switch("--force", "Make it again if there is one")]),
-        Verb::new(&["video", "export"], "Cut a loop out of a video", export)
-            .arguments(&[ONE])
-            .flags(&[
-                Flag::value("--in", "SECONDS", Kind::Number, "Where the loop begins; 0 by default"),
-                Flag::value(
-                    "--out",
-                    "SECONDS",
-                    Kind::Number,
-                    "Where the loop ends; this flag is needed",
-                ),
-                Flag::value(
-                    "--preset",
-                    "PRESET",
-                    Kind::Words(&["mp4_h264", "webm_vp9"]),
-                    "The video format; mp4_h264 by default",
-                ),
-                Flag::value(
-                    "--action",
-                    "ACTION",
-                    Kind::Words(&["import_new", "replace"]),
-                    "Where it goes; import_new by default",
-                ),
-                Flag::switch(
-                    "--blend-halves",
-                    "Blend its end into its beginning, so that no jump is seen",
-                ),
-                FOLDER,
-            ]),
-        Verb::asking(
-            &["video", "palette"],
-            "Take a video's palette from one moment of it",
-            PALETTE,
-        )
-        .arguments(&[
-            ONE,
-            Argument::one("SECONDS", Kind::Number, "The moment, counted from the beginning"),
+#[rustfmt::skip]
+pub(super) const GROUP: Group = Group { title: "Videos", verbs: &[
+    Verb::send(&["video", "preview"], "Make a preview of a video that browsers can play",
+        "POST /images/{IMAGE}/ensure-browser-preview?force={--force=1}", &[])
+        .takes(&[ONE]).flags(&[Flag::switch("--force", "Make it again if there is one")])
+        .shows(&[&PREVIEW]).waiting("making the preview..."),
+    Verb::send(&["video", "export"], "Cut a loop out of a video",
+        "POST /images/{IMAGE}/video-loop-export", &[
+            ("in_seconds", From::Or("--in", "0")), ("out_seconds", From::Of(end)),
+            ("preset", From::Or("--preset", r#""mp4_h264""#)),
+            ("action", From::Or("--action", r#""import_new""#)),
+            ("blend_halves", From::Is("--blend-halves")), ("folder_id", From::Given("--folder")),
+        ])
+        .takes(&[ONE]).shows(&[&EXPORTED]).waiting("making the loop...").flags(&[
+            Flag::value("--in", "SECONDS", Kind::Number, "Where the loop begins; 0 by default"),
+            Flag::value("--out", "SECONDS", Kind::Number, "Where the loop ends; this flag is needed"),
+            Flag::value("--preset", "PRESET", Kind::Words(&["mp4_h264", "webm_vp9"]),
+                "The video format; mp4_h264 by default"),
+            Flag::value("--action", "ACTION", Kind::Words(&["import_new", "replace"]),
+                "Where it goes; import_new by default"),
+            Flag::switch("--blend-halves", "Blend its end into its beginning, so that no jump is seen"),
+            FOLDER,
         ]),
-    ],
-};
+    Verb::send(&["video", "palette"], "Take a video's palette from one moment of it",
+        "POST /images/{IMAGE}/extract-video-palette", &[("time_seconds", From::Given("SECONDS"))])
+        .takes(&[ONE, Argument::one("SECONDS", Kind::Number, "The moment, counted from the beginning")])
+        .shows(&[&COLORS]),
+]};
 
-const PALETTE: Request = Request::post(
-    "/images/{IMAGE}/extract-video-palette",
-    &[("time_seconds", From::Given("SECONDS"))],
-)
-.shows::<Colors>();
-
-fn place(call: &Call, action: &str) -> RequestPath {
-    RequestPath::new(&[&"images", &call.word("IMAGE"), &action])
+fn end(call: &Call) -> Result<Option<Value>, Error> {
+    let missing = || Error::usage("--out is missing: where the loop ends, in seconds");
+    call.value("--out").cloned().map(Some).ok_or_else(missing)
 }
 
-/// A request that may take minutes: a person is told what goes on.
-fn patiently(
-    call: &Call,
-    stdout: &Stdout,
-    place: &RequestPath,
-    body: &Value,
-    what: &str,
-) -> Result<Answer, Error> {
-    let mut progress = Progress::stderr(!stdout.wants_data());
-    progress.wait(what);
-    call.connect()?.post(place, body)
-}
-
-fn preview(call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
-    let force = call.has("--force").then_some(1);
-    let place = place(call, "ensure-browser-preview").query("force", force);
-    let answer = patiently(call, stdout, &place, &empty(), "making the preview...")?;
-    stdout.show(&answer, |stdout, image: Image| match image.preview_path {
-        Some(path) => stdout.line(path.display()),
-        None => stdout.say("made"),
-    })
-}
-
-#[derive(Deserialize)]
-struct Exported {
-    image_id: i64,
-    path: String,
-}
-
-fn export(call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
-    let Some(end) = call.value("--out") else {
-        return Err(Error::usage("--out is missing: where the loop ends, in seconds"));
-    };
-    let mut body = json!({
-        "in_seconds": call.value("--in").cloned().unwrap_or_else(|| 0.into()),
-        "out_seconds": end,
-        "preset": call.text("--preset").unwrap_or("mp4_h264"),
-        "action": call.text("--action").unwrap_or("import_new"),
-        "blend_halves": call.has("--blend-halves"),
-    });
-    if let Some(folder) = call.value("--folder") {
-        body["folder_id"] = folder.clone();
-    }
-    let place = place(call, "video-loop-export");
-    let answer = patiently(call, stdout, &place, &body, "making the loop...")?;
-    stdout.show(&answer, |stdout, loop_: Exported| {
-        stdout.say(format!("the loop is image {}: {}", loop_.image_id, loop_.path))
-    })
-}
-
-#[derive(Deserialize)]
-struct Colors {
-    colors: Vec<String>,
-}
-
-impl Record for Colors {
-    fn show(self, _: &Call, stdout: &mut Stdout) -> Result<(), Error> {
-        let mut sheet = Table::sheet();
-        sheet.field("colors", Cell::palette(&self.colors));
-        stdout.table(&sheet)
-    }
-}
+const PREVIEW: View = IMAGE.showing(|_, stdout, image| match image["preview_path"].as_str() {
+    Some(path) => stdout.line(path),
+    None => stdout.say("made"),
+});
+const EXPORTED: View = View::says(
+    "POST /images/{id}/video-loop-export",
+    &[more("action image_id path")],
+    "the loop is image {image_id}: {path}",
+);
+const COLORS: View = View::sheet(
+    "POST /images/{id}/extract-video-palette",
+    &[more("image_id"), palette("colors", "colors"), more("image")],
+);

@@ -1,21 +1,43 @@
-//! The verbs that set and show wallpapers.
+//! The verbs that set and show wallpapers, and their history.
 
-use std::collections::BTreeMap;
+use serde_json::{Map, Value};
 
 use super::super::Error;
 use super::super::call::Call;
-use super::super::request::{From, Record, Request};
+use super::super::columns::{View, column, each, listed, minute, moment, more, of, seconds, text};
+use super::super::connection::Answer;
+use super::super::request::{BodyFields, From, place};
 use super::super::stdout::Stdout;
-use super::super::table::{Cell, Table};
+use super::super::table::Cell;
+use super::super::template::written;
 use super::super::verb::{Argument, Flag, Group, Kind, Verb};
-use super::{
-    FIT, MODE, MODE_OF_ONE, MONITORS, TRANSITION, gallery, history, inspect, moment, pick,
-    playlist_sheet,
-};
-use crate::wire::{CurrentMonitor, CurrentWallpaper, SetAnswer, SetStatus};
+use super::filters::{self, FILTERS};
+use super::playlist_sheet::name_of;
+use super::{MODE, MONITORS, pick};
+use crate::wire::Fit;
 
-const PICTURE: Argument =
-    Argument::one("PICTURE", Kind::Picture, "An image of the library, or a file");
+const PICTURE: &[Argument] =
+    &[Argument::one("PICTURE", Kind::Picture, "An image of the library, or a file")];
+/// Of one picture.
+const MODE_OF_ONE: Flag = Flag::value(
+    "--mode",
+    "MODE",
+    Kind::Words(&["individual", "clone", "extend"]),
+    "How several monitors show it",
+);
+const FIT: Flag = Flag::value(
+    "--fit",
+    "FIT",
+    Kind::Words(Fit::WORDS),
+    "How it fills a monitor of another shape, instead of as the backend's settings say",
+);
+const TRANSITION: Flag = Flag::value(
+    "--transition",
+    "WORD",
+    Kind::Text,
+    "The transition to it, by the backend's own word; this time only",
+);
+const EACH: Flag = Flag::switch("--each", "Another picture on each monitor, as --mode each");
 const ON: &[Flag] = &[
     MONITORS,
     MODE_OF_ONE,
@@ -23,144 +45,271 @@ const ON: &[Flag] = &[
     TRANSITION,
     Flag::switch("--default", "Only for monitors that murald has not seen before"),
 ];
-const AMONG: &[Flag] =
-    &gallery::together::<4, { gallery::FILTERS.len() }, { 4 + gallery::FILTERS.len() }>([
-        MONITORS, MODE, FIT, TRANSITION,
-    ]);
-const SET_HELP: &str = "    murald set ~/Pictures/lake.jpg\n    \
-                        murald set lake --monitor DP-1\n\n\
-                        A file that is not in the library is imported first. Where no daemon runs, one is\n\
-                        started.\n\n\
-                        `individual`, the default, and `clone` show the whole picture on each monitor: they\n\
-                        look the same. `extend` spreads one picture over all of them; only still images can\n\
-                        be spread, the rest is cloned.";
-const RANDOM_HELP: &str = "    murald random --tags sea --orientation landscape\n\n\
-     One that is not shown there already, if there is another that the backend can show. With\n\
-     `each`, each monitor has its own, an upright one where it stands upright.";
-const BACK_HELP: &str = "Each monitor goes back by a step of its own. Again goes further back;\n\
-                         any other change of a monitor ends its way back.";
+const AMONG: &[Flag] = joined!(FILTERS; MONITORS, MODE, EACH, FIT, TRANSITION);
+const ON_THESE: (&str, From) = ("monitors", From::Any("--monitor"));
+const SET: BodyFields = &[
+    ("mode", From::Given("--mode")),
+    ("fit", From::Given("--fit")),
+    ("transition", From::Given("--transition")),
+    ON_THESE,
+    ("default", From::Switch("--default")),
+    ("image_id", From::Picture("PICTURE")),
+];
+const RANDOM: BodyFields = &[
+    ("mode", From::Of(mode)),
+    ("fit", From::Given("--fit")),
+    ("transition", From::Given("--transition")),
+    ON_THESE,
+    ("filter", From::Of(filter)),
+];
 
-const SET_IT: Request = Request::post(
-    "/wallpaper/set",
+#[rustfmt::skip]
+pub(super) const GROUP: Group = Group { title: "Wallpapers", verbs: &[
+    Verb::send(&["set"], "Show a picture as the wallpaper", "POST /wallpaper/set", SET)
+        .takes(PICTURE).flags(ON).shows(&[&SHOWN]).starting()
+        .help("    murald set ~/Pictures/lake.jpg\n    murald set lake --monitor DP-1\n\n\
+               A file that is not in the library is imported first. Where no daemon runs, one is\n\
+               started.\n\n\
+               `individual`, the default, and `clone` show the whole picture on each monitor: they\n\
+               look the same. `extend` spreads one picture over all of them; only still images can\n\
+               be spread, the rest is cloned."),
+    Verb::send(&["random"], "Show an image at random", "POST /wallpaper/random", RANDOM)
+        .flags(AMONG).shows(&[&SHOWN]).starting()
+        .help("    murald random --tags sea --orientation landscape\n\n\
+               One that is not shown there already, if there is another that the backend can show. With\n\
+               `each`, each monitor has its own, an upright one where it stands upright."),
+    Verb::send(&["back"], "Show what was there before", "POST /wallpaper/back", &[ON_THESE])
+        .flags(&[MONITORS]).shows(&[&SHOWN])
+        .help("Each monitor goes back by a step of its own. Again goes further back;\n\
+               any other change of a monitor ends its way back."),
+    Verb::get(&["current"], "List what each monitor shows", "GET /wallpaper/current").shows(&[&CURRENT])
+        .help("    murald current --format '{image_name} {monitors[0].monitor_name}'"),
+    Verb::get(&["why"], "Tell why each monitor shows what it shows", "GET /why?monitor={MONITOR}")
+        .takes(&[Argument::optional("MONITOR", Kind::Monitor, "Only this monitor")]).shows(&[&WHY])
+        .help("Who has put it there, what is due next, and what has failed since."),
+    pick::PICK,
+    Verb::send(&["wallpaper", "set"], "The same as `set`", "POST /wallpaper/set", SET)
+        .takes(PICTURE).flags(ON).shows(&[&SHOWN]).starting(),
+    Verb::send(&["wallpaper", "random"], "The same as `random`", "POST /wallpaper/random", RANDOM)
+        .flags(AMONG).shows(&[&SHOWN]).starting(),
+    Verb::send(&["wallpaper", "back"], "The same as `back`", "POST /wallpaper/back", &[ON_THESE])
+        .flags(&[MONITORS]).shows(&[&SHOWN]),
+    Verb::get(&["wallpaper", "current"], "The same as `current`", "GET /wallpaper/current")
+        .shows(&[&CURRENT]),
+    Verb::own(&["history"], "List the wallpapers that were shown, newest first", history)
+        .shows(&[&HISTORY]).flags(&[
+            Flag::switch("--all", "Every entry"),
+            Flag::value("--monitor", "NAME", Kind::Monitor, "Only what this monitor showed"),
+            Flag::value("--limit", "N", Kind::Count, "At most this many, up to 1000; 50 by default"),
+            Flag::value("--since-id", "N", Kind::Count, "Only entries after this one"),
+            Flag::value("--before-id", "N", Kind::Count, "Only entries before this one"),
+        ]),
+    Verb::get(&["history", "clear"], "Forget the history", "DELETE /images/history").shows(&[&CLEARED]),
+]};
+
+/// Each monitor, and its image under its name or, deleted, without its number.
+const CURRENT: View = View::table(
+    "CurrentWallpaper",
     &[
-        ("mode", From::Given("--mode")),
-        ("fit", From::Given("--fit")),
-        ("transition", From::Given("--transition")),
-        ("monitors", From::Any("--monitor")),
-        ("default", From::Switch("--default")),
-        ("image_id", From::Picture("PICTURE")),
+        column("=MONITOR", "monitor_name"),
+        column(">ID", "image_id"),
+        of("NAME", "", |shown, _| {
+            let deleted = if shown["deleted"] == true { " (deleted)" } else { "" };
+            Some(format!("{}{deleted}", text(shown, "image_name")).into())
+        }),
+        column("=MODE", "mode"),
+        column("=BACKEND", "backend"),
+        moment("=SINCE", "set_at"),
+        more(
+            "backend image_id image_name image_path mode set_at deleted default_image_id monitors",
+        ),
     ],
+    "no wallpaper is set; `murald set PICTURE` sets one",
 )
-.shows::<SetAnswer>();
-const ANY: Request = Request::post(
-    "/wallpaper/random",
+.within("monitors");
+const WHY: View = View::own(
+    "Why",
+    &[more(
+        "monitor image_id image_name image_path backend source set_at next last_failure \
+         hook_failure text",
+    )],
+    |_, stdout, all| match all.as_array().map(Vec::as_slice) {
+        Some([]) | None => stdout.note("no monitor is connected"),
+        Some(all) => all.iter().try_for_each(|why| stdout.say(text(why, "text"))),
+    },
+);
+const HISTORY: View = View::table(
+    "HistoryEntry",
     &[
-        ("mode", From::Given("--mode")),
-        ("fit", From::Given("--fit")),
-        ("transition", From::Given("--transition")),
-        ("monitors", From::Any("--monitor")),
-        ("filter", From::Filter(gallery::filter)),
+        moment("=WHEN", "set_at"),
+        column("MONITORS", "monitors"),
+        column(">ID", "image_id"),
+        column("NAME", "image_name"),
+        of("BY", "source", |entry, _| {
+            let source = &entry["source"];
+            Some(match source["playlist_name"].as_str() {
+                Some(name) => format!("playlist {name}").into(),
+                None => text(source, "type").into(),
+            })
+        }),
+        column("=MODE", "mode"),
+        column("=BACKEND", "backend"),
+        column(">ENTRY", "id"),
+        more("fit images"),
     ],
-)
-.shows::<SetAnswer>();
-const BACK: Request =
-    Request::post("/wallpaper/back", &[("monitors", From::Any("--monitor"))]).shows::<SetAnswer>();
-const CURRENT: Request = Request::get("/wallpaper/current").shows::<CurrentWallpaper>();
+    "no entries",
+);
+const CLEARED: View =
+    View::says("DELETE /images/history", &[more("status deleted")], "{deleted#entry} forgotten");
+const SHOWN: View = View::own(
+    "Shown",
+    &[more(
+        "status image_id image_name image_path monitor monitors skipped mode backend images \
+         warnings note",
+    )],
+    shown,
+);
 
-pub(super) const GROUP: Group = Group {
-    title: "Wallpapers",
-    verbs: &[
-        Verb::asking(&["set"], "Show a picture as the wallpaper", SET_IT)
-            .arguments(&[PICTURE])
-            .flags(ON)
-            .help(SET_HELP)
-            .starting(),
-        Verb::asking(&["random"], "Show an image at random", ANY)
-            .flags(AMONG)
-            .help(RANDOM_HELP)
-            .starting(),
-        Verb::asking(&["back"], "Show what was there before", BACK)
-            .flags(&[MONITORS])
-            .help(BACK_HELP),
-        Verb::asking(&["current"], "List what each monitor shows", CURRENT)
-            .help("    murald current --format '{image_name} {monitors[0].monitor_name}'"),
-        inspect::WHY,
-        pick::PICK,
-        Verb::asking(&["wallpaper", "set"], "The same as `set`", SET_IT)
-            .arguments(&[PICTURE])
-            .flags(ON)
-            .starting(),
-        Verb::asking(&["wallpaper", "random"], "The same as `random`", ANY).flags(AMONG).starting(),
-        Verb::asking(&["wallpaper", "back"], "The same as `back`", BACK).flags(&[MONITORS]),
-        Verb::asking(&["wallpaper", "current"], "The same as `current`", CURRENT),
-        history::LIST,
-        history::CLEAR,
-    ],
-};
-
-impl Record for SetAnswer {
-    fn show(self, call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
-        let on = self.monitors.join(", ");
-        if self.status == SetStatus::Superseded {
-            return stdout.say(format!("a newer request for {on} came in between"));
+fn mode(call: &Call) -> Result<Option<Value>, Error> {
+    match (call.has("--each"), call.value("--mode")) {
+        (true, Some(mode)) if mode != "each" => {
+            Err(Error::usage(format!("--each is --mode each: leave out --mode {}", written(mode))))
         }
-        let name = self.image_name.as_deref().unwrap_or("the image");
-        if self.monitors.is_empty() {
-            return stdout.say(format!("new monitors will show {name} ({})", self.image_id));
-        }
-        if self.images.is_empty() {
-            stdout.say(format!("{name} ({}) is on {on}", self.image_id))?;
-        } else {
-            each(&self.images, call, stdout)?;
-        }
-        if !self.skipped.is_empty() {
-            stdout.warn(format!("left out: {}", self.skipped.join(", ")));
-        }
-        self.note.iter().chain(&self.warnings).for_each(|text| stdout.warn(text));
-        Ok(())
+        (true, _) => Ok(Some("each".into())),
+        (false, mode) => Ok(mode.cloned()),
     }
 }
 
+fn filter(call: &Call) -> Result<Option<Value>, Error> {
+    Ok(Some(filters::filter(call)).filter(|filter| !filter.is_empty()).map(Value::from))
+}
+
+fn shown(call: &Call, stdout: &mut Stdout, answer: &Value) -> Result<(), Error> {
+    let (on, id) = (text(answer, "monitors"), &answer["image_id"]);
+    if answer["status"] == "superseded" {
+        return stdout.say(format!("a newer request for {on} came in between"));
+    }
+    let name = answer["image_name"].as_str().unwrap_or("the image");
+    if on.is_empty() {
+        return stdout.say(format!("new monitors will show {name} ({id})"));
+    }
+    match answer["images"].as_object() {
+        Some(images) if !images.is_empty() => on_each(images, call, stdout)?,
+        _ => stdout.say(format!("{name} ({id}) is on {on}"))?,
+    }
+    let skipped = text(answer, "skipped");
+    if !skipped.is_empty() {
+        stdout.warn(format!("left out: {skipped}"));
+    }
+    let warnings = answer["warnings"].as_array().into_iter().flatten();
+    let texts = answer["note"].as_str().into_iter().chain(warnings.filter_map(Value::as_str));
+    texts.for_each(|text| stdout.warn(text));
+    Ok(())
+}
+
 /// A line for each picture, with the monitors that show it.
-fn each(images: &BTreeMap<String, i64>, call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
-    let connection = call.connect()?;
-    let mut told: Vec<i64> = Vec::new();
-    for image in images.values() {
-        if told.contains(image) {
-            continue;
+pub(super) fn on_each(
+    images: &Map<String, Value>,
+    call: &Call,
+    stdout: &mut Stdout,
+) -> Result<(), Error> {
+    let mut shown: Vec<(&Value, Vec<&str>)> = Vec::new();
+    for (monitor, id) in images {
+        match shown.iter_mut().find(|(other, _)| *other == id) {
+            Some((_, on)) => on.push(monitor),
+            None => shown.push((id, vec![monitor])),
         }
-        told.push(*image);
-        let shows = images.iter().filter(|(_, id)| *id == image);
-        let on: Vec<&str> = shows.map(|(monitor, _)| monitor.as_str()).collect();
-        let name = playlist_sheet::name(&connection, *image);
-        stdout.say(format!("{name} ({image}) is on {}", on.join(", ")))?;
+    }
+    for (id, on) in shown.into_iter().filter(|(id, _)| id.is_number()) {
+        stdout.say(format!("{} ({id}) is on {}", name_of(call, id), on.join(", ")))?;
     }
     Ok(())
 }
 
-/// A deleted image has no number.
-fn named(shown: &CurrentMonitor) -> String {
-    let deleted = if shown.deleted { " (deleted)" } else { "" };
-    format!("{}{deleted}", shown.image_name)
-}
+/// As many as the daemon gives at once, and as it gives where nobody says.
+const MOST: usize = 1000;
+const USUAL: usize = 50;
+const ENTRIES: &str = "/images/history?monitor={--monitor}&limit={--limit}&since_id={--since-id}";
 
-impl Record for CurrentWallpaper {
-    fn show(self, _: &Call, stdout: &mut Stdout) -> Result<(), Error> {
-        if self.monitors.is_empty() {
-            return stdout.note("no wallpaper is set; `murald set PICTURE` sets one");
+fn history(call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
+    let connection = call.connect()?;
+    if !call.has("--all") {
+        let place = place(ENTRIES, call).query("before_id", call.query("--before-id"));
+        let answer = connection.get(&place)?;
+        return stdout.show(&answer, |stdout, entries: Value| {
+            if !call.has("--limit") && entries.as_array().is_some_and(|all| all.len() == USUAL) {
+                stdout.warn(format!("the newest {USUAL} entries; --all shows every one"));
+            }
+            HISTORY.people(call, stdout, &entries)
+        });
+    }
+    if call.has("--limit") {
+        return Err(Error::usage("--all is every entry: leave out --limit"));
+    }
+    let mut all: Vec<Value> = Vec::new();
+    let mut before = call.query("--before-id");
+    loop {
+        let page = place(ENTRIES, call).query("limit", Some(MOST)).query("before_id", before);
+        let page: Vec<Value> = connection.get(&page)?.read()?;
+        let is_last = page.len() < MOST;
+        before = page.last().map(|entry| written(&entry["id"]));
+        all.extend(page);
+        if is_last {
+            return HISTORY.show(call, stdout, &Answer::of(&all)?);
         }
-        let mut table = Table::new(&["=MONITOR", ">ID", "NAME", "=MODE", "=BACKEND", "=SINCE"]);
-        for shown in self.monitors {
-            let name = named(&shown);
-            table.row([
-                shown.monitor_name.into(),
-                shown.image_id.map_or_else(Cell::default, Cell::from),
-                name.into(),
-                shown.mode.into(),
-                shown.backend.into(),
-                Cell::from(moment(shown.set_at)).raw(shown.set_at),
-            ]);
-        }
-        stdout.table(&table)
     }
 }
+
+pub(super) const DEBUG: Verb = Verb::get(
+    &["debug"],
+    "Show what goes on inside the daemon",
+    "GET /debug",
+)
+.shows(&[&STATE])
+.help(
+    "For reports of faults: its threads, what waits for them, its backends' processes and the \
+         last failures. No setting is in it.",
+);
+const STATE: View = View::sheet(
+    "Debug",
+    &[
+        column("version", "version"),
+        seconds("uptime", "uptime"),
+        column("clients", "clients"),
+        of("threads", "threads", |debug, _| {
+            let threads = debug["threads"].as_array().into_iter().flatten();
+            Some(Cell::list(&threads.map(|one| text(one, "name")).collect::<Vec<_>>()))
+        }),
+        each("queue", "queues", |queue| {
+            let capacity = queue["capacity"].as_u64();
+            let capacity = capacity.map_or_else(String::new, |most| format!(" of {most}"));
+            format!("{}: {}{capacity}", text(queue, "name"), queue["length"])
+        }),
+        each("assignment", "assignments", |one| {
+            let (monitor, backend) = (text(one, "monitor"), text(one, "backend"));
+            format!("{monitor}: image {}, by {backend}", one["image_id"])
+        }),
+        each("playlist", "playlists", |one| {
+            let paused = if one["paused"] == true { ", paused" } else { "" };
+            format!("{} on {}{paused}", text(one, "playlist_name"), text(one, "applied_to"))
+        }),
+        of("playlist", "playlists", |debug, _| {
+            debug["playlists"].is_null().then(|| "the player does not answer".into())
+        }),
+        each("child", "children", |child| {
+            let memory = child["memory_kb"].as_u64();
+            let memory = memory.map_or_else(String::new, |kb| format!(", {kb} KiB"));
+            let (backend, on) = (text(child, "backend"), text(child, "monitors"));
+            format!("{backend} (process {}) on {on}{memory}", child["pid"])
+        }),
+        each("failure", "failures", |one| {
+            let (name, on) = (text(one, "image_name"), listed(&one["monitors"]));
+            format!("{}, {name} on {on}: {}", minute(&one["at"]), text(one, "error"))
+        }),
+        of("hook", "hook_failure", |debug, _| {
+            let hook = debug["hook_failure"].as_object()?;
+            Some(format!("{}, failed: {}", minute(&hook["at"]), written(&hook["error"])).into())
+        }),
+        more("power"),
+    ],
+);

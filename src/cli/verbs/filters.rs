@@ -1,156 +1,96 @@
-//! The filters of `images list` and `images search`, which other verbs share.
+//! The filters of `images list` and `images search`, which other verbs share, and what they find.
 
 use std::collections::HashMap;
 use std::fmt::Display;
 
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use super::super::Error;
-use super::super::call::{Call, shown};
+use super::super::call::Call;
 use super::super::connection::{Answer, Connection, RequestPath};
-use super::super::verb::{Flag, Kind, NULL};
-use super::MEDIA_FILTERS;
-use crate::wire::{Ids, Orientation, Page, Pagination};
+use super::super::template::written;
+use super::super::verb::{Flag, Kind, NULL, Verb};
+use crate::wire::{Ids, MediaFilter, Orientation, Page, Pagination};
 
-/// What filters: flags, and the parameters of the API that they are.
+/// As many as the daemon gives at once.
+const PER_PAGE: usize = 200;
+const IMAGES: &[&dyn Display] = &[&"images"];
+
+pub(super) const SORTS: Kind = Kind::Words(&["name", "imported_at", "file_size", "hue"]);
+pub(super) const DIRECTIONS: Kind = Kind::Words(&["asc", "desc"]);
+
+/// What filters.
+#[rustfmt::skip]
 pub(super) const FILTERS: &[Flag] = &[
-    Flag::value(
-        "--media-type",
-        "TYPE",
-        Kind::Words(MEDIA_FILTERS),
-        "Only images of this type; gif: pictures that move, whatever their format",
-    ),
+    Flag::value("--media-type", "TYPE", Kind::Words(MediaFilter::WORDS),
+        "Only images of this type; gif: pictures that move, whatever their format"),
     Flag::value("--tags", "A,B", Kind::Tags, "Only images with all of these tags"),
-    Flag::value(
-        "--folder",
-        "FOLDER",
-        Kind::FolderOrRoot,
-        "Only images in this folder; root: in none",
-    ),
+    Flag::value("--folder", "FOLDER", Kind::FolderOrRoot, "Only images in this folder; root: in none"),
     Flag::switch("--recursive", "With --folder, images in the folders inside it, too"),
-    Flag::value(
-        "--orientation",
-        "HOW",
-        Kind::Words(Orientation::WORDS),
-        "Only images that stand so; square: exactly",
-    ),
+    Flag::value("--orientation", "HOW", Kind::Words(Orientation::WORDS),
+        "Only images that stand so; square: exactly"),
     Flag::value("--min-width", "PIXELS", Kind::Count, "Only images at least this wide"),
     Flag::value("--min-height", "PIXELS", Kind::Count, "Only images at least this high"),
-    Flag::value(
-        "--animated",
-        "WHICH",
-        Kind::Words(&["true", "false"]),
-        "Only images that move, or not",
-    ),
+    Flag::value("--animated", "WHICH", Kind::Words(&["true", "false"]), "Only images that move, or not"),
     Flag::value("--name", "TEXT", Kind::Text, "Only images of exactly this name"),
     Flag::value("--name-prefix", "TEXT", Kind::Text, "Only images whose names begin so"),
     Flag::value("--checksum", "SHA256", Kind::Text, "Only the image with this content"),
-    Flag::value(
-        "--colors",
-        "COLOR,...",
-        Kind::List(&[]),
-        "Only images whose palette has all of these colours",
-    ),
-    Flag::value(
-        "--colors-near",
-        "COLOR~D,...",
-        Kind::List(&[]),
-        "Only images with a colour that close to each, in ΔE",
-    ),
-    Flag::value(
-        "--hue-group",
-        "HUE,...",
-        Kind::Hues,
-        "Only images of these hues: red, orange, yellow, green, cyan, blue, purple, pink, grey, or 0 to 11, 99",
-    ),
-    Flag::value(
-        "--similar-to",
-        "IMAGE",
-        Kind::Image,
-        "Only images with a palette like this image's",
-    ),
-    Flag::value(
-        "--max-delta-e",
-        "D",
-        Kind::Number,
-        "How different that palette may be, in ΔE; 18 by default",
-    ),
-];
-const NAMES: [(&str, &str); 16] = [
-    ("--media-type", "media_type"),
-    ("--tags", "tags"),
-    ("--folder", "folder_id"),
-    ("--recursive", "recursive"),
-    ("--orientation", "orientation"),
-    ("--min-width", "min_width"),
-    ("--min-height", "min_height"),
-    ("--animated", "animated"),
-    ("--name", "name"),
-    ("--name-prefix", "name_prefix"),
-    ("--checksum", "checksum"),
-    ("--colors", "colors"),
-    ("--colors-near", "colors_near"),
-    ("--hue-group", "hue_group"),
-    ("--similar-to", "palette_similar_to"),
-    ("--max-delta-e", "palette_max_delta_e"),
+    Flag::value("--colors", "COLOR,...", Kind::List(&[]),
+        "Only images whose palette has all of these colours"),
+    Flag::value("--colors-near", "COLOR~D,...", Kind::List(&[]),
+        "Only images with a colour that close to each, in ΔE"),
+    Flag::value("--hue-group", "HUE,...", Kind::Hues,
+        "Only images of these hues: red, orange, yellow, green, cyan, blue, purple, pink, grey, or 0 to 11, 99"),
+    Flag::value("--similar-to", "IMAGE", Kind::Image, "Only images with a palette like this image's"),
+    Flag::value("--max-delta-e", "D", Kind::Number,
+        "How different that palette may be, in ΔE; 18 by default"),
 ];
 /// Words, where there is no argument for them.
-pub(super) const SEARCH: Flag = Flag::value(
-    "--search",
-    "WORDS",
-    Kind::Text,
-    "Only images with all of these words in name, title or tags",
-);
-/// Which page of a list, and its order.
-const PAGES: [Flag; 5] = [
+#[rustfmt::skip]
+pub(super) const SEARCH: Flag = Flag::value("--search", "WORDS", Kind::Text,
+    "Only images with all of these words in name, title or tags");
+/// Of a list: which page, its order, and what filters.
+#[rustfmt::skip]
+pub(super) const LISTED: &[Flag] = joined!(FILTERS;
     Flag::switch("--all", "Every page"),
     Flag::value("--page", "N", Kind::Count, "Which page, counted from 1"),
     Flag::value("--per-page", "N", Kind::Count, "Images on a page, at most 200; 50 by default"),
-    Flag::value(
-        "--sort-by",
-        "WHAT",
-        SORTS,
-        "The order; imported_at by default, with --similar-to the likeness",
-    ),
+    Flag::value("--sort-by", "WHAT", SORTS,
+        "The order; imported_at by default, with --similar-to the likeness"),
     Flag::value("--sort-order", "ORDER", DIRECTIONS, "Rising or falling; desc by default"),
-];
-/// Of a list.
-pub(super) const FLAGS: &[Flag] = &together::<5, { FILTERS.len() }, { 5 + FILTERS.len() }>(PAGES);
-pub(super) const SORTS: Kind = Kind::Words(&["name", "imported_at", "file_size", "hue"]);
-pub(super) const DIRECTIONS: Kind = Kind::Words(&["asc", "desc"]);
-/// Of what takes images by name, too.
-pub(super) const MANY: &[Flag] = &together::<1, { FILTERS.len() }, { 1 + FILTERS.len() }>([NULL]);
+);
 
-/// These flags and those that filter. `SUM` is how many they are.
-pub(super) const fn together<const N: usize, const F: usize, const SUM: usize>(
-    own: [Flag; N],
-) -> [Flag; SUM] {
-    with::<N, SUM>(own, FILTERS)
-}
-
-/// These flags and those.
-pub(super) const fn with<const N: usize, const SUM: usize>(
-    own: [Flag; N],
-    more: &[Flag],
-) -> [Flag; SUM] {
+/// For [`joined`].
+pub(super) const fn join<const SUM: usize>(own: &[Flag], more: &[Flag]) -> [Flag; SUM] {
     let mut all = [NULL; SUM];
     let mut at = 0;
     while at < SUM {
-        all[at] = if at < N { own[at] } else { more[at - N] };
+        all[at] = if at < own.len() { own[at] } else { more[at - own.len()] };
         at += 1;
     }
     all
 }
 
-/// The filters of a call, by the names of the API.
-pub(super) fn filter(call: &Call) -> Map<String, Value> {
-    let given = named().filter_map(|&(flag, name)| Some((name, call.value(flag)?)));
-    given.map(|(name, value)| (name.to_owned(), value.clone())).collect()
+/// The name of a filter in the API.
+fn in_api(flag: &str) -> String {
+    match flag {
+        "--folder" => "folder_id".to_owned(),
+        "--similar-to" => "palette_similar_to".to_owned(),
+        "--max-delta-e" => "palette_max_delta_e".to_owned(),
+        flag => flag[2..].replace('-', "_"),
+    }
 }
 
-/// All flags that filter, and their names in the API.
-fn named() -> impl Iterator<Item = &'static (&'static str, &'static str)> {
-    NAMES.iter().chain(&[(SEARCH.name, "search")])
+/// The filters of a call, by the names of the API.
+pub(super) fn filter(call: &Call) -> Map<String, Value> {
+    let given = FILTERS.iter().chain(&[SEARCH]).map(|flag| flag.name);
+    let given = given.filter_map(|flag| Some((in_api(flag), call.value(flag)?.clone())));
+    given.collect()
+}
+
+/// Whether a call asks for some of the images only.
+pub(super) fn has_any(call: &Call) -> bool {
+    call.has("WORD") || !filter(call).is_empty()
 }
 
 /// The filters of a call as the source of a playlist: truth values are JSON's own.
@@ -164,8 +104,8 @@ pub(super) fn source(call: &Call) -> Map<String, Value> {
     if source.contains_key("folder_id") {
         source.insert("recursive".to_owned(), call.has("--recursive").into());
     }
-    for (flag, name) in [("--sort-by", "sort_by"), ("--sort-order", "sort_order")] {
-        source.extend(call.value(flag).map(|value| (name.to_owned(), value.clone())));
+    for flag in ["--sort-by", "--sort-order"] {
+        source.extend(call.value(flag).map(|value| (in_api(flag), value.clone())));
     }
     source
 }
@@ -178,10 +118,10 @@ pub(super) fn narrows(call: &Call) -> Result<bool, Error> {
             return Err(Error::usage(format!("{flag} is no filter without {other}")));
         }
     }
-    for (flag, _) in named() {
+    for flag in FILTERS.iter().chain(&[SEARCH]).map(|flag| flag.name) {
         let is_empty = match call.value(flag) {
             // Of words only those between blanks count; a name may begin with one.
-            Some(Value::String(text)) if *flag == SEARCH.name => text.trim().is_empty(),
+            Some(Value::String(text)) if flag == SEARCH.name => text.trim().is_empty(),
             Some(Value::String(text)) => text.is_empty(),
             Some(Value::Array(items)) => items.is_empty(),
             _ => false,
@@ -194,28 +134,39 @@ pub(super) fn narrows(call: &Call) -> Result<bool, Error> {
     Ok(!filter(call).is_empty())
 }
 
-/// The images that a call means: those that it names, or all that its filters let through.
-pub(super) fn chosen(call: &Call, connection: &Connection) -> Result<Vec<Value>, Error> {
-    let named: Vec<Value> = call.all("IMAGE").into_iter().cloned().collect();
-    match (named.is_empty(), !narrows(call)?) {
-        (false, true) => Ok(named),
-        (true, true) => Err(Error::usage("IMAGE is missing, or - for standard input, or a filter")),
+/// Puts the images that a call means in the place of its IMAGE.
+pub(crate) fn choose(verb: &Verb, call: &mut Call) -> Result<(), Error> {
+    let chosen = chosen(call, verb.kind("IMAGE"))?;
+    call.values.retain(|(name, _)| *name != "IMAGE");
+    call.values.extend(chosen.into_iter().map(|image| ("IMAGE", image)));
+    Ok(())
+}
+
+/// The images that a call names, or all that its filters let through.
+pub(super) fn chosen(call: &Call, kind: Option<Kind>) -> Result<Vec<Value>, Error> {
+    match (call.has("IMAGE"), narrows(call)?) {
+        (true, false) => return Ok(call.all("IMAGE").into_iter().cloned().collect()),
         (false, false) => {
-            Err(Error::usage("give images or filters: both would leave open which are meant"))
+            return Err(Error::usage("IMAGE is missing, or - for standard input, or a filter"));
         }
-        (true, false) => matching(call, connection),
+        (true, true) => {
+            return Err(Error::usage(
+                "give images or filters: both would leave open which are meant",
+            ));
+        }
+        (false, true) => {}
     }
+    let connection = call.connect()?;
+    knows(&connection, "these filters")?;
+    let ids = ids(&connection, IMAGES, |place| listed(place, call))?.into_iter();
+    Ok(match kind {
+        Some(Kind::Item) => ids.map(|id| json!({ "image_id": id })).collect(),
+        _ => ids.map(Value::from).collect(),
+    })
 }
 
-/// All that the filters of a call let through. An older daemon would pass over those that it does
-/// not know, and change more images than were meant.
-pub(super) fn matching(call: &Call, connection: &Connection) -> Result<Vec<Value>, Error> {
-    knows(connection, "these filters")?;
-    let ids = ids(connection, IMAGES, |place| listed(place, call))?;
-    Ok(ids.into_iter().map(Value::from).collect())
-}
-
-/// Refuses a daemon that is older than this command: it would pass over what it does not know.
+/// Refuses a daemon that is older than this command: it would pass over what it does not know, and
+/// change more than was meant.
 pub(super) fn knows(connection: &Connection, what: &str) -> Result<(), Error> {
     let info: Value = connection.get(&RequestPath::new(&[&"info"]))?.read()?;
     let (ours, theirs) = (env!("CARGO_PKG_VERSION"), info["version"].as_str().unwrap_or_default());
@@ -226,13 +177,6 @@ pub(super) fn knows(connection: &Connection, what: &str) -> Result<(), Error> {
     Ok(())
 }
 
-/// The records of all images that a call means, by name.
-pub(super) fn by_name(call: &Call, connection: &Connection) -> Result<Vec<Value>, Error> {
-    every(connection, IMAGES, |place| {
-        listed(place, call).query("sort_by", Some("name")).query("sort_order", Some("asc"))
-    })
-}
-
 fn is_older(one: &str, other: &str) -> bool {
     let numbers = |text: &str| -> Vec<u64> {
         text.split(['.', '-', '+']).map(|part| part.parse().unwrap_or_default()).collect()
@@ -240,9 +184,11 @@ fn is_older(one: &str, other: &str) -> bool {
     numbers(one) < numbers(other)
 }
 
-/// Whether a call asks for some of the images only.
-pub(super) fn filters(call: &Call) -> bool {
-    call.has("WORD") || !filter(call).is_empty()
+/// The records of all images that a call means, by name.
+pub(super) fn by_name(call: &Call, connection: &Connection) -> Result<Vec<Value>, Error> {
+    every(connection, IMAGES, |place| {
+        listed(place, call).query("sort_by", Some("name")).query("sort_order", Some("asc"))
+    })
 }
 
 /// The list that a call asks for, without its page.
@@ -250,18 +196,16 @@ fn listed(place: RequestPath, call: &Call) -> RequestPath {
     let own = [("search", "WORD"), ("sort_by", "--sort-by"), ("sort_order", "--sort-order")];
     let own = own.map(|(name, slot)| (name, call.query(slot)));
     let place = own.into_iter().fold(place, |place, (name, value)| place.query(name, value));
-    let with = |place: RequestPath, (name, value): (String, Value)| {
-        place.query(&name, Some(shown(&value)))
-    };
-    filter(call).into_iter().fold(place, with)
+    filter(call).iter().fold(place, |place, (name, value)| place.query(name, Some(written(value))))
 }
 
 /// The page that a call asks for, or all of them in one; `per_page` images unless it says how many.
 pub(super) fn answer(call: &Call, per_page: Option<u32>) -> Result<Answer, Error> {
     let connection = call.connect()?;
     if !call.has("--all") {
+        let place = listed(RequestPath::new(IMAGES), call);
+        let place = place.query("page", call.query("--page"));
         let per_page = call.query("--per-page").or_else(|| Some(per_page?.min(200).to_string()));
-        let place = listed(RequestPath::new(IMAGES), call).query("page", call.query("--page"));
         return connection.get(&place.query("per_page", per_page));
     }
     if call.has("--page") || call.has("--per-page") {
@@ -315,19 +259,9 @@ fn ids(
     Ok(answer.read::<Ids>()?.ids)
 }
 
-/// As many as the daemon gives at once.
-const PER_PAGE: usize = 200;
-const IMAGES: &[&dyn Display] = &[&"images"];
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn every_filter_has_its_name_in_the_api() {
-        let flags: Vec<&str> = FILTERS.iter().map(|flag| flag.name).collect();
-        assert_eq!(flags, NAMES.map(|(flag, _)| flag));
-    }
 
     #[test]
     fn older_daemons_are_known() {

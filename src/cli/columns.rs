@@ -1,0 +1,348 @@
+//! What a command shows: a list of columns over the JSON of an answer.
+//!
+//! Tables, rows with tabs, sheets, the check of `--format` and the completion of its fields all read
+//! this one list.
+
+use serde_json::Value;
+
+use super::Error;
+use super::call::Call;
+use super::connection::Answer;
+use super::stdout::Stdout;
+use super::table::{Cell, Table};
+use super::template::written;
+use super::terminal::{bytes, count, span};
+
+/// How the records of an answer are shown.
+#[derive(Clone, Copy, Debug)]
+pub struct View {
+    /// A schema or an operation of the API's description; empty: the command makes the record.
+    pub described: &'static str,
+    columns: &'static [Column],
+    shape: Shape,
+    /// The field that has the rows; empty: the answer itself, or its `data`.
+    list: &'static str,
+    /// What is said if there are no rows.
+    empty: &'static str,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Shape {
+    Table,
+    /// A line for each column: its title and its value.
+    Sheet,
+    /// A sentence, with `{name}` for what was given or answered and `{name#noun}` for a number of these.
+    Say(&'static str),
+    /// The verb's own way.
+    Own(Show),
+}
+
+type Show = fn(&Call, &mut Stdout, &Value) -> Result<(), Error>;
+
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Column {
+    /// As in [`Table::new`]; empty: only `--format` has it.
+    title: &'static str,
+    /// Fields with blanks between, of which the first is shown; or a text with fields in braces.
+    source: &'static str,
+    form: Form,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Form {
+    Plain,
+    Bytes,
+    Moment,
+    Span,
+    Palette,
+    /// A function of the record; a sheet leaves out what is none.
+    Of(fn(&Value, &Call) -> Option<Cell>),
+    /// A line of a sheet for each item of a list.
+    Each(fn(&Value) -> String),
+}
+
+/// A field as it is, or a text with several.
+pub(super) const fn column(title: &'static str, source: &'static str) -> Column {
+    Column { title, source, form: Form::Plain }
+}
+
+pub(super) const fn in_bytes(title: &'static str, source: &'static str) -> Column {
+    Column { title, source, form: Form::Bytes }
+}
+
+pub(super) const fn moment(title: &'static str, source: &'static str) -> Column {
+    Column { title, source, form: Form::Moment }
+}
+
+pub(super) const fn seconds(title: &'static str, source: &'static str) -> Column {
+    Column { title, source, form: Form::Span }
+}
+
+pub(super) const fn palette(title: &'static str, source: &'static str) -> Column {
+    Column { title, source, form: Form::Palette }
+}
+
+pub(super) const fn of(
+    title: &'static str,
+    source: &'static str,
+    cell: fn(&Value, &Call) -> Option<Cell>,
+) -> Column {
+    Column { title, source, form: Form::Of(cell) }
+}
+
+pub(super) const fn each(
+    title: &'static str,
+    source: &'static str,
+    line: fn(&Value) -> String,
+) -> Column {
+    Column { title, source, form: Form::Each(line) }
+}
+
+/// Fields that only `--format` has.
+pub(super) const fn more(source: &'static str) -> Column {
+    column("", source)
+}
+
+impl View {
+    pub(super) const fn table(
+        described: &'static str,
+        columns: &'static [Column],
+        empty: &'static str,
+    ) -> Self {
+        Self { described, columns, shape: Shape::Table, list: "", empty }
+    }
+
+    pub(super) const fn sheet(described: &'static str, columns: &'static [Column]) -> Self {
+        Self { described, columns, shape: Shape::Sheet, list: "", empty: "" }
+    }
+
+    /// Fields without a table.
+    pub(super) const fn says(
+        described: &'static str,
+        columns: &'static [Column],
+        sentence: &'static str,
+    ) -> Self {
+        Self { described, columns, shape: Shape::Say(sentence), list: "", empty: "" }
+    }
+
+    pub(super) const fn own(
+        described: &'static str,
+        columns: &'static [Column],
+        show: Show,
+    ) -> Self {
+        Self { described, columns, shape: Shape::Own(show), list: "", empty: "" }
+    }
+
+    /// The same record in a sentence.
+    pub(super) const fn saying(mut self, sentence: &'static str) -> Self {
+        self.shape = Shape::Say(sentence);
+        self
+    }
+
+    /// The same record in the verb's own way.
+    pub(super) const fn showing(mut self, show: Show) -> Self {
+        self.shape = Shape::Own(show);
+        self
+    }
+
+    /// The rows are in this field; `--format` has the fields around it.
+    pub(super) const fn within(mut self, list: &'static str) -> Self {
+        self.list = list;
+        self
+    }
+
+    /// The fields that `--format` may name.
+    pub fn fields(&self) -> impl Iterator<Item = &'static str> {
+        let columns = self.columns.iter();
+        columns.filter(|one| self.list.is_empty() || one.title.is_empty()).flat_map(Column::fields)
+    }
+
+    /// Prints the answer as the user wants it.
+    pub(super) fn show(
+        &self,
+        call: &Call,
+        stdout: &mut Stdout,
+        answer: &Answer,
+    ) -> Result<(), Error> {
+        stdout.show(answer, |stdout, value: Value| self.people(call, stdout, &value))
+    }
+
+    /// Prints a record, or a list of them, in rows or words.
+    pub(super) fn people(
+        &self,
+        call: &Call,
+        stdout: &mut Stdout,
+        value: &Value,
+    ) -> Result<(), Error> {
+        match self.shape {
+            Shape::Own(show) => show(call, stdout, value),
+            Shape::Say(text) => stdout.say(sentence(text, call, value)),
+            Shape::Sheet => stdout.table(&self.as_sheet(value, call)),
+            Shape::Table => match self.rows(value) {
+                [] => stdout.note(self.empty),
+                rows => stdout.table(&self.as_table(rows, call)),
+            },
+        }
+    }
+
+    /// The records of an answer.
+    fn rows<'a>(&self, value: &'a Value) -> &'a [Value] {
+        let list = if self.list.is_empty() { "data" } else { self.list };
+        let list = value.as_array().or_else(|| value.get(list)?.as_array());
+        list.map_or(std::slice::from_ref(value), Vec::as_slice)
+    }
+
+    pub(super) fn as_table(&self, rows: &[Value], call: &Call) -> Table {
+        let shown = || self.columns.iter().filter(|column| !column.title.is_empty());
+        let mut table = Table::new(&shown().map(|column| column.title).collect::<Vec<_>>());
+        for row in rows {
+            let cells = shown().map(|column| column.cell(row, call).unwrap_or_default());
+            table.row(cells.collect::<Vec<_>>());
+        }
+        table
+    }
+
+    pub(super) fn as_sheet(&self, record: &Value, call: &Call) -> Table {
+        let mut sheet = Table::sheet();
+        for column in self.columns.iter().filter(|column| !column.title.is_empty()) {
+            match column.form {
+                Form::Each(line) => {
+                    let items = at(record, column.source).as_array().into_iter().flatten();
+                    items.for_each(|item| sheet.field(column.title, line(item)));
+                }
+                _ => {
+                    if let Some(cell) = column.cell(record, call) {
+                        sheet.field(column.title, cell);
+                    }
+                }
+            }
+        }
+        sheet
+    }
+}
+
+impl Column {
+    fn fields(&self) -> impl Iterator<Item = &'static str> + use<> {
+        let is_text = self.source.contains('{');
+        let ends: &[char] = if is_text { &['{', '}'] } else { &[' '] };
+        let parts = self.source.split(ends).skip(usize::from(is_text));
+        let parts = parts.step_by(if is_text { 2 } else { 1 });
+        parts.filter(|part| !part.is_empty()).map(|part| part.split('.').next().unwrap_or(part))
+    }
+
+    fn cell(&self, record: &Value, call: &Call) -> Option<Cell> {
+        if self.source.contains('{') && matches!(self.form, Form::Plain) {
+            return Some(filled(self.source, |name| Some(listed(at(record, name))))?.into());
+        }
+        let value = at(record, self.source.split(' ').next().unwrap_or_default());
+        let number = value.as_u64().unwrap_or_default();
+        match self.form {
+            Form::Of(cell) => cell(record, call),
+            _ if value.is_null() => None,
+            Form::Plain | Form::Each(_) => Some(Cell::value(value)),
+            Form::Bytes => Some(Cell::from(bytes(number)).raw(number)),
+            Form::Span => Some(Cell::from(span(number)).raw(number)),
+            Form::Moment => Some(Cell::from(minute(value)).raw(written(value))),
+            Form::Palette => Some(Cell::palette(value)),
+        }
+    }
+}
+
+/// A field by its path; null if it is not there.
+pub(super) fn at<'a>(record: &'a Value, path: &str) -> &'a Value {
+    path.split('.').fold(record, |value, name| &value[name])
+}
+
+/// A field as text.
+pub(super) fn text(record: &Value, path: &str) -> String {
+    listed(at(record, path))
+}
+
+/// As people read it: lists with a comma and a blank.
+pub(super) fn listed(value: &Value) -> String {
+    match value {
+        Value::Array(items) => items.iter().map(written).collect::<Vec<_>>().join(", "),
+        value => written(value),
+    }
+}
+
+/// A time as people read it: local, to the minute.
+pub(super) fn minute(time: &Value) -> String {
+    written(time).chars().take(16).map(|c| if c == 'T' { ' ' } else { c }).collect()
+}
+
+/// A sentence about what was given and what was answered.
+pub(super) fn sentence(text: &str, call: &Call, answer: &Value) -> String {
+    let named = |slot: &str| {
+        let (name, noun) = slot.split_once('#').unwrap_or((slot, ""));
+        let value = at(answer, name);
+        match value.as_u64().filter(|_| !noun.is_empty()) {
+            Some(number) => Some(count(number, noun)),
+            None => call.query(name).or_else(|| (!value.is_null()).then(|| listed(value))),
+        }
+    };
+    filled(text, named).unwrap_or_else(|| "done".to_owned())
+}
+
+/// A text with `{name}` for a value, or `{name:word}` for one with a default. None if a value without a
+/// default is not given.
+pub(super) fn filled(template: &str, given: impl Fn(&str) -> Option<String>) -> Option<String> {
+    let mut text = String::new();
+    let mut rest = template;
+    while let Some((before, after)) = rest.split_once('{') {
+        let (slot, after) = after.split_once('}').expect("it is closed");
+        let (name, word) = match slot.split_once(':') {
+            Some((name, word)) => (name, Some(word.to_owned())),
+            None => (slot, None),
+        };
+        text.push_str(before);
+        text.push_str(&given(name).or(word)?);
+        rest = after;
+    }
+    text.push_str(rest);
+    Some(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::super::terminal::Terminal;
+    use super::*;
+
+    const VIEW: View = View::table(
+        "",
+        &[
+            column(">ID", "id"),
+            column(">PIXELS", "{width}x{height}"),
+            more("tags web.title"),
+            in_bytes(">SIZE", "size"),
+        ],
+        "nothing",
+    );
+
+    #[test]
+    fn table_and_fields_come_from_one_list() {
+        let fields: Vec<&str> = VIEW.fields().collect();
+        assert_eq!(fields, ["id", "width", "height", "tags", "web", "size"]);
+        let rows = [json!({"id": 7, "width": 30, "height": 20, "size": 2048}), json!({"id": 8})];
+        let call = Call::default();
+        assert_eq!(VIEW.as_table(&rows, &call).rows(), "7\t30x20\t2048\n8\tx\t\n");
+        let sheet = VIEW.as_sheet(&rows[0], &call);
+        let terminal = Terminal { columns: 80, color: false, true_color: false };
+        assert!(
+            sheet.render(terminal).contains(">SIZE    2.0 KiB\n"),
+            "{}",
+            sheet.render(terminal)
+        );
+    }
+
+    #[test]
+    fn sentences_name_what_was_given_and_what_was_answered() {
+        let call = Call { values: vec![("ID", json!("a"))], ..Call::default() };
+        let said = |text| sentence(text, &call, &json!({"n": 1, "on": ["x", "y"]}));
+        assert_eq!(said("{ID} on {on}: {n#entry}"), "a on x, y: 1 entry");
+        assert_eq!(said("{nothing}"), "done");
+        assert_eq!(filled("{a:b}{c}", |_| None), None);
+    }
+}
