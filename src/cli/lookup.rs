@@ -4,28 +4,18 @@ use super::verb::{Group, Verb};
 
 /// Aliases that people know from other programs: the first words of a line, and the table's words for
 /// them.
+#[rustfmt::skip]
 const OTHER: &[(&[&str], &[&str])] = &[
-    (&["ls"], &["images", "list"]),
-    (&["list"], &["images", "list"]),
-    (&["prev"], &["previous"]),
-    (&["favorite"], &["favourite"]),
-    (&["trash"], &["images", "delete"]),
-    (&["undo"], &["back"]),
-    (&["what"], &["why"]),
-    (&["where"], &["images", "show"]),
-    (&["images", "ls"], &["images", "list"]),
-    (&["images", "rm"], &["images", "delete"]),
-    (&["images", "mv"], &["images", "move"]),
-    (&["images", "add"], &["import"]),
-    (&["playlist", "ls"], &["playlist", "list"]),
-    (&["playlist", "rm"], &["playlist", "delete"]),
+    (&["ls"], &["images", "list"]), (&["list"], &["images", "list"]), (&["prev"], &["previous"]),
+    (&["favorite"], &["favourite"]), (&["trash"], &["images", "delete"]), (&["undo"], &["back"]),
+    (&["what"], &["why"]), (&["where"], &["images", "show"]),
+    (&["images", "ls"], &["images", "list"]), (&["images", "rm"], &["images", "delete"]),
+    (&["images", "mv"], &["images", "move"]), (&["images", "add"], &["import"]),
+    (&["playlist", "ls"], &["playlist", "list"]), (&["playlist", "rm"], &["playlist", "delete"]),
     (&["playlist", "mv"], &["playlist", "rename"]),
-    (&["playlist", "prev"], &["playlist", "previous"]),
-    (&["folders", "ls"], &["folders", "list"]),
-    (&["folders", "rm"], &["folders", "delete"]),
-    (&["folders", "mv"], &["folders", "move"]),
-    (&["monitors", "ls"], &["monitors"]),
-    (&["backends", "ls"], &["backends"]),
+    (&["playlist", "prev"], &["playlist", "previous"]), (&["folders", "ls"], &["folders", "list"]),
+    (&["folders", "rm"], &["folders", "delete"]), (&["folders", "mv"], &["folders", "move"]),
+    (&["monitors", "ls"], &["monitors"]), (&["backends", "ls"], &["backends"]),
 ];
 
 /// `murald off` is `murald stop --clear`.

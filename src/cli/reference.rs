@@ -103,7 +103,8 @@ fn one(kind: Kind, word: &str, call: &Call, with_files: bool) -> Result<Value, E
         });
     }
     if let Some(name) = word.strip_prefix("name:") {
-        return by_name(kind, name, connection).map(Value::from);
+        let (what, known) = candidates(kind, name, connection)?;
+        return names::whole(what, name, &known).map(Value::from);
     }
     match kind {
         Kind::FolderOrRoot if word == "root" => Ok(word.into()),
@@ -114,19 +115,17 @@ fn one(kind: Kind, word: &str, call: &Call, with_files: bool) -> Result<Value, E
     }
 }
 
-/// The image with exactly this name.
-fn by_name(kind: Kind, name: &str, connection: &Connection) -> Result<i64, Error> {
-    match kind {
-        Kind::Folder | Kind::FolderOrRoot => {
-            names::whole("folder", name, &names::tree(&folders(connection)?))
-        }
-        Kind::Playlist => names::whole("playlist", name, &playlists(connection)?),
-        _ => {
-            let known: Vec<Named> =
-                images(connection, "name", name)?.iter().map(Named::from).collect();
-            names::whole("image", name, &known)
-        }
-    }
+/// The records of a kind that may have exactly this name, and what they are.
+fn candidates(
+    kind: Kind,
+    name: &str,
+    connection: &Connection,
+) -> Result<(&'static str, Vec<Named>), Error> {
+    Ok(match kind {
+        Kind::Folder | Kind::FolderOrRoot => ("folder", names::tree(&folders(connection)?)),
+        Kind::Playlist => ("playlist", playlists(connection)?),
+        _ => ("image", images(connection, "name", name)?.iter().map(Named::from).collect()),
+    })
 }
 
 /// The fields of an image that decide whether a word names it.

@@ -35,62 +35,35 @@ pub(super) fn unknown_verb(verbs: Verbs, word: &str) -> Error {
 }
 
 /// Words that people bring along, and what they mean by them here.
+#[rustfmt::skip]
 const SENSE_ALONE: &[(&str, &str)] = &[
-    ("add", "import PATH"),
-    ("clear", "stop --clear"),
-    ("del", "images delete"),
-    ("delete", "images delete, playlist delete or folders delete"),
-    ("img", "set PICTURE"),
-    ("init", "start"),
-    ("kill", "stop"),
-    ("mv", "images move or folders move"),
-    ("outputs", "monitors"),
-    ("play", "playlist start"),
-    ("quit", "stop"),
-    ("query", "current"),
+    ("add", "import PATH"), ("clear", "stop --clear"), ("del", "images delete"),
+    ("delete", "images delete, playlist delete or folders delete"), ("img", "set PICTURE"),
+    ("init", "start"), ("kill", "stop"), ("mv", "images move or folders move"),
+    ("outputs", "monitors"), ("play", "playlist start"), ("quit", "stop"), ("query", "current"),
     ("remove", "images delete, playlist remove or folders delete"),
-    ("rename", "images rename, playlist rename or folders rename"),
-    ("restart", "stop, then start"),
-    ("rm", "images delete, playlist delete or folders delete"),
-    ("search", "images search"),
-    ("show", "images show, or set to put one on the screen"),
-    ("shuffle", "random"),
-    ("tag", "images tag"),
-    ("tags", "images tags"),
-    ("view", "images show"),
+    ("rename", "images rename, playlist rename or folders rename"), ("restart", "stop, then start"),
+    ("rm", "images delete, playlist delete or folders delete"), ("search", "images search"),
+    ("show", "images show, or set to put one on the screen"), ("shuffle", "random"),
+    ("tag", "images tag"), ("tags", "images tags"), ("view", "images show"),
     ("wall", "set PICTURE"),
 ];
 /// The same behind a resource: each with words of which the first that is there is meant.
+#[rustfmt::skip]
 const SENSE: &[(&str, &[&str])] = &[
-    ("activate", &["start"]),
-    ("change", &["update", "edit", "set"]),
-    ("edit", &["update", "edit", "set"]),
-    ("del", &["delete"]),
-    ("find", &["search"]),
-    ("get", &["show", "get"]),
-    ("info", &["show", "status"]),
-    ("mkdir", &["create"]),
-    ("name", &["rename"]),
-    ("make", &["create"]),
-    ("new", &["create"]),
-    ("play", &["start"]),
-    ("remove", &["delete", "remove"]),
-    ("run", &["start"]),
-    ("unset", &["reset"]),
-    ("use", &["activate"]),
-    ("view", &["show"]),
+    ("activate", &["start"]), ("change", &["update", "edit", "set"]),
+    ("edit", &["update", "edit", "set"]), ("del", &["delete"]), ("find", &["search"]),
+    ("get", &["show", "get"]), ("info", &["show", "status"]), ("mkdir", &["create"]),
+    ("name", &["rename"]), ("make", &["create"]), ("new", &["create"]), ("play", &["start"]),
+    ("remove", &["delete", "remove"]), ("run", &["start"]), ("unset", &["reset"]),
+    ("use", &["activate"]), ("view", &["show"]),
 ];
 /// Flags of other programs, and of other verbs.
+#[rustfmt::skip]
 const SENSE_FLAGS: &[(&str, &[&str])] = &[
-    ("--folder", &["--parent"]),
-    ("--limit", &["--per-page"]),
-    ("--output", &["--monitor"]),
-    ("--outputs", &["--monitor"]),
-    ("--random", &["--order"]),
-    ("--shuffle", &["--order"]),
-    ("--size", &["--per-page"]),
-    ("--sort", &["--sort-by"]),
-    ("--tag", &["--tags", "--add"]),
+    ("--folder", &["--parent"]), ("--limit", &["--per-page"]), ("--output", &["--monitor"]),
+    ("--outputs", &["--monitor"]), ("--random", &["--order"]), ("--shuffle", &["--order"]),
+    ("--size", &["--per-page"]), ("--sort", &["--sort-by"]), ("--tag", &["--tags", "--add"]),
     ("--type", &["--media-type", "--types"]),
 ];
 

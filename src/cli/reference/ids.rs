@@ -8,8 +8,8 @@ use super::super::Error;
 use super::super::call::Call;
 use super::super::connection::RequestPath;
 use super::super::verb::{Argument, Arity, Kind, Verb};
+use super::candidates;
 use super::names::{self, Named};
-use super::{folders, images, playlists};
 use crate::wire::Ids;
 
 /// The id that a value of the command line is.
@@ -29,22 +29,14 @@ pub(super) fn say_which(verb: &Verb, call: &Call) -> Result<(), Error> {
             continue;
         };
         let (connection, word) = (&call.connect()?, id.to_string());
-        let mut known = match kind {
-            Kind::Folder | Kind::FolderOrRoot => names::tree(&folders(connection)?),
-            Kind::Playlist => playlists(connection)?,
-            _ => images(connection, "name", &word)?.iter().map(Named::from).collect(),
-        };
+        let (_, mut known) = candidates(kind, &word, connection)?;
         known.retain(|one| one.id == id || one.name == word);
         if known.iter().all(|one| one.id == id) {
             continue;
         }
         if kind_is_image(kind) {
-            known.extend(
-                connection
-                    .get(&RequestPath::new(&[&"images", &id]))
-                    .and_then(|own| own.read())
-                    .ok(),
-            );
+            let own = connection.get(&RequestPath::new(&[&"images", &id]));
+            known.extend(own.and_then(|own| own.read()).ok());
         }
         if known.iter().any(|one| one.id == id) {
             known.sort_by_key(|one| one.id);

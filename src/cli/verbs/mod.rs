@@ -65,12 +65,9 @@ const MODE: Flag =
     Flag::value("--mode", "MODE", Kind::Words(Mode::WORDS), "How several monitors show it");
 const FOLDER: Flag =
     Flag::value("--folder", "FOLDER", Kind::Folder, "Put what is imported into this folder");
-const INTERVAL: Flag = Flag::value(
-    "--interval",
-    "TIME",
-    Kind::Span,
-    "Between two changes of a timer: 90 (seconds), 10m, 2h, 1d",
-);
+#[rustfmt::skip]
+const INTERVAL: Flag = Flag::value("--interval", "TIME", Kind::Span,
+    "Between two changes of a timer: 90 (seconds), 10m, 2h, 1d");
 const OUTPUT: Flag =
     Flag::value("--output", "FILE", Kind::File, "Write to this file instead of standard output");
 

@@ -26,18 +26,12 @@ const STEPPED: &[Flag] =
 const ITEMS: &str = "Images, - for standard input; IMAGE@HH:MM or IMAGE@sunset-30m for time_of_day, IMAGE@light for appearance";
 const TYPE: Flag =
     Flag::value("--type", "TYPE", Kind::Words(PlaylistType::WORDS), "When the image changes");
-const ORDER: Flag = Flag::value(
-    "--order",
-    "ORDER",
-    Kind::Words(PlaylistOrder::WORDS),
-    "In the order given, or shuffled",
-);
-const FIRST: Flag = Flag::value(
-    "--from-first",
-    "WHICH",
-    ON_OFF,
-    "Start with the first image each time, or where it was",
-);
+#[rustfmt::skip]
+const ORDER: Flag = Flag::value("--order", "ORDER", Kind::Words(PlaylistOrder::WORDS),
+    "In the order given, or shuffled");
+#[rustfmt::skip]
+const FIRST: Flag = Flag::value("--from-first", "WHICH", ON_OFF,
+    "Start with the first image each time, or where it was");
 /// On one playlist, or without one on all that run.
 const STOPPING: &str = "POST /playlists/{PLAYLIST:active}/stop";
 const CONFIGURATION: (&str, From) = ("configuration", From::Of(configuration));

@@ -19,24 +19,15 @@ use crate::wire::Fit;
 const PICTURE: &[Argument] =
     &[Argument::one("PICTURE", Kind::Picture, "An image of the library, or a file")];
 /// Of one picture.
-const MODE_OF_ONE: Flag = Flag::value(
-    "--mode",
-    "MODE",
-    Kind::Words(&["individual", "clone", "extend"]),
-    "How several monitors show it",
-);
-const FIT: Flag = Flag::value(
-    "--fit",
-    "FIT",
-    Kind::Words(Fit::WORDS),
-    "How it fills a monitor of another shape, instead of as the backend's settings say",
-);
-const TRANSITION: Flag = Flag::value(
-    "--transition",
-    "WORD",
-    Kind::Text,
-    "The transition to it, by the backend's own word; this time only",
-);
+#[rustfmt::skip]
+const MODE_OF_ONE: Flag = Flag::value("--mode", "MODE", Kind::Words(&["individual", "clone", "extend"]),
+    "How several monitors show it");
+#[rustfmt::skip]
+const FIT: Flag = Flag::value("--fit", "FIT", Kind::Words(Fit::WORDS),
+    "How it fills a monitor of another shape, instead of as the backend's settings say");
+#[rustfmt::skip]
+const TRANSITION: Flag = Flag::value("--transition", "WORD", Kind::Text,
+    "The transition to it, by the backend's own word; this time only");
 const EACH: Flag = Flag::switch("--each", "Another picture on each monitor, as --mode each");
 const ON: &[Flag] = &[
     MONITORS,
