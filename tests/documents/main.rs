@@ -16,3 +16,4 @@ mod readme;
 mod settings;
 #[path = "../support/mod.rs"]
 mod support;
+mod words;
