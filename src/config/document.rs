@@ -39,7 +39,7 @@ pub(super) fn read(text: &str, path: &Path) -> Result<Parsed, Error> {
     }
     let unknown = |(name, _): &(&str, &Item)| Section::named(name).is_none();
     for (name, _) in document.as_table().iter().filter(unknown) {
-        reader.warn(key_span(document.as_table(), name), &format!("{name} is not a section"));
+        reader.warn(key_span(document.as_table(), name), &format!("unknown section {name}"));
     }
     let Reader { warnings, missing, warned, .. } = reader;
     Ok(Parsed { config: Config::new(tables, warnings), missing, warned })
@@ -111,7 +111,7 @@ impl<'a> Reader<'a> {
             return Err(self.type_error(item.span(), name(), key.type_name(), item));
         }
         let valid = if infinite {
-            Err(format!("{item} is not a finite number").trim_start().to_owned())
+            Err(format!("must be a finite number, not {}", item.to_string().trim_start()))
         } else {
             key.validate(&value)
         };
@@ -123,11 +123,11 @@ impl<'a> Reader<'a> {
         let kept = section.is_client_s() && !infinite;
         let instead = match acting {
             // The client decides what the value acts as.
-            _ if kept => "it is kept as it is".to_owned(),
-            Some(acting) => format!("{acting} is used instead"),
-            None => "nothing is used instead".to_owned(),
+            _ if kept => "kept as it is".to_owned(),
+            Some(acting) => format!("using {acting}"),
+            None => "ignored".to_owned(),
         };
-        self.warn_in(section, item.span(), &format!("{}: {problem}; {instead}", name()));
+        self.warn_in(section, item.span(), &format!("{} {problem}; {instead}", name()));
         Ok(shown)
     }
 
@@ -147,7 +147,7 @@ impl<'a> Reader<'a> {
             if section.is_client_s() {
                 out.insert(name.to_owned(), toml::to_json(item));
             } else {
-                let problem = format!("{}.{name} is not a setting", section.heading());
+                let problem = format!("unknown setting {}.{name}", section.heading());
                 self.warn_in(section, key_span(table, name), &problem);
             }
         }
@@ -242,38 +242,36 @@ mod tests {
             assert_eq!(config.warnings, [warning].map(str::to_owned));
         }
         let awww = Section::BackendOptions(BackendName::Awww);
-        let resize = "line 2: backend.awww.resize: \"zoom\" is none of crop, fit, no, stretch; \
-                      \"crop\" is used instead";
+        let resize = "line 2: backend.awww.resize must be one of crop, fit, no, stretch, \
+                      not \"zoom\"; using \"crop\"";
         check("[backend.awww]\nresize = 'zoom'", awww, "resize", json!("crop"), resize);
-        let duration = "line 1: backend.awww.transition_duration: 121 is not allowed, \
-                        only 0 to 120; 3 is used instead";
+        let duration = "line 1: backend.awww.transition_duration must be between 0 and 120, \
+                        not 121; using 3";
         let text = "backend.awww.transition-duration = 121";
         check(text, awww, "transition_duration", json!(3), duration);
-        let unset = "line 1: backend.transition_duration_seconds: inf is not a finite number; \
-                     nothing is used instead";
+        let unset = "line 1: backend.transition_duration_seconds must be a finite number, \
+                     not inf; ignored";
         let text = "backend.transition_duration_seconds = inf";
         check(text, Section::Backend, "transition_duration_seconds", json!(null), unset);
-        let nowhere = "line 1: location.latitude: 95 is not allowed, only -90 to 90; \
-                       nothing is used instead";
+        let nowhere = "line 1: location.latitude must be between -90 and 90, not 95; ignored";
         check("location.latitude = 95", Section::Location, "latitude", json!(null), nowhere);
-        let no_word =
-            "line 1: backend.feh.mode: inf is not a finite number; \"fill\" is used instead";
+        let no_word = "line 1: backend.feh.mode must be a finite number, not inf; using \"fill\"";
         let feh = Section::BackendOptions(BackendName::Feh);
         check("backend.feh.mode = inf", feh, "mode", json!("fill"), no_word);
         // Stored for the client, and shown to it as stored.
-        let preset = "line 1: app.font_preset: \"x\" is none of bundled, google_sans, system, \
-                      custom; it is kept as it is";
+        let preset = "line 1: app.font_preset must be one of bundled, google_sans, system, \
+                      custom, not \"x\"; kept as it is";
         check("app.font_preset = 'x'", Section::App, "font_preset", json!("x"), preset);
         // Shown as stored, and acted on as another.
-        let word = "line 1: backend.feh.mode: \"x\" is none of fill, scale, tile, center, max; \
-                    \"fill\" is used instead";
+        let word = "line 1: backend.feh.mode must be one of fill, scale, tile, center, max, \
+                    not \"x\"; using \"fill\"";
         check("backend.feh.mode = 'x'", feh, "mode", json!("x"), word);
         let acting = parsed("backend.feh.mode = 'x'").unwrap().config.feh.mode;
         assert_eq!(acting, FehMode::Fill);
-        let unknown = "line 2: daemon.loglevel is not a setting";
+        let unknown = "line 2: unknown setting daemon.loglevel";
         check("[daemon]\nloglevel = 1", Section::Daemon, "loglevel", json!(null), unknown);
-        check("x = 1", Section::App, "x", json!(null), "line 1: x is not a section");
-        let twice = "line 3: backend.feh.mo-de is not a setting";
+        check("x = 1", Section::App, "x", json!(null), "line 1: unknown section x");
+        let twice = "line 3: unknown setting backend.feh.mo-de";
         check(
             "[backend.feh]\nmode = 'max'\nmo-de = 1",
             Section::BackendOptions(BackendName::Feh),
@@ -292,7 +290,7 @@ mod tests {
         assert!(config.auto_priorities.web.is_empty());
         // Elsewhere they are not; and what is written as it is named comes first.
         let other = parsed("[remote-gallery]\napi_key = 'x'\n").unwrap().config;
-        assert_eq!(other.warnings, ["line 1: remote-gallery is not a section"]);
+        assert_eq!(other.warnings, ["line 1: unknown section remote-gallery"]);
         assert_eq!(other.section(Section::RemoteGallery)["api_key"], "");
         let both = "[backend.wal-qt]\nduration-ms = 7\nduration_ms = 8\n";
         assert_eq!(parsed(both).unwrap().config.wal_qt.duration_ms, 8);

@@ -25,23 +25,27 @@ pub enum Error {
     #[error("the disk of {} does not answer", path.display())]
     NoAnswer { path: PathBuf },
     /// A request would change a file that cannot be read, because a person is editing it.
-    #[error("{} cannot be changed until it is mended: {message}", path.display())]
-    Broken { path: PathBuf, message: String },
+    #[error("{message}; nothing was changed, fix the file first")]
+    Broken { message: String },
     /// Another program is writing the file, and the requested change would undo its edit.
-    #[error("{} is being written; nothing was changed", path.display())]
+    #[error("another program is writing {}; nothing was changed", path.display())]
     BeingWritten { path: PathBuf },
     /// A request's value has the wrong type, or cannot be stored in TOML.
     #[error("{key} must be {expected}, not {value}")]
     Type { key: String, value: String, expected: &'static str },
     /// A request's value has the right type, but is not allowed.
-    #[error("{key}: {problem}")]
+    /// The problem follows the key: `must be 1 or more, not 0`.
+    #[error("{key} {problem}")]
     Refused { key: String, problem: String },
     /// A request names a key that the schema lacks.
-    #[error("{key} is not a setting")]
+    #[error("unknown setting {key}")]
     UnknownKey { key: String },
     /// A request names a section that the schema lacks.
-    #[error("{section:?} is not a section")]
+    #[error("unknown section {section:?}")]
     UnknownSection { section: String },
+    /// A directory that murald cannot watch.
+    #[error("{problem}")]
+    Unwatchable { problem: String },
     /// The kernel refuses a watch.
     #[error("cannot watch the configuration")]
     Watch { source: io::Error },

@@ -97,7 +97,7 @@ impl ConfigHandle {
             Err(error) => {
                 let mut config = Config::clone(&self.current());
                 config.warnings.push(format!(
-                    "{} cannot be written, some defaults are in memory only: {error}",
+                    "cannot write {}, some defaults are not saved: {error}",
                     self.0.path.display()
                 ));
                 self.replace(config);
@@ -113,7 +113,7 @@ impl ConfigHandle {
 
     /// Records why edits of the file are not noticed.
     pub fn is_unwatched(&self, why: &str) {
-        let warning = format!("{why}; edits are taken up at SIGHUP only");
+        let warning = format!("{why}; edits apply on SIGHUP only");
         log::error!("{warning}");
         *lock(&self.0.unwatched) = Some(warning);
     }
@@ -174,7 +174,7 @@ impl ConfigHandle {
                 }
                 Err(error) => (Some(text), error.to_string()),
             },
-            Ok(None) => (None, format!("{} is gone", self.0.path.display())),
+            Ok(None) => (None, format!("{} was deleted", self.0.path.display())),
             Err(error) => (None, format!("cannot read {}: {error}", self.0.path.display())),
         };
         if patience {
@@ -200,7 +200,7 @@ impl ConfigHandle {
             log::warn!("{}: {warning}", self.0.path.display());
         }
         if state.trouble.take().is_some() {
-            log::info!("{} is mended", self.0.path.display());
+            log::info!("{} is valid again", self.0.path.display());
         }
         state.seen = Some(text.clone());
         state.good = text;
@@ -222,7 +222,7 @@ impl ConfigHandle {
     }
 
     fn keep_last_good(&self, state: &mut FileState, problem: String) {
-        let problem = format!("{problem}; the last good settings are kept");
+        let problem = format!("{problem}; keeping the previous settings");
         if state.trouble.as_ref() != Some(&problem) {
             log::error!("{problem}");
             let mut config = Config::clone(&self.current());

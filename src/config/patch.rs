@@ -29,7 +29,7 @@ pub(super) fn whole(body: &Map<String, Json>) -> Result<Vec<Edit>, Error> {
 /// One section's object of keys; in `backend` also those of its tables.
 pub(super) fn section(section: Section, body: &Map<String, Json>) -> Result<Vec<Edit>, Error> {
     if body.len() > KEYS_MAX {
-        let problem = format!("it would have more than {KEYS_MAX} keys");
+        let problem = format!("must have at most {KEYS_MAX} keys");
         return Err(Error::Refused { key: section.heading(), problem });
     }
     let mut edits = Vec::new();
@@ -81,7 +81,7 @@ fn check_paths(edits: &[Edit], daemon: &Daemon) -> Result<(), Error> {
         });
         expanded.map_err(|problem| Error::Refused {
             key: format!("{}.{key}", section.heading()),
-            problem: problem.to_string(),
+            problem: format!("cannot be used: {problem}"),
         })?;
     }
     Ok(())
@@ -89,7 +89,7 @@ fn check_paths(edits: &[Edit], daemon: &Daemon) -> Result<(), Error> {
 
 /// Checks the directories to watch: one invalid directory refuses all.
 fn check_watched(value: Option<&Json>, daemon: &Daemon) -> Result<(), Error> {
-    let refused = |problem: String| Error::Refused { key: "library.watch".to_owned(), problem };
+    let refused = |problem: String| Error::Unwatchable { problem };
     let dirs = Dirs::of_process().map_err(|error| refused(error.to_string()))?;
     for written in value.and_then(Json::as_array).into_iter().flatten().filter_map(Json::as_str) {
         watched_directory(written, &dirs, daemon).map_err(refused)?;
@@ -100,8 +100,8 @@ fn check_watched(value: Option<&Json>, daemon: &Daemon) -> Result<(), Error> {
 /// The unusable paths in the file: a request with them would be refused.
 pub(super) fn unusable_paths(config: &Config, section: Section) -> Vec<String> {
     let then = match section {
-        Section::Daemon => "the next start will fail",
-        _ => "it is not watched",
+        Section::Daemon => "murald will not start again with it",
+        _ => "skipped",
     };
     // One at a time, or the first error would hide the others.
     let one = |(key, value): (String, Json)| match value {
@@ -193,21 +193,15 @@ pub(crate) fn watched_directory(
     daemon: &Daemon,
 ) -> Result<PathBuf, String> {
     if written.trim().is_empty() {
-        return Err("a path cannot be empty".to_owned());
+        return Err("cannot watch \"\": the path is empty".to_owned());
     }
-    let path = plain(&dirs.expand(written).map_err(|error| error.to_string())?);
+    let expanded = dirs.expand(written);
+    let path = plain(&expanded.map_err(|error| format!("cannot watch {written}: {error}"))?);
     for own in own_directories(dirs, daemon) {
-        let how = if path == own {
-            "is"
-        } else if path.starts_with(&own) {
-            "lies in"
-        } else if own.starts_with(&path) {
-            "holds"
-        } else {
-            continue;
-        };
-        let (path, own) = (path.display(), own.display());
-        return Err(format!("{path} {how} {own}, where murald keeps its own files"));
+        if path.starts_with(&own) || own.starts_with(&path) {
+            let (path, own) = (path.display(), own.display());
+            return Err(format!("cannot watch {path}: murald stores its files in {own}"));
+        }
     }
     Ok(path)
 }
@@ -264,8 +258,8 @@ mod tests {
         );
         let secret = "remote_gallery.api_key must be a string, not something else";
         check(json!({"remote_gallery": {"api_key": 1234}}), Err(secret));
-        check(json!({"nope": {}}), Err("\"nope\" is not a section"));
-        check(json!({"backend.awww": {}}), Err("\"backend.awww\" is not a section"));
+        check(json!({"nope": {}}), Err("unknown section \"nope\""));
+        check(json!({"backend.awww": {}}), Err("unknown section \"backend.awww\""));
     }
 
     #[test]
@@ -287,24 +281,22 @@ mod tests {
         );
         check(
             json!({"backend": {"transition_duration_seconds": 121}}),
-            Err("backend.transition_duration_seconds: 121 is not allowed, only 0 to 120"),
+            Err("backend.transition_duration_seconds must be between 0 and 120, not 121"),
         );
         check(json!({"backend": {"transition_duration_seconds": null}}), Ok(1));
         check(
             json!({"backend": {"type": "bk1"}}),
-            Err(
-                "backend.type: \"bk1\" is none of awww, feh, hyprpaper, mpvpaper, swaybg, wal-qt, \
-                 builtin",
-            ),
+            Err("backend.type must be one of awww, feh, hyprpaper, mpvpaper, swaybg, wal-qt, \
+                 builtin, not \"bk1\""),
         );
         check(
             json!({"backend": {"auto_priorities": {"web": ["x"]}}}),
-            Err("backend.auto_priorities.web: \"x\" is none of awww, feh, hyprpaper, mpvpaper, \
-                 swaybg, wal-qt, builtin"),
+            Err("backend.auto_priorities.web must be one of awww, feh, hyprpaper, mpvpaper, \
+                 swaybg, wal-qt, builtin, not \"x\""),
         );
         check(
             json!({"app": {"theme": "x"}, "backend": {"mpvpaper": {"verbose": 3}}}),
-            Err("backend.mpvpaper.verbose: 3 is not allowed, only 0 to 2"),
+            Err("backend.mpvpaper.verbose must be between 0 and 2, not 3"),
         );
         // These act as something else instead of being refused.
         check(json!({"backend": {"feh": {"mode": "x"}, "wal-qt": {"transition": "x"}}}), Ok(2));
@@ -320,7 +312,9 @@ mod tests {
             let found = check_paths(&edits, &Daemon::default()).map_err(|error| error.to_string());
             assert_eq!(found.is_err(), said.is_some(), "{written}: {found:?}");
             let found = found.err().unwrap_or_default();
-            assert!(found.starts_with(&said.map_or(String::new(), |_| format!("daemon.{key}: "))));
+            assert!(found.starts_with(
+                &said.map_or(String::new(), |_| format!("daemon.{key} cannot be used: "))
+            ));
             assert!(found.contains(said.unwrap_or_default()), "{found}");
         }
         judge("images_dir", "~/pictures", None);
@@ -337,9 +331,9 @@ mod tests {
     #[test]
     fn unknown_keys_are_the_client_s_alone() {
         check(json!({"app": {"new": {"a": [1]}, "old": null}}), Ok(2));
-        check(json!({"daemon": {"new": 1}}), Err("daemon.new is not a setting"));
-        check(json!({"backend": {"new": 1}}), Err("backend.new is not a setting"));
-        check(json!({"backend": {"feh": {"new": 1}}}), Err("backend.feh.new is not a setting"));
+        check(json!({"daemon": {"new": 1}}), Err("unknown setting daemon.new"));
+        check(json!({"backend": {"new": 1}}), Err("unknown setting backend.new"));
+        check(json!({"backend": {"feh": {"new": 1}}}), Err("unknown setting backend.feh.new"));
         let null = "app.new must be something without null and without numbers beyond 64 bits, \
                     not [null]";
         check(json!({"app": {"new": [null]}}), Err(null));
@@ -361,10 +355,13 @@ mod tests {
         check("Pictures", Err("is not absolute"));
         check("", Err("empty"));
         check("$NO_SUCH/x", Err("NO_SUCH"));
-        check("~", Err("/home/u holds /home/u/.local/share/murald/images"));
-        check("/", Err("/ holds"));
-        check("~/.local/share/murald/images", Err("is /home/u/.local/share/murald/images"));
-        check("~/.cache/murald/x", Err("lies in /home/u/.cache/murald"));
-        check("~/.config/murald", Err("is /home/u/.config/murald"));
+        check("~", Err("murald stores its files in /home/u/.local/share/murald/images"));
+        check("/", Err("cannot watch /: murald stores"));
+        check(
+            "~/.local/share/murald/images",
+            Err("murald stores its files in /home/u/.local/share/murald/images"),
+        );
+        check("~/.cache/murald/x", Err("stores its files in /home/u/.cache/murald"));
+        check("~/.config/murald", Err("stores its files in /home/u/.config/murald"));
     }
 }

@@ -184,13 +184,12 @@ fn to_strings(comments: Vec<&str>) -> Vec<String> {
 }
 
 const HEADER: &str = "\
-# Settings of murald. Changes take effect when this file is saved, those of [daemon] when the
-# daemon is started the next time. `murald config check` tells what is wrong with it, and
-# `man murald.toml` more about everything. Paths may use ~, $VAR and ${VAR}.
+# murald configuration. Changes apply as soon as you save the file, except [daemon], which needs a
+# restart. Check it with `murald config check`; see murald.toml(5). Paths may use ~, $VAR and ${VAR}.
 ";
 
 const CLIENTS: &str = "\
-# From here on, for graphical clients alone: the daemon keeps these and does not read them.
+# The sections below are for graphical clients; the daemon stores them but does not use them.
 ";
 
 pub(super) fn template() -> String {

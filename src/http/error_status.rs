@@ -51,7 +51,10 @@ impl From<config::Error> for Error {
         use config::Error as Why;
         let text = error.to_string();
         match error {
-            Why::Type { .. } | Why::Refused { .. } | Why::UnknownKey { .. } => Self::new(400, text),
+            Why::Type { .. }
+            | Why::Refused { .. }
+            | Why::UnknownKey { .. }
+            | Why::Unwatchable { .. } => Self::new(400, text),
             // From a body: paths with unknown sections are answered earlier.
             Why::UnknownSection { .. } => Self::new(400, text)
                 .details(format!("sections are {}", Section::TOP.map(Section::heading).join(", "))),
@@ -286,11 +289,11 @@ mod tests {
             500,
             r#"cannot write /c.toml; nothing was changed","code":500,"details":"perm"#,
         );
-        let broken = config::Error::Broken { path: "/c.toml".into(), message: "line 7".into() };
-        check(broken, 409, "mended: line 7");
+        let broken = config::Error::Broken { message: "line 7".into() };
+        check(broken, 409, "line 7; nothing was changed, fix the file first");
         let written = config::Error::BeingWritten { path: "/c.toml".into() };
-        check(written, 409, "is being written");
-        check(config::Error::UnknownKey { key: "app.x".into() }, 400, "app.x is not a setting");
+        check(written, 409, "another program is writing /c.toml");
+        check(config::Error::UnknownKey { key: "app.x".into() }, 400, "unknown setting app.x");
         check(config::Error::UnknownSection { section: "x".into() }, 400, "sections are app");
         check(Why::NoMonitor, 400, "no monitor");
         check(Why::UnknownBackend { name: "x".into() }, 404, "no backend");

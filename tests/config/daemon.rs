@@ -222,7 +222,7 @@ fn config_routes() {
         (&json!(10), &json!(true))
     );
     let warning = unused["warnings"][0].as_str().unwrap();
-    assert!(warning.contains("daemon.log_max_size_mb: 0 is not allowed"), "{warning}");
+    assert!(warning.contains("daemon.log_max_size_mb must be 1 or more, not 0"), "{warning}");
     assert_eq!(unused["warnings"].as_array().unwrap().len(), 1);
     let feh = daemon.succeeds("PATCH", "/config/backends/feh", json!({"mode": "max"}));
     assert_eq!(feh, json!({"mode": "max"}));
@@ -296,7 +296,7 @@ fn config_warnings_are_shown_and_secrets_not_logged() {
         if warnings.contains("line ") { Ok(warnings) } else { Err(warnings) }
     });
     assert!(!warnings.contains(secret), "{warnings}");
-    daemon.fails("PATCH", "/config/app", json!({"theme": "y"}), 409, "mended");
+    daemon.fails("PATCH", "/config/app", json!({"theme": "y"}), 409, "fix the file");
     daemon.fails("PATCH", "/config/remote_gallery", json!({"api_key": [secret]}), 400, "a string");
     let log = fs::read_to_string(daemon.dir.path().join(".local/share/murald/daemon.log")).unwrap();
     assert!(log.contains("config.toml") && !log.contains(secret), "{log}");

@@ -66,7 +66,7 @@ fn daemon_starts_without_inotify() {
     let mut command = house.command("unshare");
     let daemon = Shelled::spawn(&house, command.args(apart).args(["/bin/sh", "-c", &script]));
     let warnings = || house.client().get("/config").ok()["warnings"].to_string();
-    wait_until("it says so", || warnings().contains("edits are taken up at SIGHUP only"));
+    wait_until("it says so", || warnings().contains("edits apply on SIGHUP only"));
     daemon.stop(&house);
 }
 

@@ -66,7 +66,7 @@ fn hyphens_are_underscores_where_the_page_says() {
     assert_eq!(config.current().wal_qt.duration_ms, 7);
     let warnings = config.warnings();
     assert_eq!(warnings.len(), 2, "of type and web alone: {warnings:?}");
-    assert!(warnings.iter().all(|warning| warning.contains("\"wal_qt\" is none of ")));
+    assert!(warnings.iter().all(|warning| warning.contains("not \"wal_qt\"")));
     let body = json!({ "backend": { "wal_qt": { "duration_ms": 8 } } });
     assert!(config.patch(body.as_object().unwrap()).is_err());
     assert!("wal_qt".parse::<BackendName>().is_err());

@@ -127,7 +127,7 @@ impl ConfigHandle {
 
     /// Reads an edit that was saved a moment ago first, or our change would undo it.
     fn take_up_edits(&self, state: &mut FileState, found: Option<String>) -> Result<(), Error> {
-        let broken = |message: String| Error::Broken { path: self.0.path.clone(), message };
+        let broken = |message: String| Error::Broken { message };
         match found {
             None => Ok(()),
             seen if seen == state.seen => match &state.trouble {
@@ -135,7 +135,8 @@ impl ConfigHandle {
                 Some(trouble) => Err(broken(trouble.clone())),
             },
             Some(text) if text.trim().is_empty() => {
-                Err(broken("it is empty, and may be being written".to_owned()))
+                let path = self.0.path.display();
+                Err(broken(format!("{path} is empty, another program may be writing it")))
             }
             Some(text) => {
                 let parsed = parse(&text, &self.0.path);
@@ -155,7 +156,7 @@ impl ConfigHandle {
         let edited = overlay::apply(text, edits).map_err(|error| error.to_string());
         edited.and_then(stored).map_err(|problem| Error::Refused {
             key: edits.first().map(|edit| edit.section.heading()).unwrap_or_default(),
-            problem: format!("it cannot be stored: {problem}"),
+            problem: format!("cannot be stored: {problem}"),
         })
     }
 

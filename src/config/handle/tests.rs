@@ -185,12 +185,13 @@ fn paths_of_no_use_in_the_file_are_warned_of() {
         assert_eq!(room.handle.current().warnings, [""; 0]);
     }
     let images = format!("\nimages_dir = \"{}\"\n", Config::default().daemon.images_dir);
-    let relative = "daemon.images_dir: the path \"pix\" is not absolute; the next start will fail";
+    let relative = "daemon.images_dir cannot be used: the path \"pix\" is not absolute; \
+                    murald will not start again with it";
     check(&images, "\nimages_dir = \"pix\"\n", &[relative]);
     let [relative, unset] = [
-        "library.watch: the path \"pix\" is not absolute; it is not watched",
-        "library.watch: the variable MURALD_NONE in the path \"$MURALD_NONE/y\" is not set; \
-         it is not watched",
+        "cannot watch pix: the path \"pix\" is not absolute; skipped",
+        "cannot watch $MURALD_NONE/y: the variable MURALD_NONE in the path \"$MURALD_NONE/y\" is not \
+         set; skipped",
     ];
     let several = "\nwatch = [\"pix\", \"/a\", \"$MURALD_NONE/y\"]\n";
     check("\nwatch = []\n", several, &[relative, unset]);
@@ -218,7 +219,7 @@ fn all_sections_or_none() {
     assert!(room.patch(body).unwrap_err().contains("backend.mpvpaper.verbose"));
     let deep = (0..120).fold(json!(1), |inner, _| json!([inner]));
     let body = json!({"app": {"theme": "x", "deep": deep}});
-    assert!(room.patch(body).unwrap_err().starts_with("app: it cannot be stored"));
+    assert!(room.patch(body).unwrap_err().starts_with("app cannot be stored"));
     assert_eq!((room.shown(), room.text()), (before, text));
     assert_eq!(room.heard(), Vec::<String>::new());
 }
@@ -234,8 +235,11 @@ fn bad_edit_keeps_last_good_config() {
         room.handle.reload();
         assert_eq!(room.handle.current().app.theme, "x");
         let warnings = room.shown()["warnings"].to_string();
-        assert!(warnings.contains(why) && warnings.contains("last good"), "{warnings}");
-        assert!(room.patch(json!({"app": {"theme": "y"}})).unwrap_err().contains("mended"));
+        assert!(
+            warnings.contains(why) && warnings.contains("keeping the previous settings"),
+            "{warnings}"
+        );
+        assert!(room.patch(json!({"app": {"theme": "y"}})).unwrap_err().contains("fix the file"));
         assert_eq!(room.text(), bad);
         room.write(&good);
         room.handle.reload();
@@ -336,14 +340,14 @@ fn a_value_of_no_use_is_told_of_in_the_answer() {
     let changed = patch(Section::Daemon, json!({"log_max_size_mb": 0, "log_level": "loud"}));
     assert!(changed.restart_required, "the file is another");
     let [size, level] = changed.warnings.as_slice() else { panic!("{:?}", changed.warnings) };
-    assert!(size.ends_with("; 10 is used instead") || level.ends_with("; 10 is used instead"));
+    assert!(size.ends_with("; using 10") || level.ends_with("; using 10"));
     // The same once more: nothing is written, and it is still of no use.
     let again = patch(Section::Daemon, json!({"log_level": "loud"}));
     assert_eq!((again.restart_required, again.warnings.len()), (false, 2));
     let app = patch(Section::App, json!({"sort_by": "size"}));
     assert!(!app.restart_required);
     assert_eq!(app.warnings.len(), 2, "those of the section alone: {:?}", app.warnings);
-    assert!(app.warnings.iter().all(|warning| warning.ends_with("; it is kept as it is")));
+    assert!(app.warnings.iter().all(|warning| warning.ends_with("; kept as it is")));
     assert_eq!(patch(Section::Power, json!({"pause_when_idle": true})).warnings, [""; 0]);
 }
 

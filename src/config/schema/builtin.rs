@@ -21,27 +21,27 @@ settings! {
     /// `[backend.builtin]`
     #[derive(Debug)]
     Builtin {
-        /// Whether murald draws by itself where no other backend can
+        /// Draw images if no other backend can
         enabled: bool = Key::flag(true),
-        /// How an image fits its monitor
+        /// How to scale the image
         fit_mode: BuiltinFit = Key::word("cover", BuiltinFit::WORDS),
-        /// Which part of an image is seen, or where it lies: a place by its name, or X%,Y%
+        /// Part of the image that is visible, or its position: a name or X%,Y%
         position: Spot = Key::text("center").form(SPOT, is_spot),
         /// Colour around and behind images, RRGGBB without #
         fill_color: String = Key::text("000000").form(OPAQUE, is_opaque),
-        /// How one image gives way to the next; not over X11
+        /// Transition between images (Wayland only)
         transition_type: BuiltinTransition = Key::word("fade", BuiltinTransition::WORDS),
-        /// Length of a transition in seconds; 0 is none
+        /// Duration of transitions in seconds; 0 disables them
         transition_duration: f64 = Key::number(0.6).within(0, 120),
         /// Direction of wipe in degrees: 0 is right to left, 90 top to bottom
         transition_angle: f64 = Key::number(45.0),
-        /// Where grow begins: a place by its name, or X%,Y%
+        /// Origin of grow: a name or X%,Y%
         transition_pos: Spot = Key::text("center").form(SPOT, is_spot),
-        /// Pace of the transition: a word of CSS, or the four numbers of its cubic-bezier
+        /// Easing of transitions: a CSS keyword or the numbers of a CSS cubic-bezier
         transition_easing: Easing = Key::text("ease-out").form(EASING, is_easing),
-        /// Frames a second of a transition at most
+        /// Maximum frame rate of transitions
         fps_max: u32 = Key::integer(60).within(1, 1000),
-        /// Whether animated images move
+        /// Play animated images
         animate: bool = Key::flag(true),
     }
 }

@@ -196,7 +196,7 @@ impl Key {
         }
     }
 
-    /// Fails with the reason if a value of the right type is not allowed.
+    /// Fails if a value of the right type is not allowed, with what follows the key: `must be 1 or more, not 0`.
     pub fn validate(&self, value: &Json) -> Result<(), String> {
         let result = match value {
             Json::Number(number) => self.validate_number(number),
@@ -206,7 +206,9 @@ impl Key {
             }
             _ => Ok(()),
         };
-        result.map_err(|why| if self.secret { "it is not allowed".to_owned() } else { why })
+        result.map_err(
+            |why| if self.secret { "has a value that is not allowed".to_owned() } else { why },
+        )
     }
 
     /// The value in the form that is stored: 3.0 as 3.
@@ -226,26 +228,31 @@ impl Key {
         };
         let allowed = || match self.rule {
             // Name the limit that the value exceeds, even if messages usually omit it.
-            Rule::Range(min, max) if value > max => format!("{min} to {max}"),
+            Rule::Range(min, max) if value > max || max < u32::MAX.into() => {
+                format!("between {min} and {max}")
+            }
             _ => self.allowed().unwrap_or_default(),
         };
-        if fits { Ok(()) } else { Err(format!("{number} is not allowed, only {}", allowed())) }
+        if fits { Ok(()) } else { Err(format!("must be {}, not {number}", allowed())) }
     }
 
     fn validate_text(&self, text: &str) -> Result<(), String> {
         let quoted = || beginning(&format!("{text:?}"));
         if text.contains('\0') {
-            return Err(format!("{} contains a NUL character", quoted()));
+            return Err("must not contain a NUL character".to_owned());
         }
         let optional = self.default == Value::Text("");
         match self.rule {
             Rule::Any if self.kind == ValueType::Path && text.is_empty() && !optional => {
-                Err("a path cannot be empty".to_owned())
+                Err("must not be empty".to_owned())
             }
             Rule::Words(words) if !words.contains(&text) => {
-                Err(format!("{} is none of {}", quoted(), self.allowed().unwrap_or_default()))
+                let words = self.allowed().unwrap_or_default();
+                Err(format!("must be one of {words}, not {}", quoted()))
             }
-            Rule::Form { what, fits } if !fits(text) => Err(format!("{} is not {what}", quoted())),
+            Rule::Form { what, fits } if !fits(text) => {
+                Err(format!("must be {what}, not {}", quoted()))
+            }
             _ => Ok(()),
         }
     }
@@ -353,38 +360,38 @@ mod tests {
         check(step, json!(3.0), true, None);
         check(step, json!(3.5), false, None);
         assert_eq!(step.normal(json!(3.0)), json!(3));
-        check(step, json!(0), true, Some("0 is not allowed, only 1 to 255"));
+        check(step, json!(0), true, Some("must be between 1 and 255, not 0"));
         let great = Key::integer(1).from(1);
-        check(great, json!(0), true, Some("0 is not allowed, only 1 or more"));
-        let beyond = "4294967296 is not allowed, only 1 to 4294967295";
+        check(great, json!(0), true, Some("must be 1 or more, not 0"));
+        let beyond = "must be between 1 and 4294967295, not 4294967296";
         check(great, json!(1_u64 << 32), true, Some(beyond));
         check(
             step,
             json!(u64::MAX),
             false,
-            Some("18446744073709551615 is not allowed, only 1 to 255"),
+            Some("must be between 1 and 255, not 18446744073709551615"),
         );
         check(
             Key::number(5.0).ruled(Rule::Positive),
             json!(0),
             true,
-            Some("0 is not allowed, only above 0"),
+            Some("must be above 0, not 0"),
         );
         // What 32 bits hold is no limit for people.
         let open = Key::integer(2).from(1);
-        check(open, json!(0), true, Some("0 is not allowed, only 1 or more"));
+        check(open, json!(0), true, Some("must be 1 or more, not 0"));
         let word = Key::word("", &["", "rgb"]);
         check(word, json!(""), true, None);
-        check(word, json!("x"), true, Some("\"x\" is none of \"\", rgb"));
-        let long = format!("\"{}… is none of \"\", rgb", "x".repeat(79));
+        check(word, json!("x"), true, Some("must be one of \"\", rgb, not \"x\""));
+        let long = format!("must be one of \"\", rgb, not \"{}…", "x".repeat(79));
         check(word, json!("x".repeat(9999)), true, Some(&long));
-        check(Key::path("/x"), json!(""), true, Some("a path cannot be empty"));
+        check(Key::path("/x"), json!(""), true, Some("must not be empty"));
         check(Key::path(""), json!(""), true, None);
-        check(Key::text(""), json!("a\0b"), true, Some("\"a\\0b\" contains a NUL character"));
-        check(Key::text("").secret(), json!("a\0b"), true, Some("it is not allowed"));
+        check(Key::text(""), json!("a\0b"), true, Some("must not contain a NUL character"));
+        check(Key::text("").secret(), json!("a\0b"), true, Some("has a value that is not allowed"));
         check(Key::list(&[]), json!(["a", 1]), false, None);
         let color = Key::text("000000").form(COLOR, is_color);
-        check(color, json!("12345G"), true, Some(&format!("\"12345G\" is not {COLOR}")));
+        check(color, json!("12345G"), true, Some(&format!("must be {COLOR}, not \"12345G\"")));
     }
 
     #[test]

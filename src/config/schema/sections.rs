@@ -19,23 +19,23 @@ settings! {
     /// `[daemon]`: paths are as written, expanded on use.
     #[derive(Debug)]
     Daemon {
-        /// Where the library's files are
+        /// Directory of the library's files
         images_dir: String = Key::path("$XDG_DATA_HOME/murald/images"),
-        /// Where thumbnails and previews of videos are
+        /// Directory of thumbnails and video previews
         thumbnails_dir: String = Key::path("$XDG_CACHE_HOME/murald/thumbnails"),
-        /// Where the database is
+        /// Directory of the database
         database_dir: String = Key::path("$XDG_DATA_HOME/murald/db"),
-        /// The socket that the daemon listens on
+        /// Socket that the daemon listens on
         socket_path: String = Key::runtime_path("murald.sock"),
-        /// What is logged; MURALD_LOG and --log-level go before it
+        /// Log level, unless --log-level or MURALD_LOG is set
         log_level: LogLevel = Key::word("info", LogLevel::WORDS),
-        /// The log file: one JSON object a line
+        /// Log file: one JSON object per line
         log_file: String = Key::path("$XDG_DATA_HOME/murald/daemon.log"),
-        /// Size in megabytes at which the log is renamed and a new one begun
+        /// Size in megabytes at which the log is rotated
         log_max_size_mb: u32 = Key::integer(10).from(1),
-        /// How many old logs are kept
+        /// Number of rotated logs to keep
         log_max_backups: u32 = Key::integer(3).from(1),
-        /// The kind of session; auto finds out
+        /// Kind of session
         compositor: Compositor = Key::word("auto", Compositor::WORDS),
     }
 }
@@ -44,11 +44,11 @@ settings! {
     /// `[library]`
     #[derive(Debug)]
     Library {
-        /// Directories whose pictures are in the library, as they come and go
+        /// Directories to keep in sync with the library
         watch: Vec<String> = Key::list(&[]),
-        /// Leave the pictures of watched directories where they are; false: copy them
+        /// Use the pictures of watched directories where they are; false copies them
         in_place: bool = Key::flag(true),
-        /// Show watched directories as folders, with those in them
+        /// Show watched directories and their subdirectories as folders
         watch_folders: bool = Key::flag(true),
     }
 }
@@ -57,9 +57,9 @@ settings! {
     /// `[location]`
     #[derive(Debug)]
     Location {
-        /// Degrees north of the equator, south of it negative: for playlists that go by the sun
+        /// Degrees north of the equator, negative in the south: for sunrise and sunset
         latitude: Option<f64> = Key::optional_number().ruled(Rule::Range(-90.0, 90.0)),
-        /// Degrees east of Greenwich, west of it negative
+        /// Degrees east of Greenwich, negative in the west
         longitude: Option<f64> = Key::optional_number().ruled(Rule::Range(-180.0, 180.0)),
     }
 }
@@ -67,9 +67,9 @@ settings! {
 settings! {
     /// `[hooks]`: no `Debug`, since a command may hold a secret.
     Hooks {
-        /// Command for sh -c after each change of a wallpaper; empty for none
+        /// Command for sh -c, run after each change of a wallpaper
         wallpaper_changed: String = Key::text("").secret(),
-        /// Seconds after which a command that still runs is ended
+        /// Seconds after which the command is stopped
         timeout_seconds: u32 = Key::integer(60).within(1, 600),
     }
 }
@@ -78,13 +78,13 @@ settings! {
     /// `[power]`
     #[derive(Copy, Debug)]
     Power {
-        /// Playlists, films and pages rest while the machine runs on its battery
+        /// Pause playlists, videos and HTML wallpapers on battery power
         pause_on_battery: bool = Key::flag(false),
-        /// Playlists, films and pages rest while the session is locked
+        /// Pause playlists, videos and HTML wallpapers while the session is locked
         pause_when_locked: bool = Key::flag(false),
-        /// Playlists, films and pages rest while nobody uses the machine
+        /// Pause playlists, videos and HTML wallpapers while the session is idle
         pause_when_idle: bool = Key::flag(false),
-        /// MiB above which a process that shows films or pages is replaced; 0 for never
+        /// Restart a video or HTML backend that uses more than this many MiB; 0 disables the limit
         max_child_memory_mb: u32 = Key::integer(0).within(0, 1 << 20),
     }
 }
@@ -95,7 +95,7 @@ settings! {
     /// `[desktop]`
     #[derive(Copy, Debug)]
     Desktop {
-        /// Pictures that need a PNG copy for other programs: those that few show as they are, or all
+        /// Write PNG copies for other programs: of pictures that few can show, or of all
         stills: StillFiles = Key::word("auto", StillFiles::WORDS),
     }
 }
@@ -112,29 +112,29 @@ settings! {
         start_minimized: bool = Key::flag(false),
         /// Hide the window when it is closed
         minimize_instead_of_close: bool = Key::flag(false),
-        /// Ask at start which monitors are meant
+        /// Ask for the monitors at start
         show_monitor_modal_on_start: bool = Key::flag(true),
         /// Play an introduction at start
         startup_intro: bool = Key::flag(true),
-        /// Images on a page of the gallery; the daemon gives 200 at most
+        /// Images on a page of the gallery, at most 200
         images_per_page: i64 = Key::integer(50),
-        /// A theme of the client's or of yours, or system for the desktop's light or dark
+        /// A theme of the client, yours, or system to follow the desktop's light or dark mode
         theme: String = Key::text("dark"),
-        /// Which fonts; other words act as bundled
+        /// Fonts; other values act as bundled
         font_preset: String = Key::word("bundled", &["bundled", "google_sans", "system", "custom"])
             .otherwise(Value::Text("bundled")),
-        /// CSS font-family of the text where font_preset is custom
+        /// CSS font-family of text, if font_preset is custom
         font_family_body: String = Key::text(""),
-        /// CSS font-family of headings where font_preset is custom
+        /// CSS font-family of headings, if font_preset is custom
         font_family_display: String = Key::text(""),
-        /// CSS font-family of monospaced text where font_preset is custom
+        /// CSS font-family of monospaced text, if font_preset is custom
         font_family_mono: String = Key::text(""),
         /// Not used
         image_history_limit: i64 = Key::integer(100),
-        /// What the gallery is sorted by
+        /// Order of the gallery
         sort_by: String = Key::word("imported_at", &["name", "imported_at", "file_size"])
             .otherwise(Value::Text("imported_at")),
-        /// Whether the gallery's order rises or falls
+        /// Direction of the gallery's order
         sort_order: String = Key::word("desc", &["asc", "desc"]).otherwise(Value::Text("desc")),
     }
 }
@@ -143,7 +143,7 @@ settings! {
     /// `[monitors]`
     #[derive(Debug)]
     Monitors {
-        /// Names of the monitors that the client sets wallpapers on
+        /// Monitors that the client sets wallpapers on
         selected_monitors: Vec<String> = Key::list(&[]),
         /// How several monitors show an image; only still images can be extended
         image_set_type: String = Key::word("individual", &["individual", "clone", "extend"])
@@ -154,14 +154,14 @@ settings! {
 settings! {
     /// `[remote_gallery]`: no `Debug`, since it holds a secret.
     RemoteGallery {
-        /// Show the gallery on the network
+        /// Show the remote gallery
         enabled: bool = Key::flag(false),
-        /// Key for the gallery on the network, kept as plain text
+        /// API key of the remote gallery, stored as plain text
         api_key: String = Key::text("").secret(),
-        /// Show the gallery on the network in pages, or without an end
+        /// Remote gallery: paginated or infinite scrolling
         scroll_mode: String = Key::word("paginated", &["paginated", "infinite"])
             .otherwise(Value::Text("paginated")),
-        /// Blur thumbnails that are not safe for work
+        /// Blur NSFW thumbnails
         blur_nsfw_thumbnails: bool = Key::flag(true),
     }
 }
@@ -183,11 +183,11 @@ settings! {
     /// `[backend]` without the tables in it.
     #[derive(Debug)]
     Backend {
-        /// The backend to use; where it cannot be used, the first that can
+        /// Backend to use; if it is not available, murald uses the first one that is
         kind as "type": BackendName = Key::word("awww", BackendName::WORDS),
-        /// fixed always uses type, auto picks by kind of content from auto_priorities
+        /// fixed uses type for everything, auto selects from auto_priorities by kind of image
         selection_mode: SelectionMode = Key::word("fixed", SelectionMode::WORDS),
-        /// Length of transitions in seconds; above 0 it overrides those of awww, wal-qt and builtin
+        /// Duration of transitions in seconds; above 0 it overrides awww, wal-qt and builtin
         transition_duration_seconds: Option<f64> = Key::optional_number().within(0, 120),
     }
 }

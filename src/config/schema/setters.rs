@@ -35,31 +35,31 @@ settings! {
     /// `[backend.awww]`
     #[derive(Debug)]
     Awww {
-        /// How one image gives way to the next
+        /// Transition between images
         transition_type: AwwwTransition = Key::word("wipe", AwwwTransition::WORDS),
-        /// How much each frame changes: lower is smoother; not used when the type is none
+        /// Change per frame: lower is smoother
         transition_step: u8 = Key::integer(90).within(1, 255),
-        /// Length of a transition in seconds; 0 leaves it to awww
+        /// Duration of transitions in seconds; 0 uses awww's default
         transition_duration: f64 = Key::number(3.0).within(0, 120),
-        /// Frames a second of a transition
+        /// Frame rate of transitions
         transition_fps: u16 = Key::integer(60).within(1, u16::MAX as i64),
         /// Direction of wipe and wave, in degrees
         transition_angle: f64 = Key::number(45.0),
-        /// Where grow and outer begin: a place by its name, or X,Y
+        /// Origin of grow and outer: a name or X,Y
         transition_pos: String = Key::text("center").form(POSITION, is_position),
-        /// Pace of the transition, as the four numbers of a CSS cubic-bezier
+        /// Easing of transitions: the numbers of a CSS cubic-bezier
         transition_bezier: String = Key::text("0.25,0.1,0.25,1.0").form(CURVE, is_curve),
         /// Width and height of the wave
         transition_wave: String = Key::text("20,20").form("WIDTH,HEIGHT", is_size),
-        /// How an image fits its monitor
+        /// How to scale the image
         resize: AwwwResize = Key::word("crop", AwwwResize::WORDS),
-        /// Colour around images that do not fill the monitor, RRGGBB without #
+        /// Colour around images, RRGGBB without #
         fill_color: String = Key::text("000000").form(COLOR, is_color),
-        /// How images are scaled
+        /// Scaling filter
         filter_type: AwwwFilter = Key::word("Lanczos3", AwwwFilter::WORDS),
-        /// Count the place where a transition begins from the top
+        /// Invert the Y axis of transition_pos
         invert_y: bool = Key::flag(false),
-        /// Pixel format of its daemon; empty leaves it to awww
+        /// Pixel format of awww-daemon; empty uses its default
         daemon_format: AwwwFormat = Key::word("", AwwwFormat::WORDS),
     }
 }
@@ -99,7 +99,7 @@ settings! {
     /// `[backend.feh]`
     #[derive(Debug)]
     Feh {
-        /// How an image fits its monitor; other words act as fill
+        /// How to scale the image; other values act as fill
         mode: FehMode = Key::word("fill", FehMode::WORDS).otherwise(Value::Text("fill")),
     }
 }
@@ -112,9 +112,9 @@ settings! {
     /// `[backend.hyprpaper]`
     #[derive(Debug)]
     Hyprpaper {
-        /// How an image fits its monitor
+        /// How to scale the image
         fit_mode: HyprpaperFit = Key::word("cover", HyprpaperFit::WORDS),
-        /// The file that murald writes for it; empty is one under $XDG_CONFIG_HOME/hypr
+        /// File that murald writes for hyprpaper; empty: murald-hyprpaper.conf in $XDG_CONFIG_HOME/hypr
         config_path: String = Key::path(""),
     }
 }
@@ -131,17 +131,17 @@ settings! {
     /// `[backend.mpvpaper]`
     #[derive(Debug)]
     Mpvpaper {
-        /// Options for mpv, as on its command line without --
+        /// Options for mpv, without the leading --
         mpv_options: String = Key::text("loop"),
-        /// How much mpvpaper prints
+        /// Verbosity of mpvpaper
         verbose: u8 = Key::integer(0).within(0, 2),
         /// Pause the video while windows hide it
         auto_pause: bool = Key::flag(false),
-        /// Stop mpv while windows hide the video, whatever auto_pause says
+        /// Stop mpv while windows hide the video; overrides auto_pause
         auto_stop: bool = Key::flag(false),
-        /// Layer to draw on; empty leaves it to mpvpaper
+        /// Layer to draw on; empty uses mpvpaper's default
         layer: MpvpaperLayer = Key::word("", MpvpaperLayer::WORDS),
-        /// Seconds between the files of a slideshow; 0 for none
+        /// Seconds between the files of a slideshow; 0 disables it
         slideshow_secs: u32 = Key::integer(0).from(0),
     }
 }
@@ -156,7 +156,7 @@ settings! {
     /// `[backend.swaybg]`
     #[derive(Debug)]
     Swaybg {
-        /// How an image fits its monitor
+        /// How to scale the image
         fit_mode: SwaybgFit = Key::word("fill", SwaybgFit::WORDS),
     }
 }

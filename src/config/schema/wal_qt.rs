@@ -39,65 +39,65 @@ settings! {
     /// `[backend.wal-qt]`
     #[derive(Debug)]
     WalQt {
-        /// The socket over which murald controls it
+        /// Control socket of wal-qt
         socket_path: String = Key::path("$XDG_RUNTIME_DIR/wal-qt.sock"),
-        /// The name that it must give when asked who it is
+        /// Service name that wal-qt must report
         expected_service: String = Key::text("wal-qt"),
-        /// The version of its API that it must give when asked
+        /// API version that wal-qt must report
         expected_api_version: String = Key::text("0"),
-        /// How long it may take to answer at its start, in milliseconds
+        /// Time limit for an answer at startup, in milliseconds
         connect_timeout_ms: u32 = Key::integer(500).from(1),
-        /// How long it may take to answer a request, in milliseconds
+        /// Time limit for an answer to a request, in milliseconds
         request_timeout_ms: u32 = Key::integer(1500).from(1),
-        /// How long it may take to load a wallpaper, in milliseconds
+        /// Time limit for loading a wallpaper, in milliseconds
         load_timeout_ms: u32 = Key::integer(15000).from(1),
-        /// More environment variables for it, as KEY=VALUE
+        /// Additional environment variables, as KEY=VALUE
         env: Vec<String> = Key::list(&[]).form(ENV, is_env),
-        /// How one image gives way to the next; other words act as fade
+        /// Transition between images; other values act as fade
         transition: WalQtTransition = Key::word("none", WalQtTransition::WORDS)
             .otherwise(Value::Text("fade")),
-        /// Length of a transition in milliseconds
+        /// Duration of transitions in milliseconds
         duration_ms: u32 = Key::integer(300).from(1),
-        /// Pace of the transition, as the four numbers of a CSS cubic-bezier
+        /// Easing of transitions: the numbers of a CSS cubic-bezier
         transition_bezier: Bezier = Key::text("0.54,0,0.34,0.99").form(BEZIER, is_bezier),
-        /// Direction of transitions that have one, in degrees
+        /// Direction of transitions, in degrees
         transition_angle_deg: f64 = Key::number(0.0),
-        /// Where grow and outer begin, in percent of the width
+        /// Origin of grow and outer, in percent of the width
         transition_origin_x_percent: f64 = Key::number(50.0).within(-200, 200),
-        /// Where grow and outer begin, in percent of the height
+        /// Origin of grow and outer, in percent of the height
         transition_origin_y_percent: f64 = Key::number(50.0).within(-200, 200),
         /// Height of the waves, in percent
         transition_wave_amplitude_percent: f64 = Key::number(5.0).ruled(NOT_NEGATIVE),
-        /// How many waves there are
+        /// Number of waves
         transition_wave_frequency: f64 = Key::number(3.0).ruled(NOT_NEGATIVE),
-        /// How an image fits its monitor, as object-fit of CSS
+        /// How to scale the image, as CSS object-fit
         image_fit_mode: ImageFit = Key::word("cover", ImageFit::WORDS),
-        /// How images are scaled, as image-rendering of CSS
+        /// Scaling filter, as CSS image-rendering
         image_rendering: ImageRendering = Key::word("auto", ImageRendering::WORDS),
         /// Colour around images, RRGGBB or RRGGBBAA; wal-qt may ignore it
         fill_color: String = Key::text("000000ff").form(COLOR, is_color),
-        /// Switch the sound of videos on when they are imported
+        /// Unmute videos when they are imported
         video_audio_default: bool = Key::flag(false),
         /// Let HTML wallpapers use the network
         allow_network_wallpapers: bool = Key::flag(false),
-        /// Move the wallpaper a little when the workspace changes (Hyprland and Sway)
+        /// Shift the wallpaper when the workspace changes (Hyprland and Sway)
         parallax_enabled: bool = Key::flag(false),
-        /// How much the image is enlarged, so that it can move, in percent; below 100 acts as 100
+        /// Zoom of the image while parallax is on, in percent; below 100 acts as 100
         parallax_zoom: f64 = Key::number(120.0),
-        /// How far it moves from one workspace to the next, in percent
+        /// Shift per workspace, in percent
         parallax_step_percent: f64 = Key::number(5.0).ruled(Rule::Positive),
-        /// After so many workspaces it begins again
+        /// Number of workspaces in one cycle
         parallax_workspace_chunk_size: u32 = Key::integer(10).from(1),
-        /// Length of a move, in milliseconds
+        /// Duration of a shift, in milliseconds
         parallax_animation_ms: u32 = Key::integer(600).from(1),
-        /// Length of the move back to the middle, in milliseconds
+        /// Duration of the return to the centre, in milliseconds
         parallax_reset_ms: u32 = Key::integer(400).from(1),
-        /// Pace of a move, as a CSS cubic-bezier; anything else acts as the default
+        /// Easing of shifts, as a CSS cubic-bezier; other values act as the default
         parallax_easing: Bezier = Key::text(EASING).form(BEZIER, is_bezier)
             .otherwise(Value::Text(EASING)),
-        /// Whose workspaces are followed; auto finds out
+        /// Compositor whose workspaces are followed
         parallax_compositor_driver: ParallaxDriver = Key::word("auto", ParallaxDriver::WORDS),
-        /// Direction of the moves, unless an HTML wallpaper has one of its own
+        /// Direction of shifts, unless an HTML wallpaper sets its own
         parallax_direction: ParallaxDirection = Key::word("horizontal", ParallaxDirection::WORDS),
     }
 }

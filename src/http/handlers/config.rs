@@ -84,8 +84,8 @@ fn unused_backend(api: &Api, settings: &Backend) -> Option<String> {
     api.wallpaper.wait_for_look();
     let why = api.backends.unusable(registration(settings.kind))?;
     let used = match api.backends.available().first() {
-        Some(first) => format!("{} is used instead", first.name),
-        None => "no other can be used instead".to_owned(),
+        Some(first) => format!("using {}", first.name),
+        None => "no other backend can be used".to_owned(),
     };
     Some(format!("backend.type: {why}; {used}"))
 }

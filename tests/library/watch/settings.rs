@@ -21,7 +21,7 @@ fn watched_directories_that_cannot_be_are_refused() {
     };
     let data = house.root().join("data");
     check(json!({ "watch": ["pictures"] }), "not absolute");
-    check(json!({ "watch": [house.images()] }), "murald keeps its own files");
+    check(json!({ "watch": [house.images()] }), "murald stores its files in");
     check(json!({ "watch": [house.images().join("x")] }), "lies in");
     check(json!({ "watch": [data] }), "holds");
     check(json!({ "watch": ["~"] }), "holds");
