@@ -116,7 +116,7 @@ impl News {
         let all = inside.map(|entry| entry.path()).chain([supplies.directory.clone()]);
         for path in all.filter(|path| path.is_dir()) {
             if let Err(error) = files.watch(&path, changes) {
-                log::warn!("{} is not watched: {error}", path.display());
+                log::warn!("cannot watch {}: {error}", path.display());
             }
         }
     }

@@ -165,7 +165,10 @@ impl Alarm {
         let end = Cancel::new()?;
         let zone = zone_file.and_then(|file| {
             let unwatched = |error: &io::Error| {
-                log::warn!("{} is not watched: {error}; a new zone is seen late", file.display());
+                log::warn!(
+                    "cannot watch {}: {error}; a new time zone is noticed late",
+                    file.display()
+                );
             };
             ZoneWatch::start(file).inspect_err(unwatched).ok()
         });

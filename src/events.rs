@@ -120,7 +120,7 @@ impl EventBus {
         let json: Arc<str> = match event.to_json(Timestamp::now()) {
             Ok(json) => json.into(),
             Err(error) => {
-                log::error!("event {kind} cannot be written as JSON: {error}");
+                log::error!("cannot write event {kind} as JSON: {error}");
                 return;
             }
         };

@@ -72,7 +72,7 @@ impl Notifier {
         if let Some((socket, address)) = &self.to
             && let Err(error) = socket.send_to_addr(state.as_bytes(), address)
         {
-            log::warn!("the service manager cannot be told {state}: {error}");
+            log::warn!("cannot report {state} to the service manager: {error}");
         }
     }
 }

@@ -162,7 +162,7 @@ impl Backend for Builtin {
             Some(Asked::Shown) => self.processes.keep_newest(),
             other => {
                 if let Some(Asked::Useless(why)) = other {
-                    log::info!("the process that draws is replaced: {why}");
+                    log::info!("replacing the renderer process: {why}");
                 }
                 let new = self.start(&request, cancel);
                 self.processes.replace(new.map_err(|error| error.of(placements, &request))?);

@@ -107,7 +107,7 @@ impl Context {
     pub(super) fn take_over(&self, backend: &str) -> Vec<BackendProcess> {
         let running = self.records.running(backend, self.output.as_deref());
         for process in &running {
-            log::info!("taken over: {}", process.record().shown());
+            log::info!("adopted {}", process.record().shown());
             self.watch(process);
         }
         running
@@ -196,7 +196,7 @@ impl Processes {
     pub(super) fn reap(&mut self) {
         for dead in self.running.extract_if(.., |process| !process.child().is_running()) {
             let how = dead.ended().map_or_else(String::new, |ended| format!(" ({ended})"));
-            log::info!("ended{how}: {}", dead.record().shown());
+            log::info!("exited{how}: {}", dead.record().shown());
             dead.forget();
         }
     }

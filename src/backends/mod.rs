@@ -33,7 +33,7 @@ pub(crate) use context::Settings;
 pub(crate) use fit_and_transition::{fit_word, has_transition};
 pub use registry::Backends;
 pub(crate) use registry::{REGISTRY, Registration, registration};
-pub(crate) use unavailable_reason::UnavailableReason;
+pub(crate) use unavailable_reason::{UnavailableReason, not_installed, other_session};
 pub use version::Versions;
 pub(crate) use wal_qt::Client as WalQtClient;
 
@@ -177,7 +177,7 @@ pub enum Error {
     #[error("cannot show {}: {why}", path.display())]
     File { path: PathBuf, why: String },
     /// Told to stop before it was done.
-    #[error("cancelled before it was shown")]
+    #[error("cancelled")]
     Cancelled,
 }
 

@@ -1,7 +1,7 @@
 //! The reason why nothing can show a wallpaper, or why a backend cannot, as a sentence. Any thread
 //! may ask; nothing is started or changed.
 
-use super::registry::{Backends, Registration};
+use super::registry::{Backends, Registration, registration};
 use crate::compositor::Compositor;
 use crate::config::BackendName;
 
@@ -9,13 +9,13 @@ use crate::config::BackendName;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum UnavailableReason {
     /// No compositor answers; where it was looked for.
-    #[error("there is no session to draw in: looked for {sought}")]
+    #[error("no Wayland or X11 session found: {sought}")]
     Session { sought: String },
     /// The session has no place for backgrounds.
     #[error("{}", no_backgrounds(*.0))]
     Place(Compositor),
     /// The settings forbid it.
-    #[error("murald may not draw by itself: backend.builtin.enabled is false")]
+    #[error("the built-in renderer is disabled (backend.builtin.enabled is false)")]
     Leave,
 }
 
@@ -23,7 +23,7 @@ impl UnavailableReason {
     /// The alternative if installing a program does not help.
     pub(crate) fn instead(&self) -> Option<&'static str> {
         (*self == Self::Place(Compositor::Wayland)).then_some(
-            "use a compositor that offers it (sway, Hyprland, niri, labwc, Wayfire, river); on GNOME, \
+            "use a compositor that supports it (sway, Hyprland, niri, labwc, Wayfire, river); on GNOME, \
              `gsettings set org.gnome.desktop.background picture-uri file://PATH`; on KDE, \
              `plasma-apply-wallpaperimage PATH`",
         )
@@ -45,34 +45,43 @@ impl Backends {
     pub fn unusable(&self, entry: &Registration) -> Option<String> {
         let (name, missing) = (entry.name, self.missing(entry));
         if !missing.is_empty() {
-            return Some(format!(
-                "{name} is not installed (there is no {})",
-                missing.join(", no ")
-            ));
+            return Some(not_installed(name, &missing));
         }
         let compositor = self.compositor().filter(|_| !self.is_available(entry))?;
         Some(match name {
             BackendName::Hyprpaper
                 if self.outputs.has_backgrounds() && entry.is_for(compositor) =>
             {
-                format!("{name} needs Hyprland, which does not run here")
+                format!("{name} works on Hyprland only")
             }
             _ if entry.is_for(compositor) => self.unavailable_reason().to_string(),
-            _ => {
-                let here = if compositor == Compositor::X11 { "X11" } else { "Wayland" };
-                format!("{name} does not draw on {here}, which runs here")
-            }
+            _ => other_session(name),
         })
     }
+}
+
+/// `awww is not installed`, with the programs if only some are missing.
+pub(crate) fn not_installed(name: BackendName, missing: &[&str]) -> String {
+    let programs = registration(name).programs;
+    match missing.len() < programs.len() {
+        true => format!("{name} is not installed (missing: {})", missing.join(", ")),
+        false => format!("{name} is not installed"),
+    }
+}
+
+/// The session that a backend needs instead of this one.
+pub(crate) fn other_session(name: BackendName) -> String {
+    let wanted = if registration(name).is_for(Compositor::X11) { "X11" } else { "Wayland" };
+    format!("{name} works on {wanted} only")
 }
 
 fn no_backgrounds(compositor: Compositor) -> &'static str {
     match compositor {
         Compositor::Wayland => {
-            "this compositor does not offer wlr-layer-shell, which every backend on Wayland needs"
+            "this compositor does not support wlr-layer-shell, which all Wayland backends need"
         }
         Compositor::X11 => {
-            "this X server has no true colours, which murald needs to draw by itself"
+            "this X server has no TrueColor visual, which the built-in renderer needs"
         }
     }
 }

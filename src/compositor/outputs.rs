@@ -200,7 +200,7 @@ fn watch(outputs: &Outputs, mut search: Search, stop: &Stop) {
             return;
         }
         if let Err(error) = end {
-            log::warn!("the connection to the compositor has ended: {error}");
+            log::warn!("lost the connection to the compositor: {error}");
         }
         outputs.publish(None, Vec::new(), false);
         if listed {

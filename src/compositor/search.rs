@@ -88,7 +88,7 @@ impl Search {
                 Err(error) => {
                     looked.open();
                     if self.tries == 1 {
-                        log::info!("no compositor yet: {error}");
+                        log::info!("no Wayland or X11 session yet ({error}); waiting for one");
                     }
                 }
             }
@@ -178,7 +178,7 @@ impl CompositorPlace {
         match self {
             Self::Wayland { named, directory } => {
                 let others = directory.iter().flat_map(|directory| wayland_sockets(directory));
-                let mut last = io::Error::new(io::ErrorKind::NotFound, "none is to be found");
+                let mut last = io::Error::new(io::ErrorKind::NotFound, "no socket found");
                 for socket in named.iter().cloned().chain(others) {
                     match connect(&socket) {
                         Ok(stream) => {
@@ -219,7 +219,7 @@ fn wayland_sockets(directory: &Path) -> Vec<PathBuf> {
 pub(super) fn connect_x11(display: &str) -> io::Result<x11::Stream> {
     let parsed = parse_display(Some(display))
         .map_err(|error| io::Error::new(io::ErrorKind::InvalidInput, error))?;
-    let mut last = io::Error::new(io::ErrorKind::NotFound, "none is to be found");
+    let mut last = io::Error::new(io::ErrorKind::NotFound, "no socket found");
     for address in parsed.connect_instruction() {
         let connected = match &address {
             ConnectAddress::Socket(path) => {

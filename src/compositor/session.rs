@@ -107,19 +107,14 @@ impl fmt::Display for CompositorPlace {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Wayland { named: Some(named), .. } => {
-                write!(f, "the Wayland compositor at {} (WAYLAND_DISPLAY)", named.display())
+                write!(f, "no compositor at {} (WAYLAND_DISPLAY)", named.display())
             }
             Self::Wayland { directory: Some(directory), .. } => {
                 let directory = directory.display();
-                write!(
-                    f,
-                    "a Wayland compositor at {directory}/wayland-* (WAYLAND_DISPLAY is not set)"
-                )
+                write!(f, "no socket at {directory}/wayland-* (WAYLAND_DISPLAY is not set)")
             }
-            Self::Wayland { .. } => f.write_str(
-                "a Wayland compositor, but WAYLAND_DISPLAY and XDG_RUNTIME_DIR are not set",
-            ),
-            Self::X11 { display } => write!(f, "the X server {display} (DISPLAY)"),
+            Self::Wayland { .. } => f.write_str("WAYLAND_DISPLAY and XDG_RUNTIME_DIR are not set"),
+            Self::X11 { display } => write!(f, "no X server at {display} (DISPLAY)"),
         }
     }
 }
@@ -161,7 +156,7 @@ mod tests {
         check(None, ["", "", ""], wayland(None));
         check(Some(Compositor::X11), ["wayland-1", ":1", "wayland"], x11(":1"));
         check(Some(Compositor::Wayland), ["", ":1", "x11"], wayland(None));
-        assert!(x11(":3").to_string().contains("server :3 (DISPLAY)"));
+        assert!(x11(":3").to_string().contains("server at :3 (DISPLAY)"));
         assert!(wayland(None).to_string().contains("/run/user/7/wayland-* (WAYLAND_DISPLAY is"));
     }
 }

@@ -90,7 +90,7 @@ impl Heard {
             return;
         }
         let told = output_manager::ask(socket, stop).unwrap_or_else(|error| {
-            log::debug!("who made the outputs is not told: {error}");
+            log::debug!("cannot read the makers of the outputs: {error}");
             BTreeMap::new()
         });
         for head in &mut self.outputs {

@@ -112,7 +112,7 @@ impl Watcher {
                 Ok(event) => (self.watches.phase(&event), self.watches.leads_elsewhere(&event)),
                 Err(error) => {
                     let path = self.path.display();
-                    log::warn!("the watch on {path} may have missed something: {error}");
+                    log::warn!("changes of {path} may have been missed: {error}");
                     (Some(EditPhase::Done), true)
                 }
             };

@@ -26,7 +26,7 @@ impl Daemon {
     /// Stops everything; with `clear` also removes the wallpapers. A thread that exceeds its limit is
     /// logged and abandoned.
     pub(super) fn end(mut self, clear: bool, deadline: Instant) {
-        log::info!("murald ends");
+        log::info!("shutting down");
         let last = deadline;
         let deadline = deadline - CHECKPOINT_WITHIN;
         // First, so that clients that wait for a video get an answer on an open connection.
@@ -68,7 +68,7 @@ impl Daemon {
 
 fn close(store: &Store) {
     if let Err(error) = store.checkpoint() {
-        log::warn!("the database's log is left for the next start: {error}");
+        log::warn!("cannot complete the database's log, the next start does: {error}");
     }
 }
 
@@ -81,7 +81,7 @@ fn limited(
 ) {
     match spawner.spawn(name, work) {
         Ok(thread) => in_time(name, thread.join_by(deadline)),
-        Err(error) => log::warn!("{name} is left undone: {error}"),
+        Err(error) => log::warn!("{name} failed: {error}"),
     }
 }
 
@@ -91,7 +91,7 @@ fn take_down(wallpaper: &crate::wallpaper::Handle, deadline: Instant) {
     let until = deadline.min(Instant::now() + CLEAR_WITHIN);
     match told.recv_deadline(until) {
         Ok(Ok(())) => {}
-        Ok(Err(failure)) => log::warn!("not all wallpapers were taken down: {failure}"),
+        Ok(Err(failure)) => log::warn!("not all wallpapers were removed: {failure}"),
         Err(_) => in_time("reconciler", false),
     }
 }
@@ -112,6 +112,6 @@ fn late(threads: Vec<String>) {
 
 fn in_time(thread: &str, ended: bool) {
     if !ended {
-        log::error!("the thread {thread} does not end in time and is left behind");
+        log::error!("timed out waiting for thread {thread}; continuing without it");
     }
 }

@@ -42,7 +42,7 @@ pub(crate) enum Error {
     #[error("cannot start {what}")]
     Start { what: &'static str, source: io::Error },
     /// A thread panicked: the log has the message.
-    #[error("the thread {thread} died; the daemon ends to be started afresh")]
+    #[error("thread {thread} died; the daemon exits so that it can be restarted")]
     Died { thread: String },
 }
 

@@ -42,12 +42,12 @@ pub(crate) fn run(options: &Options) -> Result<(), Error> {
     let notifier = Notifier::new(&env);
     let (mut daemon, wakes) = Daemon::build(options, &env, started)?;
     if let Some(zone) = zone {
-        log::warn!("TZ is {zone:?}, which is no file: the zone of the system counts");
+        log::warn!("ignoring TZ={zone:?}: no such time zone; using the system's");
     }
     // Clients may set a wallpaper as soon as we are ready.
     daemon.wallpaper.wait_for_look();
     notifier.ready();
-    log::info!("murald {} is up", env!("CARGO_PKG_VERSION"));
+    log::info!("murald {} started", env!("CARGO_PKG_VERSION"));
     if options.is_watched(&env) {
         greet(&daemon);
     } else if options.detached {
@@ -111,6 +111,6 @@ fn let_go() {
         Ok(rustix::stdio::dup2_stderr(&null)?)
     });
     if let Err(error) = done {
-        log::warn!("the outputs cannot be closed: {error}");
+        log::warn!("cannot close the outputs: {error}");
     }
 }

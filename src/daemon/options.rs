@@ -131,7 +131,7 @@ pub(super) fn wanted_compositor(settings: &config::Config) -> Option<Compositor>
 /// removed.
 pub(super) fn lock_images(directory: &Path, store: &Store) -> Result<Option<Lock>, Error> {
     let unlocked = |why: &str| {
-        log::warn!("{} is not locked against other daemons: {why}", directory.display());
+        log::warn!("cannot lock {} against other daemons: {why}", directory.display());
         Ok(None)
     };
     if !paths::answers_in(directory) {

@@ -81,7 +81,7 @@ impl PauseState {
             let tell = move |battery| told.set_battery(Some(battery));
             match Watch::start(spawner, supplies.clone(), tell) {
                 Ok(watch) => self.watch = Some(watch),
-                Err(error) => log::error!("the battery is not watched: {error}"),
+                Err(error) => log::error!("cannot watch the battery: {error}"),
             }
         }
     }

@@ -223,7 +223,7 @@ impl Daemon {
         }
         self.config.reload();
         self.library.scan();
-        log::info!("the log was opened anew and the configuration read again");
+        log::info!("reopened the log and reloaded the configuration");
     }
 
     fn bind_again(&mut self) -> Result<(), Error> {
@@ -233,7 +233,7 @@ impl Daemon {
         let (listener, socket) = Socket::bind(&self.address).map_err(Error::Lock)?;
         self.server.move_to(listener, &self.spawner).map_err(start("the server"))?;
         self.socket = Some(socket);
-        log::info!("bound {} again", self.address.display());
+        log::info!("listening on {} again", self.address.display());
         Ok(())
     }
 }
@@ -256,7 +256,7 @@ fn watch_config(config: &ConfigHandle, spawner: &Spawner) -> Option<config::Watc
     };
     let watch = watch.inspect_err(failed).ok()?;
     if !has_descriptors(FOR_CLIENT) {
-        config.is_unwatched("there are too few descriptors to watch the configuration");
+        config.is_unwatched("cannot watch the configuration: too few file descriptors");
         return None;
     }
     Some(watch)

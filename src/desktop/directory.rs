@@ -56,7 +56,7 @@ impl Directory {
             Err((path, error)) => {
                 if !std::mem::replace(&mut self.complained, true) {
                     let path = path.display();
-                    log::warn!("other programs are not told of the wallpapers: {path}: {error}");
+                    log::warn!("cannot write {path} for other programs: {error}");
                 }
             }
         }

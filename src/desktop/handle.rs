@@ -69,7 +69,7 @@ impl Handle {
         match inbox.try_send(message) {
             Ok(()) => {}
             Err(TrySendError::Full(message)) => {
-                log::warn!("the links and colours of the wallpapers are late: their disk is slow");
+                log::warn!("slow disk: links and colours for other programs are written late");
                 message.pass();
             }
             Err(TrySendError::Disconnected(message)) => message.pass(),

@@ -98,7 +98,7 @@ impl Hook {
         *waiting = Some(Run { monitors, change: change.clone(), still });
         drop(waiting);
         if let Err(error) = self.wake() {
-            log::warn!("hooks.wallpaper_changed cannot be run: {error}");
+            log::warn!("cannot run hooks.wallpaper_changed: {error}");
         }
     }
 
@@ -155,7 +155,7 @@ fn work(shared: &SharedHook, waker: &Waker, mut scripts: Scripts) {
         errors.end();
         let failure = failure(ended, limit);
         if let Some(failure) = &failure {
-            log::warn!("hooks.wallpaper_changed has failed: {failure}");
+            log::warn!("hooks.wallpaper_changed failed: {failure}");
         }
         let at = Timestamp::now();
         *lock(&shared.failure) = failure.map(|error| HookFailure { error, at });
@@ -188,7 +188,7 @@ fn failure(ended: Result<Ended, process::Error>, limit: Duration) -> Option<Stri
         Ok(Ended::Code(0)) | Err(process::Error::Cancelled) => None,
         Ok(ended) => Some(ended.to_string()),
         Err(process::Error::Late { .. }) => Some(format!(
-            "it did not end within {} s (hooks.timeout_seconds) and was ended",
+            "did not exit within {} s (hooks.timeout_seconds) and was stopped",
             limit.as_secs()
         )),
         Err(error) => Some(chain(&error)),
@@ -215,7 +215,7 @@ impl Errors {
                 self.flush();
             }
             if self.logged == LOGGED {
-                log::info!("hook: (what else it says is left out)");
+                log::info!("hook: (further output is not logged)");
             }
         }
     }

@@ -135,7 +135,7 @@ impl Publisher {
             Ok(None) => return self.pending.clear(),
             Err(error) => {
                 self.pending.clear();
-                return log::warn!("what is shown cannot be read: {}", chain(&error));
+                return log::warn!("cannot read the current wallpapers: {}", chain(&error));
             }
         };
         let mut before = std::mem::take(&mut self.published);
@@ -169,7 +169,7 @@ impl Publisher {
         let monitors = self.published.iter().map(|(name, entry)| (name.as_str(), &entry.palette));
         match color_files(&Palettes { newest, monitors: monitors.collect() }) {
             Ok(files) => self.directory.write(&links, files),
-            Err(error) => log::warn!("the palette cannot be written as JSON: {error}"),
+            Err(error) => log::warn!("cannot write the palette as JSON: {error}"),
         }
         // After the links, because their old targets must exist until now.
         self.stills.tidy(&used);

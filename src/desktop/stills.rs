@@ -117,7 +117,7 @@ impl Stills {
         self.pending.remove(&checksum);
         if let Err(why) = result {
             if self.told.insert(checksum.clone()) {
-                log::warn!("there is no still picture of {name} for other programs: {why}");
+                log::warn!("cannot create a still picture of {name} for other programs: {why}");
             }
             self.failed.insert(checksum);
         }

@@ -262,7 +262,7 @@ mod tests {
                 lack: UnavailableReason::Leave,
             },
             503,
-            r#"there is no feh","code":503,"error_code":"no_backend","meta":{"checked":["feh"]}"#,
+            r#"feh is not installed","code":503,"error_code":"no_backend","meta":{"checked":["feh"]}"#,
         );
         check(
             Why::Incompatible {
@@ -280,7 +280,7 @@ mod tests {
         check(
             Why::UnknownMonitors { names: names(), connected: names() },
             400,
-            "connected are DP-1",
+            "(connected: DP-1)",
         );
         let denied = || std::io::ErrorKind::PermissionDenied.into();
         let write = config::Error::Write { path: "/c.toml".into(), source: denied() };
@@ -297,25 +297,25 @@ mod tests {
         check(config::Error::UnknownSection { section: "x".into() }, 400, "sections are app");
         check(Why::NoMonitor, 400, "no monitor");
         check(Why::UnknownBackend { name: "x".into() }, 404, "no backend");
-        check(Why::NoImage { id: 7 }, 404, "no image 7");
-        check(Why::FileGone { id: 7, path: "/x".into(), away: false }, 404, "gone");
-        check(Why::FileGone { id: 7, path: "/x".into(), away: true }, 404, "is away: /x");
+        check(Why::NoImage { id: 7 }, 404, "no image with ID 7");
+        check(Why::FileGone { id: 7, path: "/x".into(), away: false }, 404, "missing");
+        check(Why::FileGone { id: 7, path: "/x".into(), away: true }, 404, "is unavailable: /x");
         check(Why::EmptyLibrary, 404, "");
         check(Why::NoMatch, 404, "no image");
         check(Why::Busy, 503, "try again");
-        check(Why::Ending, 503, "ending");
+        check(Why::Ending, 503, "shutting down");
         use playlist::Error as Not;
         use store::playlists::Refusal;
         let name = || "x".to_owned();
         check(Not::Refused(Refusal::NoPlaylist { id: 7 }), 404, "no playlist 7");
         check(Not::Refused(Refusal::Taken { name: name() }), 409, "already");
         check(Not::Refused(Refusal::UnknownImages { ids: vec![7, 8] }), 400, "no image 7, 8");
-        check(Not::NotRunning { name: name() }, 409, "does not run");
+        check(Not::NotRunning { name: name() }, 409, "is not running");
         check(Not::Empty { name: name() }, 400, "no images");
         check(Not::NoMonitor { declared: names(), connected: vec![] }, 400, "no monitor");
         let gone = Not::Picture(Why::FileGone { id: 7, path: "/x".into(), away: false });
-        check(gone, 404, "gone");
-        check(Not::Overtaken { name: name() }, 500, "later step");
+        check(gone, 404, "missing");
+        check(Not::Overtaken { name: name() }, 500, "newer step");
         check(Not::Busy, 503, "try again");
         check(folders::Refusal::NoFolder { id: 7 }, 404, "no folder 7");
         check(folders::Refusal::Taken { name: "x".into() }, 409, "already");

@@ -111,7 +111,7 @@ impl Streams {
             _permit: permit,
         };
         let mut threads = lock(&self.threads);
-        let ending = || Error::busy("the daemon is ending");
+        let ending = || Error::busy("the daemon is shutting down");
         let threads = threads.as_mut().ok_or_else(ending)?;
         threads.retain(|thread| !thread.has_ended());
         let number = self.number.fetch_add(1, Ordering::Relaxed);

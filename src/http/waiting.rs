@@ -46,7 +46,7 @@ impl PendingRequests {
                 Ok(result) => result.map_err(Into::into),
                 Err(_) => Err(Error::internal("who was asked has gone without an answer")),
             },
-            recv(self.ended) -> _ => Err(Error::busy("the daemon is ending")),
+            recv(self.ended) -> _ => Err(Error::busy("the daemon is shutting down")),
             default(patience) => Err(Error::busy("the answer takes too long")),
         }
     }

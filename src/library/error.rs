@@ -11,7 +11,7 @@ use crate::{media, store, transcode};
 
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    #[error("there is no image {id}")]
+    #[error("no image with ID {id}")]
     NoImage { id: i64 },
     /// Its row is there, its file is not.
     #[error("the file of image {id} is gone")]

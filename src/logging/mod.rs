@@ -58,7 +58,7 @@ impl Log {
             .start()?;
         if let Err(error) = opened {
             let path = settings.file.display();
-            log::warn!("the log {path} cannot be written: {error}; stderr has it all");
+            log::warn!("cannot write the log {path}: {error}; logging to stderr");
         }
         Ok(Self { _handle: handle, file, requests, thread: None })
     }
@@ -75,7 +75,7 @@ impl Log {
     pub(crate) fn reopen(&self) {
         self.requests.flush();
         if let Err(error) = self.file.reopen() {
-            log::warn!("the log cannot be opened again: {error}");
+            log::warn!("cannot reopen the log: {error}");
         }
     }
 }

@@ -172,7 +172,7 @@ impl Requests {
             io::stderr().write_all(&said).ok();
         }
         if lost > 0 {
-            log::warn!("{lost} lines of requests are not in the log: its disk is too slow");
+            log::warn!("{lost} requests were not logged: the disk is too slow");
         }
     }
 

@@ -76,7 +76,7 @@ impl Follower {
             }
         };
         if !self.cancel.is_cancelled() {
-            log::info!("the compositor no longer tells of its workspaces: {error}");
+            log::info!("lost the connection to the compositor's workspaces: {error}");
         }
     }
 
@@ -94,7 +94,7 @@ impl Follower {
         };
         let client = WalQtClient::open(&self.backends.dirs, options, &self.cancel)?;
         for name in together(placement, &shown) {
-            log::debug!("workspace {from} to {to} on {output}: {name} moves {word}");
+            log::debug!("workspace {from} to {to} on {output}: {name} shifts {word}");
             client.parallax_move(word, Some(name)).inspect_err(|error| match error {
                 Error::Cancelled => {}
                 error => log::warn!("{name} does not follow its workspaces: {error}"),

@@ -71,7 +71,7 @@ impl Parallax {
         if let Some(driver) = desired {
             match self.follow(driver) {
                 Ok(following) => *state = State::Following(following),
-                Err(error) => log::error!("the workspaces cannot be followed: {error}"),
+                Err(error) => log::error!("cannot follow the workspaces: {error}"),
             }
         }
     }

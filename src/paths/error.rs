@@ -15,7 +15,7 @@ pub enum Error {
     #[error("HOME is not set to an absolute path")]
     NoHome,
     /// The runtime directory under the system's temporary directory cannot be made or read.
-    #[error("cannot make the runtime directory {}", path.display())]
+    #[error("cannot create the runtime directory {}", path.display())]
     Runtime { path: PathBuf, source: io::Error },
     /// It belongs to somebody else, is a link, or others may write to it.
     #[error(
@@ -26,12 +26,12 @@ pub enum Error {
     #[error("the variable {variable} in the path {written:?} is not set")]
     Unset { variable: String, written: String },
     /// `${` without its `}`, or with no name between.
-    #[error("the path {written:?} has a ${{ that is not followed by NAME}}")]
+    #[error("unclosed ${{ in the path {written:?}")]
     Brace { written: String },
     #[error("the path {written:?} is not absolute")]
     Relative { written: String },
     /// The kernel takes no more than `max` bytes: of a path, of a name in it or of a socket.
-    #[error("the path {path:?} is too long: it may have {max} bytes {}", part(*max))]
+    #[error("the path {path:?} is too long (at most {max} bytes {})", part(*max))]
     TooLong { path: PathBuf, max: usize },
 }
 

@@ -85,7 +85,7 @@ fn look(directory: &Path, path: &Path) -> Presence {
         Ok(thread) => thread,
         // Where there are none to be had, a dead disk as well would be a coincidence.
         Err(error) => {
-            log::debug!("no thread to look at a file: {error}");
+            log::debug!("cannot start a thread to look at a file: {error}");
             return there(&fs::metadata(path).map(drop));
         }
     };

@@ -66,8 +66,8 @@ impl Player {
             (self.running.values().find(follows)).filter(|_| self.clock_reading().place.is_none());
         if let Some(one) = lost.filter(|_| !self.warned_of_place) {
             log::warn!(
-                "the playlist {:?} goes by the sun, and location.latitude and location.longitude are not \
-                 set any more: 06:00 and 18:00 are used",
+                "playlist {:?} follows the sun, but location.latitude and location.longitude are not \
+                 set; using 06:00 and 18:00",
                 one.spec.name
             );
         }

@@ -63,7 +63,7 @@ impl Player {
             return change.fail(&|| self.not_running(id));
         }
         if let Err(error) = self.store.note(|c| playlists::save(c, id, false, &change.state)) {
-            log::error!("where playlist {id} stands cannot be written: {error}");
+            log::error!("cannot save the position of playlist {id}: {error}");
         }
         change.superseded.into_iter().for_each(|step| step.answer(report));
         (change.done)(Ok(report.moved()));

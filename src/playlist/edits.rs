@@ -84,7 +84,7 @@ impl Player {
         });
         match edited {
             Ok(edited) => self.go_on(id, edited),
-            Err(error) => log::error!("playlist {id} cannot be read anew: {error}"),
+            Err(error) => log::error!("cannot read playlist {id} again: {error}"),
         }
     }
 
@@ -129,7 +129,7 @@ pub(super) fn renew(
         Ok(Some(found)) => found,
         Ok(None) => return Renewed::Ready,
         Err(error) => {
-            log::error!("the images of the playlist {:?} cannot be looked up: {error}", spec.name);
+            log::error!("cannot look up the images of playlist {:?}: {error}", spec.name);
             return if spec.is_waiting() { Renewed::Empty } else { Renewed::Ready };
         }
     };
@@ -165,7 +165,7 @@ impl Player {
                 (Ok(false), false) => self.wait_for_images(id),
                 (Ok(true), false) => self.leave_deleted(id),
                 (Ok(false), true) => {}
-                (Err(error), _) => log::error!("the library cannot be asked: {error}"),
+                (Err(error), _) => log::error!("cannot search the library: {error}"),
             }
         }
     }
@@ -181,7 +181,7 @@ impl Player {
         match all_exist {
             Ok(true) => return,
             Ok(false) => {}
-            Err(error) => return log::error!("the library cannot be asked: {error}"),
+            Err(error) => return log::error!("cannot search the library: {error}"),
         }
         one.lost = true;
         one.state.shown_on.clear();
@@ -194,7 +194,7 @@ impl Player {
     pub(super) fn wait_for_images(&mut self, id: i64) {
         let Some(one) = self.running.get_mut(&id) else { return };
         if !one.spec.is_waiting() {
-            log::info!("the playlist {:?} finds no images and rests", one.spec.name);
+            log::info!("playlist {:?} is paused: no image matches its filters", one.spec.name);
         }
         one.spec.items = Default::default();
         one.state.shown_on.clear();
@@ -212,7 +212,7 @@ impl Player {
         if renew(&self.store, spec, state, Direction::Forward) == Renewed::Empty {
             return;
         }
-        log::info!("the playlist {:?} goes on", spec.name);
+        log::info!("playlist {:?} resumed", spec.name);
         state.shown_on.clear();
         state.changed(now.boot, &now);
         self.apply(id, Attempt::forward());

@@ -131,7 +131,7 @@ impl Player {
             states.iter().try_for_each(|(id, state)| playlists::save(c, *id, true, state))
         });
         if let Err(error) = noted {
-            log::error!("the state of playlists {ids:?} cannot be written: {error}");
+            log::error!("cannot save the state of playlists {ids:?}: {error}");
         }
     }
 

@@ -72,7 +72,7 @@ impl SharedPower {
         let Some(file) = &known.file else { return };
         let text = serde_json::to_vec(&known.session).map_err(io::Error::from);
         if let Err(error) = text.and_then(|text| paths::replace(file, &text)) {
-            log::warn!("the state of the session cannot be kept in {}: {error}", file.display());
+            log::warn!("cannot save the state of the session in {}: {error}", file.display());
         }
     }
 

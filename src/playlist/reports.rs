@@ -126,7 +126,7 @@ impl Player {
         }
         let backend = fixed.map(|configured| refused_by.map_or(configured, str::to_owned));
         let media_type = one.spec.items[one.state.index].media_type;
-        log::warn!("nothing of the playlist {:?} can be shown", one.spec.name);
+        log::warn!("no image of playlist {:?} can be shown", one.spec.name);
         self.bus.publish(&Event::PlaylistNoCompatibleItem {
             playlist_id: id,
             playlist_name: one.spec.name.clone(),

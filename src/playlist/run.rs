@@ -41,7 +41,7 @@ impl Player {
     fn receive(&mut self, mailbox: &Mailbox, alarm: &Alarm) {
         loop {
             if let Err(error) = alarm.set(self.deadlines()) {
-                log::error!("the alarm cannot be set, playlists do not change: {error}");
+                log::error!("cannot set a timer, playlists will not change: {error}");
             }
             select! {
                 recv(mailbox.commands) -> command => match command {
@@ -78,7 +78,7 @@ impl Player {
     /// Goes on with what ran when the daemon ended.
     pub(super) fn restore(&mut self) {
         if let Err(error) = self.load() {
-            log::error!("the running playlists cannot be read: {error}");
+            log::error!("cannot read the running playlists: {error}");
         }
         self.run_all_due();
         self.fill_all_monitors();
@@ -88,7 +88,7 @@ impl Player {
         self.mode = self.store.read(store::appearance::mode)?;
         for id in self.store.read(playlists::running)? {
             if let Err(error) = self.go_on_with(id) {
-                log::error!("the playlist {id} does not run on: {error}");
+                log::error!("playlist {id} stopped: {error}");
             }
         }
         Ok(())
@@ -104,7 +104,7 @@ impl Player {
             return self.store.write(|c| playlists::save(c, id, false, &state));
         }
         state.resume_after_restart(&self.clock_reading(), &self.boot_id);
-        log::info!("the playlist {:?} runs on", spec.name);
+        log::info!("restored playlist {:?}", spec.name);
         self.running.insert(id, RunningPlaylist::new(spec, state));
         Ok(())
     }

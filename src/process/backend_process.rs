@@ -107,7 +107,7 @@ impl BackendProcess {
         if self.child.end(grace) {
             remove(&self.path);
         } else {
-            log::error!("{} cannot be ended", self.record.shown());
+            log::error!("cannot stop {}", self.record.shown());
         }
     }
 

@@ -109,7 +109,7 @@ impl Child {
     pub fn end(&self, grace: Duration) -> bool {
         self.signal(Signal::TERM);
         if !self.wait(Some(Instant::now() + grace), None) {
-            log::warn!("process {} ignores SIGTERM: SIGKILL", self.identity.pid);
+            log::warn!("process {} ignores SIGTERM; sending SIGKILL", self.identity.pid);
             self.signal(Signal::KILL);
         }
         let gone = self.wait(Some(Instant::now() + KILLED), None);

@@ -65,13 +65,13 @@ pub enum Error {
     #[error("cannot start {}", program.display())]
     Start { program: PathBuf, source: io::Error },
     /// It did not end within its time and was killed.
-    #[error("{command} did not end within {} ms and was killed", limit.as_millis())]
+    #[error("{command} did not exit within {} ms and was killed", limit.as_millis())]
     Late { command: String, limit: Duration },
     /// It was to say how far it is, fell silent for this long, and was killed.
-    #[error("{command} has got no further for {} s and was killed", limit.as_secs())]
+    #[error("{command} made no progress for {} s and was killed", limit.as_secs())]
     Silent { command: String, limit: Duration },
     /// The one who asked for it no longer wants it; it was killed.
-    #[error("no longer wanted")]
+    #[error("cancelled")]
     Cancelled,
     /// A file or descriptor of ours around the child.
     #[error("cannot {operation} {}", path.display())]

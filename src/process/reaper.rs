@@ -76,7 +76,7 @@ impl Reaper {
         // The limit on watches is the user's, and other programs may have used it up.
         let notify = watch_logs(logs)
             .inspect_err(|error| {
-                log::warn!("logs of processes may grow: no watch on them: {error}")
+                log::warn!("cannot watch the logs of processes, they may grow: {error}")
             })
             .ok();
         epoll::add(&epoll, &stop, EventData::new_u64(STOP), EventFlags::IN)?;

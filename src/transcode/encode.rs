@@ -106,7 +106,7 @@ impl Ffmpeg {
         // Ten times as long as the video, and a minute.
         let cpu = Duration::from_secs_f64((60.0 + 10.0 * length.max(0.0)).min(1e9));
         let launch = &launch.clone().limits(self.resources(cpu));
-        log::info!("{what} begins");
+        log::info!("{what} started");
         log::debug!("{}", launch.shown());
         let mut said = String::new();
         let mut told = |bytes: &[u8]| {
@@ -128,7 +128,7 @@ impl Ffmpeg {
             let complaint = format!("more than {} MiB came of it", self.limits.output >> 20);
             return Err(Error::Failed { program: "ffmpeg", complaint });
         }
-        log::info!("{what} is made");
+        log::info!("{what} finished");
         Ok(())
     }
 }

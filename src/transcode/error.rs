@@ -6,31 +6,29 @@ use crate::process;
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// It is not on `PATH`.
-    #[error("{program} is not installed: video needs ffmpeg and ffprobe")]
+    #[error("{program} is not installed; videos need ffmpeg and ffprobe")]
     Missing { program: &'static str },
     /// As many jobs as are ever kept wait already.
-    #[error("too many videos are waiting: try again later")]
+    #[error("too many videos are waiting; try again later")]
     Busy,
     /// The daemon ends.
     #[error("the daemon is shutting down")]
     Ended,
     /// It could not be started, or did not come to an end.
-    #[error("{program} did not come to its end")]
+    #[error("{program} did not finish")]
     Run { program: &'static str, source: process::Error },
     /// It ended with a failure: what it said last.
     #[error("{program} failed: {complaint}")]
     Failed { program: &'static str, complaint: String },
     /// What ffprobe says of the file is not what it should.
-    #[error("ffprobe's answer is not understood: {what}")]
+    #[error("cannot parse the answer of ffprobe: {what}")]
     Answer { what: String },
     /// Sound or text only.
-    #[error("there is no picture in it")]
+    #[error("contains no picture")]
     NoPicture,
     /// Its end is missing.
-    #[error("it is cut off: its end is missing")]
+    #[error("truncated file")]
     Truncated,
-    #[error(
-        "{width} × {height} pixels are more than murald decodes (512 MiB of pixels, 65535 a side)"
-    )]
+    #[error("{width} × {height} pixels exceed the limit (512 MiB of pixels, 65535 per side)")]
     TooLarge { width: u32, height: u32 },
 }

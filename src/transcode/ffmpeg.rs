@@ -140,7 +140,7 @@ impl Ffmpeg {
         if facts.is_hdr {
             match self.filtered(file, facts, at, &(scale.clone() + TONES), to) {
                 Err(Error::Failed { complaint, .. }) => {
-                    log::debug!("HDR is left as it is: {complaint}");
+                    log::debug!("HDR is not converted: {complaint}");
                 }
                 other => return other,
             }

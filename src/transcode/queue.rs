@@ -46,7 +46,7 @@ impl Queue {
             hung.extend(self.attend(self.start(job)));
             hung.retain(|done| done.try_recv() == Err(TryRecvError::Empty));
             if hung.len() == HUNG_MAX {
-                log::error!("{}: {HUNG_MAX} jobs hang; no other is begun", self.name);
+                log::error!("{}: {HUNG_MAX} jobs hang; starting no more", self.name);
                 match first_done(&hung, &self.end) {
                     Some(done) => drop(hung.swap_remove(done)),
                     None => break,
@@ -73,7 +73,7 @@ impl Queue {
             // It is never joined: it may hang.
             Ok(thread) => thread.leave(),
             Err(error) => {
-                log::error!("{}: no thread for a job: {error}", self.name);
+                log::error!("{}: cannot start a thread: {error}", self.name);
                 given.try_iter().for_each(|job| job(Err(Error::Busy)));
             }
         }
@@ -94,7 +94,7 @@ impl Queue {
                 default(self.patience) => {}
             }
             if self.ffmpeg.signs_of_life() == before {
-                log::error!("{}: a job hangs and is left behind", self.name);
+                log::error!("{}: timed out waiting for a job; continuing without it", self.name);
                 return Some(done);
             }
         }

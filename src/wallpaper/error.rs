@@ -29,7 +29,7 @@ pub enum Error {
         lack: UnavailableReason,
     },
     /// The backend in use cannot show content of this kind.
-    #[error("{backend} cannot show {image_name:?}: it is {}", kind_text(*kind))]
+    #[error("{backend} cannot show {image_name:?}, which is {}", kind_text(*kind))]
     Incompatible {
         backend: BackendName,
         kind: Kind,
@@ -42,16 +42,16 @@ pub enum Error {
     /// The backend has no such fit, or no such transition.
     #[error("{backend} has no {what} {word:?}")]
     NoWord { what: &'static str, word: String, backend: BackendName },
-    #[error("there is no backend {name:?}")]
+    #[error("no backend named {name:?}")]
     UnknownBackend { name: String },
     #[error("{}", unknown_monitors_text(names, connected))]
     UnknownMonitors { names: Vec<String>, connected: Vec<String> },
-    #[error("no monitor is connected, or no compositor can be reached")]
+    #[error("no monitor is connected, or the compositor cannot be reached")]
     NoMonitor,
-    #[error("there is no image {id}")]
+    #[error("no image with ID {id}")]
     NoImage { id: i64 },
     /// The library has the image, the disk has not its file.
-    #[error("the file of image {id} is {}: {}", if *away { "away" } else { "gone" }, own_path(path).display())]
+    #[error("the file of image {id} is {}: {}", if *away { "unavailable" } else { "missing" }, own_path(path).display())]
     FileGone {
         id: i64,
         path: PathBuf,
@@ -61,21 +61,21 @@ pub enum Error {
     #[error("the library is empty")]
     EmptyLibrary,
     /// No image passes the filter of a random one.
-    #[error("no image passes the filter")]
+    #[error("no image matches the filter")]
     NoMatch,
     /// A step back finds nothing else in the history of these monitors.
-    #[error("there is nothing to go back to on {}", monitors.join(", "))]
+    #[error("no previous wallpaper on {}", monitors.join(", "))]
     NothingBefore { monitors: Vec<String> },
-    #[error("{backend} did not show the picture")]
+    #[error("{backend} could not show the image")]
     Backend { backend: BackendName, source: backends::Error },
     /// Shared, since one failure may be the answer to several.
     #[error("the library cannot be read or written")]
     Store(#[source] Arc<store::Error>),
     /// More is asked for than the backends can follow.
-    #[error("too many wallpaper changes at once: try again")]
+    #[error("too many wallpaper changes at once; try again")]
     Busy,
     /// The daemon is ending.
-    #[error("the daemon is ending")]
+    #[error("the daemon is shutting down")]
     Ending,
 }
 
@@ -95,11 +95,10 @@ impl fmt::Display for Remedy {
         let (verb, names) = match self {
             Self::Activate(names) => ("activate", names),
             Self::Install(names) => ("install", names),
-            Self::None => return f.write_str("nothing shows such in this kind of session"),
+            Self::None => return f.write_str("no backend can show it in this session"),
         };
         let list: Vec<&str> = names.iter().map(|name| name.as_str()).collect();
-        let shows = if list.len() == 1 { "which shows" } else { "either of which shows" };
-        write!(f, "{verb} {}, {shows} such", list.join(" or "))
+        write!(f, "{verb} {}, which can show it", list.join(" or "))
     }
 }
 
@@ -123,7 +122,7 @@ fn no_backend_text(lack: &UnavailableReason, checked: &[String], unusable: &[Str
         (UnavailableReason::Session { .. }, _) => lack.to_string(),
         (_, Some(instead)) => format!("{lack}: {instead}"),
         (_, None) => {
-            let none = format!("{lack}; and none of these is installed: {}", checked.join(", "));
+            let none = format!("{lack}, and none of these is installed: {}", checked.join(", "));
             unusable.iter().fold(none, |text, why| format!("{text}; {why}"))
         }
     }
@@ -131,7 +130,7 @@ fn no_backend_text(lack: &UnavailableReason, checked: &[String], unusable: &[Str
 
 fn not_usable_text(backend: BackendName, missing: &[&str], lack: &UnavailableReason) -> String {
     if !missing.is_empty() {
-        return format!("{backend} is not installed: there is no {}", missing.join(", no "));
+        return backends::not_installed(backend, missing);
     }
     match (backend, lack) {
         (BackendName::Builtin, _)
@@ -139,9 +138,9 @@ fn not_usable_text(backend: BackendName, missing: &[&str], lack: &UnavailableRea
             lack.to_string()
         }
         (BackendName::Hyprpaper, _) => {
-            format!("{backend} is installed, but needs a Hyprland that runs")
+            format!("{backend} works on Hyprland only")
         }
-        _ => format!("{backend} is installed, but for another kind of session"),
+        _ => backends::other_session(backend),
     }
 }
 
@@ -156,9 +155,9 @@ fn kind_text(kind: Kind) -> &'static str {
 
 fn unknown_monitors_text(names: &[String], connected: &[String]) -> String {
     if connected.is_empty() {
-        return format!("not connected: {}; no monitor is", names.join(", "));
+        return format!("no monitor named {} (none is connected)", names.join(", "));
     }
-    format!("not connected: {}; connected are {}", names.join(", "), connected.join(", "))
+    format!("no monitor named {} (connected: {})", names.join(", "), connected.join(", "))
 }
 
 impl From<store::Error> for Error {
@@ -176,10 +175,10 @@ mod tests {
     fn remedy_names_what_shows_such() {
         use BackendName::{Mpvpaper, WalQt};
         let check = |remedy: Remedy, expected: &str| assert_eq!(remedy.to_string(), expected);
-        check(Remedy::Activate(vec![Mpvpaper]), "activate mpvpaper, which shows such");
+        check(Remedy::Activate(vec![Mpvpaper]), "activate mpvpaper, which can show it");
         let both = vec![Mpvpaper, WalQt];
-        check(Remedy::Install(both), "install mpvpaper or wal-qt, either of which shows such");
-        check(Remedy::None, "nothing shows such in this kind of session");
+        check(Remedy::Install(both), "install mpvpaper or wal-qt, which can show it");
+        check(Remedy::None, "no backend can show it in this session");
     }
 
     #[test]
@@ -191,19 +190,14 @@ mod tests {
         };
         use BackendName::{Awww, Builtin, Feh, Hyprpaper};
         let nowhere = || UnavailableReason::Session { sought: "X".to_owned() };
-        let no_session = "there is no session to draw in: looked for X";
+        let no_session = "no Wayland or X11 session found: X";
         let both = &["awww", "awww-daemon"];
-        let no_programs = "awww is not installed: there is no awww, no awww-daemon";
+        let no_programs = "awww is not installed";
         check(Awww, both, UnavailableReason::Leave, no_programs);
         check(Awww, both, nowhere(), no_programs);
         check(Feh, &[], nowhere(), no_session);
-        check(
-            Feh,
-            &[],
-            UnavailableReason::Leave,
-            "feh is installed, but for another kind of session",
-        );
-        let needs_hyprland = "hyprpaper is installed, but needs a Hyprland that runs";
+        check(Feh, &[], UnavailableReason::Leave, "feh works on X11 only");
+        let needs_hyprland = "hyprpaper works on Hyprland only";
         check(Hyprpaper, &[], UnavailableReason::Leave, needs_hyprland);
         let no_place = UnavailableReason::Place(Compositor::Wayland);
         check(Hyprpaper, &[], no_place.clone(), &no_place.to_string());
@@ -221,8 +215,8 @@ mod tests {
             let error = Error::UnknownMonitors { names: named, connected };
             assert_eq!(error.to_string(), expected);
         };
-        check(&[], "not connected: A, B; no monitor is");
-        check(&["C", "D"], "not connected: A, B; connected are C, D");
+        check(&[], "no monitor named A, B (none is connected)");
+        check(&["C", "D"], "no monitor named A, B (connected: C, D)");
     }
 
     #[test]
@@ -230,7 +224,7 @@ mod tests {
         let source = backends::Error::Unavailable("on purpose".to_owned());
         let cause = source.to_string();
         let failed = Error::Backend { backend: BackendName::Feh, source };
-        assert_eq!(chain(&failed), format!("feh did not show the picture: {cause}"));
+        assert_eq!(chain(&failed), format!("feh could not show the image: {cause}"));
         let source = store::Error::Damaged { what: "on purpose".to_owned() };
         let unread = format!("the library cannot be read or written: {source}");
         assert_eq!(chain(&Error::from(source)), unread);

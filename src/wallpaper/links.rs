@@ -126,7 +126,7 @@ impl KeepaliveLinks {
             other => other,
         };
         if let Err(error) = taken {
-            log::debug!("{} is not retained: {error}", path.display());
+            log::debug!("cannot retain {}: {error}", path.display());
         }
     }
 }
@@ -178,7 +178,7 @@ impl ContentLinks {
             }
             match self.link(&placement.path, &link) {
                 Ok(()) => placement.path = link,
-                Err(error) => log::warn!("{} has no other name: {error}", link.display()),
+                Err(error) => log::warn!("cannot link {}: {error}", link.display()),
             }
         }
         placements

@@ -86,7 +86,7 @@ pub(super) fn purge(
     if purged == Purged::default() && !had_row {
         return Ok(true);
     }
-    log::warn!("image {image_id} is purged ({reason}): {purged:?}");
+    log::warn!("removed image {image_id} ({reason}): {purged:?}");
     bus.publish(&Event::ImageOrphanPurged {
         image_id,
         reason,
@@ -109,6 +109,6 @@ pub(super) fn purge_if_gone(store: &Store, bus: &EventBus, error: &Error) {
         _ => return,
     };
     if let Err(source) = purge(store, bus, id, reason) {
-        log::error!("image {id} cannot be purged: {}", chain(&source));
+        log::error!("cannot remove image {id}: {}", chain(&source));
     }
 }

@@ -278,7 +278,9 @@ impl Reconciler {
         }
         let world = match self.world_state() {
             Ok(world) => world,
-            Err(error) => return log::error!("cannot read the assignments: {}", chain(&error)),
+            Err(error) => {
+                return log::error!("cannot read the current wallpapers: {}", chain(&error));
+            }
         };
         self.note_active(&world);
         self.recall(&world);

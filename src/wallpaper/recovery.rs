@@ -74,7 +74,7 @@ impl Recovery {
             .and_then(|bytes| paths::replace(&self.path, &bytes));
         if let Err(error) = noted {
             // Only pictures that leave the library depend on it.
-            log::debug!("what is shown is not noted: {error}");
+            log::debug!("cannot record the current wallpapers: {error}");
         }
     }
 

@@ -125,7 +125,7 @@ impl Worker {
             // Nothing of it is used afterwards.
             let run = catch_unwind(AssertUnwindSafe(work));
             if let Err(panic) = run {
-                log::error!("the thread of {key} died: {}", panic_text(&*panic));
+                log::error!("thread {key} died: {}", panic_text(&*panic));
                 tell(News::Panicked);
             }
         })?;
@@ -228,7 +228,7 @@ impl Work {
         }
         match self.backend.pause(&wanted, &self.cancel) {
             Ok(()) | Err(Error::Cancelled) => {}
-            Err(error) => log::warn!("what moves cannot be paused, or go on: {error}"),
+            Err(error) => log::warn!("cannot pause or resume: {error}"),
         }
         self.paused = Some(wanted);
     }

@@ -144,7 +144,7 @@ fn mishaps() {
     assert!(matches!(error, Error::Unavailable(_)));
     assert!(stubs.wall.processes("awww").is_empty());
     assert!(matches!(fails("awww", "garbage", "does not know the output"), Error::Refused(_)));
-    assert!(matches!(fails("awww", "hang", "did not end within"), Error::Unavailable(_)));
+    assert!(matches!(fails("awww", "hang", "did not exit within"), Error::Unavailable(_)));
     show(&stubs, &mut *awww, &[("HEADLESS-1", &red)]).unwrap();
     let blue = stubs.wall.flat("blue.png", BLUE);
     stubs.cue("awww", "fail");

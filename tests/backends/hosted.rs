@@ -226,9 +226,9 @@ fn hyprpaper_is_passed_over_where_there_is_no_hyprland() {
     };
     hosted.set(&json!({ "image_id": hosted.picture("one.png") }));
     assert_eq!(state(), json!([true, false, false]));
-    assert!(printed("backends").contains("needs Hyprland"));
+    assert!(printed("backends").contains("Hyprland only"));
     let warnings = || hosted.house.client().get("/config").ok()["warnings"].to_string();
-    let told = "backend.type: hyprpaper needs Hyprland, which does not run here; swaybg is used";
+    let told = "backend.type: hyprpaper works on Hyprland only; using swaybg";
     assert!(warnings().contains(told), "{}", warnings());
     recorded(&hosted, "swaybg-1.json");
     let examined = printed("doctor");

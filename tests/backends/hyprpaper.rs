@@ -164,7 +164,7 @@ fn hyprpaper_that_is_slow_to_tell_its_version_is_not_taken_for_an_old_one() {
     let mut hyprpaper = stubs.wall.backend(BackendName::Hyprpaper);
     stubs.cue("hyprpaper", "late-version");
     let error = show(&stubs, &mut *hyprpaper, &[("HEADLESS-1", &red)]).unwrap_err();
-    assert!(error.to_string().contains("hyprpaper --version did not end within"), "{error}");
+    assert!(error.to_string().contains("hyprpaper --version did not exit within"), "{error}");
     assert_eq!(starts(&stubs), 0);
     // Nor is it remembered as one.
     stubs.cue("hyprpaper", "");
@@ -273,7 +273,7 @@ fn mishaps() {
     stubs.cue("hyprpaper", "");
     show(&stubs, &mut *hyprpaper, &[("HEADLESS-1", &red)]).unwrap();
     let process = stubs.wall.processes("hyprpaper");
-    for (cue, said) in [("refuse", "it will not"), ("hang", "did not end within")] {
+    for (cue, said) in [("refuse", "it will not"), ("hang", "did not exit within")] {
         stubs.cue("hyprctl", cue);
         let error = show(&stubs, &mut *hyprpaper, &[("HEADLESS-1", &blue)]).unwrap_err();
         assert!(error.to_string().contains(said), "{error}");

@@ -25,7 +25,8 @@ fn without_layer_shell_nothing_is_used_and_the_desktop_s_own_way_is_named() {
     let refused = client.post("/wallpaper/set", &json!({ "image_id": picture })).fails(503);
     assert_eq!(refused["error_code"], "no_backend");
     let told = refused["error"].as_str().unwrap();
-    for part in ["does not offer wlr-layer-shell", "gsettings set", "plasma-apply-wallpaperimage"] {
+    for part in ["does not support wlr-layer-shell", "gsettings set", "plasma-apply-wallpaperimage"]
+    {
         assert!(told.contains(part), "{told}");
     }
     client.get("/wallpaper/current").fails(503);
@@ -58,11 +59,11 @@ fn without_true_colours_an_x_server_is_left_alone() {
     let refused = house.client().post("/wallpaper/set", &json!({ "image_id": id })).fails(503);
     assert_eq!(refused["error_code"], "no_backend");
     let told = refused["error"].as_str().unwrap();
-    assert!(told.contains("true colours") && told.ends_with("is installed: feh"), "{told}");
-    has_no_place(&house, "true colours");
+    assert!(told.contains("TrueColor") && told.ends_with("is installed: feh"), "{told}");
+    has_no_place(&house, "TrueColor");
     let doctor = house.murald(&["doctor"]).output().unwrap();
     let found = String::from_utf8(doctor.stdout).unwrap();
-    assert!(found.contains("true colours") && found.contains("install one of feh"), "{found}");
+    assert!(found.contains("TrueColor") && found.contains("install one of feh"), "{found}");
     // The next backend is told of it, and shows what such a server can.
     let feh = wall.desktop.output("sh", &["-c", "command -v feh"]);
     std::os::unix::fs::symlink(feh, house.root().join("only/feh")).unwrap();
@@ -140,7 +141,7 @@ fn without_shared_memory_the_next_backend_shows_the_picture() {
     wait_until("the end of the process that drew", || house.drawing().is_empty());
     assert!(why(&house).ends_with(" by swaybg. Nothing is due.\n"));
     assert_eq!(client.get("/wallpaper/current").ok()["backend"], "swaybg");
-    assert!(house.log().contains("builtin is left out from now on"));
+    assert!(house.log().contains("no longer using builtin"));
     // Also for the next picture, until somebody asks for it.
     assert_eq!(set(images[0])["backend"], "swaybg");
     client.post("/backends/builtin/activate", &json!({})).ok();

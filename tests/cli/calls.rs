@@ -160,23 +160,23 @@ fn what_the_daemon_refuses() {
     let picture = house.root().join("a.png");
     image::RgbImage::new(8, 8).save(&picture).unwrap();
     house.import(&[&picture]);
-    let no_session = "murald: there is no session to draw in: looked for a Wayland compositor at ";
+    let no_session = "murald: no Wayland or X11 session found: ";
     fails(&house, &["random"], 1, no_session);
     fails(
         &house,
         &["random", "--monitor", "DP-1"],
         1,
-        "murald: not connected: DP-1; no monitor is",
+        "murald: no monitor named DP-1 (none is connected)",
     );
     fails(&house, &["themes", "show", "nord"], 1, "murald: there is no theme \"nord\"\n");
     fails(&house, &["config", "get", "app", "frob"], 1, "murald: app has no setting \"frob\"\n");
-    fails(&house, &["images", "show", "7"], 1, "murald: there is no image 7\n");
+    fails(&house, &["images", "show", "7"], 1, "murald: no image with ID 7\n");
     fails(&house, &["set", "7"], 1, "murald: ");
     let directory = house.root().join("pictures");
     fs::create_dir(&directory).unwrap();
     let told = stderr(&run(&house, &["set", directory.to_str().unwrap()]));
     assert!(told.contains("\n  `murald slideshow DIR` shows "), "{told}");
-    fails(&house, &["images", "raw", "7", "--output", "x"], 1, "murald: there is no image 7\n");
+    fails(&house, &["images", "raw", "7", "--output", "x"], 1, "murald: no image with ID 7\n");
     let output = run(&house, &["images", "show", "7", "--json"]);
     assert_eq!(output.status.code(), Some(1));
     let told: Value = serde_json::from_slice(&output.stderr).unwrap();

@@ -124,7 +124,7 @@ fn a_favourite_is_one_until_it_is_told_again() {
     assert_eq!(ok(&house, &["favorite", "p0"]), "p0 (1) is no longer a favourite\n");
     assert_eq!(tags(), json!(["sea"]));
     assert_eq!(json_of(&house, &["favourite", "p0"])["tags"], json!(["sea", "favourite"]));
-    fails(&house, &["favourite"], 1, "murald: there is no session to draw in: ");
+    fails(&house, &["favourite"], 1, "murald: no Wayland or X11 session found: ");
     fails(&house, &["favourite", "none"], 1, "murald: no image is named \"none\"\n");
 }
 

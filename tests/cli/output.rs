@@ -218,7 +218,7 @@ fn filters_choose_what_verbs_are_about() {
         "1 image moved to the trash\n"
     );
     assert_eq!(ok(&house, &["images", "ls", "--format", "{name}"]), "hill\ntree\n");
-    fails(&house, &["random", "--tags", "none"], 1, "murald: no image passes the filter\n");
+    fails(&house, &["random", "--tags", "none"], 1, "murald: no image matches the filter\n");
     fails(&house, &["images", "ls", "--hue-group", "bluish"], 2, "murald: --hue-group must be ");
 }
 

@@ -53,10 +53,10 @@ fn images_are_named_in_many_ways() {
     refused("sunsat", 1, "no image is named \"sunsat\"\n  the nearest is Sunset (1)\n");
     // A format's ending that is not the image's own.
     refused("sunset.jpg", 1, "no image is named \"sunset.jpg\"\n");
-    refused("9", 1, "there is no image 9\n");
+    refused("9", 1, "no image with ID 9\n");
     // Digits are an id, whatever is called so.
     let output = run(&house, &["images", "show", "7"]);
-    assert_eq!(stderr(&output), "murald: there is no image 7\n  one is named so: 7 (4)\n");
+    assert_eq!(stderr(&output), "murald: no image with ID 7\n  one is named so: 7 (4)\n");
     check("id:1", 1);
     check("name:1", 6);
     check("name:7", 4);

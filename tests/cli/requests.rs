@@ -313,7 +313,7 @@ fn filters_mean_the_images_of_one_instant() {
             r#"{"data":[{"id":9},{"id":3},{"id":1}],"pagination":{"page":1,"per_page":200,"total_items":4,"total_pages":1}}"#,
         ),
         "GET /images/2" => (200, r#"{"id":2}"#),
-        "GET /images/4" => (404, r#"{"error":"there is no image 4","code":404}"#),
+        "GET /images/4" => (404, r#"{"error":"no image with ID 4","code":404}"#),
         _ => (200, r#"{"deleted":4}"#),
     });
     let listed = json_of(&ear.house, &["images", "list", "--tags", "a", "--all"]);

@@ -102,7 +102,7 @@ fn a_start_on_a_terminal_is_quiet() {
         format!("murald {} is ready on {}", env!("CARGO_PKG_VERSION"), house.socket().display());
     let lines: Vec<&str> = said.lines().collect();
     assert_eq!(lines[0], ready, "{said}");
-    let no_session = "backend: none: there is no session to draw in: looked for a Wayland ";
+    let no_session = "backend: none: no Wayland or X11 session found: ";
     assert!(lines[1].starts_with(no_session) && lines[2].starts_with("monitors: "), "{said}");
     // An X server of somebody else's may be found; it is no warning. A 503 of `status` is an error.
     let others =

@@ -210,7 +210,7 @@ fn sighup_reopens_log_and_reloads_config() {
     let path = house.root().join("data/murald/daemon.log");
     fs::rename(&path, path.with_extension("old")).unwrap();
     house.signal("-HUP");
-    wait_until("the new log", || house.log().contains("opened anew"));
+    wait_until("the new log", || house.log().contains("reopened the log"));
     house.client().get("/healthz").ok();
 }
 
@@ -244,7 +244,7 @@ fn log_names_each_request_by_id() {
         said().contains("my.own-id_1") && said().contains(&fresh)
     });
     let said = said();
-    assert!(said.contains("is up") && !said.contains(&well), "{said}");
+    assert!(said.contains(" started") && !said.contains(&well), "{said}");
 }
 
 #[test]
@@ -275,7 +275,7 @@ fn daemon_starts_without_writable_log() {
     house.start();
     house.client().get("/healthz").ok();
     let said = fs::read_to_string(house.root().join("stderr")).unwrap();
-    assert!(said.contains("cannot be written"), "{said}");
+    assert!(said.contains("cannot write the log"), "{said}");
 }
 
 /// A daemon with this socket where sd_listen_fds(3) wants it; the shell says for whom it is.

@@ -51,7 +51,7 @@ fn server_end_keeps_its_deadline_and_tells_waiting_clients() {
     for client in [&mut waiting, &mut keen] {
         let reply = client.reply();
         assert_eq!((reply.status, reply.header("Connection")), (503, Some("close")));
-        assert_eq!(reply.text(), r#"{"error":"the daemon is ending","code":503}"#);
+        assert_eq!(reply.text(), r#"{"error":"the daemon is shutting down","code":503}"#);
         assert!(client.is_hung_up());
     }
     giver(Ok(Response::empty(204)));

@@ -91,7 +91,7 @@ fn a_path_is_imported_once_and_shown() {
     // What is refused before anything is done for it leaves no picture in the library.
     let blue = house.root().join("blue.png");
     image::RgbImage::from_pixel(64, 36, image::Rgb(BLUE)).save(&blue).unwrap();
-    says(json!({ "path": blue, "monitor": "DP-9" }), 400, "connected are VIRTUAL-1");
+    says(json!({ "path": blue, "monitor": "DP-9" }), 400, "(connected: VIRTUAL-1");
     says(json!({ "path": blue, "transition": "spiral" }), 400, "feh has no transition");
     says(json!({ "path": blue, "default": true, "monitor": "VIRTUAL-1" }), 400, "it takes none");
     let page = house.root().join("rain");
@@ -184,7 +184,7 @@ fn a_backend_that_is_not_installed_is_stored_with_a_warning() {
         std::os::unix::fs::symlink("/bin/false", path).unwrap();
     }
     let said = warnings();
-    assert!(said[0].contains("hyprpaper does not draw on X11"), "{said:?}");
+    assert!(said[0].contains("hyprpaper works on Wayland only"), "{said:?}");
     house.client().patch("/config", &json!({ "backend": { "type": "feh" } })).ok();
     assert!(warnings().is_empty());
 }

@@ -153,7 +153,7 @@ fn stops_while_it_hangs(house: &mut House, path: &str, body: Value, clear: bool)
         wait_until("the process hangs", || hangs.exists());
         house.client().post("/shutdown", &json!({ "clear": clear })).ok();
         let answer = waiting.join().unwrap().fails(503);
-        assert_eq!(answer["error"], "the daemon is ending");
+        assert_eq!(answer["error"], "the daemon is shutting down");
     });
     assert_eq!(house.wait().code(), Some(0));
     assert!(!house.log().contains("left behind"), "{}", house.log());
@@ -222,7 +222,7 @@ fn end_waits_no_longer_than_it_may_for_a_backend_that_cannot_take_its_pictures_d
     wait_until("feh hangs", || house.root().join("hangs").exists());
     assert_eq!(house.wait().code(), Some(0));
     let log = house.log();
-    assert!(log.contains("the thread reconciler does not end in time"), "{log}");
+    assert!(log.contains("timed out waiting for thread reconciler"), "{log}");
     // Nothing is locked or half done: the next one starts.
     fs::remove_file(house.root().join("hang")).unwrap();
     house.start();

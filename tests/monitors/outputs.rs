@@ -132,7 +132,7 @@ fn a_connection_outlives_monitors_that_come_and_go() {
         wait_until("it is gone", || connected() == 1);
     }
     let log = house.log();
-    assert!(!log.contains("the connection to the compositor has ended"), "{log}");
+    assert!(!log.contains("lost the connection to the compositor"), "{log}");
 }
 
 #[test]

@@ -101,7 +101,7 @@ fn living_playlist_follows_the_library() {
     [all[0], all[3]].iter().for_each(|&id| tag(&house, id, &[]));
     wait_until("rest", || active(&house)[0]["current_image_id"].is_null());
     assert_eq!(active(&house)[0]["total_images"], 0);
-    let said = || house.log().matches("finds no images and rests").count();
+    let said = || house.log().matches("is paused: no image matches its filters").count();
     assert_eq!(said(), 1, "{}", house.log());
     let refused = house.client().post(&format!("/playlists/{id}/next"), &json!({})).fails(400);
     assert!(refused.to_string().contains("is empty"), "{refused}");

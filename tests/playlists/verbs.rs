@@ -65,7 +65,7 @@ fn playlist_commands_work() {
     assert_eq!(run("playlist stop")["stopped"], 1);
     let refused = house.murald(&["playlist", "next", &id.to_string()]).output().unwrap();
     assert_eq!(refused.status.code(), Some(1));
-    assert!(String::from_utf8_lossy(&refused.stderr).contains("does not run"));
+    assert!(String::from_utf8_lossy(&refused.stderr).contains("is not running"));
     assert_eq!(run(&format!("playlist delete {id}"))["status"], "deleted");
     assert_eq!(run("playlist list"), json!([]));
 }

@@ -278,7 +278,7 @@ fn what_cannot_be_written_keeps_no_change_back() {
         assert_eq!(set(&house, &json!({ "image_id": id }))["status"], "set");
     }
     let log = house.log();
-    let told = log.matches("other programs are not told of the wallpapers").count();
+    let told = log.matches("for other programs: ").count();
     assert_eq!(told, 1, "{log}");
     // Mended, and with the next change they are there.
     fs::remove_file(state(&house)).unwrap();

@@ -120,7 +120,7 @@ fn a_hook_that_hangs_holds_nothing_up_and_leaves_nothing() {
     };
     wait_until("it is ended and the next one runs", || pids().len() == 2);
     wait_until("nothing is left of the first", || !is_there(&pids()[0]));
-    assert!(house.log().contains("did not end within 2 s"), "{}", house.log());
+    assert!(house.log().contains("did not exit within 2 s"), "{}", house.log());
     // With the daemon, too.
     let began = Instant::now();
     house.ends_well();

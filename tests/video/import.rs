@@ -224,7 +224,7 @@ fn what_is_damaged_or_no_video_is_refused() {
         .arg(&sound)
         .status();
     assert!(made.unwrap().success());
-    assert_eq!(import(&house, &sound).unwrap_err(), "there is no picture in it");
+    assert_eq!(import(&house, &sound).unwrap_err(), "contains no picture");
     assert_eq!(fs::read_dir(house.images()).unwrap().count(), 4, "nothing else is left");
     assert_eq!(scratch(&house), 0);
 }

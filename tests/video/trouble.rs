@@ -260,10 +260,10 @@ fn victim() {
     let check = |done: Result<(), transcode::Error>, says: &str| {
         let error = done.unwrap_err();
         let cause = std::error::Error::source(&error).unwrap().to_string();
-        assert!(error.to_string().contains("did not come to its end"), "{error}");
+        assert!(error.to_string().contains("did not finish"), "{error}");
         assert!(cause.contains(says), "{cause}");
     };
-    check(ffmpeg.frame(film, &facts, 0.0, (9, 9), &to), "did not end within 300 ms");
+    check(ffmpeg.frame(film, &facts, 0.0, (9, 9), &to), "did not exit within 300 ms");
     check(ffmpeg.preview("it", film, &facts, &to), "has got no further");
 }
 

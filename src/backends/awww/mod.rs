@@ -289,7 +289,7 @@ impl Backend for Awww {
 
     fn clear(&mut self) -> Result<(), Error> {
         if self.servers.newest().is_none() {
-            log::info!("the {NAME} server was not started by murald and goes on");
+            log::info!("not stopping the {NAME} server: murald did not start it");
         }
         self.servers.end_all();
         self.shown.clear();

@@ -156,7 +156,7 @@ impl Lock {
     pub(super) fn put_back(self) {
         let Self { path, number } = self;
         if let Err(error) = fs::write(&path, number.to_string()) {
-            log::warn!("hyprpaper's lock {} cannot be put back: {error}", path.display());
+            log::warn!("cannot restore hyprpaper's lock {}: {error}", path.display());
         }
     }
 }

@@ -305,7 +305,7 @@ impl Backend for Hyprpaper {
             if !self.has_ended() {
                 return Err(error);
             }
-            log::info!("{NAME} ended during a call: {error}");
+            log::info!("{NAME} exited during a call: {error}");
             self.restart(&file, &wanted, &channel, cancel)?;
         }
         let files: Vec<PathBuf> = wanted.iter().map(|it| PathBuf::from(&it.path)).collect();

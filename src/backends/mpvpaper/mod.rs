@@ -232,7 +232,7 @@ impl Backend for Mpvpaper {
         let before = self.players.len();
         for dead in self.players.extract_if(.., |player| !player.process.child().is_running()) {
             let how = dead.process.ended().map_or_else(String::new, |ended| format!(" ({ended})"));
-            log::info!("{NAME} on {} ended{how}", dead.output);
+            log::info!("{NAME} on {} exited{how}", dead.output);
             dead.forget();
         }
         self.players.len() == before

@@ -350,7 +350,8 @@ impl Handover {
             }
         };
         let thread = spawner.spawn("mpv-handover", wait);
-        let thread = thread.inspect_err(|error| log::error!("no thread for a handover: {error}"));
+        let thread = thread
+            .inspect_err(|error| log::error!("cannot start a thread for a handover: {error}"));
         Some(Self { cancel: CancelOnDrop(cancel), seen, old, _thread: thread.ok()? })
     }
 

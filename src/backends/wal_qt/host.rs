@@ -155,7 +155,7 @@ impl Host {
             Ok(Followed::Seen(())) => Ok(true),
             Ok(Followed::Cancelled) => Err(Error::Cancelled),
             Ok(Followed::Ended | Followed::Late) | Err(_) => {
-                log::info!("{ready} of {expected} windows of {NAME} say that they are ready");
+                log::info!("{ready} of {expected} windows of {NAME} are ready");
                 // Its log may have been emptied.
                 self.expected = Some(ready);
                 Ok(false)
@@ -173,7 +173,7 @@ impl Host {
         let had_one = !self.is_none();
         self.ours.reap();
         if self.foreign.as_ref().is_some_and(|foreign| !foreign.is_running()) {
-            log::info!("the {NAME} host that was not started by murald has ended");
+            log::info!("the {NAME} host, which murald did not start, exited");
             self.foreign = None;
         }
         let runs = !self.is_none();

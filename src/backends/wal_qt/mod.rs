@@ -318,7 +318,7 @@ impl Backend for WalQt {
 
     fn clear(&mut self) -> Result<(), Error> {
         if self.host.ours.newest().is_none() {
-            log::info!("the wal-qt host was not started by murald and goes on");
+            log::info!("not stopping the wal-qt host: murald did not start it");
         }
         self.host.ours.end_all();
         self.host.foreign = None;

@@ -86,7 +86,7 @@ fn unwritable_config_file_does_not_prevent_a_start() {
     fs::set_permissions(&path, fs::Permissions::from_mode(0o444)).unwrap();
     let handle = ConfigHandle::open(path.clone(), EventBus::new()).unwrap();
     assert_eq!(handle.current().app.theme, "x");
-    let warned = || handle.current().warnings.iter().all(|text| text.contains("cannot be written"));
+    let warned = || handle.current().warnings.iter().all(|text| text.starts_with("cannot write "));
     let is_warned = || handle.current().warnings.len() == 1 && warned();
     assert!(is_warned());
     handle.reload();
@@ -163,7 +163,7 @@ fn keys_of_clients_have_room_up_to_a_bound() {
 fn directories_that_cannot_be_watched_are_refused() {
     let room = Room::with("");
     let refused = room.patch(json!({ "library": { "watch": ["/a", "relative"] } })).unwrap_err();
-    assert!(refused.contains("library.watch"), "{refused}");
+    assert!(refused.starts_with("cannot watch relative"), "{refused}");
     room.patch(json!({ "library": { "watch": ["/a"] } })).unwrap();
 }
 
@@ -313,7 +313,7 @@ fn removed_config_file_is_written_again_by_next_change() {
     fs::remove_file(room.handle.path()).unwrap();
     assert_eq!(room.handle.refresh(true), Settled::Perhaps);
     room.handle.reload();
-    assert!(room.shown()["warnings"].to_string().contains("is gone"));
+    assert!(room.shown()["warnings"].to_string().contains("was deleted"));
     room.patch(json!({"app": {"theme": "y"}})).unwrap();
     assert!(room.text().starts_with("# mine\n"));
     assert!(!room.shown().contains_key("warnings"));

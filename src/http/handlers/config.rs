@@ -127,7 +127,7 @@ fn section_of(request: &Request<'_>) -> Result<Section, Error> {
 
 fn backend_of(request: &Request<'_>) -> Result<BackendName, Error> {
     request.placeholder(0).parse().map_err(|unknown: crate::wire::Unknown| {
-        Error::not_found(format!("there is no backend {:?}", unknown.value))
+        Error::not_found(format!("no backend named {:?}", unknown.value))
             .details(format!("backends are {}", unknown.allowed.join(", ")))
     })
 }

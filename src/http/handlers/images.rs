@@ -152,7 +152,7 @@ fn find_now(api: &Api, id: i64) -> Result<Image, Error> {
 }
 
 fn nowhere(id: i64) -> Error {
-    Error::not_found(format!("there is no image {id}"))
+    Error::not_found(format!("no image with ID {id}"))
 }
 
 /// The error for an image without its file. A file in a watched directory may come back.

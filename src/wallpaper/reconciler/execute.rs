@@ -165,7 +165,7 @@ impl Reconciler {
                 steps.retain(|step| !job.gave_up.contains(step.key()));
                 job.steps = steps.into();
             }
-            Err(error) => log::error!("cannot read the assignments: {}", chain(&error)),
+            Err(error) => log::error!("cannot read the current wallpapers: {}", chain(&error)),
         }
     }
 
@@ -317,13 +317,13 @@ impl Reconciler {
         self.publish_current(key.backend);
         match self.backoffs.of(key).died(Instant::now()) {
             Restart::AtOnce => {
-                log::warn!("{key} ended by itself: showing its pictures again");
+                log::warn!("{key} exited unexpectedly; restarting it");
                 self.reconcile();
             }
             Restart::At(_) => {
-                log::warn!("{key} ended by itself once more: its pictures come in a moment");
+                log::warn!("{key} exited unexpectedly again; restarting it shortly");
             }
-            Restart::Never => self.given_up(key, &lost, "keeps ending by itself"),
+            Restart::Never => self.given_up(key, &lost, "keeps exiting unexpectedly"),
         }
     }
 

@@ -90,7 +90,7 @@ impl Reconciler {
             };
             self.status.note_failure(std::iter::once(*monitor), &failure);
             if told.insert(image.id) {
-                log::warn!("{error}, and nothing else that is there can");
+                log::warn!("{error}, and neither can any other backend");
                 self.bus.publish(&Event::WallpaperRestoreFailed { backend, error });
             }
         }
@@ -113,7 +113,7 @@ impl Reconciler {
             }
             let committed = picture.commit_restored(&self.store);
             let failed = |error: &store::Error| {
-                log::error!("the assignments cannot be written: {}", chain(error));
+                log::error!("cannot save the current wallpapers: {}", chain(error));
             };
             committed.inspect_err(failed).ok()
         };

@@ -94,8 +94,8 @@ impl Reconciler {
         for (key, who, kb) in &replaced {
             let (pid, has, limit) = (who.pid, kb >> 10, limit >> 10);
             log::warn!(
-                "{key} (process {pid}) has {has} MiB, and power.max_child_memory_mb is {limit}: it is \
-                 replaced"
+                "restarting {key} (process {pid}): it uses {has} MiB, and power.max_child_memory_mb \
+                 is {limit}"
             );
         }
         let keys = || replaced.iter().map(|(key, ..)| key.clone());
@@ -175,7 +175,7 @@ impl Reconciler {
 
     fn note_left_out(&self, backend: BackendName, world: &WorldState) {
         let remedy = format!("`murald backends activate {backend}` tries it again");
-        log::warn!("{backend} is left out from now on: {remedy}");
+        log::warn!("no longer using {backend}: {remedy}");
         self.note_active(world);
     }
 }

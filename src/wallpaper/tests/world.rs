@@ -241,7 +241,7 @@ fn hyprpaper_that_is_of_no_use_is_named_with_the_reason() {
         config.builtin.enabled = false;
     });
     let error = Error::no_backend(&room.backends).to_string();
-    assert!(error.contains("hyprpaper needs Hyprland, which does not run here"), "{error}");
+    assert!(error.contains("hyprpaper works on Hyprland only"), "{error}");
 }
 
 #[test]

@@ -35,7 +35,7 @@ fn somebody_on_a_phone() {
     zsh.types("murald images rm red\t", "to the trash? [y/N] ");
     zsh.types("", "nothing was deleted");
     // There is no monitor here: the reason comes in words, not in a minute.
-    zsh.types("murald set red\t", "there is no session to draw in");
+    zsh.types("murald set red\t", "no Wayland or X11 session found");
     // The rest in tmux, which answers by itself.
     let tmux = house.root().join("tmux");
     let tmux = format!("tmux -S {} -f /dev/null new-session 'zsh -f -i'", tmux.display());

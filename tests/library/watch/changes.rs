@@ -197,12 +197,13 @@ fn watched_directory_that_lost_all_files_at_once_is_away() {
     fs::remove_dir_all(walls.house.root().join("cache")).ok();
     for of_file in ["raw", "thumbnail"] {
         let told = walls.house.client().get(&format!("/images/{id}/{of_file}")).fails(404);
-        let away = format!("the file of image {id} is away: {}", walls.at("a.png").display());
+        let away =
+            format!("the file of image {id} is unavailable: {}", walls.at("a.png").display());
         assert_eq!(told["error"], away);
     }
     // Its time is up, and still nothing leaves.
     std::thread::scope(|scope| {
-        scope.spawn(|| wait_until("the log", || walls.house.log().contains("is away")));
+        scope.spawn(|| wait_until("the log", || walls.house.log().contains("is unavailable")));
     });
     for name in ["a.png", "b.png"] {
         fs::rename(other.join(name), walls.at(name)).unwrap();

@@ -18,7 +18,7 @@ fn request_does_not_undo_an_edit_just_made() {
     // Half of an edit is none.
     room.write(" \n");
     let refused = room.patch(json!({"app": {"sort_order": "desc"}})).unwrap_err();
-    assert!(refused.contains("it is empty"), "{refused}");
+    assert!(refused.contains("c.toml is empty"), "{refused}");
     assert_eq!((room.text().as_str(), room.handle.current().app.theme.as_str()), (" \n", "mine"));
 }
 
@@ -79,7 +79,7 @@ fn request_gives_way_to_somebody_who_saves_on_and_on() {
             }
         });
         let refused = room.patch(json!({"app": {"theme": "y"}})).unwrap_err();
-        assert!(refused.contains("is being written"), "{refused}");
+        assert!(refused.contains("another program is writing"), "{refused}");
         assert!(matches!(room.handle.reset_all(), Err(Error::BeingWritten { .. })));
         assert!(room.text().contains("theme = 'x'"), "{}", room.text());
         assert_eq!(fs::read_dir(room.dir.path()).unwrap().count(), 1, "no backup, no other file");

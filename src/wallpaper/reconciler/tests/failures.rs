@@ -229,7 +229,7 @@ fn picture_that_nothing_shows_any_more_is_told_of_once() {
     let failure = |desk: &Desk| desk.reconciler.status.failure("A");
     let failed = failure(&desk).unwrap();
     assert_eq!(failed.image_id, film);
-    assert!(failed.error.ends_with("cannot show \"film\": it is a video"), "{}", failed.error);
+    assert!(failed.error.ends_with("cannot show \"film\", which is a video"), "{}", failed.error);
     desk.reconcile();
     assert_eq!(desk.heard(), []);
     // It is there again, and gone once more.
