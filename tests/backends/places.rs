@@ -139,7 +139,7 @@ fn without_shared_memory_the_next_backend_shows_the_picture() {
     wait_until("the new picture", || near(watcher.latest(), BLUE));
     // What has been drawn goes once the other is up.
     wait_until("the end of the process that drew", || house.drawing().is_empty());
-    assert!(why(&house).ends_with(" by swaybg. Nothing is due.\n"));
+    assert!(why(&house).ends_with(" drawn by swaybg. No change is scheduled.\n"));
     assert_eq!(client.get("/wallpaper/current").ok()["backend"], "swaybg");
     assert!(house.log().contains("no longer using builtin"));
     // Also for the next picture, until somebody asks for it.

@@ -28,8 +28,8 @@ fn why_tells_who_what_is_due_and_what_failed() {
     let one = why(&house, "HEADLESS-1");
     assert_eq!((&one["image_id"], &one["source"]["type"]), (&json!(red), &json!("manual")));
     let said = text(&house, "HEADLESS-1");
-    let start = format!("HEADLESS-1 shows red ({red}), put there by hand, ");
-    assert!(said.starts_with(&start) && said.ends_with("by swaybg. Nothing is due."), "{said}");
+    let start = format!("HEADLESS-1: red ({red}), set manually ");
+    assert!(said.starts_with(&start) && said.ends_with("drawn by swaybg. No change is scheduled."), "{said}");
     assert!(text(&house, "HEADLESS-2").contains(&format!("({random}), put there at random, ")));
 
     let items: Vec<_> = [blue, green].map(|id| json!({ "image_id": id })).into();
@@ -39,18 +39,18 @@ fn why_tells_who_what_is_due_and_what_failed() {
     let body = json!({ "monitors": ["HEADLESS-2"] });
     house.client().post(&format!("/playlists/{id}/start"), &body).ok();
     let said = text(&house, "HEADLESS-2");
-    assert!(said.contains("put there by the playlist \"Sea\", "), "{said}");
-    assert!(said.contains("Next: the playlist \"Sea\", in "), "{said}");
+    assert!(said.contains("set by playlist \"Sea\" "), "{said}");
+    assert!(said.contains("Next: playlist \"Sea\" in "), "{said}");
     assert_eq!(why(&house, "HEADLESS-2")["next"]["playlist_id"], id);
     house.client().post(&format!("/playlists/{id}/pause"), &json!({})).ok();
     assert!(text(&house, "HEADLESS-2").ends_with(". The playlist \"Sea\" is paused."));
     let step = json!({ "configuration": { "type": "manual" } });
     house.client().patch(&format!("/playlists/{id}"), &step).ok();
     house.client().post(&format!("/playlists/{id}/resume"), &json!({})).ok();
-    assert!(text(&house, "HEADLESS-2").ends_with(". The playlist \"Sea\" waits to be told."));
+    assert!(text(&house, "HEADLESS-2").ends_with(". Playlist \"Sea\" changes only on request."));
     house.client().patch("/config/power", &json!({ "pause_when_locked": true })).ok();
     house.client().send("PUT", "/power", "", br#"{"locked":true}"#).ok();
-    assert!(text(&house, "HEADLESS-2").ends_with(" rests: the session is locked."));
+    assert!(text(&house, "HEADLESS-2").ends_with(" is paused: the session is locked."));
     house.client().send("PUT", "/power", "", br#"{"locked":false}"#).ok();
     house.client().post(&format!("/playlists/{id}/stop"), &json!({})).ok();
 
@@ -71,12 +71,12 @@ fn why_tells_who_what_is_due_and_what_failed() {
     house.kill9();
     house.start();
     wait_until("it is said to be there again", || {
-        text(&house, "HEADLESS-1").contains(", put there by murald itself, ")
+        text(&house, "HEADLESS-1").contains(", set by murald itself ")
     });
     let told = house.murald(&["why", "HEADLESS-1"]).output().unwrap();
     let told = String::from_utf8(told.stdout).unwrap();
     assert!(
-        told.starts_with(&format!("HEADLESS-1 shows green ({green}), put there by murald itself")),
+        told.starts_with(&format!("HEADLESS-1: green ({green}), set by murald itself")),
         "{told}"
     );
 }

@@ -142,23 +142,23 @@ fn text(
     now: Timestamp,
 ) -> String {
     let what = match shown {
-        None => format!("No picture of the library is set on {monitor}."),
+        None => format!("{monitor}: no wallpaper is set."),
         Some(Shown { image, backend, source, set_at, is_up }) => {
             let by = match source.kind {
-                Source::Manual => "by hand".to_owned(),
+                Source::Manual => "manually".to_owned(),
                 Source::Random => "at random".to_owned(),
                 Source::Restore => "by murald itself".to_owned(),
                 Source::Playlist => {
-                    format!("by the playlist {:?}", source.playlist_name.as_deref().unwrap_or(""))
+                    format!("by playlist {:?}", source.playlist_name.as_deref().unwrap_or(""))
                 }
             };
             let ago = span(*set_at, now);
             let (name, id) = (&image.name, image.id);
-            let shows = if *is_up { "shows" } else { "is to show" };
-            format!("{monitor} {shows} {name} ({id}), put there {by}, {ago} ago, by {backend}.")
+            let missing = if *is_up { "" } else { " (not on the screen)" };
+            format!("{monitor}: {name} ({id}){missing}, set {by} {ago} ago, drawn by {backend}.")
         }
     };
-    let due = playlist.map_or_else(|| "Nothing is due.".to_owned(), |playlist| due(playlist, now));
+    let due = playlist.map_or_else(|| "No change is scheduled.".to_owned(), |playlist| due(playlist, now));
     let failed = failure.map_or_else(String::new, |failure| {
         let ApplyFailure { image_id, image_name, backend, error, at } = failure;
         let ago = span(*at, now);
@@ -171,20 +171,20 @@ fn text(
 fn due(playlist: &ActivePlaylist, now: Timestamp) -> String {
     let name = &playlist.playlist_name;
     match (playlist.next_change_at, playlist.resting) {
-        (Some(at), _) => format!("Next: the playlist {name:?}, in {}.", span(now, at)),
-        (None, _) if playlist.paused => format!("The playlist {name:?} is paused."),
+        (Some(at), _) => format!("Next: playlist {name:?} in {}.", span(now, at)),
+        (None, _) if playlist.paused => format!("Playlist {name:?} is paused."),
         (None, Some(rest)) => {
             let why = match rest {
-                Rest::Battery => "the machine is on battery",
+                Rest::Battery => "the machine is on battery power",
                 Rest::Locked => "the session is locked",
-                Rest::Idle => "nobody is at the machine",
+                Rest::Idle => "the session is idle",
             };
-            format!("The playlist {name:?} rests: {why}.")
+            format!("Playlist {name:?} is paused: {why}.")
         }
         (None, None) if playlist.playlist_type == PlaylistType::Appearance => {
-            format!("The playlist {name:?} changes with light and dark.")
+            format!("Playlist {name:?} changes with light and dark mode.")
         }
-        (None, None) => format!("The playlist {name:?} waits to be told."),
+        (None, None) => format!("Playlist {name:?} changes only on request."),
     }
 }
 

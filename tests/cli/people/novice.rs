@@ -24,7 +24,7 @@ fn a_novice_with_one_picture() {
     sees(&desktop, &house, "HEADLESS-1", GREEN);
     bash.types("murald back", "that (1) is on HEADLESS-1");
     sees(&desktop, &house, "HEADLESS-1", BLUE);
-    bash.types("murald why", "put there by hand");
+    bash.types("murald why", "set manually");
     bash.types("murald stop --clear", "stopped");
     // The next day.
     bash.types("murald random", "(2) is on HEADLESS-1");
