@@ -111,7 +111,7 @@ impl<'a> Request<'a> {
             // An integer that no record has.
             IntErrorKind::PosOverflow => Ok(i64::MAX),
             IntErrorKind::NegOverflow => Ok(i64::MIN),
-            _ => Err(Error::bad_request(format!("{text:?} is not an id"))),
+            _ => Err(Error::bad_request(format!("{text:?} is not an ID"))),
         })
     }
 
@@ -162,31 +162,56 @@ fn malformed(path: &str, error: &serde_json::Error) -> Error {
     let text = error.to_string();
     // serde_json ends its messages with the place, which details say by themselves.
     let place = format!(" at line {} column {}", error.line(), error.column());
-    let what = plainly(text.strip_suffix(&place).unwrap_or(&text));
-    let field = if matches!(path, "." | "?") { String::new() } else { format!(", field {path}") };
-    let details = format!("line {}, column {}{field}", error.line(), error.column());
-    let kind = if error.is_data() { "the body does not fit" } else { "the body is not JSON" };
-    Error::bad_request(format!("{kind}: {what}")).details(details)
+    let what = text.strip_suffix(&place).unwrap_or(&text);
+    let message = match error.is_data() {
+        true => wrong_value(path, what),
+        false => format!("the body is not valid JSON: {what}"),
+    };
+    let details = format!("line {}, column {}", error.line(), error.column());
+    Error::bad_request(message).details(details)
 }
 
-/// The type that serde expects, in words of JSON instead of Rust's.
-fn plainly(what: &str) -> Cow<'_, str> {
-    if let Some((field, known)) = unknown_field(what) {
-        return match nearest(field, known.split('`').skip(1).step_by(2)) {
-            Some(nearest) => format!("unknown field `{field}`, nearest is `{nearest}`: {known}"),
-            None => format!("unknown field `{field}`: this request takes none"),
-        }
-        .into();
+/// `monitors[0] must be a string, not 5`: serde's message in words of JSON instead of Rust's.
+fn wrong_value(path: &str, what: &str) -> String {
+    let field = Some(path).filter(|path| !matches!(*path, "." | "?"));
+    if let Some((unknown, known)) = unknown_field(what) {
+        let name = field.unwrap_or(unknown);
+        return match nearest(unknown, known.split('`').skip(1).step_by(2)) {
+            Some(nearest) => format!("unknown field `{name}`; did you mean `{nearest}`?"),
+            None => format!("unknown field `{name}`: this request has no fields"),
+        };
     }
-    let Some((found, expected)) = what.rsplit_once(", expected ") else { return what.into() };
-    let expected = match expected {
-        "i64" => "an integer",
-        "f64" => "a number",
-        "a sequence" => "a list",
-        "a map" => "an object",
-        _ => return what.into(),
-    };
-    format!("{found}, expected {expected}").into()
+    let found = ["invalid type: ", "invalid value: ", "unknown variant "]
+        .iter()
+        .find_map(|kind| what.strip_prefix(kind)?.rsplit_once(", expected "));
+    let subject = field.unwrap_or("the body");
+    match found {
+        Some((found, expected)) => {
+            let expected = match expected {
+                "i64" => "an integer".to_owned(),
+                "f64" => "a number".to_owned(),
+                "a sequence" => "a list".to_owned(),
+                "a map" => "an object".to_owned(),
+                other => other.replace('`', ""),
+            };
+            format!("{subject} must be {expected}, not {}", in_json(found))
+        }
+        None => field.map_or_else(|| what.to_owned(), |field| format!("{field}: {what}")),
+    }
+}
+
+/// What serde has found: `string "x"`, integer `5`, map.
+fn in_json(found: &str) -> Cow<'_, str> {
+    let value = found.split_once('`').map(|(_, value)| value.trim_end_matches('`'));
+    match (found, value) {
+        ("map", _) => "an object".into(),
+        ("sequence", _) => "a list".into(),
+        ("unit value", _) => "null".into(),
+        // The variant of an enumeration.
+        (_, Some(value)) if found.starts_with('`') => format!("{value:?}").into(),
+        (_, Some(value)) => value.into(),
+        _ => found.strip_prefix("string ").unwrap_or(found).into(),
+    }
 }
 
 /// The field that serde does not know, and what it says of those that it knows: that there are
@@ -301,49 +326,46 @@ mod tests {
         check::<ImportImages>("{}", Err(["missing field `paths`", "line 1, column 2"]));
         check::<ImportImages>(
             "{\"paths\":\n[\"a\", 7]}",
-            Err(["invalid type: integer `7`", "line 2, column 7, field paths[1]"]),
+            Err(["paths[1] must be a string, not 7", "line 2, column 7"]),
         );
-        check::<ImportImages>("{\"paths\": [}", Err(["is not JSON", "line 1, column 12"]));
+        check::<ImportImages>("{\"paths\": [}", Err(["is not valid JSON", "line 1, column 12"]));
         check::<ImportImages>("{\"paths\": []} x", Err(["trailing", "column 15"]));
-        check::<ImportImages>("{\"paths\": [\"", Err(["is not JSON", "column"]));
+        check::<ImportImages>("{\"paths\": [\"", Err(["is not valid JSON", "column"]));
         check::<SetWallpaper>(
             r#"{"image_id": 1, "mode": "up"}"#,
-            Err(["unknown variant `up`, expected one of `individual`", "field mode"]),
+            Err([r"mode must be one of individual, clone, extend", r#", not \"up\""#]),
         );
-        let mode = "does not fit: invalid type: integer `5`, expected one of individual";
-        check::<SetWallpaper>(r#"{"image_id": 1, "mode": 5}"#, Err([mode, "field mode"]));
-        let float = "floating point `1.5`, expected an integer";
-        check::<SetWallpaper>(r#"{"image_id": 1.5}"#, Err([float, "field image_id"]));
+        let mode = "mode must be one of individual, clone, extend";
+        check::<SetWallpaper>(r#"{"image_id": 1, "mode": 5}"#, Err([mode, ", not 5"]));
+        let float = "image_id must be an integer, not 1.5";
+        check::<SetWallpaper>(r#"{"image_id": 1.5}"#, Err([float, ""]));
         for configuration in ["5", "[5]", r#"["timer", 5]"#, "null"] {
             let body = format!(r#"{{"name": "x", "configuration": {configuration}}}"#);
-            check::<CreatePlaylist>(&body, Err(["expected an object", "field configuration"]));
-            check::<PatchPlaylist>(&body, Err(["expected an object", "field configuration"]));
+            check::<CreatePlaylist>(&body, Err(["configuration must be an object, not ", ""]));
+            check::<PatchPlaylist>(&body, Err(["configuration must be an object, not ", ""]));
         }
-        let item = "expected an object";
-        check::<CreatePlaylist>(
-            r#"{"name": "x", "images": [[1]]}"#,
-            Err([item, "field images[0]"]),
-        );
-        check::<PatchPlaylist>(r#"{"images": [[1]]}"#, Err([item, "field images[0]"]));
+        let item = "must be an object, not ";
+        check::<CreatePlaylist>(r#"{"name": "x", "images": [[1]]}"#, Err([item, "images[0]"]));
+        check::<PatchPlaylist>(r#"{"images": [[1]]}"#, Err([item, "images[0]"]));
         check::<PatchImage>(r#"{"web_capabilities": [true]}"#, Err([item, "web_capabilities"]));
         let inner = r#"{"images": [{"image_id": 1}, {"image_id": "x"}]}"#;
-        check::<PatchPlaylist>(inner, Err(["expected an integer", "field images[1].image_id"]));
+        check::<PatchPlaylist>(
+            inner,
+            Err([r#"images[1].image_id must be an integer, not \"x\""#, ""]),
+        );
         check::<SetWallpaper>(
             r#"{"image_id": 1, "moniter": "A"}"#,
-            Err([
-                "unknown field `moniter`, nearest is `monitor`: one of `image_id`, `path`",
-                "field moniter",
-            ]),
+            Err(["unknown field `moniter`; did you mean `monitor`?", "line 1, column"]),
         );
         check::<PatchPlaylist>(
             r#"{"configuration": {"intervall": 5}}"#,
-            Err(["nearest is `interval`", "field configuration.intervall"]),
+            Err(["unknown field `configuration.intervall`; did you mean `interval`?", ""]),
         );
         check::<NoFields>("{}", Ok(()));
-        let none = "unknown field `monitor`: this request takes none";
-        check::<NoFields>(r#"{"monitor": "A"}"#, Err([none, "field monitor"]));
+        let none = "unknown field `monitor`: this request has no fields";
+        check::<NoFields>(r#"{"monitor": "A"}"#, Err([none, ""]));
         // A field may have a name like the text of the message itself.
-        let odd = "unknown field `na`, expected `b`, nearest is `name`";
+        let odd = "; did you mean `name`?";
         check::<PatchFolder>(r#"{"na`, expected `b": 1}"#, Err([odd, ""]));
         check::<SetWallpaper>(r#"{"image_id": 99999999999999999999}"#, Err(["", "image_id"]));
     }

@@ -72,7 +72,10 @@ fn a_backend_that_dies_is_back() {
     assert_eq!((&gone["backend"], gone.get("retrying")), (&json!("swaybg"), None));
     let why = house.client().get("/why").ok()[0].clone();
     let told = why["text"].as_str().unwrap();
-    assert!(told.contains("not on the screen") && told.contains("keeps exiting unexpectedly"), "{told}");
+    assert!(
+        told.contains("not on the screen") && told.contains("keeps exiting unexpectedly"),
+        "{told}"
+    );
     assert_eq!(why["last_failure"]["image_id"], red);
     // Asked for again it is tried again.
     set(&house, red, "HEADLESS-1").ok();

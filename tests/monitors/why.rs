@@ -29,7 +29,10 @@ fn why_tells_who_what_is_due_and_what_failed() {
     assert_eq!((&one["image_id"], &one["source"]["type"]), (&json!(red), &json!("manual")));
     let said = text(&house, "HEADLESS-1");
     let start = format!("HEADLESS-1: red ({red}), set manually ");
-    assert!(said.starts_with(&start) && said.ends_with("drawn by swaybg. No change is scheduled."), "{said}");
+    assert!(
+        said.starts_with(&start) && said.ends_with("drawn by swaybg. No change is scheduled."),
+        "{said}"
+    );
     assert!(text(&house, "HEADLESS-2").contains(&format!("({random}), put there at random, ")));
 
     let items: Vec<_> = [blue, green].map(|id| json!({ "image_id": id })).into();

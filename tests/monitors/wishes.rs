@@ -32,8 +32,8 @@ fn a_list_counts_beside_a_star_and_a_mistyped_monitor_changes_nothing() {
             json!({ "image_id": red, "monitor": "VIRTUAL-1", "monitors": ["VIRTUAL-2"] }),
             "different",
         ),
-        ("set", json!({ "image_id": green, "moniter": "VIRTUAL-2" }), "nearest is `monitor`"),
-        ("random", json!({ "monitr": "VIRTUAL-2" }), "nearest is `monitor`"),
+        ("set", json!({ "image_id": green, "moniter": "VIRTUAL-2" }), "did you mean `monitor`?"),
+        ("random", json!({ "monitr": "VIRTUAL-2" }), "did you mean `monitor`?"),
         ("random", json!({ "monitors": "VIRTUAL-2" }), "field monitors"),
         ("random", json!({ "monitors": ["DP-9"] }), "VIRTUAL-1, VIRTUAL-2"),
     ] {

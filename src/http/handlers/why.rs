@@ -158,7 +158,8 @@ fn text(
             format!("{monitor}: {name} ({id}){missing}, set {by} {ago} ago, drawn by {backend}.")
         }
     };
-    let due = playlist.map_or_else(|| "No change is scheduled.".to_owned(), |playlist| due(playlist, now));
+    let due = playlist
+        .map_or_else(|| "No change is scheduled.".to_owned(), |playlist| due(playlist, now));
     let failed = failure.map_or_else(String::new, |failure| {
         let ApplyFailure { image_id, image_name, backend, error, at } = failure;
         let ago = span(*at, now);
