@@ -100,7 +100,7 @@ impl Error {
             }
             log::error!(target: "http", request_id = request_id; "{why}");
             if self.status == 500 && self.details.is_none() {
-                self.details = Some(format!("the log has more under request {request_id}"));
+                self.details = Some(format!("see request {request_id} in the log"));
             }
         }
         let body = ErrorBody {
@@ -171,7 +171,7 @@ mod tests {
         check(
             Error::internal("near SELECT: syntax error"),
             500,
-            r#"{"error":"internal error","code":500,"details":"the log has more under request id-1"}"#,
+            r#"{"error":"internal error","code":500,"details":"see request id-1 in the log"}"#,
         );
     }
 }
