@@ -73,7 +73,7 @@ impl Library {
 
     /// Selects all images, or none; returns how many were not so already.
     pub fn select_all(&self, selected: bool) -> Result<usize, Error> {
-        let updated = self.store.write_beside_index(|c| edits::select_all(c, selected))?;
+        let updated = self.store.write(|c| edits::select_all(c, selected))?;
         if updated > 0 {
             self.changed(GalleryDomain::Images);
         }

@@ -7,8 +7,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use super::schedule::Rule;
-use crate::store::index::{Query, filter};
+use crate::store::filter;
 use crate::store::playlists::{self, Item};
+use crate::store::query::Query;
 use crate::store::{self, Connection, Store};
 use crate::wire::{Playlist, PlaylistOrder, PlaylistType};
 
@@ -130,7 +131,7 @@ impl Items {
         store: &Store,
         source: &Query,
     ) -> Result<Arc<Self>, store::Error> {
-        let findings = store.findings();
+        let findings = store.findings()?;
         if self.found.load(Ordering::Relaxed) == findings {
             return Ok(Arc::clone(self));
         }

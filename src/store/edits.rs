@@ -7,9 +7,9 @@ use serde_json::{Map, Value, json};
 
 use super::folders::{self, Refusal};
 use super::images::{self, NewImage};
-use super::{Error, pending_files, purge};
+use super::{Error, derived, pending_files, purge};
 use crate::color::{self, Rgb};
-use crate::wire::{Image, PatchCapabilities, WebMeta};
+use crate::wire::{Image, PatchCapabilities, WebMeta, collate};
 
 /// What an image becomes; what is none stays.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -57,6 +57,9 @@ pub fn change(connection: &Connection, id: i64, change: &ImageChange) -> Result<
             ":overrides": change.overrides.as_ref().map(|overrides| json(json!(overrides))),
             ":web_meta": meta.as_ref().map(|meta| json(json!(meta))),
         })?;
+    if change.tags.is_some() || change.colors.is_some() {
+        derived::renew(connection, id)?;
+    }
     Ok(())
 }
 
@@ -98,13 +101,13 @@ pub(crate) fn replace(connection: &Connection, old: &Image, new: &NewImage) -> R
     rewrite(connection, old, new)?;
     let sql = "UPDATE image SET name = ?2, path = ?3 WHERE id = ?1";
     connection.execute(sql, params![old.id, new.name, text(&new.path)])?;
-    Ok(())
+    derived::renew(connection, old.id)
 }
 
 /// Another name for the row alone.
 pub(crate) fn set_name(connection: &Connection, id: i64, name: &str) -> Result<(), Error> {
     connection.execute("UPDATE image SET name = ?2 WHERE id = ?1", params![id, name])?;
-    Ok(())
+    derived::renew(connection, id)
 }
 
 /// Another place of the file of an image in place.
@@ -154,7 +157,7 @@ pub(crate) fn rewrite(connection: &Connection, old: &Image, new: &NewImage) -> R
             ":hue_group": new.hue_group,
         },
     )?;
-    Ok(())
+    derived::renew(connection, old.id)
 }
 
 /// Gives what one image has of tags and places to another, which has its content now. The row of the
@@ -162,12 +165,14 @@ pub(crate) fn rewrite(connection: &Connection, old: &Image, new: &NewImage) -> R
 /// the other's now.
 pub(crate) fn unite(connection: &Connection, from: &Image, into: &Image) -> Result<usize, Error> {
     let mut tags = into.tags.clone();
-    tags.extend(from.tags.iter().filter(|tag| !into.tags.contains(tag)).cloned());
+    let is_new = |tag: &&String| !into.tags.iter().any(|own| collate::is_same(own, tag));
+    tags.extend(from.tags.iter().filter(is_new).cloned());
     let ids = params![from.id, into.id];
     connection.execute(
         "UPDATE image SET tags = ?2 WHERE id = ?1",
         params![into.id, json!(tags).to_string()],
     )?;
+    derived::renew(connection, into.id)?;
     // In a playlist that has both it stays at its own place.
     let places = connection.execute(
         "UPDATE playlist_image SET image_id = ?2 WHERE image_id = ?1 AND playlist_id NOT IN \
@@ -221,6 +226,7 @@ pub(crate) fn finish_rename(
         "UPDATE image SET name = ?2, path = ?3, web_meta = ?4, preview_path = ?5 WHERE id = ?1",
         params![rename.image_id, name, text(path), meta, preview.as_deref().map(text)],
     )?;
+    derived::renew(connection, rename.image_id)?;
     forget_rename(connection, rename.image_id)
 }
 

@@ -8,10 +8,10 @@ use std::path::{Path, PathBuf};
 use rusqlite::{Connection, OptionalExtension, named_params};
 use serde_json::Map;
 
-use super::index::Entry;
-use super::row::{self, ENTRY_COLUMNS, IMAGE_COLUMNS, word};
-use super::{Error, watched};
+use super::row::{self, IMAGE_COLUMNS, word};
+use super::{Error, derived, watched};
 use crate::digest::Checksum;
+use crate::wire::collate;
 use crate::wire::{Format, Image, ImageRow, MediaType, Timestamp, WebMeta};
 
 /// A picture about to be taken in.
@@ -98,6 +98,7 @@ pub fn insert(connection: &Connection, image: &NewImage) -> Result<i64, Error> {
             ":in_place": image.in_place,
         })?;
     let id = connection.last_insert_rowid();
+    derived::renew(connection, id)?;
     watched::adopt(connection, id, &image.checksum)?;
     Ok(id)
 }
@@ -165,30 +166,6 @@ pub fn after(connection: &Connection, id: i64, limit: usize) -> Result<Vec<Image
     row::readable(statement.query((id, limit as i64))?, row::image)
 }
 
-/// What the index keeps of an image.
-pub(super) fn entry(connection: &Connection, id: i64) -> Result<Option<Entry>, Error> {
-    let sql = format!("SELECT {ENTRY_COLUMNS} FROM image WHERE id = ?1");
-    let mut statement = connection.prepare_cached(&sql)?;
-    statement.query_row([id], |row| Ok(row::entry(row))).optional()?.transpose()
-}
-
-/// Hands over what the index keeps of all images, in the order of their ids.
-pub(super) fn entries(
-    connection: &Connection,
-    mut hand: impl FnMut(i64, Result<Entry, Error>),
-) -> Result<(), Error> {
-    let mut statement =
-        connection.prepare(&format!("SELECT {ENTRY_COLUMNS} FROM image ORDER BY id"))?;
-    let mut rows = statement.query([])?;
-    while let Some(row) = rows.next()? {
-        match row::entry(row) {
-            Err(error) if !error.is_of_a_row() => return Err(error),
-            entry => hand(row.get(0)?, entry),
-        }
-    }
-    Ok(())
-}
-
 /// Every image that cannot be read, and why.
 pub(super) fn unreadable(connection: &Connection) -> Result<Vec<(i64, Error)>, Error> {
     let mut statement =
@@ -196,7 +173,7 @@ pub(super) fn unreadable(connection: &Connection) -> Result<Vec<(i64, Error)>, E
     let mut rows = statement.query([])?;
     let mut found = Vec::new();
     while let Some(row) = rows.next()? {
-        match row::image(row) {
+        match row::image_row(row) {
             Ok(_) => {}
             Err(error) if error.is_of_a_row() => found.push((row.get(0)?, error)),
             Err(error) => return Err(error),
@@ -211,10 +188,18 @@ pub(crate) fn has_size(connection: &Connection, bytes: u64) -> Result<bool, Erro
     Ok(statement.exists([i64::try_from(bytes).unwrap_or(i64::MAX)])?)
 }
 
-/// The image of this name.
-pub(crate) fn named(connection: &Connection, name: &str) -> Result<Option<i64>, Error> {
-    let mut statement = connection.prepare_cached("SELECT id FROM image WHERE name = ?1")?;
-    Ok(statement.query_row([name], |row| row.get(0)).optional()?)
+/// The images of this name, composed or decomposed.
+pub(super) fn named(connection: &Connection, name: &str) -> Result<Vec<i64>, Error> {
+    let mut statement =
+        connection.prepare_cached("SELECT id, name FROM image WHERE name_key = ?1")?;
+    let mut rows = statement.query([collate::sort_key(name)])?;
+    let mut ids = Vec::new();
+    while let Some(row) = rows.next()? {
+        if collate::is_same(&row.get::<_, String>(1)?, name) {
+            ids.push(row.get(0)?);
+        }
+    }
+    Ok(ids)
 }
 
 /// Whether a row owns this name.
@@ -268,23 +253,6 @@ pub(crate) fn places(connection: &Connection, id: i64) -> Result<Option<Places>,
         Ok(Places { home, preview: preview.map(PathBuf::from), checksum: row.get(2)? })
     });
     Ok(places.optional()?)
-}
-
-/// The ids of one page of all images, sorted by a column that has an index, then by id.
-pub(super) fn page(
-    connection: &Connection,
-    column: &str,
-    descending: bool,
-    (offset, limit): (u64, u64),
-) -> Result<Vec<i64>, Error> {
-    let order = if descending { "DESC" } else { "ASC" };
-    let sql =
-        format!("SELECT id FROM image ORDER BY {column} {order}, id {order} LIMIT ?1 OFFSET ?2");
-    let mut statement = connection.prepare_cached(&sql)?;
-    // SQLite's integers are signed; a page that far out is empty either way.
-    let [limit, offset] = [limit, offset].map(|number| i64::try_from(number).unwrap_or(i64::MAX));
-    let ids = statement.query_map([limit, offset], |row| row.get(0))?;
-    Ok(ids.collect::<Result<_, _>>()?)
 }
 
 /// How many images there are.

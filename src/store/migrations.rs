@@ -58,6 +58,8 @@ pub(super) const STEPS: &[&str] = &[
          name     TEXT NOT NULL,
          path     TEXT NOT NULL
      ) STRICT, WITHOUT ROWID",
+    // What lists search and sort by; `derived` writes it. The versions of what they are made of.
+    include_str!("lists.sql"),
 ];
 
 /// Brings the tables up to date, each step in a transaction of its own.

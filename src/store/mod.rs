@@ -8,28 +8,32 @@
 pub(crate) mod appearance;
 pub(crate) mod assignments;
 pub(crate) mod backup;
+mod derived;
 pub(crate) mod edits;
 pub(crate) mod elsewhere;
 mod error;
+pub(crate) mod filter;
 pub(crate) mod folders;
 pub(crate) mod history;
 pub(crate) mod history_cursor;
+mod hits;
 pub(crate) mod images;
-pub(crate) mod index;
-mod index_sync;
 mod migrations;
 pub(crate) mod monitors;
 mod page;
+mod palettes;
 pub(crate) mod pending_files;
 pub(crate) mod playlists;
 pub(crate) mod purge;
+pub(crate) mod query;
 mod quick_check;
 mod replaced;
 mod row;
+mod select;
 mod upkeep;
 pub(crate) mod watched;
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, AtomicUsize, Ordering};
@@ -37,7 +41,8 @@ use std::sync::{Arc, Condvar, Mutex, RwLock};
 use std::time::Duration;
 
 use crossbeam_channel::{Receiver, Sender, bounded};
-use index_sync::{Missed, SharedIndex, Touched, Unreadable};
+use hits::HitCache;
+use palettes::Palettes;
 use replaced::{OpenFiles, Replaced};
 use rusqlite::{OpenFlags, Transaction, TransactionBehavior};
 
@@ -81,20 +86,16 @@ struct Shared {
     /// The writer's commits do not wait for the disk. Changed under its lock.
     is_lax: AtomicBool,
     generation: AtomicU64,
-    /// The same of what queries find.
-    findings: AtomicU64,
     /// Files that images had lost and have again.
     given_back: AtomicU64,
     /// Rows whose files are missing are kept.
     keeps_rows: AtomicBool,
     /// Images whose files are not there just now.
     missing: RwLock<HashSet<i64>>,
-    touched: Touched,
-    index: SharedIndex,
-    /// Held by whoever builds the index.
-    building: Mutex<()>,
-    missed: Missed,
-    unreadable: Mutex<Unreadable>,
+    hits: Mutex<HitCache>,
+    palettes: Mutex<Arc<Palettes>>,
+    /// Images that were found to be unreadable: no list has them.
+    unreadable: Mutex<BTreeSet<i64>>,
     /// The last run left a log behind: it did not end in order.
     was_cut_off: bool,
     /// The day of the last commit.
@@ -133,8 +134,7 @@ impl Store {
             None => {}
         }
         brought?;
-        let touched = Touched::default();
-        touched.watch(&mut writer).map_err(failed)?;
+        derive(&mut writer)?;
         let store = Self {
             shared: Arc::new(Shared {
                 path: path.to_owned(),
@@ -146,14 +146,11 @@ impl Store {
                 readers_awaited: AtomicUsize::new(0),
                 is_lax: AtomicBool::new(false),
                 generation: AtomicU64::new(1),
-                findings: AtomicU64::new(1),
                 given_back: AtomicU64::new(0),
                 keeps_rows: AtomicBool::new(false),
                 missing: RwLock::default(),
-                touched,
-                index: SharedIndex::default(),
-                building: Mutex::default(),
-                missed: Missed::default(),
+                hits: Mutex::default(),
+                palettes: Mutex::default(),
                 unreadable: Mutex::default(),
                 was_cut_off,
                 written_on: AtomicI64::new(0),
@@ -329,6 +326,17 @@ fn open_reader(path: &Path) -> Result<Connection, Error> {
     Ok(reader)
 }
 
+/// Writes the columns that a migration has left open, all of them or none.
+fn derive(writer: &mut Connection) -> Result<(), Error> {
+    if derived::is_any_missing(writer)? {
+        let transaction = writer.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        let images = derived::renew_missing(&transaction)?;
+        transaction.commit()?;
+        log::info!("{images} images are prepared for lists");
+    }
+    Ok(())
+}
+
 fn configure(writer: &Connection) -> rusqlite::Result<()> {
     writer.pragma_update(None, "journal_mode", "WAL")?;
     writer.pragma_update(None, "synchronous", "FULL")?;
@@ -358,9 +366,6 @@ impl Store {
         writer: &mut Connection,
         body: impl FnOnce(&Transaction<'_>) -> Result<T, E>,
     ) -> Result<T, E> {
-        let Shared { touched, .. } = &*self.shared;
-        // What one that was rolled back has touched is as it was.
-        touched.clear();
         let transaction = writer
             .transaction_with_behavior(TransactionBehavior::Immediate)
             .map_err(Error::from)?;
@@ -371,7 +376,7 @@ impl Store {
         }
         self.tell_of_commit();
         self.look_after_commit();
-        index_sync::keep_in_step(&self.shared, writer);
+        self.reread_unreadable(writer);
         Ok(value)
     }
 

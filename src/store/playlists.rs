@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::Error;
-use super::index::Query;
+use super::query::Query;
 use super::row::{self, word};
 use crate::wire::collate::sort_key;
 use crate::wire::{

@@ -1,5 +1,5 @@
-//! What a row of the library becomes: an image, or what the index keeps of it; and columns that the
-//! other tables have, too. Pure; never writes a row.
+//! The record of an image as its row has it; and columns that the other tables have, too. Pure; never
+//! writes a row.
 
 use std::str::FromStr;
 
@@ -8,7 +8,6 @@ use rusqlite::{Row, Rows};
 use serde::Deserialize;
 
 use super::Error;
-use super::index::Entry;
 use crate::wire::{Image, ImageRow, Timestamp, WebMeta};
 
 /// All rows but those that cannot be read, which are told of.
@@ -71,27 +70,6 @@ pub(super) fn image_row<'r>(row: &'r Row<'_>) -> Result<ImageRow<'r>, Error> {
         preview_path: optional_text(row, 18)?,
         web_meta,
         wallpaper_config_overrides: overrides,
-    })
-}
-
-/// The columns that [`entry`] reads, in its order.
-pub(super) const ENTRY_COLUMNS: &str = "id, name, media_type, folder_id, tags, colors, file_size, imported_at, animated, hue_group, \
-     width, height, web_meta";
-
-pub(super) fn entry(row: &Row<'_>) -> Result<Entry, Error> {
-    Ok(Entry {
-        id: row.get(0)?,
-        name: row.get(1)?,
-        media_type: word(row, 2)?,
-        folder_id: row.get(3)?,
-        tags: tags(row, 4)?,
-        colors: blob(row, 5)?.as_chunks().0.to_vec(),
-        hue_group: row.get(9)?,
-        size: (row.get(10)?, row.get(11)?),
-        file_size: row.get::<_, i64>(6)?.unsigned_abs(),
-        imported_at: row.get(7)?,
-        animated: row.get(8)?,
-        title: json::<WebMeta>(row, 12)?.map(|meta| meta.title),
     })
 }
 

@@ -1,6 +1,7 @@
 //! Opening the database, its readers and its writer.
 
 use super::*;
+use query::{Query, SortBy};
 
 /// A fresh database; it goes with the directory.
 pub(crate) fn scratch() -> (tempfile::TempDir, Store) {
@@ -179,4 +180,36 @@ fn start_that_fails_leaves_no_backup() {
         assert!(Store::open_with(&path, &steps).is_err());
         assert_eq!(backup::list(&path), [old.as_path()]);
     }
+}
+
+#[test]
+fn rows_of_an_older_version_are_in_lists() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("murald.sqlite3");
+    let mut connection = Connection::open(&path).unwrap();
+    // The version before lists were made by SQL.
+    migrations::run(&mut connection, &migrations::STEPS[..13]).unwrap();
+    let add = "INSERT INTO image (name, path, media_type, format, width, height, duration, animated, \
+               audio_enabled, file_size, checksum, tags, colors, hue_group, imported_at, source_path) \
+               VALUES ('É ' || ?1, '/l/' || ?1, 'image', 'png', 4, 3, 0, 0, 0, ?1, ?2, ?3, x'ff0080', \
+               11, ?1, '/s')";
+    for number in 1..=3_u8 {
+        let tags = if number == 2 { r#"["Blau"]"# } else { "[]" };
+        connection.execute(add, rusqlite::params![number, [number; 32], tags]).unwrap();
+    }
+    drop(connection);
+    let check = |store: Store| {
+        let find = |query: Query| store.find_all(&query).unwrap();
+        let by_name = Query { sort_by: SortBy::Name, descending: false, ..Query::default() };
+        assert_eq!(find(Query { search: "e\u{301}".into(), ..by_name }), [1, 2, 3]);
+        assert_eq!(find(Query { tags: vec!["blau".into()], ..Query::default() }), [2]);
+        assert_eq!(find(Query { colors: vec![[255, 0, 128]], ..Query::default() }), [3, 2, 1]);
+        assert_eq!(store.tags().unwrap(), ["Blau"]);
+    };
+    // Killed between the steps and the rows: the next start writes these.
+    let mut killed = Connection::open(&path).unwrap();
+    migrations::run(&mut killed, migrations::STEPS).unwrap();
+    drop(killed);
+    check(Store::open(&path).unwrap());
+    check(Store::open(&path).unwrap());
 }

@@ -1,8 +1,7 @@
 //! The thread `database`: what the database needs and nobody waits for.
 //!
-//! At start it builds the index and, where the last run did not end in order, checks the file; then
-//! it sleeps until the index is to be built anew, or until the first write of a day, when it makes a
-//! copy. It writes no row.
+//! At start it looks for rows that cannot be read and, after an unclean shutdown, checks the file; then
+//! it sleeps until the first write of a day, when it makes a copy. It writes no row.
 
 use std::io;
 use std::path::Path;
@@ -62,7 +61,7 @@ impl Upkeep {
 
 impl Store {
     fn keep_up(&self, end: &Receiver<()>) {
-        self.build_index();
+        self.look_for_unreadable();
         if self.shared.was_cut_off
             && let Err(error) = self.check_after_cut(end)
         {
@@ -71,7 +70,6 @@ impl Store {
         loop {
             select! {
                 recv(self.shared.upkeep.1) -> _ => {
-                    self.build_index();
                     self.save_replaced();
                     self.back_up(end);
                 }
@@ -80,10 +78,10 @@ impl Store {
         }
     }
 
-    /// Before anybody asks.
-    fn build_index(&self) {
-        match self.warm() {
-            Ok(()) => {}
+    /// Before anybody lists them.
+    fn look_for_unreadable(&self) {
+        match self.read(images::unreadable) {
+            Ok(found) => found.iter().for_each(|(id, error)| self.note_unreadable(*id, error)),
             Err(error) if error.is_damage() => self.note_damage(&with_cause(&error)),
             Err(error) => log::error!("the library cannot be read: {}", with_cause(&error)),
         }

@@ -62,7 +62,7 @@ pub(crate) fn get(connection: &Connection, path: &Path) -> Result<Option<Watched
 
 /// A file of this path, and all in a directory of it.
 pub(crate) fn below(connection: &Connection, path: &Path) -> Result<Vec<WatchedFile>, Error> {
-    let (from, to) = range(path);
+    let (from, to) = directory_range(path);
     let sql = format!(
         "SELECT {COLUMNS} FROM watched_file WHERE path = ?1 OR (path > ?2 AND path < ?3) ORDER BY path"
     );
@@ -79,7 +79,7 @@ pub(crate) fn are_all_gone_below(
     has: &dyn Fn(&Path) -> bool,
     is_gone: &dyn Fn(&Path) -> bool,
 ) -> Result<bool, Error> {
-    let (from, to) = range(directory);
+    let (from, to) = directory_range(directory);
     let mut statement = connection.prepare_cached(
         "SELECT file.path FROM watched_file AS file JOIN image ON image.id = file.image_id \
          WHERE file.path > ?1 AND file.path < ?2 AND NOT (image.in_place AND image.path != file.path)",
@@ -102,26 +102,11 @@ pub(crate) fn are_all_gone_below(
 
 /// How many images come from a directory.
 pub(crate) fn count(connection: &Connection, directory: &Path) -> Result<u64, Error> {
-    let (from, to) = range(directory);
+    let (from, to) = directory_range(directory);
     let mut statement = connection.prepare_cached(
         "SELECT count(DISTINCT image_id) FROM watched_file WHERE path > ?1 AND path < ?2",
     )?;
     Ok(statement.query_row([from, to], |row| row.get::<_, i64>(0))?.unsigned_abs())
-}
-
-/// The images with a file in a directory, or in one inside it.
-pub(super) fn ids_in(
-    connection: &Connection,
-    directory: &Path,
-    recursive: bool,
-) -> Result<Vec<i64>, Error> {
-    let (from, to) = range(directory);
-    let mut statement = connection.prepare_cached(
-        "SELECT DISTINCT image_id FROM watched_file WHERE path > ?1 AND path < ?2 \
-         AND image_id NOT NULL AND (?3 OR instr(substr(path, length(?1) + 1), '/') = 0)",
-    )?;
-    let ids = statement.query_map(params![from, to, recursive], |row| row.get(0))?;
-    Ok(ids.collect::<Result<_, _>>()?)
 }
 
 /// Notes what a file is.
@@ -143,17 +128,6 @@ pub(crate) fn note(connection: &Connection, file: &WatchedFile) -> Result<(), Er
             stamp.device as i64,
             stamp.changed
         ])?;
-    touch(connection, path)
-}
-
-/// Has lists learn that the image of a file is in other directories than it was.
-fn touch(connection: &Connection, path: &Path) -> Result<(), Error> {
-    connection
-        .prepare_cached(
-            "UPDATE image SET is_selected = is_selected \
-             WHERE id = (SELECT image_id FROM watched_file WHERE path = ?1)",
-        )?
-        .execute([text(path)])?;
     Ok(())
 }
 
@@ -166,7 +140,6 @@ pub(crate) fn set_device(connection: &Connection, path: &Path, device: u64) -> R
 }
 
 pub(crate) fn forget(connection: &Connection, path: &Path) -> Result<(), Error> {
-    touch(connection, path)?;
     connection.prepare_cached("DELETE FROM watched_file WHERE path = ?1")?.execute([text(path)])?;
     Ok(())
 }
@@ -179,7 +152,7 @@ pub(crate) fn forget_image(connection: &Connection, image_id: i64) -> Result<(),
 
 /// Forgets all that was seen in a directory.
 pub(crate) fn forget_below(connection: &Connection, directory: &Path) -> Result<(), Error> {
-    let (from, to) = range(directory);
+    let (from, to) = directory_range(directory);
     connection.execute("DELETE FROM watched_file WHERE path > ?1 AND path < ?2", [from, to])?;
     Ok(())
 }
@@ -223,7 +196,7 @@ pub(crate) fn images_below(
     connection: &Connection,
     directory: &Path,
 ) -> Result<Vec<(i64, PathBuf)>, Error> {
-    let (from, to) = range(directory);
+    let (from, to) = directory_range(directory);
     let mut statement = connection
         .prepare_cached("SELECT id, path FROM image WHERE path > ?1 AND path < ?2 AND in_place")?;
     images(&mut statement, params![from, to])
@@ -305,7 +278,7 @@ fn images<P: rusqlite::Params>(
 }
 
 /// Between these two are the paths of all that is in a directory: `0` follows `/`.
-fn range(directory: &Path) -> (String, String) {
+pub(super) fn directory_range(directory: &Path) -> (String, String) {
     let path = text(directory);
     let path = path.trim_end_matches('/');
     (format!("{path}/"), format!("{path}0"))

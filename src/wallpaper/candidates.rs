@@ -11,7 +11,7 @@ use super::{Error, orphan};
 use crate::compositor::Output;
 use crate::random;
 use crate::store::assignments::Assignment;
-use crate::store::index::Query;
+use crate::store::query::Query;
 use crate::store::{self, Connection, Store, history, history_cursor, images};
 use crate::wire::{Fit, HistoryEntry, Image, Mode, Orientation};
 

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::Error;
 use super::plan::WorkerKey;
 use crate::config::BackendName;
-use crate::store::index::Query;
+use crate::store::query::Query;
 use crate::wire::{Fit, HistorySource, Mode, SetStatus};
 
 /// Called once, by the thread of the reconciler or `desktop`: it must not block.

@@ -16,6 +16,11 @@ pub(crate) fn folded(text: &str) -> String {
     }
 }
 
+/// Whether two names are the same but for how their letters are composed.
+pub(crate) fn is_same(one: &str, other: &str) -> bool {
+    one == other || one.nfc().eq(other.nfc())
+}
+
 /// The sort key of a name, with numbers by their value: 1, 2, 10.
 pub(crate) fn sort_key(name: &str) -> Vec<u8> {
     sort_bytes(folded(name).as_bytes()).collect()

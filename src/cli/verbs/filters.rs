@@ -48,7 +48,7 @@ pub(super) const FILTERS: &[Flag] = &[
 /// Words, where there is no argument for them.
 #[rustfmt::skip]
 pub(super) const SEARCH: Flag = Flag::value("--search", "WORDS", Kind::Text,
-    "Only images with all of these words in name, title or tags");
+    "Only images with all of these words in name, title, description or tags");
 /// Of a list: which page, its order, and what filters.
 #[rustfmt::skip]
 pub(super) const LISTED: &[Flag] = joined!(FILTERS;

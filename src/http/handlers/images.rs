@@ -10,11 +10,11 @@ use super::super::request::nearest;
 use super::Api;
 use crate::http::{Error, Paging, Reply, Request, Response, file};
 use crate::store::edits::ImageChange;
-use crate::store::index::Query;
-use crate::store::index::filter::{self, BadFilter};
+use crate::store::filter::{self, BadFilter};
 use crate::store::playlists::NewSource;
+use crate::store::query::Query;
 use crate::store::{folders, images};
-use crate::wire::{DeleteImages, Ids, Image, PatchImage, Resolution, SelectAll};
+use crate::wire::{DeleteImages, Ids, Image, PatchImage, Resolution, SelectAll, collate};
 use crate::{color, library, transcode, wallpaper};
 
 const WEBP: &str = "image/webp";
@@ -277,7 +277,7 @@ fn tags(given: Vec<String>) -> Result<Vec<String>, Error> {
             return Err(Error::bad_request(format!("tags cannot have {tag:?}"))
                 .details("a tag has no control character"));
         }
-        if !tags.iter().any(|known| known == tag) {
+        if !tags.iter().any(|known| collate::is_same(known, tag)) {
             tags.push(tag.to_owned());
         }
     }

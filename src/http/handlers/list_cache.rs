@@ -18,7 +18,7 @@ use crate::http::response::Body;
 use crate::http::{Error, Paging};
 use crate::memory;
 use crate::store::Store;
-use crate::store::index::Query;
+use crate::store::query::Query;
 use crate::sys::lock;
 
 /// Lists kept: a few galleries with a few pages each.

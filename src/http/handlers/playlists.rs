@@ -11,8 +11,8 @@ use super::session::distinct_names;
 use crate::http::{Error, Paging, Request, Response};
 use crate::playlist::{self, Action, Moved};
 use crate::store::images;
-use crate::store::index::Query;
 use crate::store::playlists::{self, PlaylistChange, Refusal};
+use crate::store::query::Query;
 use crate::wallpaper::{self, HookRequest};
 use crate::wire::{
     ActivePlaylist, CreatePlaylist, Ids, ImageRow, Mode, NewConfiguration, NewPlaylistItem,

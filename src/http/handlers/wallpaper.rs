@@ -11,7 +11,7 @@ use super::session::distinct_names;
 use super::{Api, SHOW_PATIENCE};
 use crate::http::{Error, Request, Response};
 use crate::store::assignments::{self, Assignment, Deleted};
-use crate::store::index::Query;
+use crate::store::query::Query;
 use crate::store::{self, history, images};
 use crate::wallpaper::{self, Applied, Ask, Targets};
 use crate::wire::{

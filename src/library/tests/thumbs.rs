@@ -8,7 +8,7 @@ use std::time::SystemTime;
 
 use super::*;
 use crate::media;
-use crate::store::index::Query;
+use crate::store::query::Query;
 
 /// How often the machine was looked at; the one test that counts is the only one to use it.
 static LOOKS: AtomicUsize = AtomicUsize::new(0);

@@ -4,7 +4,7 @@ use super::*;
 use crate::playlist::edits::{Renewed, renew};
 use crate::playlist::spec::Direction;
 use crate::store::edits::{self, ImageChange};
-use crate::store::index::filter;
+use crate::store::filter;
 use crate::store::playlists::NewSource;
 use crate::store::purge;
 use crate::wire::GalleryDomain;

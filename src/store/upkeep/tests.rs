@@ -2,7 +2,8 @@
 
 use super::*;
 use crate::store::images::tests::picture;
-use crate::store::index_sync::tests::names;
+use crate::store::page::tests::names;
+use crate::store::query::Query;
 use crate::store::tests::scratch;
 
 #[test]
@@ -12,10 +13,6 @@ fn first_write_of_a_day_is_backed_up() {
     let upkeep = Upkeep::start(&store, &spawner).unwrap();
     let deadline = Instant::now() + Duration::from_secs(60);
     assert!(backup::list(&store.shared.path).is_empty());
-    while store.shared.index.read().unwrap().is_none() {
-        assert!(Instant::now() < deadline, "the index is built before anybody asks");
-        std::thread::yield_now();
-    }
     store.write(|c| images::insert(c, &picture("a", 1))).unwrap();
     while backup::list(&store.shared.path).is_empty() {
         assert!(Instant::now() < deadline, "never backed up");
@@ -93,12 +90,10 @@ fn row_that_cannot_be_read_is_left_out_with_a_warning() {
     }
     let names = || names(&store).concat();
     assert_eq!(names(), "cba");
-    let stands = || store.shared.index.read().unwrap().is_some();
     let spoil = |sql: &str| store.write(|c| Ok::<_, Error>(c.execute(sql, [])?)).unwrap();
     spoil("UPDATE image SET web_meta = '{' WHERE name = 'b'");
     assert_eq!(names(), "ca");
     spoil("UPDATE image SET tags = 'x' WHERE name = 'c'");
-    assert!(stands(), "one row is no reason to build it anew");
     assert_eq!(names(), "a");
     assert!(store.warnings()[0].starts_with("2 of the library's images cannot be read"));
     let report = check(&store.shared.path);
@@ -108,8 +103,11 @@ fn row_that_cannot_be_read_is_left_out_with_a_warning() {
         assert!(store.read(|c| images::has_path(c, Path::new(owned))).unwrap(), "{owned}");
     }
     assert!(!store.read(|c| images::has_path(c, Path::new("/lib"))).unwrap());
-    *store.shared.index.write().unwrap() = None;
-    assert_eq!(names(), "a");
+    // The next start finds them before anybody lists them.
+    let next = Store::open(&store.shared.path).unwrap();
+    next.look_for_unreadable();
+    assert!(next.warnings()[0].starts_with("2 of the library's images cannot be read"));
+    assert_eq!(next.find_all(&Query::default()).unwrap(), [1]);
     // Mended, they are there again.
     spoil("UPDATE image SET tags = '[]', web_meta = NULL");
     assert_eq!(names(), "cba");
@@ -187,5 +185,5 @@ fn whoever_meets_damage_tells_of_it_and_of_nothing_else() {
     let (_end, ended) = bounded(0);
     let warned = look_at(true, &|store| store.back_up(&ended));
     assert!(warned[0].starts_with("the database is damaged ("), "{warned:?}");
-    assert_eq!(look_at(false, &|store| store.build_index()), [""; 0]);
+    assert_eq!(look_at(false, &|store| store.look_for_unreadable()), [""; 0]);
 }

@@ -1,7 +1,7 @@
 //! Which picture a request means for which monitor.
 
 use super::*;
-use crate::store::index::Query;
+use crate::store::query::Query;
 use crate::wire::{Fit, MediaFilter, SetStatus};
 
 fn upright(image: &mut NewImage) {

@@ -24,7 +24,7 @@ use super::response::{Body, Response};
 use super::router::{Handler, Route, Router};
 use super::routes::ROUTES;
 use super::waiting::PendingRequests;
-use crate::store::index::filter;
+use crate::store::filter;
 use crate::sys::Waker;
 use crate::wire::{
     BackWallpaper, CreateFolder, CreatePlaylist, DeleteImages, ExportLoop, ExtractPalette,

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use serde_json::{Map, Value};
 
-use super::{Near, Query, SortBy};
+use super::query::{Near, Query, SortBy};
 use crate::color::{self, Rgb};
 use crate::digest::Checksum;
 use crate::wire::{BadParameter, MediaFilter, Parameters, SortOrder};

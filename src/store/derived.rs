@@ -1,0 +1,105 @@
+//! Columns of an image that follow from its others, for lists: `words`, the text that searches look
+//! through; `name_key` and `hue`, which names and hues are sorted by; and the rows of its tags.
+//!
+//! Written in the transaction that changes what they follow from. A row without a `name_key` has none
+//! of them yet: a migration leaves rows so, and the next start writes them.
+
+use rusqlite::{Connection, OptionalExtension, Row, params};
+use serde::Deserialize;
+
+use super::Error;
+use super::row::json;
+use crate::color::{self, NEUTRAL, Rgb};
+use crate::wire::collate::{folded, sort_key};
+
+/// Between the parts of `words`: no word that is searched for has it.
+const BETWEEN: &str = "\n";
+/// `hue` is the group times this, and the saturation in thousandths.
+const GROUP: i64 = 10_000;
+/// From here on `hue` is that of images that no colour decides: they are last in either direction.
+pub(super) const FIRST_NEUTRAL: i64 = NEUTRAL as i64 * GROUP;
+
+/// What of a web package is searched.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Package {
+    title: String,
+    description: String,
+}
+
+/// Writes them for one image, if there is one: its name, tags, colours or package have changed.
+pub(super) fn renew(connection: &Connection, id: i64) -> Result<(), Error> {
+    let mut statement = connection.prepare_cached(
+        "SELECT name, web_meta, tags, colors, hue_group FROM image WHERE id = ?1",
+    )?;
+    let Some(source) = statement.query_row([id], |row| Ok(Source::read(row))).optional()? else {
+        return Ok(());
+    };
+    connection
+        .prepare_cached("UPDATE image SET words = ?2, name_key = ?3, hue = ?4 WHERE id = ?1")?
+        .execute(params![id, source.words(), sort_key(&source.name), source.hue()])?;
+    connection.prepare_cached("DELETE FROM image_tag WHERE image_id = ?1")?.execute([id])?;
+    for tag in &source.tags {
+        connection
+            .prepare_cached("INSERT OR IGNORE INTO tag (name, folded) VALUES (?1, ?2)")?
+            .execute([tag, &folded(tag)])?;
+        connection
+            .prepare_cached(
+                "INSERT OR IGNORE INTO image_tag SELECT id, ?2 FROM tag WHERE name = ?1",
+            )?
+            .execute(params![tag, id])?;
+    }
+    Ok(())
+}
+
+/// Writes them for all rows without a `name_key`; returns how many these were.
+pub(super) fn renew_missing(connection: &Connection) -> Result<usize, Error> {
+    let mut statement = connection.prepare("SELECT id FROM image WHERE name_key = x''")?;
+    let ids: Vec<i64> = statement.query_map([], |row| row.get(0))?.collect::<Result<_, _>>()?;
+    for &id in &ids {
+        renew(connection, id)?;
+    }
+    Ok(ids.len())
+}
+
+/// Whether there are such rows.
+pub(super) fn is_any_missing(connection: &Connection) -> Result<bool, Error> {
+    Ok(connection.prepare("SELECT 1 FROM image WHERE name_key = x''")?.exists([])?)
+}
+
+/// What they follow from. A column that cannot be read is empty: the row is in no list.
+struct Source {
+    name: String,
+    package: Package,
+    tags: Vec<String>,
+    colors: Vec<Rgb>,
+    hue_group: u8,
+}
+
+impl Source {
+    fn read(row: &Row<'_>) -> Self {
+        let colors: Vec<u8> = row.get(3).unwrap_or_default();
+        Self {
+            name: row.get(0).unwrap_or_default(),
+            package: json(row, 1).ok().flatten().unwrap_or_default(),
+            tags: json(row, 2).ok().flatten().unwrap_or_default(),
+            colors: colors.as_chunks().0.to_vec(),
+            hue_group: row.get(4).unwrap_or(NEUTRAL),
+        }
+    }
+
+    /// Composed and in lower case; it begins with the name.
+    fn words(&self) -> String {
+        let Package { title, description } = &self.package;
+        let tags = self.tags.iter().map(String::as_str);
+        let parts = [self.name.as_str(), title, description].into_iter().chain(tags);
+        folded(&parts.filter(|part| !part.is_empty()).collect::<Vec<_>>().join(BETWEEN))
+    }
+
+    fn hue(&self) -> i64 {
+        // The first that is no grey has decided the group.
+        let colored = self.colors.iter().find(|&&rgb| !color::is_grey(color::lab(rgb)));
+        let saturation = colored.map_or(0.0, |&rgb| color::hsl(rgb).saturation);
+        i64::from(self.hue_group) * GROUP + (saturation * 1000.0) as i64
+    }
+}

@@ -1,0 +1,87 @@
+//! The ids that queries have found, kept as long as what lists are made of is the same: pages of one
+//! list are parts of one answer.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use super::query::Query;
+
+/// Answers kept: a few galleries, with a filter and an order each.
+const KEPT: usize = 16;
+/// Ids of all of them: 8 MiB, as many as a list of a million images has.
+const IDS_KEPT: usize = 1 << 20;
+
+/// All ids of a list, in its order.
+pub(super) type Hits = Arc<Vec<i64>>;
+
+#[derive(Debug, Default)]
+pub(super) struct HitCache {
+    /// The version of the lists; see the table `library`.
+    version: i64,
+    /// The last used one first. Queries have no page.
+    kept: VecDeque<(Query, Hits)>,
+}
+
+impl HitCache {
+    pub(super) fn get(&mut self, version: i64, query: &Query) -> Option<Hits> {
+        if version != self.version {
+            return None;
+        }
+        let at = self.kept.iter().position(|(kept, _)| kept == query)?;
+        let (query, hits) = self.kept.remove(at)?;
+        self.kept.push_front((query, Arc::clone(&hits)));
+        Some(hits)
+    }
+
+    pub(super) fn keep(&mut self, version: i64, query: Query, hits: &Hits) {
+        // A reader that began before the last change has found what is no longer so.
+        if version < self.version || hits.len() > IDS_KEPT {
+            return;
+        }
+        if version > self.version {
+            self.clear();
+        }
+        self.version = version;
+        self.kept.retain(|(kept, _)| *kept != query);
+        self.kept.push_front((query, Arc::clone(hits)));
+        let mut ids = 0;
+        let fits = |(_, hits): &(Query, Hits)| {
+            ids += hits.len();
+            ids <= IDS_KEPT
+        };
+        let fitting = self.kept.iter().take(KEPT).map(fits).take_while(|&fits| fits).count();
+        self.kept.truncate(fitting);
+    }
+
+    pub(super) fn clear(&mut self) {
+        self.kept.clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hits_are_those_of_one_version_and_bounded() {
+        let mut cache = HitCache::default();
+        let query = |word: usize| Query { search: word.to_string(), ..Query::default() };
+        let hits = |number: usize| Arc::new(vec![7; number]);
+        for word in 0..20 {
+            cache.keep(5, query(word), &hits(word));
+        }
+        let kept = |cache: &mut HitCache, version, word| {
+            cache.get(version, &query(word)).map(|hits| hits.len())
+        };
+        assert_eq!((kept(&mut cache, 5, 3), kept(&mut cache, 5, 4)), (None, Some(4)));
+        assert_eq!((kept(&mut cache, 4, 4), kept(&mut cache, 6, 4)), (None, None));
+        cache.keep(4, query(50), &hits(1));
+        cache.keep(5, query(51), &hits(IDS_KEPT + 1));
+        assert_eq!((kept(&mut cache, 5, 50), kept(&mut cache, 5, 51)), (None, None));
+        // What was used last stays.
+        cache.keep(5, query(52), &hits(IDS_KEPT - 4));
+        assert_eq!((kept(&mut cache, 5, 4), kept(&mut cache, 5, 19)), (Some(4), None));
+        cache.keep(6, query(1), &hits(1));
+        assert_eq!((kept(&mut cache, 6, 1), kept(&mut cache, 6, 52)), (Some(1), None));
+    }
+}

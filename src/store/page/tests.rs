@@ -1,0 +1,569 @@
+//! Lists: they find what a plain scan finds, and are of one moment.
+
+use std::path::Path;
+
+use super::*;
+use crate::color::{self, Rgb, hue_group};
+use crate::store::edits::{self, ImageChange};
+use crate::store::folders;
+use crate::store::images::tests::{package, picture};
+use crate::store::images::{NewImage, NewPackage};
+use crate::store::purge;
+use crate::store::query::{Near, SortBy};
+use crate::store::tests::scratch;
+use crate::store::watched::{self, Stamp, WatchedFile};
+use crate::wire::collate::folded;
+use crate::wire::{Format, MediaFilter, MediaType, Orientation};
+
+/// What a list shows: the ids of its page, and the number of all.
+fn shown(store: &Store, query: &Query) -> (Vec<i64>, u64) {
+    let mut json = b"[".to_vec();
+    let write = |row: ImageRow<'_>, json: &mut Vec<u8>| serde_json::to_writer(json, &row.id);
+    let total = store.write_page(query, &mut json, write).unwrap();
+    json.push(b']');
+    (serde_json::from_slice(&json).unwrap(), total)
+}
+
+/// The names on the first page.
+pub(in crate::store) fn names(store: &Store) -> Vec<String> {
+    let mut json = b"[".to_vec();
+    let write = |row: ImageRow<'_>, json: &mut Vec<u8>| serde_json::to_writer(json, row.name);
+    let total = store.write_page(&Query::default(), &mut json, write).unwrap();
+    json.push(b']');
+    let names: Vec<String> = serde_json::from_slice(&json).unwrap();
+    assert_eq!(names.len() as u64, total);
+    names
+}
+
+/// What of an image lists look at.
+#[derive(Clone)]
+struct Entry {
+    id: i64,
+    name: String,
+    title: Option<String>,
+    format: Format,
+    animated: bool,
+    folder_id: Option<i64>,
+    tags: Vec<String>,
+    colors: Vec<Rgb>,
+    size: (u32, u32),
+    file_size: u64,
+    imported_at: i64,
+}
+
+fn entry(id: i64) -> Entry {
+    // Every value has its own period, so that all combinations come up.
+    let n = id as u64;
+    let pick = |step: u64| (n.wrapping_mul(step) >> 3) as u8;
+    let grey = pick(37);
+    let colors = match n % 6 {
+        0 => vec![],
+        1 => vec![[grey; 3]],
+        // As many as somebody may set by hand.
+        2 => (0..12).map(|at| [pick(91 + at), pick(53 * at), pick(17)]).collect(),
+        _ => vec![[pick(91), pick(53), pick(17)], [grey; 3], [200, 30, pick(29)]],
+    };
+    let word = ["Lake", "forest", "Äther", "night sky"][n as usize % 4];
+    let name = match n % 10 {
+        // Each sorts as the others do.
+        0 => format!("tie{}", "0".repeat(n as usize / 10)),
+        _ => format!("{word} {} {n}", n % 7),
+    };
+    Entry {
+        id,
+        name,
+        title: n.is_multiple_of(9).then(|| "E\u{301}cran calme".to_owned()),
+        format: if n.is_multiple_of(5) { Format::Mp4 } else { Format::Png },
+        animated: n.is_multiple_of(7),
+        folder_id: [None, Some(1), Some(2)][n as usize % 3],
+        tags: ["Blue", "dark", "calm"].iter().take(n as usize % 4).map(|t| t.to_string()).collect(),
+        colors,
+        size: (600 + 100 * (n % 5) as u32, 700 + 100 * (n % 3) as u32),
+        file_size: n % 11,
+        imported_at: 1000 - (n as i64 % 13),
+    }
+}
+
+/// A library of these.
+fn library(entries: &[Entry]) -> (tempfile::TempDir, Store) {
+    let (directory, store) = scratch();
+    store
+        .write(|c| -> Result<(), folders::Refusal> {
+            for name in ["one", "two", "three"] {
+                folders::insert(c, name, None)?;
+            }
+            entries.iter().try_for_each(|entry| add(c, entry))
+        })
+        .unwrap();
+    (directory, store)
+}
+
+fn add(connection: &Connection, entry: &Entry) -> Result<(), folders::Refusal> {
+    let mut checksum = [0; 32];
+    checksum[..8].copy_from_slice(&entry.id.to_be_bytes());
+    let web = entry.title.as_ref().map(|title| {
+        let package = package("page").web.unwrap();
+        let description = format!("Über {}", entry.id % 4);
+        let meta = crate::wire::WebMeta { title: title.clone(), description, ..package.meta };
+        NewPackage { meta, ..package }
+    });
+    let new = NewImage {
+        format: entry.format,
+        animated: entry.animated,
+        folder_id: entry.folder_id,
+        colors: entry.colors.clone(),
+        hue_group: hue_group(&entry.colors),
+        width: entry.size.0,
+        height: entry.size.1,
+        checksum,
+        web,
+        ..picture(&entry.name, entry.file_size)
+    };
+    let id = images::insert(connection, &new)?;
+    assert_eq!(id, entry.id);
+    let sql = "UPDATE image SET imported_at = ?2 WHERE id = ?1";
+    connection.execute(sql, [id, entry.imported_at])?;
+    edits::change(connection, id, &tagged(&entry.tags))
+}
+
+fn tagged(tags: &[impl ToString]) -> ImageChange {
+    let tags = Some(tags.iter().map(ToString::to_string).collect());
+    ImageChange { tags, ..ImageChange::default() }
+}
+
+fn queries() -> Vec<Query> {
+    let near = |color, within| Near { color, within };
+    let some = |change: &dyn Fn(&mut Query)| {
+        let mut query = Query { limit: 1000, ..Query::default() };
+        change(&mut query);
+        query
+    };
+    let mut queries = vec![
+        some(&|_| ()),
+        some(&|q| q.media_type = Some(MediaFilter::Video)),
+        some(&|q| q.media_type = Some(MediaFilter::Web)),
+        some(&|q| q.media_type = Some(MediaFilter::Gif)),
+        some(&|q| q.animated = Some(true)),
+        some(&|q| q.animated = Some(false)),
+        some(&|q| (q.media_type, q.animated) = (Some(MediaFilter::Gif), Some(false))),
+        some(&|q| q.search = " LAKE 3 ".into()),
+        some(&|q| q.search = "äth".into()),
+        some(&|q| q.search = "dark sky".into()),
+        some(&|q| q.search = "k".into()),
+        some(&|q| q.search = "igh AL".into()),
+        some(&|q| q.search = "lakes".into()),
+        some(&|q| q.search = "a\0".into()),
+        some(&|q| q.search = "a% _".into()),
+        some(&|q| q.search = "écRAN calm".into()),
+        some(&|q| q.search = "u\u{308}ber 2".into()),
+        some(&|q| q.search = "A\u{308}th".into()),
+        some(&|q| q.tags = vec!["Blue".into(), "dark".into()]),
+        some(&|q| q.tags = vec!["bLUE".into(), "LAKE".into()]),
+        some(&|q| q.tags = vec!["no such".into()]),
+        some(&|q| (q.tags, q.search) = (vec!["Blue".into()], "lake".into())),
+        some(&|q| q.folder = Some(None)),
+        some(&|q| q.folder = Some(Some(2))),
+        some(&|q| q.hue_groups = vec![99]),
+        some(&|q| q.hue_groups = vec![0, 11, 7]),
+        some(&|q| q.colors = vec![entry(3).colors[0]]),
+        some(&|q| q.colors_near = vec![near([200, 30, 40], 12.0), near([128; 3], 20.0)]),
+        some(&|q| q.orientation = Some(Orientation::Portrait)),
+        some(&|q| q.orientation = Some(Orientation::Landscape)),
+        some(&|q| q.orientation = Some(Orientation::Square)),
+        some(&|q| (q.min_width, q.min_height) = (800, 800)),
+        some(&|q| q.name = Some("A\u{308}ther 2 2".into())),
+        some(&|q| q.name = Some("lake 1 8".into())),
+        some(&|q| q.name_prefix = "ÄTH".into()),
+        some(&|q| q.name_prefix = "lake 3".into()),
+        some(&|q| q.similar_to = Some((9, 5.0))),
+        some(&|q| q.similar_to = Some((100_000, 500.0))),
+        some(&|q| {
+            q.folder = Some(Some(1));
+            q.search = "a".into();
+            q.colors_near = vec![near([0; 3], 60.0)];
+        }),
+    ];
+    for sort_by in SortBy::ALL {
+        for descending in [false, true] {
+            let mut sorted = |change: &dyn Fn(&mut Query)| {
+                let order = Query { sort_by: *sort_by, descending, ..some(&|_| ()) };
+                let mut query = order;
+                change(&mut query);
+                queries.push(query);
+            };
+            let media_type = Some(MediaFilter::Image);
+            sorted(&|_| ());
+            sorted(&|q| (q.offset, q.limit, q.media_type) = (7, 5, media_type));
+            sorted(&|q| (q.offset, q.limit, q.media_type) = (157, 50, media_type));
+            sorted(&|q| q.search = "lake 3".into());
+            sorted(&|q| q.colors_near = vec![near([200, 30, 40], 12.0)]);
+            sorted(&|q| q.offset = 148);
+            sorted(&|q| q.offset = u64::MAX);
+        }
+    }
+    queries
+}
+
+/// The same by looking at everything.
+fn scan(entries: &[Entry], query: &Query) -> (Vec<i64>, u64) {
+    let mut found: Vec<&Entry> =
+        entries.iter().filter(|entry| fits(entries, entry, query)).collect();
+    found.sort_by(|a, b| {
+        let by_key = match query.sort_by {
+            SortBy::Name => sort_key(&a.name).cmp(&sort_key(&b.name)),
+            SortBy::ImportedAt => a.imported_at.cmp(&b.imported_at),
+            SortBy::FileSize => a.file_size.cmp(&b.file_size),
+            SortBy::Hue => hue(a).cmp(&hue(b)),
+        };
+        let ascending = by_key.then(a.id.cmp(&b.id));
+        let neutral = |entry: &Entry| hue_group(&entry.colors) == 99;
+        let last = query.sort_by == SortBy::Hue && neutral(a) != neutral(b);
+        if query.descending && !last { ascending.reverse() } else { ascending }
+    });
+    let ids = found.iter().map(|entry| entry.id);
+    let offset = usize::try_from(query.offset).unwrap();
+    (ids.skip(offset).take(query.limit as usize).collect(), found.len() as u64)
+}
+
+/// Group, and saturation in thousandths of the colour that decides.
+fn hue(entry: &Entry) -> (u8, u16) {
+    let group = hue_group(&entry.colors);
+    let decides = entry.colors.iter().find(|&&rgb| hue_group(&[rgb]) == group && group != 99);
+    let saturation = decides.map_or(0.0, |&rgb| color::hsl(rgb).saturation);
+    (group, (saturation * 1000.0) as u16)
+}
+
+fn fits(entries: &[Entry], entry: &Entry, query: &Query) -> bool {
+    let close =
+        |one: Rgb, other: Rgb, within| color::lab(one).distance(color::lab(other)) <= within;
+    let any = |within: f32, of: &[Rgb]| {
+        entry.colors.iter().any(|&one| of.iter().any(|&other| close(one, other, within)))
+    };
+    let page = entry.title.as_ref().map(|title| format!("{title}\nÜber {}", entry.id % 4));
+    let page = page.unwrap_or_default();
+    let text = folded(&format!("{}\n{page}\n{}", entry.name, entry.tags.join("\n")));
+    let is_of = |filter| match filter {
+        MediaFilter::Image => entry.format.media_type() == MediaType::Image,
+        MediaFilter::Video => entry.format.media_type() == MediaType::Video,
+        MediaFilter::Web => false,
+        MediaFilter::Gif => entry.animated,
+    };
+    let has_tag = |tag: &String| entry.tags.iter().any(|own| folded(own) == folded(tag));
+    query.media_type.is_none_or(is_of)
+        && query.animated.is_none_or(|animated| entry.animated == animated)
+        && folded(&query.search).split_whitespace().all(|word| text.contains(word))
+        && query.tags.iter().all(has_tag)
+        && query.colors.iter().all(|color| entry.colors.contains(color))
+        && query.colors_near.iter().all(|near| any(near.within, &[near.color]))
+        && (query.hue_groups.is_empty() || query.hue_groups.contains(&hue_group(&entry.colors)))
+        && query.orientation.is_none_or(|wanted| Orientation::of(entry.size) == wanted)
+        && entry.size.0 >= query.min_width
+        && entry.size.1 >= query.min_height
+        && query.name.as_ref().is_none_or(|name| name.replace("A\u{308}", "Ä") == entry.name)
+        && folded(&entry.name).starts_with(&folded(&query.name_prefix))
+        && query.folder.is_none_or(|folder| entry.folder_id == folder)
+        && query.similar_to.is_none_or(|(id, within)| {
+            let reference = entries.iter().find(|other| other.id == id);
+            entry.id != id && reference.is_some_and(|other| any(within, &other.colors))
+        })
+}
+
+fn check_all(store: &Store, entries: &[Entry]) {
+    for query in queries() {
+        // From the database, and from what is kept of it.
+        for _ in 0..2 {
+            assert_eq!(shown(store, &query), scan(entries, &query), "{query:?}");
+        }
+    }
+}
+
+#[test]
+fn lists_find_what_a_scan_finds() {
+    let entries: Vec<Entry> = (1..=400).map(entry).collect();
+    check_all(&library(&entries).1, &entries);
+    check_all(&scratch().1, &[]);
+}
+
+#[test]
+fn lists_follow_changes() {
+    let mut entries: Vec<Entry> = (1..=300).map(entry).collect();
+    let (_directory, store) = library(&entries);
+    check_all(&store, &entries);
+    let gone: Vec<i64> = (1..=300).step_by(2).collect();
+    store.write(|c| purge::delete(c, &gone, false)).unwrap();
+    entries.retain(|entry| entry.id % 2 == 0);
+    check_all(&store, &entries);
+    for entry in entries.iter_mut().filter(|entry| entry.id % 3 == 0) {
+        entry.name = format!("renamed {}", entry.id);
+        entry.tags = vec!["lake".into(), ["Blue", "BLUE"][entry.id as usize % 4 / 2].into()];
+        entry.colors = vec![[250, 10, 10]];
+        entry.folder_id = Some(3);
+    }
+    let change = |c: &Connection, entry: &Entry| {
+        edits::set_name(c, entry.id, &entry.name)?;
+        let colors = Some(entry.colors.clone());
+        let folder_id = Some(entry.folder_id);
+        edits::change(c, entry.id, &ImageChange { colors, folder_id, ..tagged(&entry.tags) })
+    };
+    store
+        .write(|c| {
+            entries
+                .iter()
+                .filter(|entry| entry.id % 3 == 0)
+                .try_for_each(|entry| change(c, entry))?;
+            (301..=350).map(entry).try_for_each(|new| add(c, &new))
+        })
+        .unwrap();
+    entries.extend((301..=350).map(entry));
+    check_all(&store, &entries);
+    assert_eq!(store.tags().unwrap(), ["BLUE", "Blue", "calm", "dark", "lake"]);
+    let all: Vec<i64> = (1..=350).collect();
+    store.write(|c| purge::delete(c, &all, false)).unwrap();
+    assert_eq!(store.tags().unwrap(), [""; 0], "no image has one any more");
+    check_all(&store, &[]);
+}
+
+fn likest(id: i64, within: f32, limit: u64) -> Query {
+    Query { similar_to: Some((id, within)), by_likeness: true, limit, ..Query::default() }
+}
+
+#[test]
+fn likest_come_first() {
+    let (red, blue) = ([200, 20, 20], [20, 20, 200]);
+    let palettes: [&[Rgb]; 5] = [
+        &[red, blue],
+        &[[210, 30, 30]],
+        &[red, blue, [0, 255, 0]],
+        &[[205, 25, 20], [25, 20, 205]],
+        &[red, blue],
+    ];
+    let of = |(id, colors): (i64, &[Rgb])| Entry { colors: colors.to_vec(), ..entry(id) };
+    let entries: Vec<Entry> = (1..).zip(palettes).map(of).collect();
+    let (_directory, store) = library(&entries);
+    let query = likest(1, 18.0, 3);
+    assert_eq!(shown(&store, &query), (vec![3, 5, 4], 4));
+    assert_eq!(shown(&store, &Query { offset: 3, ..query }), (vec![2], 4));
+}
+
+#[test]
+fn likeness_is_the_mean_of_the_nearest() {
+    let entries: Vec<Entry> = (1..=300).map(entry).collect();
+    let (_directory, store) = library(&entries);
+    let apart = |one: &Rgb, other: &Rgb| {
+        let (one, other) = (color::lab(*one), color::lab(*other));
+        let parts = [one.l - other.l, one.a - other.a, one.b - other.b];
+        parts.map(|part| f64::from(part).powi(2)).iter().sum::<f64>().sqrt()
+    };
+    let unlike = |of: &Entry, other: &Entry| {
+        let nearest = |one: &Rgb| other.colors.iter().map(|c| apart(one, c)).reduce(f64::min);
+        let sum: f64 = of.colors.iter().filter_map(nearest).sum();
+        sum / of.colors.len() as f64
+    };
+    // Of one colour, of three and of twelve.
+    for reference in [7, 9, 8] {
+        let (found, _) = shown(&store, &likest(reference, 300.0, 1000));
+        let with_colors = entries.iter().filter(|entry| !entry.colors.is_empty()).count();
+        assert_eq!(found.len(), with_colors - 1);
+        let of = |id: i64| &entries[id as usize - 1];
+        let seen: Vec<f64> = found.iter().map(|&id| unlike(of(reference), of(id))).collect();
+        // Colours are kept to a hundredth.
+        for (at, pair) in seen.windows(2).enumerate() {
+            assert!(pair[0] < pair[1] + 0.05, "{reference}: {at}: {pair:?}");
+        }
+    }
+}
+
+#[test]
+fn commits_are_seen_and_roll_backs_are_not() {
+    let (_directory, store) = scratch();
+    assert!(names(&store).is_empty());
+    let id = store.write(|c| images::insert(c, &picture("a", 1))).unwrap();
+    store.write(|c| images::insert(c, &picture("b", 2))).unwrap();
+    let failed: Result<(), Error> = store.write(|c| {
+        images::insert(c, &picture("c", 3))?;
+        Err(Error::Damaged { what: "on purpose".into() })
+    });
+    assert!(failed.is_err());
+    assert_eq!(names(&store), ["b", "a"]);
+    store.write(|c| purge::delete(c, &[id], false)).unwrap();
+    assert_eq!(names(&store), ["b"]);
+}
+
+#[test]
+fn list_is_of_one_moment() {
+    let entries: Vec<Entry> = (1..=20).map(entry).collect();
+    let (_directory, store) = library(&entries);
+    let change = |tags: &[&str]| {
+        let of = |c: &Connection| (1..=20).try_for_each(|id| edits::change(c, id, &tagged(tags)));
+        store.write(|c| of(c)).unwrap();
+    };
+    change(&["on"]);
+    let query = Query { tags: vec!["on".to_owned()], ..Query::default() };
+    let mut json = b"[".to_vec();
+    // Another client writes while the records are read.
+    let write = |row: ImageRow<'_>, json: &mut Vec<u8>| {
+        change(&[]);
+        serde_json::to_writer(json, &row.tags)
+    };
+    assert_eq!(store.write_page(&query, &mut json, write).unwrap(), 20);
+    json.push(b']');
+    let tags: Vec<Vec<String>> = serde_json::from_slice(&json).unwrap();
+    assert!(tags.iter().all(|tags| tags == &["on"]), "{tags:?}");
+    assert_eq!(shown(&store, &query).1, 0);
+}
+
+#[test]
+fn what_queries_find_is_counted_and_nothing_else() {
+    let (_directory, store) = scratch();
+    let mut before = store.findings().unwrap();
+    let mut grows = |what: &str, does: bool| {
+        let after = store.findings().unwrap();
+        assert_eq!(after > before, does, "{what}");
+        before = after;
+    };
+    let image = store.write(|c| images::insert(c, &picture("a", 1))).unwrap();
+    grows("an image", true);
+    let folder = store.write(|c| folders::insert(c, "above", None)).unwrap();
+    let inner = store.write(|c| folders::insert(c, "within", None)).unwrap();
+    grows("empty folders", false);
+    let into = folders::FolderChange { parent: Some(Some(folder)), ..Default::default() };
+    store.write(|c| folders::update(c, inner, &into)).unwrap();
+    grows("a folder that moves into another", true);
+    store.write(|c| edits::change(c, image, &tagged(&["a"]))).unwrap();
+    grows("a tag", true);
+    store.write(|c| edits::select_all(c, true)).unwrap();
+    store.write(|c| crate::store::history_cursor::put(c, "A", image)).unwrap();
+    grows("what no query looks at", false);
+    let failed: Result<(), Error> = store.write(|c| {
+        images::insert(c, &picture("b", 2))?;
+        Err(Error::Damaged { what: "on purpose".into() })
+    });
+    assert!(failed.is_err());
+    grows("what was rolled back", false);
+    store.write(|c| purge::delete(c, &[image], false)).unwrap();
+    grows("an image that goes", true);
+}
+
+#[test]
+fn names_and_tags_are_compared_in_nfc() {
+    let (_directory, store) = scratch();
+    let [one, other] = ["Fu\u{308}r", "Für alle"].map(|name| {
+        let id = store.write(|c| images::insert(c, &picture(name, name.len() as u64))).unwrap();
+        store.write(|c| edits::change(c, id, &tagged(&["scho\u{308}n"]))).unwrap();
+        id
+    });
+    let find = |query: Query| store.find_all(&query).unwrap();
+    let named = |name: &str| find(Query { name: Some(name.to_owned()), ..Query::default() });
+    assert_eq!((named("Für"), named("Fu\u{308}r"), named("für")), (vec![one], vec![one], vec![]));
+    assert_eq!(named("Fu\u{308}r alle"), [other]);
+    let tags = vec!["SCHÖN".to_owned()];
+    assert_eq!(find(Query { tags, ..Query::default() }), [other, one]);
+    let name_prefix = "fü".to_owned();
+    assert_eq!(find(Query { name_prefix, ..Query::default() }), [other, one]);
+}
+
+#[test]
+fn fault_that_is_of_no_row_fails_the_list() {
+    let (_directory, store, _) = of_sixty();
+    let query = Query { name_prefix: "0".to_owned(), ..Query::default() };
+    let mut out = Vec::new();
+    let write = |row: ImageRow<'_>, out: &mut Vec<u8>| serde_json::to_writer(out, row.name);
+    store.write_page(&query, &mut out, write).unwrap();
+    assert!(!out.is_empty());
+    let lost = "ALTER TABLE image RENAME COLUMN source_path TO was";
+    store.write(|c| Ok::<_, Error>(c.execute_batch(lost)?)).unwrap();
+    let error = store.write_page(&query, &mut out, write).unwrap_err();
+    assert!(!error.is_of_a_row(), "{error:?}");
+}
+
+/// A library whose first is in a folder, the second in one within it, the others at the root.
+fn of_sixty() -> (tempfile::TempDir, Store, (i64, i64)) {
+    let (directory, store) = scratch();
+    let filled = store.write(|c| -> Result<_, folders::Refusal> {
+        for number in 0..60 {
+            let mut new = picture(&format!("{number:032}"), number);
+            new.checksum[0] = u8::try_from(number).unwrap();
+            images::insert(c, &new)?;
+        }
+        let outer = folders::insert(c, "outer", None)?;
+        let inner = folders::insert(c, "inner", Some(outer))?;
+        folders::move_images(c, &[1], Some(outer))?;
+        folders::move_images(c, &[2], Some(inner))?;
+        let tags = |tags: &[&str]| ImageChange {
+            tags: Some(tags.iter().map(ToString::to_string).collect()),
+            ..ImageChange::default()
+        };
+        edits::change(c, 3, &tags(&["sea", "Alps"]))?;
+        edits::change(c, 4, &tags(&["sea"]))?;
+        Ok((outer, inner))
+    });
+    (directory, store, filled.unwrap())
+}
+
+#[test]
+fn all_are_found_whatever_the_page() {
+    let (_directory, store, (outer, inner)) = of_sixty();
+    let page = Query { offset: 58, limit: 9, sort_by: SortBy::FileSize, ..Query::default() };
+    let down: Vec<i64> = (1..=60).rev().collect();
+    assert_eq!(shown(&store, &page), (vec![2, 1], 60));
+    assert_eq!(store.find_all(&page).unwrap(), down);
+    let items = store.find_items(&page).unwrap();
+    assert_eq!(items.iter().map(|item| item.image_id).collect::<Vec<_>>(), down);
+    let within = |folder, recursive| {
+        let query = Query { folder: Some(folder), recursive, offset: 9, ..Query::default() };
+        let found = store.find_all(&query).unwrap();
+        assert_eq!(store.finds_any(&query).unwrap(), !found.is_empty());
+        found.len()
+    };
+    assert_eq!((within(Some(outer), false), within(Some(outer), true)), (1, 2));
+    assert_eq!((within(Some(inner), false), within(Some(inner), true)), (1, 1));
+    assert_eq!((within(Some(99), false), within(Some(99), true)), (0, 0));
+    assert_eq!((within(None, false), within(None, true)), (58, 60));
+    assert_eq!(store.tags().unwrap(), ["Alps", "sea"]);
+}
+
+#[test]
+fn name_and_content_are_those_of_one_image() {
+    let (_directory, store, _) = of_sixty();
+    let [one, other] = [7, 8].map(|id| store.read(|c| images::get(c, id)).unwrap().unwrap());
+    let sum = |image: &crate::wire::Image| {
+        let mut sum = picture(&image.name, 1).checksum;
+        sum[0] = u8::try_from(image.id - 1).unwrap();
+        sum
+    };
+    let find = |name: Option<&str>, checksum| {
+        let name = name.map(str::to_owned);
+        store.find_all(&Query { name, checksum, ..Query::default() }).unwrap()
+    };
+    assert_eq!(find(Some(&one.name), None), [7]);
+    assert_eq!(find(None, Some(sum(&other))), [8]);
+    assert_eq!(find(Some(&one.name), Some(sum(&one))), [7]);
+    assert_eq!(find(Some(&one.name), Some(sum(&other))), [0; 0]);
+    assert_eq!(find(Some("nobody"), None), [0; 0]);
+}
+
+#[test]
+fn image_is_in_each_directory_in_which_it_has_a_file() {
+    let (_directory, store, _) = of_sixty();
+    let note = |path: &str, image_id| {
+        let file =
+            WatchedFile { path: path.into(), image_id, checksum: None, stamp: Stamp::default() };
+        store.write(|c| watched::note(c, &file)).unwrap();
+    };
+    let find = |directory: &str, recursive| {
+        let directory = Some(directory.into());
+        let query = Query { directory, recursive, descending: false, ..Query::default() };
+        store.find_all(&query).unwrap()
+    };
+    note("/a/one.png", Some(1));
+    note("/a/none.png", None);
+    note("/a/sub/two.png", Some(2));
+    let before = store.findings().unwrap();
+    note("/b/one.png", Some(1));
+    assert!(store.findings().unwrap() > before, "lists that are kept are made again");
+    assert_eq!((find("/a", true), find("/a/", false)), (vec![1, 2], vec![1]));
+    assert_eq!((find("/b", true), find("/a/sub", false)), (vec![1], vec![2]));
+    let before = store.findings().unwrap();
+    store.write(|c| watched::forget(c, Path::new("/b/one.png"))).unwrap();
+    assert!(store.findings().unwrap() > before && find("/b", true).is_empty());
+}

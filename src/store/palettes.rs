@@ -1,0 +1,173 @@
+//! The palettes of all images in one array, for filters by colours; rebuilt when one of them changes.
+//!
+//! Colours are in CIELAB, in hundredths: no two colours of three bytes have the same place there, and
+//! the rounding changes a ΔE by less than 0.02.
+
+use rusqlite::Connection;
+
+use super::Error;
+use super::query::{Near, Query};
+use crate::color::{Lab, Rgb, lab};
+
+/// L, a and b of a colour, none below zero, in steps of a hundredth.
+type Place = [i16; 3];
+
+/// Steps to a unit of Lab.
+const STEPS: f32 = 100.0;
+/// What makes a and b of every real colour positive, in steps.
+const ORIGIN: [f32; 3] = [0.0, 9_000.0, 11_000.0];
+/// ΔE76 that holds every pair of real colours: those are 259 apart at most (green, blue).
+const FARTHEST: f32 = 300.0;
+
+#[derive(Debug, Default)]
+pub(super) struct Palettes {
+    /// The version of the colours that it has; see the table `library`.
+    pub(super) version: i64,
+    /// In the order of ids.
+    images: Vec<Palette>,
+    colors: Vec<Place>,
+}
+
+/// The colours of an image, as a part of all.
+#[derive(Clone, Copy, Debug)]
+struct Palette {
+    id: i64,
+    start: u32,
+    count: u32,
+}
+
+/// An image that passes, and how far another's colours are from its own.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Match {
+    pub(super) id: i64,
+    pub(super) unlikeness: f32,
+}
+
+impl Palettes {
+    pub(super) fn read(connection: &Connection, version: i64) -> Result<Self, Error> {
+        let mut palettes = Self { version, ..Self::default() };
+        // The index has all that is read here, and the table is five times as large.
+        let sql = "SELECT id, colors FROM image INDEXED BY image_list";
+        let mut statement = connection.prepare_cached(sql)?;
+        let mut rows = statement.query([])?;
+        while let Some(row) = rows.next()? {
+            // One that cannot be read is in no list.
+            let colors = row.get_ref(1)?.as_blob().unwrap_or_default();
+            palettes.add(row.get(0)?, colors.as_chunks().0);
+        }
+        palettes.images.sort_unstable_by_key(|palette| palette.id);
+        palettes.images.shrink_to_fit();
+        palettes.colors.shrink_to_fit();
+        Ok(palettes)
+    }
+
+    fn add(&mut self, id: i64, colors: &[Rgb]) {
+        let (start, count) = (self.colors.len() as u32, colors.len() as u32);
+        self.colors.extend(colors.iter().map(|&rgb| place(lab(rgb))));
+        self.images.push(Palette { id, start, count });
+    }
+
+    /// The images that pass the filters of a query by colours, in the order of their ids.
+    pub(super) fn matching(&self, query: &Query) -> Vec<Match> {
+        let exact = query.colors.iter().map(|&color| (place(lab(color)), 0));
+        let near = |&Near { color, within }: &Near| (place(lab(color)), limit(within));
+        let wanted: Vec<(Place, i32)> = exact.chain(query.colors_near.iter().map(near)).collect();
+        let has_all =
+            |colors: &[Place]| wanted.iter().all(|&(place, limit)| nearest(colors, place) <= limit);
+        let like = query.similar_to.map(|(id, within)| (id, self.of(id), limit(within)));
+        let passing = |palette: &Palette| {
+            let (id, colors) = (palette.id, self.colors(palette));
+            if colors.is_empty() || !has_all(colors) {
+                return None;
+            }
+            let Some((other, reference, limit)) = like else {
+                return Some(Match { id, unlikeness: 0.0 });
+            };
+            let (least, unlikeness) = compare(colors, reference);
+            (other != id && least <= limit).then_some(Match { id, unlikeness })
+        };
+        self.images.iter().filter_map(passing).collect()
+    }
+
+    /// The colours of an image; none if there is no such image.
+    fn of(&self, id: i64) -> &[Place] {
+        let at = self.images.binary_search_by_key(&id, |palette| palette.id);
+        at.map_or(&[], |at| self.colors(&self.images[at]))
+    }
+
+    fn colors(&self, palette: &Palette) -> &[Place] {
+        let start = palette.start as usize;
+        &self.colors[start..start + palette.count as usize]
+    }
+}
+
+/// The square of the distance between the two nearest colours; and the sum of the distances from each
+/// colour of the reference to the nearest.
+fn compare(colors: &[Place], reference: &[Place]) -> (i32, f32) {
+    reference.iter().fold((i32::MAX, 0.0), |(least, sum), &place| {
+        let nearest = nearest(colors, place);
+        (least.min(nearest), sum + (nearest as f32).sqrt())
+    })
+}
+
+/// The square of the distance of the nearest of these colours.
+fn nearest(colors: &[Place], place: Place) -> i32 {
+    colors.iter().map(|&color| distance(color, place)).min().unwrap_or(i32::MAX)
+}
+
+/// The square of a distance, in steps.
+fn distance(one: Place, other: Place) -> i32 {
+    // Both are positive: the difference has sixteen bits as well, which makes the product cheap.
+    let l = i32::from(one[0].wrapping_sub(other[0]));
+    let a = i32::from(one[1].wrapping_sub(other[1]));
+    let b = i32::from(one[2].wrapping_sub(other[2]));
+    l * l + a * a + b * b
+}
+
+/// The square of a distance (ΔE76), in steps.
+fn limit(within: f32) -> i32 {
+    let steps = f64::from(within.min(FARTHEST)) * f64::from(STEPS);
+    (steps * steps) as i32
+}
+
+fn place(Lab { l, a, b }: Lab) -> Place {
+    let mut place = [0; 3];
+    for (to, (from, origin)) in place.iter_mut().zip([l, a, b].into_iter().zip(ORIGIN)) {
+        *to = (from * STEPS + origin).round() as i16;
+    }
+    place
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn neighbouring_colours_have_places_of_their_own() {
+        let parts = || (0..=254_u8).step_by(6).chain([254]);
+        for r in parts() {
+            for (g, b) in parts().flat_map(|g| parts().map(move |b| (g, b))) {
+                let own = place(lab([r, g, b]));
+                for other in 1..8 {
+                    let next = [r + (other & 1), g + (other >> 1 & 1), b + (other >> 2)];
+                    assert_ne!(own, place(lab(next)), "{r} {g} {b} and {next:?}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn every_pair_of_colours_is_within_the_farthest() {
+        let corner = |at: u8| [at & 1, at >> 1 & 1, at >> 2].map(|part| part * 255);
+        for (one, other) in (0..8).flat_map(|one| (0..8).map(move |other| (one, other))) {
+            let mut palettes = Palettes::default();
+            palettes.add(1, &[corner(one)]);
+            let found = |within| {
+                let colors_near = vec![Near { color: corner(other), within }];
+                palettes.matching(&Query { colors_near, ..Query::default() }).len()
+            };
+            assert_eq!(found(1e9), 1, "{one} {other}");
+            assert_eq!(found(0.0), usize::from(one == other), "{one} {other}");
+        }
+    }
+}

@@ -1,0 +1,147 @@
+//! The SQL of a list of images: a condition for each filter, in the order of the manual, with bound
+//! values; and the order. Filters by palettes are in [`super::palettes`].
+
+use rusqlite::types::Value;
+use rusqlite::{Connection, Row, params_from_iter};
+
+use super::derived::FIRST_NEUTRAL;
+use super::query::{Query, SortBy};
+use super::watched::directory_range;
+use super::{Error, images, row};
+use crate::wire::collate::folded;
+use crate::wire::{MediaFilter, Orientation};
+
+/// Conditions and the values that they bind, both in order.
+#[derive(Default)]
+struct Conditions {
+    all: Vec<String>,
+    values: Vec<Value>,
+    /// One of them leaves few images, and finds them by an index.
+    is_narrow: bool,
+}
+
+impl Conditions {
+    fn add(&mut self, condition: &str, values: impl IntoIterator<Item = Value>) {
+        self.all.push(condition.to_owned());
+        self.values.extend(values);
+    }
+
+    /// The same for one that leaves few images.
+    fn narrow(&mut self, condition: &str, values: impl IntoIterator<Item = Value>) {
+        self.add(condition, values);
+        self.is_narrow = true;
+    }
+
+    fn of(connection: &Connection, query: &Query, left_out: &[i64]) -> Result<Self, Error> {
+        let mut all = Self::default();
+        match query.media_type {
+            Some(MediaFilter::Gif) => all.add("animated", []),
+            Some(kind) => all.add("media_type = ?", [kind.as_str().to_owned().into()]),
+            None => {}
+        }
+        if let Some(animated) = query.animated {
+            all.add("animated = ?", [animated.into()]);
+        }
+        for word in folded(&query.search).split_whitespace() {
+            all.add("instr(words, ?)", [word.to_owned().into()]);
+        }
+        for tag in &query.tags {
+            let tagged = "id IN (SELECT image_id FROM image_tag JOIN tag ON tag.id = tag_id \
+                          WHERE folded = ?)";
+            all.narrow(tagged, [folded(tag).into()]);
+        }
+        if !query.hue_groups.is_empty() {
+            let groups = query.hue_groups.iter().map(|&group| i64::from(group));
+            all.add("hue_group IN (SELECT value FROM json_each(?))", [list(groups)]);
+        }
+        match query.orientation {
+            Some(Orientation::Landscape) => all.add("width > height", []),
+            Some(Orientation::Portrait) => all.add("width < height", []),
+            Some(Orientation::Square) => all.add("width = height", []),
+            None => {}
+        }
+        if query.min_width > 0 {
+            all.add("width >= ?", [query.min_width.into()]);
+        }
+        if query.min_height > 0 {
+            all.add("height >= ?", [query.min_height.into()]);
+        }
+        if let Some(name) = &query.name {
+            all.narrow(AMONG, [list(images::named(connection, name)?)]);
+        }
+        if !query.name_prefix.is_empty() {
+            // The text begins with the name.
+            all.add("instr(words, ?) = 1", [folded(&query.name_prefix).into()]);
+        }
+        if let Some(checksum) = &query.checksum {
+            all.narrow("checksum = ?", [checksum.to_vec().into()]);
+        }
+        all.add_place(query);
+        if !left_out.is_empty() {
+            all.add("id NOT IN (SELECT value FROM json_each(?))", [list(left_out.iter().copied())]);
+        }
+        Ok(all)
+    }
+
+    /// Folders and directories.
+    fn add_place(&mut self, query: &Query) {
+        match (query.folder, query.recursive) {
+            (None, _) | (Some(None), true) => {}
+            (Some(None), false) => self.add("folder_id IS NULL", []),
+            (Some(Some(folder)), false) => self.narrow("folder_id = ?", [folder.into()]),
+            (Some(Some(folder)), true) => {
+                let below = "folder_id IN (WITH RECURSIVE within(id) AS (SELECT ? UNION SELECT \
+                             folder.id FROM folder JOIN within ON folder.parent_id = within.id) \
+                             SELECT id FROM within)";
+                self.narrow(below, [folder.into()]);
+            }
+        }
+        if let Some(directory) = &query.directory {
+            let below = "id IN (SELECT image_id FROM watched_file WHERE path > ? AND path < ? \
+                         AND image_id NOT NULL AND (? OR instr(substr(path, length(?) + 1), '/') = 0))";
+            let (from, to) = directory_range(directory);
+            let values = [from.clone().into(), to.into(), query.recursive.into(), from.into()];
+            self.narrow(below, values);
+        }
+    }
+}
+
+const AMONG: &str = "id IN (SELECT value FROM json_each(?))";
+
+fn list(numbers: impl IntoIterator<Item = i64>) -> Value {
+    let numbers: Vec<String> = numbers.into_iter().map(|number| number.to_string()).collect();
+    format!("[{}]", numbers.join(",")).into()
+}
+
+/// The columns of all images that pass, in the order of the query. Ties are in the order of their ids.
+pub(super) fn rows<T>(
+    connection: &Connection,
+    columns: &str,
+    query: &Query,
+    left_out: &[i64],
+    read: impl Fn(&Row<'_>) -> Result<T, Error>,
+) -> Result<Vec<T>, Error> {
+    let Conditions { all, values, is_narrow } = Conditions::of(connection, query, left_out)?;
+    // It has all columns that filters read, beside each other. Left to itself, SQLite reads the rows.
+    let index = match is_narrow || (all.is_empty() && columns == "id") {
+        true => "",
+        false => "INDEXED BY image_list",
+    };
+    let filter = if all.is_empty() { "TRUE".to_owned() } else { all.join(" AND ") };
+    let up = if query.descending { "DESC" } else { "ASC" };
+    let order = match query.sort_by {
+        SortBy::Name => "name_key",
+        SortBy::ImportedAt => "imported_at",
+        SortBy::FileSize => "file_size",
+        SortBy::Hue => "hue",
+    };
+    let last = match (query.sort_by, query.descending) {
+        (SortBy::Hue, true) => format!("hue >= {FIRST_NEUTRAL}, "),
+        _ => String::new(),
+    };
+    let sql = format!(
+        "SELECT {columns} FROM image {index} WHERE {filter} ORDER BY {last}{order} {up}, id {up}"
+    );
+    let mut statement = connection.prepare_cached(&sql)?;
+    row::readable(statement.query(params_from_iter(values))?, read)
+}
