@@ -11,7 +11,8 @@ use std::path::{Path, PathBuf};
 
 use rusqlite::{Connection, OptionalExtension};
 
-use super::{Error, images, migrations, open_reader};
+use super::connection::open_reader;
+use super::{Error, images, migrations};
 use crate::paths::make_directories;
 
 const KEPT: usize = 3;

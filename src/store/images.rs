@@ -303,4 +303,4 @@ fn one<P: rusqlite::Params>(
 }
 
 #[cfg(test)]
-pub(in crate::store) mod tests;
+pub(super) mod tests;

@@ -3,12 +3,15 @@
 
 use std::sync::Arc;
 
+use rusqlite::Connection;
+
 use super::hits::Hits;
 use super::palettes::{Match, Palettes};
 use super::playlists::Item;
 use super::query::Query;
 use super::row::word;
-use super::{Connection, Error, Store, images, lock, select};
+use super::{Error, Store, images, select};
+use crate::sys::lock;
 use crate::wire::ImageRow;
 use crate::wire::collate::sort_key;
 

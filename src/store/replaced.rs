@@ -1,5 +1,5 @@
-//! The database's files under the daemon: whether their paths still lead to what SQLite has open, and a
-//! copy of that once they do not. SQLite goes on with files that were deleted, and all of it is gone
+//! The database's file under the daemon: whether its path still leads to what SQLite has open, and a
+//! copy of that once it does not. SQLite goes on with files that were deleted, and all of it is gone
 //! when the daemon stops.
 //!
 //! The look is made after each commit and before a reader is opened; the copy on the thread `database`,
@@ -9,18 +9,41 @@ use std::fs;
 use std::io::ErrorKind;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::sync::Mutex;
 
-use super::{Error, Store, backup, lock};
+use rusqlite::Connection;
+
+use super::{Error, backup};
 use crate::error_chain::chain;
 use crate::paths::make_directories;
+use crate::sys::lock;
 use crate::wire::{DatabaseHealth, DatabaseState};
 
-/// The database and its log, with the device and inode of each as it was opened.
-pub(super) struct OpenFiles([(PathBuf, Option<(u64, u64)>); 2]);
+const WHAT: &str = "the database was deleted or replaced while murald runs";
+
+/// Which file a path leads to, by device and inode; none if it leads to nothing.
+type Identity = Option<(u64, u64)>;
+
+/// The database and its log, as they were opened.
+pub(super) struct OpenFile {
+    path: PathBuf,
+    opened: [(PathBuf, Identity); 2],
+    replaced: Mutex<Option<Replaced>>,
+}
+
+/// Whether paths lead to what is open.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Place {
+    Same,
+    /// Another file is there, and all of what is open was copied.
+    Saved,
+    /// The same, and a copy is to be made.
+    Unsaved,
+}
 
 /// What is known of a database that is no longer at its path.
 #[derive(Default)]
-pub(super) struct Replaced {
+struct Replaced {
     /// Something was committed since the last copy.
     has_unsaved: bool,
     saved: Option<PathBuf>,
@@ -28,80 +51,52 @@ pub(super) struct Replaced {
     failed: Option<String>,
 }
 
-impl OpenFiles {
+impl OpenFile {
     pub(super) fn of(database: &Path) -> Self {
-        let files = [database.to_owned(), backup::log_of(database)];
-        Self(files.map(|path| {
+        let opened = [database.to_owned(), backup::log_of(database)].map(|path| {
             let file = identity(&path).unwrap_or_default();
             (path, file)
-        }))
+        });
+        Self { path: database.to_owned(), opened, replaced: Mutex::default() }
     }
 
-    fn are_there(&self) -> bool {
+    /// Looks, after a commit or without one.
+    pub(super) fn look(&self, has_committed: bool) -> Place {
         // A look that fails says nothing.
-        self.0.iter().all(|(path, opened)| identity(path).is_none_or(|now| now == *opened))
-    }
-}
-
-/// Device and inode of a file, `Some(None)` if there is none; none if that cannot be seen.
-fn identity(path: &Path) -> Option<Option<(u64, u64)>> {
-    match fs::metadata(path) {
-        Ok(found) => Some(Some((found.dev(), found.ino()))),
-        Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
-            Some(None)
-        }
-        Err(_) => None,
-    }
-}
-
-impl Store {
-    /// Whether the paths lead to what is open; if not for the first time, has that copied.
-    pub(super) fn is_in_place(&self) -> bool {
-        self.look(false)
-    }
-
-    /// The same after a commit, which is copied each time.
-    pub(super) fn look_after_commit(&self) {
-        self.look(true);
-    }
-
-    fn look(&self, has_committed: bool) -> bool {
-        let is_there = self.shared.open_files.are_there();
-        let mut replaced = lock(&self.shared.replaced);
+        let mut files = self.opened.iter();
+        let is_there = files.all(|(path, opened)| identity(path).is_none_or(|now| now == *opened));
+        let mut replaced = lock(&self.replaced);
         if is_there {
             if replaced.take().is_some() {
                 log::info!("the database is back in its place");
             }
-            return true;
+            return Place::Same;
         }
         let known = replaced.get_or_insert_with(|| {
-            log::error!("{WHAT}: {}", self.shared.path.display());
+            log::error!("{WHAT}: {}", self.path.display());
             Replaced { has_unsaved: true, ..Replaced::default() }
         });
         known.has_unsaved |= has_committed;
-        if known.has_unsaved {
-            self.shared.wake_upkeep();
-        }
-        false
+        if known.has_unsaved { Place::Unsaved } else { Place::Saved }
     }
 
     /// Copies what is open beside its old place, unless there is nothing new in it.
-    pub(super) fn save_replaced(&self) {
+    pub(super) fn save(&self, writer: &Mutex<Connection>) {
         // Before the look: what is committed later is in the next copy.
-        let writer = lock(&self.shared.writer);
-        let to = match &mut *lock(&self.shared.replaced) {
+        let writer = lock(writer);
+        let to = match &mut *lock(&self.replaced) {
             Some(known) if known.has_unsaved => {
                 known.has_unsaved = false;
                 known.saved.clone()
             }
             _ => return,
         };
-        let to = to.unwrap_or_else(|| backup::free_name_beside(&self.shared.path, "saved"));
+        let to = to.unwrap_or_else(|| backup::free_name_beside(&self.path, "saved"));
         let made = to.parent().map_or(Ok(()), make_directories);
         let made = made.map_err(|source| Error::Copy { path: to.clone(), source });
         let done = made.and_then(|()| backup::save(&writer, &backup::beside(&to, ".new"), &to));
         drop(writer);
-        if let Some(known) = &mut *lock(&self.shared.replaced) {
+        if let Some(known) = &mut *lock(&self.replaced) {
             known.failed = done.as_ref().err().map(|error| chain(error));
             match &known.failed {
                 None if known.saved.is_none() => log::error!("it is saved in {}", to.display()),
@@ -112,11 +107,10 @@ impl Store {
         }
     }
 
-    /// Whether the database is where it was opened, for clients.
-    pub(crate) fn health(&self) -> DatabaseHealth {
-        let replaced = lock(&self.shared.replaced);
+    pub(super) fn health(&self) -> DatabaseHealth {
+        let replaced = lock(&self.replaced);
         let Some(known) = &*replaced else { return DatabaseHealth::default() };
-        let what = format!("{WHAT} ({})", self.shared.path.display());
+        let what = format!("{WHAT} ({})", self.path.display());
         let message = match (&known.saved, &known.failed) {
             (_, Some(failed)) => format!("{what} and cannot be saved: {failed}"),
             (None, None) => format!("{what}: what murald has is being saved"),
@@ -135,11 +129,21 @@ impl Store {
     }
 }
 
-const WHAT: &str = "the database was deleted or replaced while murald runs";
+/// None if it cannot be seen.
+fn identity(path: &Path) -> Option<Identity> {
+    match fs::metadata(path) {
+        Ok(found) => Some(Some((found.dev(), found.ino()))),
+        Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
+            Some(None)
+        }
+        Err(_) => None,
+    }
+}
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::store::Store;
     use crate::store::images;
     use crate::store::images::tests::picture;
 

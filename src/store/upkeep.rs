@@ -5,36 +5,22 @@
 
 use std::io;
 use std::path::Path;
-use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use crossbeam_channel::{Receiver, Sender, TryRecvError, bounded, select};
 use rusqlite::{Connection, ErrorCode};
 
-use super::{Error, Shared, Store, backup, images, lock, migrations, open_reader};
+use super::connection::open_reader;
+use super::database::Trouble;
+use super::{Error, Store, backup, images, migrations};
+use crate::sys::lock;
 use crate::thread::{Spawner, Thread};
-use crate::wire::{DatabaseReport, Timestamp};
+use crate::wire::DatabaseReport;
 
 /// How long the check after an end that was none may take.
 const CHECK_WITHIN: Duration = Duration::from_secs(5);
 /// Instructions of SQLite's machine between two looks at the clock.
 pub(super) const STEPS: i32 = 10_000;
-const DAY: i64 = 24 * 60 * 60 * 1_000_000;
-
-/// What is wrong with the database, for people.
-#[derive(Debug, Default)]
-pub(super) struct Trouble {
-    damage: Option<String>,
-    backup: Option<String>,
-}
-
-impl Shared {
-    /// The thread looks what there is to do.
-    pub(super) fn wake_upkeep(&self) {
-        // Told already, it will look.
-        self.upkeep.0.try_send(()).ok();
-    }
-}
 
 /// The owner of the thread.
 #[derive(Debug)]
@@ -84,14 +70,6 @@ impl Store {
             Ok(found) => found.iter().for_each(|(id, error)| self.note_unreadable(*id, error)),
             Err(error) if error.is_damage() => self.note_damage(&with_cause(&error)),
             Err(error) => log::error!("the library cannot be read: {}", with_cause(&error)),
-        }
-    }
-
-    /// Wakes the thread where this is the first commit of a day (UTC), or of this run.
-    pub(super) fn tell_of_commit(&self) {
-        let today = Timestamp::now().as_micros().div_euclid(DAY);
-        if self.shared.written_on.swap(today, Ordering::Relaxed) != today {
-            self.shared.wake_upkeep();
         }
     }
 

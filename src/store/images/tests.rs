@@ -5,7 +5,7 @@ use crate::store::tests::scratch;
 use crate::store::{pending_files, purge};
 use crate::wire::zone;
 
-pub(in crate::store) fn picture(name: &str, size: u64) -> NewImage {
+pub(crate) fn picture(name: &str, size: u64) -> NewImage {
     NewImage {
         name: name.to_owned(),
         path: format!("/library/{name}.png").into(),
@@ -27,7 +27,7 @@ pub(in crate::store) fn picture(name: &str, size: u64) -> NewImage {
 }
 
 /// A page with a preview in it, which may use the network.
-pub(in crate::store) fn package(name: &str) -> NewImage {
+pub(crate) fn package(name: &str) -> NewImage {
     let root = Path::new("/library").join(name);
     let entry = root.join("index.html");
     let meta = serde_json::json!({
@@ -200,7 +200,7 @@ fn fault_that_is_of_no_row_is_told() {
     }
     let spoil = "UPDATE image SET tags = '{' WHERE id = 2";
     store.write(|c| Ok::<_, Error>(c.execute(spoil, [])?)).unwrap();
-    let mut reader = crate::store::open_reader(&store.shared.path).unwrap();
+    let mut reader = crate::store::connection::open_reader(&store.shared.path).unwrap();
     let read = by_ids(&reader, &[1, 2, 3, 99]).unwrap();
     assert_eq!(read.iter().map(|image| image.id).collect::<Vec<_>>(), [1, 3]);
     let spoilt: Vec<i64> = unreadable(&reader).unwrap().into_iter().map(|(id, _)| id).collect();

@@ -25,7 +25,7 @@ fn shown(store: &Store, query: &Query) -> (Vec<i64>, u64) {
 }
 
 /// The names on the first page.
-pub(in crate::store) fn names(store: &Store) -> Vec<String> {
+pub(crate) fn names(store: &Store) -> Vec<String> {
     let mut json = b"[".to_vec();
     let write = |row: ImageRow<'_>, json: &mut Vec<u8>| serde_json::to_writer(json, row.name);
     let total = store.write_page(&Query::default(), &mut json, write).unwrap();

@@ -1,7 +1,8 @@
 //! Opening the database, its readers and its writer.
 
 use super::*;
-use query::{Query, SortBy};
+use crate::store::pending_files;
+use crate::store::query::{Query, SortBy};
 
 /// A fresh database; it goes with the directory.
 pub(crate) fn scratch() -> (tempfile::TempDir, Store) {
