@@ -66,6 +66,18 @@ impl Error {
     }
 }
 
+/// The result of a write that can break a rule of uniqueness only by a name that is taken.
+pub(super) fn unless_taken<E: From<Error>>(
+    written: rusqlite::Result<usize>,
+    taken: impl FnOnce() -> E,
+) -> Result<(), E> {
+    match written.map_err(Error::from) {
+        Ok(_) => Ok(()),
+        Err(error) if error.is_taken() => Err(taken()),
+        Err(error) => Err(error.into()),
+    }
+}
+
 fn is_storage(source: &rusqlite::Error) -> bool {
     use rusqlite::ErrorCode::{
         CannotOpen, DatabaseBusy, DiskFull, FileLockingProtocolFailed, OutOfMemory,

@@ -1,11 +1,11 @@
 //! Rows of the folder tree. The rules of the tree are kept here, inside the transaction that writes.
 
 use std::collections::BTreeSet;
-use std::fmt;
 
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use super::Error;
+use super::error::unless_taken;
 use crate::wire::collate::{folded, sort_key};
 use crate::wire::{Folder, Timestamp};
 
@@ -15,48 +15,20 @@ pub(crate) const DEPTH_MAX: usize = 32;
 pub(crate) const NAME_MAX: usize = 255;
 
 /// Why a folder is not made, changed or moved.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 pub enum Refusal {
-    NoFolder {
-        id: i64,
-    },
+    #[error("there is no folder {id}")]
+    NoFolder { id: i64 },
     /// A sibling has this name.
-    Taken {
-        name: String,
-    },
+    #[error("there is a folder {name:?} at this place already")]
+    Taken { name: String },
     /// It would lie inside itself.
-    Cycle {
-        id: i64,
-    },
+    #[error("folder {id} cannot be moved into itself")]
+    Cycle { id: i64 },
+    #[error("folders can lie {DEPTH_MAX} deep at most")]
     TooDeep,
-    Store(Error),
-}
-
-impl fmt::Display for Refusal {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::NoFolder { id } => write!(f, "there is no folder {id}"),
-            Self::Taken { name } => write!(f, "there is a folder {name:?} at this place already"),
-            Self::Cycle { id } => write!(f, "folder {id} cannot be moved into itself"),
-            Self::TooDeep => write!(f, "folders can lie {DEPTH_MAX} deep at most"),
-            Self::Store(error) => error.fmt(f),
-        }
-    }
-}
-
-impl std::error::Error for Refusal {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        match self {
-            Self::Store(error) => error.source(),
-            _ => None,
-        }
-    }
-}
-
-impl From<Error> for Refusal {
-    fn from(error: Error) -> Self {
-        Self::Store(error)
-    }
+    #[error(transparent)]
+    Store(#[from] Error),
 }
 
 impl From<rusqlite::Error> for Refusal {
@@ -144,7 +116,7 @@ pub fn insert(connection: &Connection, name: &str, parent: Option<i64>) -> Resul
             "INSERT INTO folder (name, parent_id, created_at, updated_at) VALUES (?1, ?2, ?3, ?3)",
         )?
         .execute(params![name, parent, now]);
-    taken(inserted, name)?;
+    unless_taken(inserted, || Refusal::Taken { name: name.to_owned() })?;
     Ok(connection.last_insert_rowid())
 }
 
@@ -175,7 +147,7 @@ pub(crate) fn update(
             "UPDATE folder SET name = ?2, parent_id = ?3, updated_at = ?4 WHERE id = ?1",
         )?
         .execute(params![id, name, parent, Timestamp::now().as_micros()]);
-    taken(updated, name)?;
+    unless_taken(updated, || Refusal::Taken { name: name.to_owned() })?;
     Ok(true)
 }
 
@@ -305,14 +277,6 @@ fn free_name(connection: &Connection, name: &str, parent: Option<i64>) -> Result
         }
     }
     unreachable!("four billion folders of one name")
-}
-
-fn taken(result: rusqlite::Result<usize>, name: &str) -> Result<(), Refusal> {
-    match result.map_err(Error::from) {
-        Ok(_) => Ok(()),
-        Err(error) if error.is_taken() => Err(Refusal::Taken { name: name.to_owned() }),
-        Err(error) => Err(error.into()),
-    }
 }
 
 fn from_row(row: &Row<'_>) -> rusqlite::Result<Folder> {

@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::Error;
+use super::error::unless_taken;
 use super::query::Query;
 use super::row::{self, word};
 use crate::wire::collate::sort_key;
@@ -134,7 +135,7 @@ pub(crate) fn insert(connection: &Connection, change: &PlaylistChange) -> Result
             ":now": now,
             ":source": change.source.as_ref().map(NewSource::written),
         });
-    rules::taken(inserted, name)?;
+    unless_taken(inserted, || Refusal::Taken { name: name.to_owned() })?;
     let id = connection.last_insert_rowid();
     let images = change.images.as_deref().unwrap_or_default();
     let rows = rules::images(connection, images)?;
@@ -192,7 +193,7 @@ pub(crate) fn update(
             ":now": Timestamp::now().as_micros(),
             ":source": source.as_ref().map(written),
         });
-    rules::taken(updated, name)?;
+    unless_taken(updated, || Refusal::Taken { name: name.to_owned() })?;
     Ok(true)
 }
 

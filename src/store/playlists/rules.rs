@@ -1,7 +1,6 @@
 //! The rules of a playlist: what its fields may be.
 
 use std::collections::BTreeSet;
-use std::fmt;
 
 use rusqlite::Connection;
 
@@ -29,122 +28,58 @@ pub(super) const DEFAULT: PlaylistConfiguration = PlaylistConfiguration {
 };
 
 /// Why a playlist is not made or changed.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 pub enum Refusal {
-    NoPlaylist {
-        id: i64,
-    },
-    Taken {
-        name: String,
-    },
-    Interval {
-        seconds: i64,
-    },
-    TooMany {
-        items: usize,
-    },
-    UnknownImages {
-        ids: Vec<i64>,
-    },
-    /// One of this type does not live.
-    Lives {
-        kind: PlaylistType,
-    },
-    Time {
-        minutes: i64,
-    },
+    #[error("there is no playlist {id}")]
+    NoPlaylist { id: i64 },
+    #[error("there is a playlist {name:?} already")]
+    Taken { name: String },
+    #[error(
+        "configuration.interval cannot be {seconds}: it is {} to {} seconds",
+        INTERVALS.start(),
+        INTERVALS.end()
+    )]
+    Interval { seconds: i64 },
+    #[error("images cannot have {items} items: a playlist has {ITEMS_MAX} at most")]
+    TooMany { items: usize },
+    #[error("the library has no image {}", some_of(ids))]
+    UnknownImages { ids: Vec<i64> },
+    /// A playlist of this type cannot be dynamic.
+    #[error("a playlist of the type {kind} has images: a source is for timer and manual")]
+    Lives { kind: PlaylistType },
+    #[error(
+        "images.time cannot be {minutes}: it is {} to {} minutes since midnight",
+        MINUTES.start(),
+        MINUTES.end()
+    )]
+    Time { minutes: i64 },
     /// Not one for light and one for dark.
+    #[error("a playlist of the type appearance has two images: one when light, one when dark")]
     Tones,
-    /// `when` in a playlist that does not go by it.
-    When {
-        image_id: i64,
-    },
+    /// `when` in a playlist that does not change with the desktop.
+    #[error("image {image_id} has when, which only the type appearance takes")]
+    When { image_id: i64 },
     /// Neither a time nor `at`.
-    NoTime {
-        image_id: i64,
-    },
-    /// Both of them.
-    TwoTimes {
-        image_id: i64,
-    },
-    At {
-        text: String,
-    },
-    SameTime {
-        time: DayTime,
-    },
-    /// It goes by the sun, and the settings do not say where it is looked at from.
-    NoLocation {
-        time: DayTime,
-    },
-    Store(Error),
+    #[error("image {image_id} has no time, which time_of_day needs")]
+    NoTime { image_id: i64 },
+    #[error("image {image_id} has both time and at: give one of them")]
+    TwoTimes { image_id: i64 },
+    #[error("images.at cannot be {text:?}: it is {DAY_TIMES}")]
+    At { text: String },
+    #[error("two images have the time {time}")]
+    SameTime { time: DayTime },
+    /// The time depends on the sun, and the settings do not say where that is seen from.
+    #[error("images.at cannot be {time}: set location.latitude and location.longitude first")]
+    NoLocation { time: DayTime },
+    #[error(transparent)]
+    Store(#[from] Error),
 }
 
-impl fmt::Display for Refusal {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::NoPlaylist { id } => write!(f, "there is no playlist {id}"),
-            Self::Taken { name } => write!(f, "there is a playlist {name:?} already"),
-            Self::Interval { seconds } => write!(
-                f,
-                "configuration.interval cannot be {seconds}: it is {} to {} seconds",
-                INTERVALS.start(),
-                INTERVALS.end()
-            ),
-            Self::TooMany { items } => {
-                write!(f, "images cannot have {items} items: a playlist has {ITEMS_MAX} at most")
-            }
-            Self::UnknownImages { ids } => {
-                let named: Vec<_> = ids.iter().take(NAMED).map(ToString::to_string).collect();
-                let more = if ids.len() > NAMED { " and more" } else { "" };
-                write!(f, "the library has no image {}{more}", named.join(", "))
-            }
-            Self::Lives { kind } => write!(
-                f,
-                "a playlist of the type {kind} has images: a source is for timer and manual"
-            ),
-            Self::Time { minutes } => write!(
-                f,
-                "images.time cannot be {minutes}: it is {} to {} minutes since midnight",
-                MINUTES.start(),
-                MINUTES.end()
-            ),
-            Self::NoTime { image_id } => {
-                write!(f, "image {image_id} has no time, which time_of_day needs")
-            }
-            Self::Tones => f.write_str(
-                "a playlist of the type appearance has two images: one when light, one when dark",
-            ),
-            Self::When { image_id } => {
-                write!(f, "image {image_id} has when, which only the type appearance takes")
-            }
-            Self::TwoTimes { image_id } => {
-                write!(f, "image {image_id} has both time and at: give one of them")
-            }
-            Self::At { text } => write!(f, "images.at cannot be {text:?}: it is {DAY_TIMES}"),
-            Self::SameTime { time } => write!(f, "two images have the time {time}"),
-            Self::NoLocation { time } => write!(
-                f,
-                "images.at cannot be {time}: set location.latitude and location.longitude first"
-            ),
-            Self::Store(error) => error.fmt(f),
-        }
-    }
-}
-
-impl std::error::Error for Refusal {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        match self {
-            Self::Store(error) => error.source(),
-            _ => None,
-        }
-    }
-}
-
-impl From<Error> for Refusal {
-    fn from(error: Error) -> Self {
-        Self::Store(error)
-    }
+/// The first of these ids.
+fn some_of(ids: &[i64]) -> String {
+    let named: Vec<_> = ids.iter().take(NAMED).map(ToString::to_string).collect();
+    let more = if ids.len() > NAMED { " and more" } else { "" };
+    format!("{}{more}", named.join(", "))
 }
 
 impl From<rusqlite::Error> for Refusal {
@@ -239,13 +174,4 @@ pub(super) fn fit(kind: PlaylistType, rows: &[Row], located: bool) -> Result<(),
         }
     }
     Ok(())
-}
-
-/// The name is the only thing that can be taken.
-pub(super) fn taken(written: rusqlite::Result<usize>, name: &str) -> Result<(), Refusal> {
-    match written.map_err(Error::from) {
-        Ok(_) => Ok(()),
-        Err(error) if error.is_taken() => Err(Refusal::Taken { name: name.to_owned() }),
-        Err(error) => Err(error.into()),
-    }
 }
