@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 
 use rusqlite::{Connection, OptionalExtension};
 
-use super::connection::open_reader;
+use super::connection::{open_reader, problems};
 use super::{Error, images, migrations};
 use crate::paths::make_directories;
 
@@ -140,18 +140,6 @@ fn unreadable(connection: &Connection) -> Result<Option<String>, Error> {
     let mut statement = connection.prepare("PRAGMA foreign_key_check")?;
     let table = statement.query_row([], |row| row.get::<_, String>(0)).optional()?;
     Ok(table.map(|table| format!("a row of {table} refers to one that is missing")))
-}
-
-/// What SQLite finds wrong, at most ten things, a line each. `check` is `quick_check` or
-/// `integrity_check`.
-pub(super) fn problems(connection: &Connection, check: &str) -> Result<Vec<String>, Error> {
-    let mut statement = connection.prepare(&format!("PRAGMA {check}(10)"))?;
-    let found = statement.query_map([], |row| row.get::<_, String>(0))?;
-    let found: Vec<String> = found.collect::<Result<_, _>>()?;
-    // One row may hold several, under a heading.
-    let lines = found.iter().flat_map(|row| row.lines());
-    let told = lines.filter(|line| *line != "ok" && !line.starts_with("***"));
-    Ok(told.map(str::to_owned).collect())
 }
 
 /// The write-ahead log of a database.

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use rusqlite::{Connection, OpenFlags};
+use rusqlite::{Connection, ErrorCode, OpenFlags};
 
 use super::Error;
 
@@ -13,6 +13,8 @@ const WRITER_CACHE: i32 = -8192;
 const READER_CACHE: i32 = -256;
 /// How long a connection waits for another process's lock, a backup's for example.
 pub(super) const BUSY: Duration = Duration::from_secs(5);
+/// Instructions of SQLite's machine between two looks whether a statement is to be given up.
+const INSTRUCTIONS: i32 = 10_000;
 /// Statements that a connection keeps prepared.
 const STATEMENTS: usize = 64;
 
@@ -46,6 +48,34 @@ pub(super) fn configure(writer: &Connection) -> rusqlite::Result<()> {
 fn configure_any(connection: &Connection, cache: i32) -> rusqlite::Result<()> {
     connection.busy_timeout(BUSY)?;
     connection.pragma_update(None, "cache_size", cache)?;
+    // What is sorted is ids and short keys; a full disk must not fail a list.
+    connection.pragma_update(None, "temp_store", "MEMORY")?;
     connection.set_prepared_statement_cache_capacity(STATEMENTS);
     Ok(())
+}
+
+/// Has statements fail once this is so.
+pub(super) fn give_up_when(
+    reader: &mut Connection,
+    is_over: impl FnMut() -> bool + Send + 'static,
+) -> Result<(), Error> {
+    Ok(reader.progress_handler(INSTRUCTIONS, Some(is_over))?)
+}
+
+/// Whether a statement has failed for that.
+pub(super) fn is_given_up(error: &Error) -> bool {
+    matches!(error, Error::Query(source)
+        if source.sqlite_error_code() == Some(ErrorCode::OperationInterrupted))
+}
+
+/// What SQLite finds wrong, at most ten things, a line each. `check` is `quick_check` or
+/// `integrity_check`.
+pub(super) fn problems(connection: &Connection, check: &str) -> Result<Vec<String>, Error> {
+    let mut statement = connection.prepare(&format!("PRAGMA {check}(10)"))?;
+    let found = statement.query_map([], |row| row.get::<_, String>(0))?;
+    let found: Vec<String> = found.collect::<Result<_, _>>()?;
+    // One row may hold several, under a heading.
+    let lines = found.iter().flat_map(|row| row.lines());
+    let told = lines.filter(|line| *line != "ok" && !line.starts_with("***"));
+    Ok(told.map(str::to_owned).collect())
 }

@@ -8,6 +8,7 @@
 pub(crate) mod appearance;
 pub(crate) mod assignments;
 pub(crate) mod backup;
+mod check;
 mod connection;
 mod database;
 mod derived;
@@ -28,18 +29,17 @@ pub(crate) mod pending_files;
 pub(crate) mod playlists;
 pub(crate) mod purge;
 pub(crate) mod query;
-mod quick_check;
 mod replaced;
 mod row;
 mod select;
 mod upkeep;
 pub(crate) mod watched;
 
+pub(crate) use check::{QuickCheck, check, quick_check};
 pub use database::Store;
 #[cfg(test)]
 pub(crate) use database::tests;
 pub use error::Error;
-pub(crate) use quick_check::{QuickCheck, quick_check};
 /// For functions of other modules that are parts of a transaction.
 pub use rusqlite::Connection;
-pub(crate) use upkeep::{Upkeep, check};
+pub(crate) use upkeep::Upkeep;

@@ -1,8 +1,11 @@
 //! The SQL of a list of images: a condition for each filter, in the order of the manual, with bound
 //! values; and the order. Filters by palettes are in [`super::palettes`].
 
+use std::collections::BTreeSet;
+
 use rusqlite::types::Value;
 use rusqlite::{Connection, Row, params_from_iter};
+use serde_json::json;
 
 use super::derived::FIRST_NEUTRAL;
 use super::query::{Query, SortBy};
@@ -42,13 +45,13 @@ impl Conditions {
         if let Some(animated) = query.animated {
             all.add("animated = ?", [animated.into()]);
         }
-        for word in folded(&query.search).split_whitespace() {
-            all.add("instr(words, ?)", [word.to_owned().into()]);
-        }
-        for tag in &query.tags {
-            let tagged = "id IN (SELECT image_id FROM image_tag JOIN tag ON tag.id = tag_id \
-                          WHERE folded = ?)";
-            all.narrow(tagged, [folded(tag).into()]);
+        all.add_words(&folded(&query.search));
+        if !query.tags.is_empty() {
+            let tags: BTreeSet<String> = query.tags.iter().map(|tag| folded(tag)).collect();
+            let tagged = "id IN (SELECT image_id FROM image_tag JOIN tag ON tag.id = tag_id WHERE \
+                          folded IN (SELECT value FROM json_each(?)) \
+                          GROUP BY image_id HAVING count(DISTINCT folded) = ?)";
+            all.narrow(tagged, [json!(tags).to_string().into(), (tags.len() as i64).into()]);
         }
         if !query.hue_groups.is_empty() {
             let groups = query.hue_groups.iter().map(|&group| i64::from(group));
@@ -83,6 +86,19 @@ impl Conditions {
         Ok(all)
     }
 
+    /// Each of the words is in the text.
+    fn add_words(&mut self, search: &str) {
+        let words: BTreeSet<&str> = search.split_whitespace().collect();
+        for &word in words.iter().take(WORDS) {
+            self.add("instr(words, ?)", [word.to_owned().into()]);
+        }
+        let more: Vec<&str> = words.into_iter().skip(WORDS).collect();
+        if !more.is_empty() {
+            let has_all = "NOT EXISTS (SELECT 1 FROM json_each(?) WHERE NOT instr(words, value))";
+            self.add(has_all, [json!(more).to_string().into()]);
+        }
+    }
+
     /// Folders and directories.
     fn add_place(&mut self, query: &Query) {
         match (query.folder, query.recursive) {
@@ -106,11 +122,12 @@ impl Conditions {
     }
 }
 
+/// Words that are conditions of their own, which is quicker: SQLite takes a thousand at most.
+const WORDS: usize = 16;
 const AMONG: &str = "id IN (SELECT value FROM json_each(?))";
 
 fn list(numbers: impl IntoIterator<Item = i64>) -> Value {
-    let numbers: Vec<String> = numbers.into_iter().map(|number| number.to_string()).collect();
-    format!("[{}]", numbers.join(",")).into()
+    json!(numbers.into_iter().collect::<Vec<_>>()).to_string().into()
 }
 
 /// The columns of all images that pass, in the order of the query. Ties are in the order of their ids.

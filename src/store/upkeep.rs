@@ -4,24 +4,20 @@
 //! it sleeps until the first write of a day, when it makes a copy. It writes no row.
 
 use std::io;
-use std::path::Path;
 use std::time::{Duration, Instant};
 
 use crossbeam_channel::{Receiver, Sender, TryRecvError, bounded, select};
-use rusqlite::{Connection, ErrorCode};
+use rusqlite::Connection;
 
-use super::connection::open_reader;
+use super::connection::{give_up_when, is_given_up, open_reader, problems};
 use super::database::Trouble;
-use super::{Error, Store, backup, images, migrations};
+use super::{Error, Store, backup, images};
+use crate::error_chain::chain;
 use crate::sys::lock;
 use crate::thread::{Spawner, Thread};
-use crate::wire::DatabaseReport;
 
 /// How long the check after an end that was none may take.
 const CHECK_WITHIN: Duration = Duration::from_secs(5);
-/// Instructions of SQLite's machine between two looks at the clock.
-pub(super) const STEPS: i32 = 10_000;
-
 /// The owner of the thread.
 #[derive(Debug)]
 pub(crate) struct Upkeep {
@@ -68,8 +64,8 @@ impl Store {
     fn look_for_unreadable(&self) {
         match self.read(images::unreadable) {
             Ok(found) => found.iter().for_each(|(id, error)| self.note_unreadable(*id, error)),
-            Err(error) if error.is_damage() => self.note_damage(&with_cause(&error)),
-            Err(error) => log::error!("the library cannot be read: {}", with_cause(&error)),
+            Err(error) if error.is_damage() => self.note_damage(&chain(&error)),
+            Err(error) => log::error!("the library cannot be read: {}", chain(&error)),
         }
     }
 
@@ -86,12 +82,10 @@ impl Store {
             }
             Err(error) if is_given_up(&error) => return,
             Err(error) if error.is_damage() => {
-                self.note_damage(&with_cause(&error));
+                self.note_damage(&chain(&error));
                 return;
             }
-            Err(error) => {
-                Some(format!("no backup of the database can be made: {}", with_cause(&error)))
-            }
+            Err(error) => Some(format!("no backup of the database can be made: {}", chain(&error))),
         };
         if let Some(failed) = &failed {
             log::error!("{failed}");
@@ -106,7 +100,7 @@ impl Store {
 
     fn check_after_cut(&self, end: &Receiver<()>) -> Result<(), Error> {
         let reader = self.reader_until(end, Some(Instant::now() + CHECK_WITHIN))?;
-        match backup::problems(&reader, "quick_check") {
+        match problems(&reader, "quick_check") {
             Ok(problems) => match problems.first() {
                 Some(problem) => self.note_damage(problem),
                 None => log::info!("the last run was cut off; the database is sound"),
@@ -115,7 +109,7 @@ impl Store {
                 "the last run was cut off, and the database is too large for a quick look: \
                  `murald library check` looks at all of it"
             ),
-            Err(error) if error.is_damage() => self.note_damage(&with_cause(&error)),
+            Err(error) if error.is_damage() => self.note_damage(&chain(&error)),
             Err(error) => return Err(error),
         }
         Ok(())
@@ -133,7 +127,7 @@ impl Store {
             end.try_recv() == Err(TryRecvError::Disconnected)
                 || until.is_some_and(|until| Instant::now() > until)
         };
-        reader.progress_handler(STEPS, Some(is_over))?;
+        give_up_when(&mut reader, is_over)?;
         Ok(reader)
     }
 
@@ -161,50 +155,6 @@ impl Store {
         let replaced = self.health().message;
         damage.iter().chain(backup).chain(&rows).chain(&replaced).cloned().collect()
     }
-}
-
-pub(super) fn is_given_up(error: &Error) -> bool {
-    matches!(error, Error::Query(source)
-        if source.sqlite_error_code() == Some(ErrorCode::OperationInterrupted))
-}
-
-fn with_cause(error: &Error) -> String {
-    match std::error::Error::source(error) {
-        Some(cause) => format!("{error}: {cause}"),
-        None => error.to_string(),
-    }
-}
-
-/// Looks at all of a database, whether a daemon has it open or not.
-pub(crate) fn check(database: &Path) -> DatabaseReport {
-    let mut report = DatabaseReport {
-        database: database.to_owned(),
-        images: 0,
-        missing: 0,
-        problems: Vec::new(),
-        backups: backup::list(database),
-    };
-    if let Err(error) = look(database, &mut report) {
-        report.problems.push(with_cause(&error));
-    }
-    report
-}
-
-fn look(database: &Path, report: &mut DatabaseReport) -> Result<(), Error> {
-    if !database.exists() {
-        report.problems.push(format!("there is none at {}", database.display()));
-        return Ok(());
-    }
-    let reader = open_reader(database)?;
-    migrations::see_known(&reader)?;
-    report.problems = backup::problems(&reader, "integrity_check")?;
-    let unreadable = images::unreadable(&reader)?.into_iter();
-    let named = unreadable.map(|(id, error)| format!("image {id} cannot be read: {error}"));
-    report.problems.extend(named);
-    let files = images::files(&reader)?;
-    report.images = images::count(&reader)? as usize;
-    report.missing = files.iter().filter(|(_, path, _)| !path.exists()).count();
-    Ok(())
 }
 
 #[cfg(test)]

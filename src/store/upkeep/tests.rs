@@ -1,6 +1,9 @@
 //! What the thread `database` sees to, without the thread.
 
+use std::path::Path;
+
 use super::*;
+use crate::store::check;
 use crate::store::images::tests::picture;
 use crate::store::page::tests::names;
 use crate::store::query::Query;

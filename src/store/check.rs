@@ -1,16 +1,21 @@
-//! Checks a database that no process has open, within a time limit and without leaving a trace. For
-//! `murald doctor`.
+//! Checks of a database: a quick one, of a database that no process has open, without leaving a trace,
+//! for `murald doctor`; and one of all rows, for `murald library check`.
 
-use std::fmt::Write as _;
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::time::Instant;
 
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_encode};
 use rusqlite::{Connection, OpenFlags};
 
-use super::upkeep::{STEPS, is_given_up};
-use super::{Error, backup, migrations};
+use super::connection::{give_up_when, is_given_up, open_reader, problems};
+use super::{Error, backup, images, migrations};
+use crate::error_chain::chain;
+use crate::wire::DatabaseReport;
+
+/// What is escaped in the path of a URI.
+const ESCAPED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'/');
 
 /// The result of the check.
 #[derive(Debug, PartialEq, Eq)]
@@ -39,10 +44,13 @@ pub(crate) fn quick_check(database: &Path, until: Instant) -> Result<QuickCheck,
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY
         | OpenFlags::SQLITE_OPEN_NO_MUTEX
         | OpenFlags::SQLITE_OPEN_URI;
-    let mut reader = Connection::open_with_flags(unchanging(database), flags).map_err(failed)?;
+    // SQLite makes no files beside a database that does not change.
+    let path = percent_encode(database.as_os_str().as_bytes(), ESCAPED);
+    let uri = format!("file:{path}?immutable=1");
+    let mut reader = Connection::open_with_flags(uri, flags).map_err(failed)?;
     migrations::see_known(&reader)?;
-    reader.progress_handler(STEPS, Some(move || Instant::now() > until))?;
-    match backup::problems(&reader, "quick_check") {
+    give_up_when(&mut reader, move || Instant::now() > until)?;
+    match problems(&reader, "quick_check") {
         Ok(problems) => {
             Ok(problems.into_iter().next().map_or(QuickCheck::Sound, QuickCheck::Damaged))
         }
@@ -51,18 +59,36 @@ pub(crate) fn quick_check(database: &Path, until: Instant) -> Result<QuickCheck,
     }
 }
 
-/// As SQLite is told that a file does not change meanwhile: it makes no files beside it then.
-fn unchanging(path: &Path) -> String {
-    let mut uri = "file:".to_owned();
-    for &byte in path.as_os_str().as_bytes() {
-        match byte {
-            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'/' | b'-' | b'_' | b'.' => {
-                uri.push(char::from(byte));
-            }
-            byte => write!(uri, "%{byte:02X}").expect("a String takes all"),
-        }
+/// Looks at all of a database, whether a daemon has it open or not.
+pub(crate) fn check(database: &Path) -> DatabaseReport {
+    let mut report = DatabaseReport {
+        database: database.to_owned(),
+        images: 0,
+        missing: 0,
+        problems: Vec::new(),
+        backups: backup::list(database),
+    };
+    if let Err(error) = look(database, &mut report) {
+        report.problems.push(chain(&error));
     }
-    uri + "?immutable=1"
+    report
+}
+
+fn look(database: &Path, report: &mut DatabaseReport) -> Result<(), Error> {
+    if !database.exists() {
+        report.problems.push(format!("there is none at {}", database.display()));
+        return Ok(());
+    }
+    let reader = open_reader(database)?;
+    migrations::see_known(&reader)?;
+    report.problems = problems(&reader, "integrity_check")?;
+    let unreadable = images::unreadable(&reader)?.into_iter();
+    let named = unreadable.map(|(id, error)| format!("image {id} cannot be read: {error}"));
+    report.problems.extend(named);
+    let files = images::files(&reader)?;
+    report.images = images::count(&reader)? as usize;
+    report.missing = files.iter().filter(|(_, path, _)| !path.exists()).count();
+    Ok(())
 }
 
 #[cfg(test)]
