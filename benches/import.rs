@@ -18,6 +18,7 @@ use std::time::{Duration, Instant};
 
 use image::codecs::jpeg::JpegEncoder;
 use image::{ExtendedColorType, ImageEncoder, ImageFormat};
+use murald::internals::decode::{self, Decoder};
 use murald::internals::events::{EventBus, EventFilter};
 use murald::internals::library::{self, Settings};
 use murald::internals::store::Store;
@@ -106,15 +107,15 @@ fn stages(files: &[PathBuf]) {
 /// The whole import through the library's own threads.
 fn import(directory: &Path, kind: &str, pictures: u32) -> f64 {
     let home = directory.join(format!("home-{kind}"));
+    let (bus, (spawner, _deaths)) = (EventBus::new(), Spawner::new());
     let settings = Settings {
         images_dir: home.join("images"),
         thumbnails_dir: home.join("thumbnails"),
-        workers: std::thread::available_parallelism().map_or(1, usize::from),
+        workers: processors(),
         video_audio: Arc::new(|| false),
-        idle: None,
+        decoder: decoder(&home, &spawner),
     };
     let store = Store::open(&home.join("db/murald.sqlite3")).unwrap();
-    let (bus, (spawner, _deaths)) = (EventBus::new(), Spawner::new());
     let events = bus.subscribe(EventFilter::from_iter([EventKind::ProcessingComplete]), || ());
     let (transcoder, _transcoder) = transcode::start(&spawner, Default::default()).unwrap();
     let (library, running) = library::start(&settings, store, bus, transcoder, &spawner).unwrap();
@@ -134,6 +135,17 @@ fn import(directory: &Path, kind: &str, pictures: u32) -> f64 {
     let (peak, now) = (status("VmHWM") >> 10, status("VmRSS") >> 10);
     println!("  {:<34} {peak:>8} MiB, {now} MiB afterwards", "peak memory");
     each
+}
+
+fn processors() -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from)
+}
+
+/// What decodes for a library in this directory.
+fn decoder(directory: &Path, spawner: &Spawner) -> Decoder {
+    let program = Some(env!("CARGO_BIN_EXE_murald").into());
+    let writable = vec![directory.to_owned()];
+    Decoder::start(decode::Settings { program, writable, imports: processors() }, spawner).unwrap()
 }
 
 /// The thumbnails alone, by libvips: milliseconds each. None where the program is missing.

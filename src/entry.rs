@@ -1,15 +1,17 @@
-//! The entry point: arguments in, exit code out. Runs the daemon, a client command, a check, or `draw`.
+//! The entry point: arguments in, exit code out. Runs the daemon, a client command, a check, `draw`
+//! or `decode`.
 
 use std::process::ExitCode;
 
 use crate::cli::{self, Error, Next, Setting, Start};
 use crate::config::{Key, Section};
 use crate::daemon::{self, Options};
+use crate::decode;
 use crate::draw;
 
 /// The whole executable.
 pub fn main() -> ExitCode {
-    if let Some(code) = draw::main() {
+    if let Some(code) = draw::main().or_else(decode::main) {
         return code;
     }
     match cli::main(settings, daemon::listens_at) {

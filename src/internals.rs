@@ -43,6 +43,10 @@ pub mod config {
     };
 }
 
+pub mod decode {
+    pub use crate::decode::{Decoder, Settings};
+}
+
 pub mod desktop {
     pub use crate::desktop::Handle;
 }

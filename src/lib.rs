@@ -24,6 +24,7 @@ pub(crate) mod thread;
 pub(crate) mod wire;
 
 // Layer 1
+pub(crate) mod decode;
 pub(crate) mod events;
 
 // Layer 2

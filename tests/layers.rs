@@ -30,7 +30,7 @@ const LAYERS: &[&[&str]] = &[
         "thread",
         "wire",
     ],
-    &["events"],
+    &["decode", "events"],
     &["compositor", "config", "draw", "store", "transcode"],
     &["backends", "desktop", "library"],
     &["wallpaper"],

@@ -55,7 +55,7 @@ enum Asked {
 impl Builtin {
     pub(super) fn new(context: Context, settings: Settings) -> Self {
         let processes = Processes::taken_over(&context, NAME, end);
-        let copies = Copies::new(context.cache.join("copies"));
+        let copies = Copies::new(context.cache.join("copies"), context.decoder.clone());
         Self { context, settings, copies, processes }
     }
 

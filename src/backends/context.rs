@@ -14,6 +14,7 @@ use super::Error;
 use super::version::Versions;
 use crate::compositor::Outputs;
 use crate::config::{BackendName, Config};
+use crate::decode::Decoder;
 use crate::error_chain::chain;
 use crate::paths::Dirs;
 use crate::process::{self, BackendProcess, Child, Launch, ProcessRecords, Reaper};
@@ -35,6 +36,7 @@ pub(super) struct Context {
     pub output: Option<String>,
     /// For converted copies; made by whoever writes the first.
     pub cache: PathBuf,
+    pub decoder: Decoder,
     pub dirs: Dirs,
     pub versions: Versions,
     /// The executable that draws for us; none: this process's own.

@@ -11,9 +11,10 @@ use std::os::unix::fs::{MetadataExt, symlink};
 use std::path::{Path, PathBuf};
 
 use super::Error;
-use super::decoding::{self, file_error, guarded};
+use super::decoding::{self, file_error};
+use crate::decode::Decoder;
 use crate::digest;
-use crate::media::{self, Tile};
+use crate::media::Tile;
 use crate::paths::{self, Replacement};
 use crate::sys::Cancel;
 use crate::wire::Format;
@@ -41,6 +42,7 @@ pub(super) enum Names {
 /// The cache of one backend.
 pub(super) struct Copies {
     directory: PathBuf,
+    decoder: Decoder,
     /// The copy of each file, by the state of the file, so that files are read once.
     known: HashMap<FileState, PathBuf>,
 }
@@ -72,8 +74,8 @@ impl FileState {
 }
 
 impl Copies {
-    pub(super) fn new(directory: PathBuf) -> Self {
-        Self { directory, known: HashMap::new() }
+    pub(super) fn new(directory: PathBuf, decoder: Decoder) -> Self {
+        Self { directory, decoder, known: HashMap::new() }
     }
 
     /// A file of the same picture that the backend can take.
@@ -133,34 +135,35 @@ impl Copies {
         takes: &Takes,
         cancel: &Cancel,
     ) -> Result<Option<PathBuf>, Error> {
-        let source = &state.path;
-        let mut file = decoding::open(source)?;
+        let (source, decoder) = (&state.path, self.decoder.until(cancel));
         let Some(formats) = takes.formats else {
-            return match decoding::look(source, &mut file)? {
+            return match decoding::look(&decoder, source)? {
                 Ok(_) => Ok(None),
                 Err(format) => self.transcoded(state, format, cancel).map(Some),
             };
         };
         // A file that can be shown as it is, is not read any further.
-        if let Ok(stored) = guarded(source, || media::stored(&mut file))
+        if let Ok(stored) = decoder.stored(source)
             && formats.contains(&stored.format)
             && (takes.turns || stored.upright)
             && (takes.animates || !stored.animated)
         {
             return Ok(None);
         }
-        let probe = match decoding::look(source, &mut file)? {
-            Ok(probe) => probe,
+        let header = match decoding::look(&decoder, source)? {
+            Ok(header) => header,
             Err(format) if formats.contains(&format) => return Ok(None),
             Err(format) => return self.transcoded(state, format, cancel).map(Some),
         };
         self.answers()?;
         let copy = self.copy_of(state);
         if !copy.exists() {
-            let (width, height) = (probe.width, probe.height);
+            let (width, height) = (header.width, header.height);
             let whole = Tile { x: 0, y: 0, width, height, pixels: (width, height) };
-            let bytes = decoding::cut((source, &mut file), &probe, &[whole], cancel)?;
-            paths::replace(&copy, &bytes.concat()).map_err(|error| self.unwritable(&error))?;
+            let new = Replacement::of(&copy).map_err(|error| self.unwritable(&error))?;
+            let cut = decoder.slices(source, &[whole], &[new.path().to_owned()]);
+            cut.map_err(decoding::failed(source))?;
+            new.land().map_err(|error| self.unwritable(&error))?;
         }
         Ok(Some(copy))
     }
@@ -249,6 +252,14 @@ mod tests {
     use std::io::BufReader;
 
     use super::*;
+    use crate::decode::Settings;
+    use crate::media;
+    use crate::thread::Spawner;
+
+    fn of(cache: &Path) -> Copies {
+        let (spawner, _) = Spawner::new();
+        Copies::new(cache.to_owned(), Decoder::start(Settings::default(), &spawner).unwrap())
+    }
 
     const PLAIN: Takes =
         Takes { formats: Some(&[Format::Png]), turns: true, animates: false, name: None };
@@ -268,14 +279,14 @@ mod tests {
         let (source, cache) = (dir.path().join("a.bmp"), dir.path().join("cache"));
         bmp(&source);
         let cancel = Cancel::new().unwrap();
-        let mut copies = Copies::new(cache.clone());
+        let mut copies = of(&cache);
         let copy = copies.ready(&source, &PLAIN, &cancel).unwrap();
         assert_eq!(copy.parent(), Some(cache.as_path()));
         let mut file = BufReader::new(File::open(&copy).unwrap());
         let probe = media::probe(&mut file).unwrap();
         assert_eq!((probe.format, probe.width, probe.height), (Format::Png, 1, 1));
         let made = fs::metadata(&copy).unwrap().ino();
-        assert_eq!(Copies::new(cache.clone()).ready(&source, &PLAIN, &cancel).unwrap(), copy);
+        assert_eq!(of(&cache).ready(&source, &PLAIN, &cancel).unwrap(), copy);
         assert_eq!(fs::metadata(&copy).unwrap().ino(), made);
         assert_eq!(copies.ready(&copy, &PLAIN, &cancel).unwrap(), copy, "a PNG is taken as it is");
         // Written over by something of the same length, as `cp -p` does, and given its time.
@@ -297,10 +308,10 @@ mod tests {
         let mut writer = encoder.write_header().unwrap();
         [[7], [200]].iter().for_each(|frame| writer.write_image_data(frame).unwrap());
         writer.finish().unwrap();
-        let (cancel, mut copies) = (Cancel::new().unwrap(), Copies::new(dir.path().join("cache")));
+        let (cancel, mut copies) = (Cancel::new().unwrap(), of(&dir.path().join("cache")));
         let moves = Takes { animates: true, ..PLAIN };
         assert_eq!(copies.ready(&source, &moves, &cancel).unwrap(), source);
-        let mut copies = Copies::new(dir.path().join("cache"));
+        let mut copies = of(&dir.path().join("cache"));
         let copy = copies.ready(&source, &PLAIN, &cancel).unwrap();
         let mut file = BufReader::new(File::open(&copy).unwrap());
         let probe = media::probe(&mut file).unwrap();
@@ -315,7 +326,7 @@ mod tests {
         bmp(&source);
         let name = Some(Names::Linked(|_| false));
         let takes = Takes { formats: Some(&[Format::Bmp]), turns: true, animates: false, name };
-        let mut copies = Copies::new(dir.path().join("cache"));
+        let mut copies = of(&dir.path().join("cache"));
         let link = copies.ready(&source, &takes, &Cancel::new().unwrap()).unwrap();
         assert_eq!(fs::read_link(&link).unwrap(), source);
         assert!(link.extension().is_some_and(|extension| extension == "bmp"));
@@ -330,7 +341,7 @@ mod tests {
         let takes = Takes { formats: Some(&[Format::Bmp]), turns: true, animates: false, name };
         let cancel = Cancel::new().unwrap();
         let ready = |cache: &Path, path: &Path| {
-            let copy = Copies::new(cache.to_owned()).ready(path, &takes, &cancel).unwrap();
+            let copy = of(cache).ready(path, &takes, &cancel).unwrap();
             assert!(!copy.is_symlink());
             assert_eq!(fs::read(&copy).unwrap(), fs::read(&source).unwrap());
             copy
@@ -359,7 +370,7 @@ mod tests {
     fn no_picture() {
         let dir = tempfile::tempdir().unwrap();
         let source = dir.path().join("x.png");
-        let mut copies = Copies::new(dir.path().join("cache"));
+        let mut copies = of(&dir.path().join("cache"));
         let cancel = Cancel::new().unwrap();
         for content in [None, Some("no picture")] {
             if let Some(content) = content {

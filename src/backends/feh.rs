@@ -67,7 +67,7 @@ impl Backend for Feh {
 
 impl Feh {
     pub(super) fn new(context: Context, settings: Settings) -> Self {
-        let copies = Copies::new(context.cache.join("copies"));
+        let copies = Copies::new(context.cache.join("copies"), context.decoder.clone());
         Self { context, settings, copies }
     }
 

@@ -22,6 +22,7 @@ use super::with_warnings::WithWarnings;
 use super::{Backend, Kind};
 use crate::compositor::{Compositor, Outputs};
 use crate::config::BackendName;
+use crate::decode::Decoder;
 use crate::draw::VERSION;
 use crate::paths::Dirs;
 use crate::process::{self, ProcessRecords, Reaper};
@@ -166,6 +167,7 @@ pub struct Backends {
     pub spawner: Spawner,
     /// Each backend has a directory of its own in it.
     pub cache: PathBuf,
+    pub decoder: Decoder,
     /// The user's directories, for files that backends look for themselves.
     pub dirs: Dirs,
     pub versions: Versions,
@@ -253,6 +255,7 @@ impl Backends {
             dirs: self.dirs.clone(),
             versions: self.versions.clone(),
             own_program: self.own_program.clone(),
+            decoder: self.decoder.clone(),
             root_painter: self.root_painter.clone(),
         };
         let transition = OwnTransition::default();

@@ -42,7 +42,7 @@ pub(super) struct Swaybg {
 impl Swaybg {
     pub(super) fn new(context: Context, settings: Settings) -> Self {
         let processes = Processes::taken_over(&context, NAME, |process| process.end(GRACE));
-        let copies = Copies::new(context.cache.join("copies"));
+        let copies = Copies::new(context.cache.join("copies"), context.decoder.clone());
         Self { context, settings, copies, processes }
     }
 

@@ -31,6 +31,7 @@ impl Daemon {
         let deadline = deadline - CHECKPOINT_WITHIN;
         // First, so that clients that wait for a video get an answer on an open connection.
         self.transcoder.cancel();
+        self.decoder.end_clients();
         late(self.server.end(deadline.min(Instant::now() + ANSWER_WITHIN)));
         if let Some(watch) = self.watch {
             in_time("config", watch.end(deadline.min(Instant::now() + LOOK_WITHIN)));
@@ -41,6 +42,7 @@ impl Daemon {
         in_time("playlist", self.playlists.end(deadline));
         // Its job for an import may hang.
         self.transcoder.cancel_imports();
+        self.decoder.end_imports();
         late(self.transcoder.end(deadline));
         // One of its threads may wait for a disk that does not answer: the others get their time.
         late(self.imports.end(deadline.min(Instant::now() + LOOK_WITHIN)));

@@ -6,7 +6,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use crossbeam_channel::{Receiver, bounded};
 
@@ -17,11 +17,12 @@ use super::pause::Pause;
 use crate::backends::{Backends, RootPainter, Settings, Versions};
 use crate::compositor;
 use crate::config::{self, BackendName, ConfigHandle, Section, StillFiles};
+use crate::decode::{self, Decoder};
 use crate::desktop::{self, DesktopOwner};
 use crate::error_chain::chain;
 use crate::events::EventBus;
 use crate::http::{Api, Limits, ListCache, Listening, ROUTES, Router, Server, Stop};
-use crate::library::{self, Idle, Library, WatchSettings, machine_is_idle};
+use crate::library::{self, Library, WatchSettings};
 use crate::lock::{Lock, Socket};
 use crate::logging::Log;
 use crate::parallax::Parallax;
@@ -39,9 +40,6 @@ use crate::wallpaper::{self, ReconcilerOwner};
 /// Stop requests and signals that wait for `main`; more are dropped.
 const WAKES: usize = 8;
 
-/// The delay since the last import, or the last requested thumbnail.
-const IDLE_AFTER: Duration = Duration::from_secs(30);
-
 /// Everything that runs. Without `end`, fields are dropped in this order.
 pub(crate) struct Daemon {
     pub(super) server: Server,
@@ -58,6 +56,7 @@ pub(crate) struct Daemon {
     /// For the scan at SIGHUP.
     pub(super) library: Library,
     pub(super) transcoder: transcode::Threads,
+    pub(super) decoder: Decoder,
     pub(super) outputs: compositor::Watch,
     pub(super) backends: Backends,
     pub(super) upkeep: store::Upkeep,
@@ -142,10 +141,13 @@ impl Daemon {
         let wanted = wanted_compositor(&config.current());
         let outputs = compositor::Watch::start(&spawner, wanted, env)
             .map_err(start("the watch on the outputs"))?;
-        let backends = backends(&spawner, &config, &outputs, &paths, dirs.clone())?;
+        let decoder = start_decoder(&paths, &dirs, &spawner)?;
+        let backends = backends((&spawner, &decoder), &config, &outputs, &paths, dirs.clone())?;
         let (jobs, transcoder) = transcode::start(&spawner, transcode::Limits::default())
             .map_err(start("the transcoder"))?;
-        let (library, imports) = start_library(&paths, &config, (&store, &bus), jobs, &spawner)?;
+        let programs = (jobs, decoder.clone());
+        let (library, imports) =
+            start_library(&paths, &config, (&store, &bus), programs, &spawner)?;
         let (desktop, desktop_owner) =
             start_desktop(&library, &backends, (&store, &bus), (&config, &paths.socket), &spawner)?;
         let (wallpaper, reconciler) = wallpaper::start(
@@ -199,6 +201,7 @@ impl Daemon {
             imports,
             library,
             transcoder,
+            decoder,
             outputs,
             backends,
             upkeep,
@@ -262,8 +265,21 @@ fn watch_config(config: &ConfigHandle, spawner: &Spawner) -> Option<config::Watc
     Some(watch)
 }
 
+fn processors() -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from)
+}
+
+/// Its processes write to the library, the caches and the files for other programs.
+fn start_decoder(paths: &DaemonPaths, dirs: &Dirs, spawner: &Spawner) -> Result<Decoder, Error> {
+    let (images, thumbnails) = (paths.images.clone(), paths.thumbnails.clone());
+    let stills = dirs.state().join(desktop::STILLS);
+    let writable = vec![images, thumbnails, dirs.cache(), stills, paths.backends.clone()];
+    let settings = decode::Settings { program: None, writable, imports: processors() };
+    Decoder::start(settings, spawner).map_err(start("the processes that decode"))
+}
+
 fn backends(
-    spawner: &Spawner,
+    (spawner, decoder): (&Spawner, &Decoder),
     config: &ConfigHandle,
     outputs: &compositor::Watch,
     paths: &DaemonPaths,
@@ -281,6 +297,7 @@ fn backends(
         reaper,
         spawner: spawner.clone(),
         cache,
+        decoder: decoder.clone(),
         dirs,
         versions: Versions::default(),
         own_program: None,
@@ -292,7 +309,7 @@ fn start_library(
     paths: &DaemonPaths,
     config: &ConfigHandle,
     (store, bus): (&Store, &EventBus),
-    transcoder: Transcoder,
+    (transcoder, decoder): (Transcoder, Decoder),
     spawner: &Spawner,
 ) -> Result<(Library, library::Running), Error> {
     let config = config.clone();
@@ -300,8 +317,8 @@ fn start_library(
         video_audio: Arc::new(move || config.current().wal_qt.video_audio_default),
         images_dir: paths.images.clone(),
         thumbnails_dir: paths.thumbnails.clone(),
-        workers: std::thread::available_parallelism().map_or(1, usize::from),
-        idle: Some(Idle { after: IDLE_AFTER, is_idle: machine_is_idle }),
+        workers: processors(),
+        decoder,
     };
     library::start(&settings, store.clone(), bus.clone(), transcoder, spawner)
         .map_err(start("the imports"))
@@ -321,6 +338,7 @@ fn start_desktop(
         bus: bus.clone(),
         outputs: backends.outputs.clone(),
         transcoder,
+        decoder: backends.decoder.clone(),
         make_still: Arc::new(move |ffmpeg, image, to| {
             library.still(ffmpeg, image, to).map_err(|error| chain(&error))
         }),

@@ -24,6 +24,7 @@ pub(crate) use handle::DesktopOwner;
 pub use handle::Handle;
 pub(crate) use hook::{Change, HookSources};
 pub(crate) use publisher::Sources;
+pub(crate) use stills::STILLS;
 
 use directory::Directory;
 use hook::Hook;

@@ -15,6 +15,7 @@ use super::hook::{Change, Hook};
 use super::palette::{Palette, Palettes, Shown, color_files, read_shown};
 use super::stills::{Made, MakeStill, STILLS, Still, Stills, WantsPng};
 use crate::compositor::Outputs;
+use crate::decode::Decoder;
 use crate::error_chain::chain;
 use crate::events::{EventBus, EventFilter, Subscription};
 use crate::store::Store;
@@ -30,6 +31,7 @@ pub(crate) struct Sources {
     pub bus: EventBus,
     pub outputs: Outputs,
     pub transcoder: Transcoder,
+    pub decoder: Decoder,
     pub make_still: MakeStill,
     pub wants_png: WantsPng,
     /// `$XDG_STATE_HOME/murald`
@@ -67,8 +69,9 @@ struct PendingChange {
 
 impl Publisher {
     pub(super) fn new(sources: Sources, hook: Hook) -> Self {
-        let Sources { store, bus, outputs, transcoder, make_still, wants_png, directory } = sources;
-        let (stills, made) = Stills::new(directory.join(STILLS), transcoder, make_still, wants_png);
+        let Sources { store, bus, outputs, make_still, wants_png, directory, .. } = sources;
+        let tools = (sources.transcoder, sources.decoder);
+        let (stills, made) = Stills::new(directory.join(STILLS), tools, make_still, wants_png);
         Self {
             store,
             bus,

@@ -6,23 +6,21 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
 use std::fs;
-use std::io::{self, BufReader};
+use std::io;
 use std::os::fd::OwnedFd;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crossbeam_channel::{Receiver, Sender, bounded};
 use rustix::fs::{AtFlags, Mode, OFlags, open, unlinkat};
 
-use crate::media;
-use crate::paths::{self, Replacement, TEMPORARY, open_regular};
-use crate::thread::panic_text;
+use crate::decode::Decoder;
+use crate::paths::{self, Replacement, TEMPORARY};
 use crate::transcode::{Ffmpeg, Transcoder};
 use crate::wire::{Format, Image, MediaType};
 
 /// The directory of stills, in the state directory.
-pub(super) const STILLS: &str = "stills";
+pub(crate) const STILLS: &str = "stills";
 /// The most finished stills that wait: far more than are made at the same time.
 const MADE: usize = 64;
 /// The most images whose result is remembered, by checksum.
@@ -37,6 +35,7 @@ pub(crate) type WantsPng = Arc<dyn Fn() -> bool + Send + Sync>;
 pub(super) struct Stills {
     directory: PathBuf,
     transcoder: Transcoder,
+    decoder: Decoder,
     make: MakeStill,
     wants_png: WantsPng,
     made: Sender<Made>,
@@ -69,7 +68,7 @@ pub(super) enum Still {
 impl Stills {
     pub(super) fn new(
         directory: PathBuf,
-        transcoder: Transcoder,
+        (transcoder, decoder): (Transcoder, Decoder),
         make: MakeStill,
         wants_png: WantsPng,
     ) -> (Self, Receiver<Made>) {
@@ -78,6 +77,7 @@ impl Stills {
         let stills = Self {
             directory,
             transcoder,
+            decoder,
             make,
             wants_png,
             made,
@@ -142,7 +142,7 @@ impl Stills {
             return false;
         }
         let looked = self.plain.entry(image.checksum.clone());
-        *looked.or_insert_with(|| is_plain(&image.path))
+        *looked.or_insert_with(|| is_plain(&self.decoder, &image.path))
     }
 
     fn path(&self, checksum: &str) -> PathBuf {
@@ -155,7 +155,7 @@ impl Stills {
         self.transcoder.submit_frame(Box::new(move |ffmpeg| {
             let result = ffmpeg
                 .map_err(|error| error.to_string())
-                .and_then(|ffmpeg| land(&path, |to| caught(|| make(ffmpeg, &image, to))));
+                .and_then(|ffmpeg| land(&path, |to| make(ffmpeg, &image, to)));
             // The receiver is gone at the end.
             made.try_send(Made { checksum, name: image.name, result }).ok();
         }));
@@ -189,18 +189,8 @@ fn is_ours(name: &OsStr) -> bool {
 }
 
 /// Decides by the file's headers. A file that cannot be read counts as it is.
-fn is_plain(path: &Path) -> bool {
-    if !paths::answers(path) {
-        return true;
-    }
-    let look = || media::is_plain(&mut BufReader::new(open_regular(path).ok()?)).ok();
-    media::catch_panic(look).ok().flatten().unwrap_or(true)
-}
-
-/// A panic counts as a failure, so that nothing waits for the still.
-fn caught(make: impl FnOnce() -> Result<(), String>) -> Result<(), String> {
-    catch_unwind(AssertUnwindSafe(make))
-        .unwrap_or_else(|panic| Err(format!("panicked: {}", panic_text(&*panic))))
+fn is_plain(decoder: &Decoder, path: &Path) -> bool {
+    !paths::answers(path) || decoder.is_plain(path).unwrap_or(true)
 }
 
 /// Writes a file whole or not at all.
@@ -209,35 +199,4 @@ fn land(path: &Path, make: impl FnOnce(&Path) -> Result<(), String>) -> Result<(
     let new = Replacement::of(path).map_err(unwritable)?;
     make(new.path())?;
     new.land().map_err(unwritable)
-}
-
-#[cfg(test)]
-mod tests {
-    use std::time::Duration;
-
-    use super::*;
-    use crate::thread::Spawner;
-    use crate::transcode;
-
-    #[test]
-    fn still_whose_making_panics_counts_as_failed() {
-        let (spawner, _deaths) = Spawner::new();
-        let (transcoder, _threads) =
-            transcode::start(&spawner, transcode::Limits::default()).unwrap();
-        let directory = tempfile::tempdir().unwrap();
-        let make: MakeStill = Arc::new(|_, _, _| panic!("on purpose"));
-        let (mut stills, made) =
-            Stills::new(directory.path().to_owned(), transcoder, make, Arc::new(|| false));
-        let image: Image = serde_json::from_value(serde_json::json!({
-            "id": 1, "name": "film", "path": "/film.mp4", "media_type": "video", "format": "mp4",
-            "width": 4, "height": 3, "duration": 1.0, "animated": false, "audio_enabled": false,
-            "file_size": 1, "checksum": "sha256:00", "tags": [], "colors": [], "hue_group": 99,
-            "folder_id": null, "is_selected": false, "imported_at": "2026-01-01T00:00:00Z",
-            "source_path": "/from", "thumbnails": {},
-        }))
-        .unwrap();
-        assert_eq!(stills.of(&image), Still::Pending);
-        stills.on_made(made.recv_timeout(Duration::from_secs(60)).unwrap());
-        assert_eq!(stills.of(&image), Still::Missing);
-    }
 }

@@ -17,6 +17,7 @@ use x11rb::wrapper::ConnectionExt as _;
 use super::message::{Outcome, Request, Response, Wanted, line};
 use super::paint::{Task, paint};
 use super::storage::PIXEL;
+use crate::decode::confine;
 
 type Error = Box<dyn std::error::Error + Send + Sync>;
 
@@ -35,6 +36,8 @@ pub(super) fn run(request: &[u8]) -> Result<(), Error> {
 
 fn show(request: &Request) -> Result<Outcome, Error> {
     let (server, number) = RustConnection::connect(None)?;
+    // From here on it writes to its standard output.
+    confine([])?;
     let screen = &server.setup().roots[number];
     let Some(pixels) = Pixels::of(&server, screen) else {
         return Ok(Outcome::Refused("the X server has no true-colour visual".to_owned()));

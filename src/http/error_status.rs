@@ -190,8 +190,7 @@ impl From<library::Error> for Error {
             | Why::Name { .. }
             | Why::LeftAlone
             | Why::Mistake { .. }
-            | Why::Media { .. }
-            | Why::Decoder { .. } => Self::new(500, error.to_string()).cause(error),
+            | Why::Media { .. } => Self::new(500, error.to_string()).cause(error),
         }
     }
 }

@@ -7,15 +7,15 @@ use std::fs::{self, Metadata};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use super::Error;
 use super::name::is_media_extension;
 use super::package::is_manifest;
 use super::task::{Imported, Task};
+use crate::decode::Decoder;
 use crate::events::EventBus;
+use crate::sys::Cancel;
 use crate::wire::collate::sort_key;
 use crate::wire::{Event, GalleryDomain, ImportProblem, ImportedBatch};
 
@@ -53,8 +53,9 @@ pub(super) struct Batch {
     skipped: usize,
     waiting: Option<WaitingClient>,
     started: Instant,
-    /// Looked at by the workers, too, while they have one of its files in hand.
-    pub(super) cancelled: Arc<AtomicBool>,
+    cancelled: bool,
+    /// Ends the jobs of the files that workers have in hand; none if there are too few descriptors.
+    cancel: Option<Cancel>,
     /// Something was taken in since clients were last told.
     changed: bool,
     told: Instant,
@@ -87,7 +88,8 @@ impl Batch {
             skipped: 0,
             waiting: None,
             started: now,
-            cancelled: Arc::default(),
+            cancelled: false,
+            cancel: None,
             changed: false,
             told: now,
         }
@@ -105,6 +107,7 @@ impl Batch {
 
     /// Its turn has come.
     pub(super) fn start(&mut self, bus: &EventBus) {
+        self.cancel = Cancel::new().ok();
         self.started = Instant::now();
         self.told = self.started;
         if let Some(id) = &self.id {
@@ -234,8 +237,19 @@ impl Batch {
         }
     }
 
-    fn is_cancelled(&self) -> bool {
-        self.cancelled.load(Ordering::Relaxed)
+    /// Begins none of its files from now on, and ends what is done about those in hand.
+    pub(super) fn cancel(&mut self) {
+        self.cancelled = true;
+        self.cancel.iter().for_each(Cancel::cancel);
+    }
+
+    pub(super) fn is_cancelled(&self) -> bool {
+        self.cancelled
+    }
+
+    /// For the jobs of one of its files.
+    pub(super) fn decoder(&self, imports: &Decoder) -> Decoder {
+        self.cancel.as_ref().map_or_else(|| imports.clone(), |cancel| imports.until(cancel))
     }
 
     fn elapsed_ms(&self) -> u64 {

@@ -6,16 +6,15 @@
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
-use std::time::Duration;
 
 use super::Thumbnails;
-use super::decode::MemoryBudget;
+use super::decode::Tools;
 use super::disk::{self, Copy};
 use super::error::Error;
 use super::name::Names;
 use super::task::{self, Imported};
+use crate::decode::Decoder;
 use crate::events::EventBus;
-use crate::media;
 use crate::paths::make_directories;
 use crate::store::Store;
 use crate::transcode::{Ffmpeg, Transcoder};
@@ -34,16 +33,7 @@ pub struct Settings {
     /// Files that are worked on at the same time; one for each processor.
     pub workers: usize,
     pub video_audio: AudioDefault,
-    /// None: thumbnails are made only when they are asked for.
-    pub idle: Option<Idle>,
-}
-
-/// When thumbnails are made that nobody asked for.
-#[derive(Clone, Copy, Debug)]
-pub struct Idle {
-    /// Since the last import or the last thumbnail that somebody waited for.
-    pub after: Duration,
-    pub is_idle: fn() -> bool,
+    pub decoder: Decoder,
 }
 
 /// The context that all workers share.
@@ -52,7 +42,9 @@ pub(super) struct ImportContext {
     pub(super) store: Store,
     pub(super) bus: EventBus,
     pub(super) thumbnails: Thumbnails,
-    pub(super) budget: Arc<MemoryBudget>,
+    /// For clients that wait.
+    pub(super) decoder: Decoder,
+    pub(super) imports: Decoder,
     pub(super) names: Names,
     pub(super) run: disk::Run,
     pub(super) serial: AtomicU64,
@@ -62,8 +54,6 @@ pub(super) struct ImportContext {
     pub(super) unknown_again: Mutex<Vec<PathBuf>>,
     /// The watched directories, which may be reached over links.
     pub(super) roots: Mutex<Vec<PathBuf>>,
-    /// The daemon ends: what is in hand is given up.
-    pub(super) ended: AtomicBool,
     /// For what it alone decodes.
     pub(super) ffmpeg: Ffmpeg,
     /// Whether imported videos have sound.
@@ -79,22 +69,22 @@ impl ImportContext {
         bus: &EventBus,
         transcoder: &Transcoder,
     ) -> Self {
-        let budget = Arc::new(MemoryBudget::new(media::MEMORY_MAX));
         let (directory, ffmpeg) = (&settings.thumbnails_dir, transcoder.ffmpeg().clone());
-        let thumbnails = Thumbnails::new(directory, Arc::clone(&budget), ffmpeg, store.clone());
+        let decoder = settings.decoder.clone();
+        let thumbnails = Thumbnails::new(directory, decoder.clone(), ffmpeg, store.clone());
         Self {
             directory: settings.images_dir.clone(),
             store: store.clone(),
             bus: bus.clone(),
             thumbnails,
-            budget,
+            imports: decoder.for_imports(),
+            decoder,
             names: Names::default(),
             run: disk::Run::begin(),
             serial: AtomicU64::new(0),
             folders_made: AtomicBool::new(false),
             unknown_again: Mutex::default(),
             roots: Mutex::default(),
-            ended: AtomicBool::new(false),
             ffmpeg: transcoder.imports().clone(),
             audio: Arc::clone(&settings.video_audio),
             on_rewritten: OnceLock::new(),
@@ -127,6 +117,11 @@ impl ImportContext {
         Copy::new(&self.directory, self.run, self.serial.fetch_add(1, Ordering::Relaxed))
     }
 
+    /// For threads on which a client waits.
+    pub(super) fn tools(&self) -> Tools<'_> {
+        Tools { decoder: &self.decoder, ffmpeg: &self.ffmpeg }
+    }
+
     pub(super) fn imported(&self, id: i64, duplicate: bool) -> Result<Imported, Error> {
         let image = self.store.read(|c| task::read_image(c, id))?;
         Ok(self.complete(Imported { image, duplicate }))
@@ -144,5 +139,3 @@ impl ImportContext {
         imported
     }
 }
-
-impl ImportContext {}

@@ -2,26 +2,23 @@
 //! never written over, and what is flushed when. Runs in whoever brings a file in, moves it or
 //! removes it; knows no rows.
 
-use std::fs::{self, File, Metadata, OpenOptions};
-use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::fs::{self, File, Metadata};
+use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{CWD, RenameFlags};
 use rustix::io::Errno;
-use sha2::{Digest, Sha256};
 
 use super::Error;
+use crate::decode::{Decoder, FileMeta, Hashed};
 use crate::digest::Checksum;
-use crate::media::Stop;
-use crate::paths::{self, flush_directory, make_directories, open_regular};
+use crate::paths::{self, flush_directory, make_directories};
 use crate::store::watched::Stamp;
 use crate::wire::Timestamp;
 
 /// The prefix of temporary files in the library's directory.
 pub(super) const TEMPORARY: &str = ".murald-import-";
-/// Bytes that are read at once.
-const BUFFER: usize = 256 << 10;
 
 /// A file or package that is ours and has no row yet; removed unless it is kept.
 pub(super) struct Copy {
@@ -118,6 +115,13 @@ pub(super) fn stamp(meta: &Metadata) -> Stamp {
     }
 }
 
+impl From<FileMeta> for Stamp {
+    fn from(meta: FileMeta) -> Self {
+        let FileMeta { size, modified, changed, inode, device } = meta;
+        Self { size, modified, changed, inode, device }
+    }
+}
+
 /// Flushes a copy, which survives a power loss from then on; its name is flushed with its directory.
 pub(super) fn flush(copy: &Copy) -> Result<(), Error> {
     let synced = File::open(&copy.path).and_then(|file| file.sync_all());
@@ -132,36 +136,20 @@ impl Copy {
         Self { path, kept: false, checksum: [0; 32], size: 0 }
     }
 
-    /// Fills it with what `file` holds, which is open at `source`.
-    pub(super) fn fill(
-        &mut self,
-        source: &Path,
-        file: &mut File,
-        stop: Stop<'_>,
-    ) -> Result<(), Error> {
-        let mut target = OpenOptions::new()
-            .read(true)
-            .write(true)
-            .create_new(true)
-            .open(&self.path)
-            .map_err(Error::file("write", &self.path))?;
-        // Shares the blocks where the file system can; what is hashed is what we have then.
-        let cloned = rustix::fs::ioctl_ficlone(&target, &*file).is_ok();
-        let hashed = match cloned {
-            true => hash(&mut target, &mut |_| Ok(()), stop),
-            false => copy(file, &mut target, stop),
-        };
-        self.checksum = hashed.map_err(failed("copy", source))?;
-        self.size = target.metadata().map_err(Error::file("read", &self.path))?.len();
+    /// Fills it with what a file holds.
+    pub(super) fn fill(&mut self, source: &Path, decoder: &Decoder) -> Result<(), Error> {
+        let Hashed { checksum, meta } =
+            decoder.copy(source, &self.path).map_err(Error::decoding(source))?;
+        (self.checksum, self.size) = (checksum, meta.size);
         Ok(())
     }
 
     /// For a file that somebody else has written: on the disk, and with what there is to know.
-    pub(super) fn seal(&mut self) -> Result<(), Error> {
-        let mut file = File::open(&self.path).map_err(Error::file("read", &self.path))?;
-        self.checksum = checksum(&self.path, &mut file, &|| false)?;
-        self.size = file.metadata().map_err(Error::file("read", &self.path))?.len();
-        file.sync_all().map_err(Error::file("flush", &self.path))
+    pub(super) fn seal(&mut self, decoder: &Decoder) -> Result<(), Error> {
+        let Hashed { checksum, meta } =
+            decoder.checksum(&self.path).map_err(Error::decoding(&self.path))?;
+        (self.checksum, self.size) = (checksum, meta.size);
+        flush(self)
     }
 }
 
@@ -169,75 +157,6 @@ impl Drop for Copy {
     fn drop(&mut self) {
         if !self.kept {
             remove(&self.path).ok();
-        }
-    }
-}
-
-/// Opens a regular file; a pipe without a writer does not hold us up.
-pub(super) fn open(path: &Path) -> Result<File, Error> {
-    open_regular(path).map_err(|error| match error.kind() {
-        io::ErrorKind::InvalidInput => Error::NotFile { path: path.to_owned() },
-        _ => Error::file("read", path)(error),
-    })
-}
-
-/// SHA-256 of a file from its beginning.
-pub(super) fn checksum(path: &Path, file: &mut File, stop: Stop<'_>) -> Result<Checksum, Error> {
-    hash(file, &mut |_| Ok(()), stop).map_err(failed("read", path))
-}
-
-/// A failure of [`hash`] or [`copy`].
-fn failed(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Error {
-    move |error| match error.get_ref().is_some_and(|inner| inner.is::<Given>()) {
-        true => Error::Stopped,
-        false => Error::file(action, path)(error),
-    }
-}
-
-/// Why a file was read no further: nobody wants it any more.
-#[derive(Debug, thiserror::Error)]
-#[error("given up")]
-struct Given;
-
-/// Copies a file into an empty one. Where it is all zeros the copy has a hole: a file of holes takes
-/// no more room here than where it comes from.
-fn copy(file: &mut File, target: &mut File, stop: Stop<'_>) -> io::Result<Checksum> {
-    let mut length = 0;
-    let checksum = hash(
-        file,
-        &mut |bytes| {
-            length += bytes.len() as u64;
-            match bytes.iter().all(|&byte| byte == 0) {
-                true => target.seek(SeekFrom::Start(length)).map(drop),
-                false => target.write_all(bytes),
-            }
-        },
-        stop,
-    )?;
-    target.set_len(length)?;
-    Ok(checksum)
-}
-
-/// Reads a file from its beginning; what was read goes to `take`.
-fn hash(
-    file: &mut File,
-    take: &mut dyn FnMut(&[u8]) -> io::Result<()>,
-    stop: Stop<'_>,
-) -> io::Result<Checksum> {
-    file.rewind()?;
-    let (mut digest, mut buffer) = (Sha256::new(), vec![0; BUFFER]);
-    loop {
-        if stop() {
-            return Err(io::Error::other(Given));
-        }
-        match file.read(&mut buffer) {
-            Ok(0) => return Ok(digest.finalize().into()),
-            Ok(count) => {
-                digest.update(&buffer[..count]);
-                take(&buffer[..count])?;
-            }
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(error) => return Err(error),
         }
     }
 }

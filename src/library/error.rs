@@ -7,7 +7,7 @@ use std::{error, io};
 use crate::error_chain::causes;
 use crate::thread::panic_text;
 use crate::wire::own_path;
-use crate::{media, store, transcode};
+use crate::{decode, store, transcode};
 
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
@@ -72,10 +72,7 @@ pub enum Error {
         of_no_kind: bool,
     },
     #[error("{} cannot be taken", .path.display())]
-    Media { path: PathBuf, source: media::Error },
-    /// A decoder gave up in a way that it should not.
-    #[error("{} broke the decoder: {what}", .path.display())]
-    Decoder { path: PathBuf, what: String },
+    Media { path: PathBuf, source: decode::Error },
     /// A panic outside of the decoders.
     #[error("a mistake of murald: {what}")]
     Mistake { what: String },
@@ -117,17 +114,44 @@ impl Error {
         move |source| Self::File { action, path, source }
     }
 
+    /// The failure of a job that was to decode, copy or read `path`.
+    pub(super) fn decoding(path: &Path) -> impl FnOnce(decode::Error) -> Self + use<> {
+        use decode::Error as Why;
+        let path = path.to_owned();
+        move |source| match source {
+            Why::Read(io) => Self::File { action: "read", path, source: io.error() },
+            Why::Copy(io) => Self::File { action: "copy", path, source: io.error() },
+            Why::Write { path, io } => {
+                Self::File { action: "write", path: path.into(), source: io.error() }
+            }
+            Why::Directory | Why::NotFile => Self::NotFile { path },
+            Why::TooLong { bytes } => Self::TooLong { path, bytes },
+            Why::Silent => {
+                let source = io::Error::new(io::ErrorKind::TimedOut, Why::Silent.to_string());
+                Self::File { action: "read", path, source }
+            }
+            Why::Stopped => Self::Stopped,
+            source => Self::Media { path, source },
+        }
+    }
+
+    /// The same failure about the file that a copy was made of.
+    pub(super) fn about(self, copy: &Path, file: &Path) -> Self {
+        match self {
+            Self::Media { path, source } if path == copy => {
+                Self::Media { path: file.to_owned(), source }
+            }
+            other => other,
+        }
+    }
+
     pub(super) fn of_panic(panic: &(dyn Any + Send)) -> Self {
         Self::Mistake { what: panic_text(panic).to_owned() }
     }
 
     /// Whether it was given up because nobody wanted it any more.
     pub(super) fn is_stopped(&self) -> bool {
-        match self {
-            Self::Stopped => true,
-            Self::Media { source, .. } => matches!(source, media::Error::Stopped),
-            _ => false,
-        }
+        matches!(self, Self::Stopped)
     }
 
     /// Whether there was nothing to do.
@@ -139,7 +163,7 @@ impl Error {
     pub(super) fn is_of_no_kind(&self) -> bool {
         matches!(
             self,
-            Self::Media { source: media::Error::Unknown, .. }
+            Self::Media { source: decode::Error::Unknown(_), .. }
                 | Self::Transcode { source: transcode::Error::NoPicture, .. }
                 | Self::Package { of_no_kind: true, .. }
         )
@@ -164,7 +188,6 @@ impl Error {
             Self::Name { .. } => "its name is not valid UTF-8".to_owned(),
             Self::Media { source, .. } => source.to_string(),
             Self::Transcode { source, .. } => source.to_string(),
-            Self::Decoder { what, .. } => format!("its content broke the decoder: {what}"),
             _ => self.to_string(),
         };
         let of: &dyn error::Error = match self {

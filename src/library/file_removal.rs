@@ -16,7 +16,7 @@ use trash::os_limited::{list, restore_all};
 
 use super::Error;
 use super::context::ImportContext;
-use super::disk::{self, is_gone, stamp, sync_directory};
+use super::disk::{is_gone, stamp, sync_directory};
 use crate::digest;
 use crate::store::watched::{self, Stamp, WatchedFile};
 use crate::store::{images, pending_files};
@@ -77,10 +77,9 @@ impl ExpectedFile {
             return Err(another());
         }
         if note != Some(now) {
-            let mut file = disk::open(path)?;
-            let opened = file.metadata().map_err(Error::file("read", path))?;
-            let found = disk::checksum(path, &mut file, &|| false)?;
-            if stamp(&opened) != now || !checksum.ends_with(&digest::hex(&found)) {
+            let found = context.decoder.checksum(path).map_err(Error::decoding(path))?;
+            if Stamp::from(found.meta) != now || !checksum.ends_with(&digest::hex(&found.checksum))
+            {
                 return Err(another());
             }
         }

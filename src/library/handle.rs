@@ -11,7 +11,6 @@ use super::context::{ImportContext, OnRewritten};
 use super::disk;
 use super::error::Error;
 use super::guard::{Guard, Verdict, homes, purge};
-use super::idle::Wake;
 use super::import::{Answer, Message, Started};
 use super::task::Task;
 use super::thumbnails::Thumbnails;
@@ -36,7 +35,6 @@ pub struct Library {
     pub(super) store: Store,
     pub(super) bus: EventBus,
     pub(super) guard: Guard,
-    pub(super) wake: Wake,
     pub(super) watching: Watching,
 }
 
@@ -139,8 +137,6 @@ impl Library {
         loop {
             self.answers(&image.path)?;
             let made = self.thumbnails.get(&image, size);
-            // The owner is looking at pictures, and where one was missing there may be more.
-            self.wake.send();
             let again = match made.as_ref().is_err_and(|error| error.is_missing_file()) {
                 true => self.found_again(&image, &mut tries)?,
                 false => None,

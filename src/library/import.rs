@@ -1,26 +1,24 @@
-//! The thread `import`: batches in order, a file to each of its [`Workers`].
+//! The thread `import`: batches in order, a file to each of its [`Workers`], and the one place where
+//! files land.
 //!
-//! The thread owns the queue of batches and is the only one that publishes their events; workers
-//! decode and land. It never touches pixels, so a request is answered while pictures are decoded.
+//! The thread owns the queue of batches and is the only one that publishes their events. Workers prepare
+//! files; each run of files without a gap lands together (`landing`).
 
 use std::collections::VecDeque;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use crossbeam_channel::{Receiver, after, never, select};
 
 use super::batch::{Batch, Done, FoundFile, Reply};
-use super::commit_order::Turns;
 use super::context::ImportContext;
+use super::decode::Tools;
 use super::error::Error;
-use super::idle::Wake;
-use super::task::{Landed, Task};
-use super::workers::{Job, Workers, no_answer};
+use super::line::Line;
+use super::task::{Prepared, Task};
+use super::workers::{Done as Worked, Job, Workers};
 use crate::events::EventBus;
-use crate::media::Stop;
-use crate::memory;
 use crate::wire::{ImportedBatch, Timestamp};
 
 /// Batches that run or wait; one more is refused.
@@ -67,21 +65,15 @@ pub(super) enum Message {
     },
 }
 
-/// How long a worker may show no sign of life: the slowest, a long video on its way to a slow disk,
-/// takes minutes.
-pub(super) const PATIENCE: Duration = Duration::from_secs(600);
-
-/// Imports the file of a job, in a worker.
-pub(super) fn work(context: &ImportContext, job: &Job, stop: Stop<'_>) -> Landed {
-    let stop = || stop() || context.ended.load(Ordering::Relaxed);
-    let (path, folder, turn) = (&job.path, job.folder, &*job.turn);
+/// Prepares the file of a job, in a worker.
+pub(super) fn work(context: &ImportContext, job: &Job) -> Result<Prepared, Error> {
+    let tools = Tools { decoder: &job.decoder, ffmpeg: &context.ffmpeg };
+    let (path, folder) = (&job.path, job.folder);
     match &job.task {
-        Task::Copy => context.import(path, folder, turn, &stop),
-        Task::InPlace => context.import_in_place(path, folder, turn, &stop),
-        Task::Adopt => context.adopt(path, &stop),
-        Task::Watched(directory, pass) => {
-            context.take_watched(path, directory, *pass, (turn, &stop))
-        }
+        Task::Copy => context.prepare(path, folder, tools),
+        Task::InPlace => context.prepare_in_place(path, folder, tools),
+        Task::Adopt => context.adopt(path, tools).map(Prepared::from),
+        Task::Watched(directory, pass) => context.take_watched(path, directory, *pass, tools),
     }
 }
 
@@ -92,7 +84,13 @@ pub(super) struct Importer {
     pub(super) workers: Workers,
     /// Closed when the daemon ends.
     pub(super) end: Receiver<()>,
-    pub(super) wake: Wake,
+}
+
+/// A file that is ready to land.
+struct ReadyFile {
+    path: PathBuf,
+    inside: bool,
+    prepared: Prepared,
 }
 
 /// The queue of the thread.
@@ -101,19 +99,18 @@ struct ImportState {
     /// The first one runs.
     batches: VecDeque<Batch>,
     running: bool,
-    turns: Turns,
+    /// The files of the first batch that were begun.
+    line: Line<ReadyFile>,
     last_id: i64,
 }
 
 impl Importer {
     /// The body of the thread.
-    pub(super) fn run(mut self) {
+    pub(super) fn run(self) {
         let mut state = ImportState::default();
-        let rested = state.turns.rested().clone();
         loop {
             self.dispatch(&mut state);
             let due = state.batches.front().and_then(Batch::gallery_due);
-            let due = due.into_iter().chain(self.workers.due()).min();
             let due =
                 due.map_or_else(never, |at| after(at.saturating_duration_since(Instant::now())));
             select! {
@@ -122,17 +119,11 @@ impl Importer {
                     Err(_) => break,
                 },
                 recv(self.workers.results()) -> done => {
-                    let settled = done.ok().and_then(|done| self.workers.settle(done));
-                    if let Some((path, inside, result)) = settled {
-                        self.tell(&mut state, &path, inside, result);
-                    }
+                    let others = self.workers.results().try_iter();
+                    done.into_iter().chain(others).for_each(|done| self.settle(done, &mut state));
+                    self.land(&mut state);
                 },
-                // There is room for another.
-                recv(rested) -> _ => {}
                 recv(due) -> _ => {
-                    for (path, error) in self.workers.leave_hung() {
-                        self.tell(&mut state, &path, false, Err(error));
-                    }
                     let front = state.batches.front_mut();
                     if let Some(batch) = front.filter(|batch| batch.is_gallery_due()) {
                         batch.tell_gallery(&self.bus);
@@ -141,40 +132,58 @@ impl Importer {
                 recv(self.end) -> _ => break,
             }
         }
-        // The files in hand are landed or given up by their workers; nobody is told any more.
-        self.context.ended.store(true, Ordering::Relaxed);
-        self.workers.end();
+        // The files in hand are given up; nobody is told any more.
+        self.context.imports.end_imports();
     }
 
-    /// A file of the first batch has ended: workers have none of another.
-    fn tell(&self, state: &mut ImportState, path: &Path, inside: bool, result: Landed) {
-        if let Some(batch) = state.batches.front_mut() {
-            batch.ended(path, inside, result, &self.bus);
+    /// Reports a file that has ended; one that wants to land waits for those before it.
+    fn settle(&self, done: Worked, state: &mut ImportState) {
+        let Worked { number, path, inside, result } = done;
+        let Some(batch) = state.batches.front_mut() else { return };
+        let ready = match result {
+            Ok(Prepared::Done(imported)) => {
+                batch.ended(&path, inside, Ok(*imported), &self.bus);
+                None
+            }
+            Ok(prepared) => (!batch.is_cancelled()).then_some(ReadyFile { path, inside, prepared }),
+            Err(error) => {
+                batch.ended(&path, inside, Err(error), &self.bus);
+                None
+            }
+        };
+        state.line.put(number, ready);
+    }
+
+    /// Lands what is ready up to the first gap.
+    fn land(&self, state: &mut ImportState) {
+        let run = state.line.take_run();
+        let Some(batch) = state.batches.front_mut().filter(|_| !run.is_empty()) else { return };
+        let (files, prepared): (Vec<_>, Vec<_>) =
+            run.into_iter().map(|file| ((file.path, file.inside), file.prepared)).unzip();
+        for ((path, inside), landed) in files.into_iter().zip(self.context.land_run(prepared)) {
+            batch.ended(&path, inside, landed, &self.bus);
         }
     }
 
     /// Keeps all workers busy with the first batch, and ends it when it has no more.
-    fn dispatch(&mut self, state: &mut ImportState) {
+    fn dispatch(&self, state: &mut ImportState) {
         while let Some(batch) = state.batches.front_mut() {
             if !state.running {
                 state.running = true;
                 batch.start(&self.bus);
-                self.wake.send();
             }
-            while self.workers.make_room() || self.workers.are_gone() {
+            let line = &mut state.line;
+            while line.in_hand() < self.workers.count() && !line.is_full() {
                 let Some(FoundFile { path, inside, problem }) = batch.next() else { break };
                 if let Some(problem) = problem {
                     batch.ended(&path, inside, Err(problem), &self.bus);
-                } else if self.workers.are_gone() {
-                    batch.ended(&path.clone(), inside, Err(no_answer(path)), &self.bus);
-                } else {
-                    let (folder, task) = (batch.folder, batch.task.clone());
-                    let (turn, cancelled) =
-                        (Arc::new(state.turns.next()), Arc::clone(&batch.cancelled));
-                    self.workers.give(Job { path, inside, folder, task, turn, cancelled });
+                    continue;
                 }
+                let (number, folder, task) = (line.next(), batch.folder, batch.task.clone());
+                let decoder = batch.decoder(&self.context.imports);
+                self.workers.give(Job { number, path, inside, folder, task, decoder });
             }
-            if self.workers.are_busy() {
+            if !line.is_empty() {
                 return;
             }
             state.running = false;
@@ -183,9 +192,6 @@ impl Importer {
             }
             if state.batches.is_empty() {
                 self.context.names.forget();
-                self.workers.shrink();
-                memory::trim();
-                self.wake.send();
             }
         }
     }
@@ -221,12 +227,14 @@ impl Importer {
     fn cancel(&self, id: &str, state: &mut ImportState) -> Result<(), Error> {
         let is = |batch: &Batch| batch.id.as_deref() == Some(id);
         let at = state.batches.iter().position(is).ok_or_else(|| Error::NoBatch(id.to_owned()))?;
-        state.batches[at].cancelled.store(true, Ordering::Relaxed);
-        // One that waits has nothing in hand; the one that runs ends with its files.
-        if at > 0
-            && let Some(batch) = state.batches.remove(at)
-        {
-            batch.finish(&self.bus);
+        state.batches[at].cancel();
+        // One that waits has nothing in hand; the one that runs ends when its workers have given up
+        // their files.
+        if at > 0 {
+            state.batches.remove(at).into_iter().for_each(|batch| batch.finish(&self.bus));
+        } else {
+            state.line.give_up();
+            self.land(state);
         }
         Ok(())
     }

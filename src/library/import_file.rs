@@ -1,138 +1,107 @@
-//! Imports one file: looks at it, copies it (or leaves it where it is) and decodes it. Runs in the
-//! import workers.
+//! Prepares one file for an import: looks at it, copies it (or leaves it where it is) and decodes it. Runs
+//! in the import workers.
 //!
 //! The order makes a kill harmless at any time. The copy is made under a temporary name and flushed;
-//! then it is committed (`landing`). The next start removes temporary and pending files. The source is
+//! then it is landed (`landing`). The next start removes temporary and pending files. The source is
 //! never changed.
 
 use std::ffi::OsStr;
-use std::io::{self, BufReader};
+use std::io;
 use std::path::{Path, PathBuf};
 
 use super::Error;
-use super::commit_order::Turn;
 use super::context::ImportContext;
-use super::decode::{self, Decoded, VideoFrame, guarded};
-use super::disk::{self, Copy, flush, rename};
+use super::decode::{FileLook, MakeScratch, Tools};
+use super::disk::{Copy, flush, rename};
 use super::name::Name;
-use super::task::{self, Imported, Landed, Ready, Source};
+use super::task::{self, Imported, Prepared, Ready, Source};
+use super::thumbnails_state::Scratch;
 use crate::color;
+use crate::decode;
 use crate::digest::{self, Checksum};
-use crate::media::Error::NeedsTranscoder;
-use crate::media::{self, Stop};
 use crate::store::images::{self, NewImage};
 use crate::store::{edits, pending_files};
-use crate::sys::Patient;
-use crate::transcode::{self};
-use crate::wire::{Format, Image, MediaType, Resolution};
-
-/// Bytes of a picture's file: the largest that are decoded, with sixteen bits a sample, have half.
-const PICTURE_MAX: u64 = 2 << 30;
-
-/// The properties of a file, and a small picture of it.
-struct FileLook {
-    format: Format,
-    width: u32,
-    height: u32,
-    duration: f64,
-    animated: bool,
-    thumbnail: media::Thumbnail,
-}
+use crate::wire::{Image, MediaType, Resolution};
 
 impl ImportContext {
-    /// Takes a copy of a file or a package into the library when it is its turn, unless its content is
-    /// there already.
-    pub(super) fn import(
+    /// Takes a copy of a file or a package, unless its content is in the library already.
+    pub(super) fn prepare(
         &self,
         source: &Path,
         folder: Option<i64>,
-        turn: &Turn,
-        stop: Stop<'_>,
-    ) -> Landed {
-        disk::answers_in(&self.directory)?;
-        match source.is_dir() {
-            true => self.import_package(source, folder, (turn, stop)),
-            false => self.import_file(source, Source::look_at(source)?, folder, turn, stop),
+        tools: Tools<'_>,
+    ) -> Result<Prepared, Error> {
+        match tools.decoder.look(source) {
+            Err(decode::Error::Directory) => self.prepare_package(source, folder, tools),
+            looked => self.prepare_file(source, Source::of(source, looked)?, folder, tools),
         }
     }
 
-    pub(super) fn import_file(
+    pub(super) fn prepare_file(
         &self,
-        source: &Path,
-        looked: Source,
+        path: &Path,
+        source: Source,
         folder: Option<i64>,
-        turn: &Turn,
-        stop: Stop<'_>,
-    ) -> Landed {
-        let Source { mut file, format, name, size } = looked;
-        self.check(source, format, size)?;
+        tools: Tools<'_>,
+    ) -> Result<Prepared, Error> {
+        self.check(path, &source, tools)?;
         // A copy of something that is there already is seldom imported, but then thousands at
         // once: read, not written.
-        if self.store.read(|c| images::has_size(c, size))? {
-            let checksum = disk::checksum(source, &mut file, stop)?;
-            let present = self.present(&checksum)?;
+        if self.store.read(|c| images::has_size(c, source.meta.size))? {
+            let hashed = tools.decoder.checksum(path).map_err(Error::decoding(path))?;
+            let present = self.present(&hashed.checksum)?;
             if let Some(imported) = present.filter(|imported| !imported.has_lost_its_file()) {
-                return Ok(imported);
+                return Ok(imported.into());
             }
         }
-        let mut copy = self.new_copy();
-        copy.fill(source, &mut file, stop)?;
-        drop(file);
+        let (mut copy, name) = (self.new_copy(), source.name);
+        copy.fill(path, tools.decoder)?;
         if let Some(imported) = self.present(&copy.checksum)? {
-            return self.restore_file(copy, &name, imported);
+            return self.restore_file(copy, &name, imported).map(Prepared::from);
         }
-        let row = self.describe(source, &copy, folder, stop)?;
-        turn.rest();
+        let row = self.describe(path, &copy, folder, tools)?;
         flush(&copy)?;
-        turn.land(Ready { copy, name, row }, |all| self.land_all(all))
+        Ok(Prepared::Copy(Box::new(Ready { copy, name, row, seen: None })))
     }
 
-    /// Looks at the headers of what would be taken, and refuses what is none of ours, or too much,
-    /// before its bytes are.
-    pub(super) fn check(&self, source: &Path, format: Format, size: u64) -> Result<(), Error> {
-        let transcodable = |format| {
-            let failed = |error| Error::Transcode { path: source.to_owned(), source: error };
-            self.ffmpeg.facts(source, format).map(drop).map_err(failed)
+    /// Refuses what is none of ours, or too much, before its bytes are copied.
+    pub(super) fn check(
+        &self,
+        path: &Path,
+        source: &Source,
+        tools: Tools<'_>,
+    ) -> Result<(), Error> {
+        let Err(why) = &source.header else { return Ok(()) };
+        let decode::Error::NeedsTranscoder { format, special, .. } = *why else {
+            return Err(Error::decoding(path)(why.clone()));
         };
-        if transcode::is_needed_for(format) {
-            return transcodable(format);
-        }
-        if size > PICTURE_MAX {
-            return Err(Error::TooLong { path: source.to_owned(), bytes: size });
-        }
-        let file = disk::open(source)?;
-        match guarded(source, || {
-            media::probe(&mut BufReader::with_capacity(64 << 10, Patient(file)))
-        }) {
-            // A variety that is not decoded here. What is special about it says more than ffmpeg's
-            // failure.
-            Err(Error::Media { path, source: NeedsTranscoder { format, why } })
-                if transcode::is_available() =>
-            {
-                let source = NeedsTranscoder { format, why };
-                transcodable(format).map_err(|_| Error::Media { path, source })
-            }
-            probed => probed.map(drop),
+        let failed = |source| Error::Transcode { path: path.to_owned(), source };
+        let checked = tools.ffmpeg.facts(path, format).map(drop).map_err(failed);
+        match special {
+            // What is special about it says more than ffmpeg's failure.
+            true => checked.map_err(|_| Error::decoding(path)(why.clone())),
+            false => checked,
         }
     }
 
     /// Gives a row to a file that somebody put into the library's directory, or rewrote there.
     /// Never removes it.
-    pub(super) fn adopt(&self, path: &Path, stop: Stop<'_>) -> Result<Imported, Error> {
-        if path.is_dir() {
-            return self.adopt_package(path);
-        }
-        let Source { mut file, name, size, .. } = Source::look_at(path)?;
-        let checksum = disk::checksum(path, &mut file, stop)?;
-        if let Some(imported) = self.present(&checksum)? {
+    pub(super) fn adopt(&self, path: &Path, tools: Tools<'_>) -> Result<Imported, Error> {
+        let source = match tools.decoder.look(path) {
+            Err(decode::Error::Directory) => return self.adopt_package(path, tools),
+            looked => Source::of(path, looked)?,
+        };
+        let hashed = tools.decoder.checksum(path).map_err(Error::decoding(path))?;
+        if let Some(imported) = self.present(&hashed.checksum)? {
             return Ok(imported);
         }
         // Kept from the start: it is not ours to remove.
+        let (checksum, size) = (hashed.checksum, hashed.meta.size);
         let copy = Copy { path: path.to_owned(), kept: true, checksum, size };
-        let row = self.describe(path, &copy, None, stop)?;
+        let row = self.describe(path, &copy, None, tools)?;
         match self.store.read(|c| images::by_path(c, path))? {
             Some(old) => self.write_anew(&old, &row),
-            None => self.keep(path, path.file_stem(), &name, row),
+            None => self.keep(path, path.file_stem(), &source.name, row),
         }
     }
 
@@ -186,33 +155,32 @@ impl ImportContext {
         source: &Path,
         copy: &Copy,
         folder: Option<i64>,
-        stop: Stop<'_>,
+        tools: Tools<'_>,
     ) -> Result<NewImage, Error> {
-        let look = self.look(source, copy, stop)?;
-        let hex = digest::hex(&copy.checksum);
         // There may be thousands of files in other directories that nobody ever looks at.
-        let put = match copy.path.starts_with(&self.directory) {
-            true => self.thumbnails.put(&hex, Resolution::Default, &look.thumbnail.webp),
-            false => Ok(()),
+        let new = match copy.path.starts_with(&self.directory) {
+            true => self.new_thumbnail(source),
+            false => None,
         };
-        if let Err(error) = put {
-            // It is made again when it is asked for.
-            log::warn!("no thumbnail of {}: {}", source.display(), error.reason());
+        let look = self.look(source, copy, new.as_ref(), tools)?;
+        if let Some(new) = new.filter(|new| new.path().exists()) {
+            self.put_thumbnail(source, &copy.checksum, &new);
         }
-        let colors = media::palette(&look.thumbnail.picture);
+        let duration = look.facts.as_ref().map_or(0.0, |facts| facts.duration);
+        let is_video = look.format.media_type() == MediaType::Video;
         Ok(NewImage {
             name: String::new(),
             path: PathBuf::new(),
             format: look.format,
             width: look.width,
             height: look.height,
-            duration: look.duration,
+            duration: if is_video { duration } else { 0.0 },
             animated: look.animated,
-            audio_enabled: look.format.media_type() == MediaType::Video && (self.audio)(),
+            audio_enabled: is_video && (self.audio)(),
             file_size: copy.size,
             checksum: copy.checksum,
-            hue_group: color::hue_group(&colors),
-            colors,
+            hue_group: color::hue_group(&look.colors),
+            colors: look.colors,
             folder_id: folder,
             source_path: source.to_owned(),
             in_place: false,
@@ -220,39 +188,43 @@ impl ImportContext {
         })
     }
 
+    /// A file for a thumbnail; without one the import goes on.
+    pub(super) fn new_thumbnail(&self, source: &Path) -> Option<Scratch> {
+        let new = self.thumbnails.new_file(Resolution::Default);
+        new.inspect_err(|error| no_thumbnail(source, error)).ok()
+    }
+
+    pub(super) fn put_thumbnail(&self, source: &Path, checksum: &Checksum, new: &Scratch) {
+        let put = self.thumbnails.put(&digest::hex(checksum), Resolution::Default, new);
+        put.inspect_err(|error| no_thumbnail(source, error)).ok();
+    }
+
     /// Decodes a file by ourselves where we can, else by ffmpeg.
-    fn look(&self, source: &Path, copy: &Copy, stop: Stop<'_>) -> Result<FileLook, Error> {
-        let file = disk::open(&copy.path)?;
-        let mut input = BufReader::with_capacity(64 << 10, Patient(file));
-        let (size, budget) = (Resolution::Default, &self.budget);
-        match decode::thumbnail(source, &mut input, size, budget, stop) {
-            Err(Error::Media { path, source: NeedsTranscoder { format, why } }) => {
-                let (file, scratch) = ((&*copy.path, format), self.thumbnails.scratch()?);
-                let scratch = scratch.path();
-                let framed = decode::video_frame(&self.ffmpeg, file, None, size, scratch, budget);
-                let VideoFrame { facts, thumbnail } = match why {
-                    None => framed?,
-                    why => framed.map_err(|_| {
-                        let source = NeedsTranscoder { format, why };
-                        Error::Media { path, source }
-                    })?,
-                };
-                let video = format.media_type() == MediaType::Video;
-                if video {
-                    let whole = self.ffmpeg.check_end(file.0, format, &facts);
-                    let path = source.to_owned();
-                    whole.map_err(|source| Error::Transcode { path, source })?;
-                }
-                let duration = if video { facts.duration } else { 0.0 };
-                let (width, height) = (facts.width, facts.height);
-                Ok(FileLook { format, width, height, duration, animated: false, thumbnail })
+    fn look(
+        &self,
+        source: &Path,
+        copy: &Copy,
+        new: Option<&Scratch>,
+        tools: Tools<'_>,
+    ) -> Result<FileLook, Error> {
+        let scratch: MakeScratch<'_> = &|| self.thumbnails.scratch();
+        let (path, size, to) = (&*copy.path, Resolution::Default, new.map(Scratch::path));
+        let look = match tools.thumbnail(path, size, scratch, to) {
+            Err(error @ Error::File { action: "write", .. }) if to.is_some() => {
+                no_thumbnail(source, &error);
+                tools.thumbnail(path, size, scratch, None)
             }
-            decoded => {
-                let Decoded { probe, thumbnail } = decoded?;
-                let media::Probe { format, width, height, animated, .. } = probe;
-                Ok(FileLook { format, width, height, duration: 0.0, animated, thumbnail })
-            }
+            look => look,
+        };
+        let look = look.map_err(|error| error.about(path, source))?;
+        if let Some(facts) = &look.facts
+            && look.format.media_type() == MediaType::Video
+        {
+            let whole = tools.ffmpeg.check_end(path, look.format, facts);
+            let path = source.to_owned();
+            whole.map_err(|source| Error::Transcode { path, source })?;
         }
+        Ok(look)
     }
 
     pub(super) fn present(&self, checksum: &Checksum) -> Result<Option<Imported>, Error> {
@@ -265,45 +237,54 @@ impl ImportContext {
         Ok(image.map(|image| self.complete(Imported { image, duplicate: true })))
     }
 
-    /// Gives a row to a file that stays where it is, unless its content is there already.
-    pub(super) fn import_in_place(
+    /// Prepares a file that stays where it is, unless its content is in the library already.
+    pub(super) fn prepare_in_place(
         &self,
         source: &Path,
         folder: Option<i64>,
-        turn: &Turn,
-        stop: Stop<'_>,
-    ) -> Result<Imported, Error> {
+        tools: Tools<'_>,
+    ) -> Result<Prepared, Error> {
         // A file in our directory has its row, or gets it as all files there do.
         if source.starts_with(&self.directory) {
-            return self.import(source, folder, turn, stop);
+            return self.prepare(source, folder, tools);
         }
-        let imported = match self.take_named(source, folder, (turn, stop)) {
+        let prepared = match self.take_named(source, folder, tools) {
             Err(Error::LeftAlone) => {
                 let error = io::Error::other("it is being written");
                 return Err(Error::file("read", source)(error));
             }
-            imported => imported?,
+            prepared => prepared?,
         };
-        match !imported.image.in_place && imported.has_lost_its_file() {
+        match &prepared {
             // A copied file is copied once more.
-            true => self.import(source, folder, turn, stop),
-            false => Ok(imported),
+            Prepared::Done(imported)
+                if !imported.image.in_place && imported.has_lost_its_file() =>
+            {
+                self.prepare(source, folder, tools)
+            }
+            _ => Ok(prepared),
         }
     }
 
     /// The name and row for a file that stays where it is.
     pub(super) fn describe_in_place(
         &self,
-        source: &Path,
+        path: &Path,
         checksum: Checksum,
         folder: Option<i64>,
-        stop: Stop<'_>,
+        tools: Tools<'_>,
     ) -> Result<(Name, NewImage), Error> {
-        let Source { format, name, size, .. } = Source::look_at(source)?;
-        self.check(source, format, size)?;
-        let copy = Copy { path: source.to_owned(), kept: true, checksum, size };
-        let mut row = self.describe(source, &copy, folder, stop)?;
+        let source = Source::look_at(path, tools.decoder)?;
+        self.check(path, &source, tools)?;
+        let size = source.meta.size;
+        let copy = Copy { path: path.to_owned(), kept: true, checksum, size };
+        let mut row = self.describe(path, &copy, folder, tools)?;
         row.in_place = true;
-        Ok((name, row))
+        Ok((source.name, row))
     }
+}
+
+/// It is made again when it is asked for.
+pub(super) fn no_thumbnail(source: &Path, error: &Error) {
+    log::warn!("no thumbnail of {}: {}", source.display(), error.reason());
 }

@@ -3,16 +3,13 @@
 //! Runs on the thread that asks, which waits for the copy, for decoding and for ffmpeg.
 
 use std::fs;
-use std::io::BufReader;
 use std::path::Path;
-use std::sync::atomic::Ordering;
 
-use super::commit_order::Turns;
+use super::decode::Tools;
 use super::task::Source;
-use super::{Error, Library, decode, disk, package};
-use crate::media::{self, Picture};
+use super::{Error, Library, disk, package};
+use crate::decode;
 use crate::store::images;
-use crate::sys::Patient;
 use crate::transcode::{self, Ffmpeg};
 use crate::wire::{GalleryDomain, Image, MediaType, Resolution};
 
@@ -42,9 +39,9 @@ impl Library {
                 return Ok(image);
             }
         }
-        let ended = || self.context.ended.load(Ordering::Relaxed);
-        // A turn of its own: it lands when it is ready, whatever other imports do.
-        let imported = self.context.import(source, None, &Turns::default().next(), &ended)?;
+        // It lands when it is ready, whatever other imports do.
+        let prepared = self.context.prepare(source, None, self.context.tools())?;
+        let imported = self.context.land_one(prepared)?;
         if !imported.duplicate {
             self.changed(GalleryDomain::Images);
         }
@@ -54,15 +51,16 @@ impl Library {
     /// The content of a path, before any of it is copied: for callers that ask whether it can be shown.
     pub(crate) fn content(&self, source: &Path) -> Result<Content, Error> {
         disk::answers(source)?;
-        if source.is_dir() {
-            let (media_type, name) = package::content(source)?;
-            return Ok(Content { media_type, animated: false, name });
-        }
-        let Source { mut file, format, name, .. } = Source::look_at(source)?;
-        let mut input = BufReader::new(Patient(&mut file));
+        let looked = match self.context.decoder.look(source) {
+            Err(decode::Error::Directory) => {
+                let (media_type, name) = package::content(source)?;
+                return Ok(Content { media_type, animated: false, name });
+            }
+            looked => looked,
+        };
+        let Source { format, name, header, .. } = Source::of(source, looked)?;
         // The import reports what cannot be read here.
-        let probe = decode::guarded(source, || media::probe(&mut input));
-        let animated = probe.is_ok_and(|probe| probe.animated);
+        let animated = header.is_ok_and(|header| header.animated);
         Ok(Content { media_type: format.media_type(), animated, name: name.stem })
     }
 }
@@ -82,24 +80,16 @@ impl Library {
     /// Writes it to a new PNG file of 4K at most: the first frame of an animation, of a video the one
     /// that its thumbnails show, of a page its preview.
     pub(crate) fn still(&self, ffmpeg: &Ffmpeg, image: &Image, to: &Path) -> Result<(), Error> {
+        let tools = Tools { decoder: &self.context.decoder, ffmpeg };
         if transcode::is_needed_for(image.format) {
-            return decode::video_still(ffmpeg, (&image.path, image.format), SIZE, to);
+            return tools.video_still((&image.path, image.format), SIZE, to);
         }
-        let picture = match &image.web_meta {
-            Some(meta) => package::package_thumbnail(meta, SIZE, &self.context.budget)?.picture,
-            None => self.first_frame(&image.path)?,
-        };
-        let png = decode::guarded(&image.path, || picture.png())?;
-        fs::write(to, png).map_err(Error::file("write", to))
-    }
-
-    fn first_frame(&self, path: &Path) -> Result<Picture, Error> {
-        let mut input = BufReader::new(Patient(disk::open(path)?));
-        decode::guarded(path, || {
-            let probe = media::probe(&mut input)?;
-            let (width, height) = probe.fit(SIZE.fits());
-            let _permit = self.context.budget.take(probe.memory((width, height)));
-            Ok(probe.decode(&mut input, (width, height), &|| false)?.resized(width, height))
-        })
+        match &image.web_meta {
+            Some(meta) => package::package_still(meta, SIZE, tools, to),
+            None => {
+                let drawn = tools.decoder.still(&image.path, SIZE.fits(), to);
+                drawn.map_err(Error::decoding(&image.path))
+            }
+        }
     }
 }

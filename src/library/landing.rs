@@ -1,5 +1,5 @@
-//! Commits an imported file: its name and its row, or the file of an image that had lost its own. Runs
-//! in the import workers, and on any thread that imports.
+//! Lands an imported file: its name and its row, or the file of an image that had lost its own. Runs in
+//! the thread `import`, and on any thread that imports one file.
 //!
 //! The name is noted as pending in the database; then the copy is renamed, the directory flushed, and
 //! in one transaction the row written and the note removed. Files that are ready at the same time are
@@ -12,9 +12,10 @@ use super::Error;
 use super::context::ImportContext;
 use super::disk::{self, Copy, flush, rename, stamp, sync_directory};
 use super::name::{Name, Reserved};
-use super::task::{self, Imported, Landed, Ready};
+use super::task::{self, Imported, Landed, Prepared, Ready};
 use crate::paths::flush_directory;
 use crate::store::images::{self, NewImage};
+use crate::store::watched::{self, WatchedFile};
 use crate::store::{self, Connection, edits, pending_files};
 use crate::wire::{Event, GalleryDomain, Image};
 
@@ -28,15 +29,40 @@ struct Placed<'a> {
 type Ended = Box<Landed>;
 
 impl ImportContext {
-    pub(super) fn land(&self, mut copy: Copy, name: &Name, mut row: NewImage) -> Landed {
-        let reserved = self.rename_to_free(&mut copy, name, None)?;
+    pub(super) fn land(&self, ready: Ready) -> Landed {
+        let Ready { mut copy, name, mut row, seen } = ready;
+        let seen = seen.as_ref();
+        let reserved = self.rename_to_free(&mut copy, &name, None)?;
         row.settle(&reserved.name, &reserved.path);
         // The name must not be forgotten after the row is remembered.
-        let landed = sync_directory(&self.directory).and_then(|()| self.insert(&mut row));
+        let landed = sync_directory(&self.directory).and_then(|()| self.insert(&mut row, seen));
         self.settle(copy, reserved, landed)
     }
 
-    /// Lands several in this order; what becomes of one does not hang on the others.
+    /// Lands what was prepared, in this order. What becomes of one file does not hang on the others.
+    pub(super) fn land_run(&self, run: Vec<Prepared>) -> Vec<Landed> {
+        let (mut landed, mut copies) = (Vec::with_capacity(run.len()), Vec::new());
+        for prepared in run {
+            if let Prepared::Copy(ready) = prepared {
+                copies.push(*ready);
+                continue;
+            }
+            landed.extend(self.land_all(std::mem::take(&mut copies)));
+            match prepared {
+                Prepared::Done(imported) => landed.push(Ok(*imported)),
+                Prepared::InPlace(ready) => landed.push(self.land_in_place(*ready)),
+                Prepared::Copy(_) => {}
+            }
+        }
+        landed.extend(self.land_all(copies));
+        landed
+    }
+
+    pub(super) fn land_one(&self, prepared: Prepared) -> Landed {
+        self.land_run(vec![prepared]).pop().unwrap_or(Err(Error::Ended))
+    }
+
+    /// Lands several copies together.
     pub(super) fn land_all(&self, all: Vec<Ready>) -> Vec<Landed> {
         let reserved: Vec<_> = all.into_iter().map(|ready| self.reserve(ready)).collect();
         let mut placed = reserved.iter().flatten();
@@ -82,7 +108,7 @@ impl ImportContext {
             unmarked.map_err(|error| Box::new(Err(Error::from(error))))?;
         }
         drop(reserved);
-        Err(Box::new(self.land(ready.copy, &ready.name, ready.row)))
+        Err(Box::new(self.land(ready)))
     }
 
     fn write_rows(&self, mut placed: Vec<Placed<'_>>) -> Vec<Landed> {
@@ -98,15 +124,16 @@ impl ImportContext {
             return placed.into_iter().map(give_up).collect();
         }
         let written = self.store.write(|c| -> Result<Vec<_>, Error> {
-            placed.iter_mut().map(|one| insert(c, &mut one.ready.row)).collect()
+            let one = |one: &mut Placed<'_>| insert(c, &mut one.ready.row, one.ready.seen.as_ref());
+            placed.iter_mut().map(one).collect()
         });
         let mut written = written.ok().map(Vec::into_iter);
         let settle = |one: Placed<'_>| {
-            let Ready { copy, mut row, .. } = one.ready;
+            let Ready { copy, mut row, seen, .. } = one.ready;
             let landed = match &mut written {
                 Some(written) => written.next().ok_or(Error::Ended),
                 // All of them or none: which one it was is seen where each is alone.
-                None => self.insert(&mut row),
+                None => self.insert(&mut row, seen.as_ref()),
             };
             self.settle(copy, one.reserved, landed)
         };
@@ -127,9 +154,9 @@ impl ImportContext {
         landed.map(|imported| self.complete(imported))
     }
 
-    /// Writes the row, or finds that another worker has committed the same content by now.
-    pub(super) fn insert(&self, row: &mut NewImage) -> Landed {
-        self.store.write(|transaction| insert(transaction, row))
+    /// Writes the row, or finds that the same content has landed by now.
+    fn insert(&self, row: &mut NewImage, seen: Option<&WatchedFile>) -> Landed {
+        self.store.write(|transaction| insert(transaction, row, seen))
     }
 
     /// Gives a copy a name, and a row that `write` makes its own: all of it or nothing.
@@ -189,8 +216,13 @@ fn mark(c: &Connection, copy: &Copy, reserved: &Reserved<'_>) -> Result<(), stor
     pending_files::mark(c, &reserved.path, seen.as_ref().ok())
 }
 
-fn insert(transaction: &Connection, row: &mut NewImage) -> Landed {
+fn insert(transaction: &Connection, row: &mut NewImage, seen: Option<&WatchedFile>) -> Landed {
+    let note = |image: &Image| {
+        let note = seen.map(|seen| WatchedFile { image_id: Some(image.id), ..seen.clone() });
+        note.map_or(Ok(()), |note| watched::note(transaction, &note))
+    };
     if let Some(image) = images::by_checksum(transaction, &row.checksum)? {
+        note(&image)?;
         return Ok(Imported { image, duplicate: true });
     }
     // If the folder was deleted in between, its pictures go to the root.
@@ -201,6 +233,7 @@ fn insert(transaction: &Connection, row: &mut NewImage) -> Landed {
     }
     pending_files::unmark(transaction, row.home())?;
     let image = task::insert_image(transaction, row)?;
+    note(&image)?;
     Ok(Imported { image, duplicate: false })
 }
 

@@ -1,13 +1,13 @@
 //! The library: imports images, keeps their rows and files together, and deletes them.
 //!
-//! [`Library`] is the handle; [`Running`] owns the threads `import`, `import-1..n`, `reconcile`,
-//! `thumbs` and `watch`. A worker imports one file, as a whole or not at all (`import_file`). After a
-//! start, `reconcile` compares rows and files while requests are served. Thumbnails are a cache
-//! ([`Thumbnails`]): a missing one is made when it is asked for. Nothing here waits for a client or a
-//! backend, and no source file is ever changed.
+//! [`Library`] is the handle; [`Running`] owns the threads `import`, `import-1..n`, `reconcile` and
+//! `watch`. A worker prepares a file (`import_file`), and `import` lands it, as a whole or not at all
+//! (`landing`). After a start, `reconcile` compares rows and files while requests are served.
+//! Thumbnails are a cache ([`Thumbnails`]): a missing one is made when it is asked for. Pictures are
+//! decoded in processes of their own. Nothing here waits for a client or a backend, and no source file
+//! is ever changed.
 
 mod batch;
-mod commit_order;
 mod context;
 mod decode;
 mod disk;
@@ -19,11 +19,11 @@ mod file_removal;
 pub mod fuzz;
 mod guard;
 mod handle;
-mod idle;
 mod import;
 mod import_file;
 mod import_one;
 mod landing;
+mod line;
 mod name;
 mod package;
 mod reconcile;
@@ -47,25 +47,22 @@ use std::time::Instant;
 use crossbeam_channel::{Sender, bounded};
 
 use crate::events::EventBus;
-use crate::media::Stop;
 use crate::store::Store;
 use crate::thread::{Spawner, Thread};
 use crate::transcode::Transcoder;
 
 use context::ImportContext;
 use guard::Guard;
-use import::{BATCHES_MAX, Importer, PATIENCE, work};
+use import::{BATCHES_MAX, Importer, work};
 use reconcile::{Leftovers, Reconciler};
 use watch::WatchThread;
-use workers::Workers;
+use workers::{Work, Workers};
 
-pub(crate) use context::Idle;
 pub use context::Settings;
 pub(crate) use edit::Deleted;
 pub(crate) use error::Error;
 pub use handle::Library;
 pub(crate) use handle::TRIES;
-pub(crate) use idle::machine_is_idle;
 pub(crate) use import_one::Content;
 pub(crate) use thumbnails::Thumbnails;
 pub(crate) use video::LoopGoes;
@@ -99,10 +96,8 @@ pub fn start(
     let (inbox, messages) = bounded(BATCHES_MAX);
     let (end, ended) = bounded(0);
     let importing = Arc::clone(&context);
-    let work = Arc::new(move |job: &_, stop: Stop<'_>| work(&importing, job, stop));
-    let workers = Workers::start(settings.workers.max(1), PATIENCE, spawner, work)?;
-    let (wake, thumbs) = idle::start(settings.idle, &context, ended.clone(), spawner)?;
-    threads.extend(thumbs);
+    let work: Work = Arc::new(move |job| work(&importing, job));
+    let workers = Workers::start(settings.workers.max(1), spawner, &work)?;
     let guard = Guard::default();
     let (watching, watch) =
         watch::start(Arc::clone(&context), bus.clone(), inbox.clone(), spawner)?;
@@ -112,7 +107,6 @@ pub fn start(
         guard: guard.clone(),
         importer: inbox.clone(),
         watching: watching.clone(),
-        wake: wake.clone(),
         end: ended.clone(),
     };
     let importer = Importer {
@@ -121,13 +115,11 @@ pub fn start(
         inbox: messages,
         workers,
         end: ended,
-        wake: wake.clone(),
     };
     threads.push(spawner.spawn("import", move || importer.run())?);
     threads.push(spawner.spawn(RECONCILE, move || reconciler.run())?);
     let thumbnails = context.thumbnails.clone();
-    let library =
-        Library { inbox, context, thumbnails, transcoder, store, bus, guard, wake, watching };
+    let library = Library { inbox, context, thumbnails, transcoder, store, bus, guard, watching };
     Ok((library, Running { watch, end, threads }))
 }
 

@@ -20,17 +20,15 @@ use crossbeam_channel::{Receiver, Sender, TryRecvError};
 use super::Error;
 use super::batch::looks_like_picture;
 use super::context::ImportContext;
-use super::disk::{self, checksum, is_away, is_gone, open, stamp};
+use super::disk::{self, is_away, is_gone, stamp};
 use super::edit::undo_renames;
 use super::file_removal::ExpectedFile;
 use super::guard::{Guard, Row, Verdict, purge};
-use super::idle::Wake;
 use super::import::Message;
 use super::name::Name;
 use super::package::looks_like_package;
 use super::watch::Watching;
 use crate::digest::{self, Checksum};
-use crate::memory;
 use crate::store::edits::{self, Rename};
 use crate::store::pending_files::{self, Pending};
 use crate::store::{Store, elsewhere, images};
@@ -42,7 +40,6 @@ pub(super) struct Reconciler {
     /// Takes the files that are to be adopted.
     pub(super) importer: Sender<Message>,
     pub(super) watching: Watching,
-    pub(super) wake: Wake,
     /// Closed when the daemon ends.
     pub(super) end: Receiver<()>,
 }
@@ -50,8 +47,7 @@ pub(super) struct Reconciler {
 impl Reconciler {
     /// The body of the thread.
     pub(super) fn run(self) {
-        let (context, importer, wake) =
-            (Arc::clone(&self.context), self.importer.clone(), self.wake.clone());
+        let importer = self.importer.clone();
         match self.reconcile() {
             Ok(files) if files.is_empty() => {}
             Ok(files) => {
@@ -62,12 +58,6 @@ impl Reconciler {
             Err(error) => {
                 log::error!("the library could not be looked through: {}", error.reason());
             }
-        }
-        // A path and a checksum of each row: in a large library most of what the daemon would hold.
-        memory::trim();
-        if context.store.read(images::count).is_ok_and(|images| images > 0) {
-            // The last run may not have come round to all thumbnails.
-            wake.send();
         }
     }
 
@@ -159,11 +149,10 @@ fn follow_owner(
         if !context.store.read(|c| images::has_size(c, size))? {
             continue;
         }
-        let Ok(checksum) = open(path).and_then(|mut file| checksum(path, &mut file, &|| false))
-        else {
+        let Ok(hashed) = context.imports.checksum(path) else { continue };
+        let Some((id, home, _)) = lost.get(&hashed.checksum).map(|&at| &mut rows[at]) else {
             continue;
         };
-        let Some((id, home, _)) = lost.get(&checksum).map(|&at| &mut rows[at]) else { continue };
         // The first of two copies has it.
         if is_gone(home) && renamed(context, *id, home, path)? {
             home.clone_from(path);

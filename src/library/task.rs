@@ -2,23 +2,20 @@
 //! batch, the workers and the modules that send them files.
 
 use std::collections::BTreeSet;
-use std::fs::File;
-use std::io::BufReader;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use super::Error;
-use super::decode::guarded;
-use super::disk::{self, Copy};
+use super::disk::Copy;
 use super::name::Name;
-use crate::media::Error::NeedsTranscoder;
+use crate::decode::{self, Decoder, FileMeta, Header, Looked};
 use crate::paths::{Presence, presence};
 use crate::store::images::{self, NewImage};
+use crate::store::watched::WatchedFile;
 use crate::store::{self, Connection};
-use crate::sys::Patient;
+use crate::transcode;
 use crate::wire::{Format, Image};
-use crate::{media, transcode};
 
 #[derive(Clone, Debug)]
 pub(super) enum Task {
@@ -104,6 +101,29 @@ pub(super) struct Ready {
     pub(super) copy: Copy,
     pub(super) name: Name,
     pub(super) row: NewImage,
+    /// The file of a watched directory that it is a copy of.
+    pub(super) seen: Option<WatchedFile>,
+}
+
+/// A file that lies where it stays, and the row that it is to have.
+pub(super) struct ReadyInPlace {
+    pub(super) name: Name,
+    pub(super) row: NewImage,
+    pub(super) directory: Arc<Directory>,
+    pub(super) seen: WatchedFile,
+}
+
+/// What is left to do about a file.
+pub(super) enum Prepared {
+    Done(Box<Imported>),
+    Copy(Box<Ready>),
+    InPlace(Box<ReadyInPlace>),
+}
+
+impl From<Imported> for Prepared {
+    fn from(imported: Imported) -> Self {
+        Self::Done(Box::new(imported))
+    }
 }
 
 pub(super) type Landed = Result<Imported, Error>;
@@ -122,31 +142,25 @@ pub(super) fn read_image(connection: &Connection, id: i64) -> Result<Image, stor
 
 /// A file of a format that we know.
 pub(super) struct Source {
-    pub(super) file: File,
     pub(super) format: Format,
     /// Its name in the library.
     pub(super) name: Name,
-    pub(super) size: u64,
+    pub(super) meta: FileMeta,
+    /// Or why it cannot be decoded.
+    pub(super) header: Result<Header, decode::Error>,
 }
 
 impl Source {
-    pub(super) fn look_at(path: &Path) -> Result<Self, Error> {
-        let file = disk::open(path)?;
-        let format = format_of(path, &file)?;
-        let name = Name::of(path, format)?;
-        let size = file.metadata().map_err(Error::file("read", path))?.len();
-        Ok(Self { file, format, name, size })
+    /// Refuses a format that is not supported.
+    pub(super) fn look_at(path: &Path, decoder: &Decoder) -> Result<Self, Error> {
+        Self::of(path, decoder.look(path))
     }
-}
 
-/// The format of a file by its content; refuses an unsupported one before anything is copied.
-pub(super) fn format_of(path: &Path, file: &File) -> Result<Format, Error> {
-    match guarded(path, || media::format(&mut BufReader::with_capacity(512, Patient(file)))) {
-        Err(Error::Media { source: NeedsTranscoder { format, .. }, .. })
-            if transcode::is_available() =>
-        {
-            Ok(format)
+    pub(super) fn of(path: &Path, looked: Result<Looked, decode::Error>) -> Result<Self, Error> {
+        let Looked { format, meta, header } = looked.map_err(Error::decoding(path))?;
+        if transcode::is_needed_for(format) && !transcode::is_available() {
+            return Err(header.err().map_or(Error::Ended, Error::decoding(path)));
         }
-        other => other,
+        Ok(Self { format, name: Name::of(path, format)?, meta, header })
     }
 }

@@ -1,23 +1,23 @@
 //! The cache of thumbnails: one WebP file for each picture and size, named by the picture's
 //! checksum. Whatever is missing is made again when it is asked for, once however many ask.
 //!
-//! Runs in the thread that asks; decoding waits for its share of the memory budget.
+//! Runs in the thread that asks, which waits for the process that decodes.
 
 use std::collections::{BTreeMap, HashSet};
 use std::fs;
-use std::io::{self, BufReader};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
-use super::decode::MemoryBudget;
+use super::decode::Tools;
 use super::package::package_thumbnail;
 use super::thumbnails_state::{Directories, Extra, Scratch, SeenThumbnails, SingleFlight};
-use super::{Error, decode, disk};
-use crate::media;
+use super::{Error, disk};
+use crate::decode::Decoder;
 use crate::paths::answers_in;
 use crate::store::{Store, images};
-use crate::sys::{Patient, lock};
+use crate::sys::lock;
 use crate::transcode::Ffmpeg;
 use crate::wire::{Image, Resolution};
 
@@ -37,7 +37,7 @@ struct CacheShared {
     directory: PathBuf,
     /// The same between quotes.
     as_json: Vec<u8>,
-    budget: Arc<MemoryBudget>,
+    decoder: Decoder,
     /// For what it alone decodes.
     ffmpeg: Ffmpeg,
     store: Store,
@@ -57,12 +57,7 @@ struct CacheShared {
 type Key = (String, Resolution);
 
 impl Thumbnails {
-    pub(super) fn new(
-        directory: &Path,
-        budget: Arc<MemoryBudget>,
-        ffmpeg: Ffmpeg,
-        store: Store,
-    ) -> Self {
+    pub(super) fn new(directory: &Path, decoder: Decoder, ffmpeg: Ffmpeg, store: Store) -> Self {
         let answers = answers_in(directory);
         let used = |size: &Resolution| {
             // A directory that cannot be read may have some.
@@ -76,7 +71,7 @@ impl Thumbnails {
         let shared = CacheShared {
             directory: directory.to_owned(),
             as_json: as_json.as_bytes()[1..as_json.len() - 1].to_owned(),
-            budget,
+            decoder,
             ffmpeg,
             store,
             serial: AtomicU64::new(0),
@@ -210,33 +205,29 @@ impl Thumbnails {
         Ok(Scratch::at(directory.join(format!("{TEMPORARY}{serial}"))))
     }
 
-    /// Puts a thumbnail in its place: whole, or not at all.
-    pub(super) fn put(&self, hex: &str, resolution: Resolution, webp: &[u8]) -> Result<(), Error> {
-        self.answers()?;
-        let path = self.path(hex, resolution);
+    /// A file for a thumbnail that is about to be made, in the directory where it is to be.
+    pub(super) fn new_file(&self, resolution: Resolution) -> Result<Scratch, Error> {
         let directory = self.shared.directory.join(resolution.as_str());
+        // The first one, or the whole cache was deleted.
+        fs::create_dir_all(&directory).map_err(Error::file("make", &directory))?;
         let serial = self.shared.serial.fetch_add(1, Ordering::Relaxed);
-        let temporary = directory.join(format!("{TEMPORARY}{serial}"));
+        Ok(Scratch::at(directory.join(format!("{TEMPORARY}{serial}"))))
+    }
+
+    /// Puts a thumbnail in its place: whole, or not at all.
+    pub(super) fn put(
+        &self,
+        hex: &str,
+        resolution: Resolution,
+        new: &Scratch,
+    ) -> Result<(), Error> {
+        let path = self.path(hex, resolution);
         let mut extra = lock(&self.shared.extra);
         if !extra.complete {
             extra.fresh.insert(hex.to_owned());
         }
         drop(extra);
-        let write = || {
-            match fs::write(&temporary, webp) {
-                // The first one, or the whole cache was deleted.
-                Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                    fs::create_dir_all(&directory)?;
-                    fs::write(&temporary, webp)?;
-                }
-                other => other?,
-            }
-            fs::rename(&temporary, &path)
-        };
-        write().map_err(|error| {
-            fs::remove_file(&temporary).ok();
-            Error::file("write", &path)(error)
-        })?;
+        fs::rename(new.path(), &path).map_err(Error::file("write", &path))?;
         if resolution != Resolution::Default {
             lock(&self.shared.extra).add(number(hex), bit(resolution));
             self.shared.sizes.fetch_or(bit(resolution), Ordering::Release);
@@ -289,41 +280,18 @@ impl Thumbnails {
         serial.is_some_and(|serial| serial >= self.shared.serial.load(Ordering::Relaxed))
     }
 
-    /// The sizes that are not on the disk, each picture's once.
-    pub(super) fn missing(&self, image: &Image) -> Vec<Resolution> {
-        let mut keys: Vec<Key> = Resolution::ALL.iter().map(|&size| key(image, size)).collect();
-        keys.dedup();
-        keys.retain(|(hex, size)| !self.path(hex, *size).exists());
-        keys.into_iter().map(|(_, size)| size).collect()
-    }
-
     fn make(&self, image: &Image, (hex, resolution): &Key) -> Result<(), Error> {
-        if let Some(meta) = &image.web_meta {
-            let made = package_thumbnail(meta, *resolution, &self.shared.budget)?;
-            self.check(image)?;
-            return self.put(hex, *resolution, &made.webp);
-        }
-        let file = disk::open(&image.path)?;
-        let mut input = BufReader::new(Patient(file));
-        let budget = &self.shared.budget;
-        let made = match decode::thumbnail(&image.path, &mut input, *resolution, budget, &|| false)
-        {
-            Err(Error::Media { source: media::Error::NeedsTranscoder { format, .. }, .. }) => {
-                let (file, scratch) = ((&*image.path, format), self.scratch()?);
-                decode::video_frame(
-                    &self.shared.ffmpeg,
-                    file,
-                    None,
-                    *resolution,
-                    scratch.path(),
-                    budget,
-                )?
-                .thumbnail
+        let tools = Tools { decoder: &self.shared.decoder, ffmpeg: &self.shared.ffmpeg };
+        let new = self.new_file(*resolution)?;
+        match &image.web_meta {
+            Some(meta) => package_thumbnail(meta, *resolution, tools, new.path())?,
+            None => {
+                let (to, scratch) = (Some(new.path()), || self.scratch());
+                drop(tools.thumbnail(&image.path, *resolution, &scratch, to)?);
             }
-            decoded => decoded?.thumbnail,
-        };
+        }
         self.check(image)?;
-        self.put(hex, *resolution, &made.webp)
+        self.put(hex, *resolution, &new)
     }
 
     /// Fails as for a missing file if the image was renamed in between: another image may have its old

@@ -8,10 +8,11 @@ use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
 use super::batch::Reply;
+use super::decode::Tools;
 use super::disk::Copy;
 use super::name::Name;
-use super::{Error, Library, decode, file_removal};
-use crate::media;
+use super::task::Ready;
+use super::{Error, Library, file_removal};
 use crate::store::edits::{self, ImageChange};
 use crate::store::{images, purge};
 use crate::transcode::{self, Cut, Ffmpeg};
@@ -147,17 +148,10 @@ impl Library {
     }
 
     fn palette(&self, ffmpeg: &Ffmpeg, image: &Image, at: f64) -> Result<Image, Error> {
-        let (scratch, budget) = (self.thumbnails.scratch()?, &self.context.budget);
-        let file = (&*image.path, image.format);
-        let film = decode::video_frame(
-            ffmpeg,
-            file,
-            Some(at),
-            Resolution::Default,
-            scratch.path(),
-            budget,
-        )?;
-        let colors = Some(media::palette(&film.thumbnail.picture));
+        let tools = Tools { decoder: &self.context.decoder, ffmpeg };
+        let (file, size) = ((&*image.path, image.format), Resolution::Default);
+        let frame = tools.frame(file, Some(at), size, &|| self.thumbnails.scratch(), None)?;
+        let colors = Some(frame.colors);
         let change = ImageChange { colors, ..ImageChange::default() };
         self.store.write(|c| edits::change(c, image.id, &change))?;
         self.changed(GalleryDomain::Images);
@@ -179,7 +173,7 @@ impl Library {
             .facts(file.0, file.1)
             .and_then(|facts| ffmpeg.cut(&what, file, &facts, (cut, preset), &copy.path));
         made.map_err(|source| Error::Transcode { path: image.path.clone(), source })?;
-        copy.seal()?;
+        copy.seal(&self.context.decoder)?;
         let format = preset.format();
         let present = self.context.present(&copy.checksum)?.map(|imported| imported.image);
         match (present, goes) {
@@ -188,9 +182,11 @@ impl Library {
             }
             (Some(present), _) => Ok(present),
             (None, LoopGoes::New { folder }) => {
-                let row = self.context.describe(&image.path, &copy, folder, &|| false)?;
+                let row =
+                    self.context.describe(&image.path, &copy, folder, self.context.tools())?;
                 let name = PathBuf::from(format!("{}_loop.{}", image.name, format.as_str()));
-                let imported = self.context.land(copy, &Name::of(&name, format)?, row)?;
+                let name = Name::of(&name, format)?;
+                let imported = self.context.land(Ready { copy, name, row, seen: None })?;
                 self.changed(GalleryDomain::Images);
                 Ok(imported.image)
             }
@@ -204,7 +200,8 @@ impl Library {
 
     /// Puts a sealed copy in the place of a video's file.
     fn replace(&self, image: &Image, copy: Copy, format: Format) -> Result<(), Error> {
-        let (id, row) = (image.id, self.context.describe(&image.path, &copy, None, &|| false)?);
+        let tools = self.context.tools();
+        let (id, row) = (image.id, self.context.describe(&image.path, &copy, None, tools)?);
         // Nobody renames it until this is dropped.
         let _turn = self.context.names.turn();
         let own = Name { stem: self.video(id)?.name, extension: format.as_str().to_owned() };

@@ -7,75 +7,62 @@
 //! file until its content is found under another name.
 
 use std::collections::BTreeSet;
-use std::fs::{self, File};
+use std::fs;
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use super::Error;
-use super::commit_order::{Turn, Turns};
 use super::context::ImportContext;
-use super::disk::{self, checksum, is_gone, stamp};
-use super::task::Imported;
-use super::task::format_of;
-use super::task::{Directory, Pass, Which};
+use super::decode::Tools;
+use super::disk::{is_gone, stamp};
+use super::task::{Directory, Pass, Prepared, Source, Which};
 use super::watched_rows::WatchedNow;
+use crate::decode::{self, Hashed};
 use crate::digest;
-use crate::digest::Checksum;
-use crate::media::Stop;
 use crate::paths::{Presence, presence};
 use crate::store::images;
-use crate::store::watched::{self, WatchedFile};
+use crate::store::watched::{self, Stamp, WatchedFile};
 use crate::transcode;
 use crate::wire::Image;
 
 impl ImportContext {
-    /// Finds out what a file is, and gives it the row that it is to have.
+    /// Finds out what a file is, and gives it the row that it is to have, or prepares that.
     pub(super) fn take_watched(
         &self,
         path: &Path,
-        directory: &Directory,
+        directory: &Arc<Directory>,
         pass: Pass,
-        (turn, stop): (&Turn, Stop<'_>),
-    ) -> Result<Imported, Error> {
+        tools: Tools<'_>,
+    ) -> Result<Prepared, Error> {
         if directory.ended.load(Ordering::Acquire) {
             return Err(Error::LeftAlone);
         }
         // Gone again: who watches hears of that, too.
         let gone = |error: Error| if error.is_missing_file() { Error::LeftAlone } else { error };
-        let mut file = disk::open(path).map_err(gone)?;
-        let stamp = stamp(&file.metadata().map_err(Error::file("read", path))?);
+        let meta = tools.decoder.meta(path).map_err(Error::decoding(path)).map_err(gone)?;
         let known = self.store.read(|c| watched::get(c, path))?;
-        if known.as_ref().is_some_and(|known| known.stamp.same(&stamp)) {
+        if known.as_ref().is_some_and(|known| known.stamp.same(&meta.into())) {
             return Err(Error::LeftAlone);
         }
-        let checksum = match pass {
-            Pass::All => self.checksum_of_picture(path, &mut file, stop),
-            Pass::Moves => checksum(path, &mut file, stop),
+        let hashed = match pass {
+            // Text and archives are known by their first bytes, and not read to their ends.
+            Pass::All => Source::look_at(path, tools.decoder).and_then(|_| hash(path, tools)),
+            Pass::Moves => hash(path, tools),
         };
-        let seen = |checksum| WatchedNow { path, directory, stamp, checksum };
-        let taken = match checksum {
-            Ok(checksum) => self.place(&seen(checksum), known.as_ref(), pass, (turn, stop)),
-            Err(error) => Err(error),
-        };
+        let taken = hashed.and_then(|Hashed { checksum, meta }| {
+            let seen = WatchedNow { path, directory, stamp: meta.into(), checksum };
+            self.place(&seen, known.as_ref(), pass, tools)
+        });
         if let Err(error) = &taken
             && is_for_good(error)
             && known.is_none_or(|known| known.image_id.is_none())
         {
-            let file = WatchedFile { path: path.to_owned(), image_id: None, checksum: None, stamp };
+            let (path, stamp) = (path.to_owned(), meta.into());
+            let file = WatchedFile { path, image_id: None, checksum: None, stamp };
             self.store.note(|c| watched::note(c, &file))?;
         }
         taken
-    }
-
-    /// Text and archives are known by their first bytes, and not read to their ends.
-    fn checksum_of_picture(
-        &self,
-        path: &Path,
-        file: &mut File,
-        stop: Stop<'_>,
-    ) -> Result<Checksum, Error> {
-        format_of(path, file)?;
-        checksum(path, file, stop)
     }
 
     /// Takes a file in place that somebody imports by its name: also one that was deleted in murald and
@@ -84,22 +71,21 @@ impl ImportContext {
         &self,
         path: &Path,
         folder: Option<i64>,
-        (turn, stop): (&Turn, Stop<'_>),
-    ) -> Result<Imported, Error> {
-        let directory = Directory::of(path, Which::Named(folder));
-        let mut file = disk::open(path)?;
-        let stamp = stamp(&file.metadata().map_err(Error::file("read", path))?);
+        tools: Tools<'_>,
+    ) -> Result<Prepared, Error> {
+        let directory = Arc::new(Directory::of(path, Which::Named(folder)));
+        let stamp: Stamp = tools.decoder.meta(path).map_err(Error::decoding(path))?.into();
         let known = self.store.read(|c| watched::get(c, path))?;
         let here = self.store.read(|c| images::by_path(c, path))?;
         let same = known.as_ref().filter(|known| known.stamp.same(&stamp));
         if let (Some(known), Some(image)) = (same, here)
             && known.image_id == Some(image.id)
         {
-            return self.imported(image.id, true);
+            return self.imported(image.id, true).map(Prepared::from);
         }
-        let checksum = checksum(path, &mut file, stop)?;
-        let seen = WatchedNow { path, directory: &directory, stamp, checksum };
-        self.place(&seen, known.as_ref(), Pass::All, (turn, stop))
+        let Hashed { checksum, meta } = hash(path, tools)?;
+        let seen = WatchedNow { path, directory: &directory, stamp: meta.into(), checksum };
+        self.place(&seen, known.as_ref(), Pass::All, tools)
     }
 
     /// Has the row of an image in place say what its file holds, if that was written since it was seen.
@@ -118,10 +104,9 @@ impl ImportContext {
         if note.is_some_and(is_it) {
             return Ok(());
         }
-        let directory = Directory::of(path, Which::Only(BTreeSet::new()));
-        let stop = || self.ended.load(Ordering::Relaxed);
-        let turn = Turns::default().next();
-        match self.take_watched(path, &directory, Pass::All, (&turn, &stop)) {
+        let directory = Arc::new(Directory::of(path, Which::Only(BTreeSet::new())));
+        let prepared = self.take_watched(path, &directory, Pass::All, self.tools());
+        match prepared.and_then(|prepared| self.land_one(prepared)) {
             Err(Error::Store(error)) => Err(error.into()),
             // It is being written, or is no picture: who shows it says so.
             _ => Ok(()),
@@ -133,17 +118,19 @@ impl ImportContext {
         seen: &WatchedNow<'_>,
         known: Option<&WatchedFile>,
         pass: Pass,
-        work: (&Turn, Stop<'_>),
-    ) -> Result<Imported, Error> {
+        tools: Tools<'_>,
+    ) -> Result<Prepared, Error> {
         let is_named = matches!(seen.directory.which, Which::Named(_));
         loop {
             let same = self.store.read(|c| images::by_checksum(c, &seen.checksum))?;
             match same {
                 Some(image)
-                    if image.in_place && image.path != seen.path && !holds(self, &image)? =>
+                    if image.in_place
+                        && image.path != seen.path
+                        && !holds(self, &image, tools)? =>
                 {
-                    if self.move_here(seen, &image)? {
-                        return self.imported(image.id, is_named);
+                    if self.move_here(seen, &image, tools)? {
+                        return self.imported(image.id, is_named).map(Prepared::from);
                     }
                     // It was given another place in between.
                 }
@@ -155,10 +142,10 @@ impl ImportContext {
                     self.note_same(seen, &image, known)?;
                     // Lists of a directory change with a path of which its image was not known.
                     let is_known = known.is_some_and(|known| known.image_id == Some(image.id));
-                    return self.imported(image.id, is_named || is_known);
+                    return self.imported(image.id, is_named || is_known).map(Prepared::from);
                 }
                 _ if pass == Pass::Moves => return Err(Error::LeftAlone),
-                _ => return self.place_new(seen, known, work),
+                _ => return self.place_new(seen, known, tools),
             }
         }
     }
@@ -168,8 +155,8 @@ impl ImportContext {
         &self,
         seen: &WatchedNow<'_>,
         known: Option<&WatchedFile>,
-        work: (&Turn, Stop<'_>),
-    ) -> Result<Imported, Error> {
+        tools: Tools<'_>,
+    ) -> Result<Prepared, Error> {
         let here = self.store.read(|c| images::by_path(c, seen.path))?;
         let here = here.filter(|image| image.in_place);
         let copied = known.and_then(|known| known.image_id);
@@ -179,8 +166,8 @@ impl ImportContext {
             _ => None,
         };
         match (here, copied) {
-            (Some(image), _) => self.rewrite(seen, &image, work.1),
-            (None, Some(image)) => self.rewrite_copy(seen, &image, work.1),
+            (Some(image), _) => self.rewrite(seen, &image, tools).map(Prepared::from),
+            (None, Some(image)) => self.rewrite_copy(seen, &image, tools).map(Prepared::from),
             (None, None) => match seen.directory.which {
                 // Deleted in murald.
                 Which::Only(_) if known.is_none_or(|known| known.image_id.is_none()) => {
@@ -190,7 +177,7 @@ impl ImportContext {
                     self.store.note(|c| seen.note(c, None))?;
                     Err(Error::LeftAlone)
                 }
-                _ => self.add(seen, work),
+                _ => self.add(seen, tools),
             },
         }
     }
@@ -209,17 +196,21 @@ impl ImportContext {
 }
 
 /// Whether the file of an image in place has its content still.
-fn holds(context: &ImportContext, image: &Image) -> Result<bool, Error> {
-    let Ok(meta) = fs::metadata(&image.path) else { return Ok(false) };
-    let note = context.store.read(|c| watched::get(c, &image.path))?;
+fn holds(context: &ImportContext, image: &Image, tools: Tools<'_>) -> Result<bool, Error> {
+    let path = &image.path;
+    let Ok(meta) = tools.decoder.meta(path) else { return Ok(false) };
+    let note = context.store.read(|c| watched::get(c, path))?;
     let is_noted =
-        |note: WatchedFile| note.stamp.same(&stamp(&meta)) && note.image_id == Some(image.id);
+        |note: WatchedFile| note.stamp.same(&meta.into()) && note.image_id == Some(image.id);
     if note.is_some_and(is_noted) {
         return Ok(true);
     }
-    let Ok(mut file) = disk::open(&image.path) else { return Ok(false) };
-    let found = checksum(&image.path, &mut file, &|| false)?;
-    Ok(image.checksum.ends_with(&digest::hex(&found)))
+    let found = hash(path, tools)?;
+    Ok(image.checksum.ends_with(&digest::hex(&found.checksum)))
+}
+
+fn hash(path: &Path, tools: Tools<'_>) -> Result<Hashed, Error> {
+    tools.decoder.checksum(path).map_err(Error::decoding(path))
 }
 
 /// Whether looking again at a file that is as it was would come to the same.
@@ -229,11 +220,10 @@ fn is_for_good(error: &Error) -> bool {
             source,
             transcode::Error::Missing { .. } | transcode::Error::Busy | transcode::Error::Ended
         ),
-        Error::Media { source, .. } => !matches!(
-            source,
-            crate::media::Error::Stopped | crate::media::Error::NeedsTranscoder { .. }
-        ),
-        Error::Decoder { .. } | Error::TooLong { .. } | Error::Name { .. } => true,
+        Error::Media { source, .. } => {
+            !matches!(source, decode::Error::NoProcess(_) | decode::Error::NeedsTranscoder { .. })
+        }
+        Error::TooLong { .. } | Error::Name { .. } => true,
         _ => false,
     }
 }

@@ -3,19 +3,19 @@
 //! Each change is one transaction with the note of the file that was seen. Runs in the import workers;
 //! never changes a watched file.
 
-use std::fs::{self};
+use std::fs;
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use super::commit_order::Turn;
 use super::context::ImportContext;
-use super::disk::{self, Copy, flush, stamp};
+use super::decode::Tools;
+use super::disk::{self, Copy, flush};
 use super::name::Name;
-use super::task::{self, Directory, Imported, Which};
+use super::task::{self, Directory, Imported, Landed, Prepared, ReadyInPlace, Which};
 use super::{Error, file_removal};
 use crate::digest;
 use crate::digest::Checksum;
-use crate::media::Stop;
 use crate::store::folders::{self, DEPTH_MAX};
 use crate::store::images::NewImage;
 use crate::store::watched::{self, Stamp, WatchedFile};
@@ -26,7 +26,7 @@ use crate::wire::Image;
 /// A file that is being taken, as it was seen.
 pub(super) struct WatchedNow<'a> {
     pub(super) path: &'a Path,
-    pub(super) directory: &'a Directory,
+    pub(super) directory: &'a Arc<Directory>,
     pub(super) stamp: Stamp,
     pub(super) checksum: Checksum,
 }
@@ -37,27 +37,35 @@ impl WatchedNow<'_> {
         connection: &Connection,
         image: Option<i64>,
     ) -> Result<(), store::Error> {
+        watched::note(connection, &self.file(image))
+    }
+
+    fn file(&self, image_id: Option<i64>) -> WatchedFile {
         let (path, checksum) = (self.path.to_owned(), Some(self.checksum));
-        watched::note(
-            connection,
-            &WatchedFile { path, image_id: image, checksum, stamp: self.stamp },
-        )
+        WatchedFile { path, image_id, checksum, stamp: self.stamp }
     }
 
     /// Whether it is as it was: else somebody is writing, and it is taken once that has ended. A file
-    /// that was put in its place is taken as well: the note is of this one.
-    fn check(&self) -> Result<(), Error> {
+    /// that was put in its place is taken as well: the note is of this one. Never asked in a
+    /// transaction, since its disk may not answer.
+    fn check(&self, tools: Tools<'_>) -> Result<(), Error> {
         if self.directory.ended.load(Ordering::Acquire) {
             return Err(Error::LeftAlone);
         }
-        let now = fs::metadata(self.path).map_err(|_| Error::LeftAlone)?;
-        if stamp(&now).same_written(&self.stamp) { Ok(()) } else { Err(Error::LeftAlone) }
+        let now = tools.decoder.meta(self.path).map_err(|_| Error::LeftAlone)?;
+        if Stamp::from(now).same_written(&self.stamp) { Ok(()) } else { Err(Error::LeftAlone) }
     }
 }
 
 impl ImportContext {
     /// The image whose content this is has lost its file: this is it now.
-    pub(super) fn move_here(&self, seen: &WatchedNow<'_>, image: &Image) -> Result<bool, Error> {
+    pub(super) fn move_here(
+        &self,
+        seen: &WatchedNow<'_>,
+        image: &Image,
+        tools: Tools<'_>,
+    ) -> Result<bool, Error> {
+        seen.check(tools)?;
         let moved = self.store.write(|c| -> Result<bool, Error> {
             let now = images::get(c, image.id)?.filter(|now| now.path == image.path);
             let Some(now) = now else { return Ok(false) };
@@ -68,7 +76,6 @@ impl ImportContext {
                 watched::forget(c, &now.path)?;
             }
             seen.note(c, Some(now.id))?;
-            seen.check()?;
             Ok(true)
         })?;
         if moved {
@@ -90,7 +97,7 @@ impl ImportContext {
         if image.path.starts_with(&seen.directory.path)
             && folder_of(c, seen.directory, &image.path, &|_, _| Ok(None))? == image.folder_id
         {
-            edits::set_folder(c, image.id, self.folder(c, seen)?)?;
+            edits::set_folder(c, image.id, self.folder(c, seen.directory, seen.path)?)?;
         }
         Ok(())
     }
@@ -110,7 +117,7 @@ impl ImportContext {
             self.displace(c, seen, now.id)?;
             let is_first = known.is_none() && seen.directory.folders;
             if is_first && !now.in_place && now.folder_id.is_none() {
-                edits::set_folder(c, now.id, self.folder(c, seen)?)?;
+                edits::set_folder(c, now.id, self.folder(c, seen.directory, seen.path)?)?;
             }
             Ok(seen.note(c, Some(image.id))?)
         })
@@ -129,13 +136,13 @@ impl ImportContext {
         &self,
         seen: &WatchedNow<'_>,
         old: &Image,
-        stop: Stop<'_>,
+        tools: Tools<'_>,
     ) -> Result<Imported, Error> {
-        let (_, row) = self.describe_in_place(seen.path, seen.checksum, None, stop)?;
+        let (_, row) = self.describe_in_place(seen.path, seen.checksum, None, tools)?;
+        seen.check(tools)?;
         let others = self.store.write(|c| -> Result<_, Error> {
             let now = images::get(c, old.id)?.filter(|now| now.path == old.path);
             let now = now.ok_or(Error::LeftAlone)?;
-            seen.check()?;
             edits::rewrite(c, &now, &row)?;
             // There may be other files of its old content, which are an image of their own now.
             watched::forget(c, seen.path)?;
@@ -155,14 +162,14 @@ impl ImportContext {
         &self,
         seen: &WatchedNow<'_>,
         old: &Image,
-        stop: Stop<'_>,
+        tools: Tools<'_>,
     ) -> Result<Imported, Error> {
         let mut copy = self.new_copy();
-        copy.fill(seen.path, &mut disk::open(seen.path)?, stop)?;
+        copy.fill(seen.path, tools.decoder)?;
         if copy.checksum != seen.checksum {
             return Err(Error::LeftAlone);
         }
-        let row = self.describe(seen.path, &copy, old.folder_id, stop)?;
+        let row = self.describe(seen.path, &copy, old.folder_id, tools)?;
         flush(&copy)?;
         let name = Name::of(seen.path, row.format)?;
         if old.path.extension().is_none_or(|own| *own != *name.extension) {
@@ -205,43 +212,60 @@ impl ImportContext {
         self.imported(old.id, false)
     }
 
-    pub(super) fn add(
-        &self,
-        seen: &WatchedNow<'_>,
-        (turn, stop): (&Turn, Stop<'_>),
-    ) -> Result<Imported, Error> {
-        if !seen.directory.in_place {
-            let folder = self.store.write(|c| self.folder(c, seen))?;
-            let imported = self.import(seen.path, folder, turn, stop)?;
-            let hex = digest::hex(&seen.checksum);
-            let is_it = imported.image.checksum.ends_with(&hex);
-            self.store
-                .note(|c| if is_it { seen.note(c, Some(imported.image.id)) } else { Ok(()) })?;
-            return Ok(imported);
+    pub(super) fn add(&self, seen: &WatchedNow<'_>, tools: Tools<'_>) -> Result<Prepared, Error> {
+        if seen.directory.in_place {
+            let (name, row) = self.describe_in_place(seen.path, seen.checksum, None, tools)?;
+            seen.check(tools)?;
+            let (directory, seen) = (Arc::clone(seen.directory), seen.file(None));
+            return Ok(Prepared::InPlace(Box::new(ReadyInPlace { name, row, directory, seen })));
         }
-        let (name, mut row) = self.describe_in_place(seen.path, seen.checksum, None, stop)?;
-        if !turn.wait() {
-            return Err(Error::Stopped);
+        let folder = self.store.write(|c| self.folder(c, seen.directory, seen.path))?;
+        let mut prepared = self.prepare(seen.path, folder, tools)?;
+        match &mut prepared {
+            Prepared::Copy(ready) if ready.row.checksum == seen.checksum => {
+                ready.seen = Some(seen.file(None));
+            }
+            Prepared::Done(imported)
+                if imported.image.checksum.ends_with(&digest::hex(&seen.checksum)) =>
+            {
+                self.store.note(|c| seen.note(c, Some(imported.image.id)))?;
+            }
+            _ => {}
+        }
+        Ok(prepared)
+    }
+
+    /// Writes the row of a file that stays where it is, unless its content is in the library by now.
+    pub(super) fn land_in_place(&self, ready: ReadyInPlace) -> Landed {
+        let ReadyInPlace { name, mut row, directory, mut seen } = ready;
+        if directory.ended.load(Ordering::Acquire) {
+            return Err(Error::LeftAlone);
         }
         let reserved = self.names.reserve(&name, &self.directory, &self.store, None)?;
-        row.settle(&reserved.name, seen.path);
+        row.settle(&reserved.name, &seen.path);
         let imported = self.store.write(|c| -> Result<_, Error> {
-            seen.check()?;
-            if let Some(image) = images::by_checksum(c, &row.checksum)? {
-                seen.note(c, Some(image.id))?;
-                return Ok(Imported { image, duplicate: true });
-            }
-            row.folder_id = self.folder(c, seen)?;
-            let image = task::insert_image(c, &row)?;
-            seen.note(c, Some(image.id))?;
-            Ok(Imported { image, duplicate: false })
+            let (image, duplicate) = match images::by_checksum(c, &row.checksum)? {
+                Some(image) => (image, true),
+                None => {
+                    row.folder_id = self.folder(c, &directory, &seen.path)?;
+                    (task::insert_image(c, &row)?, false)
+                }
+            };
+            seen.image_id = Some(image.id);
+            watched::note(c, &seen)?;
+            Ok(Imported { image, duplicate })
         })?;
         Ok(self.complete(imported))
     }
 
     /// The folder that shows the directory in which a file is, made where it is missing.
-    fn folder(&self, c: &Connection, seen: &WatchedNow<'_>) -> Result<Option<i64>, Error> {
-        folder_of(c, seen.directory, seen.path, &|name, parent| {
+    fn folder(
+        &self,
+        c: &Connection,
+        directory: &Directory,
+        file: &Path,
+    ) -> Result<Option<i64>, Error> {
+        folder_of(c, directory, file, &|name, parent| {
             let id = folders::insert(c, name, parent)?;
             watched::own_folder(c, id)?;
             self.folders_made.store(true, Ordering::Relaxed);

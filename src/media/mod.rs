@@ -34,7 +34,7 @@ mod vp8l;
 mod webp;
 mod webp_frames;
 
-pub(crate) use decoder::{Input, MEMORY_MAX, PIXELS_MAX, SIDE_MAX, Stop};
+pub(crate) use decoder::{PIXELS_MAX, SIDE_MAX, Stop};
 pub(crate) use error::Error;
 pub(crate) use error::catch_panic;
 pub use palette::palette;
@@ -43,6 +43,6 @@ pub(crate) use picture::{Region, fit};
 pub(crate) use placeholder::placeholder;
 pub(crate) use probe::Thumbnail;
 pub use probe::probe;
-pub(crate) use probe::{Probe, format, is_plain, stored};
+pub(crate) use probe::{Probe, Stored, format, is_plain, stored};
 pub(crate) use slice::Tile;
 pub use webp::encode;

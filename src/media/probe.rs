@@ -3,6 +3,8 @@
 use std::io::Read;
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
+
 use super::decoder::{Decoder, Goal, Header, Input, MEMORY_MAX, Opened, Stop, check_bounds};
 use super::error::Error;
 use super::exif::{self, Orientation};
@@ -63,7 +65,7 @@ pub fn probe(input: &mut dyn Input) -> Result<Probe, Error> {
 }
 
 /// How a picture lies in its file.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Stored {
     pub format: Format,
     /// As it is shown: not every program looks at the orientation.

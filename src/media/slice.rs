@@ -1,6 +1,7 @@
 //! Cuts a picture for several monitors (mode `extend`).
 
 use png::{BitDepth, ColorType, Compression, Encoder};
+use serde::{Deserialize, Serialize};
 
 use super::decoder::{Input, Stop};
 use super::error::Error;
@@ -8,7 +9,7 @@ use super::picture::{Picture, Region};
 use super::probe::Probe;
 
 /// A monitor's place in the layout, and what it shows there.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Tile {
     /// In the layout's units.
     pub x: i32,

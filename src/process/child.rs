@@ -117,6 +117,11 @@ impl Child {
         gone
     }
 
+    /// Has the kernel end it, and does not wait for that.
+    pub(crate) fn start_kill(&self) {
+        self.signal(Signal::KILL);
+    }
+
     /// Ends it at once.
     pub fn kill(&self) -> bool {
         self.signal(Signal::KILL);

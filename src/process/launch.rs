@@ -2,6 +2,7 @@
 
 use std::ffi::{CString, OsStr, OsString};
 use std::fmt::Write as _;
+use std::fs::File;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
@@ -110,6 +111,14 @@ impl Launch {
             })
         };
         start().map_err(|source| Error::Start { program: self.program.clone(), source })
+    }
+
+    /// Starts a helper of ours, which has this socket as its output. It is killed when the thread that
+    /// starts it ends.
+    pub(crate) fn start_helper(&self, socket: OwnedFd) -> Result<Child, Error> {
+        let null = File::options().write(true).open("/dev/null");
+        let null = null.map_err(|error| Error::io("open", Path::new("/dev/null"), error))?;
+        self.start(Some(socket), null.into(), None)
     }
 
     fn orders(&self, record: Option<&Path>) -> io::Result<Orders> {

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use crate::backends::decoding::{self, file_error};
 use crate::backends::{Error, Placement};
 use crate::compositor::Output;
+use crate::decode::{self, Decoder};
 use crate::digest;
 use crate::media::Tile;
 use crate::paths::{self, Replacement};
@@ -16,11 +17,12 @@ use crate::sys::Cancel;
 
 pub(super) struct Slices {
     directory: PathBuf,
+    decoder: Decoder,
 }
 
 impl Slices {
-    pub(super) fn new(directory: PathBuf) -> Self {
-        Self { directory }
+    pub(super) fn new(directory: PathBuf, decoder: Decoder) -> Self {
+        Self { directory, decoder }
     }
 
     /// The same placements with slices in place of pictures that are stretched over several outputs.
@@ -75,35 +77,33 @@ impl Slices {
         if slice.exists() {
             return Ok(slice);
         }
-        let slices = self.bytes(source, &key, &tiles, cancel)?;
-        for (other, bytes) in together.iter().zip(slices) {
-            paths::replace(&path(&other.output), &bytes).map_err(|error| failed(&error))?;
-        }
+        let new = together.iter().map(|other| Replacement::of(&path(&other.output)));
+        let new = new.collect::<Result<Vec<_>, _>>().map_err(|error| failed(&error))?;
+        let to: Vec<_> = new.iter().map(|new| new.path().to_owned()).collect();
+        self.draw(source, &key, (&tiles, &to), cancel)?;
+        new.into_iter().try_for_each(Replacement::land).map_err(|error| failed(&error))?;
         Ok(slice)
     }
 
-    /// The slices of a file, as PNGs.
-    fn bytes(
+    /// Writes the slices of a file as PNGs.
+    fn draw(
         &self,
         source: &Path,
         key: &str,
-        tiles: &[Tile],
+        (tiles, to): (&[Tile], &[PathBuf]),
         cancel: &Cancel,
-    ) -> Result<Vec<Vec<u8>>, Error> {
-        let mut file = decoding::open(source)?;
-        let probe = match decoding::look(source, &mut file)? {
-            Ok(probe) => probe,
-            Err(format) => {
-                // Removed when it has been read.
-                let png = Replacement::of(&self.directory.join(format!("{key}.png")))
-                    .map_err(|error| file_error(&self.directory, &error))?;
-                decoding::transcode((source, format), png.path(), cancel)?;
-                file = decoding::open(png.path())?;
-                let unfit = |_| Error::File { path: source.to_owned(), why: "no PNG".to_owned() };
-                decoding::look(source, &mut file)?.map_err(unfit)?
-            }
+    ) -> Result<(), Error> {
+        let decoder = self.decoder.until(cancel);
+        let failed = decoding::failed(source);
+        let format = match decoder.slices(source, tiles, to) {
+            Err(decode::Error::NeedsTranscoder { format, .. }) => format,
+            drawn => return drawn.map_err(failed),
         };
-        decoding::cut((source, &mut file), &probe, tiles, cancel)
+        // Removed when it has been read.
+        let png = Replacement::of(&self.directory.join(format!("{key}.png")))
+            .map_err(|error| file_error(&self.directory, &error))?;
+        decoding::transcode((source, format), png.path(), cancel)?;
+        decoder.slices(png.path(), tiles, to).map_err(failed)
     }
 
     fn path(&self, key: &str, output: &Output) -> PathBuf {
@@ -138,7 +138,14 @@ mod tests {
     use image::{DynamicImage, Rgb, RgbImage};
 
     use super::*;
+    use crate::decode::Settings;
+    use crate::thread::Spawner;
     use crate::wallpaper::plan::tests::placement;
+
+    fn slices(room: &Path) -> Slices {
+        let (spawner, _) = Spawner::new();
+        Slices::new(room.join("slices"), Decoder::start(Settings::default(), &spawner).unwrap())
+    }
 
     /// A placement on A, and one on B to the right of it.
     fn stretched(path: &Path) -> Vec<Placement> {
@@ -159,7 +166,7 @@ mod tests {
         let picture = RgbImage::from_fn(64, 18, |x, _| if x < 32 { red } else { blue });
         let path = room.path().join("whole.png");
         DynamicImage::ImageRgb8(picture).save(&path).unwrap();
-        let slices = Slices::new(room.path().join("slices"));
+        let slices = slices(room.path());
         let cut = |placements| slices.cut(placements, &Cancel::new().unwrap()).unwrap();
         let whole = stretched(&path);
         let parts = cut(whole.clone());
@@ -196,7 +203,7 @@ mod tests {
     fn what_is_no_picture_is_told_of() {
         let room = tempfile::tempdir().unwrap();
         let path = room.path().join("x.png");
-        let slices = Slices::new(room.path().join("slices"));
+        let slices = slices(room.path());
         let cut = || slices.cut(stretched(&path), &Cancel::new().unwrap()).unwrap_err();
         assert!(matches!(cut(), Error::File { path: told, .. } if told == path));
         fs::write(&path, "no picture").unwrap();

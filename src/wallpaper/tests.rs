@@ -21,6 +21,7 @@ use super::{Backends, Error};
 use crate::backends::{RootPainter, Versions};
 use crate::compositor::{Output, Outputs, Session};
 use crate::config::{BackendName, Config};
+use crate::decode::Decoder;
 use crate::events::EventBus;
 use crate::paths::{Dirs, Env};
 use crate::process::{ProcessRecords, Reaper};
@@ -92,7 +93,9 @@ impl Room {
         settings(&mut config);
         let config = Arc::new(config);
         let (spawner, _) = Spawner::new();
+        let decoder = Decoder::start(Default::default(), &spawner).unwrap();
         let backends = Backends {
+            decoder,
             settings: Arc::new(move || Arc::clone(&config)),
             outputs: Outputs::fixed(Session::Wayland { socket: at("socket") }, outputs),
             records: ProcessRecords::open(&at("processes")).unwrap(),

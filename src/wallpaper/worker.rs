@@ -16,6 +16,7 @@ use super::links::{ContentLinks, KeepaliveLinks};
 use super::plan::WorkerKey;
 use super::slices::Slices;
 use crate::backends::{Backend, Backends, Error, Placement};
+use crate::decode::Decoder;
 use crate::sys::{Cancel, lock};
 use crate::thread::{Spawner, Thread, panic_text};
 
@@ -97,7 +98,7 @@ impl Worker {
         spawner: &Spawner,
         (key, number): (WorkerKey, u64),
         backend: impl FnOnce() -> Box<dyn Backend> + Send + 'static,
-        cache: &Path,
+        (cache, decoder): (&Path, Decoder),
         told: Receiver<()>,
         reports: Sender<Report>,
     ) -> std::io::Result<Self> {
@@ -107,7 +108,7 @@ impl Worker {
         let (bell, rung) = bounded(1);
         let paused = PausedOutputs::default();
         let (wanted, stop) = (paused.clone(), cancel.clone());
-        let slices = Slices::new(cache.join("slices"));
+        let slices = Slices::new(cache.join("slices"), decoder);
         let keepalive = KeepaliveLinks::new(cache);
         let by_content = ContentLinks::new(cache);
         let name = key.backend.as_str();
@@ -338,7 +339,8 @@ impl Workers {
             self.made += 1;
             let of = (key.clone(), self.made);
             let reports = self.reports.clone();
-            let worker = Worker::start(&self.spawner, of, backend, &cache, told, reports)?;
+            let place = (&*cache, self.backends.decoder.clone());
+            let worker = Worker::start(&self.spawner, of, backend, place, told, reports)?;
             self.running.insert(key.clone(), worker);
         }
         Ok(&self.running[key])

@@ -9,6 +9,7 @@ use crossbeam_channel::{Receiver, bounded};
 use murald::internals::backends::{Backend, Backends, Kind, Placement, RootPainter, Versions};
 use murald::internals::compositor::Watch;
 use murald::internals::config::{BackendName, ConfigHandle};
+use murald::internals::decode::{self, Decoder};
 use murald::internals::events::EventBus;
 use murald::internals::paths::{Dirs, Env};
 use murald::internals::process::{Identity, ProcessRecords, Reaper};
@@ -49,7 +50,11 @@ impl Wall {
         let run = dir.path().join("run");
         let config = ConfigHandle::open(dir.path().join("config.toml"), EventBus::new()).unwrap();
         let settings = config.clone();
+        let program = Some(env!("CARGO_BIN_EXE_murald").into());
+        let writable = vec![dir.path().to_owned()];
+        let decode = decode::Settings { program, writable, imports: 1 };
         let backends = Backends {
+            decoder: Decoder::start(decode, &spawner).unwrap(),
             settings: Arc::new(move || settings.current()),
             outputs: watch.outputs(),
             records: ProcessRecords::open(&run).unwrap(),

@@ -8,6 +8,7 @@ use crossbeam_channel::{Receiver, bounded};
 use murald::internals::backends::{Backends, RootPainter, Versions};
 use murald::internals::compositor::Outputs;
 use murald::internals::config::ConfigHandle;
+use murald::internals::decode::{self, Decoder};
 use murald::internals::desktop;
 use murald::internals::events::EventBus;
 use murald::internals::http::{Api, Limits, ListCache, Listening, ROUTES, Router, Server, Stop};
@@ -45,7 +46,9 @@ fn daemon() -> Daemon {
     let config = ConfigHandle::open(home.join("config.toml"), events.clone()).unwrap();
     let store = Store::open(&home.join("db/murald.sqlite3")).unwrap();
     let settings = config.clone();
+    let decoder = Decoder::start(decode::Settings::default(), &spawner).unwrap();
     let backends = Backends {
+        decoder: decoder.clone(),
         settings: Arc::new(move || settings.current()),
         outputs: Outputs::default(),
         records: ProcessRecords::open(&home.join("run")).unwrap(),
@@ -85,7 +88,7 @@ fn daemon() -> Daemon {
         thumbnails_dir: home.join("thumbnails"),
         workers: 1,
         video_audio: Arc::new(|| false),
-        idle: None,
+        decoder: decoder.clone(),
     };
     let (transcoder, threads) = transcode::start(&spawner, Default::default()).unwrap();
     let (library, imports) =

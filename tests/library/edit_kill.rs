@@ -23,7 +23,7 @@ use murald::internals::wire::{DeleteImages, EventKind, Image};
 use sha2::{Digest, Sha256};
 
 use crate::desktop::wait_until;
-use crate::import_kill::bmp;
+use crate::import_kill::{bmp, decoder};
 
 /// Renamed and moved; each has a tag of its own.
 const KEPT: u32 = 8;
@@ -168,15 +168,15 @@ struct House {
 
 impl House {
     fn start(directory: &Path) -> Self {
+        let (spawner, deaths) = Spawner::new();
         let settings = Settings {
             images_dir: directory.join("images"),
             thumbnails_dir: directory.join("thumbnails"),
             workers: 2,
             video_audio: Arc::new(|| false),
-            idle: None,
+            decoder: decoder(directory, &spawner),
         };
         let store = Store::open(&directory.join("db/murald.sqlite3")).unwrap();
-        let (spawner, deaths) = Spawner::new();
         let bus = EventBus::new();
         let (transcoder, threads) = transcode::start(&spawner, Default::default()).unwrap();
         let (library, running) =

@@ -11,6 +11,7 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
 
+use murald::internals::decode::{self, Decoder};
 use murald::internals::events::{EventBus, EventFilter};
 use murald::internals::library::{self, Settings};
 use murald::internals::store::images;
@@ -88,8 +89,8 @@ fn kill_at(directory: &Path, round: u32) {
 /// Starts as the daemon would, and returns how many pictures there are.
 fn check(directory: &Path, round: u32) -> usize {
     let store = Store::open(&directory.join("db/murald.sqlite3")).unwrap();
-    let settings = settings(directory);
     let (spawner, _deaths) = Spawner::new();
+    let settings = settings(directory, &spawner);
     let bus = EventBus::new();
     let events = bus.subscribe(EventFilter::from_iter([EventKind::ProcessingComplete]), || ());
     let (transcoder, _transcoder) = transcode::start(&spawner, Default::default()).unwrap();
@@ -128,20 +129,27 @@ fn import(directory: &Path) {
     let events = bus.subscribe(EventFilter::from_iter([EventKind::ProcessingComplete]), || ());
     let (transcoder, _transcoder) = transcode::start(&spawner, Default::default()).unwrap();
     let (library, running) =
-        library::start(&settings(directory), store, bus, transcoder, &spawner).unwrap();
+        library::start(&settings(directory, &spawner), store, bus, transcoder, &spawner).unwrap();
     library.import(vec![directory.join("source")], None).unwrap();
     events.receiver().recv_timeout(Duration::from_secs(60)).unwrap();
     drop(running);
 }
 
-fn settings(directory: &Path) -> Settings {
+fn settings(directory: &Path, spawner: &Spawner) -> Settings {
     Settings {
         images_dir: directory.join("images"),
         thumbnails_dir: directory.join("thumbnails"),
         workers: 2,
         video_audio: Arc::new(|| false),
-        idle: None,
+        decoder: decoder(directory, spawner),
     }
+}
+
+/// What decodes for a library in this directory.
+pub fn decoder(directory: &Path, spawner: &Spawner) -> Decoder {
+    let program = Some(env!("CARGO_BIN_EXE_murald").into());
+    let writable = vec![directory.to_owned()];
+    Decoder::start(decode::Settings { program, writable, imports: 2 }, spawner).unwrap()
 }
 
 fn rows(store: &Store) -> Vec<Image> {

@@ -12,6 +12,7 @@ mod colors;
 mod conformance;
 mod crowd;
 mod database;
+mod decode;
 #[path = "../desktop/mod.rs"]
 mod desktop;
 mod edit_kill;

@@ -21,6 +21,7 @@ use super::copies::{Copies, Takes};
 use super::socket::pause;
 use super::{Backend, Error, Placement, decoding};
 use crate::config::{Awww as Options, AwwwFormat, AwwwTransition};
+use crate::decode::Decoder;
 use crate::process::{BackendProcess, Output, run};
 use crate::sys::Cancel;
 use crate::wire::Format;
@@ -75,7 +76,7 @@ pub(super) struct Awww {
 impl Awww {
     pub(super) fn new(context: Context, settings: Settings) -> Self {
         let servers = Processes::taken_over(&context, NAME, |server| server.end(GRACE));
-        let copies = Copies::new(context.cache.join("copies"));
+        let copies = Copies::new(context.cache.join("copies"), context.decoder.clone());
         let (shown, told) = (HashMap::new(), None);
         Self { context, settings, copies, servers, shown, told, has_own_transition: false }
     }
@@ -224,7 +225,10 @@ impl Awww {
         }
         let output = self.call(client, args(&options, &call.outputs, &call.look.path), cancel)?;
         if !output.is_success() {
-            return Err(self.ended().unwrap_or_else(|| failure(&output, &call.look.path, cancel)));
+            let decoder = self.context.decoder.until(cancel);
+            return Err(self
+                .ended()
+                .unwrap_or_else(|| failure(&output, &call.look.path, &decoder)));
         }
         Ok(())
     }
@@ -313,8 +317,8 @@ fn ended(server: &BackendProcess) -> Error {
 
 /// Why a call has failed. awww says it alike of a file and of its own flags: the file is at fault
 /// where it cannot be read here either.
-fn failure(output: &Output, path: &Path, cancel: &Cancel) -> Error {
-    decoding::read_whole(path, cancel)
+fn failure(output: &Output, path: &Path, decoder: &Decoder) -> Error {
+    decoding::read_whole(decoder, path)
         .err()
         .unwrap_or_else(|| Error::Refused(format!("{NAME} failed: {}", complaint(output))))
 }

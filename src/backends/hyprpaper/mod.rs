@@ -74,7 +74,7 @@ struct Channel {
 impl Hyprpaper {
     pub(super) fn new(context: Context, settings: Settings) -> Self {
         let processes = Processes::taken_over(&context, NAME, |process| process.end(GRACE));
-        let copies = Copies::new(context.cache.join("copies"));
+        let copies = Copies::new(context.cache.join("copies"), context.decoder.clone());
         let (shown, unfit) = (HashMap::new(), Vec::new());
         Self { context, settings, copies, processes, shown, unfit }
     }

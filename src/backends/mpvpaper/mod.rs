@@ -59,7 +59,7 @@ impl Mpvpaper {
     pub(super) fn new(context: Context, settings: Settings) -> Self {
         let output = context.output.clone().expect("the registry says that it is for one output");
         let players = context.take_over(NAME).into_iter().filter_map(Player::taken_over).collect();
-        let copies = Copies::new(context.cache.join("copies"));
+        let copies = Copies::new(context.cache.join("copies"), context.decoder.clone());
         let (handover, renew, last_socket) = (None, false, 0);
         Self { context, settings, copies, output, players, handover, renew, last_socket }
     }

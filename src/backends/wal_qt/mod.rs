@@ -78,7 +78,7 @@ pub(super) struct WalQt {
 
 impl WalQt {
     pub(super) fn new(context: Context, settings: Settings) -> Self {
-        let copies = Copies::new(context.cache.join("copies"));
+        let copies = Copies::new(context.cache.join("copies"), context.decoder.clone());
         let host = Host::new(&context);
         let paused = PausedSources::open(context.records.directory());
         let (shown, served, told) = (HashMap::new(), HashMap::new(), HashMap::new());

@@ -10,6 +10,7 @@ use crate::backends::{
 };
 use crate::compositor::{self, Compositor, Session};
 use crate::config::{BackendName, Config};
+use crate::decode::{self, Decoder};
 use crate::paths::{Dirs, Env};
 use crate::process::{ProcessRecords, Reaper};
 use crate::thread::Spawner;
@@ -45,6 +46,7 @@ pub(super) fn look(
         false => report.ok("compositor", format!("{shown}, monitors: {}", names.join(", "))),
     }
     let Ok(reaper) = Reaper::start(&spawner, &paths.backends) else { return };
+    let Ok(decoder) = Decoder::start(decode::Settings::default(), &spawner) else { return };
     let all = Arc::clone(settings);
     let backends = Backends {
         settings: Arc::new(move || Arc::clone(&all)),
@@ -53,6 +55,7 @@ pub(super) fn look(
         reaper,
         spawner,
         cache: paths.cache.clone(),
+        decoder,
         dirs: dirs.clone(),
         versions: Versions::default(),
         own_program: None,

@@ -23,6 +23,7 @@ use self::events::Events;
 use self::globals::Globals;
 use self::renderer::Renderer;
 use super::server::Server;
+use crate::decode::confine;
 
 type Error = Box<dyn std::error::Error + Send + Sync>;
 
@@ -33,6 +34,8 @@ pub(super) fn run(socket: &Path) -> Result<(), Error> {
     let globals = Globals::bind(&list, &queue.handle())?;
     let registry = list.registry().clone();
     let server = Server::bind(socket)?;
+    // From here on it writes to its socket and its log.
+    confine(socket.parent().into_iter().map(Path::to_owned))?;
     let mut renderer = Renderer::new(connection.display(), registry, globals, server);
     for global in list.contents().clone_list() {
         if global.interface == "wl_output" {

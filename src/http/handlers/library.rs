@@ -230,9 +230,7 @@ fn import_failed(path: &Path, error: library::Error) -> Error {
         Why::File { action: "read" | "list", .. } | Why::NotFile { .. } => Error::not_found(text),
         Why::Package { .. } => Error::bad_request(text)
             .details("`murald import` brings in the pictures of a directory"),
-        Why::Media { .. } | Why::Decoder { .. } | Why::TooLong { .. } | Why::Name { .. } => {
-            Error::bad_request(text)
-        }
+        Why::Media { .. } | Why::TooLong { .. } | Why::Name { .. } => Error::bad_request(text),
         Why::Transcode { source: Film::Failed { .. } | Film::Answer { .. }, .. }
         | Why::Transcode { source: Film::NoPicture | Film::Truncated, .. }
         | Why::Transcode { source: Film::TooLarge { .. }, .. } => Error::bad_request(text),

@@ -19,18 +19,18 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value};
 
-use super::commit_order::{Turn, Turns};
 use super::context::ImportContext;
+use super::decode::Tools;
+use super::import_file::no_thumbnail;
 use super::name::Name;
-use super::task::{Imported, Landed, Ready, Source};
+use super::task::{Imported, Prepared, Ready, Source};
 use super::{Error, Library, disk};
-use crate::media::Stop;
+use crate::color;
 use crate::store::images::{NewImage, NewPackage};
 use crate::wire::{Format, GalleryDomain, Image, MediaType, Resolution, WebMeta};
-use crate::{color, digest, media};
 
-use manifest::{Kind, Manifest, PackageLook, package_look, preview_of};
-pub(super) use manifest::{is_manifest, package_thumbnail};
+use manifest::{Kind, Manifest, package_look, preview_of};
+pub(super) use manifest::{is_manifest, package_still, package_thumbnail};
 use root::Refusal;
 use root::Root;
 use tree::{Content, Tree};
@@ -48,8 +48,8 @@ impl Library {
         disk::answers_in(&self.context.directory)?;
         let source = manifest::package_of(source);
         let package = Package::open(source).map_err(|refusal| refusal.of(source))?;
-        let (turn, never) = (Turns::default().next(), || false);
-        let imported = self.context.import_page(source, &package, folder, (&turn, &never))?;
+        let prepared = self.context.prepare_page(source, &package, folder, self.context.tools())?;
+        let imported = self.context.land_one(prepared)?;
         if !imported.duplicate {
             self.changed(GalleryDomain::Images);
         }
@@ -58,109 +58,103 @@ impl Library {
 }
 
 impl ImportContext {
-    /// Imports a package as the one thing that it shows, when it is its turn.
-    pub(super) fn import_package(
+    /// Copies a package as the one thing that it shows.
+    pub(super) fn prepare_package(
         &self,
         source: &Path,
         folder: Option<i64>,
-        (turn, stop): (&Turn, Stop<'_>),
-    ) -> Landed {
+        tools: Tools<'_>,
+    ) -> Result<Prepared, Error> {
         let refused = |refusal: Refusal| refusal.of(source);
         let (root, manifest) = opened(source).map_err(refused)?;
         match manifest.kind {
             Kind::Web => {
                 let package = Package::survey(root, manifest).map_err(refused)?;
-                self.import_page(source, &package, folder, (turn, stop))
+                self.prepare_page(source, &package, folder, tools)
             }
-            Kind::Video => self.import_video(&root, &manifest, folder, (turn, stop)),
+            Kind::Video => self.prepare_video(&root, &manifest, folder, tools),
         }
     }
 
-    fn import_page(
+    fn prepare_page(
         &self,
         source: &Path,
         package: &Package,
         folder: Option<i64>,
-        (turn, stop): (&Turn, Stop<'_>),
-    ) -> Landed {
+        tools: Tools<'_>,
+    ) -> Result<Prepared, Error> {
         let name = Name::of_title(&package.manifest.title, String::new());
         // Removed with all that is in it unless it lands.
         let mut copy = self.new_copy();
-        let content = package.tree.read(Some(&copy.path), stop)?;
+        let content = package.tree.read(Some(&copy.path), &|| tools.decoder.is_stopped())?;
         (copy.checksum, copy.size) = (content.checksum, content.size);
         if let Some(imported) = self.present(&copy.checksum)? {
-            return Ok(imported);
+            return Ok(imported.into());
         }
-        package.manifest.complete(&copy.path)?;
-        let row = self.describe_package(source, &copy.path, &package.manifest, content, folder);
+        let manifest = &package.manifest;
+        manifest.complete(&copy.path)?;
+        let row = self.describe_package((source, &copy.path), manifest, content, folder, tools);
         tree::flush(&copy.path)?;
-        turn.land(Ready { copy, name, row }, |all| self.land_all(all))
+        Ok(Prepared::Copy(Box::new(Ready { copy, name, row, seen: None })))
     }
 
     /// The package's video under its title. Its first thumbnail is the package's preview.
-    fn import_video(
+    fn prepare_video(
         &self,
         root: &Root,
         manifest: &Manifest,
         folder: Option<i64>,
-        (turn, stop): (&Turn, Stop<'_>),
-    ) -> Landed {
+        tools: Tools<'_>,
+    ) -> Result<Prepared, Error> {
         let path = root.path().join(&manifest.entry);
         root.linked_file(&manifest.entry).map_err(Error::file("read", &path))?;
-        let mut source = Source::look_at(&path)?;
+        let mut source = Source::look_at(&path, tools.decoder)?;
         source.name = Name::of_title(&manifest.title, source.name.extension);
-        let imported = self.import_file(&path, source, folder, turn, stop)?;
-        if imported.duplicate {
-            return Ok(imported);
+        let prepared = self.prepare_file(&path, source, folder, tools)?;
+        if let Prepared::Copy(ready) = &prepared
+            && let Some(new) = self.new_thumbnail(&path)
+            && preview_of(root.path(), manifest, Resolution::Default, tools, new.path()).is_some()
+        {
+            self.put_thumbnail(&path, &ready.row.checksum, &new);
         }
-        if let Some(look) = preview_of(root.path(), manifest, Resolution::Default, &self.budget) {
-            let hex = imported.image.checksum.trim_start_matches("sha256:");
-            if let Err(error) = self.thumbnails.put(hex, Resolution::Default, &look.thumbnail.webp)
-            {
-                log::warn!("no preview of {}: {}", path.display(), error.reason());
-            }
-        }
-        Ok(imported)
+        Ok(prepared)
     }
 
     /// Gives a row to a package that somebody put into the library's directory. Never removes it.
-    pub(super) fn adopt_package(&self, path: &Path) -> Result<Imported, Error> {
+    pub(super) fn adopt_package(&self, path: &Path, tools: Tools<'_>) -> Result<Imported, Error> {
         let package = Package::open(path).map_err(|refusal| refusal.of(path))?;
         // As it lies there: its owner may have renamed it.
         let own = path.file_name().unwrap_or_default();
         let name = Name::of_title(&own.to_string_lossy(), String::new());
-        let content = package.tree.read(None, &|| false)?;
+        let content = package.tree.read(None, &|| tools.decoder.is_stopped())?;
         if let Some(imported) = self.present(&content.checksum)? {
             return Ok(imported);
         }
         package.manifest.complete(path)?;
-        let row = self.describe_package(path, path, &package.manifest, content, None);
+        let row = self.describe_package((path, path), &package.manifest, content, None, tools);
         self.keep(path, Some(own), &name, row)
     }
 
     /// The row of a package that lies at `root` now, and its thumbnail in the cache.
     fn describe_package(
         &self,
-        source: &Path,
-        root: &Path,
+        (source, root): (&Path, &Path),
         manifest: &Manifest,
         content: Content,
         folder: Option<i64>,
+        tools: Tools<'_>,
     ) -> NewImage {
-        let look = package_look(root, manifest, Resolution::Default, &self.budget);
-        let (width, height, colors) = match &look {
-            Ok(PackageLook { size: Some((width, height)), thumbnail }) => {
-                (*width, *height, media::palette(&thumbnail.picture))
-            }
-            _ => (0, 0, Vec::new()),
-        };
-        let hex = digest::hex(&content.checksum);
-        let put = look
-            .and_then(|look| self.thumbnails.put(&hex, Resolution::Default, &look.thumbnail.webp));
-        if let Err(error) = put {
-            // It is made again when it is asked for.
-            log::warn!("no thumbnail of {}: {}", source.display(), error.reason());
+        let new = self.new_thumbnail(source);
+        let look = new.as_ref().and_then(|new| {
+            let look = package_look(root, manifest, Resolution::Default, tools, new.path());
+            look.inspect_err(|error| no_thumbnail(source, error)).ok()
+        });
+        if let (Some(new), Some(_)) = (&new, &look) {
+            self.put_thumbnail(source, &content.checksum, new);
         }
+        let look = look.flatten();
+        let (width, height) = look.as_ref().map_or((0, 0), |look| look.size);
+        let colors = look.map_or_else(Vec::new, |look| look.colors);
         NewImage {
             name: String::new(),
             path: root.join(&manifest.entry),

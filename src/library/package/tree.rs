@@ -15,7 +15,6 @@ use sha2::{Digest, Sha256};
 use super::root::{Refusal, Root};
 use crate::digest::Checksum;
 use crate::library::Error;
-use crate::media::Stop;
 
 /// Bytes of a package.
 const SIZE_MAX: u64 = 512 << 20;
@@ -86,13 +85,17 @@ impl Tree {
     }
 
     /// Reads all of it; with a `target`, which must not exist yet, copies it there.
-    pub(super) fn read(&self, target: Option<&Path>, stop: Stop<'_>) -> Result<Content, Error> {
+    pub(super) fn read(
+        &self,
+        target: Option<&Path>,
+        is_stopped: &dyn Fn() -> bool,
+    ) -> Result<Content, Error> {
         if let Some(target) = target {
             make(target)?;
         }
         let (mut digest, mut size) = (Sha256::new(), 0);
         for (path, what) in &self.entries {
-            if stop() {
+            if is_stopped() {
                 return Err(Error::Stopped);
             }
             let to = target.map(|target| target.join(path));

@@ -3,16 +3,7 @@
 use std::os::unix::fs::{MetadataExt, symlink};
 
 use super::*;
-use crate::library::disk::{self, Copy, Run};
-use crate::media;
 use crate::store::edits;
-
-fn wide(width: u32) -> Vec<u8> {
-    let picture = ImageBuffer::from_fn(width, 800, |x, y| Rgb([x as u8, y as u8, (x * y) as u8]));
-    let mut bytes = Cursor::new(Vec::new());
-    DynamicImage::ImageRgb8(picture).write_to(&mut bytes, ImageFormat::Png).unwrap();
-    bytes.into_inner()
-}
 
 /// A picture of one pixel, with so many bytes of nothing behind it.
 fn bmp_with_hole(path: &Path, length: u64) {
@@ -100,22 +91,6 @@ fn holes_are_kept() {
     let copy = fs::metadata(&scene.images()[0].path).unwrap();
     assert_eq!(copy.len(), 64 << 20);
     assert!(copy.blocks() * 512 < 4 << 20, "{} blocks", copy.blocks());
-}
-
-#[test]
-fn what_nobody_wants_is_copied_no_further() {
-    let scene = Scene::new();
-    let path = scene.source("a.png", png(1));
-    let mut copy = Copy::new(scene.directory.path(), Run::begin(), 0);
-    let mut file = disk::open(&path).unwrap();
-    let stopped = copy.fill(&path, &mut file, &|| true).unwrap_err();
-    assert!(matches!(stopped, Error::Stopped));
-    let stopped = disk::checksum(&path, &mut file, &|| true).unwrap_err();
-    assert!(matches!(stopped, Error::Stopped));
-    let mut input = Cursor::new(png(1));
-    let probe = media::probe(&mut input).unwrap();
-    let stopped = probe.decode(&mut input, (9, 9), &|| true).unwrap_err();
-    assert!(matches!(stopped, media::Error::Stopped));
 }
 
 #[test]

@@ -1,34 +1,13 @@
-//! Thumbnails that nobody asked for, and those that many ask for at once.
+//! Thumbnails that many ask for at once, and what the cache knows of them.
 
 use std::collections::BTreeMap;
 use std::os::unix::fs::MetadataExt;
 use std::sync::Barrier;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::SystemTime;
 
 use super::*;
 use crate::media;
 use crate::store::query::Query;
-
-/// How often the machine was looked at; the one test that counts is the only one to use it.
-static LOOKS: AtomicUsize = AtomicUsize::new(0);
-
-fn counted() -> bool {
-    LOOKS.fetch_add(1, Ordering::SeqCst);
-    true
-}
-
-/// The same for the machine that is never idle.
-static REFUSALS: AtomicUsize = AtomicUsize::new(0);
-
-fn refused() -> bool {
-    REFUSALS.fetch_add(1, Ordering::SeqCst);
-    false
-}
-
-fn soon(is_idle: fn() -> bool) -> Option<Idle> {
-    Some(Idle { after: Duration::from_millis(5), is_idle })
-}
 
 fn large(width: u32, height: u32) -> Vec<u8> {
     let picture =
@@ -51,14 +30,6 @@ fn cached(directory: &Path) -> BTreeMap<String, Vec<(u32, u32)>> {
         }
     }
     sizes
-}
-
-fn wait_for(what: &str, mut done: impl FnMut() -> bool) {
-    let deadline = Instant::now() + PATIENCE;
-    while !done() {
-        assert!(Instant::now() < deadline, "{what} does not come");
-        std::thread::yield_now();
-    }
 }
 
 fn expected(all: &[(&str, (u32, u32))]) -> BTreeMap<String, Vec<(u32, u32)>> {
@@ -159,56 +130,6 @@ fn previews_are_looked_at_once_a_page_speaks_of_one() {
 }
 
 #[test]
-fn what_is_missing_is_made_in_quiet_times_and_then_there_is_rest() {
-    let scene = Scene::new();
-    let path = scene.source("a.png", large(1400, 900));
-    let mut alive = scene.start_with(soon(counted), &scene.at("thumbnails"));
-    let started = alive.library.import(vec![path], None).unwrap();
-    alive.batch(&started.batch_id);
-    // It fits into 1080p as it is: larger ones would be the same.
-    let all = expected(&[("default", (500, 321)), ("720p", (1120, 720)), ("1080p", (1400, 900))]);
-    wait_for("the rest", || cached(&scene.at("thumbnails")) == all);
-    // The cache is deleted; somebody looks at one picture, and the others come back, too.
-    fs::remove_dir_all(scene.at("thumbnails")).unwrap();
-    let image = scene.images().remove(0);
-    alive.library.thumbnail(&image, Resolution::Default).unwrap();
-    wait_for("the cache", || cached(&scene.at("thumbnails")) == all);
-    // Nothing is missing: nobody looks at the machine any more.
-    wait_for("rest", || {
-        let looks = LOOKS.load(Ordering::SeqCst);
-        std::thread::sleep(Duration::from_millis(100));
-        LOOKS.load(Ordering::SeqCst) == looks
-    });
-    alive.end();
-
-    // What a run did not come round to is made by the next.
-    fs::remove_dir_all(scene.at("thumbnails/720p")).unwrap();
-    let mut alive = scene.start_with(soon(counted), &scene.at("thumbnails"));
-    wait_for("what the last run left", || cached(&scene.at("thumbnails")) == all);
-    alive.end();
-}
-
-#[test]
-fn a_busy_machine_is_left_alone_and_a_broken_picture_holds_nobody_up() {
-    let scene = Scene::new();
-    let paths =
-        vec![scene.source("a.png", large(900, 600)), scene.source("b.png", large(900, 601))];
-    let mut alive = scene.start_with(soon(refused), &scene.at("thumbnails"));
-    let started = alive.library.import(paths, None).unwrap();
-    alive.batch(&started.batch_id);
-    wait_for("a look at the machine", || REFUSALS.load(Ordering::SeqCst) > 0);
-    assert_eq!(cached(&scene.at("thumbnails")).len(), 1, "only what an import makes");
-    alive.end();
-    let broken = scene.images().remove(0);
-    fs::write(&broken.path, "no picture any more").unwrap();
-    let mut alive = scene.start_with(soon(|| true), &scene.at("thumbnails"));
-    wait_for("the other one", || {
-        cached(&scene.at("thumbnails")).get("720p") == Some(&vec![(900, 601)])
-    });
-    alive.end();
-}
-
-#[test]
 fn the_cache_may_lie_on_another_file_system() {
     let scene = Scene::new();
     let Ok(elsewhere) = tempfile::tempdir_in("/dev/shm") else { return };
@@ -218,12 +139,14 @@ fn the_cache_may_lie_on_another_file_system() {
     }
     let path = scene.source("a.png", large(900, 600));
     let cache = elsewhere.path().join("thumbnails");
-    let mut alive = scene.start_with(soon(|| true), &cache);
+    let mut alive = scene.start_with(&cache);
     let started = alive.library.import(vec![path], None).unwrap();
     alive.batch(&started.batch_id);
+    let image = scene.images().remove(0);
+    alive.library.thumbnail(&image, Resolution::P720).unwrap();
     let all = expected(&[("default", (500, 333)), ("720p", (900, 600))]);
-    wait_for("both sizes", || cached(&cache) == all);
-    let id = scene.images()[0].id;
+    assert_eq!(cached(&cache), all);
+    let id = image.id;
     assert_eq!(
         alive.library.delete(&DeleteImages { ids: vec![id], ..DeleteImages::default() }).unwrap(),
         (1, 0)

@@ -23,6 +23,10 @@ impl Backend for Faulty {
     }
 }
 
+fn decoder(spawner: &Spawner) -> Decoder {
+    Decoder::start(Default::default(), spawner).unwrap()
+}
+
 /// A worker with this backend, what it reports, and the bell of its processes.
 fn started(backend: Box<dyn Backend>) -> (Worker, Receiver<Report>, Sender<()>) {
     let (spawner, _) = Spawner::new();
@@ -30,7 +34,8 @@ fn started(backend: Box<dyn Backend>) -> (Worker, Receiver<Report>, Sender<()>) 
     let (reports, heard) = bounded(8);
     let (ring, told) = bounded(1);
     let of = (WorkerKey { backend: BackendName::Feh, output: None }, 1);
-    let worker = Worker::start(&spawner, of, || backend, dir.path(), told, reports).unwrap();
+    let place = (dir.path(), decoder(&spawner));
+    let worker = Worker::start(&spawner, of, || backend, place, told, reports).unwrap();
     (worker, heard, ring)
 }
 
@@ -169,7 +174,8 @@ fn a_panic_of_a_worker_is_reported_and_ends_nothing_else() {
             Box::new(Faulty(false))
         };
         let of = (key.clone(), number);
-        let worker = Worker::start(&spawner, of, faulty, dir.path(), told, reports.clone());
+        let place = (dir.path(), decoder(&spawner));
+        let worker = Worker::start(&spawner, of, faulty, place, told, reports.clone());
         (worker.unwrap(), ring)
     };
     let next = || {

@@ -1,0 +1,292 @@
+//! The process that decodes, `murald decode`: reads jobs from its socket, does one after the other and
+//! replies.
+//!
+//! It holds nothing between two jobs, and ends when the daemon hangs up. A panic is replied like any
+//! failure and ends it; what else ends it (its limits, a signal) the daemon sees.
+
+use std::ffi::OsString;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom, Write};
+use std::os::fd::AsFd;
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use rustix::time::{ClockId, clock_gettime};
+use serde::Serialize;
+use sha2::{Digest, Sha256};
+
+use super::protocol::{Drawn, Error, FileMeta, Hashed, Header, Job, Looked, Reply, Task};
+use super::sandbox;
+use crate::digest::Checksum;
+use crate::media::{self, Probe, Tile};
+use crate::memory;
+use crate::paths::open_regular;
+use crate::sys::lock;
+use crate::thread;
+
+/// The first argument of a process that decodes.
+pub(super) const VERB: &str = "decode";
+/// Bytes of a picture's file: the largest that are decoded, with sixteen bits a sample, have half.
+const PICTURE_MAX: u64 = 2 << 30;
+/// Bytes that are read at once.
+const BUFFER: usize = 256 << 10;
+/// How often a job says that it gets on.
+const PROGRESS_EVERY: Duration = Duration::from_secs(2);
+
+/// Decodes, if this process was started for that.
+pub(crate) fn main() -> Option<ExitCode> {
+    let mut words = std::env::args_os().skip(1);
+    if words.next().is_none_or(|word| word != VERB) {
+        return None;
+    }
+    memory::restrain();
+    Some(match run(words.map(PathBuf::from).collect()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            // For somebody who has started it by hand.
+            writeln!(io::stderr(), "murald decode: {error}").ok();
+            ExitCode::FAILURE
+        }
+    })
+}
+
+fn run(writable: Vec<PathBuf>) -> io::Result<()> {
+    let socket = io::stdout().as_fd().try_clone_to_owned()?;
+    let kind = rustix::fs::FileType::from_raw_mode(rustix::fs::fstat(&socket)?.st_mode);
+    if kind != rustix::fs::FileType::Socket {
+        return Err(io::Error::other("murald starts this by itself: see murald(1)"));
+    }
+    sandbox::limit()?;
+    sandbox::confine(writable)?;
+    let stream = UnixStream::from(socket);
+    let daemon = Daemon::new(&stream)?;
+    let told = daemon.clone();
+    std::panic::set_hook(Box::new(move |panic| {
+        let said = thread::panic_text(panic.payload()).to_owned();
+        told.reply(&Reply::<()>::Failed(Error::Broke(said)));
+        std::process::exit(101);
+    }));
+    let told = daemon.clone();
+    std::thread::Builder::new().name("progress".into()).spawn(move || tell_progress(&told))?;
+    serve(stream, &daemon);
+    Ok(())
+}
+
+/// Says that a job gets on while it uses the processor: its limit is the processor's time, and only a
+/// job that waits is silent.
+fn tell_progress(daemon: &Daemon) {
+    let used = || {
+        let time = clock_gettime(ClockId::ProcessCPUTime);
+        Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
+    };
+    let mut before = used();
+    loop {
+        std::thread::sleep(PROGRESS_EVERY);
+        let now = used();
+        // This thread itself uses microseconds.
+        if now - before > Duration::from_millis(10) {
+            daemon.reply(&Reply::<()>::Progress);
+        }
+        before = now;
+    }
+}
+
+/// The other end of the socket.
+#[derive(Clone)]
+pub(super) struct Daemon(Arc<Mutex<UnixStream>>);
+
+impl Daemon {
+    pub(super) fn new(stream: &UnixStream) -> io::Result<Self> {
+        Ok(Self(Arc::new(Mutex::new(stream.try_clone()?))))
+    }
+
+    /// Without a daemon nobody needs to know.
+    fn reply<T: Serialize>(&self, reply: &Reply<T>) {
+        let Ok(mut line) = serde_json::to_vec(reply) else { return };
+        line.push(b'\n');
+        lock(&self.0).write_all(&line).ok();
+    }
+}
+
+/// Does jobs until the daemon hangs up.
+pub(super) fn serve(stream: UnixStream, daemon: &Daemon) {
+    for line in BufReader::new(stream).lines() {
+        let Ok(job) = line.and_then(|line| Ok(serde_json::from_str::<Job>(&line)?)) else { return };
+        let path = Path::new(&job.path);
+        match job.task {
+            Task::Meta => daemon.answer(open(path).and_then(|file| meta(&file))),
+            Task::Look => daemon.answer(look(path)),
+            Task::Stored => daemon.answer(read(path, |input| media::stored(input))),
+            Task::IsPlain => daemon.answer(read(path, |input| media::is_plain(input))),
+            Task::Checksum => daemon.answer(checksum(path, daemon)),
+            Task::Copy { to } => daemon.answer(copy(path, Path::new(&to), daemon)),
+            Task::Thumbnail { fits, to } => daemon.answer(thumbnail(path, fits, to)),
+            Task::Still { fits, to } => daemon.answer(still(path, fits, Path::new(&to))),
+            Task::Slices { tiles, to } => daemon.answer(slices(path, &tiles, &to)),
+            Task::ReadWhole => daemon.answer(read_whole(path)),
+        }
+    }
+}
+
+impl Daemon {
+    fn answer<T: Serialize>(&self, result: Result<T, Error>) {
+        self.reply(&match result {
+            Ok(done) => Reply::Done(done),
+            Err(error) => Reply::Failed(error),
+        });
+        // The next job has as much.
+        sandbox::renew_time();
+    }
+}
+
+fn open(path: &Path) -> Result<File, Error> {
+    open_regular(path).map_err(|error| match error.kind() {
+        io::ErrorKind::InvalidInput if path.is_dir() => Error::Directory,
+        io::ErrorKind::IsADirectory => Error::Directory,
+        io::ErrorKind::InvalidInput => Error::NotFile,
+        _ => Error::Read(error.into()),
+    })
+}
+
+type Input = BufReader<File>;
+
+fn read<T>(
+    path: &Path,
+    body: impl FnOnce(&mut Input) -> Result<T, media::Error>,
+) -> Result<T, Error> {
+    Ok(body(&mut BufReader::with_capacity(64 << 10, open(path)?))?)
+}
+
+fn meta(file: &File) -> Result<FileMeta, Error> {
+    FileMeta::of(file).map_err(|error| Error::Read(error.into()))
+}
+
+/// The file's headers; to its end, if only that shows whether it is whole.
+fn look(path: &Path) -> Result<Looked, Error> {
+    let file = open(path)?;
+    let meta = meta(&file)?;
+    let mut input = BufReader::with_capacity(64 << 10, file);
+    let format = match media::format(&mut input).map_err(Error::from) {
+        Err(error @ Error::NeedsTranscoder { format, .. }) => {
+            return Ok(Looked { format, meta, header: Err(error) });
+        }
+        format => format?,
+    };
+    let header = match meta.size > PICTURE_MAX {
+        true => Err(Error::TooLong { bytes: meta.size }),
+        false => media::probe(&mut input).map(|probe| header(&probe)).map_err(Error::from),
+    };
+    Ok(Looked { format, meta, header })
+}
+
+fn header(probe: &Probe) -> Header {
+    let Probe { width, height, animated, .. } = *probe;
+    Header { width, height, animated }
+}
+
+fn never() -> bool {
+    false
+}
+
+fn thumbnail(path: &Path, fits: (u32, u32), to: Option<OsString>) -> Result<Drawn, Error> {
+    let (probe, thumbnail) = read(path, |input| {
+        let probe = media::probe(input)?;
+        let thumbnail = probe.thumbnail(input, fits, &never)?;
+        Ok((probe, thumbnail))
+    })?;
+    if let Some(to) = to {
+        write(Path::new(&to), &thumbnail.webp)?;
+    }
+    let colors = media::palette(&thumbnail.picture);
+    Ok(Drawn { format: probe.format, header: header(&probe), colors })
+}
+
+/// The first frame as a PNG.
+fn still(path: &Path, fits: (u32, u32), to: &Path) -> Result<(), Error> {
+    let png = read(path, |input| {
+        let probe = media::probe(input)?;
+        let (width, height) = probe.fit(fits);
+        probe.decode(input, (width, height), &never)?.resized(width, height).png()
+    })?;
+    write(to, &png)
+}
+
+/// The parts of a picture as PNGs.
+fn slices(path: &Path, tiles: &[Tile], to: &[OsString]) -> Result<(), Error> {
+    let slices = read(path, |input| media::probe(input)?.slices(input, tiles, &never))?;
+    to.iter().zip(slices).try_for_each(|(to, slice)| write(Path::new(to), &slice))
+}
+
+fn read_whole(path: &Path) -> Result<(), Error> {
+    read(path, |input| media::probe(input)?.decode(input, (1, 1), &never)).map(drop)
+}
+
+fn write(path: &Path, bytes: &[u8]) -> Result<(), Error> {
+    fs::write(path, bytes).map_err(Error::write(path))
+}
+
+fn checksum(path: &Path, daemon: &Daemon) -> Result<Hashed, Error> {
+    let mut file = open(path)?;
+    let meta = meta(&file)?;
+    let hashed = hash(&mut file, &mut |_| Ok(()), daemon);
+    let checksum = hashed.map_err(|error| Error::Read(error.into()))?;
+    Ok(Hashed { checksum, meta })
+}
+
+/// Fills a new file with what another holds. It shares the blocks if the file system can; what is
+/// hashed is what the copy has then.
+fn copy(path: &Path, to: &Path, daemon: &Daemon) -> Result<Hashed, Error> {
+    let mut file = open(path)?;
+    let target = OpenOptions::new().read(true).write(true).create_new(true).open(to);
+    let mut target = target.map_err(Error::write(to))?;
+    let hashed = match rustix::fs::ioctl_ficlone(&target, &file) {
+        Ok(()) => hash(&mut target, &mut |_| Ok(()), daemon),
+        Err(_) => copy_bytes(&mut file, &mut target, daemon),
+    };
+    let checksum = hashed.map_err(|error| Error::Copy(error.into()))?;
+    let meta = FileMeta::of(&target).map_err(Error::write(to))?;
+    Ok(Hashed { checksum, meta })
+}
+
+/// Copies a file into an empty one. The copy has a hole where there are only zeros: a file of holes
+/// takes no more space than where it comes from.
+fn copy_bytes(file: &mut File, target: &mut File, daemon: &Daemon) -> io::Result<Checksum> {
+    let mut length = 0;
+    let mut put = |bytes: &[u8]| {
+        length += bytes.len() as u64;
+        match bytes.iter().all(|&byte| byte == 0) {
+            true => target.seek(SeekFrom::Start(length)).map(drop),
+            false => target.write_all(bytes),
+        }
+    };
+    let checksum = hash(file, &mut put, daemon)?;
+    target.set_len(length)?;
+    Ok(checksum)
+}
+
+/// Reads a file from its beginning; what was read goes to `put`.
+fn hash(
+    file: &mut File,
+    put: &mut dyn FnMut(&[u8]) -> io::Result<()>,
+    daemon: &Daemon,
+) -> io::Result<Checksum> {
+    file.rewind()?;
+    let (mut digest, mut buffer) = (Sha256::new(), vec![0; BUFFER]);
+    let mut told = Instant::now();
+    loop {
+        match file.read(&mut buffer)? {
+            0 => return Ok(digest.finalize().into()),
+            count => {
+                digest.update(&buffer[..count]);
+                put(&buffer[..count])?;
+            }
+        }
+        if told.elapsed() >= PROGRESS_EVERY {
+            daemon.reply(&Reply::<()>::Progress);
+            told = Instant::now();
+        }
+    }
+}

@@ -1,0 +1,239 @@
+//! The processes that decode: started on demand by the thread `decode`, and ended by it after a while
+//! without work. The threads that ask wait for a place here, and give a process one job at a time.
+//!
+//! The kernel kills a process when the thread that has started it ends, so none outlives the daemon.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard};
+use std::time::{Duration, Instant};
+
+use crossbeam_channel::{Receiver, Sender, after, bounded, never, select};
+use rustix::io::Errno;
+use serde::de::DeserializeOwned;
+
+use super::protocol::{Error, Job, Reply};
+use super::worker::{Settings, Worker};
+use crate::process::Child;
+use crate::sys::{Cancel, lock, unpoisoned};
+use crate::thread::{Spawner, Thread};
+
+/// A process without a job for so long is ended.
+const IDLE_FOR: Duration = Duration::from_secs(30);
+/// Requests to the thread that wait; those who ask wait for a place before they send one.
+const REQUESTS: usize = 64;
+
+/// Imports leave a process to clients that wait.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Purpose {
+    Client,
+    Import,
+}
+
+#[derive(Debug)]
+pub(super) struct Pool {
+    shared: Arc<Shared>,
+    /// Above the thread: closed before it is joined.
+    requests: Sender<Request>,
+    _thread: Thread,
+}
+
+#[derive(Debug)]
+struct Shared {
+    imports_max: usize,
+    state: Mutex<PoolState>,
+    freed: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct PoolState {
+    /// With the time since when they have nothing to do, the last one last.
+    idle: Vec<(Instant, Worker)>,
+    /// The places that are occupied, by number, and the processes in them.
+    busy: BTreeMap<u64, (Purpose, Option<Child>)>,
+    places: u64,
+    /// Purposes whose time is over.
+    ended: Vec<Purpose>,
+}
+
+/// A message to the thread.
+#[derive(Debug)]
+enum Request {
+    Start(Sender<io::Result<Worker>>),
+    /// A process is idle from now on.
+    Idle,
+}
+
+/// A place among the processes at work.
+struct Seat<'a> {
+    shared: &'a Shared,
+    number: u64,
+}
+
+impl Pool {
+    pub(super) fn start(settings: Settings, spawner: &Spawner) -> io::Result<Self> {
+        let (state, freed) = (Mutex::default(), Condvar::new());
+        let shared = Arc::new(Shared { imports_max: settings.imports.max(1), state, freed });
+        let (requests, inbox) = bounded(REQUESTS);
+        let starter = Starter { settings, shared: Arc::clone(&shared), inbox };
+        let thread = spawner.spawn("decode", move || starter.run())?;
+        Ok(Self { shared, requests, _thread: thread })
+    }
+
+    /// Gives a job to a process and waits for its reply.
+    pub(super) fn run<T: DeserializeOwned>(
+        &self,
+        job: &Job,
+        purpose: Purpose,
+        cancel: Option<&Cancel>,
+    ) -> Result<T, Error> {
+        let mut line = serde_json::to_vec(job).map_err(|error| Error::Broke(error.to_string()))?;
+        line.push(b'\n');
+        let seat = self.shared.seat(purpose)?;
+        loop {
+            let (mut worker, is_new) = self.worker()?;
+            seat.place(&worker)?;
+            match worker.ask(&line, cancel) {
+                Ok(Reply::Done(done)) => {
+                    self.give_back(worker);
+                    return Ok(done);
+                }
+                // Its directories may have been made again since it was confined to them.
+                Ok(Reply::Failed(error)) if !is_new && is_denied(&error) => {}
+                // A panic was its end.
+                Ok(Reply::Failed(error)) if !matches!(error, Error::Broke(_)) => {
+                    self.give_back(worker);
+                    return Err(error);
+                }
+                _ if self.has_ended(purpose) => return Err(Error::Stopped),
+                Ok(Reply::Failed(error)) | Err(error) => return Err(error),
+                Ok(Reply::Progress) => return Err(Error::Silent),
+            }
+        }
+    }
+
+    /// One without work, or a new one; and whether it is new.
+    fn worker(&self) -> Result<(Worker, bool), Error> {
+        while let Some((_, worker)) = { self.shared.lock().idle.pop() } {
+            // Somebody may have killed it.
+            if worker.is_running() {
+                return Ok((worker, false));
+            }
+        }
+        let (reply, started) = bounded(1);
+        self.requests.send(Request::Start(reply)).map_err(|_| Error::Stopped)?;
+        let started = started.recv().map_err(|_| Error::Stopped)?;
+        Ok((started.map_err(|error| Error::NoProcess(error.to_string()))?, true))
+    }
+
+    fn give_back(&self, worker: Worker) {
+        self.shared.lock().idle.push((Instant::now(), worker));
+        // A full channel wakes the thread as well.
+        self.requests.try_send(Request::Idle).ok();
+    }
+
+    pub(super) fn has_ended(&self, purpose: Purpose) -> bool {
+        self.shared.lock().ended.contains(&purpose)
+    }
+
+    /// Kills what is at work for a purpose, and refuses its jobs from now on.
+    pub(super) fn end(&self, purpose: Purpose) {
+        let mut state = self.shared.lock();
+        state.ended.push(purpose);
+        let of_it = state.busy.values().filter(|(busy, _)| *busy == purpose);
+        of_it.filter_map(|(_, process)| process.as_ref()).for_each(Child::start_kill);
+        self.shared.freed.notify_all();
+    }
+}
+
+fn is_denied(error: &Error) -> bool {
+    let code = Some(Errno::ACCESS.raw_os_error());
+    matches!(error, Error::Write { io, .. } if io.error().raw_os_error() == code)
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, PoolState> {
+        lock(&self.state)
+    }
+
+    /// Waits for a place. Each is left in time, as each job has its limits.
+    fn seat(&self, purpose: Purpose) -> Result<Seat<'_>, Error> {
+        let is_full = |state: &mut PoolState| {
+            let imports = state.busy.values().filter(|(of, _)| *of == Purpose::Import).count();
+            let is_full = state.busy.len() > self.imports_max
+                || (purpose == Purpose::Import && imports >= self.imports_max);
+            is_full && !state.ended.contains(&purpose)
+        };
+        let mut state = unpoisoned(self.freed.wait_while(self.lock(), is_full));
+        if state.ended.contains(&purpose) {
+            return Err(Error::Stopped);
+        }
+        state.places += 1;
+        let number = state.places;
+        state.busy.insert(number, (purpose, None));
+        Ok(Seat { shared: self, number })
+    }
+}
+
+impl Seat<'_> {
+    /// Notes the process that works here, unless the time of its purpose is over.
+    fn place(&self, worker: &Worker) -> Result<(), Error> {
+        let mut state = self.shared.lock();
+        let PoolState { busy, ended, .. } = &mut *state;
+        match busy.get_mut(&self.number) {
+            Some((purpose, process)) if !ended.contains(purpose) => {
+                *process = worker.process();
+                Ok(())
+            }
+            _ => Err(Error::Stopped),
+        }
+    }
+}
+
+impl Drop for Seat<'_> {
+    fn drop(&mut self) {
+        self.shared.lock().busy.remove(&self.number);
+        // All: the one that is woken may be of the other purpose.
+        self.shared.freed.notify_all();
+    }
+}
+
+/// The thread `decode`.
+struct Starter {
+    settings: Settings,
+    shared: Arc<Shared>,
+    inbox: Receiver<Request>,
+}
+
+impl Starter {
+    fn run(self) {
+        loop {
+            let due = self.end_idle(Instant::now());
+            let due =
+                due.map_or_else(never, |at| after(at.saturating_duration_since(Instant::now())));
+            select! {
+                recv(self.inbox) -> request => match request {
+                    // Who asked may have gone: then it is ended at once.
+                    Ok(Request::Start(reply)) => drop(reply.send(Worker::start(&self.settings))),
+                    Ok(Request::Idle) => {}
+                    Err(_) => break,
+                },
+                recv(due) -> _ => {}
+            }
+        }
+        let idle = std::mem::take(&mut self.shared.lock().idle);
+        drop(idle);
+    }
+
+    /// Ends those whose time is up; returns when the next one's is.
+    fn end_idle(&self, now: Instant) -> Option<Instant> {
+        let mut state = self.shared.lock();
+        let ended: Vec<_> =
+            state.idle.extract_if(.., |(since, _)| *since + IDLE_FOR <= now).collect();
+        let next = state.idle.iter().map(|(since, _)| *since + IDLE_FOR).min();
+        drop(state);
+        // Not under the lock: it waits for their ends.
+        drop(ended);
+        next
+    }
+}

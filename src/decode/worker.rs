@@ -1,0 +1,204 @@
+//! One process that decodes, as the daemon sees it: started, asked, and killed when it is dropped.
+
+use std::io::{self, Read, Write};
+use std::net::Shutdown;
+use std::os::fd::AsFd;
+use std::os::unix::net::UnixStream;
+use std::path::PathBuf;
+use std::sync::Mutex;
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags};
+use rustix::process::Signal;
+use serde::de::DeserializeOwned;
+
+use super::protocol::{Error, REPLY_MAX, Reply};
+use crate::process::{Child, Ended, Launch, own_program};
+use crate::sys::{Cancel, lock, poll_until};
+
+/// A job that says nothing for so long waits for a disk that does not answer.
+const SILENT_FOR: Duration = Duration::from_secs(if cfg!(test) { 1 } else { 30 });
+/// A process that has hung up ends within this.
+const ENDS_WITHIN: Duration = Duration::from_secs(2);
+/// Processes that the kernel does not let go of; with so many, no other is started.
+const UNKILLABLE_MAX: usize = 8;
+
+static UNKILLABLE: Mutex<Vec<Child>> = Mutex::new(Vec::new());
+
+/// How processes are started.
+#[derive(Clone, Debug, Default)]
+pub struct Settings {
+    /// The executable; none: this process's own.
+    pub program: Option<PathBuf>,
+    /// The directories below which they write.
+    pub writable: Vec<PathBuf>,
+    /// How many work for imports at once; clients that wait have one more.
+    pub imports: usize,
+}
+
+#[derive(Debug)]
+pub(super) struct Worker {
+    stream: UnixStream,
+    /// None in unit tests.
+    process: Option<Child>,
+}
+
+impl Worker {
+    /// Belongs to the thread that calls this: with its end the process is killed.
+    pub(super) fn start(settings: &Settings) -> io::Result<Self> {
+        let mut unkillable = lock(&UNKILLABLE);
+        unkillable.retain(|process| process.ended().is_none());
+        if unkillable.len() >= UNKILLABLE_MAX {
+            return Err(io::Error::other("too many hang on disks that do not answer"));
+        }
+        drop(unkillable);
+        let (stream, theirs) = UnixStream::pair()?;
+        Ok(Self { process: start(settings, theirs)?, stream })
+    }
+
+    pub(super) fn process(&self) -> Option<Child> {
+        self.process.clone()
+    }
+
+    pub(super) fn is_running(&self) -> bool {
+        self.process.as_ref().is_none_or(Child::is_running)
+    }
+
+    /// Sends a job and waits for its reply.
+    pub(super) fn ask<T: DeserializeOwned>(
+        &mut self,
+        job: &[u8],
+        cancel: Option<&Cancel>,
+    ) -> Result<Reply<T>, Error> {
+        if self.stream.write_all(job).is_err() {
+            return Err(self.why_it_ended());
+        }
+        let mut said = Vec::new();
+        let mut until = Instant::now() + SILENT_FOR;
+        loop {
+            let mut waited = vec![PollFd::new(&self.stream, PollFlags::IN)];
+            waited.extend(
+                cancel.map(|cancel| PollFd::from_borrowed_fd(cancel.as_fd(), PollFlags::IN)),
+            );
+            let is_ready = poll_until(&mut waited, Some(until)).map_err(no_process)?;
+            if cancel.is_some_and(Cancel::is_cancelled) {
+                return Err(Error::Stopped);
+            }
+            if !is_ready {
+                return Err(Error::Silent);
+            }
+            let mut buffer = [0; 4 << 10];
+            let count = self.stream.read(&mut buffer).unwrap_or(0);
+            if count == 0 {
+                return Err(self.why_it_ended());
+            }
+            said.extend_from_slice(&buffer[..count]);
+            while let Some(end) = said.iter().position(|&byte| byte == b'\n') {
+                let line: Vec<u8> = said.drain(..=end).collect();
+                match serde_json::from_slice(&line) {
+                    Ok(Reply::Progress) => until = Instant::now() + SILENT_FOR,
+                    Ok(reply) => return Ok(reply),
+                    Err(error) => return Err(Error::Broke(format!("its reply is odd: {error}"))),
+                }
+            }
+            if said.len() > REPLY_MAX {
+                return Err(Error::Broke("its reply is too long".to_owned()));
+            }
+        }
+    }
+
+    /// It has hung up.
+    fn why_it_ended(&self) -> Error {
+        let Some(process) = &self.process else { return Error::Broke("a panic".to_owned()) };
+        process.wait(Some(Instant::now() + ENDS_WITHIN), None);
+        match process.ended() {
+            // The way out of an allocation that fails.
+            Some(Ended::Signal(signal)) if signal == Signal::ABORT.as_raw() => Error::Memory,
+            Some(Ended::Signal(signal)) if signal == Signal::XCPU.as_raw() => Error::Time,
+            Some(ended) => Error::Broke(ended.to_string()),
+            None => Error::Silent,
+        }
+    }
+}
+
+fn no_process(error: io::Error) -> Error {
+    Error::NoProcess(error.to_string())
+}
+
+impl Drop for Worker {
+    fn drop(&mut self) {
+        let Some(process) = self.process.take() else {
+            // A thread of a unit test: it ends with its job.
+            self.stream.shutdown(Shutdown::Write).ok();
+            io::copy(&mut self.stream, &mut io::sink()).ok();
+            return;
+        };
+        if !process.kill() {
+            log::error!("process {} hangs on a disk and is left alone", process.identity().pid);
+            lock(&UNKILLABLE).push(process);
+        }
+    }
+}
+
+/// Unit tests have no executable: there it is a thread.
+fn start(settings: &Settings, theirs: UnixStream) -> io::Result<Option<Child>> {
+    if cfg!(test) {
+        let daemon = super::child::Daemon::new(&theirs)?;
+        std::thread::spawn(move || super::child::serve(theirs, &daemon));
+        return Ok(None);
+    }
+    let program = settings.program.clone().unwrap_or_else(own_program);
+    let launch = Launch::new(program).args([super::child::VERB]).args(&settings.writable);
+    let started = launch.makes_our_files().start_helper(theirs.into());
+    Ok(Some(started.map_err(io::Error::other)?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A process that does with its socket what a script does.
+    fn worker(script: &str) -> Worker {
+        let (stream, theirs) = UnixStream::pair().unwrap();
+        let launch = Launch::new("/bin/sh").args(["-c", script]);
+        let process = Some(launch.start_helper(theirs.into()).unwrap());
+        Worker { stream, process }
+    }
+
+    fn asked(script: &str) -> Result<u32, Error> {
+        match worker(script).ask(b"job\n", None)? {
+            Reply::Done(done) => Ok(done),
+            Reply::Failed(error) => Err(error),
+            Reply::Progress => unreachable!("it waits on"),
+        }
+    }
+
+    #[test]
+    fn each_way_to_end_has_its_error() {
+        assert_eq!(
+            asked(
+                r#"echo '"Progress"'; sleep 0.7; echo '"Progress"'; sleep 0.7;
+            echo '{"Done":7}'; sleep 9"#
+            ),
+            Ok(7)
+        );
+        assert_eq!(asked(r#"echo '{"Failed":"NotFile"}'; sleep 9"#), Err(Error::NotFile));
+        assert_eq!(asked("sleep 999"), Err(Error::Silent));
+        assert_eq!(asked("kill -ABRT $$"), Err(Error::Memory));
+        assert_eq!(asked("kill -XCPU $$"), Err(Error::Time));
+        assert_eq!(asked("kill -9 $$"), Err(Error::Broke("signal 9".to_owned())));
+        for odd in ["echo '{}'; sleep 9", "head -c 70000 /dev/zero; sleep 9"] {
+            assert!(matches!(asked(odd), Err(Error::Broke(_))), "{odd}");
+        }
+    }
+
+    #[test]
+    fn cancelled_job_ends_its_process() {
+        let (cancel, mut worker) = (Cancel::new().unwrap(), worker("sleep 999"));
+        let process = worker.process().unwrap();
+        cancel.cancel();
+        assert!(matches!(worker.ask::<()>(b"job\n", Some(&cancel)), Err(Error::Stopped)));
+        drop(worker);
+        assert!(!process.is_running());
+    }
+}

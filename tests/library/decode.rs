@@ -1,0 +1,168 @@
+//! The processes that decode, from outside: what hangs, breaks or dies in one of them costs one file.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use crate::desktop::wait_until;
+use crate::support::dead_disk::DeadDisk;
+use crate::support::{House, left_out};
+
+/// The processes of a daemon that decode.
+fn processes(daemon: u32) -> Vec<u32> {
+    let all = fs::read_dir("/proc").unwrap().flatten();
+    let pids = all.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
+    let is_one = |pid: &u32| {
+        let words = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+        let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+        words.split(|&byte| byte == 0).nth(1) == Some(b"decode")
+            && status.lines().any(|line| line == format!("PPid:\t{daemon}"))
+    };
+    pids.filter(is_one).collect()
+}
+
+/// A picture of its own, which takes a while.
+fn large(directory: &Path, number: u8) -> PathBuf {
+    let path = directory.join(format!("{number:02}.jpg"));
+    let pixel = |x: u32, y: u32| image::Rgb([(x / 7 + y) as u8, number, (x * y / 99) as u8]);
+    image::RgbImage::from_fn(3000, 2000, pixel).save(&path).unwrap();
+    path
+}
+
+fn import(house: &House, paths: &[&Path]) -> Value {
+    house.client().post("/images", &json!({ "paths": paths })).ok()
+}
+
+fn names(house: &House) -> Vec<String> {
+    let page = house.client().get("/images?per_page=200&sort=imported_at&order=asc").ok();
+    let rows = page["data"].as_array().unwrap();
+    rows.iter().map(|row| row["name"].as_str().unwrap().to_owned()).collect()
+}
+
+/// A figure of a process, in KiB.
+fn memory(pid: u32, name: &str) -> u64 {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
+    let line = status.lines().find_map(|line| line.strip_prefix(name)).unwrap();
+    line.split_whitespace().nth(1).unwrap().parse().unwrap()
+}
+
+#[test]
+fn disk_that_dies_fails_its_file_and_the_batch_goes_on() {
+    let mut house = House::started();
+    let (before, dying) = (house.root().join("before"), house.root().join("dying"));
+    [&before, &dying].into_iter().for_each(|path| fs::create_dir(path).unwrap());
+    (0..12).for_each(|number| drop(large(&before, number)));
+    let lost = large(&dying, 90);
+    let after = large(house.root(), 91);
+    let mut events = house.events("image_processed,image_error,processing_complete");
+    let batch = import(&house, &[&before, &lost, &after]);
+    // All were found; the disk dies before its file is read.
+    let Some(dead) = DeadDisk::over(&dying) else {
+        return left_out("a source on a dead disk", "this user may not mount");
+    };
+    let error = events.wait_for("image_error");
+    assert_eq!(error["path"], lost.to_str().unwrap());
+    assert_eq!(error["error"], "cannot read it: its disk does not answer");
+    let end = events.wait_for("processing_complete");
+    assert_eq!((&end["batch_id"], &end["failed"]), (&batch["batch_id"], &json!(1)));
+    let expected: Vec<_> = (0..12).chain([91]).map(|number| format!("{number:02}")).collect();
+    assert_eq!(names(&house), expected, "in the order in which they were named");
+    // One that hangs at the end of the daemon.
+    drop(dead);
+    fs::remove_dir_all(&before).unwrap();
+    fs::create_dir(&before).unwrap();
+    (20..32).for_each(|number| drop(large(&before, number)));
+    import(&house, &[&before, &lost]);
+    let Some(_dead) = DeadDisk::over(&dying) else { panic!("it was mounted before") };
+    wait_until("the files before it", || names(&house).len() >= 24);
+    let begun = Instant::now();
+    house.ends_well();
+    assert!(begun.elapsed() < Duration::from_secs(20), "{:?}", begun.elapsed());
+}
+
+#[test]
+fn killed_process_costs_its_file_or_nothing() {
+    let house = House::started();
+    let directory = house.root().join("source");
+    fs::create_dir(&directory).unwrap();
+    (0..24).for_each(|number| drop(large(&directory, number)));
+    let mut events = house.events("image_processed,image_error,processing_complete");
+    import(&house, &[&directory]);
+    let (mut failed, mut landed, mut killed) = (0, 0, 0);
+    loop {
+        for pid in processes(house.pid()) {
+            let kill = Command::new("kill").args(["-9", &pid.to_string()]).output().unwrap();
+            killed += usize::from(kill.status.success());
+        }
+        let Some((kind, event)) = events.try_next() else { continue };
+        match kind.as_str() {
+            "image_error" => {
+                failed += 1;
+                assert_eq!(event["error"], "its content broke the decoder: signal 9");
+            }
+            "image_processed" => landed += 1,
+            "processing_complete" => break,
+            _ => {}
+        }
+    }
+    assert!(killed > 0 && failed + landed == 24, "{killed} killed, {failed} failed, {landed}");
+    assert_eq!(names(&house).len(), landed);
+    assert_eq!(fs::read_dir(house.images()).unwrap().count(), landed, "and nothing half done");
+    house.import(&[&directory]);
+    assert_eq!(names(&house).len(), 24);
+}
+
+#[test]
+fn bombs_and_large_pictures_leave_the_daemon_small() {
+    let house = House::started();
+    house.import(&[&large(house.root(), 1)]);
+    let before = memory(house.pid(), "VmHWM:");
+    let huge = house.root().join("huge.png");
+    image::RgbaImage::from_pixel(9000, 6000, image::Rgba([9, 8, 7, 255])).save(&huge).unwrap();
+    house.import(&[&huge]);
+    // A header that promises 65,535 times as many rows.
+    let bomb = house.root().join("bomb.png");
+    let mut bytes = fs::read(&huge).unwrap();
+    bytes[16..24].copy_from_slice(&[0, 0, 0xff, 0xff, 0, 0, 0xff, 0xff]);
+    let sum = crc32(&bytes[12..29]);
+    bytes[29..33].copy_from_slice(&sum.to_be_bytes());
+    fs::write(&bomb, bytes).unwrap();
+    let mut events = house.events("image_error");
+    import(&house, &[&bomb]);
+    let error = events.wait_for("image_error")["error"].as_str().unwrap().to_owned();
+    assert!(error.contains("65535"), "{error}");
+    let after = memory(house.pid(), "VmHWM:");
+    assert!(after < before + (8 << 10), "{before} KiB before, {after} KiB after");
+}
+
+fn crc32(bytes: &[u8]) -> u32 {
+    let step = |sum: u32| if sum & 1 == 1 { 0xedb8_8320 ^ (sum >> 1) } else { sum >> 1 };
+    !bytes.iter().fold(!0_u32, |sum, &byte| (0..8).fold(sum ^ u32::from(byte), |sum, _| step(sum)))
+}
+
+#[test]
+fn no_process_outlives_the_daemon() {
+    let mut house = House::started();
+    let directory = house.root().join("source");
+    fs::create_dir(&directory).unwrap();
+    (0..12).for_each(|number| drop(large(&directory, number)));
+    import(&house, &[&directory]);
+    let daemon = house.pid();
+    let mut all = Vec::new();
+    wait_until("a process that decodes", || {
+        all = processes(daemon);
+        !all.is_empty()
+    });
+    let limits = fs::read_to_string(format!("/proc/{}/limits", all[0])).unwrap_or_default();
+    let limit = |name: &str| limits.lines().find(|line| line.starts_with(name)).unwrap_or("");
+    assert!(limit("Max address space").contains("1610612736"), "{limits}");
+    assert!(limit("Max open files").contains(" 64 "), "{limits}");
+    house.kill9();
+    wait_until("their ends", || {
+        let is_there = |pid: &u32| Path::new(&format!("/proc/{pid}/root")).read_link().is_ok();
+        !all.iter().any(is_there)
+    });
+}
