@@ -15,7 +15,7 @@ use super::decoding::{self, file_error};
 use crate::decode::Decoder;
 use crate::digest;
 use crate::media::Tile;
-use crate::paths::{self, Replacement};
+use crate::paths::Replacement;
 use crate::sys::Cancel;
 use crate::wire::Format;
 
@@ -105,20 +105,12 @@ impl Copies {
 
     /// Whether it is there still: the file itself was looked at just now.
     fn has(&self, ready: &Path, path: &Path) -> bool {
-        ready == path || (self.answers().is_ok() && ready.exists())
-    }
-
-    fn answers(&self) -> Result<(), Error> {
-        let answers = paths::answers(&self.directory);
-        answers.then_some(()).ok_or_else(|| Error::no_answer(&self.directory))
+        ready == path || ready.exists()
     }
 
     /// Removes what none of these files is.
     pub(super) fn tidy(&mut self, used: &[PathBuf]) {
         self.known.retain(|_, ready| used.contains(ready));
-        if self.answers().is_err() {
-            return;
-        }
         let Ok(entries) = fs::read_dir(&self.directory) else { return };
         for path in entries.flatten().map(|entry| entry.path()) {
             if !used.contains(&path) {
@@ -155,7 +147,6 @@ impl Copies {
             Err(format) if formats.contains(&format) => return Ok(None),
             Err(format) => return self.transcoded(state, format, cancel).map(Some),
         };
-        self.answers()?;
         let copy = self.copy_of(state);
         if !copy.exists() {
             let (width, height) = (header.width, header.height);
@@ -175,7 +166,6 @@ impl Copies {
         format: Format,
         cancel: &Cancel,
     ) -> Result<PathBuf, Error> {
-        self.answers()?;
         let (source, copy) = (&state.path, self.copy_of(state));
         if copy.exists() {
             return Ok(copy);
@@ -188,7 +178,6 @@ impl Copies {
 
     /// The same file under a name without anything special in it.
     fn link(&self, state: &FileState) -> Result<PathBuf, Error> {
-        self.answers()?;
         let link = self.twin_of(state);
         if fs::read_link(&link).is_ok_and(|target| target == state.path) {
             return Ok(link);
@@ -201,7 +190,6 @@ impl Copies {
 
     /// The same file, no link, under a name without anything special in it.
     fn twin(&self, state: &FileState) -> Result<PathBuf, Error> {
-        self.answers()?;
         let twin = self.twin_of(state);
         if twin.exists() {
             return Ok(twin);

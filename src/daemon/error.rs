@@ -27,9 +27,6 @@ pub(crate) enum Error {
     /// A path of the configuration cannot be expanded.
     #[error("{}: daemon.{key}: {}", file.display(), chain(problem))]
     Setting { file: PathBuf, key: &'static str, problem: paths::Error },
-    /// A file that is needed from the start is on a disk that hangs.
-    #[error("the disk of {} does not answer", path.display())]
-    NoAnswer { path: PathBuf },
     #[error("cannot start the log")]
     Log(#[source] flexi_logger::FlexiLoggerError),
     #[error(transparent)]

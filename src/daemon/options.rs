@@ -134,9 +134,6 @@ pub(super) fn lock_images(directory: &Path, store: &Store) -> Result<Option<Lock
         log::warn!("cannot lock {} against other daemons: {why}", directory.display());
         Ok(None)
     };
-    if !paths::answers_in(directory) {
-        return unlocked("its disk does not answer");
-    }
     // The directory of a library with images must not be created again: its disk may be unmounted.
     if store.read(images::count).is_ok_and(|images| images == 0) {
         // The import reports why the directory cannot be created.

@@ -26,7 +26,7 @@ use crate::library::{self, Library, WatchSettings};
 use crate::lock::{Lock, Socket};
 use crate::logging::Log;
 use crate::parallax::Parallax;
-use crate::paths::{self, Dirs, Env};
+use crate::paths::{Dirs, Env};
 use crate::playlist::{self, DaemonWallpapers, Place, PlayerOwner, Playlists};
 use crate::process::{ProcessRecords, Reaper};
 use crate::signals::{Signal, Signals};
@@ -87,10 +87,6 @@ impl Ground {
         let config = open_config(options, dirs, bus)?;
         let settings = config.current();
         let paths = DaemonPaths::new(&settings.daemon, config.path(), dirs, options)?;
-        for path in [&paths.log, &paths.database] {
-            let answers = paths::answers(path);
-            answers.then_some(()).ok_or_else(|| Error::NoAnswer { path: path.clone() })?;
-        }
         let lock = Lock::take(&paths.socket, Some(&paths.socket)).map_err(Error::Lock)?;
         // Only now, so that an invalid file, or that of a running daemon, stays as it is.
         config.complete();

@@ -38,11 +38,6 @@ impl Directory {
         Self { root, links, written: BTreeMap::new(), complained: false }
     }
 
-    /// Whether the directory's disk answers; logs if it does not.
-    pub(super) fn answers(&self) -> bool {
-        paths::answers_in(&self.root)
-    }
-
     /// Updates links (by the names of monitors) and files; leaves those that are right.
     pub(super) fn write(
         &mut self,

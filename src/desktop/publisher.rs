@@ -121,16 +121,13 @@ impl Publisher {
 
     fn clear(&mut self, done: Tell) {
         self.cleared = true;
-        if self.directory.answers() {
-            self.directory.clear();
-        }
+        self.directory.clear();
         done();
     }
 
     /// Updates the files; a monitor keeps its old entry until its still is made.
     fn bring_in_line(&mut self) {
-        // Do not wait for a disk that does not answer.
-        if self.cleared || !self.directory.answers() {
+        if self.cleared {
             return self.pending.clear();
         }
         let shown = match read_shown(&self.store, &self.outputs) {

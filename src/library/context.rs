@@ -101,11 +101,8 @@ impl ImportContext {
     /// name, over a link.
     pub(super) fn is_in_library(&self, path: &Path) -> bool {
         let Some(home) = path.parent().filter(|_| path.file_name().is_some()) else { return false };
-        let real = |path: &Path| disk::answers_in(path).is_ok().then(|| path.canonicalize().ok());
-        home == self.directory
-            || real(home)
-                .flatten()
-                .is_some_and(|home| real(&self.directory).flatten() == Some(home))
+        let is_it = |home: PathBuf| self.directory.canonicalize().is_ok_and(|own| own == home);
+        home == self.directory || home.canonicalize().is_ok_and(is_it)
     }
 
     /// A name for a file or package that is about to be made.

@@ -80,15 +80,7 @@ pub(super) fn list(directory: &Path, run: Run) -> Result<Vec<PathBuf>, Error> {
 
 /// An error where a file lies on a disk that does not answer: whoever went there would hang.
 pub(super) fn answers(path: &Path) -> Result<(), Error> {
-    asked(path, paths::answers(path))
-}
-
-/// The same of a directory and what is in it.
-pub(super) fn answers_in(directory: &Path) -> Result<(), Error> {
-    asked(directory, paths::answers_in(directory))
-}
-
-fn asked(path: &Path, answers: bool) -> Result<(), Error> {
+    let answers = paths::answers(path);
     answers.then_some(()).ok_or_else(|| Error::NoAnswer { path: path.to_owned() })
 }
 

@@ -16,7 +16,6 @@ use super::context::ImportContext;
 use super::disk::is_gone;
 use super::file_removal::clear_own;
 use crate::digest::Checksum;
-use crate::paths::answers_in;
 use crate::store::images::{self, Places};
 use crate::store::purge::{self, Purged};
 use crate::store::{self, Connection, Store, watched};
@@ -77,7 +76,7 @@ impl Guard {
 }
 
 /// The directories of rows.
-pub(super) fn homes(rows: &[Row]) -> BTreeSet<&Path> {
+fn homes(rows: &[Row]) -> BTreeSet<&Path> {
     rows.iter().filter_map(|(_, path, _)| path.parent()).collect()
 }
 
@@ -91,11 +90,9 @@ impl Signature {
         Self { generation, homes: homes.into_iter().map(look).collect() }
     }
 
-    /// Also where a disk does not answer: nothing else is known of it.
     pub(super) fn is_still_so(&self, generation: u64) -> bool {
         let homes = self.homes.iter().map(|(home, _)| home);
-        !homes.clone().all(|home| answers_in(home))
-            || *self == Self::of(generation, homes.cloned().collect())
+        *self == Self::of(generation, homes.cloned().collect())
     }
 }
 

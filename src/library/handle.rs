@@ -10,7 +10,7 @@ use super::batch::{self, Done, FoundFile, Reply};
 use super::context::{ImportContext, OnRewritten};
 use super::disk;
 use super::error::Error;
-use super::guard::{Guard, Verdict, homes, purge};
+use super::guard::{Guard, Verdict, purge};
 use super::import::{Answer, Message, Started};
 use super::task::Task;
 use super::thumbnails::Thumbnails;
@@ -106,7 +106,6 @@ impl Library {
 
     /// Here, and not in the thread that every other import waits for.
     fn walk(&self, paths: &[PathBuf]) -> Result<Vec<FoundFile>, Error> {
-        disk::answers_in(&self.context.directory)?;
         paths.iter().try_for_each(|path| disk::answers(path))?;
         Ok(batch::walk(paths))
     }
@@ -135,7 +134,7 @@ impl Library {
     pub fn thumbnail(&self, image: &Image, size: Resolution) -> Result<PathBuf, Arc<Error>> {
         let (mut image, mut tries) = (image.clone(), TRIES);
         loop {
-            self.answers(&image.path)?;
+            self.answers(&image)?;
             let made = self.thumbnails.get(&image, size);
             let again = match made.as_ref().is_err_and(|error| error.is_missing_file()) {
                 true => self.found_again(&image, &mut tries)?,
@@ -214,7 +213,6 @@ impl Library {
     /// Removes the rows of all images whose files are missing, whatever the guard says; returns how
     /// many went.
     pub fn purge_missing(&self) -> Result<usize, Error> {
-        disk::answers_in(&self.context.directory)?;
         let mut missing = Vec::new();
         for (id, path) in self.store.read(watched::images_in_place)? {
             match presence(&path) {
@@ -232,17 +230,15 @@ impl Library {
         Ok(purged)
     }
 
-    /// An error where a file lies on a disk that does not answer.
-    pub(crate) fn answers(&self, path: &Path) -> Result<(), Error> {
-        disk::answers(path)
+    /// An error if an image's file is its owner's and lies on a disk that does not answer.
+    pub(crate) fn answers(&self, image: &Image) -> Result<(), Error> {
+        if image.in_place { disk::answers(&image.path) } else { Ok(()) }
     }
 
     fn look_for_missing(&self) -> Result<Verdict, Error> {
         // Read before the look: a change during the look makes it stale, not wrong.
         let generation = self.store.generation();
         let rows = self.store.read(images::files)?;
-        disk::answers_in(&self.context.directory)?;
-        homes(&rows).into_iter().try_for_each(disk::answers_in)?;
         let files = disk::list(&self.context.directory, self.context.run)?;
         let verdict = Verdict::on(&rows, &files);
         self.guard.note(&self.store, generation, &rows, &verdict);

@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard};
 
-use super::{Error, disk};
+use super::Error;
 use crate::store::{self, Store};
 use crate::sys::lock;
 use crate::wire::{Format, MediaType};
@@ -166,7 +166,6 @@ impl Names {
         store: &Store,
         own: Option<&str>,
     ) -> Result<Reserved<'a>, Error> {
-        disk::answers_in(directory)?;
         let first = self.lock().hints.get(&name.stem).copied().unwrap_or(0);
         for number in first.. {
             let candidate = name.numbered(number);

@@ -197,9 +197,7 @@ impl Leftovers {
     /// lie elsewhere have no files from here on.
     pub(super) fn take(context: &ImportContext) -> Self {
         confine(context);
-        // If the disk does not answer, all of this waits for the next start.
-        let pending = disk::answers_in(&context.directory)
-            .and_then(|()| undo_renames(context))
+        let pending = undo_renames(context)
             .and_then(|()| context.store.read(pending_files::list).map_err(Error::from))
             .inspect_err(|error| log::error!("what the last run left stays: {}", error.reason()));
         Self { pending: pending.unwrap_or_default() }

@@ -83,7 +83,6 @@ impl Library {
         files: Files,
         then: impl FnOnce(&Connection) -> Result<T, Error>,
     ) -> Result<(Leaving<'_>, T), Error> {
-        self.can_remove()?;
         let mut trashed = Trashed::new(&self.context);
         let mut known = BTreeMap::new();
         if files.in_place || files.trash {
@@ -139,12 +138,6 @@ impl Library {
             }
         }
         Ok(())
-    }
-
-    /// Before any transaction that ends with a look at the library's directory: every writer would
-    /// wait for a disk that hangs.
-    fn can_remove(&self) -> Result<(), Error> {
-        disk::answers_in(&self.context.directory)
     }
 
     /// For the end of the transaction: until others see that the rows are gone, the names are taken

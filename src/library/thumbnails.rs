@@ -13,9 +13,8 @@ use std::sync::{Arc, Mutex};
 use super::decode::Tools;
 use super::package::package_thumbnail;
 use super::thumbnails_state::{Directories, Extra, Scratch, SeenThumbnails, SingleFlight};
-use super::{Error, disk};
+use super::Error;
 use crate::decode::Decoder;
-use crate::paths::answers_in;
 use crate::store::{Store, images};
 use crate::sys::lock;
 use crate::transcode::Ffmpeg;
@@ -58,12 +57,9 @@ type Key = (String, Resolution);
 
 impl Thumbnails {
     pub(super) fn new(directory: &Path, decoder: Decoder, ffmpeg: Ffmpeg, store: Store) -> Self {
-        let answers = answers_in(directory);
         let used = |size: &Resolution| {
-            // A directory that cannot be read may have some.
-            !answers
-                || fs::read_dir(directory.join(size.as_str()))
-                    .is_ok_and(|mut all| all.next().is_some())
+            let listed = fs::read_dir(directory.join(size.as_str()));
+            listed.is_ok_and(|mut all| all.next().is_some())
         };
         let used = Resolution::ALL.iter().filter(|size| used(size));
         let sizes = used.fold(bit(Resolution::Default), |bits, &size| bits | bit(size));
@@ -87,7 +83,6 @@ impl Thumbnails {
 
     /// The file of one, made now if it is not there: tens to hundreds of milliseconds.
     pub fn get(&self, image: &Image, resolution: Resolution) -> Result<PathBuf, Arc<Error>> {
-        self.answers()?;
         let key = key(image, resolution);
         let path = self.path(&key.0, key.1);
         if is_whole(&path) {
@@ -99,16 +94,8 @@ impl Thumbnails {
         Ok(path)
     }
 
-    /// An error where the cache lies on a disk that does not answer.
-    pub fn answers(&self) -> Result<(), Error> {
-        disk::answers_in(&self.shared.directory)
-    }
-
     /// The thumbnails that exist now: resolution to path.
     pub fn present(&self, image: &Image) -> BTreeMap<String, PathBuf> {
-        if self.answers().is_err() {
-            return BTreeMap::new();
-        }
         let (hex, size) = (hex(image), (image.width, image.height));
         let there = self.there(size, number(hex), |made| is_whole(&self.path(hex, made)));
         let all = Resolution::ALL.iter();
@@ -133,19 +120,17 @@ impl Thumbnails {
     /// Gives an image what is not in its row: what the cache has of it now.
     pub fn complete(&self, image: &mut Image) {
         // The cache may have been deleted.
-        let answers = self.answers().is_ok();
-        image.preview_path =
-            image.preview_path.take().filter(|preview| answers && preview.exists());
+        image.preview_path = image.preview_path.take().filter(|preview| preview.exists());
         image.thumbnails = self.present(image);
     }
 
-    /// The directories as they are now, if the disk answers.
-    pub(super) fn directories(&self, answers: bool) -> Directories {
+    /// The directories as they are now.
+    pub(super) fn directories(&self) -> Directories {
         let (changes, sizes) = (&self.shared.changes, &self.shared.sizes);
         let changes = changes.load(Ordering::Acquire);
-        let bits = if answers { sizes.load(Ordering::Acquire) } else { 0 };
+        let bits = sizes.load(Ordering::Acquire);
         let sizes = Resolution::ALL.iter().filter(|&&size| bits & bit(size) != 0);
-        let previews = answers && self.shared.has_previews.load(Ordering::Acquire);
+        let previews = self.shared.has_previews.load(Ordering::Acquire);
         let names = sizes.map(|size| size.as_str()).chain(previews.then_some(PREVIEWS));
         let paths = names.map(|name| self.shared.directory.join(name));
         Directories::of((changes, bits), paths)
@@ -169,10 +154,6 @@ impl Thumbnails {
     /// Removes all of a picture that is gone.
     pub fn remove(&self, image: &Image) {
         lock(&self.shared.extra).made.remove(&number(hex(image)));
-        if self.answers().is_err() {
-            // The next start that finds it sweeps.
-            return;
-        }
         for &resolution in Resolution::ALL {
             // A cache: what cannot be removed is removed at the next start.
             fs::remove_file(self.path(hex(image), resolution)).ok();
@@ -198,7 +179,6 @@ impl Thumbnails {
 
     /// A name for a file that is about to be made, on the file system of the cache.
     pub(super) fn scratch(&self) -> Result<Scratch, Error> {
-        self.answers()?;
         let directory = self.shared.directory.join(PREVIEWS);
         fs::create_dir_all(&directory).map_err(Error::file("make", &directory))?;
         let serial = self.shared.serial.fetch_add(1, Ordering::Relaxed);
@@ -239,9 +219,6 @@ impl Thumbnails {
     /// Removes temporary files of a run that was killed, and thumbnails and previews of nothing.
     /// `is_known` tells whether a checksum is one of the library's.
     pub(super) fn sweep(&self, is_known: impl Fn(&str) -> bool) {
-        if self.answers().is_err() {
-            return;
-        }
         let sizes = Resolution::ALL.iter().map(|&size| (size.as_str(), Some(size)));
         for (directory, size) in sizes.chain([(PREVIEWS, None)]) {
             let directory = self.shared.directory.join(directory);

@@ -33,7 +33,6 @@ pub(crate) struct PageThumbnails<'t> {
     generation: u64,
     /// The sizes of which what is seen now may be known later, as bits.
     lasting: u8,
-    answers: bool,
     /// The time zone of the times in its rows.
     zone: OnceCell<TimeZone>,
 }
@@ -44,11 +43,10 @@ impl Thumbnails {
     }
 
     pub(super) fn look_at(&self, now: SystemTime) -> PageThumbnails<'_> {
-        let answers = self.answers().is_ok();
-        let Directories { generation, sizes, changed } = self.directories(answers);
+        let Directories { generation, sizes, changed } = self.directories();
         let is_settled = now.duration_since(changed).is_ok_and(|age| age > SETTLED);
         let lasting = if is_settled { sizes } else { 0 };
-        PageThumbnails { thumbnails: self, generation, lasting, answers, zone: OnceCell::new() }
+        PageThumbnails { thumbnails: self, generation, lasting, zone: OnceCell::new() }
     }
 }
 
@@ -64,7 +62,7 @@ impl PageThumbnails<'_> {
         if row.preview_path.is_some() {
             self.thumbnails.expect_previews();
         }
-        let is_there = |preview: &&str| self.answers && Path::new(preview).exists();
+        let is_there = |preview: &&str| Path::new(preview).exists();
         row.preview_path = row.preview_path.filter(is_there);
         let (size, there) = ((row.width, row.height), self.there(&row));
         let serving =
@@ -76,7 +74,7 @@ impl PageThumbnails<'_> {
 
     /// The sizes that are there, as bits.
     fn there(&self, row: &ImageRow<'_>) -> u8 {
-        let Some(&first) = row.checksum.first_chunk().filter(|_| self.answers) else { return 0 };
+        let Some(&first) = row.checksum.first_chunk() else { return 0 };
         let (number, seen) = (u64::from_be_bytes(first), self.thumbnails.seen());
         if self.lasting != 0
             && let Some(known) = seen.of(number, self.generation)

@@ -21,7 +21,7 @@ use rustix::fs::OFlags;
 pub use dirs::Dirs;
 pub use env::Env;
 pub(crate) use error::Error;
-pub(crate) use presence::{Presence, answers, answers_in, presence};
+pub(crate) use presence::{Presence, answers, presence};
 pub(crate) use replace::{Replacement, TEMPORARY, flush_directory, make_directories, replace};
 pub(crate) use uri::from_uri;
 

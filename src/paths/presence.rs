@@ -1,16 +1,15 @@
 //! Whether a file is there, on a disk that may not answer: a look at a dead network disk never
 //! returns, and whoever looked would hang with it.
 //!
-//! Each look runs on a thread of its own, `stat`, which is left behind where it takes too long. While
-//! one hangs in a directory, nobody looks there again. Who only wants to know whether the disk answers
-//! takes it at the word that it gave a moment ago.
+//! Each look runs on a thread of its own, `stat`, which is abandoned if it takes too long. While one hangs
+//! in a directory, nobody looks there again. Only for files of the user's, and for the configuration:
+//! directories of ours may hang what touches them.
 
-use std::collections::VecDeque;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use crossbeam_channel::bounded;
 
@@ -21,11 +20,6 @@ use crate::thread::{self, Thread};
 const WITHIN: Duration = Duration::from_secs(5);
 /// Directories in which looks hang at once: of more nobody knows anything.
 const HUNG_MAX: usize = 32;
-/// How long a directory that answered counts as one that does: a gallery asks for files by the
-/// hundred, and a look costs a thread.
-const ANSWERS_FOR: Duration = Duration::from_millis(100);
-/// Directories of which that is known.
-const ANSWERED_MAX: usize = 16;
 const STACK: usize = 64 << 10;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,8 +32,6 @@ pub(crate) enum Presence {
 }
 
 static HUNG: Mutex<Vec<(PathBuf, Thread)>> = Mutex::new(Vec::new());
-/// Directories that answered, and when; the last one first.
-static ANSWERED: Mutex<VecDeque<(PathBuf, Instant)>> = Mutex::new(VecDeque::new());
 
 /// Looks whether there is something at a path, where a link leads. Returns within seconds.
 pub(crate) fn presence(path: &Path) -> Presence {
@@ -48,29 +40,7 @@ pub(crate) fn presence(path: &Path) -> Presence {
 
 /// Whether the disk answers on which a path lies. Returns within seconds, mostly at once.
 pub(crate) fn answers(path: &Path) -> bool {
-    answers_by(path.parent().unwrap_or(path), path)
-}
-
-/// The same of a directory and what is in it.
-pub(crate) fn answers_in(directory: &Path) -> bool {
-    answers_by(directory, directory)
-}
-
-fn answers_by(directory: &Path, path: &Path) -> bool {
-    let is_fresh = |(known, at): &(PathBuf, Instant)| {
-        known.as_os_str() == directory.as_os_str() && at.elapsed() < ANSWERS_FOR
-    };
-    if lock(&ANSWERED).iter().any(is_fresh) {
-        return true;
-    }
-    if look(directory, path) == Presence::NoAnswer {
-        return false;
-    }
-    let mut answered = lock(&ANSWERED);
-    answered.retain(|(known, _)| known.as_os_str() != directory.as_os_str());
-    answered.truncate(ANSWERED_MAX - 1);
-    answered.push_front((directory.to_owned(), Instant::now()));
-    true
+    presence(path) != Presence::NoAnswer
 }
 
 fn look(directory: &Path, path: &Path) -> Presence {
@@ -135,15 +105,5 @@ mod tests {
         assert_eq!(presence(&file), Presence::There);
         // Something is in the way: it is not said that it is missing.
         assert_eq!(presence(&file.join("b")), Presence::There);
-    }
-
-    #[test]
-    fn directory_that_answers_need_not_have_what_is_asked_for() {
-        let dir = tempfile::tempdir().unwrap();
-        assert!(answers(&dir.path().join("nothing")) && answers_in(dir.path()));
-        // Twice as many as are known: the last ones are.
-        let many = (0..2 * ANSWERED_MAX).map(|number| dir.path().join(number.to_string()));
-        many.for_each(|path| assert!(answers_in(&path)));
-        assert!(lock(&ANSWERED).len() <= ANSWERED_MAX);
     }
 }

@@ -18,7 +18,7 @@ use std::{fs, io};
 use super::orphan::file_is_missing;
 use crate::backends::{Kind, Placement};
 use crate::digest;
-use crate::paths::{self, Replacement};
+use crate::paths::Replacement;
 
 pub(super) struct LinkDirectory {
     directory: PathBuf,
@@ -39,20 +39,12 @@ impl LinkDirectory {
         self.directory.join(name)
     }
 
-    /// Whether the disk of the cache answers; without it no links are used.
-    pub(super) fn answers(&self) -> bool {
-        paths::answers(&self.directory)
-    }
-
     pub(super) fn make_directory(&self) -> io::Result<()> {
         fs::create_dir_all(&self.directory)
     }
 
     /// Removes all but the names of these placements.
     pub(super) fn keep(&self, placements: &[Placement], name: impl Fn(&Placement) -> PathBuf) {
-        if !self.answers() {
-            return;
-        }
         let used: Vec<PathBuf> = placements.iter().map(name).collect();
         let Ok(entries) = fs::read_dir(&self.directory) else { return };
         for path in entries.flatten().map(|entry| entry.path()) {
@@ -79,14 +71,11 @@ impl KeepaliveLinks {
 
     /// Whether it has a file for one that is gone.
     pub(super) fn has(&self, placement: &Placement) -> bool {
-        self.directory.answers() && self.path(placement).exists()
+        self.path(placement).exists()
     }
 
     /// The same placements, with what is retained in place of files that are gone; retains the others.
     pub(super) fn retain(&self, mut placements: Vec<Placement>) -> Vec<Placement> {
-        if !self.directory.answers() {
-            return placements;
-        }
         for placement in placements.iter_mut().filter(|placement| placement.kind != Kind::Web) {
             let retained = self.path(placement);
             if !file_is_missing(&placement.path) {
@@ -168,9 +157,6 @@ impl ContentLinks {
         mut placements: Vec<Placement>,
         rewritten: &[String],
     ) -> Vec<Placement> {
-        if !self.directory.answers() {
-            return placements;
-        }
         for placement in placements.iter_mut().filter(|placement| placement.kind != Kind::Web) {
             let link = self.path(placement);
             if !rewritten.contains(&placement.content) && fs::symlink_metadata(&link).is_err() {

@@ -143,9 +143,6 @@ impl Recovery {
         backends: &Backends,
         used: impl Iterator<Item = &'a WorkerKey>,
     ) {
-        if !paths::answers_in(&backends.cache) {
-            return;
-        }
         let used: BTreeSet<&WorkerKey> = used.chain(&self.left).collect();
         for entry in REGISTRY {
             let cache = backends.cache_of(entry.name, None);

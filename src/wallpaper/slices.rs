@@ -12,7 +12,7 @@ use crate::compositor::Output;
 use crate::decode::{self, Decoder};
 use crate::digest;
 use crate::media::Tile;
-use crate::paths::{self, Replacement};
+use crate::paths::Replacement;
 use crate::sys::Cancel;
 
 pub(super) struct Slices {
@@ -46,9 +46,6 @@ impl Slices {
 
     /// Removes the slices that these placements do not use.
     pub(super) fn tidy(&self, placements: &[Placement]) {
-        if !paths::answers(&self.directory) {
-            return;
-        }
         let Ok(entries) = fs::read_dir(&self.directory) else { return };
         for path in entries.flatten().map(|entry| entry.path()) {
             if placements.iter().all(|placement| placement.path != path) {
@@ -70,9 +67,6 @@ impl Slices {
         let tiles: Vec<Tile> = together.iter().map(|other| tile(&other.output)).collect();
         let key = key(source, &tiles).map_err(|error| failed(&error))?;
         let path = |output: &Output| self.path(&key, output);
-        if !paths::answers(&self.directory) {
-            return Err(Error::no_answer(&self.directory));
-        }
         let slice = path(&placement.output);
         if slice.exists() {
             return Ok(slice);

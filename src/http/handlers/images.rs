@@ -67,7 +67,7 @@ pub(in crate::http) fn raw(api: &Api, request: &Request<'_>) -> Result<Response,
     // Between the look at its row and at its file it may get another name, and another image its
     // own: a name is free again only once the row says so.
     loop {
-        api.library.answers(&image.path)?;
+        api.library.answers(&image)?;
         let answer = file(request, &image.path, image.format.content_type());
         let now = match &answer {
             Ok(_) => Some(find(api, image.id)?).filter(|now| now.path != image.path),
@@ -89,7 +89,6 @@ pub(in crate::http) fn raw(api: &Api, request: &Request<'_>) -> Result<Response,
 pub(in crate::http) fn thumbnail(api: &Api, request: &Request<'_>) -> Result<Response, Error> {
     let resolution = request.query().word("resolution")?.unwrap_or(Resolution::Default);
     let image = find_now(api, request.record()?)?;
-    api.library.thumbnails().answers()?;
     if let Some(path) = api.library.thumbnails().present(&image).get(resolution.as_str()) {
         return file(request, path, WEBP);
     }

@@ -45,7 +45,6 @@ impl Library {
     /// Imports a web package: seconds for a large one.
     pub fn import_web(&self, source: &Path, folder: Option<i64>) -> Result<Image, Error> {
         disk::answers(source)?;
-        disk::answers_in(&self.context.directory)?;
         let source = manifest::package_of(source);
         let package = Package::open(source).map_err(|refusal| refusal.of(source))?;
         let prepared = self.context.prepare_page(source, &package, folder, self.context.tools())?;
