@@ -10,10 +10,10 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
+use super::Error;
 use super::decode::Tools;
 use super::package::package_thumbnail;
 use super::thumbnails_state::{Directories, Extra, Scratch, SeenThumbnails, SingleFlight};
-use super::Error;
 use crate::decode::Decoder;
 use crate::store::{Store, images};
 use crate::sys::lock;
