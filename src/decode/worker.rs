@@ -115,6 +115,7 @@ impl Worker {
             // The way out of an allocation that fails.
             Some(Ended::Signal(signal)) if signal == Signal::ABORT.as_raw() => Error::Memory,
             Some(Ended::Signal(signal)) if signal == Signal::XCPU.as_raw() => Error::Time,
+            Some(Ended::Signal(signal)) if signal == Signal::KILL.as_raw() => Error::Killed,
             Some(ended) => Error::Broke(ended.to_string()),
             None => Error::Silent,
         }
@@ -186,7 +187,8 @@ mod tests {
         assert_eq!(asked("sleep 999"), Err(Error::Silent));
         assert_eq!(asked("kill -ABRT $$"), Err(Error::Memory));
         assert_eq!(asked("kill -XCPU $$"), Err(Error::Time));
-        assert_eq!(asked("kill -9 $$"), Err(Error::Broke("signal 9".to_owned())));
+        assert_eq!(asked("kill -9 $$"), Err(Error::Killed));
+        assert_eq!(asked("exit 3"), Err(Error::Broke("exit code 3".to_owned())));
         for odd in ["echo '{}'; sleep 9", "head -c 70000 /dev/zero; sleep 9"] {
             assert!(matches!(asked(odd), Err(Error::Broke(_))), "{odd}");
         }

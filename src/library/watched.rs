@@ -220,9 +220,12 @@ fn is_for_good(error: &Error) -> bool {
             source,
             transcode::Error::Missing { .. } | transcode::Error::Busy | transcode::Error::Ended
         ),
-        Error::Media { source, .. } => {
-            !matches!(source, decode::Error::NoProcess(_) | decode::Error::NeedsTranscoder { .. })
-        }
+        Error::Media { source, .. } => !matches!(
+            source,
+            decode::Error::Killed
+                | decode::Error::NoProcess(_)
+                | decode::Error::NeedsTranscoder { .. }
+        ),
         Error::TooLong { .. } | Error::Name { .. } => true,
         _ => false,
     }
