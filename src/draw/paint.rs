@@ -16,7 +16,6 @@ use super::storage::{PIXEL, Storage};
 use crate::error_chain::chain;
 use crate::media::{self, Picture, Probe, Region};
 use crate::paths::open_regular;
-use crate::sys::Patient;
 
 /// The stack of a thread that decodes; untouched pages cost nothing.
 pub(super) const STACK: usize = 2 << 20;
@@ -117,7 +116,7 @@ fn decode(
     stop: media::Stop<'_>,
 ) -> Result<(Picture, Size, bool), String> {
     let file = open_regular(path).map_err(|error| chain(&error))?;
-    let mut file = BufReader::new(Patient(file));
+    let mut file = BufReader::new(file);
     let probe: Probe = media::probe(&mut file).map_err(|error| chain(&error))?;
     let natural = (probe.width, probe.height);
     let scaled = tasks.iter().map(|task| task.layout(natural).scaled(natural));

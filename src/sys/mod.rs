@@ -11,6 +11,5 @@ pub(crate) use kernel_events::{Inotify, Uevents, WatchPaths, no_watches_left};
 pub(crate) use socket::{FOR_CLIENT, connect, has_descriptors, is_listened_on, is_queue_full};
 pub use wait::Cancel;
 pub(crate) use wait::{
-    CancelOnDrop, Gate, Patient, Timer, Waker, is_readable, lock, poll_until, read, unpoisoned,
-    write,
+    CancelOnDrop, Gate, Timer, Waker, is_readable, lock, poll_until, read, unpoisoned, write,
 };

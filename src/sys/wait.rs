@@ -1,7 +1,7 @@
 //! Waits: wakers, timers and cancellation as descriptors, `poll` with a deadline, gates and locks.
 //!
 //! Runs on the thread that waits. Every wait here survives signals.
-use std::io::{self, Read, Seek, SeekFrom};
+use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::{
     Arc, LockResult, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard,
@@ -175,26 +175,6 @@ impl Gate {
     /// A channel for `select!`, which is disconnected when the gate opens.
     pub(crate) fn opened(&self) -> &Receiver<()> {
         &self.opened
-    }
-}
-
-/// Reads again after a signal: decoders take an interrupted read for the end of the file.
-pub(crate) struct Patient<R>(pub(crate) R);
-
-impl<R: Read> Read for Patient<R> {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        loop {
-            match self.0.read(buffer) {
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                read => return read,
-            }
-        }
-    }
-}
-
-impl<R: Seek> Seek for Patient<R> {
-    fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
-        self.0.seek(to)
     }
 }
 
