@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use crossbeam_channel::{Sender, TrySendError, bounded};
 
-use super::batch::{self, Done, FoundFile, Reply};
+use super::batch::{Done, Reply};
 use super::context::{ImportContext, OnRewritten};
 use super::disk;
 use super::error::Error;
@@ -14,6 +14,7 @@ use super::guard::{Guard, Verdict, purge};
 use super::import::{Answer, Message, Started};
 use super::task::Task;
 use super::thumbnails::Thumbnails;
+use super::walk::{FoundFile, walk};
 use super::watch::{WatchSettings, Watching};
 use crate::events::EventBus;
 use crate::paths::{Presence, presence};
@@ -107,7 +108,7 @@ impl Library {
     /// Here, and not in the thread that every other import waits for.
     fn walk(&self, paths: &[PathBuf]) -> Result<Vec<FoundFile>, Error> {
         paths.iter().try_for_each(|path| disk::answers(path))?;
-        Ok(batch::walk(paths))
+        Ok(walk(paths))
     }
 
     /// Sets the function that is called for images whose files are rewritten; the first call counts.

@@ -11,12 +11,13 @@ use std::time::Instant;
 
 use crossbeam_channel::{Receiver, after, never, select};
 
-use super::batch::{Batch, Done, FoundFile, Reply};
+use super::batch::{Batch, Done, Reply};
 use super::context::ImportContext;
 use super::decode::Tools;
 use super::error::Error;
 use super::line::Line;
 use super::task::{Prepared, Task};
+use super::walk::FoundFile;
 use super::workers::{Done as Worked, Job, Workers};
 use crate::events::EventBus;
 use crate::wire::{ImportedBatch, Timestamp};

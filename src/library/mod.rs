@@ -35,6 +35,7 @@ mod thumbnails;
 mod thumbnails_look;
 mod thumbnails_state;
 mod video;
+mod walk;
 mod watch;
 mod watched;
 mod watched_rows;

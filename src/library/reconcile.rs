@@ -18,7 +18,6 @@ use std::sync::Arc;
 use crossbeam_channel::{Receiver, Sender, TryRecvError};
 
 use super::Error;
-use super::batch::looks_like_picture;
 use super::context::ImportContext;
 use super::disk::{self, is_away, is_gone, stamp};
 use super::edit::undo_renames;
@@ -27,6 +26,7 @@ use super::guard::{Guard, Row, Verdict, purge};
 use super::import::Message;
 use super::name::Name;
 use super::package::looks_like_package;
+use super::walk::looks_like_picture;
 use super::watch::Watching;
 use crate::digest::{self, Checksum};
 use crate::store::edits::{self, Rename};

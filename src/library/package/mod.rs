@@ -8,6 +8,7 @@
 #[cfg(debug_assertions)]
 #[path = "../../../tests/fuzz/src/parsers/package.rs"]
 pub(super) mod fuzz;
+mod look;
 mod manifest;
 mod overrides;
 mod root;
@@ -29,8 +30,10 @@ use crate::color;
 use crate::store::images::{NewImage, NewPackage};
 use crate::wire::{Format, GalleryDomain, Image, MediaType, Resolution, WebMeta};
 
-use manifest::{Kind, Manifest, package_look, preview_of};
-pub(super) use manifest::{is_manifest, package_still, package_thumbnail};
+use look::{package_look, preview_of};
+pub(super) use look::{package_still, package_thumbnail};
+pub(super) use manifest::is_manifest;
+use manifest::{Kind, Manifest};
 use root::Refusal;
 use root::Root;
 use tree::{Content, Tree};

@@ -1,0 +1,118 @@
+//! Draws the picture of a package: its preview, or a card with its title. Runs on threads that may wait
+//! for a process that decodes.
+
+use std::fs;
+use std::io;
+use std::os::fd::AsRawFd;
+use std::path::{Path, PathBuf};
+
+use super::manifest::Manifest;
+use super::root::{Refusal, Root};
+use crate::color::Rgb;
+use crate::decode::{Drawn, Header};
+use crate::library::Error;
+use crate::library::decode::Tools;
+use crate::media;
+use crate::wire::{Resolution, WebMeta};
+
+/// The preview of a package that was decoded.
+pub(super) struct PreviewLook {
+    pub(super) size: (u32, u32),
+    pub(super) colors: Vec<Rgb>,
+}
+
+/// Writes the thumbnail of a package in the library.
+pub(crate) fn package_thumbnail(
+    meta: &WebMeta,
+    resolution: Resolution,
+    tools: Tools<'_>,
+    to: &Path,
+) -> Result<(), Error> {
+    let manifest = manifest_of(meta)?;
+    package_look(&meta.package_root, &manifest, resolution, tools, to).map(drop)
+}
+
+/// Writes a package's picture as PNG.
+pub(crate) fn package_still(
+    meta: &WebMeta,
+    resolution: Resolution,
+    tools: Tools<'_>,
+    to: &Path,
+) -> Result<(), Error> {
+    let (manifest, root) = (manifest_of(meta)?, &meta.package_root);
+    let drawn = preview_file(root, &manifest).is_some_and(|file| {
+        file.is_ok_and(|file| tools.decoder.still(&file, resolution.fits(), to).is_ok())
+    });
+    match drawn {
+        true => Ok(()),
+        false => write(to, &placeholder(root, &manifest, resolution)?.picture.png()),
+    }
+}
+
+fn manifest_of(meta: &WebMeta) -> Result<Manifest, Error> {
+    let root = &meta.package_root;
+    let opened = Root::open(root).map_err(Refusal::closed);
+    let manifest = opened.and_then(|root| Manifest::read(&root));
+    manifest.map_err(|refusal| refusal.of(root))
+}
+
+/// Writes its preview, or else a card with its title, as a thumbnail.
+pub(super) fn package_look(
+    root: &Path,
+    manifest: &Manifest,
+    resolution: Resolution,
+    tools: Tools<'_>,
+    to: &Path,
+) -> Result<Option<PreviewLook>, Error> {
+    if let Some(look) = preview_of(root, manifest, resolution, tools, to) {
+        return Ok(Some(look));
+    }
+    write(to, &Ok(placeholder(root, manifest, resolution)?.webp))?;
+    Ok(None)
+}
+
+fn placeholder(
+    root: &Path,
+    manifest: &Manifest,
+    resolution: Resolution,
+) -> Result<media::Thumbnail, Error> {
+    let drawn = media::placeholder(&manifest.title, resolution.fits());
+    drawn.map_err(|error| Error::decoding(root)(error.into()))
+}
+
+fn write(to: &Path, bytes: &Result<Vec<u8>, media::Error>) -> Result<(), Error> {
+    let bytes = bytes.as_ref().map_err(|error| io::Error::other(error.to_string()));
+    bytes.and_then(|bytes| fs::write(to, bytes)).map_err(Error::file("write", to))
+}
+
+/// Writes a package's preview as a thumbnail. None for a package without one, or with one that cannot be
+/// decoded.
+pub(super) fn preview_of(
+    root: &Path,
+    manifest: &Manifest,
+    resolution: Resolution,
+    tools: Tools<'_>,
+    to: &Path,
+) -> Option<PreviewLook> {
+    let drawn = preview_file(root, manifest)?.and_then(|file| {
+        let drawn = tools.decoder.thumbnail(&file, resolution.fits(), Some(to));
+        drawn.map_err(Error::decoding(&file))
+    });
+    match drawn {
+        Ok(Drawn { header: Header { width, height, .. }, colors, .. }) => {
+            Some(PreviewLook { size: (width, height), colors })
+        }
+        Err(error) => {
+            log::warn!("the preview of {} is not shown: {}", root.display(), error.reason());
+            None
+        }
+    }
+}
+
+/// The file of the preview, without links: it lies in the package.
+fn preview_file(root: &Path, manifest: &Manifest) -> Option<Result<PathBuf, Error>> {
+    let path = manifest.preview.as_ref()?;
+    let file = Root::open(root).and_then(|root| root.linked_file(path));
+    let real = file.and_then(|file| fs::read_link(format!("/proc/self/fd/{}", file.as_raw_fd())));
+    Some(real.map_err(Error::file("read", &root.join(path))))
+}

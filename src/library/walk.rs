@@ -1,0 +1,146 @@
+//! The files of an import: what the paths that a client names lead to. Runs on the thread that asks, and
+//! reads no file.
+
+use std::cmp::Reverse;
+use std::collections::HashSet;
+use std::fs::{self, Metadata};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use super::Error;
+use super::name::is_media_extension;
+use super::package::is_manifest;
+use crate::wire::collate::sort_key;
+
+/// A file or package to be imported, or why there is none.
+#[derive(Debug)]
+pub(super) struct FoundFile {
+    pub(super) path: PathBuf,
+    /// Nobody named it: it was found in a directory.
+    pub(super) inside: bool,
+    pub(super) problem: Option<Error>,
+}
+
+/// Directories are walked depth-first, their entries sorted by name; hidden ones are skipped,
+/// links are followed, no directory is walked twice. A package counts as one file.
+pub(super) fn walk(paths: &[PathBuf]) -> Vec<FoundFile> {
+    let mut walk = Walk { found: Vec::new(), seen: HashSet::new() };
+    for path in paths {
+        walk.visit(path.clone());
+    }
+    walk.found
+}
+
+struct Walk {
+    found: Vec<FoundFile>,
+    /// Device and inode of each directory: a link must not lead in circles.
+    seen: HashSet<(u64, u64)>,
+}
+
+impl Walk {
+    fn visit(&mut self, path: PathBuf) {
+        // A stack, not recursion: directories may be nested deeper than a thread's stack.
+        let mut pending = vec![path];
+        let mut inside = false;
+        while let Some(path) = pending.pop() {
+            match fs::metadata(&path) {
+                Ok(meta) if meta.is_dir() => pending.extend(self.enter(path, inside, &meta)),
+                Ok(meta) if meta.is_file() => {
+                    self.found.push(FoundFile { path, inside, problem: None })
+                }
+                Ok(_) => self.refuse(&path, Error::NotFile { path: path.clone() }),
+                Err(error) => self.refuse(&path, Error::file("read", &path)(error)),
+            }
+            inside = true;
+        }
+    }
+
+    /// The entries of a directory, the first one last.
+    fn enter(&mut self, path: PathBuf, inside: bool, meta: &Metadata) -> Vec<PathBuf> {
+        if !self.seen.insert((meta.dev(), meta.ino())) {
+            return Vec::new();
+        }
+        let listed = fs::read_dir(&path).and_then(|entries| {
+            entries.map(|entry| entry.map(|entry| entry.file_name())).collect::<Result<Vec<_>, _>>()
+        });
+        let mut names = match listed {
+            Ok(names) => names,
+            Err(error) => {
+                self.refuse(&path, Error::file("list", &path)(error));
+                return Vec::new();
+            }
+        };
+        if names.iter().any(|name| is_manifest(name)) {
+            self.found.push(FoundFile { path, inside, problem: None });
+            return Vec::new();
+        }
+        if names.is_empty() && looks_like_picture(&path) {
+            self.refuse(&path, Error::EmptyDirectory { path: path.clone() });
+        }
+        names.retain(|name| !name.as_bytes().starts_with(b"."));
+        names.sort_by_cached_key(|name| Reverse((sort_key(&name.to_string_lossy()), name.clone())));
+        names.into_iter().map(|name| path.join(name)).collect()
+    }
+
+    fn refuse(&mut self, path: &Path, problem: Error) {
+        self.found.push(FoundFile { path: path.to_owned(), inside: false, problem: Some(problem) });
+    }
+}
+
+/// Judges by the extension alone: only good for choosing files to look at, or to report.
+pub(super) fn looks_like_picture(path: &Path) -> bool {
+    path.extension().and_then(|e| e.to_str()).is_some_and(is_media_extension)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    #[test]
+    fn depth_first_sorted_once_and_without_hidden() {
+        let directory = tempfile::tempdir().unwrap();
+        let at = |name: &str| directory.path().join(name);
+        for name in ["b/deep", ".hidden", "z.png"] {
+            fs::create_dir_all(at(name)).unwrap();
+        }
+        for name in
+            ["a.png", "c.png", "b/10.png", "b/2.png", "b/deep/1.png", "b/.no.png", ".hidden/no.png"]
+        {
+            fs::write(at(name), b"x").unwrap();
+        }
+        fs::create_dir_all(at("b/deep/package/in")).unwrap();
+        fs::write(at("b/deep/package/project.json"), b"{}").unwrap();
+        fs::write(at("b/deep/package/in/3.png"), b"x").unwrap();
+        symlink(directory.path(), at("b/circle")).unwrap();
+        symlink(at("c.png"), at("d-link.png")).unwrap();
+        symlink(at("nowhere"), at("e-broken.png")).unwrap();
+        let found = walk(&[directory.path().to_owned(), at("missing.png"), at(".hidden/no.png")]);
+        let shown: Vec<_> = found
+            .iter()
+            .map(|f| {
+                let path = f.path.strip_prefix(directory.path()).unwrap().to_str().unwrap();
+                (path, f.problem.as_ref().map(Error::reason).unwrap_or_default())
+            })
+            .collect();
+        let gone = "cannot read it: No such file or directory (os error 2)";
+        assert_eq!(
+            shown,
+            [
+                ("a.png", String::new()),
+                ("b/2.png", String::new()),
+                ("b/10.png", String::new()),
+                ("b/deep/1.png", String::new()),
+                ("b/deep/package", String::new()),
+                ("c.png", String::new()),
+                ("d-link.png", String::new()),
+                ("e-broken.png", gone.to_owned()),
+                ("z.png", "it is an empty directory, not a picture".to_owned()),
+                ("missing.png", gone.to_owned()),
+                (".hidden/no.png", String::new()),
+            ]
+        );
+    }
+}
