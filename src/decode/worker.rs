@@ -17,7 +17,7 @@ use crate::process::{Child, Ended, Launch, own_program};
 use crate::sys::{Cancel, lock, poll_until};
 
 /// A job that says nothing for so long waits for a disk that does not answer.
-const SILENT_FOR: Duration = Duration::from_secs(if cfg!(test) { 1 } else { 30 });
+const SILENT_FOR: Duration = Duration::from_secs(30);
 /// A process that has hung up ends within this.
 const ENDS_WITHIN: Duration = Duration::from_secs(2);
 /// Processes that the kernel does not let go of; with so many, no other is started.
@@ -41,6 +41,7 @@ pub(super) struct Worker {
     stream: UnixStream,
     /// None in unit tests.
     process: Option<Child>,
+    silent_for: Duration,
 }
 
 impl Worker {
@@ -53,7 +54,7 @@ impl Worker {
         }
         drop(unkillable);
         let (stream, theirs) = UnixStream::pair()?;
-        Ok(Self { process: start(settings, theirs)?, stream })
+        Ok(Self { process: start(settings, theirs)?, stream, silent_for: SILENT_FOR })
     }
 
     pub(super) fn process(&self) -> Option<Child> {
@@ -74,7 +75,7 @@ impl Worker {
             return Err(self.why_it_ended());
         }
         let mut said = Vec::new();
-        let mut until = Instant::now() + SILENT_FOR;
+        let mut until = Instant::now() + self.silent_for;
         loop {
             let mut waited = vec![PollFd::new(&self.stream, PollFlags::IN)];
             waited.extend(
@@ -96,7 +97,7 @@ impl Worker {
             while let Some(end) = said.iter().position(|&byte| byte == b'\n') {
                 let line: Vec<u8> = said.drain(..=end).collect();
                 match serde_json::from_slice(&line) {
-                    Ok(Reply::Progress) => until = Instant::now() + SILENT_FOR,
+                    Ok(Reply::Progress) => until = Instant::now() + self.silent_for,
                     Ok(reply) => return Ok(reply),
                     Err(error) => return Err(Error::Broke(format!("its reply is odd: {error}"))),
                 }
@@ -163,7 +164,7 @@ mod tests {
         let (stream, theirs) = UnixStream::pair().unwrap();
         let launch = Launch::new("/bin/sh").args(["-c", script]);
         let process = Some(launch.start_helper(theirs.into()).unwrap());
-        Worker { stream, process }
+        Worker { stream, process, silent_for: Duration::from_secs(1) }
     }
 
     fn asked(script: &str) -> Result<u32, Error> {
