@@ -46,7 +46,7 @@ fn names(house: &House) -> Vec<String> {
 fn memory(pid: u32, name: &str) -> u64 {
     let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
     let line = status.lines().find_map(|line| line.strip_prefix(name)).unwrap();
-    line.split_whitespace().nth(1).unwrap().parse().unwrap()
+    line.split_whitespace().next().unwrap().parse().unwrap()
 }
 
 #[test]
