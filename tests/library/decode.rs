@@ -28,7 +28,7 @@ fn processes(daemon: u32) -> Vec<u32> {
 fn large(directory: &Path, number: u8) -> PathBuf {
     let path = directory.join(format!("{number:02}.jpg"));
     let pixel = |x: u32, y: u32| image::Rgb([(x / 7 + y) as u8, number, (x * y / 99) as u8]);
-    image::RgbImage::from_fn(3000, 2000, pixel).save(&path).unwrap();
+    image::RgbImage::from_fn(1500, 1000, pixel).save(&path).unwrap();
     path
 }
 
@@ -37,9 +37,10 @@ fn import(house: &House, paths: &[&Path]) -> Value {
 }
 
 fn names(house: &House) -> Vec<String> {
-    let page = house.client().get("/images?per_page=200&sort=imported_at&order=asc").ok();
+    // The newest comes first.
+    let page = house.client().get("/images?per_page=200").ok();
     let rows = page["data"].as_array().unwrap();
-    rows.iter().map(|row| row["name"].as_str().unwrap().to_owned()).collect()
+    rows.iter().rev().map(|row| row["name"].as_str().unwrap().to_owned()).collect()
 }
 
 /// A figure of a process, in KiB.
@@ -121,7 +122,7 @@ fn bombs_and_large_pictures_leave_the_daemon_small() {
     house.import(&[&large(house.root(), 1)]);
     let before = memory(house.pid(), "VmHWM:");
     let huge = house.root().join("huge.png");
-    image::RgbaImage::from_pixel(9000, 6000, image::Rgba([9, 8, 7, 255])).save(&huge).unwrap();
+    image::RgbaImage::from_pixel(5000, 4000, image::Rgba([9, 8, 7, 255])).save(&huge).unwrap();
     house.import(&[&huge]);
     // A header that promises 65,535 times as many rows.
     let bomb = house.root().join("bomb.png");
