@@ -2,12 +2,11 @@
 
 use std::time::Duration;
 
-use super::canvas::Canvas;
 use super::decoder::Input;
 use super::error::Error;
 use super::picture::Picture;
 use super::probe::Probe;
-use super::{apng, gif, webp_frames};
+use super::{apng, gif, webp};
 use crate::wire::Format;
 
 /// Shorter delays than this become [`USUAL`], as in browsers.
@@ -22,10 +21,9 @@ impl Probe {
         input: &mut dyn Input,
         each: &mut dyn FnMut(Picture, Duration) -> bool,
     ) -> Result<(), Error> {
-        let mut each = |canvas: &Canvas, said: Duration| {
+        let mut each = |(width, height): (u32, u32), pixels: &[u8], said: Duration| {
             let stays = if said > TOO_SHORT { said } else { USUAL };
-            let ((width, height), pixels) = (canvas.size(), canvas.pixels().to_vec());
-            let extent = (f64::from(width), f64::from(height));
+            let (extent, pixels) = ((f64::from(width), f64::from(height)), pixels.to_vec());
             let mut picture = Picture::new(width, height, extent, 4, pixels, self.orientation());
             if let Some(profile) = self.profile() {
                 picture.convert(profile);
@@ -35,7 +33,7 @@ impl Probe {
         match self.format {
             Format::Gif => gif::frames(input, &mut each),
             Format::Png => apng::frames(input, &mut each),
-            Format::Webp => webp_frames::frames(input, &mut each),
+            Format::Webp => webp::frames(input, &mut each),
             // Nothing else moves.
             _ => Ok(()),
         }
@@ -74,8 +72,8 @@ mod tests {
     /// All frames, and how it ended.
     fn seen(bytes: Vec<u8>) -> (Vec<Seen>, Result<(), Error>) {
         let (mut seen, mut input) = (Vec::new(), Cursor::new(bytes));
-        let outcome = gif::frames(&mut input, &mut |canvas, stays| {
-            let row = |y: usize| *canvas.pixels()[y * 16..].first_chunk().unwrap();
+        let outcome = gif::frames(&mut input, &mut |_, pixels, stays| {
+            let row = |y: usize| *pixels[y * 16..].first_chunk().unwrap();
             seen.push(([row(0), row(1), row(2)], stays.as_millis()));
             true
         });

@@ -1,4 +1,4 @@
-//! The canvas that the frames of an animated GIF, PNG or WebP are drawn on.
+//! The canvas that the frames of an animated GIF or PNG are drawn on.
 //!
 //! Each frame covers a part of the canvas and is disposed of in one of three ways before the next. Runs
 //! on the thread that decodes; holds the canvas, and the part under a frame that is to be restored.
@@ -105,12 +105,6 @@ impl Canvas {
         });
     }
 
-    /// Whether all of a frame is on it.
-    pub(super) fn has(&self, place: FrameArea) -> bool {
-        let ends = |from: u32, length: u32| from as usize + length as usize;
-        ends(place.left, place.width) <= self.width && ends(place.top, place.height) <= self.height
-    }
-
     pub(super) fn size(&self) -> (u32, u32) {
         (self.width as u32, self.height as u32)
     }
@@ -118,6 +112,10 @@ impl Canvas {
     /// The visible pixels.
     pub(super) fn pixels(&self) -> &[u8] {
         &self.pixels
+    }
+
+    pub(super) fn into_pixels(self) -> Vec<u8> {
+        self.pixels
     }
 
     fn rows(&mut self, each: impl FnMut(&mut [u8])) {

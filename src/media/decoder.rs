@@ -3,11 +3,13 @@
 use std::fmt::Debug;
 use std::io::{BufRead, Seek};
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::error::Error;
 use super::exif::{self, Orientation};
 use super::icc::Profile;
 use super::picture::Picture;
+use super::samples::drop_alpha;
 use super::shrink::Shrink;
 
 /// Longest side of a picture (contract 4).
@@ -17,6 +19,9 @@ pub(crate) const PIXELS_MAX: u64 = 512 << 20;
 /// Most memory that decoding one picture may take: the daemon stays under 300 MiB with it.
 pub(crate) const MEMORY_MAX: u64 = 224 << 20;
 
+/// The note on a file that lacks nothing but its end marker.
+pub(super) const NO_END: &str = "its end marker is missing";
+
 /// The input of every decoder.
 pub trait Input: BufRead + Seek {}
 
@@ -24,6 +29,10 @@ impl<T: BufRead + Seek + ?Sized> Input for T {}
 
 /// Asked whether what is being made is no longer wanted.
 pub(crate) type Stop<'a> = &'a dyn Fn() -> bool;
+
+/// Is given the size of a frame, all that is seen of it (RGBA) and the time that it stays, and says whether
+/// it wants more.
+pub(super) type Each<'a> = &'a mut dyn FnMut((u32, u32), &[u8], Duration) -> bool;
 
 /// How the pixels of a picture are decoded whose headers were read.
 pub(super) trait Decoder: Debug + Send + Sync {
@@ -54,6 +63,8 @@ pub(super) struct Header {
     pub(super) orientation: Orientation,
     pub(super) animated: bool,
     pub(super) profile: Option<Profile>,
+    /// What is wrong with the file, though all of the picture is there.
+    pub(super) note: Option<&'static str>,
 }
 
 /// What a decoder should leave for the resize that follows: more than that takes, where it is
@@ -70,7 +81,7 @@ impl Header {
     /// For a picture that is shown as it is stored, in sRGB colours.
     pub(super) fn plain(size: (u32, u32), channels: usize) -> Self {
         let orientation = Orientation::NoTransforms;
-        Self { size, channels, orientation, animated: false, profile: None }
+        Self { size, channels, orientation, animated: false, profile: None, note: None }
     }
 
     /// Takes the rows of the picture.
@@ -78,14 +89,21 @@ impl Header {
         Shrink::new(self.size, self.channels, Shrink::factor(self.size, goal.ample))
     }
 
-    /// The picture that comes of all its pixels; what is not reduced is not copied.
-    pub(super) fn reduced(&self, goal: Goal, pixels: Vec<u8>) -> Picture {
-        if Shrink::factor(self.size, goal.ample) == 1 {
+    /// The picture that comes of all its pixels; what is not reduced is not copied. Alpha that hides
+    /// nothing is dropped.
+    pub(super) fn reduced(&self, goal: Goal, mut pixels: Vec<u8>) -> Picture {
+        let mut channels = self.channels;
+        if channels == 4 && pixels.chunks_exact(4).all(|pixel| pixel[3] == 255) {
+            channels = 3;
+            drop_alpha(&mut pixels);
+        }
+        let factor = Shrink::factor(self.size, goal.ample);
+        if factor == 1 {
             let (width, height) = self.size;
             let extent = (f64::from(width), f64::from(height));
-            return Picture::new(width, height, extent, self.channels, pixels, self.orientation);
+            return Picture::new(width, height, extent, channels, pixels, self.orientation);
         }
-        let mut shrink = self.shrink(goal);
+        let mut shrink = Shrink::new(self.size, channels, factor);
         shrink.rows(&pixels);
         shrink.finish(self.orientation)
     }

@@ -1,16 +1,29 @@
-//! GIF: walks the blocks to count the frames and to find a truncated file, and decodes the first frame
-//! or all of them. A frame's own pixels need a byte each.
+//! GIF: frames by the `gif` crate, laid on our canvas. Counts the frames, and finds truncated files.
+//!
+//! The crate is given all of a frame at once: asked for row after row, it loses some of a plain bottom.
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::canvas::{Blend, Canvas, FrameArea};
-use super::decoder::{self, Goal, Header, Input, MEMORY_MAX, Opened, Stop, check_bounds};
+use gif::streaming_decoder::{Block, Decoded, OutputBuffer, StreamingDecoder};
+use gif::{AnyExtension, DecodingError, DisposalMethod, Extension, Frame};
+
+use super::canvas::{Blend, Canvas, Disposal, FrameArea};
+use super::decoder::{
+    self, Each, Goal, Header, Input, MEMORY_MAX, NO_END, Opened, Stop, check_bounds,
+};
 use super::error::Error;
-use super::gif_blocks::{Blocks, Frame};
-use super::icc::{Profile, Samples};
+use super::icc::{PROFILE_MAX, Profile, Samples};
 use super::picture::Picture;
 use crate::wire::Format;
+
+/// Bytes of fill between the blocks of a file.
+const FILL_MAX: u32 = 64 << 10;
+/// The program whose extension is a colour profile.
+const PROFILE: &[u8] = b"ICCRGBG1012";
+const PROGRAM: AnyExtension = AnyExtension(Extension::Application as u8);
+/// More than a code stands for.
+const SURPLUS: usize = 4 << 10;
 
 #[derive(Debug)]
 struct Gif {
@@ -23,13 +36,13 @@ pub(super) fn open(input: &mut dyn Input) -> Result<Opened, Error> {
     let mut blocks = Blocks::new(input)?;
     let (mut first, mut frames) = (None, 0_u64);
     while let Some(frame) = blocks.next()? {
-        blocks.skip_data()?;
-        first.get_or_insert(frame.place);
+        blocks.indices(&mut []).1?;
+        first.get_or_insert(area(&frame));
         frames += 1;
     }
     let first = first.ok_or_else(|| damaged("it holds no picture"))?;
     check_bounds((first.width, first.height), 3)?;
-    let size = blocks.size;
+    let size = blocks.size();
     if size.0 == 0 || size.1 == 0 {
         return Err(damaged("it has no pixels"));
     }
@@ -37,6 +50,7 @@ pub(super) fn open(input: &mut dyn Input) -> Result<Opened, Error> {
     let mut header = Header::plain(size, 4);
     header.animated = frames > 1;
     header.profile = Profile::read(&blocks.profile, Samples::Rgb);
+    header.note = blocks.lacks_end.then_some(NO_END);
     let pixels = u64::from(first.width) * u64::from(first.height);
     let bytes = pixels + u64::from(size.0) * u64::from(size.1) * 4;
     // A fourth for what is made of it.
@@ -49,8 +63,9 @@ pub(super) fn open(input: &mut dyn Input) -> Result<Opened, Error> {
 
 impl decoder::Decoder for Gif {
     fn memory(&self, header: &Header, goal: Goal) -> u64 {
-        // And what is kept of rows, or a row, of up to 65535.
-        self.pixels + header.result_bytes(goal) + (2 << 20)
+        let canvas = u64::from(header.size.0) * u64::from(header.size.1) * 4;
+        // And a row of up to 65535.
+        self.pixels + canvas + header.result_bytes(goal) + (1 << 20)
     }
 
     fn decode(
@@ -58,76 +73,34 @@ impl decoder::Decoder for Gif {
         header: &Header,
         input: &mut dyn Input,
         goal: Goal,
-        stop: Stop<'_>,
+        _: Stop<'_>,
     ) -> Result<Picture, Error> {
         let mut blocks = Blocks::new(input)?;
         let frame = blocks.next()?.ok_or_else(|| damaged("it holds no picture"))?;
-        let place = frame.place;
-        let pixels = u64::from(place.width) * u64::from(place.height);
-        if (blocks.size, pixels) != (header.size, self.pixels) {
+        let pixels = u64::from(frame.width) * u64::from(frame.height);
+        if (blocks.size(), pixels) != (header.size, self.pixels) {
             return Err(damaged("it has changed meanwhile"));
         }
-        let (indices, outcome) = blocks.indices(&frame, stop);
+        let mut canvas = Canvas::new(Format::Gif, header.size, 0)?;
+        let (count, outcome) = blocks.lay(&frame, &mut canvas)?;
         outcome?;
-        if (indices.len() as u64) < pixels {
+        if (count as u64) < pixels {
             return Err(damaged("it has fewer pixels than it says"));
         }
-        let colors = blocks.colors(&frame)?;
-        let covers = (place.left, place.top) == (0, 0)
-            && place.width >= header.size.0
-            && place.height >= header.size.1;
-        let mut header = header.clone();
-        if covers && indices.iter().all(|&index| colors[usize::from(index)][3] == 255) {
-            header.channels = 3;
-        }
-        let (mut shrink, rows) = (header.shrink(goal), rows(&frame));
-        let mut line = vec![0; header.size.0 as usize * header.channels];
-        let (before, width) = (place.left as usize * header.channels, place.width as usize);
-        for y in 0..header.size.1 {
-            line.fill(0);
-            let row = y.checked_sub(place.top).and_then(|y| rows.get(y as usize));
-            if let (Some(&row), Some(line)) = (row, line.get_mut(before..)) {
-                let indices = &indices[row * width..(row + 1) * width];
-                for (pixel, &index) in line.chunks_exact_mut(header.channels).zip(indices) {
-                    pixel.copy_from_slice(&colors[usize::from(index)][..header.channels]);
-                }
-            }
-            shrink.row(&line);
-        }
-        Ok(shrink.finish(header.orientation))
+        Ok(header.reduced(goal, canvas.into_pixels()))
     }
 }
 
 /// Gives all frames as they are seen, with the time that each stays, until `each` wants no more. Of one
 /// that is damaged what there is of it.
-pub(super) fn frames(
-    input: &mut dyn Input,
-    each: &mut dyn FnMut(&Canvas, Duration) -> bool,
-) -> Result<(), Error> {
+pub(super) fn frames(input: &mut dyn Input, each: Each<'_>) -> Result<(), Error> {
     let mut blocks = Blocks::new(input)?;
-    let covered = u64::from(blocks.size.0) * u64::from(blocks.size.1) * 4;
-    let mut canvas = Canvas::new(Format::Gif, blocks.size, covered)?;
-    let mut line = Vec::new();
+    let covered = u64::from(blocks.size().0) * u64::from(blocks.size().1) * 4;
+    let mut canvas = Canvas::new(Format::Gif, blocks.size(), covered)?;
     while let Some(frame) = blocks.next()? {
-        let FrameArea { width, height, .. } = frame.place;
-        let pixels = u64::from(width) * u64::from(height);
-        if pixels > MEMORY_MAX / 4 {
-            let why = Some(format!("decoding a frame takes {} MiB of memory", pixels >> 20));
-            return Err(Error::NeedsTranscoder { format: Format::Gif, why });
-        }
-        let colors = blocks.colors(&frame)?;
-        let (indices, outcome) = blocks.indices(&frame, &|| false);
-        canvas.begin(frame.place, frame.disposal);
-        let shown = rows(&frame);
-        for (y, &row) in (0..).zip(&shown) {
-            let from = (row * width as usize).min(indices.len());
-            let to = (from + width as usize).min(indices.len());
-            line.clear();
-            line.extend(indices[from..to].iter().flat_map(|&index| colors[usize::from(index)]));
-            line.resize(width as usize * 4, 0);
-            canvas.row(y, &line, Blend::Over);
-        }
-        if !each(&canvas, frame.delay) {
+        let (_, outcome) = blocks.lay(&frame, &mut canvas)?;
+        if !each(canvas.size(), canvas.pixels(), Duration::from_millis(u64::from(frame.delay) * 10))
+        {
             break;
         }
         outcome?;
@@ -135,10 +108,186 @@ pub(super) fn frames(
     Ok(())
 }
 
+/// The blocks of a file, one after another.
+struct Blocks<'a> {
+    input: &'a mut dyn Input,
+    decoder: StreamingDecoder,
+    /// The colours of frames that have none of their own.
+    common: Vec<u8>,
+    /// Nothing if there is none before the frames that were seen, or one that is too long.
+    profile: Vec<u8>,
+    /// All that was begun has ended.
+    between: bool,
+    fill: u32,
+    lacks_end: bool,
+}
+
+impl<'a> Blocks<'a> {
+    fn new(input: &'a mut dyn Input) -> Result<Self, Error> {
+        input.rewind().map_err(Error::Read)?;
+        let (common, profile, decoder) = (Vec::new(), Vec::new(), StreamingDecoder::new());
+        let (between, fill, lacks_end) = (false, 0, false);
+        let mut blocks = Self { input, decoder, common, profile, between, fill, lacks_end };
+        // The last that comes before blocks, also if there are no colours.
+        while let Some(decoded) = blocks.step(OutputBuffer::None)? {
+            if let Decoded::GlobalPalette(colors) = decoded {
+                blocks.common = colors.into_vec();
+                return Ok(blocks);
+            }
+        }
+        Err(damaged("it holds no picture"))
+    }
+
+    /// The size of the canvas.
+    fn size(&self) -> (u32, u32) {
+        (u32::from(self.decoder.width()), u32::from(self.decoder.height()))
+    }
+
+    /// Goes to the data of the next frame; none at the end of the file.
+    fn next(&mut self) -> Result<Option<Frame<'static>>, Error> {
+        let mut named = None;
+        loop {
+            match self.step(OutputBuffer::None)? {
+                None | Some(Decoded::BlockStart(Block::Trailer)) => return Ok(None),
+                Some(Decoded::FrameMetadata(_)) => {
+                    return Ok(Some(std::mem::take(self.decoder.current_frame_mut())));
+                }
+                Some(Decoded::SubBlock { ext: PROGRAM, is_last }) => {
+                    self.program(&mut named);
+                    named = named.filter(|_| !is_last);
+                }
+                Some(_) => {}
+            }
+        }
+    }
+
+    /// A part of an application's block: a colour profile, mostly how often the frames are shown.
+    fn program(&mut self, named: &mut Option<bool>) {
+        let block = self.decoder.last_ext_sub_block();
+        match named {
+            None => *named = Some(block == PROFILE && self.profile.is_empty()),
+            Some(true) if self.profile.len() <= PROFILE_MAX => self.profile.extend(block),
+            Some(_) => {}
+        }
+    }
+
+    /// Lays the frame down whose data come next, as far as there are any: how many pixels there were,
+    /// and whether the file goes on behind them.
+    fn lay(
+        &mut self,
+        frame: &Frame<'_>,
+        canvas: &mut Canvas,
+    ) -> Result<(usize, Result<(), Error>), Error> {
+        let area = area(frame);
+        let pixels = u64::from(area.width) * u64::from(area.height);
+        if pixels > MEMORY_MAX / 4 {
+            let why = Some(format!("decoding a frame takes {} MiB of memory", pixels >> 20));
+            return Err(Error::NeedsTranscoder { format: Format::Gif, why });
+        }
+        let colors = self.colors(frame)?;
+        let mut indices = vec![0; pixels as usize];
+        let (count, outcome) = self.indices(&mut indices);
+        indices.truncate(count);
+        canvas.begin(area, disposal(frame.dispose));
+        let (width, mut line) = (area.width as usize, Vec::new());
+        for (y, row) in (0..).zip(rows(area.height as usize, frame.interlaced)) {
+            let from = (row * width).min(indices.len());
+            let to = (from + width).min(indices.len());
+            line.clear();
+            line.extend(indices[from..to].iter().flat_map(|&index| colors[usize::from(index)]));
+            line.resize(width * 4, 0);
+            canvas.row(y, &line, Blend::Over);
+        }
+        Ok((count, outcome))
+    }
+
+    /// Reads the data of a frame to their end, in the order in which they are stored. What is more than
+    /// fits is skipped.
+    fn indices(&mut self, to: &mut [u8]) -> (usize, Result<(), Error>) {
+        let (mut count, mut surplus) = (0, [0; SURPLUS]);
+        loop {
+            let out = match &mut to[count..] {
+                [] if count == 0 => OutputBuffer::None,
+                [] => OutputBuffer::Slice(&mut surplus),
+                left => OutputBuffer::Slice(left),
+            };
+            match self.step(out) {
+                Ok(Some(Decoded::BytesDecoded(more))) => {
+                    count = (count + more.get()).min(to.len());
+                }
+                Ok(Some(Decoded::DataEnd)) => return (count, Ok(())),
+                Ok(Some(_)) => {}
+                Ok(None) => return (count, Err(Error::Truncated(Format::Gif))),
+                Err(error) => return (count, Err(error)),
+            }
+        }
+    }
+
+    /// The colours of a frame; what the table lacks can be seen through.
+    fn colors(&self, frame: &Frame<'_>) -> Result<[[u8; 4]; 256], Error> {
+        let mut colors = [[0; 4]; 256];
+        let table = frame.palette.as_ref().unwrap_or(&self.common);
+        if table.is_empty() {
+            return Err(damaged("it has no colours"));
+        }
+        for (color, &[red, green, blue]) in colors.iter_mut().zip(table.as_chunks().0) {
+            *color = [red, green, blue, 255];
+        }
+        if let Some(clear) = frame.transparent {
+            colors[usize::from(clear)] = [0; 4];
+        }
+        Ok(colors)
+    }
+
+    /// What comes next; none where a file ends between two blocks.
+    fn step(&mut self, mut out: OutputBuffer<'_>) -> Result<Option<Decoded>, Error> {
+        loop {
+            let have = self.input.fill_buf().map_err(|error| Error::read(Format::Gif, error))?;
+            match have.first() {
+                None if self.between => {
+                    self.lacks_end = true;
+                    return Ok(None);
+                }
+                None => return Err(Error::Truncated(Format::Gif)),
+                // Some writers leave fill between blocks; a file of holes is nothing else.
+                Some(0) if self.between && self.fill < FILL_MAX => {
+                    self.fill += 1;
+                    self.input.consume(1);
+                    continue;
+                }
+                Some(_) => {}
+            }
+            let (count, decoded) = self.decoder.update(have, &mut out).map_err(from_crate)?;
+            self.input.consume(count);
+            self.between = match &decoded {
+                Decoded::DataEnd | Decoded::SubBlock { is_last: true, .. } => true,
+                Decoded::Nothing => self.between && count == 0,
+                _ => false,
+            };
+            if !matches!(decoded, Decoded::Nothing) {
+                return Ok(Some(decoded));
+            }
+        }
+    }
+}
+
+fn area(frame: &Frame<'_>) -> FrameArea {
+    let [left, top, width, height] =
+        [frame.left, frame.top, frame.width, frame.height].map(u32::from);
+    FrameArea { left, top, width, height }
+}
+
+fn disposal(method: DisposalMethod) -> Disposal {
+    match method {
+        DisposalMethod::Background => Disposal::Clear,
+        DisposalMethod::Previous => Disposal::Restore,
+        DisposalMethod::Any | DisposalMethod::Keep => Disposal::Keep,
+    }
+}
+
 /// For each row of a frame as it is shown, which of those it is that are stored.
-fn rows(frame: &Frame) -> Vec<usize> {
-    let height = frame.place.height as usize;
-    if !frame.interlaced {
+fn rows(height: usize, interlaced: bool) -> Vec<usize> {
+    if !interlaced {
         return (0..height).collect();
     }
     let passes = [(0, 8), (4, 8), (2, 4), (1, 2)];
@@ -148,32 +297,30 @@ fn rows(frame: &Frame) -> Vec<usize> {
     rows
 }
 
-fn damaged(what: &'static str) -> Error {
+fn damaged(what: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Error {
     Error::damaged(Format::Gif, what)
+}
+
+fn from_crate(error: DecodingError) -> Error {
+    match error {
+        DecodingError::Io(error) => Error::read(Format::Gif, error),
+        other => damaged(other),
+    }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::canvas::Disposal;
     use super::*;
 
     #[test]
     fn rows_are_put_in_the_order_in_which_they_are_shown() {
-        let check = |height: u32, expected: &[usize]| {
-            let place = FrameArea { left: 0, top: 1, width: 2, height };
-            let (disposal, delay) = (Disposal::Keep, Duration::ZERO);
-            let frame = Frame { place, interlaced: true, disposal, delay, clear: None, own: None };
-            assert_eq!(rows(&frame), expected, "{height}");
-            assert_eq!(
-                rows(&Frame { interlaced: false, ..frame }),
-                Vec::from_iter(0..expected.len())
-            );
-        };
+        let check = |height, expected: &[usize]| assert_eq!(rows(height, true), expected);
         check(0, &[]);
         check(1, &[0]);
         check(2, &[0, 1]);
         check(3, &[0, 2, 1]);
         check(5, &[0, 3, 2, 4, 1]);
         check(9, &[0, 5, 3, 6, 2, 7, 4, 8, 1]);
+        assert_eq!(rows(3, false), [0, 1, 2]);
     }
 }

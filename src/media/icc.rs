@@ -7,7 +7,10 @@
 use std::fmt;
 use std::sync::Arc;
 
-use moxcms::{ColorProfile, DataColorSpace, Layout, Transform8BitExecutor, TransformOptions};
+use moxcms::{
+    CicpColorPrimaries, CicpProfile, ColorProfile, DataColorSpace, Layout, MatrixCoefficients,
+    TransferCharacteristics, Transform8BitExecutor, TransformOptions,
+};
 
 /// Profiles of printers have half a megabyte to three.
 pub(super) const PROFILE_MAX: usize = 4 << 20;
@@ -53,6 +56,25 @@ impl Profile {
             Samples::Cmyk => icc.color_space == DataColorSpace::Cmyk,
         };
         fits.then(|| Self { icc: Arc::new(icc), samples })
+    }
+
+    /// Of the numbers of H.273 for primaries and a transfer function. None of those of HDR, which this
+    /// conversion would show too dark.
+    pub(super) fn of_code_points((primaries, transfer): (u8, u8)) -> Option<Self> {
+        let mut icc = ColorProfile::new_srgb();
+        icc.cicp = None;
+        let transfer_characteristics = match TransferCharacteristics::try_from(transfer).ok()? {
+            TransferCharacteristics::Smpte2084 | TransferCharacteristics::Hlg => return None,
+            other => other,
+        };
+        // Says false of all (moxcms 0.8), but keeps what it knows.
+        icc.update_rgb_colorimetry_from_cicp(CicpProfile {
+            color_primaries: CicpColorPrimaries::try_from(primaries).ok()?,
+            transfer_characteristics,
+            matrix_coefficients: MatrixCoefficients::Identity,
+            full_range: true,
+        });
+        icc.cicp.is_some().then(|| Self { icc: Arc::new(icc), samples: Samples::Rgb })
     }
 
     /// For a decoder that gives inks: nobody else can turn them into colours.
@@ -208,6 +230,21 @@ mod tests {
         check([255, 0, 0], [255, 0, 0]);
         // From CSS Color 4: color(display-p3 0.5 0.4 0.3).
         check([128, 102, 77], [132, 101, 74]);
+    }
+
+    #[test]
+    fn code_points_are_a_profile() {
+        let converted = |points| {
+            let mut pixel = [128, 102, 77];
+            Profile::of_code_points(points)?.convert(&mut pixel, 3);
+            Some(pixel)
+        };
+        // Display P3 and sRGB, both with sRGB's curve; PQ; numbers without a meaning.
+        assert!(
+            converted((12, 13)).unwrap().iter().zip([132, 101, 74]).all(|(a, b)| a.abs_diff(b) < 2)
+        );
+        assert_eq!(converted((1, 13)), Some([128, 102, 77]));
+        assert_eq!([converted((9, 16)), converted((3, 13)), converted((1, 200))], [None; 3]);
     }
 
     #[test]

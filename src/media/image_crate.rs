@@ -1,7 +1,6 @@
-//! BMP and WebP, decoded as a whole by the `image` crate, within its limits.
+//! BMP and TIFF, decoded as a whole by the `image` crate, within its limits.
 //!
-//! The crate reports neither a truncated WebP nor the number of frames, so the file is walked through
-//! first. The transcoder gets files that the crate does not decode, or not in the memory for a picture.
+//! The transcoder gets files that the crate does not decode, or not in the memory for a picture.
 
 use std::fmt;
 use std::io::{self, BufReader, Read, Seek, SeekFrom};
@@ -15,8 +14,9 @@ use super::decoder::{
 };
 use super::error::Error;
 use super::exif;
-use super::icc::{Profile, Samples};
+use super::icc::{self, Profile};
 use super::picture::Picture;
+use super::samples::{Layout, divide_by_alpha};
 use crate::wire::Format;
 
 /// Read at once: the crate asks for a few bytes at a time.
@@ -27,13 +27,14 @@ pub(super) type Create = for<'a> fn(Source<'a>) -> ImageResult<Box<dyn ImageDeco
 /// The reader that the crate is given.
 pub(super) type Source<'a> = BufReader<Stoppable<'a>>;
 
-/// The facts about a file before the crate reads it.
+/// The facts about a file that the crate does not report.
 pub(super) struct Walked {
     pub(super) format: Format,
     pub(super) create: Create,
-    pub(super) animated: bool,
     /// Profile and EXIF block are of a size that is worth reading.
     pub(super) metadata: bool,
+    /// Colours are multiplied by alpha.
+    pub(super) premultiplied: bool,
     /// Bytes that the crate takes for each pixel beside the result, and for all of them.
     pub(super) scratch: (u64, u64),
 }
@@ -41,20 +42,23 @@ pub(super) struct Walked {
 struct Whole {
     format: Format,
     create: Create,
+    layout: Layout,
+    premultiplied: bool,
     /// Bytes while it is decoded, with the pixels.
     bytes: u64,
 }
 
 pub(super) fn open_bmp(input: &mut dyn Input) -> Result<Opened, Error> {
-    let create: Create = |source| Ok(Box::new(BmpDecoder::new(source)?));
-    let format = Format::Bmp;
-    let (animated, metadata, scratch) = (false, false, (0, 0));
-    Walked { format, create, animated, metadata, scratch }.open(input)
+    Walked::plain(Format::Bmp, |source| Ok(Box::new(BmpDecoder::new(source)?))).open(input)
 }
 
 impl Walked {
+    pub(super) fn plain(format: Format, create: Create) -> Self {
+        Self { format, create, metadata: false, premultiplied: false, scratch: (0, 0) }
+    }
+
     pub(super) fn open(self, input: &mut dyn Input) -> Result<Opened, Error> {
-        let Self { format, create, animated, metadata, scratch } = self;
+        let Self { format, create, metadata, premultiplied, scratch } = self;
         input.rewind().map_err(Error::Read)?;
         let failed = |error| from_crate(format, error);
         let mut decoder = decoder(Stoppable { input, stop: &|| false }, create).map_err(failed)?;
@@ -63,23 +67,26 @@ impl Walked {
             return Err(Error::damaged(format, "it has no pixels"));
         }
         check_bounds(size, 3)?;
-        let mut header = Header::plain(size, usize::from(decoder.color_type().channel_count()));
-        header.animated = animated;
+        let layout = layout(format, &decoder)?;
+        let mut header = Header::plain(size, layout.channels());
         if metadata {
             // Damaged metadata is no reason to refuse the picture.
+            let samples = if layout.count < 3 { icc::Samples::Gray } else { icc::Samples::Rgb };
             let profile = decoder.icc_profile().ok().flatten();
-            header.profile = profile.and_then(|bytes| Profile::read(&bytes, Samples::Rgb));
-            let block = decoder.exif_metadata().ok().flatten();
-            header.orientation = exif::orientation(&block.unwrap_or_default());
+            header.profile = profile.and_then(|bytes| Profile::read(&bytes, samples));
+            header.orientation = match decoder.exif_metadata().ok().flatten() {
+                Some(block) => exif::orientation(&block),
+                None => decoder.orientation().unwrap_or(header.orientation),
+            };
         }
         let pixels = u64::from(size.0) * u64::from(size.1);
-        let bytes = pixels * (header.channels as u64 + scratch.0) + scratch.1 + BUFFER as u64;
+        let bytes = pixels * (layout.bytes() as u64 + scratch.0) + scratch.1 + BUFFER as u64;
         // A fourth for what is made of it.
         if bytes + bytes / 4 > MEMORY_MAX {
             let why = Some(format!("decoding it takes {} MiB of memory", bytes >> 20));
             return Err(Error::NeedsTranscoder { format, why });
         }
-        Ok((header, Arc::new(Whole { format, create, bytes })))
+        Ok((header, Arc::new(Whole { format, create, layout, premultiplied, bytes })))
     }
 }
 
@@ -88,7 +95,7 @@ impl Decoder for Whole {
         // A picture that is not reduced is not copied either.
         let whole = u64::from(header.size.0) * u64::from(header.size.1) * header.channels as u64;
         let result = header.result_bytes(goal);
-        if result == whole { self.bytes } else { self.bytes + result }
+        if result == whole && self.layout.are_pixels() { self.bytes } else { self.bytes + result }
     }
 
     fn decode(
@@ -102,21 +109,43 @@ impl Decoder for Whole {
             _ if stop() => Error::Stopped,
             error => from_crate(self.format, error),
         };
-        let input = Stoppable { input, stop };
-        let decoder = decoder(input, self.create).map_err(failed)?;
-        let channels = usize::from(decoder.color_type().channel_count());
-        if (decoder.dimensions(), channels) != (header.size, header.channels) {
+        let decoder = decoder(Stoppable { input, stop }, self.create).map_err(failed)?;
+        if (decoder.dimensions(), layout(self.format, &decoder)?) != (header.size, self.layout) {
             return Err(Error::damaged(self.format, "it has changed meanwhile"));
         }
         let mut pixels = vec![0; decoder.total_bytes() as usize];
         decoder.read_image_boxed(&mut pixels).map_err(failed)?;
-        let mut header = header.clone();
-        if channels == 4 && pixels.chunks_exact(4).all(|pixel| pixel[3] == 255) {
-            header.channels = 3;
-            drop_alpha(&mut pixels);
-        }
-        Ok(header.reduced(goal, pixels))
+        Ok(self.reduced(header, goal, pixels))
     }
+}
+
+impl Whole {
+    fn reduced(&self, header: &Header, goal: Goal, mut pixels: Vec<u8>) -> Picture {
+        if self.layout.are_pixels() {
+            if self.premultiplied {
+                divide_by_alpha(&mut pixels);
+            }
+            // Some programs write an alpha mask that they never fill.
+            if self.format == Format::Bmp && header.channels == 4 && hides_all(&pixels) {
+                pixels.iter_mut().skip(3).step_by(4).for_each(|alpha| *alpha = 255);
+            }
+            return header.reduced(goal, pixels);
+        }
+        let (mut shrink, mut line) = (header.shrink(goal), Vec::new());
+        for row in pixels.chunks_exact(header.size.0 as usize * self.layout.bytes()) {
+            line.clear();
+            self.layout.append(row, &mut line);
+            if self.premultiplied {
+                divide_by_alpha(&mut line);
+            }
+            shrink.row(&line);
+        }
+        shrink.finish(header.orientation)
+    }
+}
+
+fn hides_all(pixels: &[u8]) -> bool {
+    pixels.iter().skip(3).step_by(4).all(|&alpha| alpha == 0)
 }
 
 impl fmt::Debug for Whole {
@@ -131,23 +160,20 @@ fn decoder<'a>(input: Stoppable<'a>, create: Create) -> ImageResult<Box<dyn Imag
     Ok(decoder)
 }
 
+fn layout(format: Format, decoder: &dyn ImageDecoder) -> Result<Layout, Error> {
+    let color = decoder.color_type();
+    let what = || format!("samples of the kind {color:?}");
+    Layout::of(color).ok_or_else(|| Error::Unsupported { format, what: what() })
+}
+
 /// The limits of the crate for a picture.
-pub(super) fn limits() -> Limits {
+fn limits() -> Limits {
     let mut limits = Limits::default();
     limits.max_image_width = Some(SIDE_MAX);
     limits.max_image_height = Some(SIDE_MAX);
     limits.max_alloc = Some(MEMORY_MAX);
     limits
 }
-
-fn drop_alpha(pixels: &mut Vec<u8>) {
-    let count = pixels.len() / 4;
-    for at in 0..count {
-        pixels.copy_within(4 * at..4 * at + 3, 3 * at);
-    }
-    pixels.truncate(3 * count);
-}
-
 /// A file that cannot be read any further once nobody wants the picture: the crate's decoders
 /// cannot be told otherwise.
 pub(super) struct Stoppable<'a> {
@@ -170,7 +196,7 @@ impl Seek for Stoppable<'_> {
     }
 }
 
-pub(super) fn from_crate(format: Format, error: ImageError) -> Error {
+fn from_crate(format: Format, error: ImageError) -> Error {
     match error {
         ImageError::IoError(error) => Error::read(format, error),
         ImageError::Unsupported(_) | ImageError::Limits(_) => {

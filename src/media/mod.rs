@@ -15,24 +15,22 @@ mod exif;
 #[path = "../../tests/fuzz/src/parsers/media.rs"]
 pub mod fuzz;
 mod gif;
-mod gif_blocks;
 mod icc;
 mod image_crate;
 mod jpeg;
+mod libwebp;
 mod palette;
 mod picture;
 mod placeholder;
 mod png;
 mod probe;
+mod samples;
 mod shrink;
 mod slice;
 #[cfg(test)]
 mod tests;
 mod tiff;
-mod vp8;
-mod vp8l;
 mod webp;
-mod webp_frames;
 
 pub(crate) use decoder::{PIXELS_MAX, SIDE_MAX, Stop};
 pub(crate) use error::Error;

@@ -1,5 +1,6 @@
 //! PNG and APNG, row by row: a picture of any size needs the memory of a few rows.
 
+use std::io::{Cursor, ErrorKind, Read, SeekFrom};
 use std::sync::Arc;
 
 use png::{
@@ -7,15 +8,17 @@ use png::{
     Transformations, expand_interlaced_row,
 };
 
-use super::decoder::{self, Goal, Header, Input, Opened, Stop, check_bounds};
+use super::decoder::{self, Goal, Header, Input, NO_END, Opened, Stop, check_bounds};
 use super::error::Error;
 use super::exif;
 use super::icc::{Profile, Samples};
 use super::picture::Picture;
+use super::samples::{Depth, Layout};
 use crate::wire::Format;
 
 /// The limit of metadata; pixels are not counted here.
 const METADATA_MAX: usize = 16 << 20;
+const SIGNATURE: u64 = 8;
 /// Signature, the header chunk's length and name, width, height.
 const SIZE_END: usize = 24;
 
@@ -23,6 +26,8 @@ const SIZE_END: usize = 24;
 struct Png {
     /// Its rows come in seven passes, so that all are held at once.
     interlaced: bool,
+    /// The end of its chunks, if it lacks the last one.
+    cut_at: Option<u64>,
 }
 
 pub(super) fn open(input: &mut dyn Input) -> Result<Opened, Error> {
@@ -36,14 +41,26 @@ pub(super) fn open(input: &mut dyn Input) -> Result<Opened, Error> {
     input.rewind().map_err(Error::Read)?;
     let reader = reader(input, true)?;
     let info = reader.info();
-    let mut header = Header::plain(size, channels(&reader));
+    let mut header = Header::plain(size, layout(&reader).channels());
     header.orientation = exif::orientation(info.exif_metadata.as_deref().unwrap_or_default());
     header.animated = info.animation_control.is_some_and(|control| control.num_frames > 1);
     let gray = matches!(info.color_type, ColorType::Grayscale | ColorType::GrayscaleAlpha);
     let samples = if gray { Samples::Gray } else { Samples::Rgb };
+    let points = info.coding_independent_code_points.filter(|_| !gray);
+    let points = points.map(|points| (points.color_primaries, points.transfer_function));
     let profile = info.icc_profile.as_deref();
-    header.profile = profile.and_then(|bytes| Profile::read(bytes, samples));
-    Ok((header, Arc::new(Png { interlaced: info.interlaced })))
+    // Code points come before a profile.
+    header.profile = points
+        .and_then(Profile::of_code_points)
+        .or_else(|| profile.and_then(|bytes| Profile::read(bytes, samples)));
+    let interlaced = info.interlaced;
+    drop(reader);
+    let cut_at = lacks_end(input)?;
+    if cut_at.is_some() && header.animated {
+        return Err(Error::Truncated(Format::Png));
+    }
+    header.note = cut_at.map(|_| NO_END);
+    Ok((header, Arc::new(Png { interlaced, cut_at })))
 }
 
 impl decoder::Decoder for Png {
@@ -61,11 +78,19 @@ impl decoder::Decoder for Png {
         goal: Goal,
         stop: Stop<'_>,
     ) -> Result<Picture, Error> {
+        let mut whole;
+        let input = match self.cut_at {
+            None => input,
+            Some(at) => {
+                whole = completed(input, at)?;
+                &mut whole
+            }
+        };
         let mut reader = reader(input, false)?;
-        if (reader.info().size(), channels(&reader)) != (header.size, header.channels) {
+        let layout = layout(&reader);
+        if (reader.info().size(), layout.channels()) != (header.size, header.channels) {
             return Err(damaged("it has changed meanwhile"));
         }
-        let kind = reader.output_color_type();
         let mut shrink = header.shrink(goal);
         let mut line = Vec::new();
         let stride = header.size.0 as usize * header.channels;
@@ -74,17 +99,18 @@ impl decoder::Decoder for Png {
             if stop() {
                 return Err(Error::Stopped);
             }
-            let samples = eight_bits(kind, row.data(), &mut line);
+            line.clear();
+            layout.append(row.data(), &mut line);
             match row.interlace() {
                 InterlaceInfo::Adam7(pass) => {
                     let bits = header.channels as u8 * 8;
-                    expand_interlaced_row(&mut pixels, stride, samples, pass, bits);
+                    expand_interlaced_row(&mut pixels, stride, &line, pass, bits);
                 }
-                InterlaceInfo::Null(_) => shrink.row(samples),
+                InterlaceInfo::Null(_) => shrink.row(&line),
             }
         }
         shrink.rows(&pixels);
-        // To the end chunk: a file that lacks it is cut off.
+        // To the end chunk.
         reader.finish().map_err(from_crate)?;
         Ok(shrink.finish(header.orientation))
     }
@@ -111,43 +137,39 @@ pub(super) fn reader(
     Ok(reader)
 }
 
-fn channels(reader: &Reader<&mut dyn Input>) -> usize {
-    match reader.output_color_type().0 {
-        ColorType::GrayscaleAlpha | ColorType::Rgba => 4,
-        _ => 3,
+/// How the crate gives the samples of a pixel.
+pub(super) fn layout(reader: &Reader<&mut dyn Input>) -> Layout {
+    let (color, depth) = reader.output_color_type();
+    let depth = if depth == BitDepth::Sixteen { Depth::SixteenBig } else { Depth::Eight };
+    Layout { count: color.samples(), depth }
+}
+
+/// Where chunks end, if none of them ends the file. Reads no contents.
+fn lacks_end(input: &mut dyn Input) -> Result<Option<u64>, Error> {
+    let mut at = SIGNATURE;
+    loop {
+        // Length and name; contents and checksum follow.
+        let mut head = [0; 12];
+        input.seek(SeekFrom::Start(at)).map_err(Error::Read)?;
+        match input.read_exact(&mut head) {
+            Err(error) if error.kind() == ErrorKind::UnexpectedEof => return Ok(Some(at)),
+            read => read.map_err(Error::Read)?,
+        }
+        let [a, b, c, d, kind @ ..] = head;
+        if kind.starts_with(b"IEND") {
+            return Ok(None);
+        }
+        at += u64::from(u32::from_be_bytes([a, b, c, d])) + 12;
     }
 }
 
-/// A row as RGB or RGBA, of eight bits each.
-pub(super) fn eight_bits<'a>(
-    (color, depth): (ColorType, BitDepth),
-    row: &'a [u8],
-    line: &'a mut Vec<u8>,
-) -> &'a [u8] {
-    line.clear();
-    // The nearest of eight bits, as libpng and others have it.
-    let near = |[high, low]: [u8; 2]| {
-        ((u32::from(u16::from_be_bytes([high, low])) * 255 + 32_895) >> 16) as u8
-    };
-    match (color, depth) {
-        (ColorType::Grayscale, BitDepth::Sixteen) => {
-            line.extend(row.as_chunks().0.iter().flat_map(|&v| [near(v); 3]));
-        }
-        (ColorType::GrayscaleAlpha, BitDepth::Sixteen) => {
-            let pixels = row.as_chunks().0.iter();
-            line.extend(pixels.flat_map(|&[a, b, c, d]| {
-                let light = near([a, b]);
-                [light, light, light, near([c, d])]
-            }));
-        }
-        (_, BitDepth::Sixteen) => line.extend(row.as_chunks().0.iter().map(|&v| near(v))),
-        (ColorType::Grayscale, _) => line.extend(row.iter().flat_map(|&v| [v; 3])),
-        (ColorType::GrayscaleAlpha, _) => {
-            line.extend(row.as_chunks().0.iter().flat_map(|&[v, alpha]| [v, v, v, alpha]));
-        }
-        _ => return row,
-    }
-    line
+/// The chunks up to a place, and the one that ends a file: without it the crate gives no last row.
+fn completed(input: &mut dyn Input, at: u64) -> Result<Cursor<Vec<u8>>, Error> {
+    let mut file = Vec::new();
+    input.rewind().map_err(Error::Read)?;
+    input.take(at).read_to_end(&mut file).map_err(Error::Read)?;
+    file.extend(b"\0\0\0\0IEND\xae\x42\x60\x82");
+    Ok(Cursor::new(file))
 }
 
 pub(super) fn damaged(what: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Error {

@@ -22,6 +22,8 @@ pub struct Probe {
     pub height: u32,
     /// More than one frame.
     pub animated: bool,
+    /// What is wrong with a file all of whose picture is there.
+    pub note: Option<&'static str>,
     header: Header,
     decoder: Arc<dyn Decoder>,
 }
@@ -61,7 +63,8 @@ pub fn probe(input: &mut dyn Input) -> Result<Probe, Error> {
     let (header, decoder) = open(input)?;
     check_bounds(header.size, header.channels)?;
     let (width, height) = exif::size(header.orientation, header.size);
-    Ok(Probe { format, width, height, animated: header.animated, header, decoder })
+    let (animated, note) = (header.animated, header.note);
+    Ok(Probe { format, width, height, animated, note, header, decoder })
 }
 
 /// How a picture lies in its file.

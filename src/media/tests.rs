@@ -66,11 +66,50 @@ fn truncated_files_are_refused() {
     for (format, bytes) in files {
         assert!(thumbnail(&bytes, 50).is_ok(), "{format}");
         // TIFF has no end mark, and its directory stands at the end.
+        let animated = probed(&bytes).unwrap().animated;
+        let lacks_end = |keep: usize| match format {
+            _ if animated => false,
+            Format::Jpg => keep >= bytes.len() - 2,
+            Format::Gif => keep >= bytes.len() - 1,
+            Format::Png => keep >= bytes.len() - 12,
+            _ => false,
+        };
         for keep in (0..bytes.len()).step_by(bytes.len() / 61 + 1).chain([bytes.len() - 1]) {
             let cut = thumbnail(&bytes[..keep], 50);
-            assert!(cut.is_err(), "{format} of {} bytes, {keep} kept", bytes.len());
+            let taken = cut.is_ok();
+            assert_eq!(taken, lacks_end(keep), "{format} of {} bytes, {keep} kept", bytes.len());
         }
     }
+}
+
+#[test]
+fn pictures_that_lack_only_their_end_are_taken_with_a_note() {
+    let picture = scene(160, 90);
+    for (format, bytes) in all(&picture) {
+        let end = match format {
+            Format::Jpg => 2,
+            Format::Gif => 1,
+            Format::Png => 12,
+            _ => continue,
+        };
+        let (whole, cut) = (probed(&bytes).unwrap(), probed(&bytes[..bytes.len() - end]).unwrap());
+        assert_eq!((whole.note, cut.note), (None, Some("its end marker is missing")), "{format}");
+        let of = |bytes| thumbnail(bytes, 500).unwrap();
+        assert_eq!(of(&bytes).pixels(), of(&bytes[..bytes.len() - end]).pixels(), "{format}");
+    }
+}
+
+#[test]
+fn jpeg_without_huffman_tables_is_read_with_the_standard_ones() {
+    // The encoder writes those; no other of its segments is of that kind.
+    let mut bytes = jpeg(&scene(64, 40), 90);
+    let whole = thumbnail(&bytes, 500).unwrap();
+    while let Some(at) = bytes.windows(2).position(|two| two == [0xff, 0xc4]) {
+        let length = usize::from(u16::from_be_bytes([bytes[at + 2], bytes[at + 3]]));
+        bytes.drain(at..at + 2 + length);
+    }
+    assert_eq!(probed(&bytes).unwrap().note, Some("it has no Huffman tables"));
+    assert_eq!(thumbnail(&bytes, 500).unwrap().pixels(), whole.pixels());
 }
 
 #[test]
@@ -199,16 +238,22 @@ fn tiff_fill_order_2_is_left_to_the_transcoder() {
     let why = thumbnail(&tiff(2), 9).unwrap_err().to_string();
     let expected = "this variety of TIFF is decoded by ffmpeg at most: \
                     bits from the lowest to the highest (FillOrder 2)";
-    assert_eq!(why, expected);
+    assert!(why.starts_with(expected), "{why}");
 }
 
 #[test]
-fn tiff_tile_of_more_bytes_than_can_be_counted_is_refused() {
-    // Width, height, bits, compression, black is zero, samples, tile width and height, offset.
-    let picture = [(256, 1), (257, 65_520), (258, 255), (259, 1), (262, 1), (277, 65_535)];
-    let tile = [(322, u32::MAX), (323, 65_520), (324, 8), (325, 1)];
-    let error = thumbnail(&tiff(&[&picture[..], &tile].concat()), 9).unwrap_err();
-    assert!(matches!(error, Error::TooMuchMemory { .. }), "{error}");
+fn tiff_that_ffmpeg_shows_wrong_is_refused_without_it() {
+    // Four bits of grey: width, height, bits, compression, black is zero, offset, rows, bytes.
+    let strip = [(273, 8), (278, 1), (279, 1)];
+    let of = |more: &[(u16, u32)], place: &[(u16, u32)]| {
+        let picture = [(256, 1), (257, 1), (258, 4), (259, 1), (262, 1)];
+        thumbnail(&tiff(&[&picture, more, place].concat()), 9).unwrap_err()
+    };
+    let plain = of(&[], &strip);
+    assert!(matches!(plain, Error::NeedsTranscoder { .. }), "{plain}");
+    for refused in [of(&[], &[(322, 16), (323, 16), (324, 8), (325, 1)]), of(&[(274, 6)], &strip)] {
+        assert!(matches!(refused, Error::Unsupported { .. }), "{refused}");
+    }
 }
 
 #[test]
@@ -298,7 +343,7 @@ fn large_jpegs_are_scaled_while_they_are_decoded() {
     let shown = thumbnail(&bytes, 500).unwrap();
     assert_eq!((shown.width(), shown.height()), (500, 357));
     assert!(shown.pixels().iter().all(|&value| value.abs_diff(90) < 3));
-    assert!(thumbnail(&bytes[..bytes.len() - 2], 500).is_err());
+    assert!(thumbnail(&bytes[..bytes.len() - 99], 500).is_err());
 }
 
 #[test]
@@ -311,6 +356,19 @@ fn alpha_that_hides_nothing_is_dropped() {
     };
     check(255, false);
     check(128, true);
+}
+
+#[test]
+fn bmp_whose_alpha_was_never_filled_is_opaque() {
+    let check = |alphas: [u8; 2], has_alpha| {
+        let mut picture = ImageBuffer::from_pixel(2, 1, Rgba([1_u8, 2, 3, alphas[0]]));
+        picture.put_pixel(1, 0, Rgba([4, 5, 6, alphas[1]]));
+        let shown = thumbnail(&coded(&picture.into(), ImageFormat::Bmp), 9).unwrap();
+        assert_eq!((shown.has_alpha(), &shown.pixels()[..3]), (has_alpha, &[1, 2, 3][..]));
+    };
+    check([0, 0], false);
+    check([255, 255], false);
+    check([128, 0], true);
 }
 
 #[test]
@@ -330,23 +388,6 @@ fn a_frame_larger_than_its_canvas_is_counted() {
         |height: u16| gif_of(&[(100, height, vec![1; 100 * height as usize])], (100, 10), &palette);
     let memory = |height| probed(&of(height)).unwrap().memory((100, 10));
     assert!(memory(2000) >= memory(10) + 100 * 1990, "{} {}", memory(10), memory(2000));
-}
-
-#[test]
-fn a_lossy_frame_larger_than_its_canvas_is_counted() {
-    let coded = webp::Encoder::from_rgb(&[9; 3 * 16 * 16], 16, 16).encode(50.0).to_vec();
-    let memory = |sides: [u8; 4]| {
-        let mut frame = coded[12..].to_vec();
-        // Behind its chunk's head, its tag and three bytes that are always the same.
-        frame[14..18].copy_from_slice(&sides);
-        let canvas = *b"VP8X\x0a\0\0\0\0\0\0\0\x0f\0\0\x0f\0\0";
-        let length = (4 + canvas.len() + frame.len()) as u32;
-        let head = [b"RIFF".as_slice(), &length.to_le_bytes(), b"WEBP", &canvas];
-        probed(&[&head.concat(), &frame[..]].concat()).unwrap().memory((16, 16))
-    };
-    // 1043 x 13216, as a fuzzer found them, with bits of how they are to be shown.
-    let (same, larger) = (memory([16, 0, 16, 0]), memory([0x13, 0xc4, 0xa0, 0xf3]));
-    assert!(larger >= same + 1043 * 13_216 * 3 / 2, "{same} {larger}");
 }
 
 #[test]

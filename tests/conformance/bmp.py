@@ -182,8 +182,10 @@ def fielded():
 
 
 def seen(masks):
-    """RGBA of what is left of the scene in such fields."""
+    """RGBA of what is left of the scene in such fields. An alpha of one bit hides all of it: such a picture
+    is opaque."""
     picture, out = scene(*SIZE), bytearray()
+    masks = masks[:3] if bin((*masks, 0)[3]).count('1') == 1 else masks
     for y in range(SIZE[1]):
         for x in range(SIZE[0]):
             for value, mask in zip((*picture.getpixel((x, y)), 128), (*masks, 0)[:4]):

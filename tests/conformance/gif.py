@@ -88,7 +88,7 @@ def make(cases):
             cases.add(name, (30, 20), 'ImageMagick', command=command, frames=3)
     whole = gif(20, 10, 3, [frame(20, 10, 3)])
     for name, content in [
-        ('no-frame', gif(20, 10, 3, [])), ('no-end', whole[:-1]), ('half', whole[:len(whole) // 2]),
+        ('no-frame', gif(20, 10, 3, [])), ('half', whole[:len(whole) // 2]),
         ('unknown-block', whole[:-1] + b'\x77\x3b'), ('version', b'GIF90a' + whole[6:]),
         ('few-pixels', gif(20, 10, 3, [frame(20, 9, 3).replace(
             struct.pack('<HH', 20, 9), struct.pack('<HH', 20, 10))])),
@@ -128,4 +128,5 @@ def wanted(whole):
     yield 'comment.gif', gif(20, 10, 3, [comment, frame(20, 10, 3)])
     # More codes than a table has, so that it is begun anew.
     yield 'long.gif', gif(200, 150, 8, [frame(200, 150, 8)])
+    yield 'no-end.gif', gif(20, 10, 3, [frame(20, 10, 3)])[:-1]
     yield 'outside.gif', gif(10, 10, 3, [frame(20, 12, 3)])

@@ -6,7 +6,7 @@ import random
 import struct
 import zlib
 
-from common import scene, shown
+from common import opaque, scene, shown
 
 CHANNELS = {0: 1, 2: 3, 3: 1, 4: 2, 6: 4}
 DEPTHS = {0: (1, 2, 4, 8, 16), 2: (8, 16), 3: (1, 2, 4, 8), 4: (8, 16), 6: (8, 16)}
@@ -102,6 +102,9 @@ def make(cases):
     # As gdk-pixbuf, imlib2 and ffmpeg, we don't look at gAMA: most files that have it mean sRGB.
     # Profiles are another matter.
     shown(cases, [name], why='gamma')
+    cases.write('no-end.png', png(2, 8, 32, 32)[:-12])
+    values = bytes(itertools.chain.from_iterable(sum(samples(2, 8, 32, 32), [])))
+    cases.add('no-end.png', (32, 32), 'the specification', pixels=opaque(values, 3))
     moving(cases)
     for name, content in broken():
         cases.write(name, content)
@@ -263,7 +266,7 @@ def broken():
     yield 'broken-sum-of-data.png', start + chunk(b'IDAT', coded[:-1] + bytes([coded[-1] ^ 1])) + end
     yield 'broken-no-data.png', start + end
     yield 'broken-no-head.png', SIGNATURE + rest
-    yield 'broken-no-end.png', start + chunk(b'IDAT', coded)
+    yield 'broken-no-end.png', start + chunk(b'IDAT', coded[:-9])
     yield 'broken-few-rows.png', start + chunk(b'IDAT', zlib.compress(bytes(97 * 31))) + end
     yield 'broken-half-a-row.png', start + chunk(b'IDAT', zlib.compress(bytes(97 * 31 + 50))) + end
     yield 'broken-filter-5.png', start + chunk(b'IDAT', zlib.compress(b'\5' * 97 * 32)) + end

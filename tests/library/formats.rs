@@ -68,7 +68,8 @@ const CASES: &[Case] = &[
     // Few colours have hard edges.
     Case { within: 8.0, ..still("few.tiff", "+dither -colors 16 -type Palette -depth 4", "tiff") },
     still("tiles.tiff", "-define tiff:tile-geometry=64x64", "tiff"),
-    // These two are left to ffmpeg.
+    still("photograph.tiff", "-compress JPEG -quality 95", "tiff"),
+    // Like palettes, these two are left to ffmpeg.
     still("turned.tiff", "-define tiff:fill-order=lsb", "tiff"),
     still("fax.tiff", "-monochrome -compress Fax", "tiff"),
     Case {
@@ -114,8 +115,10 @@ fn a_variety_that_ffmpeg_refuses_as_well_is_refused_by_its_name() {
     let mut events = house.events("image_error");
     house.client().post("/images", &json!({ "paths": [path] })).ok();
     let (_, told) = events.next();
-    let why = "this variety of TIFF is decoded by ffmpeg at most: photometric interpretation 8";
-    assert_eq!(told["error"], why);
+    let why = told["error"].as_str().unwrap();
+    let said =
+        ["this variety of TIFF is decoded by ffmpeg at most: ", "photometric interpretation 8"];
+    assert!(said.iter().all(|part| why.contains(part)), "{why}");
 }
 
 #[test]

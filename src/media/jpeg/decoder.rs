@@ -11,7 +11,7 @@
 use super::bits::{Bits, marker};
 use super::component::{Component, dc_difference};
 use super::frame::{Damage, Frame, Plan, damaged};
-use super::huffman::Table;
+use super::huffman::{STANDARD, Table};
 use super::idct::PLACES;
 use super::progressive::{Block, Scan, blocks};
 use super::rows::{Colors, Rows, Sink};
@@ -160,6 +160,9 @@ impl<'a> Decoder<'a> {
         sink: Sink<'_>,
     ) -> Result<usize, Error> {
         let scan = self.scan_header(content).map_err(damaged)?;
+        if !self.frame.progressive && self.dc.iter().chain(&self.ac).all(Option::is_none) {
+            self.huffman(STANDARD).map_err(damaged)?;
+        }
         self.begin(&scan).map_err(damaged)?;
         let mut bits = Bits::new(data, at);
         // Scans over frequencies that nobody would miss are skipped unread.
@@ -369,7 +372,7 @@ impl<'a> Decoder<'a> {
             let colors = Colors::of(&self.components, self.jfif, self.adobe);
             let most = self.frame.most.1 * self.plan.side;
             let size = self.frame.scaled(self.plan.side as u32);
-            Rows::new(size, most, (colors, self.components.len()), self.plan.output)
+            Rows::new(size, most, colors, self.plan.output)
         });
         if mcu > 0 {
             rows.write(&self.components, mcu - 1, sink);

@@ -52,8 +52,6 @@ pub(super) enum Output {
     Colors,
     /// Four inks as they are, 255 being all of one.
     Inks,
-    /// The components as they are coded.
-    Components,
 }
 
 /// A component under a plan.

@@ -11,10 +11,10 @@ mod rows;
 #[cfg(test)]
 mod tests;
 
-use std::io::{Cursor, Read};
+use std::io::Read;
 use std::sync::Arc;
 
-use super::decoder::{Decoder, Goal, Header, Input, MEMORY_MAX, Opened, Stop};
+use super::decoder::{Decoder, Goal, Header, Input, MEMORY_MAX, NO_END, Opened, Stop};
 use super::error::Error;
 use super::exif::{self, Orientation};
 use super::icc::{PROFILE_MAX, Profile, Samples};
@@ -34,6 +34,7 @@ struct Jpeg {
     frame: Frame,
     /// It comes in several scans.
     buffered: bool,
+    lacks_end: bool,
 }
 
 pub(super) fn open(input: &mut dyn Input) -> Result<Opened, Error> {
@@ -41,13 +42,21 @@ pub(super) fn open(input: &mut dyn Input) -> Result<Opened, Error> {
     Ok((header, Arc::new(jpeg)))
 }
 
-/// Walks all segments. A file without its end marker is cut off, whatever a decoder makes of it.
+/// Walks all segments. A file that ends within its coded data may yet have all of them: decoding shows it.
 fn read(input: &mut dyn Input) -> Result<(Header, Jpeg), Error> {
     let (mut frame, mut buffered) = (None::<Frame>, None);
     let mut orientation = Orientation::NoTransforms;
     let (mut icc, mut effort) = (Segments::default(), Effort::default());
+    let (mut lacks_end, mut has_tables) = (false, false);
     loop {
-        match marker(input)? {
+        let kind = match marker(input) {
+            Err(Error::Truncated(_)) if buffered.is_some() => {
+                lacks_end = true;
+                END_OF_IMAGE
+            }
+            kind => kind?,
+        };
+        match kind {
             END_OF_IMAGE => break,
             // Start of image and markers without content.
             0xd8 | 0x01 => {}
@@ -62,6 +71,10 @@ fn read(input: &mut dyn Input) -> Result<(Header, Jpeg), Error> {
                 effort.add(frame, &content)?;
                 let count = content.first().map_or(0, |&count| usize::from(count));
                 buffered.get_or_insert(frame.progressive || count < frame.components.len());
+            }
+            HUFFMAN_TABLES => {
+                has_tables = true;
+                drop(segment(input)?);
             }
             _ if buffered.is_some() => drop(segment(input)?),
             0xe1 => orientation = of_segment(&segment(input)?).unwrap_or(orientation),
@@ -79,8 +92,13 @@ fn read(input: &mut dyn Input) -> Result<(Header, Jpeg), Error> {
         _ => Samples::Rgb,
     };
     let profile = Profile::read(&icc.whole(), samples);
-    let header = Header { orientation, profile, ..Header::plain(frame.size, 3) };
-    Ok((header, Jpeg { length, frame, buffered }))
+    let note = match (has_tables, lacks_end) {
+        (false, _) => Some("it has no Huffman tables"),
+        (true, true) => Some(NO_END),
+        (true, false) => None,
+    };
+    let header = Header { orientation, profile, note, ..Header::plain(frame.size, 3) };
+    Ok((header, Jpeg { length, frame, buffered, lacks_end }))
 }
 
 /// How it is turned. Reads no further than to the first of its coded data.
@@ -97,6 +115,7 @@ pub(super) fn orientation(input: &mut dyn Input) -> Result<Orientation, Error> {
 }
 
 const END_OF_IMAGE: u8 = 0xd9;
+const HUFFMAN_TABLES: u8 = 0xc4;
 const START_OF_SCAN: u8 = 0xda;
 
 fn of_segment(content: &[u8]) -> Option<Orientation> {
@@ -134,56 +153,35 @@ impl Decoder for Jpeg {
         goal: Goal,
         stop: Stop<'_>,
     ) -> Result<Picture, Error> {
-        let mut data = Vec::with_capacity(self.length as usize);
+        let mut data = Vec::with_capacity(self.length as usize + 2);
         input.take(self.length).read_to_end(&mut data).map_err(Error::Read)?;
+        if self.lacks_end {
+            data.extend([0xff, END_OF_IMAGE]);
+        }
         let side = self.side(goal);
         let size = self.frame.scaled(side);
         let mut shrink = Shrink::new(size, 3, Shrink::factor(size, goal.ample));
         let plan = self.plan(side);
         let data = (&data[..], &self.frame);
-        match header.profile.as_ref().and_then(Profile::of_inks) {
-            None => decoder::decode(data, plan, stop, &mut |row| shrink.row(row))?,
+        let decoded = match header.profile.as_ref().and_then(Profile::of_inks) {
+            None => decoder::decode(data, plan, stop, &mut |row| shrink.row(row)),
             Some(inks) => {
                 let mut colors = vec![0; 3 * size.0 as usize];
                 decoder::decode(data, Plan { output: Output::Inks, ..plan }, stop, &mut |row| {
                     inks.apply(row, &mut colors);
                     shrink.row(&colors);
-                })?;
+                })
             }
+        };
+        match decoded {
+            // Some of its data are missing, too.
+            Err(Error::Damaged { .. }) if self.lacks_end => {
+                return Err(Error::Truncated(Format::Jpg));
+            }
+            decoded => decoded?,
         }
         Ok(shrink.finish(header.orientation))
     }
-}
-
-/// The components of a picture that a file of another format holds, as they are coded, those of a
-/// pixel side by side. `size` is what they may cover: as wide, and no higher; `count` how many there
-/// are of a pixel. Nothing is made of a picture that says otherwise.
-pub(super) fn components(
-    data: &[u8],
-    size: (u32, u32),
-    count: usize,
-    stop: Stop<'_>,
-) -> Result<Vec<u8>, Error> {
-    let (_, jpeg) = read(&mut Cursor::new(data))?;
-    let ((width, height), own) = (jpeg.frame.size, jpeg.frame.components.len());
-    if width != size.0 || height > size.1 || own != count {
-        return Err(damaged("its size is not what was announced"));
-    }
-    // What such a picture takes can be told before it is read.
-    if jpeg.buffered {
-        return Err(Error::Unsupported { format: Format::Jpg, what: "several scans".to_owned() });
-    }
-    let plan = Plan { side: 8, dc_only: false, buffered: false, output: Output::Components };
-    let mut components = Vec::with_capacity(width as usize * height as usize * count);
-    decoder::decode((data, &jpeg.frame), plan, stop, &mut |row| components.extend(row))?;
-    Ok(components)
-}
-
-/// Bytes that [`components`] takes at most, beside the data and the result.
-pub(super) fn components_memory(width: u32, count: usize) -> u64 {
-    // Two rows of the largest MCUs, a row of samples, and a row of pixels.
-    let width = u64::from(width);
-    (width + 31).saturating_mul(65 * count as u64) + 16 * width
 }
 
 impl Jpeg {

@@ -51,17 +51,11 @@ pub(super) struct Rows {
 }
 
 impl Rows {
-    pub(super) fn new(
-        size: (u32, u32),
-        most: usize,
-        (colors, components): (Colors, usize),
-        output: Output,
-    ) -> Self {
+    pub(super) fn new(size: (u32, u32), most: usize, colors: Colors, output: Output) -> Self {
         let size = (size.0 as usize, size.1 as usize);
         let channels = match output {
             Output::Colors => 3,
             Output::Inks => 4,
-            Output::Components => components,
         };
         Self {
             size,
@@ -86,7 +80,6 @@ impl Rows {
             match self.output {
                 Output::Colors => self.colors.write(lines, &mut self.pixels),
                 Output::Inks => self.colors.write_inks(lines, &mut self.pixels),
-                Output::Components => interleave(&lines[..components.len()], &mut self.pixels),
             }
             sink(&self.pixels);
         }
@@ -195,15 +188,6 @@ impl Colors {
             // As YCbCr they are their own complements.
             let ink = |value: u8| if self == Self::Ycck { value } else { 255 - value };
             to.copy_from_slice(&[ink(color[0]), ink(color[1]), ink(color[2]), 255 - key]);
-        }
-    }
-}
-
-/// The samples of a pixel side by side.
-fn interleave(lines: &[&[u8]], pixels: &mut [u8]) {
-    for (at, line) in lines.iter().enumerate() {
-        for (pixel, &value) in pixels.chunks_exact_mut(lines.len()).zip(*line) {
-            pixel[at] = value;
         }
     }
 }

@@ -65,8 +65,9 @@ fn measured<T>(work: impl FnOnce() -> T) -> (T, u64) {
     (result, (MOST.load(Relaxed) - before) as u64)
 }
 
-/// What reading the headers of a picture may take: profile and metadata, each bounded by itself.
-const HEADERS_MAX: u64 = 48 << 20;
+/// What reading the headers of a picture may take: profile and metadata, each bounded by itself, and the
+/// values of a TIFF's fields, each of which is 32 bytes in memory.
+const HEADERS_MAX: u64 = 128 << 20;
 /// Beside what a decoder promises: its own state, and buffers of files.
 const BESIDE: u64 = 2 << 20;
 /// Pictures that take more are not decoded here: a few a second would be all.

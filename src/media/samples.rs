@@ -1,0 +1,127 @@
+//! Makes RGB or RGBA of eight bits each of the samples that decoders give.
+
+use std::borrow::Cow;
+
+use image::ColorType;
+
+/// How the samples of a pixel lie in memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Layout {
+    /// One for grey, two with alpha; three for colours, four with alpha.
+    pub(super) count: usize,
+    pub(super) depth: Depth,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Depth {
+    Eight,
+    /// In the processor's byte order.
+    Sixteen,
+    /// The high byte first, as PNG has it.
+    SixteenBig,
+    /// From 0 to 1.
+    Float,
+}
+
+impl Layout {
+    /// None for kinds that the `image` crate gives of no format that is read here.
+    pub(super) fn of(color: ColorType) -> Option<Self> {
+        let count = usize::from(color.channel_count());
+        let depth = match usize::from(color.bytes_per_pixel()) / count {
+            1 => Depth::Eight,
+            2 => Depth::Sixteen,
+            4 => Depth::Float,
+            _ => return None,
+        };
+        Some(Self { count, depth })
+    }
+
+    /// Channels of a pixel that is made of them.
+    pub(super) fn channels(self) -> usize {
+        if self.count % 2 == 0 { 4 } else { 3 }
+    }
+
+    pub(super) fn bytes(self) -> usize {
+        match self.depth {
+            Depth::Eight => self.count,
+            Depth::Sixteen | Depth::SixteenBig => 2 * self.count,
+            Depth::Float => 4 * self.count,
+        }
+    }
+
+    /// Whether nothing is to be done.
+    pub(super) fn are_pixels(self) -> bool {
+        self.count >= 3 && self.depth == Depth::Eight
+    }
+
+    /// Appends the pixels of a row: the nearest of eight bits for each sample.
+    pub(super) fn append(self, row: &[u8], to: &mut Vec<u8>) {
+        let samples: Cow<'_, [u8]> = match self.depth {
+            Depth::Eight => row.into(),
+            Depth::Sixteen => shorts(row, u16::from_ne_bytes),
+            Depth::SixteenBig => shorts(row, u16::from_be_bytes),
+            Depth::Float => row.as_chunks().0.iter().map(|&four| level(four)).collect(),
+        };
+        match self.count {
+            1 => to.extend(samples.iter().flat_map(|&v| [v; 3])),
+            2 => to.extend(samples.as_chunks().0.iter().flat_map(|&[v, alpha]| [v, v, v, alpha])),
+            _ => to.extend_from_slice(&samples),
+        }
+    }
+}
+
+fn shorts(row: &[u8], of: fn([u8; 2]) -> u16) -> Cow<'_, [u8]> {
+    let nearest = |&two| ((u32::from(of(two)) * 255 + 32_895) >> 16) as u8;
+    row.as_chunks().0.iter().map(nearest).collect()
+}
+
+fn level(sample: [u8; 4]) -> u8 {
+    (f32::from_ne_bytes(sample).clamp(0.0, 1.0) * 255.0).round() as u8
+}
+
+/// Removes alpha from RGBA.
+pub(super) fn drop_alpha(pixels: &mut Vec<u8>) {
+    let count = pixels.len() / 4;
+    for at in 0..count {
+        pixels.copy_within(4 * at..4 * at + 3, 3 * at);
+    }
+    pixels.truncate(3 * count);
+}
+
+/// Divides the colours of RGBA by its alpha.
+pub(super) fn divide_by_alpha(pixels: &mut [u8]) {
+    for [colors @ .., alpha] in pixels.as_chunks_mut::<4>().0 {
+        let divided = |color: u8| (u16::from(color) * 255).checked_div(u16::from(*alpha));
+        *colors = colors.map(|color| divided(color).unwrap_or(0).min(255) as u8);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn samples_of_every_kind_become_pixels() {
+        let check = |count, depth, row: &[u8], expected: &[u8]| {
+            let mut pixels = Vec::new();
+            Layout { count, depth }.append(row, &mut pixels);
+            assert_eq!(pixels, expected, "{count} {depth:?}");
+        };
+        check(1, Depth::Eight, &[7, 9], &[7, 7, 7, 9, 9, 9]);
+        check(2, Depth::Eight, &[7, 9], &[7, 7, 7, 9]);
+        check(4, Depth::Eight, &[1, 2, 3, 4], &[1, 2, 3, 4]);
+        // The nearest: 0x0180 is 1.49 levels, 0x0182 is 1.5.
+        let sixteen = [0x0180_u16, 0x0182, 0xffff].map(u16::to_ne_bytes).concat();
+        check(3, Depth::Sixteen, &sixteen, &[1, 2, 255]);
+        check(1, Depth::SixteenBig, &[0x01, 0x80], &[1, 1, 1]);
+        let floats = [-1.0_f32, 0.5, f32::NAN].map(f32::to_ne_bytes).concat();
+        check(3, Depth::Float, &floats, &[0, 128, 0]);
+    }
+
+    #[test]
+    fn colours_are_divided_by_their_alpha() {
+        let mut pixels = [[64, 0, 200, 128], [9, 9, 9, 0], [1, 2, 3, 255]];
+        divide_by_alpha(pixels.as_flattened_mut());
+        assert_eq!(pixels, [[127, 0, 255, 128], [0, 0, 0, 0], [1, 2, 3, 255]]);
+    }
+}

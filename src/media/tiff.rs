@@ -1,0 +1,164 @@
+//! TIFF and BigTIFF: decides which varieties the `image` crate decodes, which ffmpeg does, and which are
+//! refused; decodes printers' inks that have a profile.
+//!
+//! ffmpeg ignores the orientation of a TIFF, and shows tiles and JPEGs in it as noise.
+
+use std::io::BufReader;
+use std::sync::Arc;
+
+use image::codecs::tiff::TiffDecoder;
+use tiff::decoder::{Decoder, DecodingResult, Limits};
+use tiff::tags::Tag;
+use tiff::{TiffError, TiffResult};
+
+use super::decoder::{self, Goal, Header, Input, MEMORY_MAX, Opened, Stop, check_bounds};
+use super::error::Error;
+use super::exif::Orientation;
+use super::icc::{Profile, Samples};
+use super::image_crate::Walked;
+use super::picture::Picture;
+use crate::wire::Format;
+
+const JPEG: u16 = 7;
+const CMYK: u16 = 5;
+const ASSOCIATED: u16 = 1;
+
+/// What the first directory says.
+struct Directory {
+    size: (u32, u32),
+    photometric: u16,
+    compression: u16,
+    bits: u16,
+    samples: u16,
+    extra: Option<u16>,
+    orientation: Orientation,
+    /// Bits from the lowest to the highest.
+    reversed: bool,
+    planar: bool,
+    tiled: bool,
+    profile: Option<Vec<u8>>,
+}
+
+pub(super) fn open(input: &mut dyn Input) -> Result<Opened, Error> {
+    let directory = reader(input).and_then(|mut file| Directory::read(&mut file));
+    let directory = directory.map_err(from_crate)?;
+    let (width, height) = directory.size;
+    check_bounds((width, height), 3)?;
+    if let Some(inks) = directory.inks() {
+        return Ok(inks);
+    }
+    if directory.reversed {
+        return Err(directory.not_by_image("bits from the lowest to the highest (FillOrder 2)"));
+    }
+    // The crate's buffer, beside the result.
+    let scratch = (u64::from(directory.samples) * u64::from(directory.bits).div_ceil(8), 1 << 20);
+    let premultiplied = directory.extra == Some(ASSOCIATED);
+    let plain = Walked::plain(Format::Tiff, |source| Ok(Box::new(TiffDecoder::new(source)?)));
+    match (Walked { metadata: true, premultiplied, scratch, ..plain }).open(input) {
+        Err(Error::NeedsTranscoder { why: Some(why), .. }) => Err(directory.not_by_image(&why)),
+        opened => opened,
+    }
+}
+
+impl Directory {
+    fn read(file: &mut Decoder<BufReader<&mut dyn Input>>) -> TiffResult<Self> {
+        let size = file.dimensions()?;
+        let numbers = |file: &mut Decoder<_>, tag| file.find_tag_unsigned_vec::<u16>(tag);
+        let mut first = |tag, default| -> TiffResult<u16> {
+            let numbers = numbers(file, tag)?;
+            Ok(numbers.and_then(|numbers| numbers.first().copied()).unwrap_or(default))
+        };
+        let orientation = u8::try_from(first(Tag::Orientation, 1)?).ok();
+        Ok(Self {
+            size,
+            photometric: first(Tag::PhotometricInterpretation, 0)?,
+            compression: first(Tag::Compression, 1)?,
+            bits: first(Tag::BitsPerSample, 1)?,
+            samples: first(Tag::SamplesPerPixel, 1)?,
+            reversed: first(Tag::FillOrder, 1)? == 2,
+            planar: first(Tag::PlanarConfiguration, 1)? == 2,
+            tiled: first(Tag::TileWidth, 0)? != 0,
+            orientation: orientation
+                .and_then(Orientation::from_exif)
+                .unwrap_or(Orientation::NoTransforms),
+            extra: numbers(file, Tag::ExtraSamples)?.and_then(|extra| extra.first().copied()),
+            // A damaged profile is no reason to refuse the picture.
+            profile: file.get_tag_u8_vec(Tag::IccProfile).ok(),
+        })
+    }
+
+    /// What is refused by `image`: for ffmpeg, if it shows it right.
+    fn not_by_image(&self, why: &str) -> Error {
+        let format = Format::Tiff;
+        let Self { photometric, compression, bits, samples, .. } = self;
+        let what = format!(
+            "{why} (photometric interpretation {photometric}, compression {compression}, \
+             {samples} samples of {bits} bits)"
+        );
+        let is_upright = self.orientation == Orientation::NoTransforms;
+        if is_upright && !self.tiled && self.compression != JPEG {
+            Error::NeedsTranscoder { format, why: Some(what) }
+        } else {
+            Error::Unsupported { format, what }
+        }
+    }
+
+    /// `image` makes colours of inks without a look at their profile.
+    fn inks(&self) -> Option<Opened> {
+        let Self { size, orientation, .. } = *self;
+        if (self.photometric, self.samples, self.bits, self.planar) != (CMYK, 4, 8, false) {
+            return None;
+        }
+        let profile = Some(Profile::read(self.profile.as_deref()?, Samples::Cmyk)?);
+        profile.as_ref().and_then(Profile::of_inks)?;
+        Some((Header { orientation, profile, ..Header::plain(size, 3) }, Arc::new(Inks)))
+    }
+}
+
+#[derive(Debug)]
+struct Inks;
+
+impl decoder::Decoder for Inks {
+    fn memory(&self, header: &Header, goal: Goal) -> u64 {
+        let pixels = u64::from(header.size.0) * u64::from(header.size.1);
+        4 * pixels + header.result_bytes(goal) + (1 << 20)
+    }
+
+    fn decode(
+        &self,
+        header: &Header,
+        input: &mut dyn Input,
+        goal: Goal,
+        _: Stop<'_>,
+    ) -> Result<Picture, Error> {
+        let read = reader(input).and_then(|mut file| file.read_image()).map_err(from_crate)?;
+        let inks = header.profile.as_ref().and_then(Profile::of_inks);
+        let (DecodingResult::U8(read), Some(inks)) = (read, inks) else {
+            return Err(Error::damaged(Format::Tiff, "it has changed meanwhile"));
+        };
+        let mut shrink = header.shrink(goal);
+        let mut colors = vec![0; 3 * header.size.0 as usize];
+        for row in read.chunks_exact(4 * header.size.0 as usize).take(header.size.1 as usize) {
+            inks.apply(row, &mut colors);
+            shrink.row(&colors);
+        }
+        Ok(shrink.finish(header.orientation))
+    }
+}
+
+fn reader(input: &mut dyn Input) -> TiffResult<Decoder<BufReader<&mut dyn Input>>> {
+    let mut limits = Limits::default();
+    limits.decoding_buffer_size = MEMORY_MAX as usize;
+    limits.intermediate_buffer_size = MEMORY_MAX as usize;
+    input.rewind()?;
+    Ok(Decoder::new(BufReader::new(input))?.with_limits(limits))
+}
+
+fn from_crate(error: TiffError) -> Error {
+    let format = Format::Tiff;
+    match error {
+        TiffError::IoError(error) => Error::read(format, error),
+        TiffError::UnsupportedError(what) => Error::Unsupported { format, what: what.to_string() },
+        other => Error::damaged(format, other),
+    }
+}
