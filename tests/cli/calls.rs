@@ -244,9 +244,12 @@ fn another_socket() {
     let mut house = House::new();
     let socket = house.root().join("other.sock");
     let socket = socket.to_str().unwrap();
-    let mut daemon = house.murald(&["--socket", socket]);
+    let file = house.root().join("new.toml").display().to_string();
+    let mut daemon = house.murald(&["--socket", socket, "--config", &file]);
     let mut daemon = daemon.stderr(Stdio::piped()).spawn().unwrap();
     let mut errors = BufReader::new(daemon.stderr.take().unwrap()).lines();
+    let created = format!("murald: {file} does not exist: creating it");
+    assert_eq!(errors.next().unwrap().unwrap(), created);
     assert!(errors.any(|line| line.unwrap().contains("is up")));
     // The lock names the socket of the daemon.
     assert!(json_of(&house, &["config", "get"]).is_object());

@@ -6,7 +6,7 @@ use murald::internals::cli::GROUPS;
 use murald::internals::http::ROUTES;
 use serde_json::json;
 
-use crate::call::json_of;
+use crate::call::{fails, json_of};
 use crate::ear::Ear;
 
 #[test]
@@ -299,6 +299,20 @@ fn every_verb_asks_for_what_it_means() {
         ROUTES.iter().map(|route| format!("{} {}", route.method, route.pattern)).collect();
     let missing: Vec<_> = all.difference(&routes).collect();
     assert!(missing.is_empty(), "no command asks for {missing:?}");
+}
+
+#[test]
+fn transition_of_a_backend_without_any_names_one_that_has_some() {
+    let ear = Ear::saying(|asked| match asked.starts_with("POST ") {
+        true => (400, r#"{"error":"swaybg has no transition \"fade\"","code":400}"#),
+        false => (
+            200,
+            r#"{"data":[],"pagination":{"page":1,"per_page":200,"total_items":0,"total_pages":0}}"#,
+        ),
+    });
+    let told =
+        "murald: swaybg has no transition \"fade\"\n  `murald backends activate builtin` draws";
+    fails(&ear.house, &["set", "7", "--transition", "fade"], 1, told);
 }
 
 /// What comes or goes between two pages moves others from one to the other.
