@@ -15,7 +15,7 @@ use ureq::http::Response;
 use ureq::{Agent, Body, RequestBuilder};
 
 use crate::paths::{Dirs, Env};
-use crate::sys::is_listened_on;
+use crate::sys::{connect, is_listened_on};
 use crate::wire::{Session, unix};
 
 use super::Error;
@@ -103,6 +103,13 @@ impl Connection {
 
     pub(super) fn socket(&self) -> &Path {
         &self.socket
+    }
+
+    /// Whether nobody listens there, as opposed to somebody who does not answer.
+    pub(super) fn has_nobody(&self) -> bool {
+        connect(&self.socket).is_err_and(|error| {
+            matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused)
+        })
     }
 
     pub(super) fn get(&self, place: &RequestPath) -> Result<Answer, Error> {

@@ -110,8 +110,7 @@ fn one(kind: Kind, word: &str, call: &Call, with_files: bool) -> Result<Value, E
         Kind::FolderOrRoot if word == "root" => Ok(word.into()),
         Kind::Folder | Kind::FolderOrRoot => folder(connection, word).map(Value::from),
         Kind::Playlist => playlist(connection, word).map(Value::from),
-        Kind::Picture => picture(connection, word),
-        _ => image(connection, word).map(Value::from),
+        _ => image(connection, word, kind == Kind::Picture),
     }
 }
 
@@ -144,27 +143,19 @@ impl From<&NameCandidate> for Named {
     }
 }
 
-/// An image of the library, or a file that could be one.
-fn picture(connection: &Connection, word: &str) -> Result<Value, Error> {
-    let here = is_path(word);
-    if let Some(path) = here {
-        return travelling(&path).map(Value::from);
+/// An image of the library; with `files` also a file that could be one, as a path.
+fn image(connection: &Connection, word: &str, files: bool) -> Result<Value, Error> {
+    let at = |path: &Path| match files {
+        true => travelling(path).map(Value::from),
+        false => at_path(connection, word, path).map(Value::from),
+    };
+    if let Some(path) = is_path(word) {
+        return at(&path);
     }
     match named(connection, word)? {
         Ok(id) => Ok(id.into()),
-        Err(_) if Path::new(word).exists() => travelling(Path::new(word)).map(Value::from),
+        Err(_) if Path::new(word).exists() => at(Path::new(word)),
         Err(known) => by_beginning(connection, word, known).map(Value::from),
-    }
-}
-
-fn image(connection: &Connection, word: &str) -> Result<i64, Error> {
-    if let Some(path) = is_path(word) {
-        return at_path(connection, word, &path);
-    }
-    match named(connection, word)? {
-        Ok(id) => Ok(id),
-        Err(_) if Path::new(word).exists() => at_path(connection, word, Path::new(word)),
-        Err(known) => by_beginning(connection, word, known),
     }
 }
 

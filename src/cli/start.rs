@@ -19,7 +19,6 @@ use super::call::Call;
 use super::connection::{Connection, RequestPath};
 use super::error::Exit;
 use crate::paths::{Dirs, Env};
-use crate::sys::connect;
 use crate::wire::Monitor;
 
 /// The wait for a daemon that has just been started, and for its monitors.
@@ -32,11 +31,10 @@ const DETACHED: &str = "MURALD_DETACHED";
 /// Starts a daemon if none answers, unless the user does not want that.
 pub(super) fn ensure(call: &Call) -> Result<(), Error> {
     let connection = call.connect()?;
-    let is_absent = connect(connection.socket()).is_err_and(|error| {
-        matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused)
-    });
     // The command itself reports any other failure.
-    if !is_absent || std::env::var_os("MURALD_AUTOSTART").is_some_and(|value| value == "0") {
+    if !connection.has_nobody()
+        || std::env::var_os("MURALD_AUTOSTART").is_some_and(|value| value == "0")
+    {
         return Ok(());
     }
     let rival = if by_unit(call) { None } else { by_ourselves(call, connection.socket())? };

@@ -72,7 +72,7 @@ pub(crate) fn stop(call: &Call, stdout: &mut Stdout) -> Result<Stopped, Error> {
     let connection = call.connect()?;
     let pid = match info(&connection) {
         Ok(Info { pid, .. }) => pid,
-        Err(error) if error.exit == Exit::Unavailable => return none_to_stop(call, stdout),
+        Err(_) if connection.has_nobody() => return none_to_stop(call, stdout),
         Err(error) => return Err(error),
     };
     // Before it is told, or its number might be another's by then.
