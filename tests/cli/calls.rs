@@ -59,7 +59,7 @@ fn without_a_daemon() {
     assert_eq!(ok(&house, &["--version"]), format!("murald {version}\n"));
     let versions = json_of(&house, &["version"]);
     assert_eq!(versions, json!({"version": version, "daemon": null}));
-    assert!(ok(&house, &["--help"]).contains("set PICTURE"));
+    assert!(ok(&house, &["--help"]).contains("set IMAGE"));
     assert!(ok(&house, &["help", "all"]).contains("images list"));
 }
 
@@ -361,7 +361,10 @@ fn people_get_tables_that_fit() {
     let lines = on_terminal(&house, &format!("import {}", directory.display()));
     assert_eq!(lines, "0 images imported, 2 in the library already\n");
     let colors = on_terminal(&house, "images show 1");
-    assert!(colors.lines().any(|line| line.starts_with("colors     #")), "{colors}");
+    assert!(
+        colors.lines().any(|line| line.starts_with("colors ") && line.contains(" green")),
+        "{colors}"
+    );
     house.env("NO_COLOR", "");
     let json = on_terminal(&house, "--json images list");
     assert!(json.starts_with("{\"data\":"), "{json}");
