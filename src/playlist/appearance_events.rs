@@ -37,7 +37,7 @@ impl Player {
     pub(super) fn answer_waiting(&mut self) {
         let is_on_its_way = |(id, one): (&i64, &RunningPlaylist)| {
             one.spec.kind == PlaylistType::Appearance
-                && (!one.asked.is_empty() || self.has_pending_change(*id))
+                && (!self.asked(*id).is_empty() || self.has_pending_change(*id))
         };
         if self.waiting.is_empty() || self.running.iter().any(is_on_its_way) {
             return;

@@ -6,79 +6,28 @@
 
 use std::sync::Arc;
 
+use super::change::{BulkReply, Goal, Moved};
 use super::edits::edit;
 use super::error::{Error, Reply};
-use super::pending::{BulkReply, Done, Moved, Pending, PendingCommand};
 use super::player::{Player, RunningPlaylist};
 use super::spec::{Direction, Items};
 use super::state::PlaybackState;
 use crate::store::playlists::{self, PlaylistChange, Refusal};
-use crate::wire::{
-    ActivePlaylist, Appearance, AppearanceMode, Event, GalleryDomain, Mode, Playlist, Power,
-    PutPower,
-};
-
-pub(super) enum Command {
-    Change(i64, PlaylistChange, Reply<Playlist>),
-    Delete(i64, Reply<()>),
-    Start {
-        id: i64,
-        monitors: Vec<String>,
-        mode: Mode,
-        reply: Reply<()>,
-    },
-    /// For playlists on these monitors; none: on any.
-    Act(i64, Action, Vec<String>, Reply<Moved>),
-    ActOnAll(Action, Vec<String>, Reply<Moved>),
-    Active(Reply<Vec<ActivePlaylist>>),
-    Appearance(Reply<Appearance>),
-    SetAppearance(AppearanceMode, Reply<Appearance>),
-    /// Settings or the kernel have changed a condition of a pause.
-    PauseConditions,
-    /// A report on the state of the session.
-    Power(PutPower, Reply<Power>),
-}
-
-impl Command {
-    /// Answers a command that will not be carried out.
-    pub(super) fn refuse(self, error: Error) {
-        match self {
-            Self::Change(_, _, reply) => reply(Err(error)),
-            Self::Delete(_, reply) | Self::Start { reply, .. } => reply(Err(error)),
-            Self::Act(_, _, _, reply) | Self::ActOnAll(_, _, reply) => reply(Err(error)),
-            Self::Active(reply) => reply(Err(error)),
-            Self::Appearance(reply) | Self::SetAppearance(_, reply) => reply(Err(error)),
-            // It is found after the command at work.
-            Self::PauseConditions => {}
-            Self::Power(_, reply) => reply(Err(error)),
-        }
-    }
-}
+use crate::wire::{ActivePlaylist, Event, GalleryDomain, Mode, Playlist, Power, PutPower};
 
 impl Player {
-    pub(super) fn on_command(&mut self, command: Command) {
-        match command {
-            Command::Change(id, change, reply) => reply(self.change(id, &change)),
-            Command::Delete(id, reply) => reply(self.delete(id)),
-            Command::Start { id, monitors, mode, reply } => {
-                let done = Box::new(|result: Result<Moved, _>| reply(result.map(drop)));
-                self.enqueue(id, PendingCommand::Start { monitors, mode, done });
-            }
-            Command::Act(id, action, on, reply) => self.act(id, action, &on, reply),
-            Command::ActOnAll(action, on, reply) => self.act_on_all(action, &on, reply),
-            Command::Active(reply) => reply(Ok(self.active())),
-            Command::Appearance(reply) => reply(Ok(self.appearance())),
-            Command::SetAppearance(mode, reply) => self.set_appearance(mode, reply),
-            Command::PauseConditions => self.apply_pause(),
-            Command::Power(told, reply) => {
-                self.power.tell(told);
-                self.apply_pause();
-                reply(Ok(self.power.get()));
-            }
-        }
+    pub(super) fn start(&mut self, id: i64, monitors: Vec<String>, mode: Mode, reply: Reply<()>) {
+        let done = Box::new(|result: Result<Moved, _>| reply(result.map(drop)));
+        self.enqueue(id, Goal::Start { monitors, mode }, done);
     }
 
-    fn change(&mut self, id: i64, change: &PlaylistChange) -> Result<Playlist, Error> {
+    pub(super) fn tell_power(&mut self, told: PutPower) -> Power {
+        self.power.tell(told);
+        self.apply_pause();
+        self.power.get()
+    }
+
+    pub(super) fn change(&mut self, id: i64, change: &PlaylistChange) -> Result<Playlist, Error> {
         let one = self.running.get(&id);
         let state = one.map(|one| one.state.clone());
         // Before the transaction: within one the index is not to be asked.
@@ -107,7 +56,7 @@ impl Player {
         Ok(record)
     }
 
-    fn delete(&mut self, id: i64) -> Result<(), Error> {
+    pub(super) fn delete(&mut self, id: i64) -> Result<(), Error> {
         self.store.write(|c| playlists::delete(c, id))?;
         self.drop_stopped(id);
         self.cancel_pending(id, &|_| Refusal::NoPlaylist { id }.into());
@@ -116,7 +65,7 @@ impl Player {
         Ok(())
     }
 
-    fn active(&self) -> Vec<ActivePlaylist> {
+    pub(super) fn active(&self) -> Vec<ActivePlaylist> {
         let (now, connected) = (self.clock_reading(), self.wallpapers.connected());
         let resting = self.power.get().resting;
         let record = |one: &RunningPlaylist| {
@@ -136,14 +85,14 @@ pub enum Action {
 }
 
 impl Action {
-    /// The command that clients wait for, if this action may show a picture.
-    fn pending(self, alone: bool) -> Option<impl Fn(Done) -> PendingCommand> {
-        let brings_up = matches!(self, Self::Next | Self::Previous | Self::Resume);
-        brings_up.then_some(move |done| match self {
-            Self::Next => PendingCommand::Step { direction: Direction::Forward, done },
-            Self::Previous => PendingCommand::Step { direction: Direction::Backward, done },
-            _ => PendingCommand::Resume { alone, done },
-        })
+    /// The goal of the change that clients wait for, if this action may show a picture.
+    fn goal(self, alone: bool) -> Option<Goal> {
+        match self {
+            Self::Next => Some(Goal::Step(Direction::Forward)),
+            Self::Previous => Some(Goal::Step(Direction::Backward)),
+            Self::Resume => Some(Goal::Resume { alone }),
+            Self::Stop | Self::Pause => None,
+        }
     }
 }
 
@@ -154,11 +103,11 @@ impl Player {
             let (name, monitors) = (one.spec.name.clone(), on.to_vec());
             return reply(Err(Error::NotRunningOn { name, monitors }));
         }
-        if let Some(pending) = action.pending(true) {
+        if let Some(goal) = action.goal(true) {
             let refusal = if action == Action::Resume { None } else { self.no_steps(id) };
             return match refusal {
                 Some(error) => reply(Err(error)),
-                None => self.enqueue(id, pending(reply)),
+                None => self.enqueue(id, goal, reply),
             };
         }
         let known = self.running.contains_key(&id) || self.starting().contains(&id);
@@ -176,7 +125,7 @@ impl Player {
     pub(super) fn act_on_all(&mut self, action: Action, on: &[String], reply: Reply<Moved>) {
         let mut ids = self.running_ids();
         ids.retain(|id| self.runs_on(*id, on));
-        let Some(pending) = action.pending(false) else {
+        let Some(goal) = action.goal(false) else {
             let stops = action == Action::Stop;
             let count = if stops { self.stop_all(ids) } else { self.pause_all(&ids) };
             return reply(count.map(|count| Moved { count, ..Moved::default() }));
@@ -198,7 +147,8 @@ impl Player {
         let bulk = BulkReply::new(moving.len(), Box::new(finish));
         for id in moving {
             let bulk = Arc::clone(&bulk);
-            self.enqueue(id, pending(Box::new(move |result| BulkReply::add(&bulk, result))));
+            let done = Box::new(move |result| BulkReply::add(&bulk, result));
+            self.enqueue(id, goal.clone(), done);
         }
     }
 
@@ -275,14 +225,6 @@ impl Player {
             }
         }
         Ok(count)
-    }
-
-    /// The playlists that are about to start, and do not run yet.
-    fn starting(&self) -> Vec<i64> {
-        let starts = |(id, pending): (&i64, &Pending)| {
-            (pending.has_start() && !self.running.contains_key(id)).then_some(*id)
-        };
-        self.pending.iter().filter_map(starts).collect()
     }
 
     /// Whether it runs on one of these monitors; all of them are none.

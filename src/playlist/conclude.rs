@@ -1,207 +1,233 @@
-//! Ends the changes that clients wait for. If the picture is shown, the playlist moves on and its
-//! client is answered; else everything stays as it was.
+//! Ends a change: matches the reconciler's report, moves the playlist on or leaves it, answers the
+//! clients that wait, and publishes the events.
 //!
 //! Runs on the thread `playlist`.
 
 use std::collections::BTreeMap;
 
-use super::attempt::ApplyReport;
+use super::change::{Change, Goal, Moved};
 use super::error::Error;
-use super::pending::{Goal, InFlight, Moved, PendingCommand, Superseded};
-use super::player::{Player, RunningPlaylist};
+use super::player::{ApplyReport, Player, RunningPlaylist};
 use super::spec::PlaylistSpec;
 use super::state::PlaybackState;
+use crate::backends::Kind;
 use crate::random::seed;
-use crate::store::playlists::{self, Item, Refusal};
-use crate::wallpaper;
-use crate::wire::{Event, Mode};
+use crate::store::playlists::{self, Refusal};
+use crate::wallpaper::{self, Applied};
+use crate::wire::{Event, Mode, SetStatus};
 
 impl Player {
-    /// Takes the answer to a change that a client waits for; gives back the report of any other.
-    pub(super) fn conclude(&mut self, mut report: ApplyReport) -> Option<ApplyReport> {
-        let id = report.id;
-        let pending = self.pending.get_mut(&id);
-        let Some(mut change) = pending.and_then(|pending| pending.take_change(report.change))
-        else {
-            return Some(report);
-        };
-        let was_start = matches!(change.goal, Goal::Start);
-        self.refit(&mut change, &mut report);
+    pub(super) fn on_report(&mut self, report: ApplyReport) {
+        let Some(mut change) = self.changes.remove(&report.change) else { return };
+        let (id, is_own, was_start) = (change.playlist, change.is_own(), change.is_start());
+        self.refit(&mut change);
         use wallpaper::Error as Why;
         match &report.result {
-            _ if !was_start && !self.running.contains_key(&id) => {
-                self.conclude_stopped(change, &report);
+            result if !was_start && !self.running.contains_key(&id) => {
+                self.conclude_stopped(change, result);
             }
-            Ok(_) => self.succeed(change, &report),
-            Err(Why::Incompatible { .. }) => self.skip(change, report),
+            Ok(applied) if is_own => self.on_shown(&change, applied),
+            Ok(applied) => self.succeed(change, applied),
+            // Another change of its own has followed.
+            Err(_) if is_own && !self.is_present(&change) => {}
+            Err(error @ Why::Incompatible { backend, kind, .. }) => {
+                self.skip(change, &backend.to_string(), *kind, error);
+            }
             // The reconciler has reported it.
-            Err(Why::Backend { .. } | Why::Ending) => fail(change, &report),
-            Err(Why::NoImage { id: gone } | Why::FileGone { id: gone, .. }) => {
-                self.retry_without(change, *gone, &report);
+            Err(error @ (Why::Backend { .. } | Why::Ending)) => fail(change, error),
+            Err(error @ (Why::NoImage { id: gone } | Why::FileGone { id: gone, .. })) => {
+                self.retry_without(change, *gone, error);
             }
-            Err(Why::NoBackend { .. }) => {
+            Err(error @ Why::NoBackend { .. }) => {
                 self.no_compatible_item(id, None);
-                fail(change, &report);
+                fail(change, error);
             }
-            Err(_) => {
-                self.announce_error(&report);
-                fail(change, &report);
+            Err(Why::UnknownMonitors { connected, .. })
+                if is_own && change.monitors.iter().any(|name| !connected.contains(name)) =>
+            {
+                // Some monitors were unplugged: the others get theirs.
+                self.fill_monitors(id);
+            }
+            Err(error) => {
+                self.announce_error(&change, error);
+                fail(change, error);
             }
         }
-        self.begin_next(id);
+        if !is_own {
+            self.begin_next(id);
+        }
         if was_start {
             self.begin_held();
         }
-        None
     }
 
-    /// The playlist was stopped, or deleted, while the picture of a step was on its way. It stands at
-    /// that one when it is started again.
-    fn conclude_stopped(&self, change: InFlight, report: &ApplyReport) {
-        let id = report.id;
-        if report.result.is_err() {
-            return change.fail(&|| self.not_running(id));
-        }
+    /// Whether the playlist has not moved on from the round of its own change.
+    fn is_present(&self, change: &Change) -> bool {
+        self.running.get(&change.playlist).is_some_and(|one| one.round == change.round)
+    }
+
+    /// The playlist was stopped or deleted while the picture of a step was on its way. It is at that
+    /// step when it is started again.
+    fn conclude_stopped(&self, change: Change, result: &Result<Applied, wallpaper::Error>) {
+        let id = change.playlist;
+        let applied = match result {
+            _ if change.is_own() => return,
+            Ok(applied) => applied,
+            Err(_) => return change.fail(&|| self.not_running(id)),
+        };
         if let Err(error) = self.store.note(|c| playlists::save(c, id, false, &change.state)) {
             log::error!("cannot save the position of playlist {id}: {error}");
         }
-        change.superseded.into_iter().for_each(|step| step.answer(report));
-        (change.done)(Ok(report.moved()));
+        change.answer(applied);
     }
 
     /// Fits a change to its list, which may have been edited while the picture was on its way.
-    fn refit(&self, change: &mut InFlight, report: &mut ApplyReport) {
-        let Ok(Some(mut spec)) = self.store.read(|c| PlaylistSpec::read(c, report.id)) else {
+    fn refit(&self, change: &mut Change) {
+        let (id, image) = (change.playlist, change.state.image_id);
+        if change.is_own() {
+            let present = self.is_present(change).then(|| &self.running[&id]);
+            if let Some(one) = present.filter(|one| one.state.image_id == image) {
+                change.state.index = one.state.index;
+            }
             return;
-        };
+        }
+        let Ok(Some(mut spec)) = self.store.read(|c| PlaylistSpec::read(c, id)) else { return };
         spec.adopt(&change.spec);
-        let has_image = spec.items.iter().any(|item| item.image_id == report.image_id);
-        if spec != change.spec && has_image {
+        if spec != change.spec && spec.items.index_of(image).is_some() {
             change.state.edit(&spec, seed());
             change.spec = spec;
-            report.index = change.state.index;
         }
     }
 
     /// An image of the list is gone: tries the one that takes its place, if it has left the list.
-    fn retry_without(&mut self, change: InFlight, gone: i64, report: &ApplyReport) {
-        let id = report.id;
+    fn retry_without(&mut self, change: Change, gone: i64, error: &wallpaper::Error) {
+        let id = change.playlist;
+        if change.is_own() {
+            self.reload_if_changed(id);
+            let is_at_it = |one: &RunningPlaylist| one.state.taken().contains(&gone);
+            if self.running.get(&id).is_some_and(is_at_it) {
+                return self.announce_error(&change, error);
+            }
+            // Another is in its place, and is shown already where it was.
+            return self.fill_monitors(id);
+        }
         // The row of an image that is gone has gone from its playlists, and is found no more.
-        let has_image = |items: &[Item]| items.iter().any(|item| item.image_id == gone);
-        let left = |spec: Option<PlaylistSpec>| spec.is_some_and(|spec| !has_image(&spec.items));
+        let left = |spec: Option<PlaylistSpec>| {
+            spec.is_some_and(|spec| spec.items.index_of(gone).is_none())
+        };
         let has_left = PlaylistSpec::find(&self.store, id).is_ok_and(left);
         if has_left {
             self.reload_if_changed(id);
         }
         // A list that cannot be read again would lead to the same image, again and again.
-        let stale = |one: &RunningPlaylist| !one.spec.is_dynamic() && has_image(&one.spec.items);
-        let is_start = matches!(change.goal, Goal::Start);
-        if !has_left || !is_start && self.running.get(&id).is_some_and(stale) {
-            self.announce_error(report);
-            return fail(change, report);
-        }
-        self.put_back(id, change);
-    }
-
-    /// Puts a change back to be made again, before all others.
-    fn put_back(&mut self, id: i64, change: InFlight) {
-        let InFlight { goal, state, superseded, done, .. } = change;
-        let again = match goal {
-            Goal::Start => {
-                let monitors = if state.everywhere { Vec::new() } else { state.monitors };
-                PendingCommand::Start { monitors, mode: state.mode, done }
-            }
-            Goal::Step(direction) => PendingCommand::Step { direction, done },
-            Goal::Resume { alone } => PendingCommand::Resume { alone, done },
+        let stale = |one: &RunningPlaylist| {
+            !one.spec.is_dynamic() && one.spec.items.index_of(gone).is_some()
         };
-        let pending = self.pending.entry(id).or_default();
-        pending.put_back(again);
-        for step in superseded.into_iter().rev() {
-            let (direction, done) = (step.direction, step.done);
-            pending.put_back(PendingCommand::Step { direction, done });
+        if !has_left || !change.is_start() && self.running.get(&id).is_some_and(stale) {
+            self.announce_error(&change, error);
+            return fail(change, error);
         }
+        self.put_back(change);
     }
 
     /// Goes on to the next item of a kind that the backend has not refused.
-    fn skip(&mut self, mut change: InFlight, mut report: ApplyReport) {
-        let id = report.id;
-        let (refused_by, kind) = match &report.result {
-            Err(wallpaper::Error::Incompatible { backend, kind, .. }) => {
-                (Some(backend.to_string()), Some(*kind))
-            }
-            _ => (None, None),
-        };
+    fn skip(&mut self, mut change: Change, backend: &str, kind: Kind, error: &wallpaper::Error) {
+        let id = change.playlist;
         // A request now would cover the picture of another's start.
-        if !matches!(change.goal, Goal::Start) && self.is_being_displaced(id) {
-            return self.put_back(id, change);
+        let is_held = !change.is_start() && self.is_being_displaced(id);
+        if let Some(one) = self.running.get(&id).filter(|_| change.is_own()) {
+            (change.spec, change.state) = (one.spec.clone(), one.state.clone());
+        } else if is_held {
+            return self.put_back(change);
         }
-        if let Some(kind) = kind
-            && report.attempt.pass_over(&change.spec, &mut change.state, kind)
-        {
-            return self.send_again(id, change, report.attempt);
+        if change.skip(kind) {
+            return if change.is_own() { self.go_past(change, is_held) } else { self.send(change) };
         }
-        let InFlight { goal, spec, state, .. } = &change;
-        // It runs, and shows something as soon as something can be shown.
-        let result = match *goal {
-            Goal::Start => self.install(spec, state.clone()).map(drop),
-            Goal::Resume { alone } => self.resume(id, alone, state.clone()),
-            Goal::Step(_) => {
-                self.no_compatible_item(id, refused_by.as_deref());
-                return fail(change, &report);
+        let result = match change.goal() {
+            // It runs, and shows something as soon as something can be shown.
+            Some(Goal::Start { .. }) => self.install(&change.spec, change.state.clone()).map(drop),
+            Some(&Goal::Resume { alone }) => self.resume(id, alone, change.state.clone()),
+            Some(Goal::Step(_)) | None => {
+                self.no_compatible_item(id, Some(backend));
+                return fail(change, error);
             }
         };
         if result.is_ok() {
-            self.no_compatible_item(id, refused_by.as_deref());
+            self.no_compatible_item(id, Some(backend));
         }
-        (change.done)(result.map(|()| Moved::one()));
+        if let Some(client) = change.clients.pop() {
+            (client.done)(result.map(|()| Moved::one()));
+        }
     }
 
-    /// The picture is up, or a later request has taken its monitors: moves the playlist on.
-    fn succeed(&mut self, change: InFlight, report: &ApplyReport) {
-        let id = report.id;
-        let now = self.clock_reading();
-        let InFlight { goal, spec, mut state, superseded, done, .. } = change;
-        state.shown_on.clone_from(&report.monitors);
+    /// Moves a playlist past the items that its own change has skipped.
+    fn go_past(&mut self, change: Change, is_held: bool) {
+        let id = change.playlist;
+        let Some(one) = self.running.get_mut(&id) else { return };
+        one.state = change.state;
+        // If the other's start fails, the item is asked for then.
+        one.lost |= is_held;
+        if !is_held {
+            self.apply(id, change.attempt);
+        }
+        self.save(&[id]);
+    }
+
+    /// A picture of the playlist's own change is shown, or a later request has its monitors.
+    fn on_shown(&mut self, change: &Change, applied: &Applied) {
+        let (id, present) = (change.playlist, self.is_present(change));
+        let Some(one) = self.running.get_mut(&id) else { return };
+        if present {
+            let shown_on = &mut one.state.shown_on;
+            shown_on.extend(applied.monitors.iter().cloned());
+            shown_on.sort_unstable();
+            shown_on.dedup();
+        }
+        if applied.outcome == SetStatus::Set {
+            one.nothing_compatible = false;
+            self.announce(change, applied);
+        }
+        if present {
+            self.save(&[id]);
+        }
+    }
+
+    /// The picture that clients wait for is shown, or a later request has its monitors: moves the
+    /// playlist on.
+    fn succeed(&mut self, mut change: Change, applied: &Applied) {
+        let (id, now) = (change.playlist, self.clock_reading());
+        let mut state = change.state.clone();
+        state.shown_on.clone_from(&applied.monitors);
         state.shown_on.sort_unstable();
         state.changed(now.boot, &now);
-        let moved = match goal {
-            Goal::Start => self.install(&spec, state),
-            Goal::Step(_) => self.move_on(id, &spec, state),
-            Goal::Resume { alone } => self.resume(id, alone, state).map(|()| false),
+        let moved = match change.goal() {
+            Some(Goal::Start { .. }) => self.install(&change.spec, state),
+            Some(&Goal::Resume { alone }) => self.resume(id, alone, state).map(|()| false),
+            _ => self.move_on(id, &change.spec, state),
         };
         let lost = match moved {
             Ok(lost) => lost,
             Err(error) => {
-                for step in superseded {
-                    (step.done)(Err(Error::Overtaken { name: spec.name.clone() }));
+                if let Some(client) = change.clients.pop() {
+                    (client.done)(Err(error));
                 }
-                return done(Err(error));
+                let name = &change.spec.name.clone();
+                return change.fail(&|| Error::Overtaken { name: name.clone() });
             }
         };
         if let Some(one) = self.running.get_mut(&id) {
-            one.change = report.change;
-            one.asked.clear();
+            one.round = change.round;
             one.nothing_compatible = false;
             // Its successor is asked for in its time (`run_if_due`).
             one.lost = lost;
         }
-        superseded.into_iter().for_each(|step| self.supersede(step, report));
-        self.announce(report);
-        done(Ok(report.moved()));
+        // Superseded steps are announced as if their pictures had been shown.
+        for client in &change.clients[..change.clients.len() - 1] {
+            self.announce_image(&change, client.item, applied, BTreeMap::new());
+        }
+        self.announce(&change, applied);
+        change.answer(applied);
         self.fill_monitors(id);
-    }
-
-    /// Tells of a step whose picture was left out, as if it had been up.
-    fn supersede(&self, step: Superseded, report: &ApplyReport) {
-        self.bus.publish(&Event::PlaylistImageChanged {
-            playlist_id: report.id,
-            image_index: step.index,
-            image_id: step.image_id,
-            monitors: report.monitors.clone(),
-            source: None,
-            images: BTreeMap::new(),
-        });
-        step.answer(report);
     }
 
     /// Writes that a running playlist has moved on by a step; whether the image has left it since.
@@ -257,17 +283,81 @@ impl Player {
     }
 }
 
-impl Superseded {
-    /// Answers with the step's own image, as if it had been shown.
-    fn answer(self, report: &ApplyReport) {
-        let images = report.monitors.iter().map(|name| (name.clone(), self.image_id)).collect();
-        (self.done)(Ok(Moved { count: 1, images }));
+impl Player {
+    /// Publishes that a picture is shown.
+    fn announce(&self, change: &Change, applied: &Applied) {
+        let (attempt, state) = (&change.attempt, &change.state);
+        let (Some(one), false) = (self.running.get(&change.playlist), attempt.silent) else {
+            return;
+        };
+        if !attempt.skipped.is_empty() {
+            self.bus.publish(&Event::PlaylistSkippedIncompatible {
+                playlist_id: change.playlist,
+                playlist_name: one.spec.name.clone(),
+                backend: applied.backend.to_string(),
+                skipped: attempt.skipped.len(),
+                applied_index: state.index,
+                skipped_items: attempt.skipped.clone(),
+            });
+        }
+        // Which monitor shows which, if each has its own.
+        let images =
+            if applied.mode == Mode::Each { applied.images.clone() } else { BTreeMap::new() };
+        self.announce_image(change, (state.index, state.image_id), applied, images);
+    }
+
+    fn announce_image(
+        &self,
+        change: &Change,
+        (image_index, image_id): (usize, i64),
+        applied: &Applied,
+        images: BTreeMap<String, i64>,
+    ) {
+        let mut monitors = applied.monitors.clone();
+        // In mode `each` they come in the order of their images.
+        monitors.sort_unstable();
+        self.bus.publish(&Event::PlaylistImageChanged {
+            playlist_id: change.playlist,
+            image_index,
+            image_id,
+            monitors,
+            source: change.attempt.missed.then_some("missed_event_recovery"),
+            images,
+        });
+    }
+
+    /// Publishes once that nothing can be shown, until something can.
+    fn no_compatible_item(&mut self, id: i64, refused_by: Option<&str>) {
+        let fixed = self.wallpapers.fixed_backend();
+        let Some(one) = self.running.get_mut(&id) else { return };
+        if one.spec.items.is_empty() || std::mem::replace(&mut one.nothing_compatible, true) {
+            return;
+        }
+        let backend = fixed.map(|configured| refused_by.map_or(configured, str::to_owned));
+        let media_type = one.spec.items[one.state.index].media_type;
+        log::warn!("no image of playlist {:?} can be shown", one.spec.name);
+        self.bus.publish(&Event::PlaylistNoCompatibleItem {
+            playlist_id: id,
+            playlist_name: one.spec.name.clone(),
+            total_images: one.spec.items.len(),
+            media_type: backend.is_none().then_some(media_type),
+            backend,
+        });
+    }
+
+    /// Publishes an error that the reconciler has reported only to us.
+    fn announce_error(&self, change: &Change, error: &wallpaper::Error) {
+        let image_id = change.state.image_id;
+        log::warn!("image {image_id} of playlist {}: {error}", change.playlist);
+        self.bus.publish(&Event::WallpaperApplyFailed {
+            image_id,
+            error: error.to_string(),
+            backend: self.wallpapers.fixed_backend().unwrap_or_default(),
+        });
     }
 }
 
-/// Answers with what the report says.
-fn fail(change: InFlight, report: &ApplyReport) {
-    if let Err(error) = &report.result {
-        change.fail(&|| Error::Picture(error.clone()));
-    }
+/// Answers all clients with the reconciler's error.
+fn fail(change: Change, error: &wallpaper::Error) {
+    change.fail(&|| Error::Picture(error.clone()));
 }

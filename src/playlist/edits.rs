@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use super::attempt::Attempt;
+use super::change::Attempt;
 use super::player::Player;
 use super::spec::{Direction, Items, PlaylistSpec};
 use super::state::PlaybackState;
@@ -215,7 +215,7 @@ impl Player {
         log::info!("playlist {:?} resumed", spec.name);
         state.shown_on.clear();
         state.changed(now.boot, &now);
-        self.apply(id, Attempt::forward());
+        self.apply(id, Attempt::default());
         self.save(&[id]);
     }
 }

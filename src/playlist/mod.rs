@@ -6,16 +6,14 @@
 //! comes back as a message. It sleeps until a command, an answer, a monitor or the next deadline.
 
 mod appearance_events;
-mod attempt;
+mod change;
 mod commands;
 mod conclude;
 mod edits;
 mod error;
 mod monitors;
-mod pending;
 mod player;
 mod power;
-mod reports;
 mod request;
 mod run;
 mod schedule;
@@ -23,6 +21,7 @@ mod shuffle;
 mod slots;
 mod spec;
 mod state;
+mod wallpapers;
 
 use std::io;
 use std::path::PathBuf;
@@ -40,15 +39,14 @@ use crate::wire::{
     Power, PutPower,
 };
 
-pub use attempt::DaemonWallpapers;
-pub(crate) use attempt::Wallpapers;
+pub(crate) use change::Moved;
 pub(crate) use commands::Action;
 pub(crate) use error::{Error, Reply};
-pub(crate) use pending::Moved;
 pub(crate) use slots::Place;
+pub use wallpapers::DaemonWallpapers;
+pub(crate) use wallpapers::Wallpapers;
 
-use commands::Command;
-use player::Player;
+use player::{Command, Player};
 use power::SharedPower;
 use run::Mailbox;
 use schedule::ClockReading;
@@ -115,31 +113,31 @@ impl Playlists {
     }
 
     pub fn change(&self, id: i64, change: PlaylistChange, reply: Reply<Playlist>) {
-        self.send(Command::Change(id, change, reply));
+        self.send(reply, move |player, reply| reply(player.change(id, &change)));
     }
 
     pub fn delete(&self, id: i64, reply: Reply<()>) {
-        self.send(Command::Delete(id, reply));
+        self.send(reply, move |player, reply| reply(player.delete(id)));
     }
 
     /// Without `monitors`: on all that are connected.
     pub fn start(&self, id: i64, monitors: Vec<String>, mode: Mode, reply: Reply<()>) {
-        self.send(Command::Start { id, monitors, mode, reply });
+        self.send(reply, move |player, reply| player.start(id, monitors, mode, reply));
     }
 
     /// With `on`: if it runs on one of these monitors.
-    pub fn act(&self, id: i64, act: Action, on: Vec<String>, reply: Reply<Moved>) {
-        self.send(Command::Act(id, act, on, reply));
+    pub fn act(&self, id: i64, action: Action, on: Vec<String>, reply: Reply<Moved>) {
+        self.send(reply, move |player, reply| player.act(id, action, &on, reply));
     }
 
     /// The same for all that run.
-    pub fn act_on_all(&self, act: Action, on: Vec<String>, reply: Reply<Moved>) {
-        self.send(Command::ActOnAll(act, on, reply));
+    pub fn act_on_all(&self, action: Action, on: Vec<String>, reply: Reply<Moved>) {
+        self.send(reply, move |player, reply| player.act_on_all(action, &on, reply));
     }
 
     /// Returns the running playlists.
     pub fn active(&self, reply: Reply<Vec<ActivePlaylist>>) {
-        self.send(Command::Active(reply));
+        self.send(reply, |player, reply| reply(Ok(player.active())));
     }
 
     /// The state of the session.
@@ -147,21 +145,21 @@ impl Playlists {
         self.power.get()
     }
 
-    /// Says what is known of it; the answer comes when the playlists are in line with that.
+    /// Reports the state of the session; answered when the playlists follow it.
     pub(crate) fn tell_power(&self, told: PutPower, reply: Reply<Power>) {
-        self.send(Command::Power(told, reply));
+        self.send(reply, move |player, reply| reply(Ok(player.tell_power(told))));
     }
 
     /// Sets the conditions of a pause.
     pub(crate) fn set_pause_conditions(&self, when_locked: bool, when_idle: bool) {
         self.power.set_conditions(when_locked, when_idle);
-        self.send(Command::PauseConditions);
+        self.apply_pause();
     }
 
     /// Says whether the machine runs on its battery; none: nobody looks.
     pub(crate) fn set_battery(&self, battery: Option<bool>) {
         self.power.set_battery(battery);
-        self.send(Command::PauseConditions);
+        self.apply_pause();
     }
 
     /// The commands that wait for the player.
@@ -171,18 +169,32 @@ impl Playlists {
 
     /// Whether it is light or dark, and why.
     pub(crate) fn appearance(&self, reply: Reply<Appearance>) {
-        self.send(Command::Appearance(reply));
+        self.send(reply, |player, reply| reply(Ok(player.appearance())));
     }
 
     pub(crate) fn set_appearance(&self, mode: AppearanceMode, reply: Reply<Appearance>) {
-        self.send(Command::SetAppearance(mode, reply));
+        self.send(reply, move |player, reply| player.set_appearance(mode, reply));
     }
 
-    fn send(&self, command: Command) {
+    /// Makes the player pause or go on; a full inbox needs no more, as each command is followed by it.
+    fn apply_pause(&self) {
+        self.send::<()>(Box::new(|_| ()), |player, _| player.apply_pause());
+    }
+
+    /// Sends a command to the player, or refuses it.
+    fn send<T: 'static>(
+        &self,
+        reply: Reply<T>,
+        command: impl FnOnce(&mut Player, Reply<T>) + Send + 'static,
+    ) {
+        let command: Command = Box::new(move |player| match player {
+            Ok(player) => command(player, reply),
+            Err(error) => reply(Err(error)),
+        });
         match self.inbox.try_send(command) {
             Ok(()) => {}
-            Err(TrySendError::Full(command)) => command.refuse(Error::Busy),
-            Err(TrySendError::Disconnected(command)) => command.refuse(Error::Ending),
+            Err(TrySendError::Full(command)) => command(Err(Error::Busy)),
+            Err(TrySendError::Disconnected(command)) => command(Err(Error::Ending)),
         }
     }
 }

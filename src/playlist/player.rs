@@ -3,33 +3,30 @@
 //!
 //! It reads and writes the database and never waits for a backend.
 
-use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex};
+use std::collections::{BTreeMap, VecDeque};
 
-use crossbeam_channel::{Receiver, Sender, bounded};
+use crossbeam_channel::{Receiver, Sender, unbounded};
 
-use super::attempt::{ApplyReport, Wallpapers};
+use super::change::{Attempt, Change, Client, Goal, Moved};
 use super::error::{Error, Reply};
-use super::pending::Pending;
 use super::power::SharedPower;
 use super::schedule::ClockReading;
 use super::slots::tone_at;
 use super::spec::PlaylistSpec;
 use super::state::PlaybackState;
+use super::wallpapers::Wallpapers;
 use crate::events::EventBus;
 use crate::store::Store;
 use crate::store::playlists::{self, Refusal};
-use crate::sys::lock;
+use crate::wallpaper::{self, Applied};
 use crate::wire::{Appearance, AppearanceMode, Event};
 
 /// A playlist that runs.
 pub(super) struct RunningPlaylist {
     pub(super) spec: PlaylistSpec,
     pub(super) state: PlaybackState,
-    /// The change in hand; reports of others are about the past.
-    pub(super) change: u64,
-    /// Monitors that the reconciler has been asked for and has not answered.
-    pub(super) asked: Vec<String>,
+    /// The round of its changes; reports of earlier rounds are about the past.
+    pub(super) round: u64,
     /// Nothing of it can be shown, and that has been told.
     pub(super) nothing_compatible: bool,
     /// The image that it stood at is gone, and what takes its place has not been asked for.
@@ -38,14 +35,30 @@ pub(super) struct RunningPlaylist {
 
 impl RunningPlaylist {
     pub(super) fn new(spec: PlaylistSpec, state: PlaybackState) -> Self {
-        let asked = Vec::new();
-        Self { spec, state, change: 0, asked, nothing_compatible: false, lost: false }
+        Self { spec, state, round: 0, nothing_compatible: false, lost: false }
+    }
+
+    /// A change of its own, for which no client waits.
+    pub(super) fn own_change(&self, attempt: Attempt) -> Change {
+        let (playlist, round, monitors, clients) =
+            (self.spec.id, self.round, Vec::new(), Vec::new());
+        let (spec, state) = (self.spec.clone(), self.state.clone());
+        Change { playlist, round, attempt, spec, state, monitors, clients }
     }
 }
 
-/// Reports that the player has not taken yet. One for each request at most, and the reconciler
-/// bounds these.
-pub(super) type ReportQueue = Arc<Mutex<Vec<ApplyReport>>>;
+/// Commands of clients that wait for the change on its way, by playlist.
+const QUEUE: usize = 64;
+
+/// The result of a change that was sent to the reconciler.
+pub(super) struct ApplyReport {
+    /// The number of the change.
+    pub(super) change: u64,
+    pub(super) result: Result<Applied, wallpaper::Error>,
+}
+
+/// A command of a client, or its refusal.
+pub(super) type Command = Box<dyn FnOnce(Result<&mut Player, Error>) + Send>;
 
 pub(super) struct Player {
     pub(super) store: Store,
@@ -54,12 +67,14 @@ pub(super) struct Player {
     time: Box<dyn Fn() -> ClockReading + Send>,
     pub(super) boot_id: String,
     pub(super) running: BTreeMap<i64, RunningPlaylist>,
-    pub(super) pending: BTreeMap<i64, Pending>,
-    pub(super) reports: ReportQueue,
-    /// Wakes the thread when there are reports.
-    pub(super) waker: Sender<()>,
-    /// Changes so far.
-    pub(super) changes: u64,
+    /// The changes on their way, by number. A playlist has at most one that clients wait for.
+    pub(super) changes: BTreeMap<u64, Change>,
+    /// The number of the latest change.
+    pub(super) last_change: u64,
+    /// Commands that wait for their playlist's change, or for a start that displaces the playlist.
+    pub(super) queues: BTreeMap<i64, VecDeque<Client>>,
+    /// For the reconciler, which bounds the number of reports: one for each request.
+    pub(super) reports: Sender<ApplyReport>,
     /// Decides between light and dark.
     pub(super) mode: AppearanceMode,
     /// The state of the session.
@@ -75,15 +90,15 @@ pub(super) struct Player {
 }
 
 impl Player {
-    /// With what tells of reports.
+    /// Also returns the receiver of the reconciler's reports.
     pub(super) fn new(
         store: Store,
         bus: EventBus,
         wallpapers: Box<dyn Wallpapers>,
         time: Box<dyn Fn() -> ClockReading + Send>,
         boot_id: String,
-    ) -> (Self, Receiver<()>) {
-        let (waker, woken) = bounded(1);
+    ) -> (Self, Receiver<ApplyReport>) {
+        let (reports, receiver) = unbounded();
         let player = Self {
             store,
             bus,
@@ -91,10 +106,10 @@ impl Player {
             time,
             boot_id,
             running: BTreeMap::new(),
-            pending: BTreeMap::new(),
-            reports: ReportQueue::default(),
-            waker,
-            changes: 0,
+            changes: BTreeMap::new(),
+            last_change: 0,
+            queues: BTreeMap::new(),
+            reports,
             mode: AppearanceMode::Auto,
             power: SharedPower::default(),
             is_paused: None,
@@ -102,7 +117,7 @@ impl Player {
             warned_of_place: false,
             waiting: Vec::new(),
         };
-        (player, woken)
+        (player, receiver)
     }
 
     pub(super) fn clock_reading(&self) -> ClockReading {
@@ -114,10 +129,6 @@ impl Player {
     /// The ids of those that run.
     pub(super) fn running_ids(&self) -> Vec<i64> {
         self.running.keys().copied().collect()
-    }
-
-    pub(super) fn take_reports(&self) -> Vec<ApplyReport> {
-        std::mem::take(&mut *lock(&self.reports))
     }
 
     /// Writes where playlists stand, without waiting for the disk.
@@ -135,18 +146,32 @@ impl Player {
         }
     }
 
-    /// Whether a playlist's own time has to wait: for a change that a client waits for, or for a
-    /// start that takes its monitors.
-    pub(super) fn has_pending_change(&self, id: i64) -> bool {
-        self.pending.get(&id).is_some_and(Pending::has_change) || self.is_being_displaced(id)
+    /// The change that clients of a playlist wait for.
+    pub(super) fn clients_change(&self, id: i64) -> Option<&Change> {
+        self.changes.values().find(|change| change.playlist == id && !change.is_own())
     }
 
-    /// Whether the start of another is on its way to monitors of a running playlist: what this asked
-    /// for now would cover the other's picture.
+    /// The monitors of a playlist's present round that the reconciler has not answered for.
+    pub(super) fn asked(&self, id: i64) -> Vec<String> {
+        let Some(one) = self.running.get(&id) else { return Vec::new() };
+        let present = |change: &&Change| {
+            change.playlist == id && change.is_own() && change.round == one.round
+        };
+        let changes = self.changes.values().filter(present);
+        changes.flat_map(|change| change.monitors.iter().cloned()).collect()
+    }
+
+    /// Whether a playlist's own changes have to wait: for a change that a client waits for, or for a
+    /// start on its monitors.
+    pub(super) fn has_pending_change(&self, id: i64) -> bool {
+        self.clients_change(id).is_some() || self.is_being_displaced(id)
+    }
+
+    /// Whether the start of another playlist is on its way to monitors of a running one, which would
+    /// cover the other's picture now.
     pub(super) fn is_being_displaced(&self, id: i64) -> bool {
-        self.pending.iter().any(|(other, pending)| {
-            let start = pending.start().filter(|_| *other != id);
-            start.is_some_and(|start| self.shares_monitor(id, start))
+        self.changes.iter().any(|(_, change)| {
+            change.is_start() && change.playlist != id && self.shares_monitor(id, &change.state)
         })
     }
 
@@ -156,31 +181,77 @@ impl Player {
         one.state.everywhere || one.state.monitors.iter().any(|name| state.monitors.contains(name))
     }
 
-    /// Takes a playlist off that is stopped in the database already.
+    /// The playlists that are about to start, and do not run yet.
+    pub(super) fn starting(&self) -> Vec<i64> {
+        let on_way = self.changes.values().filter(|change| change.is_start());
+        let queued = self.queues.iter().filter(|(_, queue)| queue.iter().any(Client::is_start));
+        let ids = on_way.map(|change| change.playlist).chain(queued.map(|(id, _)| *id));
+        ids.filter(|id| !self.running.contains_key(id)).collect()
+    }
+
+    /// Removes a playlist that is stopped in the database already.
     pub(super) fn drop_stopped(&mut self, id: i64) {
         let Some(one) = self.running.remove(&id) else { return };
-        if let Some(pending) = self.pending.get_mut(&id) {
-            pending.cancel_steps(&|| Error::NotRunning { name: one.spec.name.clone() });
-        }
+        let name = one.spec.name;
+        let error = |_: &Self| Error::NotRunning { name: name.clone() };
+        let is_resume = |goal: &Goal| matches!(goal, Goal::Resume { .. });
+        self.cancel(id, is_resume, |client| !client.is_start(), &error);
         let (action, stopped) = (None, None);
         self.bus.publish(&Event::PlaylistStopped { playlist_id: Some(id), action, stopped });
     }
 
-    /// Gives up what clients wait for of a playlist that is stopped or gone, but for a step that is on
-    /// its way.
+    /// Cancels the commands of a playlist that is stopped or gone. A step on its way is answered with
+    /// its picture.
     pub(super) fn cancel_pending(&mut self, id: i64, error: &dyn Fn(&Self) -> Error) {
-        let Some(mut pending) = self.pending.remove(&id) else { return };
-        // Its picture comes up nevertheless: those that it covers show their own again.
-        if let Some(start) = pending.start() {
+        // The picture of a start is shown nevertheless: the playlists that it covers show theirs again.
+        if let Some(start) = self.clients_change(id).filter(|change| change.is_start()) {
             let mut covered = self.running_ids();
-            covered.retain(|other| *other != id && self.shares_monitor(*other, start));
+            covered.retain(|other| *other != id && self.shares_monitor(*other, &start.state));
             for other in covered {
                 self.running.entry(other).and_modify(|one| one.lost = true);
             }
         }
-        if pending.cancel_all_but_step(&|| error(self)) {
-            self.pending.insert(id, pending);
+        self.cancel(id, |goal| !matches!(goal, Goal::Step(_)), |_| true, error);
+    }
+
+    /// Answers clients with an error: all of the change on its way, if its goal is one of these, and
+    /// some that are queued. The change becomes one that nobody waits for.
+    fn cancel(
+        &mut self,
+        id: i64,
+        on_way: fn(&Goal) -> bool,
+        queued: fn(&Client) -> bool,
+        error: &dyn Fn(&Self) -> Error,
+    ) {
+        let mut cancelled = Vec::new();
+        for change in self.changes.values_mut().filter(|change| change.playlist == id) {
+            if change.goal().is_some_and(on_way) {
+                cancelled.append(&mut change.clients);
+            }
         }
+        let queue = self.queues.remove(&id).unwrap_or_default();
+        let (others, kept): (VecDeque<_>, VecDeque<_>) = queue.into_iter().partition(queued);
+        cancelled.extend(others);
+        if !kept.is_empty() {
+            self.queues.insert(id, kept);
+        }
+        cancelled.into_iter().for_each(|client| (client.done)(Err(error(self))));
+    }
+
+    /// Queues a command behind those that the playlist has already.
+    pub(super) fn enqueue(&mut self, id: i64, goal: Goal, done: Reply<Moved>) {
+        let queue = self.queues.entry(id).or_default();
+        if queue.len() >= QUEUE {
+            return done(Err(Error::Busy));
+        }
+        queue.push_back(Client::new(goal, done));
+        self.begin_next(id);
+    }
+
+    /// Puts the commands of a change back, to be begun again before all others.
+    pub(super) fn put_back(&mut self, change: Change) {
+        let queue = self.queues.entry(change.playlist).or_default();
+        change.clients.into_iter().rev().for_each(|client| queue.push_front(client));
     }
 
     pub(super) fn not_running(&self, id: i64) -> Error {

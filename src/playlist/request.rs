@@ -6,37 +6,32 @@
 //! on. If the picture fails, nothing changes. The changes of one playlist are made one after the
 //! other. Only the picture of the last waiting step is shown: it supersedes the others.
 
-use std::sync::Arc;
-
-use super::attempt::{ApplyReport, Attempt};
+use super::change::{Attempt, Change, Client, Goal, Moved};
 use super::edits::{Renewed, renew};
 use super::error::Error;
-use super::pending::{Done, Goal, InFlight, Moved, PendingCommand, Superseded};
-use super::player::{Player, RunningPlaylist};
+use super::player::{ApplyReport, Player, RunningPlaylist};
 use super::schedule::Due;
 use super::spec::{Direction, PlaylistSpec};
 use super::state::PlaybackState;
 use crate::random::seed;
 use crate::store::playlists::{self, Refusal};
-use crate::sys::lock;
-use crate::wallpaper::{self, Applied, Ask, Request, Targets};
+use crate::wallpaper::{Ask, Request, Targets};
 use crate::wire::{Event, HistorySource, Mode, Source};
 
 impl Player {
-    /// Begins a change: asks for the present item on all monitors that are there.
+    /// Begins a change of the playlist's own: asks for the present item on all connected monitors.
     pub(super) fn apply(&mut self, id: i64, attempt: Attempt) {
         let connected = self.wallpapers.connected();
-        self.changes += 1;
-        let change = self.changes;
+        let round = self.last_change + 1;
         let Some(one) = self.running.get_mut(&id).filter(|one| !one.spec.is_waiting()) else {
             return;
         };
-        one.change = change;
-        one.asked.clear();
+        one.round = round;
         let monitors = one.state.applied_to(&connected);
         if !monitors.is_empty() {
             one.state.fill(&one.spec, monitors.len());
-            self.request(id, attempt, monitors);
+            let change = one.own_change(attempt);
+            self.request(change, monitors, None);
         }
     }
 
@@ -46,148 +41,107 @@ impl Player {
         if self.is_being_displaced(id) {
             return;
         }
-        let connected = self.wallpapers.connected();
+        let (connected, asked) = (self.wallpapers.connected(), self.asked(id));
         // A lost image is replaced on all monitors, once nothing is on its way.
         let may_fill = |one: &&mut RunningPlaylist| !one.spec.is_waiting() && !one.lost;
         let Some(one) = self.running.get_mut(&id).filter(may_fill) else { return };
-        let seen_to =
-            |name: &&String| one.state.shown_on.contains(name) || one.asked.contains(name);
+        let seen_to = |name: &&String| one.state.shown_on.contains(name) || asked.contains(name);
         let applied_to = one.state.applied_to(&connected);
         let owed: Vec<String> = applied_to.iter().filter(|n| !seen_to(n)).cloned().collect();
         if owed.is_empty() {
             return;
         }
         let fresh = one.state.shown_on.is_empty();
-        let mut attempt = Attempt::forward();
-        attempt.announced = fresh;
         // Another monitor means other slices for all.
         let monitors = if one.state.mode == Mode::Extend { applied_to } else { owed };
-        let none_has_its_own = fresh && one.asked.is_empty();
+        let none_has_its_own = fresh && asked.is_empty();
         let before = one.state.others.len();
         let more = if none_has_its_own { 0 } else { 1 + before };
         let new = one.state.fill(&one.spec, more + monitors.len());
-        if none_has_its_own || new.is_empty() {
-            return self.request(id, attempt, monitors);
-        }
         // Monitors that have an image keep it; the new ones are for the others.
-        one.asked.extend(monitors.iter().cloned());
-        let (state, name, change) = (one.state.clone(), one.spec.name.clone(), one.change);
-        self.request_of((id, change), (&state, name), attempt, (monitors, Ask::Each(new)));
+        let each = (!none_has_its_own && !new.is_empty()).then_some(Ask::Each(new));
+        let attempt = Attempt { silent: !fresh, ..Attempt::default() };
+        let change = one.own_change(attempt);
+        self.request(change, monitors, each);
     }
 
-    /// Asks for the present item.
-    fn request(&mut self, id: i64, attempt: Attempt, monitors: Vec<String>) {
-        let Some(one) = self.running.get_mut(&id) else { return };
-        one.asked.extend(monitors.iter().cloned());
-        let (state, name) = (one.state.clone(), one.spec.name.clone());
-        let change = one.change;
-        self.request_for((id, change), (&state, name), attempt, monitors);
-    }
-
-    /// Asks for the item at which a playlist of this name stands.
-    pub(super) fn request_for(
-        &self,
-        (id, change): (i64, u64),
-        (state, name): (&PlaybackState, String),
-        attempt: Attempt,
-        monitors: Vec<String>,
-    ) {
-        let ask = match state.mode {
+    /// Asks the reconciler for the picture of a change; without `ask`: for its item.
+    fn request(&mut self, mut change: Change, monitors: Vec<String>, ask: Option<Ask>) {
+        self.last_change += 1;
+        let (number, state) = (self.last_change, &change.state);
+        let present = || match state.mode {
             Mode::Each => Ask::Each(state.taken()),
             _ => Ask::Image(state.image_id),
         };
-        self.request_of((id, change), (state, name), attempt, (monitors, ask));
-    }
-
-    fn request_of(
-        &self,
-        (id, change): (i64, u64),
-        (state, name): (&PlaybackState, String),
-        attempt: Attempt,
-        (asked, ask): (Vec<String>, Ask),
-    ) {
-        let (index, image_id) = (state.index, state.image_id);
-        let is_asked = |name: &String| asked.contains(name);
+        let is_asked = |name: &String| monitors.contains(name);
         let all = state.everywhere && self.wallpapers.connected().iter().all(is_asked);
-        let named = || Targets::from_names(asked.iter().cloned());
+        let named = || Targets::from_names(monitors.iter().cloned());
         let request = Request {
             filter: None,
-            ask,
+            ask: ask.unwrap_or_else(present),
             targets: if all { Targets::All } else { named() },
             mode: state.mode,
             fit: None,
             transition: None,
             source: HistorySource {
                 kind: Source::Playlist,
-                playlist_id: Some(id),
-                playlist_name: Some(name),
+                playlist_id: Some(change.playlist),
+                playlist_name: Some(change.spec.name.clone()),
             },
             by_hook: false,
         };
-        let (reports, waker) = (Arc::clone(&self.reports), self.waker.clone());
-        let reply = move |result: Result<Applied, wallpaper::Error>| {
-            let shown = result.as_ref().map(|applied| applied.monitors.clone());
-            let mut monitors = shown.unwrap_or_else(|_| asked.clone());
-            // In mode `each` they come in the order of their images.
-            monitors.sort_unstable();
-            let report =
-                ApplyReport { id, change, attempt, index, image_id, asked, monitors, result };
-            lock(&reports).push(report);
-            // Full: it is about to wake.
-            waker.try_send(()).ok();
+        if !change.is_own() {
+            change.round = number;
+        }
+        change.monitors = monitors;
+        self.changes.insert(number, change);
+        let reports = self.reports.clone();
+        let reply = move |result| {
+            // The player may have ended.
+            reports.send(ApplyReport { change: number, result }).ok();
         };
         self.wallpapers.apply(request, Box::new(reply));
     }
 }
 
 impl Player {
-    /// Takes a command in, behind those that the playlist has already.
-    pub(super) fn enqueue(&mut self, id: i64, command: PendingCommand) {
-        self.pending.entry(id).or_default().enqueue(command);
-        self.begin_next(id);
-    }
-
-    /// Begins the next change that waits, where none is on its way. While another's start takes its
+    /// Begins the next change that waits, unless one is on its way. While another's start takes its
     /// monitors, only a start of its own begins.
     pub(super) fn begin_next(&mut self, id: i64) {
-        loop {
+        while self.clients_change(id).is_none() {
             let is_held = self.is_being_displaced(id);
-            let Some(pending) = self.pending.get_mut(&id) else { return };
-            if pending.has_change() || is_held && pending.holds_steps() {
+            let Some(queue) = self.queues.get_mut(&id) else { return };
+            if is_held && queue.front().is_some_and(|next| !next.is_start()) {
                 return;
             }
-            match pending.next() {
-                Some(PendingCommand::Start { monitors, mode, done }) => {
-                    match self.plan_start(id, monitors, mode) {
+            let Some(client) = queue.pop_front() else {
+                self.queues.remove(&id);
+                return;
+            };
+            match client.goal {
+                Goal::Start { ref monitors, mode } => {
+                    match self.plan_start(id, monitors.clone(), mode) {
                         Ok((spec, state)) => {
-                            self.send(id, InFlight::new(Goal::Start, spec, state, done));
+                            self.send(Change::of_clients(vec![client], spec, state))
                         }
-                        Err(error) => done(Err(error)),
+                        Err(error) => (client.done)(Err(error)),
                     }
                 }
-                Some(PendingCommand::Step { direction, done }) => {
-                    self.begin_steps(id, direction, done);
-                }
-                Some(PendingCommand::Resume { alone, done }) => self.begin_resume(id, alone, done),
-                None => drop(self.pending.remove(&id)),
+                Goal::Step(direction) => self.begin_steps(id, direction, client),
+                Goal::Resume { alone } => self.begin_resume(id, alone, client),
             }
         }
     }
 
-    /// A start is over, or given up: begins what it has held back of others.
+    /// A start is over, or cancelled: begins what it has held back of others.
     pub(super) fn begin_held(&mut self) {
-        let waiting: Vec<i64> = self.pending.keys().copied().collect();
+        let waiting: Vec<i64> = self.queues.keys().copied().collect();
         waiting.into_iter().for_each(|id| self.begin_next(id));
         self.running_ids().into_iter().for_each(|id| self.fill_monitors(id));
     }
 
-    fn send(&mut self, id: i64, change: InFlight) {
-        let attempt = Attempt::new(change.direction(), false);
-        self.send_again(id, change, attempt);
-    }
-
-    /// Asks for the picture of a change.
-    pub(super) fn send_again(&mut self, id: i64, mut change: InFlight, attempt: Attempt) {
+    /// Asks for the picture of a change that clients wait for.
+    pub(super) fn send(&mut self, change: Change) {
         let connected = self.wallpapers.connected();
         let monitors = change.state.applied_to(&connected);
         if monitors.is_empty() {
@@ -197,17 +151,13 @@ impl Player {
                 connected: connected.clone(),
             });
         }
-        self.changes += 1;
-        change.change = self.changes;
-        let (state, name) = (change.state.clone(), change.spec.name.clone());
-        self.pending.entry(id).or_default().set_in_flight(change);
-        self.request_for((id, self.changes), (&state, name), attempt, monitors);
+        self.request(change, monitors, None);
     }
 
     /// All steps that wait become one change; the last of them is to be seen.
-    fn begin_steps(&mut self, id: i64, mut direction: Direction, mut done: Done) {
+    fn begin_steps(&mut self, id: i64, direction: Direction, first: Client) {
         let Some(one) = self.running.get(&id) else {
-            return done(Err(self.not_running(id)));
+            return (first.done)(Err(self.not_running(id)));
         };
         let (mut spec, mut state) = (one.spec.clone(), one.state.clone());
         let stride = state.stride(&self.wallpapers.connected());
@@ -216,29 +166,29 @@ impl Player {
             Renewed::Stepped => {}
             Renewed::Empty => {
                 self.wait_for_images(id);
-                return done(Err(Error::NothingFound { name: spec.name }));
+                return (first.done)(Err(Error::NothingFound { name: spec.name }));
             }
         }
-        let mut superseded = Vec::new();
-        while let Some(next) = self.pending.get_mut(&id).and_then(|pending| pending.next_step()) {
-            let (index, image_id) = (state.index, state.image_id);
-            superseded.push(Superseded { direction, index, image_id, done });
-            (direction, done) = next;
+        let mut clients = vec![Client { item: (state.index, state.image_id), ..first }];
+        let mut queue = self.queues.remove(&id).unwrap_or_default();
+        while let Some(&Client { goal: Goal::Step(direction), .. }) = queue.front() {
             state.step(&spec, direction, stride);
+            let item = (state.index, state.image_id);
+            clients.extend(queue.pop_front().map(|client| Client { item, ..client }));
         }
-        let change = InFlight::new(Goal::Step(direction), spec, state, done);
-        self.send(id, InFlight { superseded, ..change });
+        self.queues.insert(id, queue);
+        self.send(Change::of_clients(clients, spec, state));
     }
 
     /// Goes on at once, or when the picture is up that it is time for by now.
-    fn begin_resume(&mut self, id: i64, alone: bool, done: Done) {
+    fn begin_resume(&mut self, id: i64, alone: bool, client: Client) {
         let now = self.clock_reading();
         let connected = self.wallpapers.connected();
         let Some(one) = self.running.get(&id) else {
-            return done(Err(self.not_running(id)));
+            return (client.done)(Err(self.not_running(id)));
         };
         if !one.state.paused {
-            return done(Ok(Moved::default()));
+            return (client.done)(Ok(Moved::default()));
         }
         let (spec, mut state) = (one.spec.clone(), one.state.clone());
         state.resume(&now);
@@ -247,10 +197,10 @@ impl Player {
             if state.image_id == one.state.image_id {
                 state.shown_on.clone_from(&one.state.shown_on);
             } else if !state.applied_to(&connected).is_empty() {
-                return self.send(id, InFlight::new(Goal::Resume { alone }, spec, state, done));
+                return self.send(Change::of_clients(vec![client], spec, state));
             }
         }
-        done(self.resume(id, alone, state).map(|()| Moved::one()));
+        (client.done)(self.resume(id, alone, state).map(|()| Moved::one()));
     }
 
     /// Writes that a playlist goes on, and tells of it.

@@ -4,11 +4,10 @@
 
 use crossbeam_channel::{Receiver, select};
 
-use super::attempt::Attempt;
-use super::commands::Command;
+use super::change::Attempt;
 use super::edits::{Renewed, renew};
 use super::error::Error;
-use super::player::{Player, RunningPlaylist};
+use super::player::{ApplyReport, Command, Player, RunningPlaylist};
 use super::schedule::{Due, LATE};
 use super::slots::tone_changes_at;
 use super::spec::{Direction, PlaylistSpec};
@@ -21,7 +20,7 @@ use crate::store::{self, playlists};
 /// The channels that the thread listens to.
 pub(super) struct Mailbox {
     pub(super) commands: Receiver<Command>,
-    pub(super) reports: Receiver<()>,
+    pub(super) reports: Receiver<ApplyReport>,
     /// The alarm clock.
     pub(super) rings: Receiver<()>,
     pub(super) outputs: Receiver<()>,
@@ -34,7 +33,9 @@ impl Player {
     pub(super) fn run(mut self, mailbox: &Mailbox, alarm: &Alarm) {
         self.restore();
         self.receive(mailbox, alarm);
-        self.pending.into_values().for_each(|pending| pending.cancel(&|| Error::Ending));
+        self.changes.into_values().for_each(|change| change.fail(&|| Error::Ending));
+        let queued = self.queues.into_values().flatten();
+        queued.for_each(|client| (client.done)(Err(Error::Ending)));
         self.waiting.into_iter().for_each(|reply| reply(Err(Error::Ending)));
     }
 
@@ -49,7 +50,7 @@ impl Player {
                         // Events from before the command are honoured by it.
                         let news = mailbox.news.receiver().try_iter();
                         news.for_each(|message| self.on_event(&message));
-                        self.on_command(command);
+                        command(Ok(&mut *self));
                     }
                     // The server has ended, and the daemon is about to.
                     Err(_) => return,
@@ -57,21 +58,15 @@ impl Player {
                 recv(mailbox.news.receiver()) -> message => if let Ok(message) = message {
                     self.on_event(&message);
                 },
-                recv(mailbox.reports) -> _ => self.on_reports(),
+                recv(mailbox.reports) -> first => {
+                    let reports = first.into_iter().chain(mailbox.reports.try_iter());
+                    reports.for_each(|report| self.on_report(report));
+                }
                 recv(mailbox.outputs) -> _ => self.fill_all_monitors(),
                 recv(mailbox.rings) -> _ => {}
                 recv(mailbox.end) -> _ => return,
             }
             self.run_all_due();
-        }
-    }
-
-    /// Takes the reconciler's answers.
-    pub(super) fn on_reports(&mut self) {
-        for report in self.take_reports() {
-            if let Some(report) = self.conclude(report) {
-                self.on_report(report);
-            }
         }
     }
 
@@ -228,7 +223,7 @@ impl Player {
                 missed
             }
         };
-        self.apply(id, Attempt::new(Direction::Forward, missed && !fresh));
+        self.apply(id, Attempt { missed: missed && !fresh, ..Attempt::default() });
         true
     }
 }

@@ -12,6 +12,7 @@ mod stub;
 mod time;
 
 use super::edits::NEWS;
+use super::player::ApplyReport;
 use super::*;
 use crate::clock::{Boottime, Deadlines};
 use crate::events::{EventFilter, Message, Subscription};
@@ -37,6 +38,7 @@ const SECOND: Duration = Duration::from_secs(1);
 
 struct Fixture {
     player: Player,
+    reports: Receiver<ApplyReport>,
     wallpapers: StubWallpapers,
     time: Arc<Mutex<ClockReading>>,
     events: Subscription,
@@ -104,8 +106,8 @@ fn fixture() -> Fixture {
         tone: Tone::Light,
     }));
     let events = bus.subscribe(EventFilter::ALL, || ());
-    let player = player(&store, &bus, &wallpapers, &time, "boot");
-    Fixture { player, wallpapers, time, events, bus, store, _directory: directory, images }
+    let (player, reports) = player(&store, &bus, &wallpapers, &time, "boot");
+    Fixture { player, reports, wallpapers, time, events, bus, store, _directory: directory, images }
 }
 
 fn player(
@@ -114,11 +116,11 @@ fn player(
     wallpapers: &StubWallpapers,
     time: &Arc<Mutex<ClockReading>>,
     boot_id: &str,
-) -> Player {
+) -> (Player, Receiver<ApplyReport>) {
     let time = Arc::clone(time);
     let now = Box::new(move || time.lock().unwrap().clone());
     let (store, bus, wallpapers) = (store.clone(), bus.clone(), Box::new(wallpapers.clone()));
-    Player::new(store, bus, wallpapers, now, boot_id.to_owned()).0
+    Player::new(store, bus, wallpapers, now, boot_id.to_owned())
 }
 
 impl Fixture {
@@ -152,33 +154,30 @@ impl Fixture {
     fn edit(&mut self, id: i64, numbers: Option<&[usize]>, configuration: NewConfiguration) {
         let images = numbers.map(|numbers| self.items(numbers, &[]));
         let change = PlaylistChange { configuration, images, ..PlaylistChange::default() };
-        self.command(|reply| Command::Change(id, change, reply)).unwrap();
+        self.command(|player, reply| reply(player.change(id, &change))).unwrap();
     }
 
     fn start(&mut self, id: i64, monitors: &[&str]) -> Result<(), Error> {
-        self.command(|reply| Command::Start {
-            id,
-            monitors: names(monitors),
-            mode: Mode::Individual,
-            reply,
+        self.command(|player: &mut Player, reply| {
+            player.start(id, names(monitors), Mode::Individual, reply)
         })
     }
 
     fn act(&mut self, id: i64, act: Action) -> Result<(), Error> {
-        self.command(|reply| Command::Act(id, act, Vec::new(), reply)).map(drop)
+        self.command(|player, reply| player.act(id, act, &[], reply)).map(drop)
     }
 
     fn act_on_all(&mut self, act: Action) -> usize {
-        self.command(|reply| Command::ActOnAll(act, Vec::new(), reply)).unwrap().count
+        self.command(|player, reply| player.act_on_all(act, &[], reply)).unwrap().count
     }
 
     fn active(&mut self) -> Vec<ActivePlaylist> {
-        self.command(Command::Active).unwrap()
+        self.command(|player, reply| reply(Ok(player.active()))).unwrap()
     }
 
     fn command<T: Send + 'static>(
         &mut self,
-        command: impl FnOnce(Reply<T>) -> Command,
+        command: impl FnOnce(&mut Player, Reply<T>),
     ) -> Result<T, Error> {
         self.begin(command).try_recv().expect("an answer")
     }
@@ -186,10 +185,11 @@ impl Fixture {
     /// The answer comes when the wallpapers' has.
     fn begin<T: Send + 'static>(
         &mut self,
-        command: impl FnOnce(Reply<T>) -> Command,
+        command: impl FnOnce(&mut Player, Reply<T>),
     ) -> Receiver<Result<T, Error>> {
         let (sender, answer) = bounded(1);
-        self.player.on_command(command(Box::new(move |result| drop(sender.try_send(result)))));
+        let reply = Box::new(move |result| drop(sender.try_send(result)));
+        command(&mut self.player, reply);
         self.player.run_all_due();
         self.settle();
         answer
@@ -216,11 +216,12 @@ impl Fixture {
     /// Until nothing more follows.
     fn settle(&mut self) {
         loop {
-            let before = self.player.changes;
-            self.player.on_reports();
+            let before = self.player.last_change;
+            while let Ok(report) = self.reports.try_recv() {
+                self.player.on_report(report);
+            }
             self.player.run_all_due();
-            let waiting = !self.player.reports.lock().unwrap().is_empty();
-            if !waiting && before == self.player.changes {
+            if self.reports.is_empty() && before == self.player.last_change {
                 return;
             }
         }
@@ -301,7 +302,8 @@ impl Fixture {
         };
         time.wall = &time.wall + SignedDuration::try_from(down).unwrap();
         drop(time);
-        self.player = player(&self.store, &self.bus, &self.wallpapers, &self.time, boot_id);
+        (self.player, self.reports) =
+            player(&self.store, &self.bus, &self.wallpapers, &self.time, boot_id);
         self.player.restore();
         self.settle();
     }

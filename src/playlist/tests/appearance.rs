@@ -22,7 +22,7 @@ impl Fixture {
     }
 
     fn set_mode(&mut self, mode: AppearanceMode) -> Tone {
-        self.command(|reply| Command::SetAppearance(mode, reply)).unwrap().now
+        self.command(|player, reply| player.set_appearance(mode, reply)).unwrap().now
     }
 
     fn tones(&self) -> Vec<Value> {
@@ -49,7 +49,7 @@ fn playlist_of_light_and_dark_changes_with_the_appearance() {
     assert!(matches!(fixture.act(id, Action::Next), Err(Error::NoSteps { .. })));
     // It is kept over a restart.
     fixture.restart(SECOND, "other boot");
-    let kept = fixture.command(Command::Appearance).unwrap();
+    let kept = fixture.command(|player, reply| reply(Ok(player.appearance()))).unwrap();
     assert_eq!(kept, Appearance { mode: AppearanceMode::Dark, now: Tone::Dark });
     fixture.asked();
     assert_eq!(fixture.set_mode(AppearanceMode::Auto), Tone::Light);
@@ -73,8 +73,9 @@ fn appearance_is_answered_once_its_pictures_are_up() {
     let id = fixture.by_tone(0, 1).unwrap();
     fixture.set_clock("2024-06-01T12:00", "Europe/Berlin");
     fixture.start(id, &[]).unwrap();
-    let put =
-        |fixture: &mut Fixture, mode| fixture.begin(|reply| Command::SetAppearance(mode, reply));
+    let put = |fixture: &mut Fixture, mode| {
+        fixture.begin(|player, reply| player.set_appearance(mode, reply))
+    };
     fixture.behaviour(Behaviour::Silent);
     let answer = put(&mut fixture, AppearanceMode::Dark);
     // Who says the same meanwhile waits for the same.

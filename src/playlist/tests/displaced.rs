@@ -19,13 +19,14 @@ fn starting(old: &[usize], old_on: &[&str], new_on: &[&str]) -> Starting {
     fixture.behaviour(Behaviour::Silent);
     let monitors = names(new_on);
     let mode = Mode::Individual;
-    let start = fixture.begin(|reply| Command::Start { id: new, monitors, mode, reply });
+    let start =
+        fixture.begin(|player: &mut Player, reply| player.start(new, monitors, mode, reply));
     fixture.asked();
     Starting { fixture, old, new, start }
 }
 
-fn next(id: i64) -> impl FnOnce(crate::playlist::Reply<Moved>) -> Command {
-    move |reply| Command::Act(id, Action::Next, Vec::new(), reply)
+fn next(id: i64) -> impl FnOnce(&mut Player, crate::playlist::Reply<Moved>) {
+    move |player: &mut Player, reply| player.act(id, Action::Next, &[], reply)
 }
 
 #[test]
@@ -65,7 +66,7 @@ fn step_that_waits_for_a_start_goes_on_when_that_is_given_up() {
         let step = fixture.begin(next(old));
         fixture.behaviour(Behaviour::Shows);
         match delete {
-            true => fixture.command(|reply| Command::Delete(new, reply)).unwrap(),
+            true => fixture.command(|player, reply| reply(player.delete(new))).unwrap(),
             false => fixture.act(new, Action::Stop).unwrap(),
         }
         assert!(start.try_recv().unwrap().is_err());
@@ -92,7 +93,7 @@ fn playlist_shows_its_own_again_over_the_picture_of_a_start_that_is_given_up() {
 fn start_of_a_playlist_anew_waits_for_no_other_start() {
     let Starting { mut fixture, old, start, .. } = starting(&[0, 1], &[], &[]);
     let mode = Mode::Individual;
-    let again = |reply| Command::Start { id: old, monitors: Vec::new(), mode, reply };
+    let again = |player: &mut Player, reply| player.start(old, Vec::new(), mode, reply);
     let again = fixture.begin(again);
     assert_eq!(fixture.asked(), [0]);
     fixture.release(Behaviour::Shows);
@@ -112,10 +113,10 @@ fn resume_waits_for_a_start_too() {
     fixture.set_clock("2024-06-01T21:00", "Europe/Berlin");
     fixture.behaviour(Behaviour::Silent);
     let mode = Mode::Individual;
-    let start = |reply| Command::Start { id: new, monitors: Vec::new(), mode, reply };
+    let start = |player: &mut Player, reply| player.start(new, Vec::new(), mode, reply);
     let start = fixture.begin(start);
     fixture.asked();
-    let resume = fixture.begin(|reply| Command::Act(id, Action::Resume, Vec::new(), reply));
+    let resume = fixture.begin(|player, reply| player.act(id, Action::Resume, &[], reply));
     assert_eq!(fixture.asked(), NONE);
     fixture.release(Behaviour::Shows);
     start.try_recv().unwrap().unwrap();
@@ -152,7 +153,7 @@ fn step_that_is_refused_while_a_start_is_on_its_way_is_made_after_it() {
         fixture.behaviour(Behaviour::Silent);
         let step = fixture.begin(next(old));
         let mode = Mode::Individual;
-        let start = |reply| Command::Start { id: new, monitors: Vec::new(), mode, reply };
+        let start = |player: &mut Player, reply| player.start(new, Vec::new(), mode, reply);
         let start = fixture.begin(start);
         assert_eq!(fixture.asked(), [0, 4, 3]);
         fixture.release_one(Behaviour::RefusesVideo);

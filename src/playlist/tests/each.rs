@@ -7,7 +7,7 @@ use super::*;
 impl Fixture {
     pub(super) fn start_each(&mut self, id: i64, monitors: &[&str]) -> Result<(), Error> {
         let monitors = names(monitors);
-        self.command(|reply| Command::Start { id, monitors, mode: Mode::Each, reply })
+        self.command(|player: &mut Player, reply| player.start(id, monitors, Mode::Each, reply))
     }
 
     /// What was asked for since, by the numbers of the images.
@@ -35,7 +35,7 @@ fn steps_take_as_many_as_there_are_monitors() {
     assert_eq!((active.mode, active.extend, active.current_index), (Mode::Each, false, 0));
     assert_eq!(active.next_image_id, Some(fixture.images[3]));
     fixture.events();
-    let moved = fixture.command(|reply| Command::Act(id, Action::Next, Vec::new(), reply)).unwrap();
+    let moved = fixture.command(|player, reply| player.act(id, Action::Next, &[], reply)).unwrap();
     assert_eq!(fixture.dealt(), [[3, 0, 1]]);
     let events = fixture.events();
     let [(EventKind::PlaylistImageChanged, event)] = &events[..] else { panic!("{events:?}") };

@@ -36,7 +36,7 @@ fn edit_keeps_position_by_image() {
     let edit = |fixture: &mut Fixture, numbers: Option<&[usize]>, configuration| {
         let images = numbers.map(|numbers| fixture.items(numbers, &[]));
         let change = PlaylistChange { configuration, images, ..PlaylistChange::default() };
-        fixture.command(|reply| Command::Change(id, change, reply)).unwrap()
+        fixture.command(|player, reply| reply(player.change(id, &change))).unwrap()
     };
     let playlist = edit(&mut fixture, Some(&[3, 2, 1]), NewConfiguration::default());
     assert_eq!(playlist.playback.unwrap().current_index, 2);
@@ -145,7 +145,7 @@ fn edit_into_slots_shows_only_the_current_slot() {
         let configuration = NewConfiguration { kind, ..Default::default() };
         let images = Some(fixture.items(numbers, times));
         let change = PlaylistChange { configuration, images, ..PlaylistChange::default() };
-        fixture.command(|reply| Command::Change(id, change, reply)).unwrap();
+        fixture.command(|player, reply| reply(player.change(id, &change))).unwrap();
         let active = &fixture.active()[0];
         assert_eq!(active.current_image_id, Some(fixture.images[numbers[active.current_index]]));
         fixture.asked()
@@ -165,17 +165,17 @@ fn edit_that_keeps_the_slot_keeps_the_picture() {
     fixture.asked();
     let images = Some(fixture.items(&[2, 0, 1], &[300, 400, 1200]));
     let change = PlaylistChange { images, ..PlaylistChange::default() };
-    fixture.command(|reply| Command::Change(id, change, reply)).unwrap();
+    fixture.command(|player, reply| reply(player.change(id, &change))).unwrap();
     assert_eq!((fixture.asked(), fixture.active()[0].current_index), (vec![], 1));
     let images = Some(fixture.items(&[2, 0, 1], &[500, 400, 1200]));
     let change = PlaylistChange { images, ..PlaylistChange::default() };
-    fixture.command(|reply| Command::Change(id, change, reply)).unwrap();
+    fixture.command(|player, reply| reply(player.change(id, &change))).unwrap();
     assert_eq!(fixture.asked(), [2]);
 }
 
 #[test]
 fn an_action_on_all_fails_where_none_has_moved() {
-    use crate::playlist::pending::BulkReply;
+    use crate::playlist::change::BulkReply;
     let overtaken = || Err(Error::Overtaken { name: "x".into() });
     for (results, expected) in [
         ([overtaken(), Ok(Moved::one())], Some(1)),
@@ -277,15 +277,12 @@ fn edit_during_apply_updates_reported_index() {
     let mut fixture = fixture();
     let id = fixture.make(PlaylistType::Timer, &[4, 0, 1], &[]);
     fixture.behaviour(Behaviour::Silent);
-    let answer = fixture.begin(|reply| Command::Start {
-        id,
-        monitors: names(&["A"]),
-        mode: Mode::Individual,
-        reply,
+    let answer = fixture.begin(|player: &mut Player, reply| {
+        player.start(id, names(&["A"]), Mode::Individual, reply)
     });
     let images = Some(fixture.items(&[0, 1, 4], &[]));
     let change = PlaylistChange { images, ..PlaylistChange::default() };
-    fixture.command(|reply| Command::Change(id, change, reply)).unwrap();
+    fixture.command(|player, reply| reply(player.change(id, &change))).unwrap();
     fixture.events();
     fixture.behaviour(Behaviour::RefusesVideo);
     let held = std::mem::take(&mut fixture.wallpapers.state.lock().unwrap().held);
@@ -309,7 +306,7 @@ fn slot_that_is_taken_up_already_is_not_taken_up_again_after_an_edit() {
     fixture.connect(&["B"]);
     let images = Some(fixture.items(&[2, 0, 1], &[300, 360, 1200]));
     let change = PlaylistChange { images, ..PlaylistChange::default() };
-    fixture.command(|reply| Command::Change(id, change, reply)).unwrap();
+    fixture.command(|player, reply| reply(player.change(id, &change))).unwrap();
     let began = fixture.active()[0].slot_started_at;
     fixture.pass(60 * SECOND);
     fixture.connect(&["A", "B"]);
@@ -325,7 +322,7 @@ fn slot_whose_image_is_taken_out_is_taken_up_anew() {
     fixture.connect(&["B"]);
     let images = Some(fixture.items(&[2, 1], &[360, 1200]));
     let change = PlaylistChange { images, ..PlaylistChange::default() };
-    fixture.command(|reply| Command::Change(id, change, reply)).unwrap();
+    fixture.command(|player, reply| reply(player.change(id, &change))).unwrap();
     fixture.pass(60 * SECOND);
     fixture.connect(&["A", "B"]);
     assert_eq!(fixture.asked(), [0, 2]);
@@ -372,10 +369,10 @@ fn list_that_is_edited_to_one_while_its_picture_is_on_its_way_stands_at_it() {
     fixture.start(id, &["A"]).unwrap();
     fixture.events();
     fixture.behaviour(Behaviour::Silent);
-    let answer = fixture.begin(|reply| Command::Act(id, Action::Next, Vec::new(), reply));
+    let answer = fixture.begin(|player, reply| player.act(id, Action::Next, &[], reply));
     let images = Some(fixture.items(&[1], &[]));
     let change = PlaylistChange { images, ..PlaylistChange::default() };
-    drop(fixture.begin(|reply| Command::Change(id, change, reply)));
+    drop(fixture.begin(|player, reply| reply(player.change(id, &change))));
     fixture.release(Behaviour::Shows);
     answer.try_recv().unwrap().unwrap();
     assert_eq!(fixture.events()[0].1["image_index"], 0);

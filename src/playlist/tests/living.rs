@@ -188,7 +188,7 @@ fn edit_turns_a_list_into_a_source_and_back() {
     fixture.pass(10 * SECOND);
     fixture.asked();
     let edit = |fixture: &mut Fixture, change: PlaylistChange| {
-        fixture.command(|reply| Command::Change(id, change, reply))
+        fixture.command(|player, reply| reply(player.change(id, &change)))
     };
     let living = source(json!({ "media_type": "image" }));
     let change = PlaylistChange { source: Some(living), ..PlaylistChange::default() };
@@ -236,7 +236,7 @@ fn image_that_left_the_library_is_stepped_over_at_once() {
     let id = fixture.make_living(fast(), json!({ "media_type": "image" }));
     fixture.start(id, &[]).unwrap();
     fixture.behaviour(Behaviour::Silent);
-    let next = fixture.begin(|reply| Command::Act(id, Action::Next, Vec::new(), reply));
+    let next = fixture.begin(|player, reply| player.act(id, Action::Next, &[], reply));
     fixture.delete(&[1]);
     fixture.release(Behaviour::Shows);
     next.try_recv().unwrap().unwrap();

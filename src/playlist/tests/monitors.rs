@@ -87,7 +87,7 @@ fn extended_picture_is_applied_again_for_new_monitor() {
     let mut fixture = fixture();
     let id = fixture.make(PlaylistType::Timer, &[0, 1], &[]);
     let start =
-        |reply| Command::Start { id, monitors: names(&["A", "C"]), mode: Mode::Extend, reply };
+        |player: &mut Player, reply| player.start(id, names(&["A", "C"]), Mode::Extend, reply);
     fixture.command(start).unwrap();
     fixture.connect(&["A", "C"]);
     assert_eq!(fixture.events()[0].1["extend"], true);
@@ -144,10 +144,10 @@ fn item_of_another_kind_than_what_is_refused_is_kept() {
     let id = fixture.make_with(NewConfiguration { order, ..fast() }, &[0, 1, 2, 3], &[]);
     fixture.start(id, &[]).unwrap();
     let one = &fixture.player.running[&id];
-    let (mut attempt, mut state) = (attempt::Attempt::forward(), one.state.clone());
+    let mut change = one.own_change(Default::default());
     let video = crate::backends::Kind::of(crate::wire::MediaType::Video, false);
-    assert!(attempt.pass_over(&one.spec, &mut state, video));
-    assert_eq!((state.image_id, attempt.skipped.len()), (one.state.image_id, 0));
+    assert!(change.skip(video) && change.attempt.skipped.is_empty());
+    assert_eq!(change.state.image_id, one.state.image_id);
 }
 
 #[test]
@@ -186,7 +186,7 @@ fn no_compatible_item_is_told_once_and_retried() {
     fixture.behaviour(Behaviour::RefusesVideo);
     let images = Some(fixture.items(&[4, 0], &[]));
     let change = PlaylistChange { images, ..PlaylistChange::default() };
-    fixture.command(|reply| Command::Change(id, change, reply)).unwrap();
+    fixture.command(|player, reply| reply(player.change(id, &change))).unwrap();
     assert_eq!(fixture.asked(), [0]);
 }
 

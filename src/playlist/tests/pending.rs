@@ -10,8 +10,8 @@ fn indices(fixture: &Fixture) -> Vec<usize> {
     changed.map(|(_, event)| event["image_index"].as_u64().unwrap() as usize).collect()
 }
 
-fn next(id: i64) -> impl FnOnce(crate::playlist::Reply<Moved>) -> Command {
-    move |reply| Command::Act(id, Action::Next, Vec::new(), reply)
+fn next(id: i64) -> impl FnOnce(&mut Player, crate::playlist::Reply<Moved>) {
+    move |player: &mut Player, reply| player.act(id, Action::Next, &[], reply)
 }
 
 #[test]
@@ -59,7 +59,7 @@ fn start_counts_in_the_list_as_it_is_when_its_picture_is_up() {
     let mut fixture = fixture();
     let id = fixture.make(PlaylistType::Manual, &[0, 1], &[]);
     fixture.behaviour(Behaviour::Silent);
-    let start = |reply| Command::Start { id, monitors: vec![], mode: Mode::Individual, reply };
+    let start = |player: &mut Player, reply| player.start(id, vec![], Mode::Individual, reply);
     let answer = fixture.begin(start);
     assert_eq!(fixture.asked(), [0]);
     fixture.edit(id, Some(&[2, 0, 1]), NewConfiguration::default());
@@ -139,12 +139,8 @@ fn failed_start_leaves_running_playlists() {
     assert_eq!(fixture.active().len(), 1);
     // While a start is on its way the other does not change what it will show.
     fixture.behaviour(Behaviour::Silent);
-    let answer = fixture.begin(|reply| Command::Start {
-        id: two,
-        monitors: Vec::new(),
-        mode: Mode::Individual,
-        reply,
-    });
+    let answer = fixture
+        .begin(|player: &mut Player, reply| player.start(two, Vec::new(), Mode::Individual, reply));
     fixture.asked();
     fixture.pass(30 * SECOND);
     assert_eq!(fixture.asked(), NONE);
@@ -153,11 +149,8 @@ fn failed_start_leaves_running_playlists() {
     assert_eq!(fixture.active()[0].playlist_id, two);
     // Stopped before it is up, it never ran.
     fixture.behaviour(Behaviour::Silent);
-    let answer = fixture.begin(|reply| Command::Start {
-        id: one,
-        monitors: names(&["A"]),
-        mode: Mode::Individual,
-        reply,
+    let answer = fixture.begin(|player: &mut Player, reply| {
+        player.start(one, names(&["A"]), Mode::Individual, reply)
     });
     fixture.act(one, Action::Stop).unwrap();
     assert!(matches!(answer.try_recv().unwrap(), Err(NotRunning { .. })));
@@ -170,7 +163,7 @@ fn only_of_what_ran_is_told_that_it_has_stopped() {
     let mut fixture = fixture();
     let id = fixture.make(PlaylistType::Manual, &[0, 1], &[]);
     fixture.behaviour(Behaviour::Silent);
-    let start = |reply| Command::Start { id, monitors: vec![], mode: Mode::Individual, reply };
+    let start = |player: &mut Player, reply| player.start(id, vec![], Mode::Individual, reply);
     let answer = fixture.begin(start);
     fixture.act(id, Action::Stop).unwrap();
     assert!(matches!(answer.try_recv().unwrap(), Err(NotRunning { .. })));
@@ -194,7 +187,7 @@ fn step_whose_playlist_ends_meanwhile_is_answered_when_its_picture_is_up() {
             let (first, second) = (fixture.begin(next(id)), fixture.begin(next(id)));
             match end {
                 0 => fixture.act(id, Action::Stop).unwrap(),
-                1 => fixture.command(|reply| Command::Delete(id, reply)).unwrap(),
+                1 => fixture.command(|player, reply| reply(player.delete(id))).unwrap(),
                 _ => fixture.edit(id, Some(&[]), NewConfiguration::default()),
             }
             fixture.act(id, Action::Stop).expect_err("it has ended already");
@@ -226,7 +219,7 @@ fn each_queued_step_has_its_own_answer_and_event() {
     fixture.events();
     fixture.behaviour(Behaviour::Silent);
     let answers: Vec<_> = (0..3)
-        .map(|_| fixture.begin(|reply| Command::ActOnAll(Action::Next, Vec::new(), reply)))
+        .map(|_| fixture.begin(|player, reply| player.act_on_all(Action::Next, &[], reply)))
         .collect();
     fixture.release(Behaviour::Silent);
     fixture.release(Behaviour::Shows);
@@ -265,10 +258,10 @@ fn bulk_action_counts_playlists_that_moved() {
     fixture.start(clock, &["B"]).unwrap();
     assert_eq!(fixture.act_on_all(Action::Next), 1);
     fixture.behaviour(Behaviour::Fails);
-    let failed = fixture.command(|reply| Command::ActOnAll(Action::Next, Vec::new(), reply));
+    let failed = fixture.command(|player, reply| player.act_on_all(Action::Next, &[], reply));
     assert!(matches!(failed, Err(Picture(_))));
     fixture.act(one, Action::Stop).unwrap();
-    let none = fixture.command(|reply| Command::ActOnAll(Action::Previous, Vec::new(), reply));
+    let none = fixture.command(|player, reply| player.act_on_all(Action::Previous, &[], reply));
     assert!(matches!(none, Err(Error::NoSteps { .. })));
 }
 
@@ -281,14 +274,15 @@ fn only_playlists_on_the_named_monitors_step() {
     fixture.start(two, &["B", "away"]).unwrap();
     let mut step = |on: &[&str]| {
         let on = names(on);
-        fixture.command(|reply| Command::ActOnAll(Action::Next, on, reply)).unwrap().images
+        fixture.command(|player, reply| player.act_on_all(Action::Next, &on, reply)).unwrap().images
     };
     let [first, last] = [("A".to_owned(), 1), ("B".to_owned(), 4)];
     assert_eq!(step(&["B"]), BTreeMap::from([last.clone()]));
     assert_eq!(step(&["away"]), BTreeMap::new());
     step(&["B"]);
     assert_eq!(step(&["A", "B"]).into_keys().collect::<Vec<_>>(), [first.0, last.0]);
-    let refused = fixture.command(|reply| Command::Act(one, Action::Next, names(&["B"]), reply));
+    let refused =
+        fixture.command(|player, reply| player.act(one, Action::Next, &names(&["B"]), reply));
     assert!(matches!(refused, Err(Error::NotRunningOn { .. })));
     assert_eq!(fixture.active()[0].current_index, 1);
 }
@@ -323,16 +317,16 @@ fn image_that_has_left_the_list_by_the_time_it_is_up_is_made_up_for() {
     for is_start in [false, true] {
         let mut fixture = fixture();
         let id = fixture.make(PlaylistType::Manual, &[0, 1, 2], &[]);
-        let start = |reply| Command::Start { id, monitors: vec![], mode: Mode::Individual, reply };
+        let start = |player: &mut Player, reply| player.start(id, vec![], Mode::Individual, reply);
         if !is_start {
             fixture.start(id, &[]).unwrap();
         }
         fixture.asked();
         fixture.events();
         fixture.behaviour(Behaviour::Silent);
-        let answer = fixture.begin(|reply| match is_start {
-            true => start(reply),
-            false => next(id)(Box::new(|result| reply(result.map(drop)))),
+        let answer = fixture.begin(|player, reply| match is_start {
+            true => start(player, reply),
+            false => next(id)(player, Box::new(|result| reply(result.map(drop)))),
         });
         let left = if is_start { [1, 2] } else { [0, 2] };
         fixture.edit(id, Some(&left), NewConfiguration::default());

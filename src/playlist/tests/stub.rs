@@ -69,7 +69,7 @@ impl StubWallpapers {
             let connected = state.connected.clone();
             return reply(Err(wallpaper::Error::UnknownMonitors { names: gone, connected }));
         }
-        let image = self.store.read(|c| images::get(c, id)).unwrap();
+        let image = self.store.read(|c| images::get(c, id)).unwrap().map(Arc::new);
         let backend = BackendName::Swaybg;
         let refused = |media_type| wallpaper::Error::Incompatible {
             backend,
@@ -79,7 +79,7 @@ impl StubWallpapers {
             image_name: "x".into(),
             remedy: wallpaper::Remedy::None,
         };
-        let outcome = match (state.behaviour, image) {
+        let outcome = match (state.behaviour, image.as_deref()) {
             (_, None) => Err(wallpaper::Error::NoImage { id }),
             (Behaviour::Fails, _) => Err(backend_failure()),
             (Behaviour::NoBackend, _) => Err(wallpaper::Error::NoBackend {
@@ -98,7 +98,7 @@ impl StubWallpapers {
         let images = monitors.iter().cloned().zip(ids.iter().copied().cycle()).collect();
         let applied = |outcome| Applied {
             outcome,
-            image_id: id,
+            image: image.unwrap(),
             monitors,
             skipped: Vec::new(),
             mode,

@@ -120,7 +120,7 @@ fn pause_keeps_remaining_time() {
 /// Says that the session is locked, or that it is not.
 fn lock(fixture: &mut Fixture, locked: bool) -> Option<Rest> {
     let told = PutPower { locked: Some(locked), idle: None };
-    fixture.command(|reply| Command::Power(told, reply)).unwrap().resting
+    fixture.command(|player, reply| reply(Ok(player.tell_power(told)))).unwrap().resting
 }
 
 #[test]

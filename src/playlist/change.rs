@@ -1,0 +1,200 @@
+//! A change of a playlist's picture: its goal, the attempt to show an item, and the clients that wait
+//! for it. Pure, except for answering the clients.
+//!
+//! A change with clients moves the playlist on once its picture is shown. A playlist's own change has
+//! no clients: the playlist has moved on already.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
+
+use super::error::{Error, Reply};
+use super::spec::{Direction, PlaylistSpec};
+use super::state::PlaybackState;
+use crate::backends::Kind;
+use crate::store::playlists::Item;
+use crate::sys::lock;
+use crate::wallpaper::Applied;
+use crate::wire::{Mode, SkippedItem};
+
+/// The goal of a client's command that may show a picture.
+#[derive(Clone)]
+pub(super) enum Goal {
+    /// On these monitors; none: on all.
+    Start {
+        monitors: Vec<String>,
+        mode: Mode,
+    },
+    Step(Direction),
+    /// `alone`: not of a resume of all, which has an event of its own.
+    Resume {
+        alone: bool,
+    },
+}
+
+/// A client that waits for a picture.
+pub(super) struct Client {
+    pub(super) goal: Goal,
+    /// Index and image that a step leads to, once its change is on its way.
+    pub(super) item: (usize, i64),
+    pub(super) done: Reply<Moved>,
+}
+
+impl Client {
+    pub(super) fn new(goal: Goal, done: Reply<Moved>) -> Self {
+        Self { goal, item: (0, 0), done }
+    }
+
+    pub(super) fn is_start(&self) -> bool {
+        matches!(self.goal, Goal::Start { .. })
+    }
+}
+
+/// The attempt to show an item that the backend can show.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Attempt {
+    /// The change was due earlier: the machine was suspended, or no daemon ran.
+    pub(super) missed: bool,
+    /// Kinds of content that the backend has refused.
+    pub(super) refused: Vec<Kind>,
+    pub(super) skipped: Vec<SkippedItem>,
+    /// No event: a monitor only joins what others show already.
+    pub(super) silent: bool,
+}
+
+/// A change on its way to the screen.
+pub(super) struct Change {
+    pub(super) playlist: i64,
+    /// Changes of the same round show the same picture; the playlist has moved on from earlier rounds.
+    pub(super) round: u64,
+    pub(super) attempt: Attempt,
+    pub(super) spec: PlaylistSpec,
+    /// The state of the playlist once the picture is shown.
+    pub(super) state: PlaybackState,
+    /// The monitors that were asked for.
+    pub(super) monitors: Vec<String>,
+    /// The picture is for the last of them: the steps before are superseded by it.
+    pub(super) clients: Vec<Client>,
+}
+
+impl Change {
+    /// A change that clients wait for; `round` is set when it is sent.
+    pub(super) fn of_clients(
+        clients: Vec<Client>,
+        spec: PlaylistSpec,
+        state: PlaybackState,
+    ) -> Self {
+        let (attempt, monitors) = (Attempt::default(), Vec::new());
+        Self { playlist: spec.id, round: 0, attempt, spec, state, monitors, clients }
+    }
+
+    /// None for the playlist's own.
+    pub(super) fn goal(&self) -> Option<&Goal> {
+        self.clients.last().map(|client| &client.goal)
+    }
+
+    pub(super) fn is_own(&self) -> bool {
+        self.clients.is_empty()
+    }
+
+    pub(super) fn is_start(&self) -> bool {
+        matches!(self.goal(), Some(Goal::Start { .. }))
+    }
+
+    /// Goes past the items of a kind that the backend has refused; false if no other is left.
+    pub(super) fn skip(&mut self, refused: Kind) -> bool {
+        let (spec, state) = (&self.spec, &mut self.state);
+        self.attempt.refused.push(refused);
+        let refused = &self.attempt.refused;
+        let fits = |item: &Item| !refused.contains(&Kind::of(item.media_type, item.animated));
+        if !spec.items.iter().any(fits) {
+            return false;
+        }
+        let direction = match self.clients.last() {
+            Some(Client { goal: Goal::Step(direction), .. }) => *direction,
+            _ => Direction::Forward,
+        };
+        let left = match state.mode {
+            Mode::Each => state.replace_refused(spec, &fits),
+            _ if !fits(&spec.items[state.index]) => state.skip(spec, direction, &fits),
+            _ => Vec::new(),
+        };
+        let skipped = left.into_iter().map(|index| {
+            let Item { image_id, media_type, .. } = spec.items[index];
+            SkippedItem { image_id, media_type, slot_index: index }
+        });
+        self.attempt.skipped.extend(skipped);
+        self.attempt.silent = false;
+        true
+    }
+
+    /// Answers all clients with the same error.
+    pub(super) fn fail(self, error: &dyn Fn() -> Error) {
+        self.clients.into_iter().for_each(|client| (client.done)(Err(error())));
+    }
+
+    /// Answers all clients: a superseded step as if its own image had been shown.
+    pub(super) fn answer(self, applied: &Applied) {
+        let mut clients = self.clients;
+        let Some(last) = clients.pop() else { return };
+        for client in clients {
+            let image = |name: &String| (name.clone(), client.item.1);
+            let images = applied.monitors.iter().map(image).collect();
+            (client.done)(Ok(Moved { count: 1, images }));
+        }
+        (last.done)(Ok(Moved { count: 1, images: applied.images.clone() }));
+    }
+}
+
+/// The playlists and images that a command has changed.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Moved {
+    /// Playlists; of a command to one, 0 if there was nothing to do.
+    pub count: usize,
+    /// Which monitor shows which image after a step.
+    pub images: BTreeMap<String, i64>,
+}
+
+impl Moved {
+    pub(super) fn one() -> Self {
+        Self { count: 1, images: BTreeMap::new() }
+    }
+}
+
+/// Collects the answers of several playlists, and answers once with all of them.
+pub(super) struct BulkReply {
+    left: usize,
+    moved: Moved,
+    /// The first.
+    error: Option<Error>,
+    finish: Option<Reply<Moved>>,
+}
+
+impl BulkReply {
+    pub(super) fn new(left: usize, finish: Reply<Moved>) -> Arc<Mutex<Self>> {
+        let (moved, finish) = (Moved::default(), Some(finish));
+        Arc::new(Mutex::new(Self { left, moved, error: None, finish }))
+    }
+
+    /// Takes the answer of one playlist.
+    pub(super) fn add(bulk: &Mutex<Self>, result: Result<Moved, Error>) {
+        let mut bulk = lock(bulk);
+        bulk.left -= 1;
+        match result {
+            Ok(one) => {
+                bulk.moved.count += one.count;
+                bulk.moved.images.extend(one.images);
+            }
+            Err(error) => drop(bulk.error.get_or_insert(error)),
+        }
+        if bulk.left > 0 {
+            return;
+        }
+        let answer = match bulk.error.take() {
+            Some(error) if bulk.moved.count == 0 => Err(error),
+            _ => Ok(std::mem::take(&mut bulk.moved)),
+        };
+        if let Some(finish) = bulk.finish.take() {
+            finish(answer);
+        }
+    }
+}
