@@ -15,7 +15,7 @@ use crate::error_chain::chain;
 use crate::process::{self, Ended, Groups, Launch, Scripts, plain};
 use crate::sys::{Cancel, Waker, lock};
 use crate::thread::{Spawner, Thread};
-use crate::wire::{HookFailure, Source, Timestamp};
+use crate::wire::{HookFailure, Image, Source, Timestamp};
 
 /// The limit for the errors of a run that are logged.
 const LOGGED: usize = 64 << 10;
@@ -90,7 +90,7 @@ impl Hook {
         }
         let mut waiting = lock(&self.0.run);
         let mut monitors = waiting.take().map_or_else(Vec::new, |run| run.monitors);
-        for monitor in &change.monitors {
+        for (monitor, _) in &change.shown {
             if !monitors.contains(monitor) {
                 monitors.push(monitor.clone());
             }
@@ -170,9 +170,9 @@ fn launch(command: &str, run: &Run, sources: &HookSources) -> Launch {
         ("MURALD_HOOK", "1".into()),
         ("MURALD_SOCKET", path(Some(&sources.socket))),
         ("MURALD_MONITOR", monitors.join(",").into()),
-        ("MURALD_IMAGE_ID", change.image_id.to_string().into()),
-        ("MURALD_IMAGE_NAME", (&change.image_name).into()),
-        ("MURALD_PATH", path(Some(&change.path))),
+        ("MURALD_IMAGE_ID", change.image.id.to_string().into()),
+        ("MURALD_IMAGE_NAME", (&change.image.name).into()),
+        ("MURALD_PATH", path(Some(&change.image.path))),
         ("MURALD_STILL", path(still.as_ref())),
         ("MURALD_BACKEND", (&change.backend).into()),
         ("MURALD_SOURCE", change.source.as_str().into()),
@@ -236,10 +236,9 @@ impl Errors {
 /// A change of wallpaper, for the hook and the stills. Its rows are written.
 #[derive(Clone, Debug)]
 pub(crate) struct Change {
-    pub image_id: i64,
-    pub image_name: String,
-    pub path: PathBuf,
-    pub monitors: Vec<String>,
+    pub image: Arc<Image>,
+    /// The monitors, and when the picture was set there.
+    pub shown: Vec<(String, Timestamp)>,
     pub backend: String,
     pub source: Source,
     /// A hook made the change, so the hook does not run again.

@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use serde::Serialize;
 
@@ -40,11 +41,10 @@ pub(super) struct Palettes<'p> {
 }
 
 impl Palette {
-    pub(super) fn of(shown: &Shown, still: Option<PathBuf>) -> Self {
-        let image = &shown.image;
+    pub(super) fn of(monitor: &str, image: &Image, still: Option<PathBuf>) -> Self {
         let Scheme { appearance, background, foreground, accent } = Scheme::of(&image.colors);
         Self {
-            monitor: shown.monitor.clone(),
+            monitor: monitor.to_owned(),
             image_id: image.id,
             image_name: image.name.clone(),
             path: image.path.clone(),
@@ -58,34 +58,29 @@ impl Palette {
     }
 }
 
-/// An image on a connected monitor.
-#[derive(Clone, Debug)]
+/// The image on a monitor.
 pub(super) struct Shown {
-    pub(super) monitor: String,
-    pub(super) image: Image,
+    pub(super) image: Arc<Image>,
     pub(super) set_at: Timestamp,
 }
 
-/// The images that monitors show, sorted by monitor; none without a compositor, whose monitors may all
-/// come back.
+/// The images that connected monitors show.
 pub(super) fn read_shown(
     store: &Store,
     outputs: &Outputs,
-) -> Result<Option<Vec<Shown>>, store::Error> {
-    if outputs.session().is_none() {
-        return Ok(None);
-    }
+) -> Result<BTreeMap<String, Shown>, store::Error> {
     let connected = outputs.list();
     store.read(|connection| {
         let mut rows = assignments::all(connection)?;
         rows.retain(|row| connected.iter().any(|output| output.name == row.monitor));
         let ids: Vec<i64> = rows.iter().map(|row| row.image_id).collect();
-        let images = images::by_ids(connection, &ids)?;
+        let images = images::by_ids(connection, &ids)?.into_iter().map(Arc::new);
+        let images: BTreeMap<i64, Arc<Image>> = images.map(|image| (image.id, image)).collect();
         let shown = rows.into_iter().filter_map(|row| {
-            let image = images.iter().find(|image| image.id == row.image_id)?.clone();
-            Some(Shown { monitor: row.monitor, image, set_at: row.set_at })
+            let image = Arc::clone(images.get(&row.image_id)?);
+            Some((row.monitor, Shown { image, set_at: row.set_at }))
         });
-        Ok(Some(shown.collect()))
+        Ok(shown.collect())
     })
 }
 

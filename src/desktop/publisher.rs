@@ -5,6 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crossbeam_channel::{Receiver, Sender, at, bounded, never, select};
@@ -17,10 +18,10 @@ use super::stills::{Made, MakeStill, STILLS, Still, Stills, WantsPng};
 use crate::compositor::Outputs;
 use crate::decode::Decoder;
 use crate::error_chain::chain;
-use crate::events::{EventBus, EventFilter, Subscription};
+use crate::events::{EventBus, EventFilter, Message as News, Subscription};
 use crate::store::Store;
 use crate::transcode::Transcoder;
-use crate::wire::{EventKind, Timestamp};
+use crate::wire::{EventKind, GalleryDomain, Timestamp};
 
 /// How long a change waits for its still.
 const STILL_WITHIN: Duration = Duration::from_secs(30);
@@ -46,8 +47,10 @@ pub(super) struct Publisher {
     made: Receiver<Made>,
     directory: Directory,
     hook: Hook,
+    /// The pictures on connected monitors; none without a compositor.
+    shown: Option<BTreeMap<String, Shown>>,
     /// The content of the files, by monitor.
-    published: BTreeMap<String, Entry>,
+    published: BTreeMap<String, PublishedPalette>,
     /// Monitors whose image has no still yet, with the image.
     pending: BTreeMap<String, i64>,
     waiting: Vec<PendingChange>,
@@ -55,7 +58,7 @@ pub(super) struct Publisher {
     cleared: bool,
 }
 
-struct Entry {
+struct PublishedPalette {
     palette: Palette,
     set_at: Timestamp,
 }
@@ -80,6 +83,7 @@ impl Publisher {
             made,
             directory: Directory::new(directory),
             hook,
+            shown: None,
             published: BTreeMap::new(),
             pending: BTreeMap::new(),
             waiting: Vec::new(),
@@ -92,6 +96,7 @@ impl Publisher {
         // Names, colours and files of the shown images may change.
         let (ring, edited) = bounded(1);
         let library = subscribe(&self.bus, ring);
+        self.read();
         self.bring_in_line();
         loop {
             let late = self.waiting.iter().map(|waiting| waiting.until).min();
@@ -102,8 +107,16 @@ impl Publisher {
                     Err(_) => break,
                 },
                 recv(made) -> made => made.into_iter().for_each(|made| self.stills.on_made(made)),
-                recv(outputs) -> _ => {}
-                recv(edited) -> _ => library.receiver().try_iter().for_each(drop),
+                recv(outputs) -> _ => self.read(),
+                recv(edited) -> _ => {
+                    // A change brings its own picture, and an entry of the history.
+                    let concerns = |news: &News| {
+                        news.lost > 0 || news.domain == Some(GalleryDomain::Images)
+                    };
+                    if library.receiver().try_iter().filter(concerns).count() > 0 {
+                        self.read();
+                    }
+                }
                 recv(late.map_or_else(never, at)) -> _ => {}
                 recv(ended) -> _ => break,
             }
@@ -115,6 +128,20 @@ impl Publisher {
 
     fn on_changed(&mut self, changes: Vec<Change>, tell: Tell) {
         self.stills.forgive();
+        let outputs = self.outputs.list();
+        let is_connected = |name: &str| outputs.iter().any(|output| output.name == name);
+        match &mut self.shown {
+            Some(shown) => {
+                for change in &changes {
+                    let new = change.shown.iter().filter(|(monitor, _)| is_connected(monitor));
+                    shown.extend(new.map(|(monitor, set_at)| {
+                        let image = Arc::clone(&change.image);
+                        (monitor.clone(), Shown { image, set_at: *set_at })
+                    }));
+                }
+            }
+            None => self.read(),
+        }
         let until = Instant::now() + STILL_WITHIN;
         self.waiting.push(PendingChange { changes, tell, until });
     }
@@ -125,34 +152,37 @@ impl Publisher {
         done();
     }
 
-    /// Updates the files; a monitor keeps its old entry until its still is made.
-    fn bring_in_line(&mut self) {
-        if self.cleared {
-            return self.pending.clear();
-        }
-        let shown = match read_shown(&self.store, &self.outputs) {
-            Ok(Some(shown)) => shown,
-            Ok(None) => return self.pending.clear(),
-            Err(error) => {
-                self.pending.clear();
-                return log::warn!("cannot read the current wallpapers: {}", chain(&error));
+    /// Reads what monitors show: at the start, after edits, and when outputs come or go.
+    fn read(&mut self) {
+        // Without a session all monitors may come back.
+        self.shown = match self.outputs.session().map(|_| read_shown(&self.store, &self.outputs)) {
+            Some(Ok(shown)) => Some(shown),
+            None => None,
+            Some(Err(error)) => {
+                log::warn!("cannot read the current wallpapers: {}", chain(&error));
+                None
             }
         };
-        let mut before = std::mem::take(&mut self.published);
+    }
+
+    /// Updates the files; a monitor keeps its old entry until its still is made.
+    fn bring_in_line(&mut self) {
         self.pending.clear();
-        for shown in shown {
+        let (Some(all), false) = (&self.shown, self.cleared) else { return };
+        let mut before = std::mem::take(&mut self.published);
+        for (monitor, shown) in all {
             let still = match self.stills.of(&shown.image) {
                 Still::At(path) => Some(path),
                 Still::Missing => None,
                 Still::Pending => {
-                    self.pending.insert(shown.monitor.clone(), shown.image.id);
-                    self.published.extend(before.remove_entry(&shown.monitor));
+                    self.pending.insert(monitor.clone(), shown.image.id);
+                    self.published.extend(before.remove_entry(monitor));
                     continue;
                 }
             };
-            let Shown { set_at, .. } = shown;
-            let palette = Palette::of(&shown, still);
-            self.published.insert(shown.monitor, Entry { palette, set_at });
+            let palette = Palette::of(monitor, &shown.image, still);
+            let entry = PublishedPalette { palette, set_at: shown.set_at };
+            self.published.insert(monitor.clone(), entry);
         }
         self.write();
     }
@@ -192,8 +222,9 @@ impl Publisher {
 
     /// The still that the links of a change lead to.
     fn still(&self, change: &Change) -> Option<PathBuf> {
-        let entries = change.monitors.iter().filter_map(|monitor| self.published.get(monitor));
-        let mut mine = entries.filter(|entry| entry.palette.image_id == change.image_id);
+        let monitors = change.shown.iter().map(|(monitor, _)| monitor);
+        let entries = monitors.filter_map(|monitor| self.published.get(monitor));
+        let mut mine = entries.filter(|entry| entry.palette.image_id == change.image.id);
         mine.next()?.palette.still.clone()
     }
 
@@ -207,6 +238,7 @@ impl Publisher {
             }
         }
         if !rest.is_empty() {
+            self.read();
             self.bring_in_line();
         }
         let waiting = self.waiting.into_iter().map(|waiting| waiting.tell);
@@ -222,7 +254,7 @@ fn subscribe(bus: &EventBus, ring: Sender<()>) -> Subscription {
 }
 
 /// The palette that was set last; among those set together, that of the first monitor by name.
-fn newest(published: &BTreeMap<String, Entry>) -> Option<&Palette> {
+fn newest(published: &BTreeMap<String, PublishedPalette>) -> Option<&Palette> {
     let newest = published.values().rev().max_by_key(|entry| entry.set_at);
     newest.map(|entry| &entry.palette)
 }
@@ -230,5 +262,5 @@ fn newest(published: &BTreeMap<String, Entry>) -> Option<&Palette> {
 /// Whether the files of a monitor still lack this change. Monitors that show another image by now do
 /// not count.
 fn waits(change: &Change, pending: &BTreeMap<String, i64>) -> bool {
-    change.monitors.iter().any(|monitor| pending.get(monitor) == Some(&change.image_id))
+    change.shown.iter().any(|(monitor, _)| pending.get(monitor) == Some(&change.image.id))
 }

@@ -2,6 +2,7 @@
 //! images and the connected outputs.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use crate::backends::{Kind, Placement, Web, registration};
 use crate::compositor::Output;
@@ -13,7 +14,7 @@ use super::plan::WorkerKey;
 use super::selection::Choice;
 
 /// The images of the assignments by id.
-pub(super) type Pictures = BTreeMap<i64, Image>;
+pub(super) type Pictures = BTreeMap<i64, Arc<Image>>;
 
 /// The placements that the assignments ask for on the connected outputs. `choose` gives the backend
 /// for a kind of content; what nothing can show is left out, and so are monitors that are away.

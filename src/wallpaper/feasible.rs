@@ -2,6 +2,8 @@
 //!
 //! Runs on the thread `reconciler`, and changes nothing.
 
+use std::sync::Arc;
+
 use crate::backends::{self, Kind};
 use crate::config::BackendName;
 use crate::library::Content;
@@ -63,7 +65,7 @@ impl WorldState {
             };
             walk.extend(entries);
             let rows = monitors.iter().map(row).collect();
-            pictures.push(Picture { image, backend, rows, is_rewritten: false });
+            pictures.push(Picture { image: Arc::new(image), backend, rows, is_rewritten: false });
         }
         let applied = applied(&pictures, skipped, note).ok_or(Error::NoMonitor)?;
         let back = matches!(request.ask, Ask::Back(_));
@@ -83,7 +85,7 @@ fn applied(pictures: &[Picture], skipped: Vec<String>, note: Option<String>) -> 
     let (first, row) = rows().min_by(|(_, a), (_, b)| a.monitor.cmp(&b.monitor))?;
     Some(Applied {
         outcome: SetStatus::Set,
-        image_id: first.image.id,
+        image: Arc::clone(&first.image),
         monitors: rows().map(|(_, row)| row.monitor.clone()).collect(),
         skipped,
         mode: row.mode,

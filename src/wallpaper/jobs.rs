@@ -4,12 +4,14 @@
 //! never called from here.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::Arc;
 
 use super::Error;
 use super::plan::WorkerKey;
 use super::plan::{Placements, Step, are_apart, outputs_of};
 use super::request::{Activated, Applied, Reply, Request};
 use crate::backends;
+use crate::compositor::Output;
 use crate::config::{BackendName, SelectionMode};
 use crate::desktop::Change;
 use crate::store::assignments::Assignment;
@@ -96,10 +98,21 @@ pub(super) struct Job {
     pub(super) purpose: Purpose,
     /// Failures of the steps that were in progress together.
     pub(super) failures: Vec<Failed>,
+    /// None: its steps are planned again before they go on.
+    pub(super) planned_for: Option<PlanState>,
     /// A step of it is done, and to be seen.
     pub(super) is_seen: bool,
     /// Workers that did not let go of a screen that another covers by now.
     pub(super) gave_up: BTreeSet<WorkerKey>,
+}
+
+/// The inputs of a plan: its steps are still right while these are the same.
+pub(super) struct PlanState {
+    /// The number of events that have changed what is shown, or is to be; without the job's own.
+    pub(super) events: u64,
+    /// [`Store::generation`] before the rows were read.
+    pub(super) generation: u64,
+    pub(super) outputs: Arc<[Output]>,
 }
 
 /// A step that failed.
@@ -172,7 +185,7 @@ pub(super) struct Changed {
 /// A picture on monitors.
 #[derive(Clone, Debug)]
 pub(super) struct Picture {
-    pub(super) image: Image,
+    pub(super) image: Arc<Image>,
     pub(super) backend: BackendName,
     /// The rows to write once it is shown; at least one. For a picture that is shown again: as they
     /// are, with the backend that shows them now.
@@ -188,6 +201,7 @@ impl Job {
             steps,
             purpose,
             failures: Vec::new(),
+            planned_for: None,
             is_seen: false,
             gave_up: BTreeSet::new(),
         }
@@ -276,20 +290,23 @@ impl PendingApply {
 
     /// Writes rows and history in one transaction; returns what is to be reported. An image that was
     /// deleted in between cannot be set.
-    pub(super) fn commit(&self, store: &Store) -> Result<Vec<Changed>, Error> {
+    pub(super) fn commit(&mut self, store: &Store) -> Result<Vec<Changed>, Error> {
         let Feasible { pictures, for_all, applied, source, connected, walk, by_hook, .. } =
-            &self.feasible;
+            &mut self.feasible;
         store.write(|transaction| -> Result<(), Error> {
-            for image in pictures.iter().map(|picture| &picture.image) {
+            for image in pictures.iter_mut().map(|picture| &mut picture.image) {
                 let row = store::images::get(transaction, image.id)?;
-                row.ok_or(Error::NoImage { id: image.id })?;
+                *image = row.map(Arc::new).ok_or(Error::NoImage { id: image.id })?;
+                if applied.image.id == image.id {
+                    applied.image = Arc::clone(image);
+                }
             }
             for row in pictures.iter().flat_map(|picture| &picture.rows) {
                 store::assignments::put(transaction, row)?;
                 // Every change but a step back ends the way back.
                 store::history_cursor::end(transaction, &row.monitor)?;
             }
-            for (monitor, entry) in walk {
+            for (monitor, entry) in &*walk {
                 store::history_cursor::put(transaction, monitor, *entry)?;
             }
             if *for_all {
@@ -358,7 +375,7 @@ impl Picture {
             true => self.rows.extract_if(.., serves).collect(),
             false => Vec::new(),
         };
-        (!rows.is_empty()).then(|| Self { rows, image: self.image.clone(), ..*self })
+        (!rows.is_empty()).then(|| Self { rows, image: Arc::clone(&self.image), ..*self })
     }
 
     /// Writes which backend shows the picture now; returns what is to be reported. No history
@@ -388,10 +405,8 @@ impl Picture {
             images,
         };
         let change = Change {
-            image_id: image.id,
-            image_name: image.name.clone(),
-            path: image.path.clone(),
-            monitors: self.names(),
+            image: Arc::clone(image),
+            shown: rows.iter().map(|row| (row.monitor.clone(), row.set_at)).collect(),
             backend: backend.to_string(),
             source,
             by_hook: false,

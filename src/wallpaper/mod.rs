@@ -57,7 +57,7 @@ pub fn start(
 ) -> std::io::Result<(Handle, ReconcilerOwner)> {
     let status = SharedStatus::before_look();
     let (handle, end, mailbox) = Handle::new(status.clone());
-    let reconciler = Reconciler::new(spawner.clone(), (store, bus, desktop), backends, status);
+    let reconciler = Reconciler::new(spawner.clone(), store, bus, desktop, backends, status);
     let thread = spawner.spawn("reconciler", move || reconciler.run(&mailbox))?;
     Ok((handle, ReconcilerOwner::new(end, thread)))
 }

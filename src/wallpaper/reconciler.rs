@@ -73,6 +73,8 @@ pub(super) struct Reconciler {
     untold: Untold,
     /// Monitors and images of which everybody was told that nothing can show them any more.
     unshowable: BTreeMap<String, i64>,
+    /// Events so far that have changed what is shown, or is to be.
+    events: u64,
     /// Something changed while a job was in progress: look again afterwards.
     reconcile_again: bool,
     /// Activated, but not yet what the settings say.
@@ -87,7 +89,9 @@ pub(super) struct Reconciler {
 impl Reconciler {
     pub(super) fn new(
         spawner: Spawner,
-        (store, bus, desktop): (Store, EventBus, desktop::Handle),
+        store: Store,
+        bus: EventBus,
+        desktop: desktop::Handle,
         backends: Backends,
         status: SharedStatus,
     ) -> Self {
@@ -111,6 +115,7 @@ impl Reconciler {
             stale: BTreeSet::new(),
             untold: Untold::new(),
             unshowable: BTreeMap::new(),
+            events: 0,
             reconcile_again: false,
             activated: None,
             found: FoundBackends::default(),
@@ -177,6 +182,7 @@ impl Reconciler {
     }
 
     fn begin(&mut self, command: Command) {
+        self.events += 1;
         match command {
             Command::Set(request, reply) => match self.feasible(&request) {
                 Ok((feasible, world)) => {
@@ -221,12 +227,14 @@ impl Reconciler {
     }
 
     fn apply(&mut self, apply: PendingApply, world: WorldState) {
+        let planned_for = Some(world.plan_state(self.events));
         let (mut steps, desired) = self.steps_of(&apply, world);
         // Asked for again is shown again: somebody else may have painted over it.
         for key in apply.keys() {
             plan::force(&mut steps, &desired, &key);
         }
-        self.start(Job::new(steps.into(), Purpose::Apply(Box::new(apply))));
+        let job = Job::new(steps.into(), Purpose::Apply(Box::new(apply)));
+        self.start(Job { planned_for, ..job });
     }
 
     /// The steps that are left to where a picture is shown, and what is shown then. Workers that other
@@ -271,6 +279,7 @@ impl Reconciler {
     /// Looks at everything and brings the screens in line with it, but for those that a job has to do
     /// with.
     fn reconcile(&mut self) {
+        self.events += 1;
         self.backoffs.in_session(self.backends.outputs.session_number());
         self.reconcile_again = !self.jobs.are_partial();
         if self.reconcile_again {

@@ -1,12 +1,13 @@
 //! Requests to the reconciler and its answers, and the monitors that a request means: pure.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use super::Error;
 use super::plan::WorkerKey;
 use crate::config::BackendName;
 use crate::store::query::Query;
-use crate::wire::{Fit, HistorySource, Mode, SetStatus};
+use crate::wire::{Fit, HistorySource, Image, Mode, SetStatus};
 
 /// Called once, by the thread of the reconciler or `desktop`: it must not block.
 pub(crate) type Reply<T> = Box<dyn FnOnce(Result<T, Error>) + Send>;
@@ -59,7 +60,7 @@ impl Request {
     pub(super) fn settle(&mut self, applied: &Applied) {
         let ask = std::mem::replace(&mut self.ask, Ask::Random);
         self.ask = match ask {
-            Ask::Random if self.mode != Mode::Each => Ask::Image(applied.image_id),
+            Ask::Random if self.mode != Mode::Each => Ask::Image(applied.image.id),
             Ask::Random | Ask::Each(_) => Ask::Picked(applied.images.clone()),
             ask => ask,
         };
@@ -70,7 +71,7 @@ impl Request {
 pub struct Applied {
     pub outcome: SetStatus,
     /// If there are several: the first monitor's, by name.
-    pub image_id: i64,
+    pub(crate) image: Arc<Image>,
     /// Connected ones.
     pub monitors: Vec<String>,
     /// Named in the request, but not connected.

@@ -165,7 +165,7 @@ impl Room {
     pub(super) fn set(&self, request: Request) -> Applied {
         let feasible = self.feasible(&request).unwrap();
         let applied = feasible.applied.clone();
-        let pending = PendingApply { request, feasible, reply: reply().0 };
+        let mut pending = PendingApply { request, feasible, reply: reply().0 };
         pending.commit(&self.store).unwrap();
         applied
     }

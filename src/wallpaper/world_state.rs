@@ -14,7 +14,7 @@ use crate::store::{self, Store};
 use crate::wire::{Image, MediaType, OrphanReason};
 
 use super::assignments::{self, Fallbacks, Pictures};
-use super::jobs::Picture;
+use super::jobs::{Picture, PlanState};
 use super::links::KeepaliveLinks;
 use super::orphan;
 use super::plan::{self, Placements, Step};
@@ -31,6 +31,8 @@ pub(super) struct WorldState {
     /// The assigned images whose files are missing and whose rows are kept.
     missing: BTreeSet<i64>,
     backends: Backends,
+    /// [`Store::generation`] before the rows were read.
+    generation: u64,
 }
 
 impl WorldState {
@@ -41,7 +43,7 @@ impl WorldState {
         backends: &Backends,
         activated: Option<BackendName>,
     ) -> Result<Self, store::Error> {
-        let outputs = backends.outputs.list();
+        let (generation, outputs) = (store.generation(), backends.outputs.list());
         let identities = identities(&outputs);
         let known = store.read(store::monitors::identities)?;
         let alike = alike(&outputs);
@@ -61,7 +63,8 @@ impl WorldState {
             let assigned = rows.iter().chain(&fallbacks.default).chain(&fallbacks.for_all);
             let ids: Vec<i64> = assigned.map(|row| row.image_id).collect();
             let images = store::images::by_ids(connection, &ids)?;
-            let pictures: Pictures = images.into_iter().map(|image| (image.id, image)).collect();
+            let pictures: Pictures =
+                images.into_iter().map(|image| (image.id, Arc::new(image))).collect();
             Ok::<_, store::Error>((rows, fallbacks, pictures))
         })?;
         let mut missing = BTreeSet::new();
@@ -87,7 +90,7 @@ impl WorldState {
         let available = backends.available().into_iter().map(candidate).collect();
         fallbacks.adopt(&mut rows, &outputs);
         let backends = backends.clone();
-        Ok(Self { rows, pictures, outputs, available, preference, missing, backends })
+        Ok(Self { rows, pictures, outputs, available, preference, missing, backends, generation })
     }
 
     /// Leaves out backends that have come while murald draws by itself.
@@ -98,6 +101,11 @@ impl WorldState {
     /// The backend that is in use where one shows everything.
     pub(super) fn active(&self) -> Option<BackendName> {
         selection::active(&self.preference, &self.available)
+    }
+
+    /// The state for which steps are planned by this.
+    pub(super) fn plan_state(&self, events: u64) -> PlanState {
+        PlanState { events, generation: self.generation, outputs: Arc::clone(&self.outputs) }
     }
 
     pub(super) fn outputs(&self) -> &[Output] {
@@ -132,7 +140,7 @@ impl WorldState {
     /// Puts pictures into the assignments in place of what is on the same monitors.
     pub(super) fn with(mut self, pictures: &[Picture]) -> Self {
         for Picture { image, rows, .. } in pictures {
-            self.pictures.insert(image.id, image.clone());
+            self.pictures.insert(image.id, Arc::clone(image));
             self.rows.retain(|row| rows.iter().all(|new| new.monitor != row.monitor));
             self.rows.extend(rows.iter().cloned());
         }
@@ -146,7 +154,7 @@ impl WorldState {
     ) -> Option<BackendName> {
         let mut images: BTreeMap<&str, &Image> = BTreeMap::new();
         for row in self.rows.iter().filter(|row| self.connected().contains(&&*row.monitor)) {
-            images.extend(self.pictures.get(&row.image_id).map(|image| (&*row.monitor, image)));
+            images.extend(self.pictures.get(&row.image_id).map(|image| (&*row.monitor, &**image)));
         }
         for (image, monitors) in new {
             images.extend(monitors.iter().map(|monitor| (monitor.as_str(), image)));
@@ -209,7 +217,10 @@ impl WorldState {
         let mut found = Vec::new();
         for output in self.outputs.iter() {
             let name = output.name.as_str();
-            let image = self.row(name).and_then(|row| self.pictures.get(&row.image_id));
+            let image = self
+                .row(name)
+                .and_then(|row| self.pictures.get(&row.image_id))
+                .map(|image| &**image);
             let mut shown = current.values().flatten();
             let Some(image) = image.filter(|image| {
                 shown.all(|one| (&*one.output.name, one.image_id) != (name, image.id))
@@ -271,7 +282,7 @@ impl WorldState {
                 match group {
                     Some(group) => group.rows.push(row),
                     None => {
-                        let (image, rows) = (image.clone(), vec![row]);
+                        let (image, rows) = (Arc::clone(image), vec![row]);
                         restored.push(Picture { image, backend, rows, is_rewritten });
                     }
                 }

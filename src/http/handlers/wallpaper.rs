@@ -16,7 +16,7 @@ use crate::store::{self, history, images};
 use crate::wallpaper::{self, Applied, Ask, Targets};
 use crate::wire::{
     BackWallpaper, CurrentMonitor, CurrentWallpaper, Event, Fit, GalleryDomain, HistorySource,
-    Image, Mode, RandomWallpaper, SetAnswer, SetStatus, SetWallpaper, Source, own_path,
+    Mode, RandomWallpaper, SetAnswer, SetStatus, SetWallpaper, Source, own_path,
 };
 
 /// `GET /wallpaper/current`
@@ -220,9 +220,7 @@ fn apply(
     if !several {
         applied.images.clear();
     }
-    // Gone again already: then only its number is known.
-    let image = api.store.read(|connection| images::get(connection, applied.image_id))?;
-    Ok(Response::json(200, &answer(applied, all, image))?)
+    Ok(Response::json(200, &answer(applied, all))?)
 }
 
 fn asked(
@@ -243,18 +241,13 @@ fn asked(
     })
 }
 
-fn answer(applied: Applied, all: bool, image: Option<Image>) -> SetAnswer {
-    let (image_name, image_path) = image
-        .map(|image| {
-            let path = own_path(&image.path).to_owned();
-            (image.name, path)
-        })
-        .unzip();
+fn answer(applied: Applied, all: bool) -> SetAnswer {
+    let image = &applied.image;
     SetAnswer {
         status: applied.outcome,
-        image_id: applied.image_id,
-        image_name,
-        image_path,
+        image_id: image.id,
+        image_name: Some(image.name.clone()),
+        image_path: Some(own_path(&image.path).to_owned()),
         monitor: if all { "*".to_owned() } else { applied.monitors.join(",") },
         monitors: applied.monitors,
         skipped: applied.skipped,

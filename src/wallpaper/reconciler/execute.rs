@@ -2,6 +2,7 @@
 //! from the reports.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 use std::time::Instant;
 
 use crate::backends::{self, Placement};
@@ -27,6 +28,7 @@ impl Reconciler {
         if steps.is_empty() {
             return self.finish(job);
         }
+        self.note_event_of(&mut job);
         let transition = job.transition();
         let asking = job.asked_for().to_vec();
         self.jobs.push(job);
@@ -69,6 +71,7 @@ impl Reconciler {
     /// A step that was in hand is done, or has failed.
     fn done(&mut self, key: &WorkerKey, result: Result<Done, backends::Error>) {
         let Some(mut job) = self.jobs.take(key) else { return };
+        self.note_event_of(&mut job);
         let step = job.in_progress.extract_if(.., |step| step.key() == key).next();
         match result {
             Ok(Done { warnings, unseen }) => {
@@ -111,7 +114,9 @@ impl Reconciler {
             true => self.unseen.remove(key),
             false => self.unseen.insert(key.clone(), unseen),
         };
-        self.reconcile_again |= before.is_some() && before.as_ref() != self.unseen.get(key);
+        let changed = before.as_ref() != self.unseen.get(key);
+        self.events += u64::from(changed);
+        self.reconcile_again |= before.is_some() && changed;
     }
 
     /// Shows again what was not visible yet, above what has come over it.
@@ -125,6 +130,7 @@ impl Reconciler {
     fn step_done(&mut self, step: Option<Step>) {
         let backend = match step {
             Some(Step::Show { key, placements }) => {
+                self.events += u64::from(!self.backoffs.may_try(&key));
                 self.backoffs.of(&key).over();
                 self.recovery.announced(&key);
                 let backend = key.backend;
@@ -142,8 +148,28 @@ impl Reconciler {
         self.publish_current(backend);
     }
 
-    /// Other jobs may have changed what is shown since the steps were planned.
+    /// Counts an event, by which the plans of all jobs but this one may be wrong.
+    fn note_event_of(&mut self, job: &mut Job) {
+        let own = job.planned_for.as_mut().filter(|planned| planned.events == self.events);
+        self.events += 1;
+        if let Some(planned) = own {
+            planned.events = self.events;
+        }
+    }
+
+    /// Whether the steps that are left of a job are still right.
+    fn is_current(&self, job: &Job) -> bool {
+        job.planned_for.as_ref().is_some_and(|planned| {
+            (planned.events, planned.generation) == (self.events, self.store.generation())
+                && Arc::ptr_eq(&planned.outputs, &self.backends.outputs.list())
+        })
+    }
+
+    /// Plans the steps that are left again, if anything has changed since they were planned.
     fn replan(&mut self, job: &mut Job) {
+        if self.is_current(job) {
+            return;
+        }
         let apply = match &job.purpose {
             Purpose::Apply(apply) => apply,
             Purpose::Clear { .. } => return,
@@ -158,6 +184,7 @@ impl Reconciler {
         };
         match self.world_state() {
             Ok(world) => {
+                job.planned_for = Some(world.plan_state(self.events));
                 let (mut steps, desired) = self.steps_of(apply, world);
                 for key in job.pending() {
                     plan::force(&mut steps, &desired, &key);
@@ -232,7 +259,7 @@ impl Reconciler {
 
     pub(super) fn apply_failed(&self, apply: PendingApply, error: backends::Error) {
         let backend = apply.feasible.applied.backend;
-        let image_id = apply.feasible.applied.image_id;
+        let image_id = apply.feasible.applied.image.id;
         for picture in &apply.feasible.pictures {
             self.note_failure(picture, &error);
             self.status.note_taken_back(picture.monitors());
@@ -305,6 +332,7 @@ impl Reconciler {
 
     /// Plans what was asked for once more, for the outputs that are there by now.
     fn try_anew(&mut self, mut job: Job, key: &WorkerKey) {
+        job.planned_for = None;
         job.steps.push_back(Step::Show { key: key.clone(), placements: Vec::new() });
         self.replan(&mut job);
         self.start(job);
@@ -312,6 +340,7 @@ impl Reconciler {
 
     /// A process ended by itself, and its pictures with it.
     fn lost(&mut self, key: &WorkerKey) {
+        self.events += 1;
         let lost = self.current.remove(key).unwrap_or_default();
         self.unseen.remove(key);
         self.publish_current(key.backend);
@@ -329,6 +358,7 @@ impl Reconciler {
 
     /// A worker died by a mistake of ours. Another takes over what it shows.
     fn panicked(&mut self, key: &WorkerKey) {
+        self.events += 1;
         self.workers.end(key);
         let goes_on = self.backoffs.of(key).panicked(Instant::now());
         if self.current.contains_key(key) {
@@ -370,7 +400,7 @@ impl Reconciler {
 
     fn finish(&mut self, job: Job) {
         match job.purpose {
-            Purpose::Apply(apply) => match apply.commit(&self.store) {
+            Purpose::Apply(mut apply) => match apply.commit(&self.store) {
                 Ok(mut changed) => {
                     self.pause.note_asked(&apply.feasible.applied.monitors);
                     let asked = &apply.feasible.applied.monitors;

@@ -101,10 +101,12 @@ impl Desk {
 
     fn of(room: Room) -> Self {
         let (spawner, _) = Spawner::new();
-        let sources = (room.store.clone(), room.bus.clone(), desktop::Handle::default());
+        let (store, bus) = (room.store.clone(), room.bus.clone());
+        let desktop = desktop::Handle::default();
         let status = SharedStatus::default();
         let backends = room.backends.clone();
-        let mut reconciler = Reconciler::new(spawner.clone(), sources, backends.clone(), status);
+        let mut reconciler =
+            Reconciler::new(spawner.clone(), store, bus, desktop, backends.clone(), status);
         let script = Arc::new(Mutex::new(Script::default()));
         let of = Arc::clone(&script);
         let (tell, paused) = unbounded();

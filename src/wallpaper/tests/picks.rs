@@ -30,7 +30,7 @@ fn one_picture_is_for_all_that_are_meant() {
     let room = Room::of(outputs(&["A", "B", "C"]));
     let [one, _] = ["one", "two"].map(|name| room.add(name));
     let applied = pick(&room, Ask::Image(one), &[]).unwrap();
-    assert_eq!((applied.outcome, applied.image_id), (SetStatus::Set, one));
+    assert_eq!((applied.outcome, applied.image.id), (SetStatus::Set, one));
     assert_eq!(images_of(&applied), [("A", one), ("B", one), ("C", one)]);
     assert_eq!((applied.skipped, applied.note), (names(&[]), None));
     let applied = pick(&room, Ask::Image(one), &["X", "C", "A"]).unwrap();
@@ -75,13 +75,13 @@ fn random_one_is_another_and_can_be_shown() {
     let random = |monitors: &[&str]| pick(&room, Ask::Random, monitors).unwrap();
     for _ in 0..20 {
         assert_eq!(images_of(&random(&["A"])), [("A", other)]);
-        assert_ne!(random(&["B"]).image_id, 3, "nothing shows films");
+        assert_ne!(random(&["B"]).image.id, 3, "nothing shows films");
         let all = random(&[]);
-        assert_eq!(images_of(&all), [("A", all.image_id), ("B", all.image_id)]);
+        assert_eq!(images_of(&all), [("A", all.image.id), ("B", all.image.id)]);
     }
     room.set(request(Ask::Image(other), &["B"]));
     for _ in 0..20 {
-        assert!([one, other].contains(&random(&[]).image_id), "both are shown: either will do");
+        assert!([one, other].contains(&random(&[]).image.id), "both are shown: either will do");
     }
 }
 
@@ -98,7 +98,7 @@ fn random_one_is_of_those_that_pass() {
         let mut query = Query { offset: 9, ..Query::default() };
         change(&mut query);
         let asked = Request { filter: Some(Box::new(query)), ..request(Ask::Random, &[]) };
-        room.feasible(&asked).map(|feasible| feasible.applied.image_id)
+        room.feasible(&asked).map(|feasible| feasible.applied.image.id)
     };
     for _ in 0..10 {
         let found = with(&|query| query.orientation = Some(crate::wire::Orientation::Portrait));
@@ -118,10 +118,10 @@ fn image_on_a_disk_that_is_away_is_passed_over_unless_all_are() {
     let [there, away] = ["there", "away"].map(|name| room.add(name));
     room.store.set_missing([away].into());
     for _ in 0..20 {
-        assert_eq!(pick(&room, Ask::Random, &[]).unwrap().image_id, there);
+        assert_eq!(pick(&room, Ask::Random, &[]).unwrap().image.id, there);
     }
     room.store.set_missing([away, there].into());
-    assert!([there, away].contains(&pick(&room, Ask::Random, &[]).unwrap().image_id));
+    assert!([there, away].contains(&pick(&room, Ask::Random, &[]).unwrap().image.id));
 }
 
 #[test]
@@ -131,7 +131,7 @@ fn upright_pictures_are_dealt_to_upright_monitors() {
     let [wide, also_wide] = ["wide", "also wide"].map(|name| room.add(name));
     let dealt = each(&room, Ask::Each(vec![high, wide]), &[]).unwrap();
     assert_eq!(images_of(&dealt), [("A", wide), ("B", high), ("C", high)]);
-    assert_eq!((dealt.image_id, dealt.mode), (wide, Mode::Each));
+    assert_eq!((dealt.image.id, dealt.mode), (wide, Mode::Each));
     let dealt = each(&room, Ask::Each(vec![wide, high, also_wide]), &["C", "A", "B"]).unwrap();
     assert_eq!(images_of(&dealt), [("A", wide), ("B", high), ("C", also_wide)]);
 }

@@ -43,7 +43,7 @@ fn rows_and_history_are_written_together() {
     let asked = Request { mode: Mode::Each, ..request(Ask::Each(vec![one, two]), &[]) };
     let feasible = room.feasible(&asked).unwrap();
     assert!(feasible.for_all);
-    let pending = PendingApply { request: asked, feasible, reply: reply().0 };
+    let mut pending = PendingApply { request: asked, feasible, reply: reply().0 };
     let changed = pending.commit(&room.store).unwrap();
     let kinds: Vec<usize> = changed.iter().map(|one| one.events.len()).collect();
     assert_eq!(kinds, [1, 2], "that the history has grown is told once, at the end");
@@ -55,7 +55,7 @@ fn rows_and_history_are_written_together() {
         assert_eq!((*image_id, monitors, *source), (id, &names(&[name]), Source::Manual));
         assert_eq!(*images, BTreeMap::from([("A".to_owned(), one), ("B".to_owned(), two)]));
         assert!(!changed.change.by_hook);
-        assert_eq!((changed.change.image_id, &changed.change.monitors), (id, &names(&[name])));
+        assert_eq!((changed.change.image.id, &*changed.change.shown[0].0), (id, name));
     }
     assert_eq!(room.history()[0].images.len(), 2);
 }
@@ -65,7 +65,7 @@ fn what_a_hook_asks_for_is_marked() {
     let room = Room::of(outputs(&["A"]));
     let asked = Request { by_hook: true, ..request(Ask::Image(room.add("one")), &[]) };
     let feasible = room.feasible(&asked).unwrap();
-    let pending = PendingApply { request: asked, feasible, reply: reply().0 };
+    let mut pending = PendingApply { request: asked, feasible, reply: reply().0 };
     assert!(pending.commit(&room.store).unwrap().iter().all(|one| one.change.by_hook));
 }
 
@@ -100,7 +100,7 @@ fn request_is_checked_against_the_backend() {
     assert_eq!(feasible.transition.as_deref(), Some("fade"));
     assert!(matches!(with(None, Some("jump")), Err(Error::NoWord { what: "transition", .. })));
     let request = request(Ask::Image(1), &[]);
-    let pending = PendingApply { request, feasible, reply: reply().0 };
+    let mut pending = PendingApply { request, feasible, reply: reply().0 };
     let job = Job::new(VecDeque::new(), Purpose::Apply(Box::new(pending)));
     assert_eq!(job.transition().as_deref(), Some("fade"));
 }
@@ -141,7 +141,7 @@ impl Waiting {
     fn job(&mut self, ask: Ask, monitors: &[&str]) {
         let request = request(ask, monitors);
         let feasible = self.room.feasible(&request).unwrap();
-        let pending = PendingApply { request, feasible, reply: reply().0 };
+        let mut pending = PendingApply { request, feasible, reply: reply().0 };
         let keys = pending.keys();
         let show = |key: WorkerKey| Step::Show { key, placements: Vec::new() };
         let steps: VecDeque<Step> = keys.into_iter().map(show).collect();
@@ -162,7 +162,7 @@ fn later_request_takes_the_place_of_those_that_it_covers() {
     let [first, second] = ["A", "B"].map(|name| waiting.push(FILM, &[name]));
     let both = waiting.push(STILL, &["A", "C"]);
     let answer = first.try_recv().unwrap().unwrap();
-    assert_eq!((answer.outcome, answer.image_id), (SetStatus::Superseded, 2));
+    assert_eq!((answer.outcome, answer.image.id), (SetStatus::Superseded, 2));
     assert!(second.try_recv().is_err() && both.try_recv().is_err());
     assert_eq!(waiting.pop(), Some((FILM, named(&["B"]))));
     assert_eq!(waiting.pop(), Some((STILL, named(&["A", "C"]))));
@@ -342,7 +342,7 @@ fn picture_is_restored_monitor_by_monitor() {
     });
     let image = room.store.read(|c| images::get(c, id)).unwrap().unwrap();
     let mut picture = crate::wallpaper::jobs::Picture {
-        image,
+        image: image.into(),
         backend: BackendName::Mpvpaper,
         rows: vec![a, b],
         is_rewritten: false,

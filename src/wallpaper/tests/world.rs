@@ -316,7 +316,7 @@ fn backend_with_one_fit_for_all_outputs_has_that_of_the_newest_row() {
         Assignment { monitor: "AWAY".to_owned(), fit: Some(Fit::Tile), set_at, ..rows[0].clone() };
     rows.push(away);
     let image = room.store.read(|c| images::get(c, id)).unwrap().unwrap();
-    let pictures = BTreeMap::from([(id, image)]);
+    let pictures = BTreeMap::from([(id, image.into())]);
     let mut fits = |backend, newest: usize| {
         for (at, (row, fit)) in rows.iter_mut().zip([Fit::Fill, Fit::Contain]).enumerate() {
             row.fit = Some(fit);

@@ -49,6 +49,24 @@ fn still_stays_until_the_film_over_it_is_seen_on_each_monitor() {
 }
 
 #[test]
+fn steps_are_planned_again_only_if_something_has_changed() {
+    for is_changed in [false, true] {
+        let mut desk = Desk::new(&["A", "B"], &["mpvpaper"], |_| ());
+        let [one, gone] = ["one", "gone"].map(|name| desk.film(name));
+        desk.set(gone, &["B"]).unwrap();
+        let answer = desk.ask(one, &["A"]);
+        std::fs::remove_file(desk.room.path("gone")).unwrap();
+        if is_changed {
+            desk.room.add("another");
+        }
+        desk.settle();
+        answer.try_recv().unwrap().unwrap();
+        // A look at everything would have removed the image whose file is gone.
+        assert_eq!(desk.room.rows().contains_key("B"), !is_changed);
+    }
+}
+
+#[test]
 fn film_that_waits_is_not_left_beneath_a_still_that_begins_anew() {
     let mut desk = Desk::new(&["A", "B"], &["swaybg", "mpvpaper"], |_| ());
     let (still, film) = (desk.room.add("still"), desk.film("film"));
@@ -87,7 +105,7 @@ fn random_request_passes_over_so_many_files_that_are_gone() {
     assert!(matches!(feasible(Ask::Random), Err(Error::FileGone { .. })));
     assert_eq!(left(), 2);
     let there = desk.room.add("there");
-    assert_eq!(feasible(Ask::Random).unwrap().applied.image_id, there);
+    assert_eq!(feasible(Ask::Random).unwrap().applied.image.id, there);
 }
 
 #[test]
