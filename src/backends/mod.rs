@@ -29,7 +29,6 @@ mod wal_qt;
 mod with_warnings;
 
 pub use context::RootPainter;
-pub(crate) use context::Settings;
 pub(crate) use fit_and_transition::{fit_word, has_transition};
 pub use registry::Backends;
 pub(crate) use registry::{REGISTRY, Registration, registration};

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use crossbeam_channel::bounded;
 
-use super::wiring::Daemon;
+use super::wiring::{Base, Daemon};
 use crate::store::Store;
 use crate::thread::Spawner;
 
@@ -55,16 +55,15 @@ impl Daemon {
         }
         late(self.desktop_owner.end(deadline));
         in_time("database", self.upkeep.end(deadline));
-        in_time("signals", self.signals.end(deadline));
+        let Base { spawner, store, signals, log, locks, .. } = self.base;
+        in_time("signals", signals.end(deadline));
         // On threads of their own: an access to a disk that hangs cannot be interrupted.
-        let store = self.store;
-        limited(&self.spawner, "checkpoint", last, move || close(&store));
+        limited(&spawner, "checkpoint", last, move || close(&store));
         let socket = self.socket;
-        limited(&self.spawner, "socket", last + LAST_WITHIN, move || drop(socket));
-        let log = self.log;
-        limited(&self.spawner, "log", last + LAST_WITHIN, move || drop(log));
+        limited(&spawner, "socket", last + LAST_WITHIN, move || drop(socket));
+        limited(&spawner, "log", last + LAST_WITHIN, move || drop(log));
         // Last, so that the next daemon finds nothing of ours in the way.
-        drop(self.locks);
+        drop(locks);
     }
 }
 

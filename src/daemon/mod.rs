@@ -16,7 +16,7 @@ use std::io::{self, Write};
 use std::time::{Duration, Instant};
 
 use crate::http::Stop;
-use crate::paths::Env;
+use crate::paths::Dirs;
 use crate::signals::Signal;
 use crate::systemd::Notifier;
 use crate::{clock, memory, process, wallpaper};
@@ -38,9 +38,10 @@ pub(crate) fn run(options: &Options) -> Result<(), Error> {
     memory::restrain();
     process::keep_files_private();
     let zone = clock::forget_unusable_zone();
-    let env = Env::process();
-    let notifier = Notifier::new(&env);
-    let (mut daemon, wakes) = Daemon::build(options, &env, started)?;
+    let dirs = Dirs::of_process().map_err(Error::Paths)?;
+    let notifier = Notifier::new(dirs.env());
+    let is_watched = options.is_watched(dirs.env());
+    let (mut daemon, wakes) = Daemon::build(options, dirs, started)?;
     if let Some(zone) = zone {
         log::warn!("ignoring TZ={zone:?}: no such time zone; using the system's");
     }
@@ -48,7 +49,7 @@ pub(crate) fn run(options: &Options) -> Result<(), Error> {
     daemon.wallpaper.wait_for_look();
     notifier.ready();
     log::info!("murald {} started", env!("CARGO_PKG_VERSION"));
-    if options.is_watched(&env) {
+    if is_watched {
         greet(&daemon);
     } else if options.detached {
         let_go();
@@ -78,11 +79,11 @@ fn supervise(daemon: &mut Daemon, wakes: &Wakes) -> Result<Stop, Error> {
 /// Prints the status of a ready daemon on a terminal, in place of the log.
 fn greet(daemon: &Daemon) {
     let mut lines = vec![
-        format!("murald {} is ready on {}", env!("CARGO_PKG_VERSION"), daemon.address.display()),
+        format!("murald {} is ready on {}", env!("CARGO_PKG_VERSION"), daemon.address().display()),
         format!("backend: {}", backend(daemon)),
         format!("monitors: {}", monitors(daemon)),
     ];
-    lines.extend(daemon.config.warnings().into_iter().map(|text| format!("warning: {text}")));
+    lines.extend(daemon.base.config.warnings().into_iter().map(|text| format!("warning: {text}")));
     // The terminal may have gone.
     writeln!(io::stderr(), "{}", lines.join("\n")).ok();
 }
@@ -90,7 +91,7 @@ fn greet(daemon: &Daemon) {
 /// The backend that is used, or will be; without one, the reason.
 fn backend(daemon: &Daemon) -> String {
     let available = daemon.backends.available();
-    let wanted = daemon.config.current().backend.kind;
+    let wanted = daemon.base.config.current().backend.kind;
     let first = || available.iter().find(|one| one.name == wanted).or(available.first());
     if let Some(name) = daemon.wallpaper.status().active.or_else(|| Some(first()?.name)) {
         return name.to_string();

@@ -4,17 +4,16 @@
 //! Runs in the thread `main`.
 
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
 
-use crossbeam_channel::{Receiver, bounded};
+use crossbeam_channel::{Receiver, Sender, bounded};
 
 use super::error::Error;
-use super::options::Options;
-use super::options::{DaemonPaths, lock_images, log_settings, wanted_compositor};
+use super::options::{DaemonPaths, Options, lock_images, log_settings, wanted_compositor};
 use super::pause::Pause;
-use crate::backends::{Backends, RootPainter, Settings, Versions};
+use crate::backends::{Backends, RootPainter, Versions};
 use crate::compositor;
 use crate::config::{self, BackendName, ConfigHandle, Section, StillFiles};
 use crate::decode::{self, Decoder};
@@ -26,7 +25,7 @@ use crate::library::{self, Library, WatchSettings};
 use crate::lock::{Lock, Socket};
 use crate::logging::Log;
 use crate::parallax::Parallax;
-use crate::paths::{Dirs, Env};
+use crate::paths::Dirs;
 use crate::playlist::{self, DaemonWallpapers, Place, PlayerOwner, Playlists};
 use crate::process::{ProcessRecords, Reaper};
 use crate::signals::{Signal, Signals};
@@ -60,43 +59,23 @@ pub(crate) struct Daemon {
     pub(super) outputs: compositor::Watch,
     pub(super) backends: Backends,
     pub(super) upkeep: store::Upkeep,
-    pub(super) store: Store,
-    pub(super) spawner: Spawner,
-    pub(super) signals: Signals,
-    pub(super) config: ConfigHandle,
-    /// The path of the socket.
-    pub(super) address: PathBuf,
-    pub(super) log: Log,
     /// None if the service manager owns the socket.
     pub(super) socket: Option<Socket>,
+    pub(super) base: Base,
+}
+
+/// The first things to start, which the others need: settings, paths, log, locks and database.
+pub(super) struct Base {
+    dirs: Dirs,
+    pub(super) bus: EventBus,
+    pub(super) config: ConfigHandle,
+    pub(super) paths: DaemonPaths,
+    pub(super) spawner: Spawner,
+    pub(super) store: Store,
+    pub(super) signals: Signals,
+    stop: Sender<Stop>,
+    pub(super) log: Log,
     pub(super) locks: Vec<Lock>,
-}
-
-/// The first things to start: settings, paths, the lock and the log.
-struct Ground {
-    config: ConfigHandle,
-    paths: DaemonPaths,
-    lock: Lock,
-    log: Log,
-    spawner: Spawner,
-    deaths: Deaths,
-}
-
-impl Ground {
-    fn lay(options: &Options, env: &Env, dirs: &Dirs, bus: &EventBus) -> Result<Self, Error> {
-        let config = open_config(options, dirs, bus)?;
-        let settings = config.current();
-        let paths = DaemonPaths::new(&settings.daemon, config.path(), dirs, options)?;
-        let lock = Lock::take(&paths.socket, Some(&paths.socket)).map_err(Error::Lock)?;
-        // Only now, so that an invalid file, or that of a running daemon, stays as it is.
-        config.complete();
-        let log_settings = log_settings(&settings.daemon, &paths, options, env);
-        let mut log = Log::start(&log_settings, options.is_watched(env)).map_err(Error::Log)?;
-        config.log_warnings();
-        let (spawner, deaths) = Spawner::new();
-        log.log_requests(&spawner).map_err(start("the log"))?;
-        Ok(Self { config, paths, lock, log, spawner, deaths })
-    }
 }
 
 /// The events that wake `main`.
@@ -106,16 +85,22 @@ pub(crate) struct Wakes {
     pub(super) deaths: Deaths,
 }
 
-impl Daemon {
-    pub(crate) fn build(
-        options: &Options,
-        env: &Env,
-        started: Instant,
-    ) -> Result<(Self, Wakes), Error> {
-        let dirs = Dirs::new(env.clone()).map_err(Error::Paths)?;
+impl Base {
+    fn open(options: &Options, dirs: Dirs) -> Result<(Self, Wakes), Error> {
         let bus = EventBus::for_startup();
-        let Ground { config, paths, lock, log, spawner, deaths } =
-            Ground::lay(options, env, &dirs, &bus)?;
+        let path = options.config.clone().unwrap_or_else(|| dirs.config_file());
+        let config = ConfigHandle::read(path, bus.clone()).map_err(Error::Config)?;
+        let settings = config.current();
+        let paths = DaemonPaths::new(&settings.daemon, config.path(), &dirs, options)?;
+        let lock = Lock::take(&paths.socket, Some(&paths.socket)).map_err(Error::Lock)?;
+        // Only now, so that an invalid file, or that of a running daemon, stays as it is.
+        config.complete();
+        let log_settings = log_settings(&settings.daemon, &paths, options, dirs.env());
+        let is_watched = options.is_watched(dirs.env());
+        let mut log = Log::start(&log_settings, is_watched).map_err(Error::Log)?;
+        config.log_warnings();
+        let (spawner, deaths) = Spawner::new();
+        log.log_requests(&spawner).map_err(start("the log"))?;
         let (signal, signals_come) = bounded(WAKES);
         let (stop, stops) = bounded(WAKES);
         // If the channel is full, `main` is about to read it.
@@ -128,26 +113,145 @@ impl Daemon {
         let library_lock = Lock::take(&paths.database, Some(&paths.socket)).map_err(Error::Lock)?;
         let store = Store::open(&paths.database).map_err(Error::Store)?;
         let images_lock = lock_images(&paths.images, &store)?;
-        // Clients can connect from now on; later threads share the remaining descriptors.
-        let (listening, socket) = listen(env, &paths.socket)?;
         // Until the library has found out how many files are missing.
         store.keep_rows(true);
+        let locks = [lock, library_lock].into_iter().chain(images_lock).collect();
+        let base = Self { dirs, bus, config, paths, spawner, store, signals, stop, log, locks };
+        Ok((base, Wakes { signals: signals_come, stops, deaths }))
+    }
+
+    fn listen(&self) -> Result<(Listening, Option<Socket>), Error> {
+        let passed = systemd::activated(self.dirs.env()).map_err(start("on the socket passed"))?;
+        let (listener, socket) = match passed {
+            Some(passed) => (passed, None),
+            None => {
+                let (listener, socket) = Socket::bind(&self.paths.socket).map_err(Error::Lock)?;
+                (listener, Some(socket))
+            }
+        };
+        Ok((Listening::new(listener).map_err(start("the server"))?, socket))
+    }
+
+    /// Its processes write to the library, the caches and the files for other programs.
+    fn decoder(&self) -> Result<Decoder, Error> {
+        let DaemonPaths { images, thumbnails, backends, .. } = &self.paths;
+        let stills = self.dirs.state().join(desktop::STILLS);
+        let (images, thumbnails) = (images.clone(), thumbnails.clone());
+        let writable = vec![images, thumbnails, self.dirs.cache(), stills, backends.clone()];
+        let settings = decode::Settings { program: None, writable, imports: processors() };
+        Decoder::start(settings, &self.spawner).map_err(start("the processes that decode"))
+    }
+
+    fn backends(&self, outputs: &compositor::Watch, decoder: &Decoder) -> Result<Backends, Error> {
+        let records = ProcessRecords::open(&self.paths.backends).map_err(Error::Process)?;
+        let reaper =
+            Reaper::start(&self.spawner, &self.paths.backends).map_err(start("the reaper"))?;
+        let config = self.config.clone();
+        Ok(Backends {
+            settings: Arc::new(move || config.current()),
+            outputs: outputs.outputs(),
+            records,
+            reaper,
+            spawner: self.spawner.clone(),
+            cache: self.paths.cache.clone(),
+            decoder: decoder.clone(),
+            dirs: self.dirs.clone(),
+            versions: Versions::default(),
+            own_program: None,
+            root_painter: RootPainter::default(),
+        })
+    }
+
+    fn library(
+        &self,
+        transcoder: Transcoder,
+        decoder: &Decoder,
+    ) -> Result<(Library, library::Running), Error> {
+        let config = self.config.clone();
+        let settings = library::Settings {
+            video_audio: Arc::new(move || config.current().wal_qt.video_audio_default),
+            images_dir: self.paths.images.clone(),
+            thumbnails_dir: self.paths.thumbnails.clone(),
+            workers: processors(),
+            decoder: decoder.clone(),
+        };
+        library::start(&settings, self.store.clone(), self.bus.clone(), transcoder, &self.spawner)
+            .map_err(start("the imports"))
+    }
+
+    fn desktop(
+        &self,
+        library: &Library,
+        backends: &Backends,
+    ) -> Result<(desktop::Handle, DesktopOwner), Error> {
+        let (maker, png, hooks) = (library.clone(), self.config.clone(), self.config.clone());
+        let sources = desktop::Sources {
+            store: self.store.clone(),
+            bus: self.bus.clone(),
+            outputs: backends.outputs.clone(),
+            transcoder: library.transcoder().clone(),
+            decoder: backends.decoder.clone(),
+            make_still: Arc::new(move |ffmpeg, image, to| {
+                maker.still(ffmpeg, image, to).map_err(|error| chain(&error))
+            }),
+            wants_png: Arc::new(move || png.current().desktop.stills == StillFiles::Png),
+            directory: self.dirs.state(),
+        };
+        let hook = desktop::HookSources {
+            settings: Arc::new(move || hooks.current().hooks.clone()),
+            outputs: backends.outputs.clone(),
+            socket: self.paths.socket.clone(),
+            home: self.dirs.home().to_owned(),
+        };
+        desktop::start(&self.spawner, sources, hook).map_err(start("the files for other programs"))
+    }
+
+    fn playlists(
+        &self,
+        wallpaper: &wallpaper::Handle,
+        backends: &Backends,
+    ) -> Result<(Playlists, PlayerOwner), Error> {
+        let config = self.config.clone();
+        let place = move || {
+            let location = &config.current().location;
+            Place::new(location.latitude, location.longitude)
+        };
+        playlist::start(
+            &self.spawner,
+            self.store.clone(),
+            self.bus.clone(),
+            Box::new(DaemonWallpapers { wallpaper: wallpaper.clone(), backends: backends.clone() }),
+            place,
+            backends.outputs.subscribe(),
+            backends.records.directory().join("session"),
+        )
+        .map_err(start("the playlists"))
+    }
+}
+
+impl Daemon {
+    pub(crate) fn build(
+        options: &Options,
+        dirs: Dirs,
+        started: Instant,
+    ) -> Result<(Self, Wakes), Error> {
+        let (base, wakes) = Base::open(options, dirs)?;
+        let Base { spawner, store, config, bus, .. } = &base;
+        // Clients can connect from now on; later threads share the remaining descriptors.
+        let (listening, socket) = base.listen()?;
         let upkeep =
-            store::Upkeep::start(&store, &spawner).map_err(start("the database's upkeep"))?;
+            store::Upkeep::start(store, spawner).map_err(start("the database's upkeep"))?;
         let wanted = wanted_compositor(&config.current());
-        let outputs = compositor::Watch::start(&spawner, wanted, env)
+        let outputs = compositor::Watch::start(spawner, wanted, base.dirs.env())
             .map_err(start("the watch on the outputs"))?;
-        let decoder = start_decoder(&paths, &dirs, &spawner)?;
-        let backends = backends((&spawner, &decoder), &config, &outputs, &paths, dirs.clone())?;
-        let (jobs, transcoder) = transcode::start(&spawner, transcode::Limits::default())
+        let decoder = base.decoder()?;
+        let backends = base.backends(&outputs, &decoder)?;
+        let (jobs, transcoder) = transcode::start(spawner, transcode::Limits::default())
             .map_err(start("the transcoder"))?;
-        let programs = (jobs, decoder.clone());
-        let (library, imports) =
-            start_library(&paths, &config, (&store, &bus), programs, &spawner)?;
-        let (desktop, desktop_owner) =
-            start_desktop(&library, &backends, (&store, &bus), (&config, &paths.socket), &spawner)?;
+        let (library, imports) = base.library(jobs, &decoder)?;
+        let (desktop, desktop_owner) = base.desktop(&library, &backends)?;
         let (wallpaper, reconciler) = wallpaper::start(
-            &spawner,
+            spawner,
             store.clone(),
             bus.clone(),
             backends.clone(),
@@ -156,17 +260,16 @@ impl Daemon {
         .map_err(start("the reconciler"))?;
         let parallax =
             Arc::new(Parallax::new(spawner.clone(), backends.clone(), wallpaper.clone()));
-        tell_changes(&config, &wallpaper, &parallax, &desktop);
+        tell_changes(config, &wallpaper, &parallax, &desktop);
         let shown = wallpaper.clone();
         library.on_rewritten(Box::new(move |image| shown.rewritten(image)));
         parallax.on_settings();
-        let (playlists, player) =
-            start_playlists(&wallpaper, &backends, (&store, &bus), &outputs, &spawner)?;
-        let pause = Pause::by_settings(&config, &playlists, &spawner, env);
-        watch_directories(&config, &dirs, &library);
+        let (playlists, player) = base.playlists(&wallpaper, &backends)?;
+        let pause = Pause::by_settings(config, &playlists, spawner, base.dirs.env());
+        watch_directories(config, &base.dirs, &library);
         let api = Api {
-            events: bus,
-            stop,
+            events: bus.clone(),
+            stop: base.stop.clone(),
             started,
             config: config.clone(),
             store: store.clone(),
@@ -175,18 +278,16 @@ impl Daemon {
             playlists,
             library: library.clone(),
             desktop: desktop.clone(),
-            paths: paths.info(config.path(), &dirs),
-            dirs,
+            paths: base.paths.info(config.path(), &base.dirs),
+            dirs: base.dirs.clone(),
             lists: ListCache::default(),
         };
         let router = Router::new(api, ROUTES).sparing(|api| api.store.close_idle_readers());
-        let server = Server::start(listening, &spawner, router, Limits::fitted())
+        let server = Server::start(listening, spawner, router, Limits::fitted())
             .map_err(start("the server"))?;
-        let watch = watch_config(&config, &spawner);
-        let wakes = Wakes { signals: signals_come, stops, deaths };
         let daemon = Self {
             server,
-            watch,
+            watch: watch_config(config, spawner),
             pause,
             playlists: player,
             parallax,
@@ -201,14 +302,8 @@ impl Daemon {
             outputs,
             backends,
             upkeep,
-            store,
-            spawner,
-            signals,
-            config,
-            address: paths.socket,
-            log,
             socket,
-            locks: [lock, library_lock].into_iter().chain(images_lock).collect(),
+            base,
         };
         Ok((daemon, wakes))
     }
@@ -216,11 +311,11 @@ impl Daemon {
     /// SIGHUP: the log is opened again, the configuration is read again, and a socket that was removed
     /// is bound again.
     pub(super) fn reload(&mut self) {
-        self.log.reopen();
+        self.base.log.reopen();
         if let Err(error) = self.bind_again() {
-            log::error!("cannot listen on {} again: {}", self.address.display(), chain(&error));
+            log::error!("cannot listen on {} again: {}", self.address().display(), chain(&error));
         }
-        self.config.reload();
+        self.base.config.reload();
         self.library.scan();
         log::info!("reopened the log and reloaded the configuration");
     }
@@ -229,21 +324,21 @@ impl Daemon {
         if self.socket.as_ref().is_none_or(Socket::is_in_place) {
             return Ok(());
         }
-        let (listener, socket) = Socket::bind(&self.address).map_err(Error::Lock)?;
-        self.server.move_to(listener, &self.spawner).map_err(start("the server"))?;
+        let (listener, socket) = Socket::bind(self.address()).map_err(Error::Lock)?;
+        self.server.move_to(listener, &self.base.spawner).map_err(start("the server"))?;
         self.socket = Some(socket);
-        log::info!("listening on {} again", self.address.display());
+        log::info!("listening on {} again", self.address().display());
         Ok(())
+    }
+
+    /// The path of the socket.
+    pub(super) fn address(&self) -> &Path {
+        &self.base.paths.socket
     }
 }
 
 fn start(what: &'static str) -> impl Fn(io::Error) -> Error {
     move |source| Error::Start { what, source }
-}
-
-fn open_config(options: &Options, dirs: &Dirs, bus: &EventBus) -> Result<ConfigHandle, Error> {
-    let path = options.config.clone().unwrap_or_else(|| dirs.config_file());
-    ConfigHandle::read(path, bus.clone()).map_err(Error::Config)
 }
 
 /// None if the kernel refuses a watch, or if it would take the last descriptors from clients.
@@ -263,112 +358,6 @@ fn watch_config(config: &ConfigHandle, spawner: &Spawner) -> Option<config::Watc
 
 fn processors() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
-}
-
-/// Its processes write to the library, the caches and the files for other programs.
-fn start_decoder(paths: &DaemonPaths, dirs: &Dirs, spawner: &Spawner) -> Result<Decoder, Error> {
-    let (images, thumbnails) = (paths.images.clone(), paths.thumbnails.clone());
-    let stills = dirs.state().join(desktop::STILLS);
-    let writable = vec![images, thumbnails, dirs.cache(), stills, paths.backends.clone()];
-    let settings = decode::Settings { program: None, writable, imports: processors() };
-    Decoder::start(settings, spawner).map_err(start("the processes that decode"))
-}
-
-fn backends(
-    (spawner, decoder): (&Spawner, &Decoder),
-    config: &ConfigHandle,
-    outputs: &compositor::Watch,
-    paths: &DaemonPaths,
-    dirs: Dirs,
-) -> Result<Backends, Error> {
-    let records = ProcessRecords::open(&paths.backends).map_err(Error::Process)?;
-    let reaper = Reaper::start(spawner, &paths.backends).map_err(start("the reaper"))?;
-    let config = config.clone();
-    let settings: Settings = Arc::new(move || config.current());
-    let (outputs, cache) = (outputs.outputs(), paths.cache.clone());
-    Ok(Backends {
-        settings,
-        outputs,
-        records,
-        reaper,
-        spawner: spawner.clone(),
-        cache,
-        decoder: decoder.clone(),
-        dirs,
-        versions: Versions::default(),
-        own_program: None,
-        root_painter: RootPainter::default(),
-    })
-}
-
-fn start_library(
-    paths: &DaemonPaths,
-    config: &ConfigHandle,
-    (store, bus): (&Store, &EventBus),
-    (transcoder, decoder): (Transcoder, Decoder),
-    spawner: &Spawner,
-) -> Result<(Library, library::Running), Error> {
-    let config = config.clone();
-    let settings = library::Settings {
-        video_audio: Arc::new(move || config.current().wal_qt.video_audio_default),
-        images_dir: paths.images.clone(),
-        thumbnails_dir: paths.thumbnails.clone(),
-        workers: processors(),
-        decoder,
-    };
-    library::start(&settings, store.clone(), bus.clone(), transcoder, spawner)
-        .map_err(start("the imports"))
-}
-
-fn start_desktop(
-    library: &Library,
-    backends: &Backends,
-    (store, bus): (&Store, &EventBus),
-    (config, socket): (&ConfigHandle, &Path),
-    spawner: &Spawner,
-) -> Result<(desktop::Handle, DesktopOwner), Error> {
-    let transcoder = library.transcoder().clone();
-    let (library, settings) = (library.clone(), Arc::clone(&backends.settings));
-    let sources = desktop::Sources {
-        store: store.clone(),
-        bus: bus.clone(),
-        outputs: backends.outputs.clone(),
-        transcoder,
-        decoder: backends.decoder.clone(),
-        make_still: Arc::new(move |ffmpeg, image, to| {
-            library.still(ffmpeg, image, to).map_err(|error| chain(&error))
-        }),
-        wants_png: Arc::new(move || settings().desktop.stills == StillFiles::Png),
-        directory: backends.dirs.state(),
-    };
-    let config = config.clone();
-    let hook = desktop::HookSources {
-        settings: Arc::new(move || config.current().hooks.clone()),
-        outputs: backends.outputs.clone(),
-        socket: socket.to_owned(),
-        home: backends.dirs.home().to_owned(),
-    };
-    desktop::start(spawner, sources, hook).map_err(start("the files for other programs"))
-}
-
-fn start_playlists(
-    wallpaper: &wallpaper::Handle,
-    backends: &Backends,
-    (store, bus): (&Store, &EventBus),
-    outputs: &compositor::Watch,
-    spawner: &Spawner,
-) -> Result<(Playlists, PlayerOwner), Error> {
-    let wallpapers = DaemonWallpapers { wallpaper: wallpaper.clone(), backends: backends.clone() };
-    let told = outputs.outputs().subscribe();
-    let settings = Arc::clone(&backends.settings);
-    let place = move || {
-        let location = &settings().location;
-        Place::new(location.latitude, location.longitude)
-    };
-    let (store, bus, wallpapers) = (store.clone(), bus.clone(), Box::new(wallpapers));
-    let session = backends.records.directory().join("session");
-    playlist::start(spawner, store, bus, wallpapers, place, told, session)
-        .map_err(start("the playlists"))
 }
 
 /// Makes the library watch the configured directories, now and after each change.
@@ -412,15 +401,4 @@ fn tell_changes(
             wallpaper.settings_changed(backends);
         }
     });
-}
-
-fn listen(env: &Env, path: &Path) -> Result<(Listening, Option<Socket>), Error> {
-    let (listener, socket) = match systemd::activated(env).map_err(start("on the socket passed"))? {
-        Some(passed) => (passed, None),
-        None => {
-            let (listener, socket) = Socket::bind(path).map_err(Error::Lock)?;
-            (listener, Some(socket))
-        }
-    };
-    Ok((Listening::new(listener).map_err(start("the server"))?, socket))
 }
