@@ -42,12 +42,12 @@ impl Supplies {
 
 /// Tells until it is dropped.
 #[derive(Debug)]
-pub(crate) struct Watch {
+pub(crate) struct BatteryWatch {
     ending: CancelOnDrop,
     thread: Thread,
 }
 
-impl Watch {
+impl BatteryWatch {
     /// `tell` is called on the thread, at once and after each change.
     pub(crate) fn start(
         spawner: &Spawner,
@@ -227,7 +227,7 @@ mod tests {
         let (told, hears) = unbounded();
         let supplies = Supplies { directory: directory.path().to_owned(), is_plain: true };
         let tell = move |now| told.send(now).unwrap();
-        let watch = Watch::start(&spawner, supplies, tell).unwrap();
+        let watch = BatteryWatch::start(&spawner, supplies, tell).unwrap();
         let next = || hears.recv_timeout(Duration::from_secs(60)).unwrap();
         assert!(!next());
         // A battery that comes later, and mains that come and go.

@@ -1,12 +1,15 @@
 //! The fit and transition that a call asks for in place of the settings, and each backend's name
 //! for them. Pure.
 
+use std::collections::BTreeSet;
 use std::str::FromStr;
 use std::sync::{Arc, Mutex};
 
 use super::context::Settings;
+use super::foreign::{Surroundings, find, is_used, warning};
+use super::{Backend, Error, Placement};
 use crate::config::{AwwwTransition, BackendName, BuiltinTransition, Config, WalQtTransition};
-use crate::sys::lock;
+use crate::sys::{Cancel, lock};
 use crate::wire::Fit;
 
 /// How a backend calls a fit; none where it has no such.
@@ -92,6 +95,60 @@ fn with_transition(mut config: Config, word: &str) -> Config {
     config.wal_qt.transition = word.parse().unwrap_or(config.wal_qt.transition);
     config.builtin.transition_type = word.parse().unwrap_or(config.builtin.transition_type);
     config
+}
+
+/// A backend that adds warnings about such programs after each change.
+pub(super) struct WithWarnings {
+    pub(super) backend: Box<dyn Backend>,
+    pub(super) name: BackendName,
+    pub(super) surroundings: Surroundings,
+    pub(super) transition: OwnTransition,
+}
+
+impl Backend for WithWarnings {
+    fn use_transition(&mut self, word: Option<&str>) {
+        self.transition.set(word);
+        self.backend.use_transition(word);
+    }
+
+    fn show(&mut self, placements: &[Placement], cancel: &Cancel) -> Result<(), Error> {
+        self.backend.show(placements, cancel)
+    }
+
+    fn renew(&mut self) {
+        self.backend.renew();
+    }
+
+    fn warnings(&mut self) -> Vec<String> {
+        let conflicts = find(&self.surroundings).into_iter();
+        let conflicts = conflicts.filter(|conflict| !is_used(self.name, &conflict.program));
+        let warnings = conflicts.map(|conflict| warning(&conflict, &self.surroundings));
+        self.backend.warnings().into_iter().chain(warnings).collect()
+    }
+
+    fn spans_outputs(&self) -> bool {
+        self.backend.spans_outputs()
+    }
+
+    fn knows_by_path(&self) -> bool {
+        self.backend.knows_by_path()
+    }
+
+    fn unseen(&mut self) -> Vec<String> {
+        self.backend.unseen()
+    }
+
+    fn pause(&mut self, outputs: &BTreeSet<String>, cancel: &Cancel) -> Result<(), Error> {
+        self.backend.pause(outputs, cancel)
+    }
+
+    fn clear(&mut self) -> Result<(), Error> {
+        self.backend.clear()
+    }
+
+    fn is_whole(&mut self) -> bool {
+        self.backend.is_whole()
+    }
 }
 
 #[cfg(test)]

@@ -26,7 +26,6 @@ mod trace;
 mod unavailable_reason;
 mod version;
 mod wal_qt;
-mod with_warnings;
 
 pub use context::RootPainter;
 pub(crate) use fit_and_transition::{fit_word, has_transition};

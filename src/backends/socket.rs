@@ -36,17 +36,17 @@ impl From<io::Error> for NotUp {
 
 /// The identity of a socket's file. The inode alone may be used again by the next socket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Made {
+pub(super) struct SocketFile {
     inode: u64,
     seconds: i64,
     nanoseconds: i64,
 }
 
 /// The socket that is at a path now.
-pub(super) fn made(path: &Path) -> Option<Made> {
+pub(super) fn made(path: &Path) -> Option<SocketFile> {
     let metadata = path.symlink_metadata().ok()?;
     let (seconds, nanoseconds) = (metadata.ctime(), metadata.ctime_nsec());
-    Some(Made { inode: metadata.ino(), seconds, nanoseconds })
+    Some(SocketFile { inode: metadata.ino(), seconds, nanoseconds })
 }
 
 /// The process that listens on a socket, where the kernel tells. Only for servers that bear a client
@@ -133,7 +133,7 @@ fn watch_directory(watch: &Inotify, path: &Path) -> io::Result<()> {
 /// that. Its directory may be about to be made, too.
 pub(super) fn connect_when_up(
     path: &Path,
-    before: Option<Made>,
+    before: Option<SocketFile>,
     child: &Child,
     until: Instant,
     cancel: &Cancel,

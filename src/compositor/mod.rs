@@ -12,14 +12,172 @@ mod output;
 mod output_manager;
 mod outputs;
 mod search;
-mod session;
-mod wait_for_compositor;
 mod wayland;
 mod x11;
+
+use std::ffi::OsString;
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use crate::paths::Env;
+use crate::wire;
 
 pub(crate) use desktop_windows::{DesktopWindow, desktop_windows};
 pub use output::Output;
 pub(crate) use output::{alike, identities};
 pub use outputs::{Outputs, Watch};
 pub(crate) use search::reach;
-pub use session::{Compositor, Session};
+
+/// The kinds of compositor, as `daemon.compositor` and the capabilities of backends name them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Compositor {
+    Wayland,
+    X11,
+}
+
+impl Compositor {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Wayland => "wayland",
+            Self::X11 => "x11",
+        }
+    }
+}
+
+/// A compositor that runs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Session {
+    /// The path of its socket.
+    Wayland { socket: PathBuf },
+    /// As in `DISPLAY`.
+    X11 { display: String },
+}
+
+impl Session {
+    pub fn compositor(&self) -> Compositor {
+        match self {
+            Self::Wayland { .. } => Compositor::Wayland,
+            Self::X11 { .. } => Compositor::X11,
+        }
+    }
+
+    /// As clients are told.
+    pub(crate) fn record(&self) -> wire::Session {
+        let display = match self {
+            Self::Wayland { socket } => socket.display().to_string(),
+            Self::X11 { display } => display.clone(),
+        };
+        wire::Session { kind: self.compositor().as_str().to_owned(), display }
+    }
+
+    /// Environment variables that a child needs, over our own environment, which may be older than
+    /// the session.
+    pub fn environment(&self) -> (OsString, OsString) {
+        match self {
+            Self::Wayland { socket } => ("WAYLAND_DISPLAY".into(), socket.into()),
+            Self::X11 { display } => ("DISPLAY".into(), display.into()),
+        }
+    }
+}
+
+/// The place of the compositor.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum CompositorPlace {
+    Wayland {
+        /// The socket that the environment names: tried first.
+        named: Option<PathBuf>,
+        /// The runtime directory, where sockets are searched otherwise.
+        directory: Option<PathBuf>,
+    },
+    X11 {
+        display: String,
+    },
+}
+
+impl CompositorPlace {
+    /// From the session's environment; `wanted` is `daemon.compositor`, none for `auto`. A unit may
+    /// start before the environment has been told: then a Wayland socket is waited for.
+    fn find(wanted: Option<Compositor>, env: &Env) -> Self {
+        let set = |name: &str| env.var(name).filter(|value| !value.is_empty());
+        let compositor = wanted.unwrap_or_else(|| match set("XDG_SESSION_TYPE") {
+            _ if set("WAYLAND_DISPLAY").is_some() => Compositor::Wayland,
+            Some(kind) if kind == "wayland" => Compositor::Wayland,
+            Some(kind) if kind == "x11" => Compositor::X11,
+            _ if set("DISPLAY").is_some() => Compositor::X11,
+            _ => Compositor::Wayland,
+        });
+        match compositor {
+            Compositor::Wayland => {
+                let directory =
+                    set("XDG_RUNTIME_DIR").map(PathBuf::from).filter(|d| d.is_absolute());
+                // An absolute WAYLAND_DISPLAY takes the place of the directory in the join.
+                let base = directory.as_deref().unwrap_or(Path::new("/"));
+                let named = set("WAYLAND_DISPLAY").map(|name| base.join(name));
+                Self::Wayland { named, directory }
+            }
+            Compositor::X11 => {
+                let display = set("DISPLAY").and_then(|display| display.into_string().ok());
+                Self::X11 { display: display.unwrap_or_else(|| ":0".to_owned()) }
+            }
+        }
+    }
+}
+
+/// The place and the variable that names it, for messages: users can change that.
+impl fmt::Display for CompositorPlace {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Wayland { named: Some(named), .. } => {
+                write!(f, "no compositor at {} (WAYLAND_DISPLAY)", named.display())
+            }
+            Self::Wayland { directory: Some(directory), .. } => {
+                let directory = directory.display();
+                write!(f, "no socket at {directory}/wayland-* (WAYLAND_DISPLAY is not set)")
+            }
+            Self::Wayland { .. } => f.write_str("WAYLAND_DISPLAY and XDG_RUNTIME_DIR are not set"),
+            Self::X11 { display } => write!(f, "no X server at {display} (DISPLAY)"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn wayland(named: Option<&str>) -> CompositorPlace {
+        CompositorPlace::Wayland {
+            named: named.map(PathBuf::from),
+            directory: Some("/run/user/7".into()),
+        }
+    }
+
+    fn x11(display: &str) -> CompositorPlace {
+        CompositorPlace::X11 { display: display.to_owned() }
+    }
+
+    #[test]
+    fn the_environment_tells() {
+        let check = |wanted, [wayland, display, kind]: [&str; 3], expected| {
+            let env = Env::from([
+                ("XDG_RUNTIME_DIR", "/run/user/7"),
+                ("WAYLAND_DISPLAY", wayland),
+                ("DISPLAY", display),
+                ("XDG_SESSION_TYPE", kind),
+            ]);
+            assert_eq!(CompositorPlace::find(wanted, &env), expected);
+        };
+        let socket = wayland(Some("/run/user/7/wayland-1"));
+        // Xwayland sets DISPLAY too.
+        check(None, ["wayland-1", ":0", ""], socket.clone());
+        check(None, ["/else/where", "", ""], wayland(Some("/else/where")));
+        check(None, ["", ":0", ""], x11(":0"));
+        check(None, ["", ":0", "wayland"], wayland(None));
+        check(None, ["", "", "x11"], x11(":0"));
+        check(None, ["", ":3", "tty"], x11(":3"));
+        check(None, ["", "", ""], wayland(None));
+        check(Some(Compositor::X11), ["wayland-1", ":1", "wayland"], x11(":1"));
+        check(Some(Compositor::Wayland), ["", ":1", "x11"], wayland(None));
+        assert!(x11(":3").to_string().contains("server at :3 (DISPLAY)"));
+        assert!(wayland(None).to_string().contains("/run/user/7/wayland-* (WAYLAND_DISPLAY is"));
+    }
+}

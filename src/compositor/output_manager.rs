@@ -20,7 +20,7 @@ use zwlr_output_manager_v1::ZwlrOutputManagerV1;
 use zwlr_output_mode_v1::ZwlrOutputModeV1;
 
 use super::output::Identity;
-use super::wait_for_compositor::{Error, receive};
+use super::search::{Error, receive};
 use crate::sys::{Cancel, connect};
 
 /// Outputs are shown without it: a compositor that answers does so within milliseconds.

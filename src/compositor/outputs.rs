@@ -7,8 +7,8 @@ use std::time::Instant;
 
 use crossbeam_channel::{Receiver, Sender, bounded};
 
+use super::CompositorPlace;
 use super::search::{FoundCompositor, Search, Stream};
-use super::session::CompositorPlace;
 use super::{Compositor, Output, Session, wayland, x11};
 use crate::paths::Env;
 use crate::sys::{Cancel, Gate, lock};

@@ -6,7 +6,7 @@
 
 use std::ffi::{OsStr, OsString};
 use std::fs;
-use std::io;
+use std::io::{self, ErrorKind};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::net::UnixStream;
@@ -15,12 +15,13 @@ use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags};
 use rustix::fs::inotify::{ReadFlags, WatchFlags};
+use wayland_client::EventQueue;
+use wayland_client::backend::WaylandError;
 use x11rb::reexports::x11rb_protocol::parse_display::{ConnectAddress, parse_display};
 use x11rb::rust_connection::DefaultStream;
 
-use super::session::CompositorPlace;
-use super::x11;
-use super::{Compositor, Session};
+use super::CompositorPlace;
+use super::{Compositor, Session, x11};
 use crate::paths::Env;
 use crate::sys::{Cancel, Gate, Inotify, connect, poll_until};
 
@@ -238,12 +239,49 @@ pub(super) fn connect_x11(display: &str) -> io::Result<x11::Stream> {
     Err(last)
 }
 
+pub(super) type Error = Box<dyn std::error::Error + Send + Sync>;
+
+/// Sends what is to be sent and waits for more; `false` when the wait is cancelled.
+pub(super) fn receive<Of>(
+    queue: &EventQueue<Of>,
+    stop: &Cancel,
+    until: Option<Instant>,
+) -> Result<bool, Error> {
+    let mut wanted = PollFlags::IN;
+    match queue.flush() {
+        // The socket is full: send the remainder when it accepts more.
+        Err(WaylandError::Io(error)) if error.kind() == ErrorKind::WouldBlock => {
+            wanted |= PollFlags::OUT;
+        }
+        flushed => flushed?,
+    }
+    let Some(guard) = queue.prepare_read() else { return Ok(true) };
+    let connection = guard.connection_fd();
+    let mut fds = [PollFd::new(stop, PollFlags::IN), PollFd::new(&connection, wanted)];
+    if poll_until(&mut fds, until).is_err() {
+        return Ok(true);
+    }
+    let [stopped, readable] = fds.map(|fd| fd.revents());
+    if !stopped.is_empty() {
+        return Ok(false);
+    }
+    if readable.difference(PollFlags::OUT).is_empty() {
+        return Ok(true);
+    }
+    match guard.read() {
+        Err(WaylandError::Io(error)) if error.kind() == ErrorKind::WouldBlock => Ok(true),
+        read => Ok(read.map(|_| true)?),
+    }
+}
+
 #[cfg(test)]
 mod tests {
+    use std::os::unix::net::UnixListener;
+
+    use crossbeam_channel::bounded;
+
     use super::*;
     use crate::thread::Spawner;
-    use crossbeam_channel::bounded;
-    use std::os::unix::net::UnixListener;
 
     /// Searches a fresh directory while `then` happens in it, and gives the socket that was found.
     fn found(named: Option<&str>, then: impl FnOnce(&Path)) -> Option<String> {

@@ -20,7 +20,7 @@ use zxdg_output_v1::ZxdgOutputV1;
 use super::output::Identity;
 use super::output::scale;
 use super::output::turned;
-use super::wait_for_compositor::{Error, receive};
+use super::search::{Error, receive};
 use super::{Output, output_manager};
 use crate::sys::Cancel;
 

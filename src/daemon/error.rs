@@ -104,13 +104,13 @@ fn unreached(lock: &Path, holder: &Holder) -> Option<String> {
 }
 
 #[derive(Deserialize)]
-struct Info {
+struct DrawnSession {
     session: Option<Session>,
 }
 
 /// The next step if the running daemon draws in another session.
 fn other_session(socket: &Path) -> Option<String> {
-    let session = get::<Info>(socket, "info")?.session?;
+    let session = get::<DrawnSession>(socket, "info")?.session?;
     session.is_another(|name| std::env::var_os(name)).then(|| {
         format!("it draws in {session}, not in this one: `murald stop`, then start it here")
     })

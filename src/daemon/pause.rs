@@ -5,7 +5,7 @@
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
-use crate::battery::{Supplies, Watch};
+use crate::battery::{BatteryWatch, Supplies};
 use crate::config::{ConfigHandle, Section};
 use crate::paths::Env;
 use crate::playlist::Playlists;
@@ -13,15 +13,15 @@ use crate::sys::lock;
 use crate::thread::Spawner;
 
 /// Follows the settings until it is ended.
-pub(super) struct Pause(Arc<Mutex<PauseState>>);
+pub(super) struct PauseFollower(Arc<Mutex<PauseState>>);
 
 #[derive(Default)]
 struct PauseState {
-    watch: Option<Watch>,
+    watch: Option<BatteryWatch>,
     has_ended: bool,
 }
 
-impl Pause {
+impl PauseFollower {
     /// Applies the settings now and after each change.
     pub(super) fn by_settings(
         config: &ConfigHandle,
@@ -79,7 +79,7 @@ impl PauseState {
         if wanted {
             let told = playlists.clone();
             let tell = move |battery| told.set_battery(Some(battery));
-            match Watch::start(spawner, supplies.clone(), tell) {
+            match BatteryWatch::start(spawner, supplies.clone(), tell) {
                 Ok(watch) => self.watch = Some(watch),
                 Err(error) => log::error!("cannot watch the battery: {error}"),
             }

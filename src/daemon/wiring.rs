@@ -12,7 +12,7 @@ use crossbeam_channel::{Receiver, Sender, bounded};
 
 use super::error::Error;
 use super::options::{DaemonPaths, Options, lock_images, log_settings, wanted_compositor};
-use super::pause::Pause;
+use super::pause::PauseFollower;
 use crate::backends::{Backends, RootPainter, Versions};
 use crate::compositor;
 use crate::config::{self, BackendName, ConfigHandle, Section, StillFiles};
@@ -44,7 +44,7 @@ pub(crate) struct Daemon {
     pub(super) server: Server,
     /// None if the kernel refuses a watch: SIGHUP still reads the file again.
     pub(super) watch: Option<config::Watch>,
-    pub(super) pause: Pause,
+    pub(super) pause: PauseFollower,
     pub(super) playlists: PlayerOwner,
     pub(super) parallax: Arc<Parallax>,
     pub(super) reconciler: ReconcilerOwner,
@@ -74,6 +74,7 @@ pub(super) struct Base {
     pub(super) store: Store,
     pub(super) signals: Signals,
     stop: Sender<Stop>,
+    processors: usize,
     pub(super) log: Log,
     pub(super) locks: Vec<Lock>,
 }
@@ -116,7 +117,20 @@ impl Base {
         // Until the library has found out how many files are missing.
         store.keep_rows(true);
         let locks = [lock, library_lock].into_iter().chain(images_lock).collect();
-        let base = Self { dirs, bus, config, paths, spawner, store, signals, stop, log, locks };
+        let processors = std::thread::available_parallelism().map_or(1, usize::from);
+        let base = Self {
+            dirs,
+            bus,
+            config,
+            paths,
+            spawner,
+            store,
+            signals,
+            stop,
+            processors,
+            log,
+            locks,
+        };
         Ok((base, Wakes { signals: signals_come, stops, deaths }))
     }
 
@@ -136,9 +150,9 @@ impl Base {
     fn decoder(&self) -> Result<Decoder, Error> {
         let DaemonPaths { images, thumbnails, backends, .. } = &self.paths;
         let stills = self.dirs.state().join(desktop::STILLS);
-        let (images, thumbnails) = (images.clone(), thumbnails.clone());
-        let writable = vec![images, thumbnails, self.dirs.cache(), stills, backends.clone()];
-        let settings = decode::Settings { program: None, writable, imports: processors() };
+        let mut writable = vec![self.dirs.cache(), stills];
+        writable.extend([images, thumbnails, backends].map(Clone::clone));
+        let settings = decode::Settings { program: None, writable, imports: self.processors };
         Decoder::start(settings, &self.spawner).map_err(start("the processes that decode"))
     }
 
@@ -172,7 +186,7 @@ impl Base {
             video_audio: Arc::new(move || config.current().wal_qt.video_audio_default),
             images_dir: self.paths.images.clone(),
             thumbnails_dir: self.paths.thumbnails.clone(),
-            workers: processors(),
+            workers: self.processors,
             decoder: decoder.clone(),
         };
         library::start(&settings, self.store.clone(), self.bus.clone(), transcoder, &self.spawner)
@@ -265,7 +279,7 @@ impl Daemon {
         library.on_rewritten(Box::new(move |image| shown.rewritten(image)));
         parallax.on_settings();
         let (playlists, player) = base.playlists(&wallpaper, &backends)?;
-        let pause = Pause::by_settings(config, &playlists, spawner, base.dirs.env());
+        let pause = PauseFollower::by_settings(config, &playlists, spawner, base.dirs.env());
         watch_directories(config, &base.dirs, &library);
         let api = Api {
             events: bus.clone(),
@@ -354,10 +368,6 @@ fn watch_config(config: &ConfigHandle, spawner: &Spawner) -> Option<config::Watc
         return None;
     }
     Some(watch)
-}
-
-fn processors() -> usize {
-    std::thread::available_parallelism().map_or(1, usize::from)
 }
 
 /// Makes the library watch the configured directories, now and after each change.

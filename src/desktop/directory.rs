@@ -23,7 +23,7 @@ const NEWEST: &str = "all";
 /// The files next to the links.
 pub(super) const FILES: [&str; 4] = ["palette.json", "colors.sh", "colors.css", "colors.rasi"];
 
-pub(super) struct Directory {
+pub(super) struct StateDirectory {
     root: PathBuf,
     links: Links,
     /// The last content of each file.
@@ -32,7 +32,7 @@ pub(super) struct Directory {
     complained: bool,
 }
 
-impl Directory {
+impl StateDirectory {
     pub(super) fn new(root: PathBuf) -> Self {
         let links = Links::new(root.clone());
         Self { root, links, written: BTreeMap::new(), complained: false }
@@ -243,7 +243,7 @@ mod tests {
     fn what_is_removed_is_written_again_and_all_is_cleared() {
         let home = tempfile::tempdir().unwrap();
         let root = home.path().join("murald");
-        let mut directory = Directory::new(root.clone());
+        let mut directory = StateDirectory::new(root.clone());
         let palette = root.join("palette.json");
         for _ in 0..2 {
             directory.write(&BTreeMap::new(), EMPTY);
@@ -274,7 +274,7 @@ mod tests {
         let home = tempfile::tempdir().unwrap();
         let root = home.path().join("file");
         fs::write(&root, "").unwrap();
-        let mut directory = Directory::new(root);
+        let mut directory = StateDirectory::new(root);
         directory.write(&BTreeMap::new(), EMPTY);
         assert!(directory.complained);
     }

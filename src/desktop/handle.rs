@@ -4,15 +4,15 @@ use std::time::Instant;
 
 use crossbeam_channel::{Sender, TrySendError};
 
-use super::hook::{Change, Hook};
+use super::hook::{Hook, WallpaperChange};
 use crate::thread::Thread;
 use crate::wire::{DebugQueue, HookFailure};
 
 /// Tells clients of a change; called once, and must not block.
 pub(crate) type Tell = Box<dyn FnOnce() + Send>;
 
-pub(super) enum Message {
-    Changed(Vec<Change>, Tell),
+pub(super) enum DesktopMessage {
+    Changed(Vec<WallpaperChange>, Tell),
     /// Remove the files, and call this.
     Clear(Tell),
 }
@@ -21,7 +21,7 @@ pub(super) enum Message {
 /// files, and changes are told at once.
 #[derive(Clone, Debug, Default)]
 pub struct Handle {
-    inbox: Option<Sender<Message>>,
+    inbox: Option<Sender<DesktopMessage>>,
     hook: Option<Hook>,
 }
 
@@ -34,7 +34,7 @@ pub(crate) struct DesktopOwner {
 }
 
 impl Handle {
-    pub(super) fn new(inbox: Sender<Message>, hook: Hook) -> Self {
+    pub(super) fn new(inbox: Sender<DesktopMessage>, hook: Hook) -> Self {
         Self { inbox: Some(inbox), hook: Some(hook) }
     }
 
@@ -50,8 +50,8 @@ impl Handle {
 
     /// Has the files brought in line, then calls `tell`: by the thread, or at once where it has too
     /// much to do. Never blocks.
-    pub(crate) fn changed(&self, changes: Vec<Change>, tell: Tell) {
-        self.send(Message::Changed(changes, tell));
+    pub(crate) fn changed(&self, changes: Vec<WallpaperChange>, tell: Tell) {
+        self.send(DesktopMessage::Changed(changes, tell));
     }
 
     /// What waits for the thread; none where there is no thread.
@@ -61,10 +61,10 @@ impl Handle {
 
     /// Removes the files, then calls `done`.
     pub(crate) fn clear(&self, done: Tell) {
-        self.send(Message::Clear(done));
+        self.send(DesktopMessage::Clear(done));
     }
 
-    fn send(&self, message: Message) {
+    fn send(&self, message: DesktopMessage) {
         let Some(inbox) = &self.inbox else { return message.pass() };
         match inbox.try_send(message) {
             Ok(()) => {}
@@ -77,7 +77,7 @@ impl Handle {
     }
 }
 
-impl Message {
+impl DesktopMessage {
     /// Does what has nothing to do with files.
     fn pass(self) {
         match self {

@@ -37,7 +37,7 @@ pub(crate) struct HookSources {
 pub(super) struct Hook(Arc<SharedHook>);
 
 struct SharedHook {
-    run: Mutex<Option<Run>>,
+    run: Mutex<Option<HookRun>>,
     state: Mutex<HookState>,
     failure: Mutex<Option<HookFailure>>,
     groups: Groups,
@@ -58,10 +58,10 @@ enum HookState {
 
 /// The environment of the next run.
 #[derive(Clone, Debug)]
-pub(super) struct Run {
+pub(super) struct HookRun {
     /// The monitors that have changed since the last run began.
     monitors: Vec<String>,
-    change: Change,
+    change: WallpaperChange,
     still: Option<PathBuf>,
 }
 
@@ -84,7 +84,7 @@ impl Hook {
     }
 
     /// Runs the command for a change; `still` is the target of the links.
-    pub(super) fn changed(&self, change: &Change, still: Option<PathBuf>) {
+    pub(super) fn changed(&self, change: &WallpaperChange, still: Option<PathBuf>) {
         if self.0.command().is_none() {
             return;
         }
@@ -95,7 +95,7 @@ impl Hook {
                 monitors.push(monitor.clone());
             }
         }
-        *waiting = Some(Run { monitors, change: change.clone(), still });
+        *waiting = Some(HookRun { monitors, change: change.clone(), still });
         drop(waiting);
         if let Err(error) = self.wake() {
             log::warn!("cannot run hooks.wallpaper_changed: {error}");
@@ -162,8 +162,8 @@ fn work(shared: &SharedHook, waker: &Waker, mut scripts: Scripts) {
     }
 }
 
-fn launch(command: &str, run: &Run, sources: &HookSources) -> Launch {
-    let Run { monitors, change, still } = run;
+fn launch(command: &str, run: &HookRun, sources: &HookSources) -> Launch {
+    let HookRun { monitors, change, still } = run;
     let path = |path: Option<&PathBuf>| path.map_or_else(OsString::new, |path| path.into());
     let session = sources.outputs.session().map(|session| session.environment());
     let own: [(&str, OsString); 9] = [
@@ -235,7 +235,7 @@ impl Errors {
 
 /// A change of wallpaper, for the hook and the stills. Its rows are written.
 #[derive(Clone, Debug)]
-pub(crate) struct Change {
+pub(crate) struct WallpaperChange {
     pub image: Arc<Image>,
     /// The monitors, and when the picture was set there.
     pub shown: Vec<(String, Timestamp)>,

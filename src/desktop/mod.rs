@@ -22,11 +22,11 @@ use crate::thread::Spawner;
 
 pub(crate) use handle::DesktopOwner;
 pub use handle::Handle;
-pub(crate) use hook::{Change, HookSources};
+pub(crate) use hook::{HookSources, WallpaperChange};
 pub(crate) use publisher::Sources;
 pub(crate) use stills::STILLS;
 
-use directory::Directory;
+use directory::StateDirectory;
 use hook::Hook;
 use publisher::Publisher;
 
@@ -35,7 +35,7 @@ const INBOX: usize = 64;
 
 /// Removes the files, if no daemon is there to do so.
 pub(crate) fn remove_files(directory: PathBuf) {
-    Directory::new(directory).clear();
+    StateDirectory::new(directory).clear();
 }
 
 pub(crate) fn start(

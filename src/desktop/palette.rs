@@ -59,7 +59,7 @@ impl Palette {
 }
 
 /// The image on a monitor.
-pub(super) struct Shown {
+pub(super) struct MonitorImage {
     pub(super) image: Arc<Image>,
     pub(super) set_at: Timestamp,
 }
@@ -68,7 +68,7 @@ pub(super) struct Shown {
 pub(super) fn read_shown(
     store: &Store,
     outputs: &Outputs,
-) -> Result<BTreeMap<String, Shown>, store::Error> {
+) -> Result<BTreeMap<String, MonitorImage>, store::Error> {
     let connected = outputs.list();
     store.read(|connection| {
         let mut rows = assignments::all(connection)?;
@@ -78,7 +78,7 @@ pub(super) fn read_shown(
         let images: BTreeMap<i64, Arc<Image>> = images.map(|image| (image.id, image)).collect();
         let shown = rows.into_iter().filter_map(|row| {
             let image = Arc::clone(images.get(&row.image_id)?);
-            Some((row.monitor, Shown { image, set_at: row.set_at }))
+            Some((row.monitor, MonitorImage { image, set_at: row.set_at }))
         });
         Ok(shown.collect())
     })

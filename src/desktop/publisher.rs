@@ -10,15 +10,15 @@ use std::time::{Duration, Instant};
 
 use crossbeam_channel::{Receiver, Sender, at, bounded, never, select};
 
-use super::directory::{self, Directory};
-use super::handle::{Message, Tell};
-use super::hook::{Change, Hook};
-use super::palette::{Palette, Palettes, Shown, color_files, read_shown};
-use super::stills::{Made, MakeStill, STILLS, Still, Stills, WantsPng};
+use super::directory::{self, StateDirectory};
+use super::handle::{DesktopMessage, Tell};
+use super::hook::{Hook, WallpaperChange};
+use super::palette::{MonitorImage, Palette, Palettes, color_files, read_shown};
+use super::stills::{FinishedStill, MakeStill, STILLS, Still, Stills, WantsPng};
 use crate::compositor::Outputs;
 use crate::decode::Decoder;
 use crate::error_chain::chain;
-use crate::events::{EventBus, EventFilter, Message as News, Subscription};
+use crate::events::{EventBus, EventFilter, Message, Subscription};
 use crate::store::Store;
 use crate::transcode::Transcoder;
 use crate::wire::{EventKind, GalleryDomain, Timestamp};
@@ -44,11 +44,11 @@ pub(super) struct Publisher {
     bus: EventBus,
     outputs: Outputs,
     stills: Stills,
-    made: Receiver<Made>,
-    directory: Directory,
+    made: Receiver<FinishedStill>,
+    directory: StateDirectory,
     hook: Hook,
     /// The pictures on connected monitors; none without a compositor.
-    shown: Option<BTreeMap<String, Shown>>,
+    shown: Option<BTreeMap<String, MonitorImage>>,
     /// The content of the files, by monitor.
     published: BTreeMap<String, PublishedPalette>,
     /// Monitors whose image has no still yet, with the image.
@@ -65,7 +65,7 @@ struct PublishedPalette {
 
 /// A change that is not reported yet.
 struct PendingChange {
-    changes: Vec<Change>,
+    changes: Vec<WallpaperChange>,
     tell: Tell,
     until: Instant,
 }
@@ -81,7 +81,7 @@ impl Publisher {
             outputs,
             stills,
             made,
-            directory: Directory::new(directory),
+            directory: StateDirectory::new(directory),
             hook,
             shown: None,
             published: BTreeMap::new(),
@@ -91,7 +91,7 @@ impl Publisher {
         }
     }
 
-    pub(super) fn run(mut self, messages: &Receiver<Message>, ended: &Receiver<()>) {
+    pub(super) fn run(mut self, messages: &Receiver<DesktopMessage>, ended: &Receiver<()>) {
         let (outputs, made) = (self.outputs.subscribe(), self.made.clone());
         // Names, colours and files of the shown images may change.
         let (ring, edited) = bounded(1);
@@ -102,15 +102,15 @@ impl Publisher {
             let late = self.waiting.iter().map(|waiting| waiting.until).min();
             select! {
                 recv(messages) -> message => match message {
-                    Ok(Message::Changed(changes, tell)) => self.on_changed(changes, tell),
-                    Ok(Message::Clear(done)) => self.clear(done),
+                    Ok(DesktopMessage::Changed(changes, tell)) => self.on_changed(changes, tell),
+                    Ok(DesktopMessage::Clear(done)) => self.clear(done),
                     Err(_) => break,
                 },
                 recv(made) -> made => made.into_iter().for_each(|made| self.stills.on_made(made)),
                 recv(outputs) -> _ => self.read(),
                 recv(edited) -> _ => {
                     // A change brings its own picture, and an entry of the history.
-                    let concerns = |news: &News| {
+                    let concerns = |news: &Message| {
                         news.lost > 0 || news.domain == Some(GalleryDomain::Images)
                     };
                     if library.receiver().try_iter().filter(concerns).count() > 0 {
@@ -126,7 +126,7 @@ impl Publisher {
         self.end(messages);
     }
 
-    fn on_changed(&mut self, changes: Vec<Change>, tell: Tell) {
+    fn on_changed(&mut self, changes: Vec<WallpaperChange>, tell: Tell) {
         self.stills.forgive();
         let outputs = self.outputs.list();
         let is_connected = |name: &str| outputs.iter().any(|output| output.name == name);
@@ -136,7 +136,7 @@ impl Publisher {
                     let new = change.shown.iter().filter(|(monitor, _)| is_connected(monitor));
                     shown.extend(new.map(|(monitor, set_at)| {
                         let image = Arc::clone(&change.image);
-                        (monitor.clone(), Shown { image, set_at: *set_at })
+                        (monitor.clone(), MonitorImage { image, set_at: *set_at })
                     }));
                 }
             }
@@ -221,7 +221,7 @@ impl Publisher {
     }
 
     /// The still that the links of a change lead to.
-    fn still(&self, change: &Change) -> Option<PathBuf> {
+    fn still(&self, change: &WallpaperChange) -> Option<PathBuf> {
         let monitors = change.shown.iter().map(|(monitor, _)| monitor);
         let entries = monitors.filter_map(|monitor| self.published.get(monitor));
         let mut mine = entries.filter(|entry| entry.palette.image_id == change.image.id);
@@ -229,12 +229,12 @@ impl Publisher {
     }
 
     /// Report all remaining changes.
-    fn end(mut self, messages: &Receiver<Message>) {
+    fn end(mut self, messages: &Receiver<DesktopMessage>) {
         let mut rest = Vec::new();
         for message in messages.try_iter() {
             match message {
-                Message::Changed(_, tell) => rest.push(tell),
-                Message::Clear(done) => self.clear(done),
+                DesktopMessage::Changed(_, tell) => rest.push(tell),
+                DesktopMessage::Clear(done) => self.clear(done),
             }
         }
         if !rest.is_empty() {
@@ -261,6 +261,6 @@ fn newest(published: &BTreeMap<String, PublishedPalette>) -> Option<&Palette> {
 
 /// Whether the files of a monitor still lack this change. Monitors that show another image by now do
 /// not count.
-fn waits(change: &Change, pending: &BTreeMap<String, i64>) -> bool {
+fn waits(change: &WallpaperChange, pending: &BTreeMap<String, i64>) -> bool {
     change.shown.iter().any(|(monitor, _)| pending.get(monitor) == Some(&change.image.id))
 }

@@ -38,7 +38,7 @@ pub(super) struct Stills {
     decoder: Decoder,
     make: MakeStill,
     wants_png: WantsPng,
-    made: Sender<Made>,
+    made: Sender<FinishedStill>,
     /// Whether other programs can show an image's own file, by checksum.
     plain: BTreeMap<String, bool>,
     /// By checksum.
@@ -50,7 +50,7 @@ pub(super) struct Stills {
 }
 
 /// The result of making a still.
-pub(super) struct Made {
+pub(super) struct FinishedStill {
     checksum: String,
     name: String,
     result: Result<(), String>,
@@ -71,7 +71,7 @@ impl Stills {
         (transcoder, decoder): (Transcoder, Decoder),
         make: MakeStill,
         wants_png: WantsPng,
-    ) -> (Self, Receiver<Made>) {
+    ) -> (Self, Receiver<FinishedStill>) {
         let (made, told) = bounded(MADE);
         let (pending, failed, plain) = (BTreeSet::new(), BTreeSet::new(), BTreeMap::new());
         let stills = Self {
@@ -113,7 +113,7 @@ impl Stills {
         self.failed.clear();
     }
 
-    pub(super) fn on_made(&mut self, Made { checksum, name, result }: Made) {
+    pub(super) fn on_made(&mut self, FinishedStill { checksum, name, result }: FinishedStill) {
         self.pending.remove(&checksum);
         if let Err(why) = result {
             if self.told.insert(checksum.clone()) {
@@ -157,7 +157,7 @@ impl Stills {
                 .map_err(|error| error.to_string())
                 .and_then(|ffmpeg| land(&path, |to| make(ffmpeg, &image, to)));
             // The receiver is gone at the end.
-            made.try_send(Made { checksum, name: image.name, result }).ok();
+            made.try_send(FinishedStill { checksum, name: image.name, result }).ok();
         }));
     }
 }

@@ -11,7 +11,6 @@ mod message;
 mod paint;
 mod painting;
 mod root;
-mod server;
 mod storage;
 mod transition;
 mod wayland;

@@ -37,7 +37,7 @@ impl Painting {
         let stop = Arc::new(AtomicBool::new(false));
         let (send, result) = channel();
         let theirs = CancelOnDrop(done.clone());
-        let work = Work { tasks: tasks.clone(), send, done: theirs, stop: stop.clone() };
+        let work = PaintWork { tasks: tasks.clone(), send, done: theirs, stop: stop.clone() };
         // One that is called off ends by itself.
         thread::expendable("paint", STACK, move || work.run())?.leave();
         Ok(Self { tasks, result, done, stop })
@@ -61,7 +61,7 @@ impl Drop for Painting {
     }
 }
 
-struct Work {
+struct PaintWork {
     tasks: Vec<Task>,
     // Before `done`: fields are dropped in this order.
     send: Sender<Finished>,
@@ -70,7 +70,7 @@ struct Work {
     stop: Arc<AtomicBool>,
 }
 
-impl Work {
+impl PaintWork {
     fn run(self) {
         let painted = paint(&self.tasks, &|| self.stop.load(Ordering::Relaxed));
         // Nobody listens to one that was called off.

@@ -11,7 +11,6 @@ mod follower;
 #[path = "../../tests/fuzz/src/parsers/parallax.rs"]
 pub mod fuzz;
 mod hyprland;
-mod search;
 mod sway;
 
 use std::sync::Mutex;
@@ -32,10 +31,10 @@ pub(crate) struct Parallax {
     spawner: Spawner,
     backends: Backends,
     wallpaper: wallpaper::Handle,
-    state: Mutex<State>,
+    state: Mutex<FollowerState>,
 }
 
-enum State {
+enum FollowerState {
     Off,
     Following(Following),
     /// The daemon ends: nothing is started any more.
@@ -53,7 +52,7 @@ struct Following {
 impl Parallax {
     /// Follows nothing before [`Self::on_settings`] is called.
     pub(crate) fn new(spawner: Spawner, backends: Backends, wallpaper: wallpaper::Handle) -> Self {
-        Self { spawner, backends, wallpaper, state: Mutex::new(State::Off) }
+        Self { spawner, backends, wallpaper, state: Mutex::new(FollowerState::Off) }
     }
 
     /// Does what the settings say now. The thread that it ends is gone when it returns, at once.
@@ -64,13 +63,13 @@ impl Parallax {
         let desired = (enabled && driver != ParallaxDriver::Off).then_some(driver);
         let mut state = lock(&self.state);
         match &*state {
-            State::Ended => return,
-            State::Following(following) if desired == Some(following.driver) => return,
-            State::Off | State::Following(_) => *state = State::Off,
+            FollowerState::Ended => return,
+            FollowerState::Following(following) if desired == Some(following.driver) => return,
+            FollowerState::Off | FollowerState::Following(_) => *state = FollowerState::Off,
         }
         if let Some(driver) = desired {
             match self.follow(driver) {
-                Ok(following) => *state = State::Following(following),
+                Ok(following) => *state = FollowerState::Following(following),
                 Err(error) => log::error!("cannot follow the workspaces: {error}"),
             }
         }
@@ -79,9 +78,9 @@ impl Parallax {
     /// Ends it for good, by the deadline; false where the thread is late.
     pub(crate) fn end(&self, deadline: Instant) -> bool {
         let mut state = lock(&self.state);
-        match std::mem::replace(&mut *state, State::Ended) {
-            State::Following(following) => following.end(deadline),
-            State::Off | State::Ended => true,
+        match std::mem::replace(&mut *state, FollowerState::Ended) {
+            FollowerState::Following(following) => following.end(deadline),
+            FollowerState::Off | FollowerState::Ended => true,
         }
     }
 

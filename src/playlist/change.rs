@@ -14,7 +14,47 @@ use crate::backends::Kind;
 use crate::store::playlists::Item;
 use crate::sys::lock;
 use crate::wallpaper::Applied;
-use crate::wire::{Mode, SkippedItem};
+use crate::wire::{Event, Mode, SkippedItem};
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Action {
+    Stop,
+    Pause,
+    Resume,
+    Next,
+    Previous,
+}
+
+impl Action {
+    /// The event of this action on one playlist, or on so many of all.
+    pub(super) fn event(self, playlist_id: Option<i64>, count: usize) -> Event {
+        let all = |name| playlist_id.is_none().then_some(name);
+        let count = playlist_id.is_none().then_some(count);
+        match self {
+            Self::Stop => {
+                let action = all("stop_all");
+                Event::PlaylistStopped { playlist_id, action, stopped: count }
+            }
+            Self::Pause => {
+                Event::PlaylistPaused { playlist_id, action: all("pause_all"), paused: count }
+            }
+            Self::Resume | Self::Next | Self::Previous => {
+                let action = all("resume_all");
+                Event::PlaylistResumed { playlist_id, action, resumed: count }
+            }
+        }
+    }
+
+    /// The goal of the change that clients wait for, if this action may show a picture.
+    pub(super) fn goal(self, alone: bool) -> Option<Goal> {
+        match self {
+            Self::Next => Some(Goal::Step(Direction::Forward)),
+            Self::Previous => Some(Goal::Step(Direction::Backward)),
+            Self::Resume => Some(Goal::Resume { alone }),
+            Self::Stop | Self::Pause => None,
+        }
+    }
+}
 
 /// The goal of a client's command that may show a picture.
 #[derive(Clone)]
@@ -32,14 +72,14 @@ pub(super) enum Goal {
 }
 
 /// A client that waits for a picture.
-pub(super) struct Client {
+pub(super) struct WaitingClient {
     pub(super) goal: Goal,
     /// Index and image that a step leads to, once its change is on its way.
     pub(super) item: (usize, i64),
     pub(super) done: Reply<Moved>,
 }
 
-impl Client {
+impl WaitingClient {
     pub(super) fn new(goal: Goal, done: Reply<Moved>) -> Self {
         Self { goal, item: (0, 0), done }
     }
@@ -73,13 +113,13 @@ pub(super) struct Change {
     /// The monitors that were asked for.
     pub(super) monitors: Vec<String>,
     /// The picture is for the last of them: the steps before are superseded by it.
-    pub(super) clients: Vec<Client>,
+    pub(super) clients: Vec<WaitingClient>,
 }
 
 impl Change {
     /// A change that clients wait for; `round` is set when it is sent.
     pub(super) fn of_clients(
-        clients: Vec<Client>,
+        clients: Vec<WaitingClient>,
         spec: PlaylistSpec,
         state: PlaybackState,
     ) -> Self {
@@ -110,7 +150,7 @@ impl Change {
             return false;
         }
         let direction = match self.clients.last() {
-            Some(Client { goal: Goal::Step(direction), .. }) => *direction,
+            Some(WaitingClient { goal: Goal::Step(direction), .. }) => *direction,
             _ => Direction::Forward,
         };
         let left = match state.mode {

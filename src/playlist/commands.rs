@@ -6,14 +6,19 @@
 
 use std::sync::Arc;
 
-use super::change::{BulkReply, Goal, Moved};
+use super::change::{Action, BulkReply, Goal, Moved};
 use super::edits::edit;
 use super::error::{Error, Reply};
 use super::player::{Player, RunningPlaylist};
-use super::spec::{Direction, Items};
+use super::schedule::Rule;
+use super::spec::Items;
 use super::state::PlaybackState;
 use crate::store::playlists::{self, PlaylistChange, Refusal};
-use crate::wire::{ActivePlaylist, Event, GalleryDomain, Mode, Playlist, Power, PutPower};
+use crate::store::{self};
+use crate::wire::{
+    ActivePlaylist, Appearance, AppearanceMode, Event, GalleryDomain, Mode, Playlist, PlaylistType,
+    Power, PutPower,
+};
 
 impl Player {
     pub(super) fn start(&mut self, id: i64, monitors: Vec<String>, mode: Mode, reply: Reply<()>) {
@@ -75,27 +80,6 @@ impl Player {
     }
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Action {
-    Stop,
-    Pause,
-    Resume,
-    Next,
-    Previous,
-}
-
-impl Action {
-    /// The goal of the change that clients wait for, if this action may show a picture.
-    fn goal(self, alone: bool) -> Option<Goal> {
-        match self {
-            Self::Next => Some(Goal::Step(Direction::Forward)),
-            Self::Previous => Some(Goal::Step(Direction::Backward)),
-            Self::Resume => Some(Goal::Resume { alone }),
-            Self::Stop | Self::Pause => None,
-        }
-    }
-}
-
 impl Player {
     /// With `on`: if it runs on one of these monitors.
     pub(super) fn act(&mut self, id: i64, action: Action, on: &[String], reply: Reply<Moved>) {
@@ -110,15 +94,11 @@ impl Player {
                 None => self.enqueue(id, goal, reply),
             };
         }
-        let known = self.running.contains_key(&id) || self.starting().contains(&id);
-        if !known {
+        let starts = action == Action::Stop && self.starting().contains(&id);
+        if !starts && !self.running.contains_key(&id) {
             return reply(Err(self.not_running(id)));
         }
-        let done = match action {
-            Action::Stop => self.stop_one(id),
-            _ => self.pause_one(id),
-        };
-        reply(done.map(|()| Moved::one()));
+        reply(self.hold(action, Some(id), &[id]).map(|_| Moved::one()));
     }
 
     /// With `on`: on those that run on one of these monitors.
@@ -126,8 +106,10 @@ impl Player {
         let mut ids = self.running_ids();
         ids.retain(|id| self.runs_on(*id, on));
         let Some(goal) = action.goal(false) else {
-            let stops = action == Action::Stop;
-            let count = if stops { self.stop_all(ids) } else { self.pause_all(&ids) };
+            if action == Action::Stop {
+                ids.extend(self.starting());
+            }
+            let count = self.hold(action, None, &ids);
             return reply(count.map(|count| Moved { count, ..Moved::default() }));
         };
         let moves = |id: &i64| action == Action::Resume || self.no_steps(*id).is_none();
@@ -138,9 +120,8 @@ impl Player {
         }
         let (bus, resumes) = (self.bus.clone(), action == Action::Resume);
         let finish = move |result: Result<Moved, Error>| {
-            if let (true, Ok(Moved { count: number @ 1.., .. })) = (resumes, &result) {
-                let (action, resumed) = (Some("resume_all"), Some(*number));
-                bus.publish(&Event::PlaylistResumed { playlist_id: None, action, resumed });
+            if let (true, Ok(Moved { count: count @ 1.., .. })) = (resumes, &result) {
+                bus.publish(&action.event(None, *count));
             }
             reply(result);
         };
@@ -152,40 +133,11 @@ impl Player {
         }
     }
 
-    fn stop_one(&mut self, id: i64) -> Result<(), Error> {
-        if self.stop(&[id])? > 0 {
-            let (playlist_id, action, stopped) = (Some(id), None, None);
-            self.bus.publish(&Event::PlaylistStopped { playlist_id, action, stopped });
-        }
-        Ok(())
-    }
-
-    fn stop_all(&mut self, mut ids: Vec<i64>) -> Result<usize, Error> {
-        ids.extend(self.starting());
-        let count = self.stop(&ids)?;
+    /// Stops or pauses playlists; how many were running, and not paused.
+    fn hold(&mut self, action: Action, id: Option<i64>, ids: &[i64]) -> Result<usize, Error> {
+        let count = if action == Action::Stop { self.stop(ids)? } else { self.pause(ids)? };
         if count > 0 {
-            let (playlist_id, action, stopped) = (None, Some("stop_all"), Some(count));
-            self.bus.publish(&Event::PlaylistStopped { playlist_id, action, stopped });
-        }
-        Ok(count)
-    }
-
-    fn pause_one(&mut self, id: i64) -> Result<(), Error> {
-        if !self.running.contains_key(&id) {
-            return Err(self.not_running(id));
-        }
-        if self.pause(&[id])? > 0 {
-            let (playlist_id, action, paused) = (Some(id), None, None);
-            self.bus.publish(&Event::PlaylistPaused { playlist_id, action, paused });
-        }
-        Ok(())
-    }
-
-    fn pause_all(&mut self, ids: &[i64]) -> Result<usize, Error> {
-        let count = self.pause(ids)?;
-        if count > 0 {
-            let (playlist_id, action, paused) = (None, Some("pause_all"), Some(count));
-            self.bus.publish(&Event::PlaylistPaused { playlist_id, action, paused });
+            self.bus.publish(&action.event(id, count));
         }
         Ok(count)
     }
@@ -211,7 +163,7 @@ impl Player {
         let paused = |id: &i64| {
             let mut state = self.running.get(id)?.state.clone();
             let runs = !state.paused;
-            state.pause(&now);
+            state.set_paused(true, &now);
             runs.then_some((*id, state))
         };
         let states: Vec<(i64, PlaybackState)> = ids.iter().filter_map(paused).collect();
@@ -240,5 +192,71 @@ impl Player {
     fn no_steps(&self, id: i64) -> Option<Error> {
         let spec = &self.running.get(&id)?.spec;
         spec.has_slots().then(|| Error::NoSteps { name: spec.name.clone(), kind: spec.kind })
+    }
+}
+
+/// Clients that wait for the pictures of a change; one more is refused with [`Error::Busy`].
+const WAITING: usize = 64;
+
+impl Player {
+    pub(super) fn appearance(&self) -> Appearance {
+        Appearance { mode: self.mode, now: self.clock_reading().tone }
+    }
+
+    /// Writes what decides from now on; the playlists change with it. Answers when their pictures are
+    /// up, or have failed.
+    pub(super) fn set_appearance(&mut self, mode: AppearanceMode, reply: Reply<Appearance>) {
+        if self.waiting.len() >= WAITING {
+            return reply(Err(Error::Busy));
+        }
+        if mode != self.mode {
+            if let Err(error) = self.store.write(|c| store::appearance::set(c, mode)) {
+                return reply(Err(error.into()));
+            }
+            self.mode = mode;
+        }
+        self.waiting.push(reply);
+        self.run_all_due();
+    }
+
+    /// Answers those who wait for pictures of light or dark, where none is on its way.
+    pub(super) fn answer_waiting(&mut self) {
+        let is_on_its_way = |(id, one): (&i64, &RunningPlaylist)| {
+            one.spec.kind == PlaylistType::Appearance
+                && (!self.asked(*id).is_empty() || self.has_pending_change(*id))
+        };
+        if self.waiting.is_empty() || self.running.iter().any(is_on_its_way) {
+            return;
+        }
+        let appearance = self.appearance();
+        std::mem::take(&mut self.waiting).into_iter().for_each(|reply| reply(Ok(appearance)));
+    }
+
+    /// Tells of light and dark if it has changed.
+    pub(super) fn tell_appearance(&mut self) {
+        let appearance = self.appearance();
+        let before = self.told.replace(appearance);
+        if before.is_some_and(|before| before != appearance) {
+            let Appearance { mode, now } = appearance;
+            self.bus.publish(&Event::AppearanceChanged { mode, now });
+        }
+    }
+
+    /// Says once that the sun cannot be followed, each time that it becomes so.
+    pub(super) fn warn_of_lost_place(&mut self) {
+        let follows = |one: &&RunningPlaylist| match &one.spec.rule {
+            Rule::Slots(slots) => slots.follow_the_sun(),
+            _ => false,
+        };
+        let lost =
+            (self.running.values().find(follows)).filter(|_| self.clock_reading().place.is_none());
+        if let Some(one) = lost.filter(|_| !self.warned_of_place) {
+            log::warn!(
+                "playlist {:?} follows the sun, but location.latitude and location.longitude are not \
+                 set; using 06:00 and 18:00",
+                one.spec.name
+            );
+        }
+        self.warned_of_place = lost.is_some();
     }
 }

@@ -5,7 +5,6 @@
 //! these, and the reconciler for pictures. It never waits for a backend: what became of a picture
 //! comes back as a message. It sleeps until a command, an answer, a monitor or the next deadline.
 
-mod appearance_events;
 mod change;
 mod commands;
 mod conclude;
@@ -21,7 +20,6 @@ mod shuffle;
 mod slots;
 mod spec;
 mod state;
-mod wallpapers;
 
 use std::io;
 use std::path::PathBuf;
@@ -39,12 +37,11 @@ use crate::wire::{
     Power, PutPower,
 };
 
-pub(crate) use change::Moved;
-pub(crate) use commands::Action;
+pub(crate) use change::{Action, Moved};
 pub(crate) use error::{Error, Reply};
+pub use player::DaemonWallpapers;
+pub(crate) use player::Wallpapers;
 pub(crate) use slots::Place;
-pub use wallpapers::DaemonWallpapers;
-pub(crate) use wallpapers::Wallpapers;
 
 use player::{Command, Player};
 use power::SharedPower;

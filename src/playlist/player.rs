@@ -7,19 +7,21 @@ use std::collections::{BTreeMap, VecDeque};
 
 use crossbeam_channel::{Receiver, Sender, unbounded};
 
-use super::change::{Attempt, Change, Client, Goal, Moved};
+use super::change::{Action, Attempt, Change, Goal, Moved, WaitingClient};
 use super::error::{Error, Reply};
 use super::power::SharedPower;
 use super::schedule::ClockReading;
 use super::slots::tone_at;
 use super::spec::PlaylistSpec;
 use super::state::PlaybackState;
-use super::wallpapers::Wallpapers;
+use crate::backends::Backends;
+use crate::compositor::identities;
+use crate::config::SelectionMode;
 use crate::events::EventBus;
 use crate::store::Store;
 use crate::store::playlists::{self, Refusal};
-use crate::wallpaper::{self, Applied};
-use crate::wire::{Appearance, AppearanceMode, Event};
+use crate::wallpaper::{self, Applied, Request};
+use crate::wire::{Appearance, AppearanceMode};
 
 /// A playlist that runs.
 pub(super) struct RunningPlaylist {
@@ -72,7 +74,7 @@ pub(super) struct Player {
     /// The number of the latest change.
     pub(super) last_change: u64,
     /// Commands that wait for their playlist's change, or for a start that displaces the playlist.
-    pub(super) queues: BTreeMap<i64, VecDeque<Client>>,
+    pub(super) queues: BTreeMap<i64, VecDeque<WaitingClient>>,
     /// For the reconciler, which bounds the number of reports: one for each request.
     pub(super) reports: Sender<ApplyReport>,
     /// Decides between light and dark.
@@ -184,7 +186,8 @@ impl Player {
     /// The playlists that are about to start, and do not run yet.
     pub(super) fn starting(&self) -> Vec<i64> {
         let on_way = self.changes.values().filter(|change| change.is_start());
-        let queued = self.queues.iter().filter(|(_, queue)| queue.iter().any(Client::is_start));
+        let queued =
+            self.queues.iter().filter(|(_, queue)| queue.iter().any(WaitingClient::is_start));
         let ids = on_way.map(|change| change.playlist).chain(queued.map(|(id, _)| *id));
         ids.filter(|id| !self.running.contains_key(id)).collect()
     }
@@ -196,8 +199,7 @@ impl Player {
         let error = |_: &Self| Error::NotRunning { name: name.clone() };
         let is_resume = |goal: &Goal| matches!(goal, Goal::Resume { .. });
         self.cancel(id, is_resume, |client| !client.is_start(), &error);
-        let (action, stopped) = (None, None);
-        self.bus.publish(&Event::PlaylistStopped { playlist_id: Some(id), action, stopped });
+        self.bus.publish(&Action::Stop.event(Some(id), 1));
     }
 
     /// Cancels the commands of a playlist that is stopped or gone. A step on its way is answered with
@@ -220,7 +222,7 @@ impl Player {
         &mut self,
         id: i64,
         on_way: fn(&Goal) -> bool,
-        queued: fn(&Client) -> bool,
+        queued: fn(&WaitingClient) -> bool,
         error: &dyn Fn(&Self) -> Error,
     ) {
         let mut cancelled = Vec::new();
@@ -244,7 +246,7 @@ impl Player {
         if queue.len() >= QUEUE {
             return done(Err(Error::Busy));
         }
-        queue.push_back(Client::new(goal, done));
+        queue.push_back(WaitingClient::new(goal, done));
         self.begin_next(id);
     }
 
@@ -260,5 +262,54 @@ impl Player {
             Ok(None) => Refusal::NoPlaylist { id }.into(),
             Err(error) => error.into(),
         }
+    }
+}
+
+pub trait Wallpapers: Send {
+    /// Shows a picture. Never blocks; `reply` is called when the picture is up or has failed.
+    fn apply(&self, request: Request, reply: wallpaper::Reply<Applied>);
+
+    /// The monitors that are connected; after the start, waits for the first look at them.
+    fn connected(&self) -> Vec<String>;
+
+    /// The identity of each connected monitor, if it is known.
+    fn identities(&self) -> BTreeMap<String, String>;
+
+    /// Pauses videos and HTML wallpapers, or lets them play. Never blocks.
+    fn pause(&self, paused: bool);
+
+    /// The backend of the settings, where one shows everything; none where each kind of content
+    /// has its own.
+    fn fixed_backend(&self) -> Option<String>;
+}
+
+/// The wallpapers of the daemon.
+#[derive(Clone)]
+pub struct DaemonWallpapers {
+    pub wallpaper: wallpaper::Handle,
+    pub backends: Backends,
+}
+
+impl Wallpapers for DaemonWallpapers {
+    fn apply(&self, request: Request, reply: wallpaper::Reply<Applied>) {
+        self.wallpaper.set(request, reply);
+    }
+
+    fn connected(&self) -> Vec<String> {
+        self.wallpaper.wait_for_look();
+        self.backends.outputs.list().iter().map(|output| output.name.clone()).collect()
+    }
+
+    fn identities(&self) -> BTreeMap<String, String> {
+        identities(&self.backends.outputs.list())
+    }
+
+    fn pause(&self, paused: bool) {
+        self.wallpaper.pause(paused);
+    }
+
+    fn fixed_backend(&self) -> Option<String> {
+        let backend = &(self.backends.settings)().backend;
+        (backend.selection_mode == SelectionMode::Fixed).then(|| backend.kind.to_string())
     }
 }

@@ -6,7 +6,7 @@
 //! on. If the picture fails, nothing changes. The changes of one playlist are made one after the
 //! other. Only the picture of the last waiting step is shown: it supersedes the others.
 
-use super::change::{Attempt, Change, Client, Goal, Moved};
+use super::change::{Action, Attempt, Change, Goal, Moved, WaitingClient};
 use super::edits::{Renewed, renew};
 use super::error::Error;
 use super::player::{ApplyReport, Player, RunningPlaylist};
@@ -16,7 +16,7 @@ use super::state::PlaybackState;
 use crate::random::seed;
 use crate::store::playlists::{self, Refusal};
 use crate::wallpaper::{Ask, Request, Targets};
-use crate::wire::{Event, HistorySource, Mode, Source};
+use crate::wire::{HistorySource, Mode, Source};
 
 impl Player {
     /// Begins a change of the playlist's own: asks for the present item on all connected monitors.
@@ -155,7 +155,7 @@ impl Player {
     }
 
     /// All steps that wait become one change; the last of them is to be seen.
-    fn begin_steps(&mut self, id: i64, direction: Direction, first: Client) {
+    fn begin_steps(&mut self, id: i64, direction: Direction, first: WaitingClient) {
         let Some(one) = self.running.get(&id) else {
             return (first.done)(Err(self.not_running(id)));
         };
@@ -169,19 +169,19 @@ impl Player {
                 return (first.done)(Err(Error::NothingFound { name: spec.name }));
             }
         }
-        let mut clients = vec![Client { item: (state.index, state.image_id), ..first }];
+        let mut clients = vec![WaitingClient { item: (state.index, state.image_id), ..first }];
         let mut queue = self.queues.remove(&id).unwrap_or_default();
-        while let Some(&Client { goal: Goal::Step(direction), .. }) = queue.front() {
+        while let Some(&WaitingClient { goal: Goal::Step(direction), .. }) = queue.front() {
             state.step(&spec, direction, stride);
             let item = (state.index, state.image_id);
-            clients.extend(queue.pop_front().map(|client| Client { item, ..client }));
+            clients.extend(queue.pop_front().map(|client| WaitingClient { item, ..client }));
         }
         self.queues.insert(id, queue);
         self.send(Change::of_clients(clients, spec, state));
     }
 
     /// Goes on at once, or when the picture is up that it is time for by now.
-    fn begin_resume(&mut self, id: i64, alone: bool, client: Client) {
+    fn begin_resume(&mut self, id: i64, alone: bool, client: WaitingClient) {
         let now = self.clock_reading();
         let connected = self.wallpapers.connected();
         let Some(one) = self.running.get(&id) else {
@@ -191,7 +191,7 @@ impl Player {
             return (client.done)(Ok(Moved::default()));
         }
         let (spec, mut state) = (one.spec.clone(), one.state.clone());
-        state.resume(&now);
+        state.set_paused(false, &now);
         if let Due::EnterSlot { slot, .. } = state.due(&spec, &now) {
             state.enter_slot(&spec, slot);
             if state.image_id == one.state.image_id {
@@ -215,8 +215,7 @@ impl Player {
             one.state = state;
         }
         if alone {
-            let (playlist_id, action, resumed) = (Some(id), None, None);
-            self.bus.publish(&Event::PlaylistResumed { playlist_id, action, resumed });
+            self.bus.publish(&Action::Resume.event(Some(id), 1));
         }
         Ok(())
     }

@@ -236,32 +236,12 @@ impl PlaybackState {
         self.changed_at = micros(now);
     }
 
-    pub(super) fn pause(&mut self, now: &ClockReading) {
-        if !self.paused {
-            self.hold(now);
-            self.paused = true;
-        }
+    pub(super) fn set_paused(&mut self, paused: bool, now: &ClockReading) {
+        self.hold(now, |state| state.paused = paused);
     }
 
-    pub(super) fn resume(&mut self, now: &ClockReading) {
-        if self.paused {
-            self.paused = false;
-            self.release(now);
-        }
-    }
-
-    pub(super) fn set_resting(&mut self, rests: bool, now: &ClockReading) {
-        match (self.resting, rests) {
-            (false, true) => {
-                self.hold(now);
-                self.resting = true;
-            }
-            (true, false) => {
-                self.resting = false;
-                self.release(now);
-            }
-            _ => {}
-        }
+    pub(super) fn set_resting(&mut self, resting: bool, now: &ClockReading) {
+        self.hold(now, |state| state.resting = resting);
     }
 
     /// Nothing changes by itself.
@@ -269,18 +249,20 @@ impl PlaybackState {
         self.paused || self.resting
     }
 
-    /// Notes how much of the interval is used, unless that is noted already.
-    fn hold(&mut self, now: &ClockReading) {
-        if !self.is_held() {
-            let spent = now.boot.since(Boottime::from_nanos(self.since));
-            self.spent = u64::try_from(spent.as_nanos()).unwrap_or(u64::MAX);
-        }
-    }
-
-    /// Counts on from there, once nothing holds it any more.
-    fn release(&mut self, now: &ClockReading) {
-        if !self.is_held() {
-            self.count_from(now.boot - std::time::Duration::from_nanos(self.spent), now);
+    /// Changes a pause: a timer keeps the used part of its interval, and counts on from there once
+    /// nothing pauses it.
+    fn hold(&mut self, now: &ClockReading, change: impl FnOnce(&mut Self)) {
+        let before = self.is_held();
+        change(self);
+        match (before, self.is_held()) {
+            (false, true) => {
+                let spent = now.boot.since(Boottime::from_nanos(self.since));
+                self.spent = u64::try_from(spent.as_nanos()).unwrap_or(u64::MAX);
+            }
+            (true, false) => {
+                self.count_from(now.boot - std::time::Duration::from_nanos(self.spent), now);
+            }
+            _ => {}
         }
     }
 

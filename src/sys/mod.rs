@@ -4,12 +4,75 @@
 //! Everything runs on the calling thread. Nothing here knows what the caller waits for.
 
 mod kernel_events;
-mod socket;
 mod wait;
 
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+use std::{fs, io};
+
+use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
+use rustix::process::{Resource, getrlimit};
+
 pub(crate) use kernel_events::{Inotify, Uevents, WatchPaths, no_watches_left};
-pub(crate) use socket::{FOR_CLIENT, connect, has_descriptors, is_listened_on, is_queue_full};
 pub use wait::Cancel;
 pub(crate) use wait::{
     CancelOnDrop, Gate, Timer, Waker, is_readable, lock, poll_until, read, unpoisoned, write,
 };
+
+/// Connects to a socket that is listened on; fails if its queue is full. The stream does not block.
+pub(crate) fn connect(path: &Path) -> io::Result<UnixStream> {
+    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+    let socket = rustix::net::socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
+    rustix::net::connect(&socket, &SocketAddrUnix::new(path)?)?;
+    Ok(socket.into())
+}
+
+/// Whether anybody listens on a socket, even if its queue is full.
+pub(crate) fn is_listened_on(path: &Path) -> bool {
+    connect(path).as_ref().map_or_else(is_queue_full, |_| true)
+}
+
+/// Whether the connection failed because the server has not accepted earlier clients yet.
+pub(crate) fn is_queue_full(error: &io::Error) -> bool {
+    error.kind() == io::ErrorKind::WouldBlock
+}
+
+/// Descriptors that one client needs: its connection, a database reader with its two files, a picture.
+pub(crate) const FOR_CLIENT: u64 = 4;
+/// A process that may open more descriptors than this has enough for everything.
+const MANY: u64 = 128;
+
+/// Whether `count` more descriptors can be opened now, for callers that can do with fewer. Opens none
+/// itself: another thread might lack just that one.
+pub(crate) fn has_descriptors(count: u64) -> bool {
+    let limit = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
+    limit > MANY || (0..limit).filter(|number| !is_open(*number)).count() as u64 >= count
+}
+
+fn is_open(number: u64) -> bool {
+    fs::symlink_metadata(format!("/proc/self/fd/{number}")).is_ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nobody_waits_for_a_place_in_a_queue() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("s");
+        assert!(!is_listened_on(&path));
+        let listener = std::os::unix::net::UnixListener::bind(&path).unwrap();
+        rustix::net::listen(&listener, 0).unwrap();
+        let mut crowd = Vec::new();
+        let error = loop {
+            match connect(&path) {
+                Ok(one) => crowd.push(one),
+                Err(error) => break error,
+            }
+        };
+        assert!(is_queue_full(&error) && is_listened_on(&path), "{error}");
+        drop(listener);
+        assert!(!is_listened_on(&path));
+    }
+}

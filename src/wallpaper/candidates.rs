@@ -236,8 +236,8 @@ pub(super) fn shown_before(
                 None => history_place(connection, monitor, row)?,
             };
             let shown = match &found {
-                Some((entry, _)) => Some(Shown::of_entry(entry)),
-                None => row.map(Shown::of_row),
+                Some((entry, _)) => Some(ShownPicture::of_entry(entry)),
+                None => row.map(ShownPicture::of_row),
             };
             let Some(next) = step_back(connection, monitor, place, shown.as_ref())? else { break };
             found = Some(next);
@@ -248,13 +248,13 @@ pub(super) fn shown_before(
 
 /// The visible properties of a picture, whoever has set it.
 #[derive(PartialEq)]
-struct Shown {
+struct ShownPicture {
     image_id: i64,
     fit: Option<crate::wire::Fit>,
     extended_over: Vec<String>,
 }
 
-impl Shown {
+impl ShownPicture {
     fn of_row(row: &Assignment) -> Self {
         Self::new(row.image_id, row.fit, row.mode, &row.together)
     }
@@ -287,11 +287,11 @@ fn step_back(
     connection: &Connection,
     monitor: &str,
     mut place: i64,
-    shown: Option<&Shown>,
+    shown: Option<&ShownPicture>,
 ) -> Result<Option<(HistoryEntry, Image)>, store::Error> {
     while let Some(entry) = history::before(connection, monitor, place)? {
         place = entry.id;
-        if shown == Some(&Shown::of_entry(&entry)) {
+        if shown == Some(&ShownPicture::of_entry(&entry)) {
             continue;
         }
         let image = images::get(connection, entry.image_id)?;

@@ -1,4 +1,4 @@
-//! The jobs in progress, and the steps, rows, history entries and events of each.
+//! A job of the reconciler: its steps, and the rows, history entries and events of its pictures.
 //!
 //! Runs on the thread `reconciler`, which writes rows here once the pictures are shown. Backends are
 //! never called from here.
@@ -7,88 +7,16 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use super::Error;
+use super::plan::Step;
 use super::plan::WorkerKey;
-use super::plan::{Placements, Step, are_apart, outputs_of};
 use super::request::{Activated, Applied, Reply, Request};
 use crate::backends;
 use crate::compositor::Output;
 use crate::config::{BackendName, SelectionMode};
-use crate::desktop::Change;
+use crate::desktop::WallpaperChange;
 use crate::store::assignments::Assignment;
 use crate::store::{self, Connection, Store};
 use crate::wire::{Event, GalleryDomain, HistorySource, Image, Mode, Source, own_path};
-
-/// More than one only where none stands in another's way.
-#[derive(Default)]
-pub(super) struct Jobs {
-    running: Vec<Job>,
-}
-
-impl Jobs {
-    pub(super) fn is_empty(&self) -> bool {
-        self.running.is_empty()
-    }
-
-    pub(super) fn push(&mut self, job: Job) {
-        self.running.push(job);
-    }
-
-    /// Takes out the one that has this worker busy.
-    pub(super) fn take(&mut self, key: &WorkerKey) -> Option<Job> {
-        let at = self.running.iter().position(|job| job.holds(key))?;
-        Some(self.running.remove(at))
-    }
-
-    pub(super) fn take_all(&mut self) -> Vec<Job> {
-        std::mem::take(&mut self.running)
-    }
-
-    /// Whether each has its own monitors, so that others can be changed at the same time.
-    pub(super) fn are_partial(&self) -> bool {
-        let is_partial = |job: &Job| matches!(job.purpose, Purpose::Apply(_) | Purpose::Restore(_));
-        self.running.iter().all(is_partial)
-    }
-
-    pub(super) fn activate(&self) -> bool {
-        self.running.iter().any(|job| matches!(job.purpose, Purpose::Activate { .. }))
-    }
-
-    /// Whether one has this worker busy, or is about to.
-    pub(super) fn is_busy(&self, key: &WorkerKey) -> bool {
-        let has = |job: &Job| match &job.purpose {
-            Purpose::Restore(_) => job.left().any(|step| step.key() == key),
-            _ => job.holds(key) || job.pending().contains(key),
-        };
-        self.running.iter().any(has)
-    }
-
-    /// Whether none will change what is to be seen on these outputs.
-    pub(super) fn leave_alone(&self, outputs: &[&str], current: &Placements) -> bool {
-        self.running.iter().all(|job| match &job.purpose {
-            Purpose::Apply(apply) => are_apart(&apply.feasible.applied.monitors, outputs),
-            Purpose::Restore(_) => job
-                .left()
-                .flat_map(|step| outputs_of(step, current))
-                .all(|name| !outputs.contains(&name)),
-            Purpose::Activate { .. } | Purpose::Clear { .. } => false,
-        })
-    }
-
-    /// The placements once the given orders are carried out. Plans begin from there: what
-    /// was shown before a job says nothing about what it leaves to do.
-    pub(super) fn expected(&self, current: &Placements) -> Placements {
-        let mut expected = current.clone();
-        for step in self.running.iter().flat_map(|job| &job.in_progress) {
-            match step {
-                Step::Show { key, placements } => {
-                    drop(expected.insert(key.clone(), placements.clone()));
-                }
-                Step::Clear { key } => drop(expected.remove(key)),
-            }
-        }
-        expected
-    }
-}
 
 pub(super) struct Job {
     /// Steps of one backend, carried out side by side.
@@ -178,7 +106,7 @@ pub(super) struct Feasible {
 
 /// A change that is written, and is still to be reported.
 pub(super) struct Changed {
-    pub(super) change: Change,
+    pub(super) change: WallpaperChange,
     pub(super) events: Vec<Event>,
 }
 
@@ -404,7 +332,7 @@ impl Picture {
             image_name: image.name.clone(),
             images,
         };
-        let change = Change {
+        let change = WallpaperChange {
             image: Arc::clone(image),
             shown: rows.iter().map(|row| (row.monitor.clone(), row.set_at)).collect(),
             backend: backend.to_string(),

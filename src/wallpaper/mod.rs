@@ -17,7 +17,6 @@ mod jobs;
 mod links;
 mod orphan;
 mod pause;
-mod pending_visibility;
 mod plan;
 mod queue;
 mod reconciler;

@@ -1,4 +1,4 @@
-//! Requests that wait for others to be carried out, and which of them may begin: pure.
+//! The jobs in progress, the requests that wait for them, and which of these may begin: pure.
 //!
 //! A backend that hangs delays only requests for its own monitors or its own worker, as does a
 //! backend that has to show its pictures again. A request for all monitors is carried out alone.
@@ -7,8 +7,8 @@ use std::collections::VecDeque;
 
 use super::Error;
 use super::handle::Command;
-use super::jobs::Jobs;
-use super::plan::{Placements, are_apart};
+use super::jobs::{Job, Purpose};
+use super::plan::{Placements, Step, WorkerKey, are_apart, outputs_of};
 use super::request::{Applied, Ask, Reply, Request};
 use crate::wire::SetStatus;
 
@@ -100,5 +100,77 @@ impl Queue {
         for waiting in std::mem::take(&mut self.waiting) {
             waiting.into_command().refuse(error.clone());
         }
+    }
+}
+
+/// The jobs in progress: several only if none is in the way of another.
+#[derive(Default)]
+pub(super) struct Jobs {
+    running: Vec<Job>,
+}
+
+impl Jobs {
+    pub(super) fn is_empty(&self) -> bool {
+        self.running.is_empty()
+    }
+
+    pub(super) fn push(&mut self, job: Job) {
+        self.running.push(job);
+    }
+
+    /// Takes out the one that has this worker busy.
+    pub(super) fn take(&mut self, key: &WorkerKey) -> Option<Job> {
+        let at = self.running.iter().position(|job| job.holds(key))?;
+        Some(self.running.remove(at))
+    }
+
+    pub(super) fn take_all(&mut self) -> Vec<Job> {
+        std::mem::take(&mut self.running)
+    }
+
+    /// Whether each has its own monitors, so that others can be changed at the same time.
+    pub(super) fn are_partial(&self) -> bool {
+        let is_partial = |job: &Job| matches!(job.purpose, Purpose::Apply(_) | Purpose::Restore(_));
+        self.running.iter().all(is_partial)
+    }
+
+    pub(super) fn activate(&self) -> bool {
+        self.running.iter().any(|job| matches!(job.purpose, Purpose::Activate { .. }))
+    }
+
+    /// Whether one has this worker busy, or is about to.
+    pub(super) fn is_busy(&self, key: &WorkerKey) -> bool {
+        let has = |job: &Job| match &job.purpose {
+            Purpose::Restore(_) => job.left().any(|step| step.key() == key),
+            _ => job.holds(key) || job.pending().contains(key),
+        };
+        self.running.iter().any(has)
+    }
+
+    /// Whether none will change what is to be seen on these outputs.
+    pub(super) fn leave_alone(&self, outputs: &[&str], current: &Placements) -> bool {
+        self.running.iter().all(|job| match &job.purpose {
+            Purpose::Apply(apply) => are_apart(&apply.feasible.applied.monitors, outputs),
+            Purpose::Restore(_) => job
+                .left()
+                .flat_map(|step| outputs_of(step, current))
+                .all(|name| !outputs.contains(&name)),
+            Purpose::Activate { .. } | Purpose::Clear { .. } => false,
+        })
+    }
+
+    /// The placements once the given orders are carried out. Plans begin from there: what
+    /// was shown before a job says nothing about what it leaves to do.
+    pub(super) fn expected(&self, current: &Placements) -> Placements {
+        let mut expected = current.clone();
+        for step in self.running.iter().flat_map(|job| &job.in_progress) {
+            match step {
+                Step::Show { key, placements } => {
+                    drop(expected.insert(key.clone(), placements.clone()));
+                }
+                Step::Clear { key } => drop(expected.remove(key)),
+            }
+        }
+        expected
     }
 }

@@ -20,20 +20,18 @@ use crate::error_chain::chain;
 use crate::events::EventBus;
 use crate::store::{self, Store};
 use crate::thread::Spawner;
-use crate::wire::Event;
 
 use super::Error;
+use super::assignments::{self, PendingVisibility};
 use super::backoff::Backoffs;
 use super::handle::{Command, Mailbox};
-use super::jobs::Jobs;
 use super::jobs::{Activation, Feasible, Job, PendingApply, Purpose};
 use super::orphan;
 use super::pause::Children;
 use super::pause::Pause;
-use super::pending_visibility::{self, PendingVisibility};
 use super::plan::WorkerKey;
 use super::plan::{self, Placements, Step};
-use super::queue::Queue;
+use super::queue::{Jobs, Queue};
 use super::recovery::Recovery;
 use super::request::{Activated, Applied, Ask, Reply, Request};
 use super::selection::FoundBackends;
@@ -322,8 +320,8 @@ impl Reconciler {
         let mut desired = world.desired(&self.current);
         plan::gather(&mut desired, |key| self.backoffs.may_try(key));
         let mut unseen = self.unseen.clone();
-        unseen.extend(pending_visibility::untried(&desired, |key| self.backoffs.may_try(key)));
-        pending_visibility::keep_until_seen(&self.current, &mut desired, &unseen);
+        unseen.extend(assignments::untried(&desired, |key| self.backoffs.may_try(key)));
+        assignments::keep_until_seen(&self.current, &mut desired, &unseen);
         desired
     }
 
@@ -341,32 +339,6 @@ impl Reconciler {
         self.current.extend(covered.into_iter().map(|key| (key, Vec::new())));
         self.recovery.sweep(&self.backends, desired.keys().chain(self.current.keys()));
         self.reconcile_again = true;
-    }
-
-    /// Tells, once each time it becomes so, that there is no backend.
-    fn note_active(&self, world: &WorldState) {
-        // Which backends would fit is not known before there is a compositor; and one that is
-        // activated is in use once it shows everything.
-        if self.backends.compositor().is_none() || self.jobs.activate() {
-            return;
-        }
-        let active = world.active();
-        let checked = if active.is_none() { self.backends.programs(None) } else { Vec::new() };
-        if self.status.set_active(active, &checked) {
-            let message = Error::no_backend(&self.backends).to_string();
-            log::warn!("{message}");
-            let event =
-                Event::BackendUnavailable { message, backend: None, retrying: false, checked };
-            self.bus.publish(&event);
-        }
-    }
-
-    /// Lets everybody see what a backend shows.
-    fn publish_current(&self, backend: BackendName) {
-        self.recovery.note(&self.current);
-        let of_it = self.current.iter().filter(|(key, _)| key.backend == backend);
-        let shown: Vec<Placement> = of_it.flat_map(|(_, placements)| placements).cloned().collect();
-        self.status.set_current(backend, shown);
     }
 
     fn world_state(&self) -> Result<WorldState, store::Error> {

@@ -32,7 +32,7 @@ pub(super) struct Recovery {
 }
 
 #[derive(Serialize, Deserialize)]
-struct Entry {
+struct RecoveredWorker {
     backend: BackendName,
     output: Option<String>,
     placements: Vec<Placement>,
@@ -43,8 +43,8 @@ impl Recovery {
     pub(super) fn open(backends: &Backends) -> Self {
         let path = backends.records.directory().join("current.json");
         let noted = fs::read(&path).ok().and_then(|bytes| {
-            let entries: Vec<Entry> = serde_json::from_slice(&bytes).ok()?;
-            let key = |entry: Entry| {
+            let entries: Vec<RecoveredWorker> = serde_json::from_slice(&bytes).ok()?;
+            let key = |entry: RecoveredWorker| {
                 (WorkerKey { backend: entry.backend, output: entry.output }, entry.placements)
             };
             Some(entries.into_iter().map(key).collect())
@@ -63,12 +63,12 @@ impl Recovery {
             fs::remove_file(&self.path).ok();
             return;
         }
-        let entry = |(key, placements): (&WorkerKey, &Vec<Placement>)| Entry {
+        let entry = |(key, placements): (&WorkerKey, &Vec<Placement>)| RecoveredWorker {
             backend: key.backend,
             output: key.output.clone(),
             placements: placements.clone(),
         };
-        let entries: Vec<Entry> = current.iter().map(entry).collect();
+        let entries: Vec<RecoveredWorker> = current.iter().map(entry).collect();
         let noted = serde_json::to_vec(&entries)
             .map_err(io::Error::from)
             .and_then(|bytes| paths::replace(&self.path, &bytes));

@@ -120,7 +120,7 @@ impl Worker {
             };
             let work = || {
                 let (backend, paused) = (backend(), None);
-                Work { backend, slices, keepalive, by_content, wanted, paused, cancel: stop }
+                OrderLoop { backend, slices, keepalive, by_content, wanted, paused, cancel: stop }
                     .run(&inbox, &told, &rung, &tell);
             };
             // Nothing of it is used afterwards.
@@ -163,7 +163,7 @@ impl Drop for Worker {
     }
 }
 
-struct Work {
+struct OrderLoop {
     backend: Box<dyn Backend>,
     slices: Slices,
     keepalive: KeepaliveLinks,
@@ -174,7 +174,7 @@ struct Work {
     cancel: Cancel,
 }
 
-impl Work {
+impl OrderLoop {
     /// Until the orders end, or nobody hears the reports.
     fn run(
         &mut self,

@@ -29,7 +29,7 @@ impl PictureLook {
 
 /// A look on an output, and how large that is: awww stretches what it has over another size.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Shown {
+pub(super) struct MonitorPicture {
     pub(super) look: PictureLook,
     pub(super) geometry: Geometry,
 }
@@ -73,8 +73,8 @@ fn on<'a>(outputs: &'a [Queried], name: &str) -> Option<&'a Queried> {
 
 /// The calls for outputs that do not show what they should.
 pub(super) fn calls(
-    wanted: &[(String, Shown)],
-    shown: &HashMap<String, Option<Shown>>,
+    wanted: &[(String, MonitorPicture)],
+    shown: &HashMap<String, Option<MonitorPicture>>,
     outputs: &[Queried],
 ) -> Vec<Call> {
     let mut calls: Vec<Call> = Vec::new();
@@ -280,34 +280,35 @@ mod tests {
             if turned {
                 (output.logical_width, output.logical_height) = (1080, 1920);
             }
-            Shown {
+            MonitorPicture {
                 look: PictureLook::new(path.into(), &options, fit),
                 geometry: Geometry::of(&output),
             }
         };
         let shown = |path: &str| on(path, None, false);
-        let check =
-            |wanted: &[(&str, Shown)], had: &[(&str, Shown)], expected: &[(&str, &[&str])]| {
-                let own = |list: &[(&str, Shown)]| -> Vec<(String, Shown)> {
-                    list.iter().map(|(name, shown)| ((*name).to_owned(), shown.clone())).collect()
-                };
-                let outputs = [("A", "/a"), ("B", "/b"), ("C", "/c")].map(|(name, path)| Queried {
-                    name: name.into(),
-                    geometry: None,
-                    image: Some(path.into()),
-                });
-                let had = own(had).into_iter().map(|(name, shown)| (name, Some(shown)));
-                let calls = calls(&own(wanted), &had.collect(), &outputs);
-                let seen: Vec<_> = calls
-                    .iter()
-                    .map(|call| (call.look.path.to_str().unwrap(), call.outputs.clone()))
-                    .collect();
-                let expected: Vec<_> = expected
-                    .iter()
-                    .map(|(path, names)| (*path, names.iter().map(|n| (*n).to_owned()).collect()))
-                    .collect();
-                assert_eq!(seen, expected);
+        let check = |wanted: &[(&str, MonitorPicture)],
+                     had: &[(&str, MonitorPicture)],
+                     expected: &[(&str, &[&str])]| {
+            let own = |list: &[(&str, MonitorPicture)]| -> Vec<(String, MonitorPicture)> {
+                list.iter().map(|(name, shown)| ((*name).to_owned(), shown.clone())).collect()
             };
+            let outputs = [("A", "/a"), ("B", "/b"), ("C", "/c")].map(|(name, path)| Queried {
+                name: name.into(),
+                geometry: None,
+                image: Some(path.into()),
+            });
+            let had = own(had).into_iter().map(|(name, shown)| (name, Some(shown)));
+            let calls = calls(&own(wanted), &had.collect(), &outputs);
+            let seen: Vec<_> = calls
+                .iter()
+                .map(|call| (call.look.path.to_str().unwrap(), call.outputs.clone()))
+                .collect();
+            let expected: Vec<_> = expected
+                .iter()
+                .map(|(path, names)| (*path, names.iter().map(|n| (*n).to_owned()).collect()))
+                .collect();
+            assert_eq!(seen, expected);
+        };
         check(&[("A", shown("/a"))], &[], &[]);
         // Also of outputs that differ in size.
         check(

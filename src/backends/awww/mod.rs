@@ -27,7 +27,7 @@ use crate::sys::Cancel;
 use crate::wire::Format;
 
 pub(super) use call::queried;
-use call::{Call, PictureLook, Shown, args, calls};
+use call::{Call, MonitorPicture, PictureLook, args, calls};
 use call::{Geometry, Queried};
 
 const NAME: &str = "awww";
@@ -66,7 +66,7 @@ pub(super) struct Awww {
     /// The server, where it is ours.
     servers: Processes,
     /// The picture that this daemon has set on each output; `None` if that failed.
-    shown: HashMap<String, Option<Shown>>,
+    shown: HashMap<String, Option<MonitorPicture>>,
     /// The settings when it was last told something.
     told: Option<Options>,
     /// The call in hand has a transition of its own.
@@ -173,7 +173,7 @@ impl Awww {
             let path = self.copies.ready(&placement.path, &TAKES, cancel)?;
             let look = PictureLook::new(path, &options.awww, placement.fit);
             let geometry = Geometry::of(&placement.output);
-            wanted.push((placement.output.name.clone(), Shown { look, geometry }));
+            wanted.push((placement.output.name.clone(), MonitorPicture { look, geometry }));
         }
         for call in calls(&wanted, &self.shown, outputs) {
             self.set(client, &call, outputs.to_vec(), cancel)?;

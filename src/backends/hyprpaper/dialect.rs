@@ -197,7 +197,7 @@ const DRAWN_AFTER: Duration = Duration::from_millis(500);
 pub(super) fn come_up(
     new: &BackendProcess,
     path: &Path,
-    before: Option<socket::Made>,
+    before: Option<socket::SocketFile>,
     cancel: &Cancel,
 ) -> Result<(), Error> {
     let until = Instant::now() + UP_WITHIN;

@@ -28,8 +28,8 @@ use crate::sys::Cancel;
 use crate::wire::Format;
 
 use args::{NAME, Wanted, args, matched};
+use player::FrameWatch;
 use player::Handover;
-use player::Watch;
 use player::{PLAYS_WITHIN, PlayOutcome, Player};
 
 /// mpv gets paths in JSON, which allows only UTF-8.
@@ -120,7 +120,7 @@ impl Mpvpaper {
 
     /// Plays the file: in the running process, or else in a new one, which is then the last.
     /// Returns the watch for its frames if none was seen yet.
-    fn play(&mut self, wanted: &Wanted, cancel: &Cancel) -> Result<Option<Watch>, Error> {
+    fn play(&mut self, wanted: &Wanted, cancel: &Cancel) -> Result<Option<FrameWatch>, Error> {
         let settings = (self.settings)();
         let told = match self.current(wanted, &settings.mpvpaper) {
             Some(player) => player.play(wanted, cancel)?,
@@ -147,7 +147,7 @@ impl Mpvpaper {
 
     /// Ends all processes but the last; until frames of that are seen, not the one that is on the
     /// screen, either.
-    fn replace(&mut self, unseen: Option<Watch>) {
+    fn replace(&mut self, unseen: Option<FrameWatch>) {
         let mut old: Vec<Player> =
             self.players.drain(..self.players.len().saturating_sub(1)).collect();
         if let Some(watch) = unseen {

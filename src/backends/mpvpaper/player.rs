@@ -53,7 +53,7 @@ pub(super) struct Player {
 /// The result of playing a file in a running process.
 pub(super) enum PlayOutcome {
     Seen,
-    Unseen(Watch),
+    Unseen(FrameWatch),
     Silent,
 }
 
@@ -139,8 +139,8 @@ impl Player {
         if self.is_seen { PlayOutcome::Seen } else { PlayOutcome::Unseen(self.watch(None)) }
     }
 
-    fn watch(&self, ipc: Option<Ipc>) -> Watch {
-        Watch { socket: self.socket.clone(), child: self.process.child().clone(), ipc }
+    fn watch(&self, ipc: Option<Ipc>) -> FrameWatch {
+        FrameWatch { socket: self.socket.clone(), child: self.process.child().clone(), ipc }
     }
 
     /// Whether its file holds something else by now than what it plays.
@@ -166,7 +166,7 @@ impl Player {
         &self,
         until: Instant,
         cancel: &Cancel,
-    ) -> Result<Option<Watch>, Error> {
+    ) -> Result<Option<FrameWatch>, Error> {
         let (child, file) = (self.process.child(), self.file.as_deref().unwrap_or(Path::new("")));
         match ipc::wait_until_it_plays(&self.socket, child, file, until, cancel) {
             Ok(ipc) => Ok(ipc.map(|ipc| self.watch(Some(ipc)))),
@@ -259,14 +259,14 @@ const HOLDER: &str = "mpvpaper-holder";
 const STOPS_WITHIN: Duration = Duration::from_secs(1);
 
 #[derive(Debug)]
-pub(super) struct Watch {
+pub(super) struct FrameWatch {
     pub(super) socket: PathBuf,
     pub(super) child: Child,
     /// None while it has stopped itself.
     pub(super) ipc: Option<Ipc>,
 }
 
-impl Watch {
+impl FrameWatch {
     /// Waits for good until frames are seen; `false` when it ends before, or this is cancelled. Each
     /// time that it has stopped itself, `stopped` is called.
     pub(super) fn wait(&mut self, cancel: &Cancel, mut stopped: impl FnMut()) -> bool {
@@ -326,7 +326,7 @@ impl Handover {
     /// `old` stays: it is recorded, and the next daemon ends it.
     pub(super) fn start(
         spawner: &Spawner,
-        mut new: Watch,
+        mut new: FrameWatch,
         old: Option<Player>,
         tell: Sender<()>,
     ) -> Option<Self> {

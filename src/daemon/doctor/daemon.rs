@@ -15,7 +15,7 @@ use serde::Deserialize;
 
 use super::super::error::get;
 use super::super::options::{DaemonPaths, Options};
-use super::report::Report;
+use super::Report;
 use crate::error_chain::chain;
 use crate::lock::Holder;
 use crate::process::ProcessRecords;
@@ -26,7 +26,7 @@ use crate::wire::Why;
 const SUBJECT: &str = "daemon";
 
 #[derive(Deserialize)]
-struct Info {
+struct RunningDaemon {
     version: String,
     pid: u32,
     #[serde(default)]
@@ -131,8 +131,8 @@ fn absent(report: &mut Report, paths: &DaemonPaths, options: &Options) -> bool {
 
 /// Reports the status of a running daemon.
 fn asked(report: &mut Report, socket: &Path) {
-    let Some(info) = get::<Info>(socket, "info") else { return silent(report, socket) };
-    let Info { version, pid, warnings } = info;
+    let Some(info) = get::<RunningDaemon>(socket, "info") else { return silent(report, socket) };
+    let RunningDaemon { version, pid, warnings } = info;
     let text = format!("murald {version} runs as process {pid} on {}", socket.display());
     match version == env!("CARGO_PKG_VERSION") {
         true => report.ok(SUBJECT, text),

@@ -1,54 +1,56 @@
-//! Finds out why no wallpaper appears, without a daemon (`murald doctor`): settings, directories,
-//! socket,
-//! session, backends and programs.
+//! Finds out why no wallpaper appears, without a daemon (`murald doctor`). This file examines settings,
+//! directories and programs; `daemon` the socket, `session` the compositor and the backends.
 //!
 //! Runs in the command's own thread. It changes nothing and sets no wallpaper. Every wait has a limit.
 
 mod daemon;
-mod machine;
-mod report;
 mod session;
 
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
+
+use rustix::fs::{Access, AtFlags, CWD, accessat, statvfs};
+use rustix::process::{geteuid, getuid};
 
 use super::error::Error;
-use super::options::DaemonPaths;
-use super::options::Options;
+use super::options::{DaemonPaths, Options};
 use crate::config::{self, Config};
 use crate::error_chain::chain;
 use crate::paths::{Dirs, Env};
-use crate::wire::Finding;
-
-use report::Report;
+use crate::process::{self, Launch};
+use crate::transcode;
+use crate::wire::{Finding, FindingState};
 
 /// Examines everything, in the order of dependence.
 pub(crate) fn examine(options: &Options) -> Vec<Finding> {
     let mut report = Report::default();
-    let env = Env::process();
-    match Dirs::new(env.clone()) {
-        Ok(dirs) => look(&mut report, options, &env, &dirs),
+    match Dirs::of_process() {
+        Ok(dirs) => look(&mut report, options, &dirs),
         Err(error) => report.fix("home", chain(&error), "set HOME to your home directory"),
     }
     report.findings()
 }
 
-fn look(report: &mut Report, options: &Options, env: &Env, dirs: &Dirs) {
+fn look(report: &mut Report, options: &Options, dirs: &Dirs) {
     let (settings, warnings) = (Arc::new(settings(report, options, dirs)), report.count());
-    machine::runtime(report, env);
+    runtime(report, dirs.env());
     let file = options.config.clone().unwrap_or_else(|| dirs.config_file());
     match DaemonPaths::new(&settings.daemon, &file, dirs, options) {
         Ok(paths) => {
-            machine::look(report, &paths, dirs);
+            look_at_directories(report, &paths, dirs);
             if !daemon::look(report, &paths, options) {
                 daemon::look_at_leftovers(report, &paths);
             }
-            session::look(report, &settings, &paths, env, dirs);
+            session::look(report, &settings, &paths, dirs);
         }
         // Reported already.
         Err(Error::Paths(_)) if report.count() > warnings => {}
         Err(error) => report.fix("settings", chain(&error), "mend it there"),
     }
-    machine::look_at_programs(report);
+    look_at_programs(report);
 }
 
 /// The settings as the daemon would read them, else the defaults.
@@ -73,5 +75,178 @@ fn settings(report: &mut Report, options: &Options, dirs: &Dirs) -> Config {
             }
             settings
         }
+    }
+}
+
+#[derive(Debug, Default)]
+struct Report(Vec<Finding>);
+
+impl Report {
+    fn ok(&mut self, subject: &str, text: impl Into<String>) {
+        self.add(subject, FindingState::Ok, text.into(), None);
+    }
+
+    /// Works; `step` is what may be done about it, if anything.
+    fn note(&mut self, subject: &str, text: impl Into<String>, step: Option<&str>) {
+        self.add(subject, FindingState::Note, text.into(), step.map(str::to_owned));
+    }
+
+    fn fix(&mut self, subject: &str, text: impl Into<String>, step: impl Into<String>) {
+        self.add(subject, FindingState::Fix, text.into(), Some(step.into()));
+    }
+
+    /// The number of things to fix.
+    fn count(&self) -> usize {
+        self.0.iter().filter(|finding| finding.state == FindingState::Fix).count()
+    }
+
+    fn findings(self) -> Vec<Finding> {
+        self.0
+    }
+
+    fn add(&mut self, subject: &str, state: FindingState, text: String, step: Option<String>) {
+        self.0.push(Finding { subject: subject.to_owned(), state, text, step });
+    }
+}
+
+/// The least free space: a photograph with its thumbnails takes up to 30 MiB, and the database needs
+/// some.
+const ROOM: u64 = 100 << 20;
+
+/// Examines the runtime directory: after `su` it may belong to another user, or to a session that has
+/// ended.
+fn runtime(report: &mut Report, env: &Env) {
+    let Some(path) = env.var("XDG_RUNTIME_DIR").filter(|path| !path.is_empty()) else { return };
+    let path = PathBuf::from(path);
+    let step = format!(
+        "log in anew, or `export XDG_RUNTIME_DIR=/run/user/{}` where that is there",
+        getuid().as_raw()
+    );
+    let named = format!("XDG_RUNTIME_DIR is {}", path.display());
+    match fs::metadata(&path) {
+        _ if !path.is_absolute() => {
+            report.fix("runtime", format!("{named}, which is no absolute path"), step);
+        }
+        Err(error) => report.fix("runtime", format!("{named}: {error}"), step),
+        Ok(found) if !found.is_dir() => {
+            report.fix("runtime", format!("{named}, which is no directory"), step);
+        }
+        Ok(found) if found.uid() != geteuid().as_raw() => {
+            let owner = found.uid();
+            report.fix("runtime", format!("{named}, which belongs to user {owner}"), step);
+        }
+        Ok(_) => report.ok("runtime", format!("{named}, which is yours")),
+    }
+}
+
+/// All directories that the daemon writes to.
+fn look_at_directories(report: &mut Report, paths: &DaemonPaths, dirs: &Dirs) {
+    let parent = |path: &Path| path.parent().unwrap_or(Path::new("/")).to_owned();
+    let (state, cache) = (dirs.state(), dirs.cache());
+    let (database, log) = (parent(&paths.database), parent(&paths.log));
+    let settings = parent(&dirs.config_file());
+    let socket = parent(&paths.socket);
+    let all: [(&str, &Path); 8] = [
+        ("library", &paths.images),
+        ("database", &database),
+        ("thumbnails", &paths.thumbnails),
+        ("settings", &settings),
+        ("log", &log),
+        ("cache", &cache),
+        ("state", &state),
+        ("socket", &socket),
+    ];
+    let before = report.count();
+    for (subject, directory) in all {
+        writable(report, subject, directory);
+    }
+    if report.count() == before {
+        report.ok("library", format!("{} can be written to", paths.images.display()));
+    }
+    free_space(report, &all[..3]);
+}
+
+/// The directory, or its nearest existing parent.
+fn nearest(directory: &Path) -> &Path {
+    directory.ancestors().find(|path| fs::symlink_metadata(path).is_ok()).unwrap_or(directory)
+}
+
+fn writable(report: &mut Report, subject: &str, directory: &Path) {
+    let there = nearest(directory);
+    let (shown, wanted) = (there.display(), directory.display());
+    let for_what = match there == directory {
+        true => String::new(),
+        false => format!(", and {wanted} is to be made in it"),
+    };
+    if !there.is_dir() {
+        let step = format!("`mv {shown} {shown}.old`");
+        return report.fix(subject, format!("{shown} is no directory{for_what}"), step);
+    }
+    let access = Access::WRITE_OK | Access::EXEC_OK;
+    match accessat(CWD, there, access, AtFlags::EACCESS) {
+        Ok(()) => {}
+        Err(rustix::io::Errno::ROFS) => {
+            let text = format!("{shown} is on a file system that is read-only{for_what}");
+            report.fix(
+                subject,
+                text,
+                "mount it for writing, or name another place in the settings",
+            );
+        }
+        Err(error) => {
+            let text = format!("{shown} cannot be written to{for_what}: {error}");
+            let step = format!("`chmod u+rwx {shown}`, or `chown` it to you");
+            report.fix(subject, text, step);
+        }
+    }
+}
+
+/// Reports the free space of each file system once.
+fn free_space(report: &mut Report, places: &[(&str, &Path)]) {
+    let mut seen = Vec::new();
+    for (subject, directory) in places {
+        let there = nearest(directory);
+        let (Ok(found), Ok(system)) = (fs::metadata(there), statvfs(there)) else { continue };
+        if seen.contains(&found.dev()) {
+            continue;
+        }
+        seen.push(found.dev());
+        let free = system.f_bavail.saturating_mul(system.f_frsize);
+        let text = format!("{} MiB are free at {}", free >> 20, there.display());
+        if free < ROOM {
+            let step = "make room there, or name another place in the settings";
+            report.fix("disk", format!("{text}, for the {subject}"), step);
+        } else {
+            report.ok("disk", text);
+        }
+    }
+}
+
+/// The service manager answers within milliseconds.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+fn look_at_programs(report: &mut Report) {
+    if transcode::is_available() {
+        report.ok("ffmpeg", "it is installed");
+    } else {
+        let text = "it is not installed: no videos, AVIF, JPEG XL and HEIC";
+        report.note("ffmpeg", text, Some("install ffmpeg"));
+    }
+    unit(report);
+}
+
+/// Reports whether systemd starts murald, if systemd is there.
+fn unit(report: &mut Report) {
+    let Some(systemctl) = process::which("systemctl") else { return };
+    let launch =
+        Launch::new(systemctl).args(["--user", "is-enabled", "murald.service", "murald.socket"]);
+    let Ok(output) = process::run(&launch, PATIENCE, None) else { return };
+    let said = String::from_utf8_lossy(&output.stdout);
+    if said.lines().any(|line| line.starts_with("enabled")) {
+        report.ok("unit", "systemd starts murald with the session");
+    } else if said.lines().any(|line| line == "disabled") {
+        let step =
+            "`systemctl --user enable --now murald`, unless your session starts it otherwise";
+        report.note("unit", "systemd does not start murald with the session", Some(step));
     }
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::super::options::{DaemonPaths, wanted_compositor};
-use super::report::Report;
+use super::Report;
 use crate::backends::{
     Backends, Kind, REGISTRY, Registration, RootPainter, UnavailableReason, Versions, registration,
 };
@@ -18,13 +18,8 @@ use crate::thread::Spawner;
 /// A compositor lists its outputs within milliseconds, unless it hangs.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-pub(super) fn look(
-    report: &mut Report,
-    settings: &Arc<Config>,
-    paths: &DaemonPaths,
-    env: &Env,
-    dirs: &Dirs,
-) {
+pub(super) fn look(report: &mut Report, settings: &Arc<Config>, paths: &DaemonPaths, dirs: &Dirs) {
+    let env = dirs.env();
     let wanted = wanted_compositor(settings);
     let session = match compositor::reach(wanted, env) {
         Ok(session) => session,

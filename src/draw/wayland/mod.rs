@@ -5,7 +5,6 @@
 
 mod events;
 mod fade;
-mod globals;
 mod output;
 mod progress;
 mod renderer;
@@ -19,10 +18,9 @@ use wayland_client::backend::WaylandError;
 use wayland_client::globals::registry_queue_init;
 use wayland_client::{Connection, EventQueue};
 
-use self::events::Events;
-use self::globals::Globals;
+use self::events::{Events, Globals};
 use self::renderer::Renderer;
-use super::server::Server;
+use super::message::Server;
 use crate::decode::confine;
 
 type Error = Box<dyn std::error::Error + Send + Sync>;

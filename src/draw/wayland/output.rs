@@ -3,7 +3,7 @@
 use wayland_client::protocol::wl_output::{self, WlOutput};
 use wayland_client::{Proxy, WEnum};
 
-use super::globals::Globals;
+use super::events::Globals;
 use super::surface::Surface;
 
 pub(super) struct DrawnOutput {

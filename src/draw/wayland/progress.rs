@@ -4,11 +4,11 @@
 
 use std::time::{Duration, Instant};
 
+use super::super::message::ClientId;
 use super::super::message::{Effect, Outcome, Request, Transition, Wanted};
 use super::super::paint::{Painted, Task};
 use super::super::painting::Painting;
-use super::super::server::ClientId;
-use super::renderer::{Change, Renderer, Stage};
+use super::renderer::{PictureChange, Renderer, Stage};
 use super::surface::Content;
 
 /// A surface that has no size within this time belongs to an output that is being disconnected.
@@ -17,7 +17,7 @@ const SIZES_WITHIN: Duration = Duration::from_secs(2);
 impl Renderer {
     /// Starts the change that a client asks for. A change that another client waits for is superseded.
     pub(super) fn request(&mut self, client: ClientId, request: Request) {
-        if let Some(Change { client: Some(other), .. }) = self.change.take() {
+        if let Some(PictureChange { client: Some(other), .. }) = self.change.take() {
             self.server.respond(other, Outcome::Superseded);
         }
         let all_known = request.outputs.iter().all(|wanted| self.named(&wanted.output).is_some());
@@ -26,13 +26,13 @@ impl Renderer {
             false => Stage::Syncing { sync: self.sync(), again: false },
         };
         let Request { outputs, transition, .. } = request;
-        self.change = Some(Change { client: Some(client), outputs, transition, stage });
+        self.change = Some(PictureChange { client: Some(client), outputs, transition, stage });
     }
 
     /// Drops a change whose client has hung up, unless its pictures are shown already.
     pub(super) fn drop_unawaited(&mut self) {
-        let is_shown = |change: &Change| matches!(change.stage, Stage::Showing { .. });
-        let is_unawaited = |change: &mut Change| {
+        let is_shown = |change: &PictureChange| matches!(change.stage, Stage::Showing { .. });
+        let is_unawaited = |change: &mut PictureChange| {
             !is_shown(change) && change.client.is_some_and(|client| !self.server.is_waiting(client))
         };
         if self.change.take_if(is_unawaited).is_some() {
@@ -79,7 +79,7 @@ impl Renderer {
     }
 
     /// One step. Returns none if the change is finished, and `false` if it has to wait.
-    fn step(&mut self, mut change: Change) -> Option<(Change, bool)> {
+    fn step(&mut self, mut change: PictureChange) -> Option<(PictureChange, bool)> {
         match &change.stage {
             Stage::Syncing { .. } => Some((change, false)),
             Stage::Sizing { until } => {
@@ -116,7 +116,7 @@ impl Renderer {
     }
 
     /// Starts to paint the pictures that are not shown yet.
-    fn paint(&mut self, mut change: Change) -> Option<(Change, bool)> {
+    fn paint(&mut self, mut change: PictureChange) -> Option<(PictureChange, bool)> {
         let (mut tasks, mut outputs, mut connected) = (Vec::new(), Vec::new(), 0);
         for wanted in &change.outputs {
             let output = self.named(&wanted.output);
@@ -148,7 +148,7 @@ impl Renderer {
     }
 
     /// Shows the painted frames.
-    fn put_up(&mut self, mut change: Change, frames: Vec<Painted>) -> Change {
+    fn put_up(&mut self, mut change: PictureChange, frames: Vec<Painted>) -> PictureChange {
         if let Stage::Painting { painting, outputs } = &change.stage {
             for ((&global, task), painted) in outputs.iter().zip(&painting.tasks).zip(frames) {
                 let (wanted, size) = (task.wanted.clone(), task.size);
@@ -182,7 +182,7 @@ impl Renderer {
     }
 
     /// Removes what is no longer wanted, now that the new pictures are shown, and answers.
-    fn done(&mut self, change: Change) {
+    fn done(&mut self, change: PictureChange) {
         self.remove_unwanted();
         if let Some(client) = change.client {
             let here = |wanted: &&Wanted| self.named(&wanted.output).is_some();
@@ -191,7 +191,7 @@ impl Renderer {
         }
     }
 
-    fn failed(&mut self, change: Change, outcome: Outcome) {
+    fn failed(&mut self, change: PictureChange, outcome: Outcome) {
         match change.client {
             Some(client) => {
                 // Surfaces that were created for this change.
@@ -203,7 +203,7 @@ impl Renderer {
     }
 
     /// A change without a client, if an output was connected or has another size than its frame.
-    fn repair(&mut self) -> Option<Change> {
+    fn repair(&mut self) -> Option<PictureChange> {
         let needs = |wanted: &Wanted| {
             let output = self.named(&wanted.output)?;
             let (surface, size) = (output.surface.as_ref()?, output.frame_size()?);
@@ -212,7 +212,7 @@ impl Renderer {
         let is_needed = self.shown.iter().any(|wanted| needs(wanted).is_some());
         let at_once =
             Transition { effect: Effect::None, duration: 0.0, easing: [0.0; 4], fps_max: 1 };
-        is_needed.then(|| Change {
+        is_needed.then(|| PictureChange {
             client: None,
             outputs: self.shown.clone(),
             transition: at_once,
@@ -221,7 +221,7 @@ impl Renderer {
     }
 
     /// The file of a picture is gone: shows its last frame, stretched, or the fill colour.
-    fn make_do(&mut self, change: Change) {
+    fn make_do(&mut self, change: PictureChange) {
         let Stage::Painting { painting, outputs } = &change.stage else { return };
         for (&global, task) in outputs.iter().zip(&painting.tasks) {
             let (wanted, size) = (task.wanted.clone(), task.size);

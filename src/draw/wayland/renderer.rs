@@ -9,12 +9,12 @@ use std::time::Instant;
 use wayland_client::protocol::wl_display::WlDisplay;
 use wayland_client::protocol::wl_registry::WlRegistry;
 
+use super::super::message::{ClientId, Server};
 use super::super::message::{Transition, Wanted};
 use super::super::painting::Painting;
-use super::super::server::{ClientId, Server};
 use super::super::storage::Storage;
+use super::events::Globals;
 use super::events::{Event, Sync};
-use super::globals::Globals;
 use super::output::DrawnOutput;
 use super::surface::Surface;
 
@@ -26,7 +26,7 @@ pub(super) struct Renderer {
     pub(super) outputs: Vec<DrawnOutput>,
     /// The wanted pictures, also on outputs that are disconnected.
     pub(super) shown: Vec<Wanted>,
-    pub(super) change: Option<Change>,
+    pub(super) change: Option<PictureChange>,
     /// The last frames of outputs that are disconnected.
     last_frames: BTreeMap<String, Arc<Storage>>,
     /// The number of sync requests so far.
@@ -99,7 +99,7 @@ impl Renderer {
     }
 
     pub(super) fn descriptors(&self) -> Vec<BorrowedFd<'_>> {
-        let painting = self.change.as_ref().and_then(Change::painting);
+        let painting = self.change.as_ref().and_then(PictureChange::painting);
         let surfaces = self.outputs.iter().filter_map(|output| output.surface.as_ref());
         let animations = surfaces.filter_map(Surface::animation).map(AsFd::as_fd);
         let all = self.server.descriptors().into_iter().chain(painting.map(|it| it.as_fd()));
@@ -108,7 +108,7 @@ impl Renderer {
 
     pub(super) fn deadline(&self) -> Option<Instant> {
         let surfaces = self.outputs.iter().filter_map(|output| output.surface.as_ref());
-        let change = self.change.as_ref().and_then(Change::deadline);
+        let change = self.change.as_ref().and_then(PictureChange::deadline);
         surfaces.filter_map(Surface::deadline).chain(change).min()
     }
 
@@ -194,7 +194,7 @@ impl Renderer {
     }
 }
 
-pub(super) struct Change {
+pub(super) struct PictureChange {
     /// None if outputs were connected or changed.
     pub(super) client: Option<ClientId>,
     pub(super) outputs: Vec<Wanted>,
@@ -214,7 +214,7 @@ pub(super) enum Stage {
     Showing { outputs: Vec<u32> },
 }
 
-impl Change {
+impl PictureChange {
     /// The painting that the loop waits for.
     pub(super) fn painting(&self) -> Option<&Painting> {
         match &self.stage {

@@ -17,9 +17,9 @@ use super::super::message::{Effect, Transition, Wanted};
 use super::super::paint::Task;
 use super::super::painting::{Animation, NextFrame};
 use super::super::storage::Storage;
+use super::events::Globals;
 use super::events::{BufferTag, FrameTag};
 use super::fade::{Fade, Next};
-use super::globals::Globals;
 
 /// An output that is off or covered asks for no frames. After this time, its frame counts as shown.
 const FRAME_WITHIN: Duration = Duration::from_millis(500);

@@ -5,16 +5,14 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Instant;
 
-use crate::backends::{self, Placement};
+use crate::backends;
 use crate::error_chain::chain;
-use crate::store::{Connection, images};
-use crate::wire::{ApplyFailure, Event, Timestamp};
 
 use super::Reconciler;
 use crate::wallpaper::Error;
+use crate::wallpaper::assignments;
 use crate::wallpaper::backoff::Restart;
 use crate::wallpaper::jobs::{Failed, Job, PendingApply, Picture, Purpose};
-use crate::wallpaper::pending_visibility;
 use crate::wallpaper::plan::WorkerKey;
 use crate::wallpaper::plan::{self, Step};
 use crate::wallpaper::request::Activated;
@@ -121,7 +119,7 @@ impl Reconciler {
 
     /// Shows again what was not visible yet, above what has come over it.
     fn renew_buried(&mut self, step: &Step) {
-        let buried = pending_visibility::buried(step, &self.unseen);
+        let buried = assignments::buried(step, &self.unseen);
         self.reconcile_again |= !buried.is_empty();
         self.stale.extend(buried.iter().cloned());
         self.renew.extend(buried);
@@ -175,9 +173,7 @@ impl Reconciler {
             Purpose::Clear { .. } => return,
             Purpose::Restore(_) | Purpose::Activate { .. } => {
                 let before = job.steps.len();
-                job.steps.retain(|step| {
-                    !pending_visibility::uncovers(step, &self.current, &self.unseen)
-                });
+                job.steps.retain(|step| !assignments::uncovers(step, &self.current, &self.unseen));
                 self.reconcile_again |= job.steps.len() < before;
                 return;
             }
@@ -215,8 +211,7 @@ impl Reconciler {
                 // Nobody lets go of a screen that one of those should have covered.
                 let of = |failed: Failed| (failed.key, failed.outputs);
                 let uncovered = failures.into_iter().map(of).collect();
-                job.steps
-                    .retain(|step| !pending_visibility::uncovers(step, &self.current, &uncovered));
+                job.steps.retain(|step| !assignments::uncovers(step, &self.current, &uncovered));
             }
             Purpose::Clear { failed, .. } => {
                 let refused = |first: Failed| Error::Backend {
@@ -254,66 +249,6 @@ impl Reconciler {
         }
         if !self.others_may(failures) {
             self.restore_failed(failures);
-        }
-    }
-
-    pub(super) fn apply_failed(&self, apply: PendingApply, error: backends::Error) {
-        let backend = apply.feasible.applied.backend;
-        let image_id = apply.feasible.applied.image.id;
-        for picture in &apply.feasible.pictures {
-            self.note_failure(picture, &error);
-            self.status.note_taken_back(picture.monitors());
-        }
-        self.bus.publish(&Event::WallpaperApplyFailed {
-            image_id,
-            error: error.to_string(),
-            backend: backend.to_string(),
-        });
-        (apply.reply)(Err(Error::Backend { backend, source: error }));
-    }
-
-    fn note_failure(&self, picture: &Picture, error: &backends::Error) {
-        let failure = ApplyFailure {
-            image_id: picture.image.id,
-            image_name: picture.image.name.clone(),
-            backend: picture.backend.to_string(),
-            error: chain(error),
-            at: Timestamp::now(),
-        };
-        self.status.note_failure(picture.monitors(), &failure);
-    }
-
-    /// Reports an outage once, and sets the time for each retry. A failure because
-    /// outputs came or went in between is no outage.
-    fn restore_failed(&mut self, failures: &[Failed]) {
-        let real: Vec<&Failed> = failures.iter().filter(|failed| !failed.outdated).collect();
-        let Some(Failed { key: WorkerKey { backend, .. }, error, .. }) = real.first() else {
-            return;
-        };
-        let text = error.to_string();
-        let now = Instant::now();
-        let (mut is_news, mut is_out, mut retrying) = (false, false, false);
-        for Failed { key, error, .. } in real {
-            let backoff = self.backoffs.of(key);
-            is_news |= backoff.is_news();
-            if matches!(error, backends::Error::Unavailable(_)) {
-                is_out = true;
-                retrying |= backoff.failed(now).is_some();
-            }
-        }
-        if is_news {
-            self.bus.publish(&Event::WallpaperRestoreFailed {
-                backend: backend.to_string(),
-                error: text.clone(),
-            });
-        }
-        if is_out && (is_news || !retrying) {
-            self.bus.publish(&Event::BackendUnavailable {
-                message: format!("{backend} does not start: {text}"),
-                backend: Some(backend.to_string()),
-                retrying,
-                checked: Vec::new(),
-            });
         }
     }
 
@@ -372,30 +307,6 @@ impl Reconciler {
             let left = self.current.get(key).cloned().unwrap_or_default();
             self.given_up(key, &left, "keeps failing by a mistake of murald");
         }
-    }
-
-    /// Gives a worker up until the next change, and notes why the screen is empty.
-    fn given_up(&self, key: &WorkerKey, pictures: &[Placement], why: &str) {
-        let message = format!("{key} {why}: it is left alone until the next change");
-        log::error!("{message}");
-        for placement in pictures {
-            let read = |connection: &Connection| images::get(connection, placement.image_id);
-            let Ok(Some(image)) = self.store.read(read) else { continue };
-            let failure = ApplyFailure {
-                image_id: image.id,
-                image_name: image.name,
-                backend: key.backend.to_string(),
-                error: message.clone(),
-                at: Timestamp::now(),
-            };
-            self.status.note_failure(std::iter::once(placement.output.name.as_str()), &failure);
-        }
-        self.bus.publish(&Event::BackendUnavailable {
-            message,
-            backend: Some(key.backend.to_string()),
-            retrying: false,
-            checked: Vec::new(),
-        });
     }
 
     fn finish(&mut self, job: Job) {

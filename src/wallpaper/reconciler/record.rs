@@ -1,18 +1,20 @@
-//! Writes what is shown into the database, and publishes the events for it.
+//! Writes what is shown into the database, and publishes it, as well as what cannot be shown.
 //!
 //! Runs on the reconciler's thread. A request writes its own rows alone; what the same steps show on
 //! other monitors, such as new ones, is written and reported at the next look at everything.
 
 use std::collections::BTreeSet;
+use std::time::Instant;
 
-use crate::backends::Placement;
+use crate::backends::{self, Placement};
+use crate::config::BackendName;
 use crate::error_chain::chain;
-use crate::store;
+use crate::store::{self, Connection, images};
 use crate::wire::{ApplyFailure, Event, Timestamp};
 
 use super::Reconciler;
 use crate::wallpaper::Error;
-use crate::wallpaper::jobs::{Changed, Job, Picture, Purpose};
+use crate::wallpaper::jobs::{Changed, Failed, Job, PendingApply, Picture, Purpose};
 use crate::wallpaper::plan::WorkerKey;
 use crate::wallpaper::plan::{self, Placements, Step};
 use crate::wallpaper::world_state::WorldState;
@@ -130,5 +132,117 @@ impl Reconciler {
             answer();
         };
         self.desktop.changed(changes, Box::new(tell));
+    }
+}
+
+impl Reconciler {
+    pub(super) fn apply_failed(&self, apply: PendingApply, error: backends::Error) {
+        let backend = apply.feasible.applied.backend;
+        let image_id = apply.feasible.applied.image.id;
+        for picture in &apply.feasible.pictures {
+            self.note_failure(picture, &error);
+            self.status.note_taken_back(picture.monitors());
+        }
+        self.bus.publish(&Event::WallpaperApplyFailed {
+            image_id,
+            error: error.to_string(),
+            backend: backend.to_string(),
+        });
+        (apply.reply)(Err(Error::Backend { backend, source: error }));
+    }
+
+    pub(super) fn note_failure(&self, picture: &Picture, error: &backends::Error) {
+        let failure = ApplyFailure {
+            image_id: picture.image.id,
+            image_name: picture.image.name.clone(),
+            backend: picture.backend.to_string(),
+            error: chain(error),
+            at: Timestamp::now(),
+        };
+        self.status.note_failure(picture.monitors(), &failure);
+    }
+
+    /// Reports an outage once, and sets the time for each retry. A failure because
+    /// outputs came or went in between is no outage.
+    pub(super) fn restore_failed(&mut self, failures: &[Failed]) {
+        let real: Vec<&Failed> = failures.iter().filter(|failed| !failed.outdated).collect();
+        let Some(Failed { key: WorkerKey { backend, .. }, error, .. }) = real.first() else {
+            return;
+        };
+        let text = error.to_string();
+        let now = Instant::now();
+        let (mut is_news, mut is_out, mut retrying) = (false, false, false);
+        for Failed { key, error, .. } in real {
+            let backoff = self.backoffs.of(key);
+            is_news |= backoff.is_news();
+            if matches!(error, backends::Error::Unavailable(_)) {
+                is_out = true;
+                retrying |= backoff.failed(now).is_some();
+            }
+        }
+        if is_news {
+            self.bus.publish(&Event::WallpaperRestoreFailed {
+                backend: backend.to_string(),
+                error: text.clone(),
+            });
+        }
+        if is_out && (is_news || !retrying) {
+            self.bus.publish(&Event::BackendUnavailable {
+                message: format!("{backend} does not start: {text}"),
+                backend: Some(backend.to_string()),
+                retrying,
+                checked: Vec::new(),
+            });
+        }
+    }
+
+    /// Gives a worker up until the next change, and notes why the screen is empty.
+    pub(super) fn given_up(&self, key: &WorkerKey, pictures: &[Placement], why: &str) {
+        let message = format!("{key} {why}: it is left alone until the next change");
+        log::error!("{message}");
+        for placement in pictures {
+            let read = |connection: &Connection| images::get(connection, placement.image_id);
+            let Ok(Some(image)) = self.store.read(read) else { continue };
+            let failure = ApplyFailure {
+                image_id: image.id,
+                image_name: image.name,
+                backend: key.backend.to_string(),
+                error: message.clone(),
+                at: Timestamp::now(),
+            };
+            self.status.note_failure(std::iter::once(placement.output.name.as_str()), &failure);
+        }
+        self.bus.publish(&Event::BackendUnavailable {
+            message,
+            backend: Some(key.backend.to_string()),
+            retrying: false,
+            checked: Vec::new(),
+        });
+    }
+
+    /// Tells, once each time it becomes so, that there is no backend.
+    pub(super) fn note_active(&self, world: &WorldState) {
+        // Which backends would fit is not known before there is a compositor; and one that is
+        // activated is in use once it shows everything.
+        if self.backends.compositor().is_none() || self.jobs.activate() {
+            return;
+        }
+        let active = world.active();
+        let checked = if active.is_none() { self.backends.programs(None) } else { Vec::new() };
+        if self.status.set_active(active, &checked) {
+            let message = Error::no_backend(&self.backends).to_string();
+            log::warn!("{message}");
+            let event =
+                Event::BackendUnavailable { message, backend: None, retrying: false, checked };
+            self.bus.publish(&event);
+        }
+    }
+
+    /// Lets everybody see what a backend shows.
+    pub(super) fn publish_current(&self, backend: BackendName) {
+        self.recovery.note(&self.current);
+        let of_it = self.current.iter().filter(|(key, _)| key.backend == backend);
+        let shown: Vec<Placement> = of_it.flat_map(|(_, placements)| placements).cloned().collect();
+        self.status.set_current(backend, shown);
     }
 }

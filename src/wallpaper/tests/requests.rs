@@ -6,12 +6,11 @@ use super::*;
 use crate::backends::Kind;
 use crate::store::assignments;
 use crate::wallpaper::handle::Command;
-use crate::wallpaper::jobs::Jobs;
 use crate::wallpaper::jobs::{Job, Purpose};
 use crate::wallpaper::plan::WorkerKey;
 use crate::wallpaper::plan::tests::placement;
 use crate::wallpaper::plan::{Placements, Step};
-use crate::wallpaper::queue::Queue;
+use crate::wallpaper::queue::{Jobs, Queue};
 use crate::wire::{Event, Fit, SetStatus, Timestamp};
 
 #[test]
@@ -100,7 +99,7 @@ fn request_is_checked_against_the_backend() {
     assert_eq!(feasible.transition.as_deref(), Some("fade"));
     assert!(matches!(with(None, Some("jump")), Err(Error::NoWord { what: "transition", .. })));
     let request = request(Ask::Image(1), &[]);
-    let mut pending = PendingApply { request, feasible, reply: reply().0 };
+    let pending = PendingApply { request, feasible, reply: reply().0 };
     let job = Job::new(VecDeque::new(), Purpose::Apply(Box::new(pending)));
     assert_eq!(job.transition().as_deref(), Some("fade"));
 }
@@ -141,7 +140,7 @@ impl Waiting {
     fn job(&mut self, ask: Ask, monitors: &[&str]) {
         let request = request(ask, monitors);
         let feasible = self.room.feasible(&request).unwrap();
-        let mut pending = PendingApply { request, feasible, reply: reply().0 };
+        let pending = PendingApply { request, feasible, reply: reply().0 };
         let keys = pending.keys();
         let show = |key: WorkerKey| Step::Show { key, placements: Vec::new() };
         let steps: VecDeque<Step> = keys.into_iter().map(show).collect();
