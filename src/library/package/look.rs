@@ -1,4 +1,4 @@
-//! Draws the picture of a package: its preview, or a card with its title. Runs on threads that may wait
+//! Draws the picture of a package: its preview, or a grey card. Runs on threads that may wait
 //! for a process that decodes.
 
 use std::fs;
@@ -45,7 +45,7 @@ pub(crate) fn package_still(
     });
     match drawn {
         true => Ok(()),
-        false => write(to, &placeholder(root, &manifest, resolution)?.picture.png()),
+        false => write(to, &placeholder(root, resolution)?.picture.png()),
     }
 }
 
@@ -56,7 +56,7 @@ fn manifest_of(meta: &WebMeta) -> Result<Manifest, Error> {
     manifest.map_err(|refusal| refusal.of(root))
 }
 
-/// Writes its preview, or else a card with its title, as a thumbnail.
+/// Writes its preview, or else a grey card, as a thumbnail.
 pub(super) fn package_look(
     root: &Path,
     manifest: &Manifest,
@@ -67,16 +67,12 @@ pub(super) fn package_look(
     if let Some(look) = preview_of(root, manifest, resolution, tools, to) {
         return Ok(Some(look));
     }
-    write(to, &Ok(placeholder(root, manifest, resolution)?.webp))?;
+    write(to, &Ok(placeholder(root, resolution)?.webp))?;
     Ok(None)
 }
 
-fn placeholder(
-    root: &Path,
-    manifest: &Manifest,
-    resolution: Resolution,
-) -> Result<media::Thumbnail, Error> {
-    let drawn = media::placeholder(&manifest.title, resolution.fits());
+fn placeholder(root: &Path, resolution: Resolution) -> Result<media::Thumbnail, Error> {
+    let drawn = media::placeholder(resolution.fits());
     drawn.map_err(|error| Error::decoding(root)(error.into()))
 }
 
