@@ -183,8 +183,8 @@ fn look(path: &Path) -> Result<Looked, Error> {
 }
 
 fn header(probe: &Probe) -> Header {
-    let Probe { width, height, animated, .. } = *probe;
-    Header { width, height, animated }
+    let Probe { width, height, animated, note, .. } = *probe;
+    Header { width, height, animated, note }
 }
 
 fn never() -> bool {

@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 use crate::color::Rgb;
 use crate::digest::Checksum;
 use crate::error_chain::causes;
-use crate::media::{self, Tile};
+use crate::media::{self, Note, Tile};
 use crate::wire::Format;
 
 /// Bytes of a reply; a longer one is none of ours.
@@ -66,6 +66,7 @@ pub(crate) struct Header {
     pub(crate) width: u32,
     pub(crate) height: u32,
     pub(crate) animated: bool,
+    pub(crate) note: Option<Note>,
 }
 
 /// A file that was read to its end.

@@ -10,7 +10,7 @@ use super::walk::{FoundFile, looks_like_picture};
 use crate::decode::Decoder;
 use crate::events::EventBus;
 use crate::sys::Cancel;
-use crate::wire::{Event, GalleryDomain, ImportProblem, ImportedBatch};
+use crate::wire::{Event, GalleryDomain, ImportNote, ImportProblem, ImportedBatch};
 
 /// How the client of a message is answered.
 pub(super) type Reply<T> = Box<dyn FnOnce(Result<T, Error>) + Send>;
@@ -26,6 +26,7 @@ struct WaitingClient {
     /// The files in the order of the inputs; they end in any.
     order: Vec<PathBuf>,
     images: Vec<(PathBuf, i64)>,
+    notes: Vec<(PathBuf, ImportNote)>,
     errors: Vec<(PathBuf, ImportProblem)>,
     reply: Reply<ImportedBatch>,
 }
@@ -91,7 +92,13 @@ impl Batch {
     /// Answers when it has ended.
     pub(super) fn answer_at_end(&mut self, reply: Reply<ImportedBatch>) {
         let order = self.files.as_slice().iter().map(|file| file.path.clone()).collect();
-        self.waiting = Some(WaitingClient { order, images: Vec::new(), errors: Vec::new(), reply });
+        self.waiting = Some(WaitingClient {
+            order,
+            images: Vec::new(),
+            notes: Vec::new(),
+            errors: Vec::new(),
+            reply,
+        });
     }
 
     pub(super) fn total(&self) -> usize {
@@ -151,8 +158,8 @@ impl Batch {
         let elapsed_ms = self.elapsed_ms();
         let path = path.to_string_lossy().into_owned();
         bus.publish(&match result {
-            Ok(Imported { image, duplicate }) => {
-                let image = Box::new(image);
+            Ok(Imported { image, duplicate, note }) => {
+                let (image, note) = (Box::new(image), note.map(|note| note.text().to_owned()));
                 Event::ImageProcessed {
                     batch_id,
                     image,
@@ -161,6 +168,7 @@ impl Batch {
                     elapsed_ms,
                     duplicate,
                     path,
+                    note,
                 }
             }
             Err(error) => Event::ImageError {
@@ -204,8 +212,8 @@ impl Batch {
         let Some(batch_id) = self.id else { return };
         let waiting = self.waiting.take();
         let answer = waiting.map(|waiting| {
-            let (images, errors, reply) = waiting.in_order();
-            let (batch_id, notes) = (batch_id.clone(), Vec::new());
+            let (images, notes, errors, reply) = waiting.in_order();
+            let batch_id = batch_id.clone();
             let status = if cancelled { "cancelled" } else { "complete" };
             let answer = ImportedBatch {
                 status,
@@ -253,7 +261,14 @@ impl Batch {
 impl WaitingClient {
     fn add(&mut self, path: &Path, result: &Result<Imported, Error>, skipped: bool) {
         match result {
-            Ok(imported) => self.images.push((path.to_owned(), imported.image.id)),
+            Ok(imported) => {
+                self.images.push((path.to_owned(), imported.image.id));
+                if let Some(note) = imported.note {
+                    let (shown, note) =
+                        (path.to_string_lossy().into_owned(), note.text().to_owned());
+                    self.notes.push((path.to_owned(), ImportNote { path: shown, note }));
+                }
+            }
             Err(_) if skipped => {}
             Err(error) => {
                 let (path, error) = (path.to_owned(), error.reason());
@@ -263,13 +278,15 @@ impl WaitingClient {
         }
     }
 
-    fn in_order(mut self) -> (Vec<i64>, Vec<ImportProblem>, Reply<ImportedBatch>) {
+    fn in_order(mut self) -> (Vec<i64>, Vec<ImportNote>, Vec<ImportProblem>, Reply<ImportedBatch>) {
         let places: HashMap<&Path, usize> =
             self.order.iter().enumerate().map(|(place, path)| (&**path, place)).collect();
         let place = |path: &PathBuf| places.get(&**path).copied();
         self.images.sort_by_key(|(path, _)| place(path));
+        self.notes.sort_by_key(|(path, _)| place(path));
         self.errors.sort_by_key(|(path, _)| place(path));
         let images = self.images.into_iter().map(|(_, id)| id).collect();
-        (images, self.errors.into_iter().map(|(_, error)| error).collect(), self.reply)
+        let notes = self.notes.into_iter().map(|(_, note)| note).collect();
+        (images, notes, self.errors.into_iter().map(|(_, error)| error).collect(), self.reply)
     }
 }

@@ -121,7 +121,7 @@ impl ImportContext {
 
     pub(super) fn imported(&self, id: i64, duplicate: bool) -> Result<Imported, Error> {
         let image = self.store.read(|c| task::read_image(c, id))?;
-        Ok(self.complete(Imported { image, duplicate }))
+        Ok(self.complete(Imported::new(image, duplicate)))
     }
 
     pub(super) fn tell_rewritten(&self, image_id: i64) {

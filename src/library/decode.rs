@@ -61,7 +61,7 @@ impl Tools<'_> {
             }
             drawn => {
                 let Drawn { format, header, colors } = drawn.map_err(Error::decoding(path))?;
-                let Header { width, height, animated } = header;
+                let Header { width, height, animated, .. } = header;
                 Ok(FileLook { format, width, height, animated, colors, facts: None })
             }
         }

@@ -19,6 +19,7 @@ use super::thumbnails_state::Scratch;
 use crate::color;
 use crate::decode;
 use crate::digest::{self, Checksum};
+use crate::media::Note;
 use crate::store::images::{self, NewImage};
 use crate::store::{edits, pending_files};
 use crate::wire::{Image, MediaType, Resolution};
@@ -54,14 +55,14 @@ impl ImportContext {
                 return Ok(imported.into());
             }
         }
-        let (mut copy, name) = (self.new_copy(), source.name);
+        let (mut copy, note, name) = (self.new_copy(), source.note(), source.name);
         copy.fill(path, tools.decoder)?;
         if let Some(imported) = self.present(&copy.checksum)? {
             return self.restore_file(copy, &name, imported).map(Prepared::from);
         }
         let row = self.describe(path, &copy, folder, tools)?;
         flush(&copy)?;
-        Ok(Prepared::Copy(Box::new(Ready { copy, name, row, seen: None })))
+        Ok(Prepared::Copy(Box::new(Ready { copy, name, row, note, seen: None })))
     }
 
     /// Refuses what is none of ours, or too much, before its bytes are copied.
@@ -146,7 +147,7 @@ impl ImportContext {
         };
         row.settle(&reserved.name, &reserved.path);
         let image = self.store.write(|c| task::insert_image(c, &row))?;
-        Ok(self.complete(Imported { image, duplicate: false }))
+        Ok(self.complete(Imported::new(image, false)))
     }
 
     /// Decodes what was copied, and leaves its thumbnail in the cache.
@@ -234,7 +235,7 @@ impl ImportContext {
             self.see_again(in_place)?;
             image = find()?;
         }
-        Ok(image.map(|image| self.complete(Imported { image, duplicate: true })))
+        Ok(image.map(|image| self.complete(Imported::new(image, true))))
     }
 
     /// Prepares a file that stays where it is, unless its content is in the library already.
@@ -266,21 +267,22 @@ impl ImportContext {
         }
     }
 
-    /// The name and row for a file that stays where it is.
+    /// The name, row and note for a file that stays where it is.
     pub(super) fn describe_in_place(
         &self,
         path: &Path,
         checksum: Checksum,
         folder: Option<i64>,
         tools: Tools<'_>,
-    ) -> Result<(Name, NewImage), Error> {
+    ) -> Result<(Name, NewImage, Option<Note>), Error> {
         let source = Source::look_at(path, tools.decoder)?;
         self.check(path, &source, tools)?;
         let size = source.meta.size;
         let copy = Copy { path: path.to_owned(), kept: true, checksum, size };
         let mut row = self.describe(path, &copy, folder, tools)?;
         row.in_place = true;
-        Ok((source.name, row))
+        let note = source.note();
+        Ok((source.name, row, note))
     }
 }
 

@@ -30,13 +30,13 @@ type Ended = Box<Landed>;
 
 impl ImportContext {
     pub(super) fn land(&self, ready: Ready) -> Landed {
-        let Ready { mut copy, name, mut row, seen } = ready;
+        let Ready { mut copy, name, mut row, note, seen } = ready;
         let seen = seen.as_ref();
         let reserved = self.rename_to_free(&mut copy, &name, None)?;
         row.settle(&reserved.name, &reserved.path);
         // The name must not be forgotten after the row is remembered.
         let landed = sync_directory(&self.directory).and_then(|()| self.insert(&mut row, seen));
-        self.settle(copy, reserved, landed)
+        self.settle(copy, reserved, landed).map(|imported| imported.noted(note))
     }
 
     /// Lands what was prepared, in this order. What becomes of one file does not hang on the others.
@@ -129,13 +129,13 @@ impl ImportContext {
         });
         let mut written = written.ok().map(Vec::into_iter);
         let settle = |one: Placed<'_>| {
-            let Ready { copy, mut row, seen, .. } = one.ready;
+            let Ready { copy, mut row, note, seen, .. } = one.ready;
             let landed = match &mut written {
                 Some(written) => written.next().ok_or(Error::Ended),
                 // All of them or none: which one it was is seen where each is alone.
                 None => self.insert(&mut row, seen.as_ref()),
             };
-            self.settle(copy, one.reserved, landed)
+            self.settle(copy, one.reserved, landed).map(|imported| imported.noted(note))
         };
         placed.into_iter().map(settle).collect()
     }
@@ -223,7 +223,7 @@ fn insert(transaction: &Connection, row: &mut NewImage, seen: Option<&WatchedFil
     };
     if let Some(image) = images::by_checksum(transaction, &row.checksum)? {
         note(&image)?;
-        return Ok(Imported { image, duplicate: true });
+        return Ok(Imported::new(image, true));
     }
     // If the folder was deleted in between, its pictures go to the root.
     if let Some(folder) = row.folder_id
@@ -234,7 +234,7 @@ fn insert(transaction: &Connection, row: &mut NewImage, seen: Option<&WatchedFil
     pending_files::unmark(transaction, row.home())?;
     let image = task::insert_image(transaction, row)?;
     note(&image)?;
-    Ok(Imported { image, duplicate: false })
+    Ok(Imported::new(image, false))
 }
 
 /// The same error once more.

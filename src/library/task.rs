@@ -10,6 +10,7 @@ use super::Error;
 use super::disk::Copy;
 use super::name::Name;
 use crate::decode::{self, Decoder, FileMeta, Header, Looked};
+use crate::media::Note;
 use crate::paths::{Presence, presence};
 use crate::store::images::{self, NewImage};
 use crate::store::watched::WatchedFile;
@@ -87,9 +88,19 @@ pub(super) struct Imported {
     pub(super) image: Image,
     /// It was there before.
     pub(super) duplicate: bool,
+    /// What is wrong with its file.
+    pub(super) note: Option<Note>,
 }
 
 impl Imported {
+    pub(super) fn new(image: Image, duplicate: bool) -> Self {
+        Self { image, duplicate, note: None }
+    }
+
+    pub(super) fn noted(self, note: Option<Note>) -> Self {
+        Self { note: note.filter(|_| !self.duplicate), ..self }
+    }
+
     /// Whether the image's file is not there, on a disk that answers. A package is more than one file.
     pub(super) fn has_lost_its_file(&self) -> bool {
         self.image.web_meta.is_none() && presence(&self.image.path) == Presence::Missing
@@ -101,6 +112,7 @@ pub(super) struct Ready {
     pub(super) copy: Copy,
     pub(super) name: Name,
     pub(super) row: NewImage,
+    pub(super) note: Option<Note>,
     /// The file of a watched directory that it is a copy of.
     pub(super) seen: Option<WatchedFile>,
 }
@@ -109,6 +121,7 @@ pub(super) struct Ready {
 pub(super) struct ReadyInPlace {
     pub(super) name: Name,
     pub(super) row: NewImage,
+    pub(super) note: Option<Note>,
     pub(super) directory: Arc<Directory>,
     pub(super) seen: WatchedFile,
 }
@@ -162,5 +175,9 @@ impl Source {
             return Err(header.err().map_or(Error::Ended, Error::decoding(path)));
         }
         Ok(Self { format, name: Name::of(path, format)?, meta, header })
+    }
+
+    pub(super) fn note(&self) -> Option<Note> {
+        self.header.as_ref().ok()?.note
     }
 }

@@ -186,7 +186,8 @@ impl Library {
                     self.context.describe(&image.path, &copy, folder, self.context.tools())?;
                 let name = PathBuf::from(format!("{}_loop.{}", image.name, format.as_str()));
                 let name = Name::of(&name, format)?;
-                let imported = self.context.land(Ready { copy, name, row, seen: None })?;
+                let imported =
+                    self.context.land(Ready { copy, name, row, note: None, seen: None })?;
                 self.changed(GalleryDomain::Images);
                 Ok(imported.image)
             }

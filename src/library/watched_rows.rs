@@ -138,7 +138,7 @@ impl ImportContext {
         old: &Image,
         tools: Tools<'_>,
     ) -> Result<Imported, Error> {
-        let (_, row) = self.describe_in_place(seen.path, seen.checksum, None, tools)?;
+        let (_, row, _) = self.describe_in_place(seen.path, seen.checksum, None, tools)?;
         seen.check(tools)?;
         let others = self.store.write(|c| -> Result<_, Error> {
             let now = images::get(c, old.id)?.filter(|now| now.path == old.path);
@@ -214,10 +214,17 @@ impl ImportContext {
 
     pub(super) fn add(&self, seen: &WatchedNow<'_>, tools: Tools<'_>) -> Result<Prepared, Error> {
         if seen.directory.in_place {
-            let (name, row) = self.describe_in_place(seen.path, seen.checksum, None, tools)?;
+            let (name, row, note) =
+                self.describe_in_place(seen.path, seen.checksum, None, tools)?;
             seen.check(tools)?;
             let (directory, seen) = (Arc::clone(seen.directory), seen.file(None));
-            return Ok(Prepared::InPlace(Box::new(ReadyInPlace { name, row, directory, seen })));
+            return Ok(Prepared::InPlace(Box::new(ReadyInPlace {
+                name,
+                row,
+                note,
+                directory,
+                seen,
+            })));
         }
         let folder = self.store.write(|c| self.folder(c, seen.directory, seen.path))?;
         let mut prepared = self.prepare(seen.path, folder, tools)?;
@@ -237,7 +244,7 @@ impl ImportContext {
 
     /// Writes the row of a file that stays where it is, unless its content is in the library by now.
     pub(super) fn land_in_place(&self, ready: ReadyInPlace) -> Landed {
-        let ReadyInPlace { name, mut row, directory, mut seen } = ready;
+        let ReadyInPlace { name, mut row, note, directory, mut seen } = ready;
         if directory.ended.load(Ordering::Acquire) {
             return Err(Error::LeftAlone);
         }
@@ -253,9 +260,9 @@ impl ImportContext {
             };
             seen.image_id = Some(image.id);
             watched::note(c, &seen)?;
-            Ok(Imported { image, duplicate })
+            Ok(Imported::new(image, duplicate))
         })?;
-        Ok(self.complete(imported))
+        Ok(self.complete(imported.noted(note)))
     }
 
     /// The folder that shows the directory in which a file is, made where it is missing.

@@ -5,6 +5,8 @@ use std::io::{BufRead, Seek};
 use std::sync::Arc;
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
 use super::error::Error;
 use super::exif::{self, Orientation};
 use super::icc::Profile;
@@ -19,8 +21,22 @@ pub(crate) const PIXELS_MAX: u64 = 512 << 20;
 /// Most memory that decoding one picture may take: the daemon stays under 300 MiB with it.
 pub(crate) const MEMORY_MAX: u64 = 224 << 20;
 
-/// The note on a file that lacks nothing but its end marker.
-pub(super) const NO_END: &str = "its end marker is missing";
+/// What is wrong with a file, though all of its picture is there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum Note {
+    NoEnd,
+    NoTables,
+}
+
+impl Note {
+    /// For people.
+    pub(crate) fn text(self) -> &'static str {
+        match self {
+            Self::NoEnd => "its end marker is missing",
+            Self::NoTables => "it has no Huffman tables: the standard ones were used",
+        }
+    }
+}
 
 /// The input of every decoder.
 pub trait Input: BufRead + Seek {}
@@ -63,8 +79,7 @@ pub(super) struct Header {
     pub(super) orientation: Orientation,
     pub(super) animated: bool,
     pub(super) profile: Option<Profile>,
-    /// What is wrong with the file, though all of the picture is there.
-    pub(super) note: Option<&'static str>,
+    pub(super) note: Option<Note>,
 }
 
 /// What a decoder should leave for the resize that follows: more than that takes, where it is

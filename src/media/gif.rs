@@ -10,7 +10,7 @@ use gif::{AnyExtension, DecodingError, DisposalMethod, Extension, Frame};
 
 use super::canvas::{Blend, Canvas, Disposal, FrameArea};
 use super::decoder::{
-    self, Each, Goal, Header, Input, MEMORY_MAX, NO_END, Opened, Stop, check_bounds,
+    self, Each, Goal, Header, Input, MEMORY_MAX, Note, Opened, Stop, check_bounds,
 };
 use super::error::Error;
 use super::icc::{PROFILE_MAX, Profile, Samples};
@@ -50,7 +50,7 @@ pub(super) fn open(input: &mut dyn Input) -> Result<Opened, Error> {
     let mut header = Header::plain(size, 4);
     header.animated = frames > 1;
     header.profile = Profile::read(&blocks.profile, Samples::Rgb);
-    header.note = blocks.lacks_end.then_some(NO_END);
+    header.note = blocks.lacks_end.then_some(Note::NoEnd);
     let pixels = u64::from(first.width) * u64::from(first.height);
     let bytes = pixels + u64::from(size.0) * u64::from(size.1) * 4;
     // A fourth for what is made of it.

@@ -32,7 +32,7 @@ mod tests;
 mod tiff;
 mod webp;
 
-pub(crate) use decoder::{PIXELS_MAX, SIDE_MAX, Stop};
+pub(crate) use decoder::{Note, PIXELS_MAX, SIDE_MAX, Stop};
 pub(crate) use error::Error;
 pub(crate) use error::catch_panic;
 pub use palette::palette;

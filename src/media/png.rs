@@ -8,7 +8,7 @@ use png::{
     Transformations, expand_interlaced_row,
 };
 
-use super::decoder::{self, Goal, Header, Input, NO_END, Opened, Stop, check_bounds};
+use super::decoder::{self, Goal, Header, Input, Note, Opened, Stop, check_bounds};
 use super::error::Error;
 use super::exif;
 use super::icc::{Profile, Samples};
@@ -59,7 +59,7 @@ pub(super) fn open(input: &mut dyn Input) -> Result<Opened, Error> {
     if cut_at.is_some() && header.animated {
         return Err(Error::Truncated(Format::Png));
     }
-    header.note = cut_at.map(|_| NO_END);
+    header.note = cut_at.map(|_| Note::NoEnd);
     Ok((header, Arc::new(Png { interlaced, cut_at })))
 }
 

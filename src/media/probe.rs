@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::decoder::{Decoder, Goal, Header, Input, MEMORY_MAX, Opened, Stop, check_bounds};
+use super::decoder::{Decoder, Goal, Header, Input, MEMORY_MAX, Note, Opened, Stop, check_bounds};
 use super::error::Error;
 use super::exif::{self, Orientation};
 use super::icc::Profile;
@@ -22,8 +22,7 @@ pub struct Probe {
     pub height: u32,
     /// More than one frame.
     pub animated: bool,
-    /// What is wrong with a file all of whose picture is there.
-    pub note: Option<&'static str>,
+    pub(crate) note: Option<Note>,
     header: Header,
     decoder: Arc<dyn Decoder>,
 }

@@ -157,6 +157,9 @@ events! {
         duplicate: bool,
         /// The file that was named, or found in a directory that was.
         path: String,
+        /// What is wrong with the file, though all of its picture is there.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        note: Option<String>,
     }
     ImageError = "image_error" {
         batch_id: String,

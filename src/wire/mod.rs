@@ -35,9 +35,9 @@ pub use record::HistorySource;
 pub(crate) use record::{
     ActivePlaylist, Appearance, BackendInfo, Capabilities, Conflict, CurrentMonitor,
     CurrentWallpaper, Data, DatabaseHealth, DatabaseReport, DatabaseState, Folder, HistoryEntry,
-    Ids, ImportProblem, ImportedBatch, InfoPaths, LibraryHealth, Monitor, Page, Pagination,
-    Playback, Playlist, PlaylistConfiguration, PlaylistItem, PlaylistOrder, PlaylistType, Power,
-    SetAnswer, SetStatus, Theme,
+    Ids, ImportNote, ImportProblem, ImportedBatch, InfoPaths, LibraryHealth, Monitor, Page,
+    Pagination, Playback, Playlist, PlaylistConfiguration, PlaylistItem, PlaylistOrder,
+    PlaylistType, Power, SetAnswer, SetStatus, Theme,
 };
 pub(crate) use report::{
     ApplyFailure, Debug, DebugAssignment, DebugChild, DebugFailure, DebugQueue, DebugThread,

@@ -122,6 +122,25 @@ fn a_variety_that_ffmpeg_refuses_as_well_is_refused_by_its_name() {
 }
 
 #[test]
+fn a_picture_that_lacks_only_its_end_is_imported_with_a_note() {
+    let mut house = House::new();
+    let scene = scene(house.root());
+    house.start();
+    let (whole, cut) = (house.root().join("whole.jpg"), house.root().join("cut.jpg"));
+    convert(&scene, "-quality 92", &whole);
+    let content = fs::read(&whole).unwrap();
+    fs::write(&cut, &content[..content.len() - 2]).unwrap();
+    let mut events = house.events("image_processed");
+    let body = json!({ "paths": [cut], "wait": true });
+    let answer = house.client().post("/images", &body).ok();
+    let note = "its end marker is missing";
+    assert_eq!(answer["notes"], json!([{ "path": cut, "note": note }]));
+    assert_eq!(events.next().1["note"], note);
+    let record = house.client().get(&format!("/images/{}", answer["images"][0])).ok();
+    assert!(distance(&thumbnail(&house, &record), &shown(&whole, "")) < 4.0);
+}
+
+#[test]
 fn all_eight_orientations_stand_upright() {
     let mut house = House::new();
     let scene = scene(house.root());

@@ -97,7 +97,7 @@ impl ImportContext {
         manifest.complete(&copy.path)?;
         let row = self.describe_package((source, &copy.path), manifest, content, folder, tools);
         tree::flush(&copy.path)?;
-        Ok(Prepared::Copy(Box::new(Ready { copy, name, row, seen: None })))
+        Ok(Prepared::Copy(Box::new(Ready { copy, name, row, note: None, seen: None })))
     }
 
     /// The package's video under its title. Its first thumbnail is the package's preview.

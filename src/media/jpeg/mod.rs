@@ -14,7 +14,7 @@ mod tests;
 use std::io::Read;
 use std::sync::Arc;
 
-use super::decoder::{Decoder, Goal, Header, Input, MEMORY_MAX, NO_END, Opened, Stop};
+use super::decoder::{Decoder, Goal, Header, Input, MEMORY_MAX, Note, Opened, Stop};
 use super::error::Error;
 use super::exif::{self, Orientation};
 use super::icc::{PROFILE_MAX, Profile, Samples};
@@ -93,8 +93,8 @@ fn read(input: &mut dyn Input) -> Result<(Header, Jpeg), Error> {
     };
     let profile = Profile::read(&icc.whole(), samples);
     let note = match (has_tables, lacks_end) {
-        (false, _) => Some("it has no Huffman tables"),
-        (true, true) => Some(NO_END),
+        (false, _) => Some(Note::NoTables),
+        (true, true) => Some(Note::NoEnd),
         (true, false) => None,
     };
     let header = Header { orientation, profile, note, ..Header::plain(frame.size, 3) };
