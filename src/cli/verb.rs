@@ -316,20 +316,20 @@ impl Flag {
 #[rustfmt::skip]
 pub const GLOBAL: &[Flag] = &[
     Flag::value("--config", "FILE", Kind::File,
-        "The configuration file, for `start`, `doctor`, `config path`, `config check`, `library check` \
-         and `library restore`"),
-    Flag::value("--log-level", "LEVEL", Kind::Words(LOG_LEVELS), "How much the daemon logs, for `start`"),
-    Flag::value("--socket", "PATH", Kind::File, "The socket that the daemon listens on"),
+        "Configuration file, for `start`, `doctor`, `config path`, `config check`, `library \
+               check` and `library restore`"),
+    Flag::value("--log-level", "LEVEL", Kind::Words(LOG_LEVELS), "Log level of the daemon, for `start`"),
+    Flag::value("--socket", "PATH", Kind::File, "Socket of the daemon"),
     Flag::switch("--json", "Print JSON"),
     Flag::value("--format", "TEMPLATE", Kind::Template,
-        "Print a line like '{id}\\t{name}' for each record"),
-    Flag::switch("--quiet", "Print rows, ids, values and errors only (-q for short)"),
-    Flag::switch("--help", "Print help (-h for short)"),
-    Flag::switch("--version", "Print the version (-V for short)"),
+        "Print one line per record, such as '{id}\\t{name}'"),
+    Flag::switch("--quiet", "Print only rows, IDs, values and errors (short: -q)"),
+    Flag::switch("--help", "Print help (short: -h)"),
+    Flag::switch("--version", "Print the version (short: -V)"),
 ];
 
 /// Flags of commands that read references from standard input.
 pub(super) const NULL: Flag =
-    Flag::switch("-0", "With - for standard input: each ends with a NUL, not with its line");
+    Flag::switch("-0", "Items on standard input are separated by NUL instead of newline");
 
 pub(super) const LOG_LEVELS: &[&str] = &["debug", "info", "warn", "error"];

@@ -178,7 +178,7 @@ fn every_command_and_flag_is_described() {
         if body.contains(".Sx FILTERS") || others.contains(".Sx FILTERS") {
             others += filters;
         }
-        let all_of_it = body.contains("What else it takes is as for");
+        let all_of_it = body.contains("Options and arguments are as for");
         let mut told = flags(body);
         // That of standard input is told of where references are, for all.
         let told_once = |flag: &&Flag| flag.name != "-0";

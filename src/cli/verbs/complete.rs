@@ -26,8 +26,9 @@ use crate::sys::Timer;
 
 #[rustfmt::skip]
 pub(super) const COMPLETE: Verb =
-    Verb::main(&["complete"], "Print how a command line can go on, for completion in shells", Task::Complete)
-        .takes(&[Argument::any("WORD", Kind::Text, "The words so far, without murald; the last may be empty")])
+    Verb::main(&["complete"], "Print completions for a partial command line", Task::Complete)
+        .takes(&[Argument::any("WORD", Kind::Text, "The words so far, without `murald`; the last may \
+               be empty")])
         .help("    murald complete -- images ''");
 
 const PATIENCE: Duration = Duration::from_millis(500);

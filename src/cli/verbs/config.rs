@@ -23,7 +23,7 @@ const SECTION: &str = "A section: app, daemon, backend.NAME, backend.auto_priori
 
 #[rustfmt::skip]
 pub(super) const GROUP: Group = Group { title: "Configuration", verbs: &[
-    Verb::own(&["config", "get"], "Show all settings, those of a section, or one", get)
+    Verb::own(&["config", "get"], "Show all settings, a section or one setting", get)
         .takes(&[
             Argument::optional("SECTION[.KEY]", Kind::Section, SECTION),
             Argument::optional("KEY", Kind::Setting, "One setting of the section"),
@@ -32,30 +32,32 @@ pub(super) const GROUP: Group = Group { title: "Configuration", verbs: &[
     Verb::own(&["config", "set"], "Change a setting, or several of a section", set)
         .takes(&[
             Argument::one("SECTION[.KEY]", Kind::Section, SECTION),
-            Argument::optional("KEY", Kind::Setting, "The setting, where it is not named yet"),
+            Argument::optional("KEY", Kind::Setting, "The setting, if SECTION does not name it"),
             Argument::optional("VALUE", Kind::SettingValue,
-                "Its new value, null for none; or several settings of the section as a JSON object"),
+                "The new value (null removes it), or several settings of the section as a JSON object"),
         ])
         .shows(&[&CHANGED])
         .help("    murald config set backend.type swaybg\n    \
                murald config set backend.swaybg fit_mode fit\n    \
                murald config set app '{\"images_per_page\": 80, \"theme\": \"system\"}'\n\n\
-               Settings of the section daemon take effect when the daemon is started again, the\n\
-               others at once."),
-    Verb::own(&["config", "patch"], "Change settings of several sections at once", patch)
-        .takes(&[Argument::one("CHANGES", Kind::Json, "A JSON object of sections with their changes")])
+               Changes apply at once, except those of the section daemon, which need a restart."),
+    Verb::own(&["config", "patch"], "Change settings in several sections", patch)
+        .takes(&[Argument::one("CHANGES", Kind::Json, "A JSON object of sections with their settings")])
         .shows(&[&CHANGED])
-        .help("    murald config patch '{\"backend\": {\"type\": \"feh\"}, \"app\": {\"theme\": \"light\"}}'"),
-    Verb::own(&["config", "reset"], "Reset all settings to their defaults, or a backend's", reset)
+        .help("    murald config patch '{\"backend\": {\"type\": \"feh\"}, \"app\": {\"theme\": \
+               \"light\"}}'"),
+    Verb::own(&["config", "reset"], "Reset all settings, or those of a backend", reset)
         .takes(&[Argument::optional("BACKEND", Kind::Backend, "Only the settings of this backend")])
         .shows(&[&RESET])
-        .help("Keeps the file as it was, also a broken one, as config.toml.bak: five copies at most."),
-    Verb::own(&["config", "path"], "Print where the configuration file is (no daemon needed)", path),
-    Verb::main(&["config", "check"], "Check a configuration file (no daemon needed)", Task::CheckConfig)
-        .takes(&[Argument::optional("FILE", Kind::File, "The file, if not the daemon's own")])
+        .help("The old file is kept as config.toml.bak, also if it is damaged; five copies are kept."),
+    Verb::own(&["config", "path"], "Print the path of the configuration file (works without a \
+               daemon)", path),
+    Verb::main(&["config", "check"], "Check a configuration file (works without a \
+               daemon)", Task::CheckConfig)
+        .takes(&[Argument::optional("FILE", Kind::File, "The file (default: that of the daemon)")])
         .help("    murald config check ./new.toml && cp ./new.toml \"$(murald config path)\"\n\n\
-               Prints warnings, one a line; none where there is no file of settings. Exits with\n\
-               78 if the daemon would not start with it."),
+               Prints one warning per line. Exits with 78 if the daemon would not start with the \
+               file."),
 ]};
 
 /// The answers have the settings, too, whichever the file has: [`known`] lists these.

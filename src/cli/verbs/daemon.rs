@@ -22,24 +22,24 @@ use crate::wire::{ActivePlaylist, BackendInfo, CurrentWallpaper, Monitor};
 #[rustfmt::skip]
 pub(super) const GROUP: Group = Group { title: "Daemon", verbs: &[
     Verb::main(&["start"], "Run the daemon in the foreground", Task::Daemon)
-        .help("It ends on SIGTERM, SIGINT or `murald stop`, and the wallpapers stay on the screen.\n\
-               On SIGHUP it opens its log file again, reads the configuration again, and binds its\n\
-               socket again if that was removed."),
-    Verb::main(&["stop"], "Stop the daemon and wait until it has ended", Task::Stop)
-        .flags(&[Flag::switch("--clear", "Also take the wallpapers off the screen")])
+        .help("The daemon stops on SIGTERM, SIGINT or `murald stop`; the wallpapers stay on the \
+               screen.\n\
+               On SIGHUP it reopens the log, reloads the configuration and restores a missing socket."),
+    Verb::main(&["stop"], "Stop the daemon and wait until it has stopped", Task::Stop)
+        .flags(&[Flag::switch("--clear", "Remove the wallpapers from the screen")])
         .shows(&[&View::sheet("POST /shutdown", &[more("status")])])
-        .help("If no daemon runs, --clear takes off what an earlier one has left."),
-    Verb::own(&["status"], "Show whether the daemon runs and what each monitor shows", status)
+        .help("If the daemon is not running, --clear removes the wallpapers of an earlier one."),
+    Verb::own(&["status"], "Show whether the daemon runs and what each monitor displays", status)
         .shows(&[&View::sheet("", &[more("info capabilities backends monitors wallpaper playlists")])]),
-    Verb::main(&["doctor"], "Tell what is in the way of wallpapers (no daemon needed)", Task::Doctor)
+    Verb::main(&["doctor"], "Find out why no wallpaper appears (works without a daemon)", Task::Doctor)
         .shows(&[&View::sheet("", &[more("subject state text step")])])
-        .help("Looks at the settings, at where files go, at the socket, the database, the session, its \
-               backends and what else draws there.\n\
-               A row is STATE, SUBJECT and TEXT: \"ok\", \"note\" for what works and may not be as \
-               was meant, \"fix\" with the step that mends it. Exit code 1 where there is a \"fix\"."),
-    Verb::own(&["version"], "Print the versions of the command and of the daemon", version)
+        .help("Checks the configuration, directories, the socket, the database, the session, its \
+               backends and other programs that draw there.\n\
+               Each row is STATE, SUBJECT and TEXT. STATE is \"ok\", \"note\" for possible problems, \
+               or \"fix\" with the step to fix a problem. Exits with 1 if there is a \"fix\"."),
+    Verb::own(&["version"], "Print the versions of the command and the daemon", version)
         .shows(&[&View::sheet("", &[more("version daemon")])])
-        .help("Where no daemon runs, only the command's."),
+        .help("Prints only the version of the command if the daemon is not running."),
     super::wallpaper::DEBUG,
     super::events::VERB,
     super::complete::COMPLETE,

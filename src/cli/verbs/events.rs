@@ -17,12 +17,13 @@ use crate::wire::EventKind;
 
 #[rustfmt::skip]
 pub(super) const VERB: Verb =
-    Verb::own(&["events"], "Print what happens as it happens, a line of JSON for each event", events)
-        .flags(&[Flag::value("--types", "A,B", Kind::List(EventKind::WORDS), "Only events of these types")])
+    Verb::own(&["events"], "Print events as lines of JSON", events)
+        .flags(&[Flag::value("--types", "A,B", Kind::List(EventKind::WORDS), "Only events of these \
+               types")])
         .shows(&[&EVENT])
-        .help("A line is {\"event\": TYPE, \"data\": FIELDS}. Events that this command is too slow to\n\
-               read are lost; standard error says how many. It ends with exit code 69 when the daemon ends,\n\
-               so that a script can wait and begin again, and with 0 when nobody reads its output any more.\n\n\
+        .help("A line is {\"event\": TYPE, \"data\": FIELDS}. If events are lost because the output \
+               is read too slowly, standard error says how \
+               many. Exits with 69 when the daemon stops, and with 0 when its output is closed.\n\n\
                Types: wallpaper_changed, wallpaper_apply_failed, wallpaper_restore_failed,\n\
                playlist_started, playlist_stopped, playlist_paused, playlist_resumed,\n\
                playlist_image_changed, playlist_skipped_incompatible, playlist_no_compatible_item,\n\

@@ -23,27 +23,31 @@ pub(super) const DIRECTIONS: Kind = Kind::Words(&["asc", "desc"]);
 #[rustfmt::skip]
 pub(super) const FILTERS: &[Flag] = &[
     Flag::value("--media-type", "TYPE", Kind::Words(MediaFilter::WORDS),
-        "Only images of this type; gif: pictures that move, whatever their format"),
+        "Only images of this type; gif: animated images of any format"),
     Flag::value("--tags", "A,B", Kind::Tags, "Only images with all of these tags"),
-    Flag::value("--folder", "FOLDER", Kind::FolderOrRoot, "Only images in this folder; root: in none"),
-    Flag::switch("--recursive", "With --folder, images in the folders inside it, too"),
+    Flag::value("--folder", "FOLDER", Kind::FolderOrRoot, "Only images in this folder; root: in no \
+               folder"),
+    Flag::switch("--recursive", "With --folder: also images in the folders inside it"),
     Flag::value("--orientation", "HOW", Kind::Words(Orientation::WORDS),
-        "Only images that stand so; square: exactly"),
-    Flag::value("--min-width", "PIXELS", Kind::Count, "Only images at least this wide"),
-    Flag::value("--min-height", "PIXELS", Kind::Count, "Only images at least this high"),
-    Flag::value("--animated", "WHICH", Kind::Words(&["true", "false"]), "Only images that move, or not"),
-    Flag::value("--name", "TEXT", Kind::Text, "Only images of exactly this name"),
-    Flag::value("--name-prefix", "TEXT", Kind::Text, "Only images whose names begin so"),
+        "Only images with this orientation"),
+    Flag::value("--min-width", "PIXELS", Kind::Count, "Minimum width"),
+    Flag::value("--min-height", "PIXELS", Kind::Count, "Minimum height"),
+    Flag::value("--animated", "WHICH", Kind::Words(&["true", "false"]), "Only animated images (true) \
+               or only still ones (false)"),
+    Flag::value("--name", "TEXT", Kind::Text, "Only images with exactly this name"),
+    Flag::value("--name-prefix", "TEXT", Kind::Text, "Only images whose names have this prefix"),
     Flag::value("--checksum", "SHA256", Kind::Text, "Only the image with this content"),
     Flag::value("--colors", "COLOR,...", Kind::List(&[]),
         "Only images whose palette has all of these colours"),
     Flag::value("--colors-near", "COLOR~D,...", Kind::List(&[]),
-        "Only images with a colour that close to each, in ΔE"),
+        "Only images that have, for each COLOR, a colour within distance D (ΔE)"),
     Flag::value("--hue-group", "HUE,...", Kind::Hues,
-        "Only images of these hues: red, orange, yellow, green, cyan, blue, purple, pink, grey, or 0 to 11, 99"),
-    Flag::value("--similar-to", "IMAGE", Kind::Image, "Only images with a palette like this image's"),
+        "Only images of these hues: red, orange, yellow, green, cyan, blue, purple, pink, grey, or 0 \
+               to 11, 99"),
+    Flag::value("--similar-to", "IMAGE", Kind::Image, "Only images with a palette similar to that of \
+               this image"),
     Flag::value("--max-delta-e", "D", Kind::Number,
-        "How different that palette may be, in ΔE; 18 by default"),
+        "Maximum distance to that palette (ΔE); 18 by default"),
 ];
 /// Words, where there is no argument for them.
 #[rustfmt::skip]
@@ -52,12 +56,12 @@ pub(super) const SEARCH: Flag = Flag::value("--search", "WORDS", Kind::Text,
 /// Of a list: which page, its order, and what filters.
 #[rustfmt::skip]
 pub(super) const LISTED: &[Flag] = joined!(FILTERS;
-    Flag::switch("--all", "Every page"),
-    Flag::value("--page", "N", Kind::Count, "Which page, counted from 1"),
-    Flag::value("--per-page", "N", Kind::Count, "Images on a page, at most 200; 50 by default"),
+    Flag::switch("--all", "All pages"),
+    Flag::value("--page", "N", Kind::Count, "Page number, from 1"),
+    Flag::value("--per-page", "N", Kind::Count, "Images per page, at most 200; 50 by default"),
     Flag::value("--sort-by", "WHAT", SORTS,
-        "The order; imported_at by default, with --similar-to the likeness"),
-    Flag::value("--sort-order", "ORDER", DIRECTIONS, "Rising or falling; desc by default"),
+        "Sort order; imported_at by default, or similarity with --similar-to"),
+    Flag::value("--sort-order", "ORDER", DIRECTIONS, "Ascending or descending; desc by default"),
 );
 
 /// For [`joined`].

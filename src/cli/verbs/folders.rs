@@ -23,36 +23,36 @@ pub(super) const GROUP: Group = Group { title: "Folders", verbs: &[
         "GET /folders?parent_id={--parent:all}&search={--search}")
         .shows(&[&FOLDERS]).flags(&[
             Flag::value("--parent", "FOLDER", Kind::FolderOrRoot,
-                "Only those directly in this one; root: in none"),
-            Flag::value("--search", "TEXT", Kind::Text, "Only those with this in their name"),
+                "Only folders directly in this one; root: top-level folders"),
+            Flag::value("--search", "TEXT", Kind::Text, "Only folders with this text in their names"),
         ]),
-    Verb::get(&["folders", "show"], "Show one folder", "GET /folders/{FOLDER}")
+    Verb::get(&["folders", "show"], "Show a folder", "GET /folders/{FOLDER}")
         .takes(&[ONE]).shows(&[&FOLDER]),
-    Verb::get(&["folders", "path"], "Show which folders one is in, outermost first",
+    Verb::get(&["folders", "path"], "Show a folder and its parents, outermost first",
         "GET /folders/{FOLDER}/path").takes(&[ONE]).shows(&[&NESTING]),
     Verb::send(&["folders", "create"], "Create a folder", "POST /folders",
         &[NAME, ("parent_id", From::Folder("--parent"))])
         .takes(&[Argument::one("NAME", Kind::Text, "Its name")]).shows(&[&CREATED])
-        .flags(&[Flag::value("--parent", "FOLDER", Kind::FolderOrRoot, "The folder that it is to be in")]),
+        .flags(&[Flag::value("--parent", "FOLDER", Kind::FolderOrRoot, "The parent folder")]),
     Verb::send(&["folders", "rename"], "Rename a folder", "PATCH /folders/{FOLDER}", &[NAME])
         .takes(&[ONE, Argument::one("NAME", Kind::Text, "The new name")]).shows(&[&FOLDER]),
     Verb::send(&["folders", "move"], "Move a folder into another one", "PATCH /folders/{FOLDER}",
         &[("parent_id", From::Folder("PARENT"))])
         .takes(&[ONE, Argument::one("PARENT", Kind::FolderOrRoot,
-            "The other one; root: out of all folders")]).shows(&[&FOLDER]),
-    Verb::send(&["folders", "add"], "Put images into a folder", "POST /folders/move-images", MOVING)
+            "The other folder; root: no parent")]).shows(&[&FOLDER]),
+    Verb::send(&["folders", "add"], "Move images into a folder", "POST /folders/move-images", MOVING)
         .takes(&[
-            Argument::one("FOLDER", Kind::FolderOrRoot, "The folder; root: out of all folders"),
+            Argument::one("FOLDER", Kind::FolderOrRoot, "The folder; root: no folder"),
             Argument::some("IMAGE", Kind::Image, "The images"),
         ]).shows(&[&MOVED]),
     Verb::own(&["folders", "delete"], "Delete a folder", delete_folder)
         .takes(&[ONE]).shows(&[&DELETED]).flags(&[
             Flag::switch("--contents", "Also delete the images and folders in it"),
-            Flag::switch("--yes", "Ask nothing; elsewhere than on a terminal nothing is asked"),
-            Flag::switch("--forever", "Remove the files, instead of moving them to the trash"),
+            Flag::switch("--yes", "Do not ask for confirmation (the default when not on a terminal)"),
+            Flag::switch("--forever", "Remove the files instead of moving them to the trash"),
         ])
-        .help("Without --contents, what is in it moves up to the folder around it. The files of images go\n\
-               where `murald images delete` has them go."),
+        .help("Without --contents, images and folders in it move to the parent. Files are treated as \
+               by `murald images delete`."),
 ]};
 
 const FOLDER: View = View::table(

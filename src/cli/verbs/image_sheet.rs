@@ -16,10 +16,10 @@ use super::filters;
 pub(super) const ONE: Argument = Argument::one("IMAGE", Kind::Image, "The image");
 
 pub(super) const SIZE: Flag =
-    Flag::value("--size", "COLUMNS[xROWS]", Kind::Text, "How large a picture is");
+    Flag::value("--size", "COLUMNS[xROWS]", Kind::Text, "Size of the picture");
 #[rustfmt::skip]
 pub(super) const PICTURE: Flag = Flag::value("--picture", "HOW", Kind::Words(picture::WORDS),
-    "How to draw it: auto (the default), as half blocks even into a pipe, or not at all");
+    "How to draw it; blocks also draws into a pipe; auto by default");
 
 const FIELDS: &str = "id name path media_type format width height duration animated audio_enabled \
     file_size checksum tags colors hue_group folder_id is_selected imported_at source_path in_place \

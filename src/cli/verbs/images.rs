@@ -17,25 +17,24 @@ use super::{ON_OFF, OUTPUT, delete, files};
 use crate::wire::{Resolution, collate};
 
 const MANY: Argument =
-    Argument::any("IMAGE", Kind::Image, "The images; - reads them from standard input");
+    Argument::any("IMAGE", Kind::Image, "The images; - reads from standard input");
 const FAVOURITE: &str = "favourite";
-const MATCHING: &str = "With filters, all images that pass them.";
+const MATCHING: &str = "Filters select all images that match.";
 
 #[rustfmt::skip]
 pub(super) const GROUP: Group = Group { title: "Images", verbs: &[
     Verb::own(&["images", "list"], "List the images of the library", list)
         .flags(LISTED).shows(&[&IMAGES])
-        .help("With several filters, only images that pass all of them. Commands that change what\n\
-               filters find refuse one that is empty."),
-    Verb::own(&["images", "search"], "Search images by words in their names and tags", list)
-        .takes(&[Argument::some("WORD", Kind::Text, "Words that must all be there; capitals do not matter")])
+        .help("Images must match all filters. Commands that modify images reject an empty filter."),
+    Verb::own(&["images", "search"], "Search images by words in names and tags", list)
+        .takes(&[Argument::some("WORD", Kind::Text, "Words that must all match; case is ignored")])
         .flags(LISTED).shows(&[&IMAGES]),
-    Verb::own(&["images", "show"], "Show a picture in the terminal, and all about it", picture)
+    Verb::own(&["images", "show"], "Show a picture and its details in the terminal", picture)
         .takes(&[ONE]).flags(&[SIZE, PICTURE]).shows(&[&IMAGE])
-        .help("chafa draws the picture if it is installed, otherwise it consists of coloured half\n\
-               blocks. With NO_COLOR only `--picture blocks` draws it."),
+        .help("chafa draws the picture if it is installed; otherwise it is drawn with half blocks. \
+               With NO_COLOR, only `--picture blocks` draws it."),
     SHEET,
-    Verb::send(&["images", "update"], "Change what the library knows about an image",
+    Verb::send(&["images", "update"], "Change the properties of an image",
         "PATCH /images/{IMAGE}", &[
             ("name", From::Given("--name")), ("tags", From::Given("--tags")),
             ("colors", From::Given("--colors")), ("folder_id", From::IntoFolder("--folder")),
@@ -44,69 +43,72 @@ pub(super) const GROUP: Group = Group { title: "Images", verbs: &[
             ("web_capabilities", From::Given("--capabilities")),
         ])
         .takes(&[ONE]).shows(&[&IMAGE]).flags(&[
-            Flag::value("--name", "NAME", Kind::Text, "Its name, which is its file's name, too"),
-            Flag::value("--tags", "A,B", Kind::Tags, "Its tags, in place of those it has"),
-            Flag::value("--colors", "HEX,HEX", Kind::List(&[]), "Its palette, in place of the one it has"),
+            Flag::value("--name", "NAME", Kind::Text, "The name, also of its file"),
+            Flag::value("--tags", "A,B", Kind::Tags, "The tags, replacing the current ones"),
+            Flag::value("--colors", "HEX,HEX", Kind::List(&[]), "The palette, replacing the current \
+               one"),
             Flag::value("--folder", "FOLDER", Kind::FolderOrRoot,
-                "Move it to this folder; root: out of all folders"),
-            Flag::value("--selected", "WHICH", ON_OFF, "Select it, or no longer"),
-            Flag::value("--audio", "WHICH", ON_OFF, "Play a video's sound, or not"),
+                "Move it to this folder; root: no folder"),
+            Flag::value("--selected", "WHICH", ON_OFF, "Select or deselect it"),
+            Flag::value("--audio", "WHICH", ON_OFF, "Play the audio of a video, or mute it"),
             Flag::value("--overrides", "JSON", Kind::Json,
-                "Set an HTML wallpaper's own settings: an object of them"),
+                "Settings of an HTML wallpaper, as a JSON object"),
             Flag::value("--capabilities", "JSON", Kind::Json,
-                "What an HTML wallpaper may do: an object of true and false"),
+                "Permissions of an HTML wallpaper, as a JSON object"),
         ]),
     Verb::send(&["images", "rename"], "Rename an image and its file",
         "PATCH /images/{IMAGE}", &[("name", From::Given("NAME"))])
         .takes(&[ONE, Argument::one("NAME", Kind::Text, "The new name")]).shows(&[&RENAMED])
-        .help("A file that is used where it is keeps its name. Where another image has the name, a\n\
-               number is put after it, and a message says so."),
-    Verb::own(&["images", "tag"], "Add tags to images, or remove some", tag)
+        .help("A file in place keeps its name. If another image has the name, a number is appended \
+               and a message says so."),
+    Verb::own(&["images", "tag"], "Add or remove tags", tag)
         .takes(&[MANY]).choosing().shows(&[&TAGGED]).help(MATCHING)
         .flags(joined!(FILTERS;
             Flag::value("--add", "A,B", Kind::Tags, "Tags to add"),
-            Flag::value("--remove", "A,B", Kind::Tags, "Tags to remove; capitals do not matter"),
+            Flag::value("--remove", "A,B", Kind::Tags, "Tags to remove; case is ignored"),
             NULL,
         )),
     Verb::send(&["images", "move"], "Move images into a folder", "POST /folders/move-images", MOVING)
-        .takes(&[MANY, Argument::one("FOLDER", Kind::FolderOrRoot, "The folder; root: out of all folders")])
+        .takes(&[MANY, Argument::one("FOLDER", Kind::FolderOrRoot, "The folder; root: no folder")])
         .flags(joined!(FILTERS; NULL)).choosing().shows(&[&MOVED]).help(MATCHING),
     Verb::own(&["images", "select"], "Mark images as selected, for graphical clients", select)
         .takes(&[Argument::any("IMAGE", Kind::Image, "The images")]).shows(&[&ALL_SELECTED, &SELECTED])
         .flags(&[
             Flag::switch("--all", "All images of the library"),
-            Flag::switch("--off", "Take the mark away instead"),
+            Flag::switch("--off", "Deselect instead"),
         ]),
-    Verb::get(&["images", "tags"], "List all tags that images have", "GET /images/tags").shows(&[&TAGS]),
-    Verb::own(&["images", "thumbnail"], "Print an image's thumbnail, as WebP", |call, stdout| {
+    Verb::get(&["images", "tags"], "List the tags in use", "GET /images/tags").shows(&[&TAGS]),
+    Verb::own(&["images", "thumbnail"], "Print the thumbnail of an image (WebP)", |call, stdout| {
             files::copy(call, stdout, "/images/{IMAGE}/thumbnail?resolution={--resolution}")
         })
         .takes(&[ONE]).flags(&[
             Flag::value("--resolution", "SIZE", Kind::Words(Resolution::WORDS),
-                "How large at most; default is 500 pixels"),
+                "Maximum size; default is 500 pixels"),
             OUTPUT,
         ]),
-    Verb::own(&["images", "raw"], "Print an image's file as it is", |call, stdout| {
+    Verb::own(&["images", "raw"], "Print the file of an image", |call, stdout| {
             files::copy(call, stdout, "/images/{IMAGE}/raw")
         })
         .takes(&[ONE]).flags(&[OUTPUT]),
-    Verb::send(&["images", "delete"], "Delete images from the library, files and all",
+    Verb::send(&["images", "delete"], "Delete images and their files",
         "DELETE /images", &[
             ("ids", From::Of(delete::ids)), ("paths", From::Of(delete::paths)),
             ("trash", From::Not("--forever")), ("files", From::Of(delete::files)),
         ])
         .takes(&[MANY]).choosing().asking(delete::question).shows(&[&delete::DELETED])
         .flags(joined!(FILTERS;
-            Flag::switch("--yes", "Ask nothing; elsewhere than on a terminal nothing is asked"),
-            Flag::switch("--forever", "Remove the files, instead of moving them to the trash"),
-            Flag::switch("--files", "Also the files of images that are no copies of murald's"),
+            Flag::switch("--yes", "Do not ask for confirmation (the default when not on a terminal)"),
+            Flag::switch("--forever", "Remove the files instead of moving them to the trash"),
+            Flag::switch("--files", "Also delete the files of images in place"),
             NULL,
         ))
-        .help("With filters, all images that pass them. murald's copies go to the desktop's trash; files in \
-               place, and those that copies were made of, stay. If an image was deleted while it is shown,\n\
-               `murald images delete current --files` deletes the file that was kept."),
-    Verb::own(&["favourite"], "Make an image a favourite, or no longer", favourite)
-        .takes(&[Argument::optional("IMAGE", Kind::Image, "The image; without it, what the monitors show")])
+        .help("Filters select all images that match. Files go to the desktop's trash. Files used \
+               in place and the originals of imported \
+               images are not touched. If an image was deleted while on the screen, `murald \
+               images delete current --files` \
+               deletes the kept file."),
+    Verb::own(&["favourite"], "Toggle whether an image is a favourite", favourite)
+        .takes(&[Argument::optional("IMAGE", Kind::Image, "The image (default: those on the monitors)")])
         .shows(&[&IMAGE])
         .help("A favourite has the tag `favourite`:\n\n    murald favourite\n    \
                murald random --tags favourite"),

@@ -32,32 +32,34 @@ use crate::wire::collate::path_key;
 pub(super) const GROUP: Group = Group { title: "Import", verbs: &[
     Verb::own(&["import"], "Import files and directories into the library", import)
         .takes(&[Argument::some("PATH", Kind::File,
-            "Files, or directories with everything in them; - reads paths from standard input")])
+            "Files or directories; - reads paths from standard input")])
         .flags(&[
             FOLDER,
-            Flag::switch("--in-place", "Leave the files where they are, instead of copying them"),
-            Flag::switch("--no-wait", "Return at once, while the daemon goes on importing"),
+            Flag::switch("--in-place", "Use the files where they are instead of copying them"),
+            Flag::switch("--no-wait", "Return at once, without waiting for the import"),
             NULL,
         ])
         .shows(&[&BEGUN, &events::EVENT]).starting()
-        .help("The files are copied into the library; yours stay as they are. What is in the library\n\
-               already is not imported again. A directory with a waypaper.json or project.json is imported as\n\
-               one wallpaper under its title. Other files in directories are skipped if they are not\n\
-               pictures or videos.\n\
-               Ctrl-C stops the import, and what was imported by then stays. Exit code 1 when a file\n\
-               could not be imported. Where the output is not a terminal it is the id of each image, in\n\
-               the order of the paths; with --json it is a line for each event."),
+        .help("The files are copied into the library; the originals are not changed. Images that are \
+               already in the library are not imported again. A directory with a waypaper.json or \
+               project.json is imported as one wallpaper, named \
+               after its title. Other files in directories are skipped if they are not pictures or \
+               videos.\n\
+               Ctrl-C stops the import; imported images stay. Exits with 1 if a file could not be \
+               imported. When not on a terminal, prints the ID of each image, in the order of the \
+               paths; with \
+               --json, one line per event."),
     Verb::send(&["import-web"], "Import an HTML wallpaper into the library", "POST /images/import-web",
         &[("path", From::Path("PATH")), INTO])
-        .takes(&[Argument::one("PATH", Kind::Directory, "Its directory")]).flags(&[FOLDER])
+        .takes(&[Argument::one("PATH", Kind::Directory, "The directory")]).flags(&[FOLDER])
         .shows(&[&IMAGE]).starting()
-        .help("The directory must have a waypaper.json, a project.json or an index.html. The image has the\n\
-               manifest's title as its name, otherwise the directory's name."),
-    Verb::send(&["import-cancel"], "Stop an import that was begun with --no-wait",
+        .help("The directory must have a waypaper.json, a project.json or an index.html. The image \
+               is named after the title in the manifest, or after the directory."),
+    Verb::send(&["import-cancel"], "Stop an import that was started with --no-wait",
         "POST /images/cancel-import", &[("batch_id", From::Given("BATCH"))])
-        .takes(&[Argument::one("BATCH", Kind::Text, "Which one, as `import --no-wait` printed it")])
+        .takes(&[Argument::one("BATCH", Kind::Text, "The import, as printed by `import --no-wait`")])
         .shows(&[&CANCELLED])
-        .help("It ends before its next file; what was imported by then stays."),
+        .help("Files in progress are finished, and imported images stay."),
     super::migrate::MIGRATE,
 ]};
 

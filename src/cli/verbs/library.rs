@@ -17,44 +17,50 @@ use super::super::{Error, edit_lock};
 
 #[rustfmt::skip]
 pub(super) const GROUP: Group = Group { title: "Library", verbs: &[
-    Verb::main(&["library", "check"], "Look for damage in the database (no daemon needed)",
+    Verb::main(&["library", "check"], "Check the database for damage (works without a daemon)",
         Task::CheckDatabase)
         .shows(&[&REPORT])
-        .help("Looks at all of it, and changes nothing; the daemon may run meanwhile. Exits with 1 if\n\
-               something is wrong; that there is no database yet is not."),
-    Verb::main(&["library", "restore"], "Bring back the database from a backup", Task::RestoreDatabase)
-        .takes(&[Argument::optional("FILE", Kind::File, "The backup, if not the newest sound one")])
+        .help("Reads the whole database and changes nothing; the daemon may be running. Exits with 1 \
+               if the database is damaged. It is not an error if there is no database \
+               yet."),
+    Verb::main(&["library", "restore"], "Restore the database from a backup", Task::RestoreDatabase)
+        .takes(&[Argument::optional("FILE", Kind::File, "Backup to restore (default: the newest \
+               intact one)")])
         .shows(&[&RESTORED])
         .help("    murald stop; murald library restore && murald start\n\n\
-               The daemon copies the database with the first change of a day and keeps three copies,\n\
-               which \"library check\" lists. What changed since then is lost; pictures that were imported\n\
-               are taken in again by the next start, as their files are still there. The database as it\n\
-               was is kept beside it. A file whose tables are not murald's, or that has rows that cannot\n\
-               be read, is refused, and nothing is changed. Exits with 75 while a daemon runs."),
-    Verb::send(&["library", "purge-missing"], "Forget all images whose files are missing",
+               The daemon backs up the database with the first change of a day and keeps three \
+               backups, which \"library check\" lists. Later changes are lost, but pictures that \
+               were imported later are imported again at \
+               the next start. The old database is kept beside the new one. A file that is not an \
+               intact murald database is refused, and nothing is changed. Exits \
+               with 75 if the daemon is running."),
+    Verb::send(&["library", "purge-missing"], "Remove images whose files are missing",
         "POST /library/purge-missing", &[]).shows(&[&PURGED])
-        .help("Where over a fifth of the files and over twenty are missing at a start, their images are\n\
-               kept, as their disk may only be away. This forgets them, with their tags and their places\n\
-               in playlists. Files that return are simply there again."),
+        .help("If more than a fifth of the files, and more than twenty, are missing at startup, their \
+               images are kept because the disk may be unmounted. This command removes them from the \
+               library, with their tags and playlist entries. Files that come back are imported as \
+               new images, without their tags, at the next start."),
 ]};
 
 #[rustfmt::skip]
 pub(super) const WATCHING: Group = Group { title: "Watched directories", verbs: &[
-    Verb::own(&["watch", "add"], "Have the pictures of a directory in the library", add)
+    Verb::own(&["watch", "add"], "Keep the library in sync with a directory", add)
         .takes(&[Argument::some("DIR", Kind::Directory, "Its path")]).shows(&[&WATCHED]).starting()
-        .help("Its pictures, and those in directories below it, are in the library as they come and go.\n\
-               They stay where they are, and nothing of yours is changed; `library.in_place false` in\n\
-               the configuration copies them instead. Starts the daemon if it is not running."),
-    Verb::get(&["watch", "list"], "List the watched directories", "GET /library/watch").shows(&[&WATCHED]),
-    Verb::own(&["watch", "remove"], "Watch a directory no more", remove)
-        .takes(&[Argument::some("DIR", Kind::Directory, "Its path, as the list shows it")])
-        .flags(&[Flag::switch("--forget", "Also take its images out of the library; the files stay")])
+        .help("Pictures that are added to the directory or its subdirectories are added to the \
+               library; deleted ones are removed. The files are used where they are and not changed; \
+               with `library.in_place` set to false they are copied. Starts the daemon if it is not \
+               running."),
+    Verb::get(&["watch", "list"], "List the watched directories",
+        "GET /library/watch").shows(&[&WATCHED]),
+    Verb::own(&["watch", "remove"], "Stop watching a directory", remove)
+        .takes(&[Argument::some("DIR", Kind::Directory, "The path, as in the list")])
+        .flags(&[Flag::switch("--forget", "Also remove its images from the library; the files stay")])
         .shows(&[&WATCHED])
-        .help("Without --forget its images stay in the library, and their files where they are."),
-    Verb::send(&["library", "scan"], "Look at all watched directories again", "POST /library/scan", &[])
+        .help("Without --forget, its images stay in the library."),
+    Verb::send(&["library", "scan"], "Rescan all watched directories", "POST /library/scan", &[])
         .shows(&[&View::says("POST /library/scan", &[more("status directories")], "looking")])
-        .help("Only needed where the kernel cannot tell of changes, as on network disks, or allows no\n\
-               more watches. Returns at once."),
+        .help("Only necessary if the kernel does not report changes, for instance on network disks. \
+               Returns at once."),
 ]};
 
 const PURGED: View =

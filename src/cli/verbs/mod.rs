@@ -60,14 +60,13 @@ pub static GROUPS: &[Group] = &[
 /// A switch that can be told to be off.
 const ON_OFF: Kind = Kind::Words(&["on", "off"]);
 const MONITORS: Flag =
-    Flag::value("--monitor", "NAME", Kind::Monitor, "Only this monitor, instead of all").many();
+    Flag::value("--monitor", "NAME", Kind::Monitor, "Apply to this monitor only").many();
 const MODE: Flag =
-    Flag::value("--mode", "MODE", Kind::Words(Mode::WORDS), "How several monitors show it");
-const FOLDER: Flag =
-    Flag::value("--folder", "FOLDER", Kind::Folder, "Put what is imported into this folder");
+    Flag::value("--mode", "MODE", Kind::Words(Mode::WORDS), "How to use several monitors");
+const FOLDER: Flag = Flag::value("--folder", "FOLDER", Kind::Folder, "Import into this folder");
 #[rustfmt::skip]
 const INTERVAL: Flag = Flag::value("--interval", "TIME", Kind::Span,
-    "Between two changes of a timer: 90 (seconds), 10m, 2h, 1d");
+    "Time between changes: 90 (seconds), 10m, 2h, 1d");
 const OUTPUT: Flag =
     Flag::value("--output", "FILE", Kind::File, "Write to this file instead of standard output");
 

@@ -24,12 +24,12 @@ const MENUS: &[&str] = &["rofi", "fuzzel", "wofi", "fzf", "nsxiv"];
 const LINE: &str = r"{id}\t{name}\t{thumbnails.default}\t{checksum}\t{path}";
 
 #[rustfmt::skip]
-pub(super) const PICK: Verb = Verb::own(&["pick"], "Pick a picture in a menu, and show it", pick)
+pub(super) const PICK: Verb = Verb::own(&["pick"], "Choose an image in a menu and show it", pick)
     .takes(&[Argument::optional("MENU", Kind::Words(MENUS), "The menu")])
     .flags(joined!(FILTERS; MONITORS))
-    .help("Without MENU it is the first of these that is installed and has where to show itself.\n\
-           In nsxiv, m marks the picture and q shows it.\n\
-           Ends with 1 where nothing was picked.");
+    .help("The default MENU is the first one that is installed and can be shown.\n\
+           In nsxiv, m marks an image and q shows it.\n\
+           Exits with 1 if nothing was chosen.");
 
 fn pick(call: &Call, _: &mut Stdout) -> Result<(), Error> {
     let connection = call.connect()?;

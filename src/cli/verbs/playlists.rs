@@ -18,39 +18,42 @@ use super::{INTERVAL, MODE, MONITORS, ON_OFF, filters, session, slideshow};
 use crate::wire::{PlaylistOrder, PlaylistType};
 
 const ONE: Argument = Argument::one("PLAYLIST", Kind::Playlist, "The playlist");
-const RUNNING: &[Argument] =
-    &[Argument::optional("PLAYLIST", Kind::Playlist, "The playlist; all that run if left out")];
+const RUNNING: &[Argument] = &[Argument::optional(
+    "PLAYLIST",
+    Kind::Playlist,
+    "The playlist (default: all that are running)",
+)];
 const STEPPED: &[Flag] =
-    &[Flag::value("--monitor", "NAME", Kind::Monitor, "Only playlists that run on this monitor")
-        .many()];
-const ITEMS: &str = "Images, - for standard input; IMAGE@HH:MM or IMAGE@sunset-30m for time_of_day, IMAGE@light for appearance";
+    &[Flag::value("--monitor", "NAME", Kind::Monitor, "Only playlists on this monitor").many()];
+const ITEMS: &str = "The images; - reads from standard input; IMAGE@HH:MM or IMAGE@sunset-30m for \
+               time_of_day, IMAGE@light for appearance";
 const TYPE: Flag =
     Flag::value("--type", "TYPE", Kind::Words(PlaylistType::WORDS), "When the image changes");
 #[rustfmt::skip]
 const ORDER: Flag = Flag::value("--order", "ORDER", Kind::Words(PlaylistOrder::WORDS),
-    "In the order given, or shuffled");
+    "In order, or shuffled");
 #[rustfmt::skip]
 const FIRST: Flag = Flag::value("--from-first", "WHICH", ON_OFF,
-    "Start with the first image each time, or where it was");
+    "Start with the first image each time, or at the last position");
 /// On one playlist, or without one on all that run.
 const STOPPING: &str = "POST /playlists/{PLAYLIST:active}/stop";
 const CONFIGURATION: (&str, From) = ("configuration", From::Of(configuration));
 
 #[rustfmt::skip]
 pub(super) const GROUP: Group = Group { title: "Playlists", verbs: &[
-    Verb::own(&["next"], "Show the next image of each running playlist", next)
+    Verb::own(&["next"], "Show the next image of all running playlists", next)
         .flags(STEPPED).shows(&[&NEXT]),
-    Verb::own(&["previous"], "Show the previous image of each running playlist", previous)
+    Verb::own(&["previous"], "Show the previous image of all running playlists", previous)
         .flags(STEPPED).shows(&[&PREVIOUS]),
-    Verb::own(&["toggle"], "Pause all running playlists, or let all go on", toggle)
+    Verb::own(&["toggle"], "Pause or resume all playlists", toggle)
         .shows(&[&PAUSED, &RESUMED])
-        .help("Where any runs that is not paused, all are paused; else all go on."),
+        .help("Pauses all playlists if one is not paused; otherwise resumes all."),
     slideshow::SLIDESHOW,
     session::APPEARANCE,
     session::POWER,
     Verb::own(&["pause"], "Pause all running playlists", pause).shows(&[&PAUSED])
-        .help("Exits with 1 if none runs."),
-    Verb::own(&["resume"], "Let all paused playlists go on", resume).shows(&[&RESUMED]),
+        .help("Exits with 1 if no playlist is running."),
+    Verb::own(&["resume"], "Resume all paused playlists", resume).shows(&[&RESUMED]),
     Verb::get(&["playlist", "list"], "List the playlists", "GET /playlists").shows(&[&PLAYLISTS]),
     Verb::get(&["playlist", "show"], "Show a playlist and its images", "GET /playlists/{PLAYLIST}")
         .takes(&[ONE]).shows(&[&PLAYLIST]),
@@ -58,38 +61,40 @@ pub(super) const GROUP: Group = Group { title: "Playlists", verbs: &[
             CONFIGURATION, ("images", From::Of(items)), ("name", From::Given("NAME")),
             ("source", From::Of(source)),
         ])
-        .takes(&[Argument::one("NAME", Kind::Text, "Its name"), Argument::any("IMAGE", Kind::Item, ITEMS)])
+        .takes(&[Argument::one("NAME", Kind::Text, "Its \
+               name"), Argument::any("IMAGE", Kind::Item, ITEMS)])
         .shows(&[&PLAYLIST]).flags(joined!(FILTERS;
             TYPE, INTERVAL, ORDER, FIRST,
-            Flag::switch("--fixed", "With filters: the images that pass them now, and no others later"),
+            Flag::switch("--fixed", "Only the images that match the filters now"),
             NULL, SEARCH,
-            Flag::value("--sort-by", "WHAT", SORTS, "The order of what filters find; name by default"),
-            Flag::value("--sort-order", "ORDER", DIRECTIONS, "Rising, by default, or falling"),
+            Flag::value("--sort-by", "WHAT", SORTS, "Sort order of filter results; name by default"),
+            Flag::value("--sort-order", "ORDER", DIRECTIONS, "Ascending (the default) or descending"),
         ))
         .help("    murald playlist create evening lake 4 5 --interval 10m --order random\n    \
                murald playlist create day lake@07:00 dusk@19:30\n    \
                murald playlist create trips --folder travel --order random\n    \
                murald playlist create sky lake@dawn night@dusk+30m\n\n\
-               A timer changes the image after each interval; it is the default, with 5 minutes.\n\
-               The type manual changes it only when you ask for it, time_of_day at the times that\n\
-               the images have, appearance with light and dark, and day_of_week every day: the\n\
-               first image is Sunday's, the second Monday's, and so on. Images with times, or with\n\
-               @light and @dark, say the type themselves. Times by the sun (sunrise, sunset, dawn, dusk) need to know where\n\
-               you are: `murald config set location.latitude 52.5`, and location.longitude.\n\n\
-               With filters instead of images it lives: what passes them comes in before the next\n\
-               change, and what does not goes. With --fixed it has those that pass them now."),
+               A timer (the default) changes the image after each interval, 5 minutes by default.\n\
+               manual changes only on request, time_of_day at the times of the images, appearance \
+               with light and dark mode, and day_of_week every day: the first image is Sunday's, the \
+               second Monday's, and so on. Times, @light and @dark imply the type. sunrise, sunset, \
+               dawn and dusk need your location: `murald config set location.latitude 52.5`, and \
+               location.longitude.\n\n\
+               A playlist with filters instead of images is dynamic: murald updates it before each \
+               change to contain the images that match. With --fixed, it contains the images that \
+               match now and is not updated."),
     Verb::send(&["playlist", "edit"], "Change a playlist", "PATCH /playlists/{PLAYLIST}",
         &[CONFIGURATION, ("images", From::Any("IMAGE")), ("name", From::Given("--name"))])
-        .takes(&[ONE, Argument::any("IMAGE", Kind::Item, "Its images, in place of those it has")])
+        .takes(&[ONE, Argument::any("IMAGE", Kind::Item, "The images, replacing the current ones")])
         .flags(&[Flag::value("--name", "NAME", Kind::Text, "Its name"), TYPE, INTERVAL, ORDER, FIRST])
-        .shows(&[&PLAYLIST]).help("A playlist that runs goes on with the change."),
+        .shows(&[&PLAYLIST]).help("A running playlist uses the change at once."),
     Verb::own(&["playlist", "add"], "Add images to the end of a playlist", add)
         .takes(&[ONE, Argument::any("IMAGE", Kind::Item, ITEMS)]).choosing()
         .flags(joined!(FILTERS; NULL, SEARCH)).shows(&[&PLAYLIST])
-        .help("With filters, all images that pass them now."),
-    Verb::own(&["playlist", "remove"], "Take images out of a playlist", remove)
+        .help("Filters select all images that match now."),
+    Verb::own(&["playlist", "remove"], "Remove images from a playlist", remove)
         .takes(&[ONE, Argument::some("IMAGE", Kind::Image, "The images")]).shows(&[&PLAYLIST])
-        .help("An image that is in it several times is taken out everywhere."),
+        .help("Removes every occurrence of an image."),
     Verb::own(&["playlist", "delete"], "Delete a playlist; its images stay", delete)
         .takes(&[ONE]).shows(&[&DELETED]),
     Verb::send(&["playlist", "rename"], "Rename a playlist", "PATCH /playlists/{PLAYLIST}",
@@ -100,20 +105,20 @@ pub(super) const GROUP: Group = Group { title: "Playlists", verbs: &[
             ("monitors", From::Any("--monitor")),
         ])
         .takes(&[ONE]).shows(&[&DONE]).starting()
-        .flags(&[MONITORS, MODE, Flag::switch("--extend", "Spread each image over all of its monitors")])
-        .help("With `--mode each`, every monitor has a picture of its own.\n\n\
-               Without --monitor it is for all monitors, those that come later too. Playlists that share a\n\
-               monitor with it are stopped. Where no daemon runs, one is started."),
+        .flags(&[MONITORS, MODE, Flag::switch("--extend", "Spread each image across all monitors")])
+        .help("`--mode each` means that each monitor shows a different image.\n\n\
+               Without --monitor, it runs on all monitors, including those connected later. Other \
+               playlists on the same monitors are stopped. Starts the daemon if it is not running."),
     Verb::send(&["playlist", "stop"], "Stop a playlist", STOPPING, &[])
         .takes(RUNNING).shows(&[&DONE, &STOPPED]),
     Verb::own(&["playlist", "pause"], "Pause a playlist", pause).takes(RUNNING).shows(&[&DONE, &PAUSED]),
-    Verb::own(&["playlist", "resume"], "Let a paused playlist go on", resume)
+    Verb::own(&["playlist", "resume"], "Resume a playlist", resume)
         .takes(RUNNING).shows(&[&DONE, &RESUMED]),
     Verb::own(&["playlist", "next"], "Show the next image of a playlist", next)
         .takes(RUNNING).flags(STEPPED).shows(&[&STEPPED_ONE, &NEXT]),
     Verb::own(&["playlist", "previous"], "Show the previous image of a playlist", previous)
         .takes(RUNNING).flags(STEPPED).shows(&[&STEPPED_ONE, &PREVIOUS]),
-    Verb::own(&["playlist", "active"], "List the playlists that run", active)
+    Verb::own(&["playlist", "active"], "List the running playlists", active)
         .takes(&[Argument::optional("MONITOR", Kind::Monitor, "Only the one on this monitor")])
         .shows(&[&ACTIVE]),
 ]};

@@ -16,47 +16,46 @@ use crate::wire::AppearanceMode;
 pub(super) const GROUP: Group = Group { title: "Monitors and backends", verbs: &[
     Verb::own(&["monitors"], "List the connected monitors", monitors)
         .takes(&[Argument::optional("NAME", Kind::Monitor, "Only this one")]).shows(&[&MONITORS]),
-    Verb::get(&["backends"], "List the programs that can show wallpapers", "GET /backends")
+    Verb::get(&["backends"], "List the backends", "GET /backends")
         .shows(&[&BACKENDS]),
-    Verb::send(&["backends", "activate"], "Use another of these programs",
+    Verb::send(&["backends", "activate"], "Switch to a backend",
         "POST /backends/{NAME}/activate", &[])
         .takes(&[Argument::one("NAME", Kind::Backend, "Its name")]).shows(&[&ACTIVATED])
-        .help("The wallpapers are shown anew by it; where that fails, the old one stays in use.\n\
-               It is kept in the configuration, as backend.type."),
+        .help("Shows the wallpapers with it; if that fails, the previous backend stays active. Saved \
+               in the configuration as backend.type."),
 ]};
 
 #[rustfmt::skip]
 pub(super) const THEMES: Group = Group { title: "Themes", verbs: &[
     Verb::get(&["themes"], "List your themes for graphical clients", "GET /api/themes")
         .shows(&[&THEME]),
-    Verb::own(&["themes", "show"], "Print a theme's style sheet", show_theme)
+    Verb::own(&["themes", "show"], "Print the style sheet of a theme", show_theme)
         .takes(&[Argument::one("NAME", Kind::Theme, "The theme's name")])
         .shows(&[&View::sheet("", &[more("name css")])]),
 ]};
 
 #[rustfmt::skip]
 pub(super) const POWER: Verb =
-    Verb::own(&["power"], "Show whether all rests, or tell of the session", power)
+    Verb::own(&["power"], "Show or set the session state (locked, idle)", power)
         .takes(&[Argument::optional("STATE", Kind::Words(&["locked", "unlocked", "idle", "active"]),
-            "What the session is from now on")])
+            "The new state of the session")])
         .shows(&[&SESSION])
         .help("    murald power locked; swaylock; murald power unlocked\n\n\
-               Playlists, films and pages rest meanwhile where power.pause_when_locked or\n\
-               power.pause_when_idle is set: nothing changes by itself, timers keep what was left, and\n\
-               what moves stands still. A restart of the daemon keeps the state. A new session starts\n\
-               unlocked and active.");
+               Playlists, videos and HTML wallpapers pause while the session is locked or idle if \
+               power.pause_when_locked or power.pause_when_idle is set. Timers keep their remaining \
+               time. The state survives a restart of the daemon, but not a reboot.");
 
 #[rustfmt::skip]
 pub(super) const APPEARANCE: Verb =
-    Verb::own(&["appearance"], "Show whether it is light or dark, or say what decides", appearance)
+    Verb::own(&["appearance"], "Show or set light and dark mode", appearance)
         .takes(&[Argument::optional("MODE", Kind::Words(AppearanceMode::WORDS),
             "light, dark, or auto: by the sun")])
         .shows(&[&LIGHT])
         .help("    murald playlist create desk day@light night@dark --type appearance\n    \
                murald appearance dark\n\n\
-               Playlists of the type appearance change with it. By itself it is auto: light from\n\
-               sunrise to sunset where location.latitude and location.longitude are set, else from\n\
-               6 to 18 o'clock. To follow the desktop instead, let darkman or a key call this.");
+               Also changes playlists of type appearance. The default is auto: light from sunrise to \
+               sunset if location.latitude and location.longitude are set, otherwise from 06:00 to \
+               18:00. To follow the desktop, call this from darkman or a key binding.");
 
 const MONITORS: View = View::table(
     "Monitor",

@@ -24,18 +24,18 @@ const STARTED: View = View::sheet("POST /playlists/{id}/start", &[more("status")
 
 #[rustfmt::skip]
 pub(super) const SLIDESHOW: Verb =
-    Verb::own(&["slideshow"], "Show the pictures of a directory in turns", slideshow)
+    Verb::own(&["slideshow"], "Cycle through the images in a directory", slideshow)
         .takes(&[Argument::one("DIR", Kind::Directory, "Its path")]).shows(&[&STARTED]).starting()
         .flags(&[
             INTERVAL,
-            Flag::switch("--shuffle", "In random order; without it by name"),
-            Flag::switch("--each", "Another picture on each monitor"),
+            Flag::switch("--shuffle", "Shuffle; by name without this flag"),
+            Flag::switch("--each", "A different image on each monitor"),
             MONITORS,
         ])
         .help("    murald slideshow ~/Pictures/mountains --interval 10m --shuffle\n\n\
-               The directory is watched, as by `murald watch add`: what comes and goes there takes part.\n\
-               It is a playlist with the directory's path for a name; said again, it is changed and\n\
-               started again. Where no daemon runs, one is started.");
+               The directory is watched, as by `murald watch add`; new pictures are included. This \
+               creates a playlist named after the directory; running the command again updates and \
+               restarts it. Starts the daemon if it is not running.");
 
 fn slideshow(call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
     let word = call.word("DIR");

@@ -14,11 +14,11 @@ const ONE: Argument = Argument::one("IMAGE", Kind::Image, "The video");
 
 #[rustfmt::skip]
 pub(super) const GROUP: Group = Group { title: "Videos", verbs: &[
-    Verb::send(&["video", "preview"], "Make a preview of a video that browsers can play",
+    Verb::send(&["video", "preview"], "Create a preview of a video for browsers",
         "POST /images/{IMAGE}/ensure-browser-preview?force={--force=1}", &[])
-        .takes(&[ONE]).flags(&[Flag::switch("--force", "Make it again if there is one")])
+        .takes(&[ONE]).flags(&[Flag::switch("--force", "Create it again if it exists")])
         .shows(&[&PREVIEW]).waiting("making the preview..."),
-    Verb::send(&["video", "export"], "Cut a loop out of a video",
+    Verb::send(&["video", "export"], "Export a loop from a video",
         "POST /images/{IMAGE}/video-loop-export", &[
             ("in_seconds", From::Or("--in", "0")), ("out_seconds", From::Of(end)),
             ("preset", From::Or("--preset", r#""mp4_h264""#)),
@@ -26,18 +26,18 @@ pub(super) const GROUP: Group = Group { title: "Videos", verbs: &[
             ("blend_halves", From::Is("--blend-halves")), ("folder_id", From::Given("--folder")),
         ])
         .takes(&[ONE]).shows(&[&EXPORTED]).waiting("making the loop...").flags(&[
-            Flag::value("--in", "SECONDS", Kind::Number, "Where the loop begins; 0 by default"),
-            Flag::value("--out", "SECONDS", Kind::Number, "Where the loop ends; this flag is needed"),
+            Flag::value("--in", "SECONDS", Kind::Number, "Start of the loop; 0 by default"),
+            Flag::value("--out", "SECONDS", Kind::Number, "End of the loop (required)"),
             Flag::value("--preset", "PRESET", Kind::Words(&["mp4_h264", "webm_vp9"]),
-                "The video format; mp4_h264 by default"),
+                "Video format; mp4_h264 by default"),
             Flag::value("--action", "ACTION", Kind::Words(&["import_new", "replace"]),
-                "Where it goes; import_new by default"),
-            Flag::switch("--blend-halves", "Blend its end into its beginning, so that no jump is seen"),
+                "Import as a new video, or replace this one; import_new by default"),
+            Flag::switch("--blend-halves", "Blend the end into the beginning"),
             FOLDER,
         ]),
-    Verb::send(&["video", "palette"], "Take a video's palette from one moment of it",
+    Verb::send(&["video", "palette"], "Extract the palette of a video at a given time",
         "POST /images/{IMAGE}/extract-video-palette", &[("time_seconds", From::Given("SECONDS"))])
-        .takes(&[ONE, Argument::one("SECONDS", Kind::Number, "The moment, counted from the beginning")])
+        .takes(&[ONE, Argument::one("SECONDS", Kind::Number, "Time from the beginning")])
         .shows(&[&COLORS]),
 ]};
 

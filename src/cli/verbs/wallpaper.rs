@@ -21,14 +21,14 @@ const PICTURE: &[Argument] =
 /// Of one picture.
 #[rustfmt::skip]
 const MODE_OF_ONE: Flag = Flag::value("--mode", "MODE", Kind::Words(&["individual", "clone", "extend"]),
-    "How several monitors show it");
+    "How to use several monitors");
 #[rustfmt::skip]
 const FIT: Flag = Flag::value("--fit", "FIT", Kind::Words(Fit::WORDS),
-    "How it fills a monitor of another shape, instead of as the backend's settings say");
+    "How to scale the image (overrides the backend's setting)");
 #[rustfmt::skip]
 const TRANSITION: Flag = Flag::value("--transition", "WORD", Kind::Text,
-    "The transition to it, by the backend's own word; this time only");
-const EACH: Flag = Flag::switch("--each", "Another picture on each monitor, as --mode each");
+    "Transition for this change; names depend on the backend");
+const EACH: Flag = Flag::switch("--each", "A different image on each monitor, as --mode each");
 const ON: &[Flag] = &[
     MONITORS,
     MODE_OF_ONE,
@@ -56,28 +56,27 @@ const RANDOM: BodyFields = &[
 
 #[rustfmt::skip]
 pub(super) const GROUP: Group = Group { title: "Wallpapers", verbs: &[
-    Verb::send(&["set"], "Show a picture as the wallpaper", "POST /wallpaper/set", SET)
+    Verb::send(&["set"], "Set the wallpaper", "POST /wallpaper/set", SET)
         .takes(PICTURE).flags(ON).shows(&[&SHOWN]).starting()
         .help("    murald set ~/Pictures/lake.jpg\n    murald set lake --monitor DP-1\n\n\
-               A file that is not in the library is imported first. Where no daemon runs, one is\n\
-               started.\n\n\
-               `individual`, the default, and `clone` show the whole picture on each monitor: they\n\
-               look the same. `extend` spreads one picture over all of them; only still images can\n\
-               be spread, the rest is cloned."),
-    Verb::send(&["random"], "Show an image at random", "POST /wallpaper/random", RANDOM)
+               A file that is not in the library is imported first. Starts the daemon if it is not \
+               running.\n\n\
+               `individual` (the default) and `clone` show the image on each monitor. `extend` \
+               spreads it across all of them; images that are not still are cloned."),
+    Verb::send(&["random"], "Set a random image", "POST /wallpaper/random", RANDOM)
         .flags(AMONG).shows(&[&SHOWN]).starting()
         .help("    murald random --tags sea --orientation landscape\n\n\
-               One that is not shown there already, if there is another that the backend can show. With\n\
-               `each`, each monitor has its own, an upright one where it stands upright."),
-    Verb::send(&["back"], "Show what was there before", "POST /wallpaper/back", &[ON_THESE])
+               Selects an image that is not shown already, if the backend can show another. `each` \
+               selects a different image for each monitor, with a matching orientation."),
+    Verb::send(&["back"], "Go back to the previous wallpaper", "POST /wallpaper/back", &[ON_THESE])
         .flags(&[MONITORS]).shows(&[&SHOWN])
-        .help("Each monitor goes back by a step of its own. Again goes further back;\n\
-               any other change of a monitor ends its way back."),
-    Verb::get(&["current"], "List what each monitor shows", "GET /wallpaper/current").shows(&[&CURRENT])
+        .help("Repeat to go further back. Setting another wallpaper starts over."),
+    Verb::get(&["current"], "Show what each monitor displays",
+        "GET /wallpaper/current").shows(&[&CURRENT])
         .help("    murald current --format '{image_name} {monitors[0].monitor_name}'"),
-    Verb::get(&["why"], "Tell why each monitor shows what it shows", "GET /why?monitor={MONITOR}")
+    Verb::get(&["why"], "Explain what each monitor displays", "GET /why?monitor={MONITOR}")
         .takes(&[Argument::optional("MONITOR", Kind::Monitor, "Only this monitor")]).shows(&[&WHY])
-        .help("Who has put it there, what is due next, and what has failed since."),
+        .help("Shows what set the wallpaper, the next change, and the last failure."),
     pick::PICK,
     Verb::send(&["wallpaper", "set"], "The same as `set`", "POST /wallpaper/set", SET)
         .takes(PICTURE).flags(ON).shows(&[&SHOWN]).starting(),
@@ -87,15 +86,15 @@ pub(super) const GROUP: Group = Group { title: "Wallpapers", verbs: &[
         .flags(&[MONITORS]).shows(&[&SHOWN]),
     Verb::get(&["wallpaper", "current"], "The same as `current`", "GET /wallpaper/current")
         .shows(&[&CURRENT]),
-    Verb::own(&["history"], "List the wallpapers that were shown, newest first", history)
+    Verb::own(&["history"], "List past wallpapers, newest first", history)
         .shows(&[&HISTORY]).flags(&[
-            Flag::switch("--all", "Every entry"),
-            Flag::value("--monitor", "NAME", Kind::Monitor, "Only what this monitor showed"),
-            Flag::value("--limit", "N", Kind::Count, "At most this many, up to 1000; 50 by default"),
+            Flag::switch("--all", "All entries"),
+            Flag::value("--monitor", "NAME", Kind::Monitor, "Only wallpapers of this monitor"),
+            Flag::value("--limit", "N", Kind::Count, "Maximum number, up to 1000; 50 by default"),
             Flag::value("--since-id", "N", Kind::Count, "Only entries after this one"),
             Flag::value("--before-id", "N", Kind::Count, "Only entries before this one"),
         ]),
-    Verb::get(&["history", "clear"], "Forget the history", "DELETE /images/history").shows(&[&CLEARED]),
+    Verb::get(&["history", "clear"], "Clear the history", "DELETE /images/history").shows(&[&CLEARED]),
 ]};
 
 /// Each monitor, and its image under its name or, deleted, without its number.
@@ -251,16 +250,13 @@ fn history(call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
     }
 }
 
-pub(super) const DEBUG: Verb = Verb::get(
-    &["debug"],
-    "Show what goes on inside the daemon",
-    "GET /debug",
-)
-.shows(&[&STATE])
-.help(
-    "For reports of faults: its threads, what waits for them, its backends' processes and the \
-         last failures. No setting is in it.",
-);
+pub(super) const DEBUG: Verb =
+    Verb::get(&["debug"], "Show the internal state of the daemon, for bug reports", "GET /debug")
+        .shows(&[&STATE])
+        .help(
+            "For bug reports: threads, queues, processes of backends and the last failures. \
+               Contains no settings.",
+        );
 const STATE: View = View::sheet(
     "Debug",
     &[
