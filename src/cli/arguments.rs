@@ -132,7 +132,7 @@ impl Line {
         let format = format.map(|word| Template::parse(&utf8("--format", &word)?));
         let (json, format) = (self.switch("--json"), format.transpose()?);
         if json && format.is_some() {
-            return Err(Error::usage("--json and --format are two forms: give one of them"));
+            return Err(Error::usage("--json cannot be combined with --format"));
         }
         Ok(OutputOptions { json, format, quiet: self.switch(["-q", "--quiet"]) })
     }
@@ -235,7 +235,7 @@ impl Line {
                 Arity::Some | Arity::Any => given.len().saturating_sub(behind),
             };
             if given.peek().is_none() && matches!(argument.arity, Arity::One | Arity::Some) {
-                return Err(Error::usage(format!("{} is missing", argument.name))
+                return Err(Error::usage(format!("missing argument {}", argument.name))
                     .hint(format!("usage: {}", help::usage(verb))));
             }
             for word in given.by_ref().take(most) {

@@ -68,7 +68,7 @@ impl Error {
     pub(crate) fn of_daemon(exit_code: u8, hint: Option<&str>, error: &dyn StdError) -> Self {
         let (exit, usual) = match exit_code {
             75 => (Exit::Running, "`murald status` shows it, `murald stop` ends it"),
-            78 => (Exit::Config, "mend the file and start again"),
+            78 => (Exit::Config, "fix the file and try again"),
             _ => (Exit::Internal, "the log may say more: `murald start --log-level debug`"),
         };
         Self::new(exit, chain(error)).hint(hint.unwrap_or(usual))
@@ -88,15 +88,13 @@ impl Error {
     pub(crate) fn of_answer(status: u16, body: Vec<u8>) -> Self {
         let Ok(told) = serde_json::from_slice::<ErrorBody>(&body) else {
             return Self::refused(format!("the daemon answered with status {status}"))
-                .hint("is it of another version? `murald version` shows both");
+                .hint("it may have another version: run `murald version`");
         };
         let hint = match (&told.error_code, status) {
-            (Some(ErrorCode::NoBackend), _) => {
-                Some("`murald doctor` says what is missing, and what to do")
-            }
+            (Some(ErrorCode::NoBackend), _) => Some("run `murald doctor` for help"),
             // What is wanting, or that another try may do, is in the error itself.
             (None, 503) => None,
-            (None, 500..) => Some("the daemon's log says more"),
+            (None, 500..) => Some("see the daemon's log"),
             _ => None,
         };
         let message = match told.details {
@@ -230,19 +228,19 @@ mod tests {
         check(
             503,
             r#"{"error":"no backend","code":503,"error_code":"no_backend"}"#,
-            "murald: no backend\n  `murald doctor` says what is missing, and what to do",
+            "murald: no backend\n  run `murald doctor` for help",
         );
         check(503, r#"{"error":"busy: try again","code":503}"#, "murald: busy: try again");
         check(
             500,
             r#"{"error":"internal error","code":500}"#,
-            "murald: internal error\n  the daemon's log says more",
+            "murald: internal error\n  see the daemon's log",
         );
         check(
             502,
             "<html>",
             "murald: the daemon answered with status 502\n  \
-             is it of another version? `murald version` shows both",
+             it may have another version: run `murald version`",
         );
         check(400, "{\"error\":\"\\u001b[2J\",\"code\":400}", "murald: \u{fffd}[2J");
     }

@@ -109,7 +109,7 @@ fn main_task(
         Task::CheckConfig => match verbs::file_to_check(call)? {
             Some(file) => return Ok(Some(Next::Check(Check { file, output }))),
             None if stdout.wants_data() => stdout.data(&serde_json::json!([]))?,
-            None => stdout.note("there is no file of settings: the defaults count")?,
+            None => stdout.note("no configuration file; using the defaults")?,
         },
         Task::CheckDatabase | Task::RestoreDatabase => {
             let config = verbs::config_file(call)?;

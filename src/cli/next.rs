@@ -154,16 +154,13 @@ impl DatabaseCheck {
         }
         print(&self.output, &REPORT, &json!(report))?;
         if is_new {
-            return note(
-                &self.output,
-                "there is no database yet: the daemon creates it when it starts",
-            );
+            return note(&self.output, "no database yet (created when the daemon first starts)");
         }
         let Some(problem) = report.problems.first() else { return Ok(()) };
-        let error = Error::refused(format!("the database is not sound: {problem}"));
+        let error = Error::refused(format!("the database is damaged: {problem}"));
         Err(error.hint(match report.backups.first() {
-            Some(_) => "with the daemon stopped, `murald library restore` brings back a backup",
-            None => "there is no backup of it",
+            Some(_) => "stop murald, then run `murald library restore`",
+            None => "there is no backup",
         }))
     }
 }
@@ -231,9 +228,9 @@ pub(super) const REPORT: View = View::sheet(
     ],
 );
 pub(super) const RESTORED: View = View::own("", &[more("from aside")], |_, stdout, restored| {
-    stdout.say(format!("the database is restored from {}", written(&restored["from"])))?;
+    stdout.say(format!("restored the database from {}", written(&restored["from"])))?;
     match restored["aside"].as_str() {
-        Some(aside) => stdout.say(format!("as it was it is kept in {aside}")),
+        Some(aside) => stdout.say(format!("the old database is kept in {aside}")),
         None => Ok(()),
     }
 });

@@ -17,8 +17,8 @@ pub(super) fn incomplete(verbs: Verbs, prefix: &[String], given: Option<&String>
             .hint(format!("see `murald {prefix} --help`"));
     };
     let meant = by_sense(given, &next).or_else(|| nearest(given, next.iter().copied()));
-    Error::usage(format!("there is no command \"{prefix} {given}\"")).hint(match meant {
-        Some(meant) => format!("do you mean {prefix} {meant}? see `murald {prefix} --help`"),
+    Error::usage(format!("unknown command \"{prefix} {given}\"")).hint(match meant {
+        Some(meant) => format!("did you mean {prefix} {meant}? see `murald {prefix} --help`"),
         None => format!("see `murald {prefix} --help`"),
     })
 }
@@ -26,10 +26,10 @@ pub(super) fn incomplete(verbs: Verbs, prefix: &[String], given: Option<&String>
 pub(super) fn unknown_verb(verbs: Verbs, word: &str) -> Error {
     let known = verbs.all().map(|verb| verb.words[0]);
     let sense = SENSE_ALONE.iter().find(|(other, _)| *other == word).map(|(_, meant)| *meant);
-    Error::usage(format!("there is no command {word:?}")).hint(
+    Error::usage(format!("unknown command {word:?}")).hint(
         match sense.or_else(|| nearest(word, known)) {
-            Some(meant) => format!("do you mean {meant}? `murald help all` lists all"),
-            None => "`murald help all` lists all".to_owned(),
+            Some(meant) => format!("did you mean {meant}? `murald help all` lists all commands"),
+            None => "`murald help all` lists all commands".to_owned(),
         },
     )
 }
@@ -88,8 +88,8 @@ pub(super) fn unknown_flag(verb: &Verb, name: &str) -> Error {
     // A flag that has a sense of its own is no slip of the pen.
     let has_sense = SENSE_FLAGS.iter().any(|(other, _)| *other == name);
     let meant = meant.or_else(|| nearest(name, names.into_iter()).filter(|_| !has_sense));
-    Error::usage(format!("murald {} has no flag {name}", verb.name())).hint(match meant {
-        Some(meant) => format!("do you mean {meant}? {see}"),
+    Error::usage(format!("unknown flag {name}")).hint(match meant {
+        Some(meant) => format!("did you mean {meant}? {see}"),
         None => see,
     })
 }
@@ -105,12 +105,12 @@ pub(super) fn too_many(verb: &Verb, word: &str, whole: &str) -> Error {
     if verb.arguments.is_empty() {
         return Error::usage(format!("murald {} does not take {word:?}", verb.name())).hint(hint);
     }
-    Error::usage(format!("{word:?} is one argument too many")).hint(hint)
+    Error::usage(format!("unexpected argument {word:?}")).hint(hint)
 }
 
 /// For a name with spaces that was typed without quotes.
 pub(super) fn quotes(name: &str) -> String {
-    format!("a name with spaces needs quotes: '{name}'")
+    format!("quote a name with spaces: '{name}'")
 }
 
 /// The known word that is at most two letters away; of a short word one letter, or it would be
@@ -157,16 +157,16 @@ mod tests {
             let told = error.to_string();
             assert!(told.contains(expected), "{told}");
         };
-        check("rm", &[], "do you mean images delete, playlist delete or folders delete?");
-        check("add", &[], "do you mean import PATH?");
-        check("rename", &[], "do you mean images rename, playlist rename or folders rename?");
-        check("query", &[], "do you mean current?");
-        check("remove", &["images"], "do you mean images delete?");
-        check("make", &["playlist"], "do you mean playlist create?");
+        check("rm", &[], "did you mean images delete, playlist delete or folders delete?");
+        check("add", &[], "did you mean import PATH?");
+        check("rename", &[], "did you mean images rename, playlist rename or folders rename?");
+        check("query", &[], "did you mean current?");
+        check("remove", &["images"], "did you mean images delete?");
+        check("make", &["playlist"], "did you mean playlist create?");
         check("frobnicate", &["playlist"], "see `murald playlist --help`");
         let create = ALL.all().find(|verb| verb.words == ["folders", "create"]).unwrap();
         let told = unknown_flag(create, "--folder").to_string();
-        assert!(told.contains("do you mean --parent?"), "{told}");
+        assert!(told.contains("did you mean --parent?"), "{told}");
         let create = ALL.all().find(|verb| verb.words == ["playlist", "create"]).unwrap();
         let told = unknown_flag(create, "--folders").to_string();
         assert!(!told.contains("--order"), "{told}");

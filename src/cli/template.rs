@@ -127,7 +127,7 @@ impl Part {
 
 fn unknown<'a>(name: &str, fields: impl Iterator<Item = &'a str>) -> Error {
     let all: Vec<&str> = fields.collect();
-    Error::usage(format!("--format: there is no field {name:?}"))
+    Error::usage(format!("--format: unknown field {name:?}"))
         .hint(format!("there are {}", all.join(", ")))
 }
 
@@ -165,7 +165,7 @@ mod tests {
         check("{tags} {tags[1]}{tags[9]}", Ok("x,y y"));
         check("{none}|{web.missing.deeper}", Ok("|"));
         check("{web.size[1].k}", Ok("deep"));
-        check("{frob}", Err("--format: there is no field \"frob\""));
+        check("{frob}", Err("--format: unknown field \"frob\""));
         for bad in ["{}", "{a..b}", "{a[x]}", "{[0]}", "{a[0}", "{id", "{"] {
             assert!(Template::parse(bad).is_err(), "{bad}");
         }
@@ -178,6 +178,6 @@ mod tests {
         template.check(&names).unwrap();
         assert_eq!(template.line(&json!({"id": 7})).unwrap(), "7:");
         let told = Template::parse("{id}{frob}").unwrap().check(&names).unwrap_err().to_string();
-        assert_eq!(told, "murald: --format: there is no field \"frob\"\n  there are id, fit");
+        assert_eq!(told, "murald: --format: unknown field \"frob\"\n  there are id, fit");
     }
 }

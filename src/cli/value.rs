@@ -170,7 +170,7 @@ pub(super) fn expand_stdin(verb: &Verb, call: &mut Call) -> Result<(), Error> {
     std::io::stdin()
         .lock()
         .read_to_end(&mut bytes)
-        .map_err(|error| Error::refused("standard input cannot be read").because(error))?;
+        .map_err(|error| Error::refused("cannot read standard input").because(error))?;
     // `find | murald ... -` with nothing found: there is nothing to do.
     if bytes.trim_ascii().is_empty() {
         return Err(Error::new(Exit::Done, String::new()));

@@ -49,7 +49,7 @@ fn without_a_daemon() {
         &house,
         &["--json", "set"],
         2,
-        "{\"error\":\"PICTURE is missing\",\"code\":400,\"details\":\"usage: ",
+        "{\"error\":\"missing argument PICTURE\",\"code\":400,\"details\":\"usage: ",
     );
     let file = house.config_file();
     assert_eq!(ok(&house, &["config", "path"]), format!("{}\n", file.display()));
@@ -103,9 +103,9 @@ fn a_file_of_settings_is_checked_without_a_daemon() {
 #[test]
 fn wrong_usage() {
     let house = House::new();
-    fails(&house, &["frobnicate"], 2, "murald: there is no command \"frobnicate\"\n");
-    fails(&house, &["set"], 2, "murald: PICTURE is missing\n  usage: murald set PICTURE");
-    fails(&house, &["start", "--frob"], 2, "murald: murald start has no flag --frob\n");
+    fails(&house, &["frobnicate"], 2, "murald: unknown command \"frobnicate\"\n");
+    fails(&house, &["set"], 2, "murald: missing argument PICTURE\n  usage: murald set PICTURE");
+    fails(&house, &["start", "--frob"], 2, "murald: unknown flag --frob\n");
     fails(&house, &["--log-level", "loud"], 2, "murald: --log-level must be one of debug, ");
     fails(&house, &["events", "--types", "x"], 2, "murald: --types must be one of ");
     fails(&house, &["config", "set", "app", "x"], 2, "murald: \"x\" is not a JSON object");
@@ -152,7 +152,7 @@ fn what_the_daemon_refuses() {
         "{told}"
     );
     // The daemon keeps it, as the file may have it, and goes on with the default.
-    let unused = "murald: daemon.log_level cannot be \"loud\"; \"info\" is used instead\n";
+    let unused = "murald: daemon.log_level cannot be \"loud\"; using \"info\"\n";
     let output = run(&house, &["config", "set", "daemon", "log_level", "loud"]);
     assert_eq!((output.status.code(), stderr(&output).starts_with(unused)), (Some(1), true));
     // There is nothing to show; then there is nothing to show it on.

@@ -125,7 +125,7 @@ fn a_favourite_is_one_until_it_is_told_again() {
     assert_eq!(tags(), json!(["sea"]));
     assert_eq!(json_of(&house, &["favourite", "p0"])["tags"], json!(["sea", "favourite"]));
     fails(&house, &["favourite"], 1, "murald: no Wayland or X11 session found: ");
-    fails(&house, &["favourite", "none"], 1, "murald: no image is named \"none\"\n");
+    fails(&house, &["favourite", "none"], 1, "murald: no image named \"none\"\n");
 }
 
 #[test]
@@ -156,12 +156,12 @@ fn what_leaves_nothing_out_is_no_filter() {
         refused(&["--max-delta-e", "5"], "--max-delta-e is no filter without --similar-to");
         refused(&["--tags", "x", "--recursive"], "--recursive is no filter without --folder");
         for flag in ["--name-prefix", "--name", "--tags", "--colors"] {
-            refused(&[flag, ""], &format!("{flag} is empty: that would leave no image out"));
+            refused(&[flag, ""], &format!("{flag} is empty and would match every image"));
         }
     }
     for verb in [&["playlist", "add", "p"][..], &["playlist", "create", "n"]] {
         let line = [verb, &["--search", " "]].concat();
-        fails(&house, &line, 2, "murald: --search is empty: that would leave no image out\n");
+        fails(&house, &line, 2, "murald: --search is empty and would match every image\n");
     }
     let images = json_of(&house, &["images", "list", "--name-prefix", ""])["data"].clone();
     let tags = images.as_array().unwrap().iter().map(|image| image["tags"].clone());

@@ -45,10 +45,13 @@ fn help_wrong_words_and_wrong_flags() {
         let output = run(&house, &line(verb, &["--frobnicate"]));
         let told = stderr(&output);
         assert_eq!(output.status.code(), Some(2), "{name}: {told}");
-        assert!(told.starts_with(&format!("murald: murald {name} has no flag --frob")), "{told}");
+        assert!(told.starts_with("murald: unknown flag --frob"), "{told}");
         if !stands_alone(verb) {
             let told = stderr(&run(&house, verb.words));
-            assert!(told.contains(" is missing\n  usage: murald "), "{name}: {told}");
+            assert!(
+                told.contains("missing argument ") && told.contains("\n  usage: murald "),
+                "{name}: {told}"
+            );
         }
         let is_open =
             verb.arguments.iter().any(|one| matches!(one.arity, Arity::Some | Arity::Any));

@@ -373,7 +373,7 @@ fn without_a_configuration_and_with_a_broken_one() {
         fails(&house, &["migrate", program, "--dry-run"], 1, &expected);
     }
     fails(&house, &["migrate", "frob"], 2, "murald: PROGRAM must be one of wpaperd, waypaper, ");
-    fails(&house, &["migrate"], 2, "murald: PROGRAM is missing\n");
+    fails(&house, &["migrate"], 2, "murald: missing argument PROGRAM\n");
     for (program, text, told) in [
         ("wpaperd", "[DP-3]\npath = \n", ", line 2, column "),
         ("waypaper", "[Settings]\nfolder = ~/a\n\nwhat\n", ", line 4, column 1: there is no = "),

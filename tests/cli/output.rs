@@ -38,7 +38,7 @@ fn images_are_rows_records_templates_and_json() {
     let formatted = ok(&house, &line(r"{id}:{name}\t{tags[1]}{{{thumbnails.default}"));
     let thumbnail = first["thumbnails"]["default"].as_str().unwrap();
     assert_eq!(formatted.lines().next().unwrap(), format!("1:p0\tbig sky{{{thumbnail}"));
-    fails(&house, &line("{frob}"), 2, "murald: --format: there is no field \"frob\"\n  there are ");
+    fails(&house, &line("{frob}"), 2, "murald: --format: unknown field \"frob\"\n  there are ");
     let both = [&line("{id}")[..], &["--json"]].concat();
     let output = run(&house, &both);
     assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
@@ -154,7 +154,12 @@ fn imports_print_ids_in_the_order_of_the_paths() {
 fn steps_that_move_nothing_fail_and_say_why() {
     let house = House::started();
     for line in [&["next"][..], &["prev"], &["toggle"], &["pause"], &["playlist", "pause"]] {
-        fails(&house, line, 1, "murald: no playlist runs\n  `murald playlist start PLAYLIST`");
+        fails(
+            &house,
+            line,
+            1,
+            "murald: no playlist is running\n  `murald playlist start PLAYLIST`",
+        );
     }
 }
 
@@ -177,7 +182,7 @@ fn settings_by_their_names() {
         json!(["feh"])
     );
     fails(&house, &["config", "get", "backend.swaybg.frob"], 1, "murald: backend.swaybg has no ");
-    fails(&house, &["config", "set", "backend.type"], 2, "murald: what is to be set?\n");
+    fails(&house, &["config", "set", "backend.type"], 2, "murald: no value given\n");
     let said = ok(&house, &["config", "reset"]);
     let backup = house.config_file().with_file_name("config.toml.bak");
     assert!(said.ends_with(&format!("kept as {}\n", backup.display())), "{said}");
@@ -209,7 +214,7 @@ fn filters_choose_what_verbs_are_about() {
     assert_eq!(made["images"].as_array().unwrap().len(), 2);
     let made = json_of(&house, &["playlist", "add", "p", "--name-prefix", "TR"]);
     assert_eq!(made["images"][2]["image_id"], 2);
-    fails(&house, &["images", "delete"], 2, "murald: IMAGE is missing, or - for ");
+    fails(&house, &["images", "delete"], 2, "murald: no images given\n");
     let both = ["images", "delete", "lake", "--tags", "wide"];
     fails(&house, &both, 2, "murald: give images or filters: ");
     assert_eq!(ok(&house, &["images", "delete", "--tags", "none"]), "no image matches\n");
@@ -286,7 +291,7 @@ fn fields_are_known_before_anything_is_changed() {
         &["history", "clear"],
         &["stop"],
     ] {
-        let told = "murald: --format: there is no field \"nope\"\n  there are ";
+        let told = "murald: --format: unknown field \"nope\"\n  there are ";
         fails(&house, &[line, &["--format", "{nope}"]].concat(), 2, told);
     }
     let names = json_of(&house, &["images", "list"])["data"].clone();
@@ -296,12 +301,12 @@ fn fields_are_known_before_anything_is_changed() {
     // What is not there, or only in some, is empty; what no record has is unknown.
     assert_eq!(ok(&house, &["playlist", "list", "--format", "{name}:{source.tags}"]), "p:\n");
     let of_images = ["images", "list", "--format", "{skipped}"];
-    fails(&house, &of_images, 2, "murald: --format: there is no field \"skipped\"\n");
+    fails(&house, &of_images, 2, "murald: --format: unknown field \"skipped\"\n");
     let set = ["config", "set", "app.images_per_page", "7", "--format"];
     let line = [&set[..], &["{images_per_page}{restart_required}"]].concat();
     assert_eq!(ok(&house, &line), "7\n");
     let own = ["config", "get", "app", "--format", "{nope}"];
-    fails(&house, &own, 2, "murald: --format: there is no field \"nope\"\n  there are ");
+    fails(&house, &own, 2, "murald: --format: unknown field \"nope\"\n  there are ");
 }
 
 #[test]

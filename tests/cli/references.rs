@@ -46,13 +46,12 @@ fn images_are_named_in_many_ways() {
     let refused = |reference: &str, code: i32, told: &str| {
         fails(&house, &["images", "show", reference], code, &format!("murald: {told}"));
     };
-    let quotes =
-        "murald: no image is named \"lake\"\n  a name with spaces needs quotes: 'blue lake'\n";
+    let quotes = "murald: no image named \"lake\"\n  quote a name with spaces: 'blue lake'\n";
     fails(&house, &["images", "tag", "blue", "lake", "--add", "x"], 1, quotes);
     refused("sun", 1, "\"sun\" is ambiguous: Sunset (1), sunrise (2)\n");
-    refused("sunsat", 1, "no image is named \"sunsat\"\n  the nearest is Sunset (1)\n");
+    refused("sunsat", 1, "no image named \"sunsat\"\n  did you mean Sunset (1)?\n");
     // A format's ending that is not the image's own.
-    refused("sunset.jpg", 1, "no image is named \"sunset.jpg\"\n");
+    refused("sunset.jpg", 1, "no image named \"sunset.jpg\"\n");
     refused("9", 1, "no image with ID 9\n");
     // Digits are an id, whatever is called so.
     let output = run(&house, &["images", "show", "7"]);
@@ -60,9 +59,9 @@ fn images_are_named_in_many_ways() {
     check("id:1", 1);
     check("name:1", 6);
     check("name:7", 4);
-    refused("name:sunset", 1, "no image is named \"sunset\"");
+    refused("name:sunset", 1, "no image named \"sunset\"");
     refused("id:x", 2, "what follows id: must be a number from 1 on, not \"id:x\"\n");
-    refused("007", 1, "no image is named \"007\"\n");
+    refused("007", 1, "no image named \"007\"\n");
     let both = "\"1\" is ambiguous: Sunset (1), 1 (6)\n  id:1 or name:1 says which\n";
     refused("1", 1, both);
     // And reserved words win.
@@ -102,9 +101,9 @@ fn playlists_and_folders_are_named_too() {
     assert_eq!(json_of(&house, &["playlist", "show", "even"])["id"], 1);
     assert_eq!(
         ok(&house, &["playlist", "rename", "evening", "Night"]),
-        "the playlist is Night (1) now\n"
+        "renamed the playlist to Night (1)\n"
     );
-    fails(&house, &["playlist", "show", "nigth"], 1, "murald: no playlist is named \"nigth\"\n");
+    fails(&house, &["playlist", "show", "nigth"], 1, "murald: no playlist named \"nigth\"\n");
     ok(&house, &["playlist", "add", "morning", "a"]);
     let images = json_of(&house, &["playlist", "show", "morning"])["images"].clone();
     assert_eq!((&images[0]["image_id"], &images[1]["image_id"]), (&json!(2), &json!(1)));
@@ -159,7 +158,7 @@ fn a_folder_may_have_a_slash_in_its_name() {
         "murald: \"x/y\" is ambiguous: x/y (4), x/y (5)\n",
     );
     assert_eq!([id("a/x/y"), id("/a/b/x/y"), id("a/x")], [4, 5, 4]);
-    fails(&house, &["folders", "show", "a/c"], 1, "murald: no folder is named \"c\"\n");
+    fails(&house, &["folders", "show", "a/c"], 1, "murald: no folder named \"c\"\n");
     fails(&house, &["folders", "show", "//"], 2, "murald: FOLDER must be a name, a path of names");
 }
 
@@ -181,7 +180,7 @@ fn references_come_from_standard_input() {
     // One that fits nothing: nothing is done.
     let (code, out, told) = fed(&house, &["images", "tag", "-", "--add", "x"], b"a\nnone\n");
     assert_eq!((code, out.as_str()), (Some(1), ""));
-    assert!(told.starts_with("murald: no image is named \"none\"\n"), "{told}");
+    assert!(told.starts_with("murald: no image named \"none\"\n"), "{told}");
     assert_eq!(json_of(&house, &["images", "tags"])["tags"], json!([]));
     for line in [
         &["images", "delete", "-"][..],

@@ -83,7 +83,7 @@ fn a_step_that_cannot_be_made_fails_and_says_why() {
         assert!(output.stdout.is_empty() && told.contains(why), "{line}: {told}");
     };
     for line in ["next", "previous", "prev", "playlist next"] {
-        refused(line, "no playlist runs");
+        refused(line, "no playlist is running");
     }
     run(&house, "playlist start day");
     for line in ["next", "prev", "playlist next", "playlist next day", "playlist previous day"] {

@@ -100,32 +100,32 @@ fn wrong_lines_are_explained() {
         let told = error.to_string();
         assert!(told.starts_with(&format!("murald: {expected}")), "{told}");
     }
-    check(&["frobnicate"], "there is no command \"frobnicate\"\n  `murald help all` lists all");
-    check(&["improt"], "there is no command \"improt\"\n  do you mean import?");
-    check(&["config"], "murald config needs one of get, ");
-    check(&["images", "frobnicate"], "there is no command \"images frobnicate\"\n  see ");
-    check(&["playlists", "strat", "1"], "there is no command \"playlist strat\"\n  do you mean ");
-    check(&["set"], "PICTURE is missing\n  usage: murald set PICTURE [FLAGS]");
-    check(&["set", "0"], "PICTURE must be a name, or an id from 1 on, not \"0\"");
     check(
-        &["set", "7", "8"],
-        "\"8\" is one argument too many\n  a name with spaces needs quotes: '7 8'",
+        &["frobnicate"],
+        "unknown command \"frobnicate\"\n  `murald help all` lists all commands",
     );
+    check(&["improt"], "unknown command \"improt\"\n  did you mean import?");
+    check(&["config"], "murald config needs one of get, ");
+    check(&["images", "frobnicate"], "unknown command \"images frobnicate\"\n  see ");
+    check(&["playlists", "strat", "1"], "unknown command \"playlist strat\"\n  did you mean ");
+    check(&["set"], "missing argument PICTURE\n  usage: murald set PICTURE [FLAGS]");
+    check(&["set", "0"], "PICTURE must be a name, or an id from 1 on, not \"0\"");
+    check(&["set", "7", "8"], "unexpected argument \"8\"\n  quote a name with spaces: '7 8'");
     check(
         &["set", "my", "lake.jpg"],
-        "\"lake.jpg\" is one argument too many\n  a name with spaces needs quotes: 'my lake.jpg'",
+        "unexpected argument \"lake.jpg\"\n  quote a name with spaces: 'my lake.jpg'",
     );
     check(
         &["set", "https://a.org/b.jpg"],
         "murald loads nothing from the network: https://a.org/b.jpg",
     );
     check(&["random", "--monitor", ","], "--monitor must be a name, not \",\"");
-    check(&["rm", "7"], "there is no command \"rm\"\n  do you mean images delete, ");
+    check(&["rm", "7"], "unknown command \"rm\"\n  did you mean images delete, ");
     check(&["--json", "--format", "{id}", "status"], "--json and --format are two forms");
     check(&["--format", "{", "status"], "--format: { has no end\n");
     check(&["status", "now"], "murald status does not take \"now\"");
-    check(&["set", "7", "--mod", "clone"], "murald set has no flag --mod\n  do you mean --mode?");
-    check(&["set", "7", "--mod=clone"], "murald set has no flag --mod\n");
+    check(&["set", "7", "--mod", "clone"], "unknown flag --mod\n  did you mean --mode?");
+    check(&["set", "7", "--mod=clone"], "unknown flag --mod\n");
     check(&["set", "7", "--mode"], "--mode needs a value");
     check(&["set", "7", "--mode", "--monitor", "x"], "--mode needs a value");
     check(&["set", "7", "--mode", "wide"], "--mode must be one of individual, clone, extend, not");
@@ -137,6 +137,6 @@ fn wrong_lines_are_explained() {
     );
     check(&["--socket"], "--socket needs a value");
     check(&["--socket="], "--socket needs a path, not an empty word");
-    check(&["--frob"], "murald start has no flag --frob");
+    check(&["--frob"], "unknown flag --frob");
     check(&["events", "--types", "a"], "--types must be one of wallpaper_changed, ");
 }

@@ -120,9 +120,9 @@ pub(super) fn nothing(what: &str, word: &str, all: &[Named]) -> Error {
     let near = all.iter().map(|one| (letters(&one.name.to_lowercase()), one));
     let nearest = near.min_by_key(|(letters, _)| *letters);
     let most = (word.chars().count() / 2).max(2);
-    let error = Error::not_found(format!("no {what} is named {word:?}"));
+    let error = Error::not_found(format!("no {what} named {word:?}"));
     match nearest.filter(|(letters, _)| *letters <= most) {
-        Some((_, one)) => error.hint(format!("the nearest is {} ({})", one.name, one.id)),
+        Some((_, one)) => error.hint(format!("did you mean {} ({})?", one.name, one.id)),
         None => error,
     }
 }
@@ -151,9 +151,9 @@ mod tests {
         check("a", Ok(5));
         check("A", Ok(6));
         check("sun", Err("\"sun\" is ambiguous: Sunset (1), sunrise (2), SUNSET over (3)"));
-        check("sunsit", Err("no image is named \"sunsit\"\n  the nearest is Sunset (1)"));
-        check("sunsit.jpg", Err("no image is named \"sunsit.jpg\"\n  the nearest is Sunset (1)"));
-        check("frobnicate", Err("no image is named \"frobnicate\""));
+        check("sunsit", Err("no image named \"sunsit\"\n  did you mean Sunset (1)?"));
+        check("sunsit.jpg", Err("no image named \"sunsit.jpg\"\n  did you mean Sunset (1)?"));
+        check("frobnicate", Err("no image named \"frobnicate\""));
     }
 
     #[test]

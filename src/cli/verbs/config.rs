@@ -67,9 +67,9 @@ const CHANGED: View = View::own("", BESIDE, |_, stdout, settings| {
     Ok(())
 });
 const RESET: View = View::own("", BESIDE, |_, stdout, settings| {
-    stdout.say("the settings are reset to their defaults")?;
+    stdout.say("reset the settings to their defaults")?;
     if let Some(backup) = settings["backup"].as_str() {
-        stdout.say(format!("the file as it was is kept as {backup}"))?;
+        stdout.say(format!("the old file is kept as {backup}"))?;
     }
     warn(stdout, &settings["warnings"]);
     Ok(())
@@ -167,7 +167,7 @@ fn set(call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
         let mut lines = changes.keys().map(|key| format!("{name}.{key} is {} now", now(key)));
         lines.try_for_each(|line| stdout.say(line))?;
         if settings.get("restart_required") == Some(&Value::Bool(true)) {
-            stdout.say("it takes effect when the daemon is started the next time")?;
+            stdout.say("restart murald to apply this")?;
         }
     }
     if used.is_ok() {

@@ -34,7 +34,7 @@ pub(super) fn change(
             }
             Ok((section, changes?))
         }
-        _ => Err(Error::usage("what is to be set?")
+        _ => Err(Error::usage("no value given")
             .hint("usage: murald config set SECTION.KEY VALUE, or SECTION '{\"KEY\": VALUE}'")),
     }
 }
@@ -47,12 +47,12 @@ pub(super) fn in_effect(
 ) -> Result<(), Error> {
     let not = |(key, wanted): (&String, &Value)| {
         let used = settings.get(key).filter(|used| !wanted.is_null() && !same(used, wanted))?;
-        Some(format!("{section}.{key} cannot be {wanted}; {used} is used instead"))
+        Some(format!("{section}.{key} cannot be {wanted}; using {used}"))
     };
     match changes.iter().find_map(not) {
         None => Ok(()),
         Some(problem) => {
-            Err(Error::refused(problem).hint("`murald config check` tells what it can be"))
+            Err(Error::refused(problem).hint("run `murald config check` for the allowed values"))
         }
     }
 }

@@ -131,8 +131,8 @@ pub(super) fn narrows(call: &Call) -> Result<bool, Error> {
             _ => false,
         };
         if is_empty {
-            return Err(Error::usage(format!("{flag} is empty: that would leave no image out"))
-                .hint("`murald images list` takes the same filters, and shows what they find"));
+            return Err(Error::usage(format!("{flag} is empty and would match every image"))
+                .hint("run `murald images list` with the same filters to see what they match"));
         }
     }
     Ok(!filter(call).is_empty())
@@ -151,12 +151,10 @@ pub(super) fn chosen(call: &Call, kind: Option<Kind>) -> Result<Vec<Value>, Erro
     match (call.has("IMAGE"), narrows(call)?) {
         (true, false) => return Ok(call.all("IMAGE").into_iter().cloned().collect()),
         (false, false) => {
-            return Err(Error::usage("IMAGE is missing, or - for standard input, or a filter"));
+            return Err(Error::usage("no images given"));
         }
         (true, true) => {
-            return Err(Error::usage(
-                "give images or filters: both would leave open which are meant",
-            ));
+            return Err(Error::usage("give images or filters, not both"));
         }
         (false, true) => {}
     }
@@ -175,8 +173,8 @@ pub(super) fn knows(connection: &Connection, what: &str) -> Result<(), Error> {
     let info: Value = connection.get(&RequestPath::new(&[&"info"]))?.read()?;
     let (ours, theirs) = (env!("CARGO_PKG_VERSION"), info["version"].as_str().unwrap_or_default());
     if is_older(theirs, ours) {
-        return Err(Error::refused(format!("the daemon is of version {theirs}, this is {ours}"))
-            .hint(format!("start the daemon again: an older one may not know {what}")));
+        return Err(Error::refused(format!("the daemon has version {theirs}, the command {ours}"))
+            .hint(format!("restart the daemon: it may not support {what}")));
     }
     Ok(())
 }

@@ -64,9 +64,9 @@ const FOLDER: View = View::table(
         column(">FOLDERS", "folder_count"),
         more("parent_id created_at updated_at"),
     ],
-    "no folders; `murald folders create NAME` makes one",
+    "no folders; create one with `murald folders create NAME`",
 );
-const CREATED: View = FOLDER.saying("{name} ({id}) is made");
+const CREATED: View = FOLDER.saying("created folder {name} ({id})");
 const NESTING: View = FOLDER.showing(|_, stdout, answer| {
     let folders = answer["data"].as_array().into_iter().flatten();
     stdout.line(folders.map(|one| text(one, "name")).collect::<Vec<_>>().join("/"))

@@ -166,7 +166,7 @@ fn tag(call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
     };
     let (add, remove) = (list("--add"), list("--remove"));
     if add.is_empty() && remove.is_empty() {
-        return Err(Error::usage("no tag is given: use --add or --remove"));
+        return Err(Error::usage("no tags given; use --add or --remove"));
     }
     for id in call.all("IMAGE") {
         let answer = retag(call, id, |tags| {
@@ -206,7 +206,7 @@ fn select(call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
     let selected = !call.has("--off");
     let ids = call.all("IMAGE");
     let connection = match (ids.is_empty(), call.has("--all")) {
-        (true, false) => return Err(Error::usage("IMAGE is missing, or --all for all images")),
+        (true, false) => return Err(Error::usage("no images given; name images, or use --all")),
         (false, true) => return Err(Error::usage("give either images or --all")),
         _ => call.connect()?,
     };

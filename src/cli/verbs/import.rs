@@ -71,7 +71,7 @@ const START: Request = Request::of(
 const CANCELLED: View = View::says(
     "POST /images/cancel-import",
     &[more("status batch_id")],
-    "cancelled; what was imported by then stays",
+    "cancelled; imported images stay",
 );
 const BEGUN: View =
     View::own("POST /images", &[more("status total batch_id")], |_, stdout, batch| {
@@ -108,8 +108,8 @@ fn import(call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
                 }
             }
             Ok(None) => {
-                return Err(Error::new(Exit::Unavailable, "the daemon ended during the import")
-                    .hint("what was imported by then stays; import again for the rest"));
+                return Err(Error::new(Exit::Unavailable, "the daemon stopped during the import")
+                    .hint("imported images stay; import again to complete"));
             }
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {
                 return cancel(&connection, watch);

@@ -77,7 +77,7 @@ const WATCHED: View = View::table(
         column("MESSAGE", "message"),
         more("watch in_place watch_folders"),
     ],
-    "no directory is watched; `murald watch add DIR` begins",
+    "no watched directories; add one with `murald watch add DIR`",
 )
 .within("watch");
 
@@ -93,7 +93,7 @@ fn add(call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
                 return Err(Error::refused(format!("{path} is not a directory")));
             }
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                stdout.note(format!("{path} is not there; it is watched once it is"))?;
+                stdout.note(format!("{path} does not exist; murald will watch it when it does"))?;
             }
             // Whatever else there is to say of it, the daemon says.
             _ => {}

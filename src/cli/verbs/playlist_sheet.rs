@@ -38,7 +38,7 @@ pub(super) const PLAYLISTS: View = View::table(
         column("ORDER", "configuration.order"),
         more("created_at updated_at"),
     ],
-    "no playlists; `murald playlist create NAME IMAGE...` makes one",
+    "no playlists; create one with `murald playlist create NAME IMAGE...`",
 );
 /// Everything about a playlist.
 pub(super) const PLAYLIST: View = PLAYLISTS.showing(people);

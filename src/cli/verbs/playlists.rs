@@ -123,7 +123,7 @@ pub(super) const GROUP: Group = Group { title: "Playlists", verbs: &[
         .shows(&[&ACTIVE]),
 ]};
 
-const RENAMED: View = PLAYLIST.saying("the playlist is {name} ({id}) now");
+const RENAMED: View = PLAYLIST.saying("renamed the playlist to {name} ({id})");
 const DELETED: View = View::says("DELETE /playlists/{id}", &[more("status")], "deleted");
 /// The answers of actions: on one playlist, and on all that run.
 const DONE: View = View::own("POST /playlists/{id}/start", &[more("status")], done);
@@ -203,13 +203,11 @@ fn configuration(call: &Call) -> Result<Option<Value>, Error> {
 fn items(call: &Call) -> Result<Option<Value>, Error> {
     let filters = filters::narrows(call)?;
     match (filters, call.has("--fixed"), call.has("IMAGE")) {
-        (false, true, _) => Err(Error::usage("--fixed takes what filters find now: give a filter")),
-        (false, false, false) => {
-            Err(Error::usage("IMAGE is missing, or - for standard input, or a filter").hint(
-                "`murald playlist create NAME lake hill` has these two, \
+        (false, true, _) => Err(Error::usage("--fixed needs a filter")),
+        (false, false, false) => Err(Error::usage("no images given").hint(
+            "`murald playlist create NAME lake hill` has these two, \
                  `murald playlist create NAME --folder travel` what is in that folder",
-            ))
-        }
+        )),
         (true, false, false) => Ok(None),
         _ => Ok(Some(json!(filters::chosen(call, Some(Kind::Item))?))),
     }
@@ -234,7 +232,7 @@ fn remove(call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
         let before = images.len();
         images.retain(|item| !gone.contains(&&item["image_id"]));
         match images.len() == before {
-            true => Err(Error::refused("the playlist has none of these images")),
+            true => Err(Error::refused("the playlist contains none of these images")),
             false => Ok(images),
         }
     })
@@ -249,8 +247,9 @@ fn change(
     let answer = rewrite(call, Method::Patch, &own_place(call), |mut playlist| {
         if playlist["source"].is_object() {
             let name = text(&playlist, "name");
-            return Err(Error::refused(format!("the playlist {name} has what its filters find"))
-                .hint("`murald playlist edit PLAYLIST IMAGE...` gives it a list instead"));
+            return Err(Error::refused(format!("playlist {name} is dynamic")).hint(
+                "use `murald playlist edit PLAYLIST IMAGE...` to replace its filters with a list",
+            ));
         }
         let images = playlist["images"].take().as_array().cloned().unwrap_or_default();
         Ok(json!({ "images": change(images)? }))
@@ -340,16 +339,16 @@ fn stuck(connection: &Connection, on: &[&Value]) -> Result<Error, Error> {
     let Some(one) = running.first() else {
         let on = listed(&json!(on));
         let on = if on.is_empty() { on } else { format!(" on {on}") };
-        return Ok(Error::refused(format!("no playlist runs{on}"))
+        return Ok(Error::refused(format!("no playlist is running{on}"))
             .hint("`murald playlist start PLAYLIST` starts one, `murald random` shows any image"));
     };
     let why = match text(one, "playlist_type").as_str() {
-        "appearance" => "follows light and dark: it has no steps",
-        "time_of_day" | "day_of_week" => "follows the clock: it has no steps",
+        "appearance" => "changes with light and dark mode; next and previous do not apply",
+        "time_of_day" | "day_of_week" => "follows the clock; next and previous do not apply",
         _ if one["total_images"] == 0 => "is empty",
         _ => "did not move",
     };
-    Ok(Error::refused(format!("the playlist {} {why}", text(one, "playlist_name"))))
+    Ok(Error::refused(format!("playlist {} {why}", text(one, "playlist_name"))))
 }
 
 fn toggle(call: &Call, stdout: &mut Stdout) -> Result<(), Error> {

@@ -115,14 +115,14 @@ const BACKENDS: View = View::table(
 const ACTIVATED: View = View::says(
     "POST /backends/{name}/activate",
     &[more("status backend")],
-    "{backend} is the active backend",
+    "switched to {backend}",
 );
 const SESSION: View = View::sheet(
     "Power",
     &[
         of("battery", "battery", |power, _| {
             let battery = Some(&power["battery"]).filter(|on| !on.is_null());
-            Some(battery.map_or_else(|| "not looked at".into(), Cell::value))
+            Some(battery.map_or_else(|| "unknown (pause_on_battery is off)".into(), Cell::value))
         }),
         column("locked", "locked"),
         column("idle", "idle"),
@@ -153,9 +153,13 @@ fn state(backend: &Value) -> Cell {
     }
     let missing = text(backend, "missing");
     let text = match is("installed") {
-        true if backend["name"] == "hyprpaper" => "needs Hyprland".to_owned(),
-        true if at(backend, "settings.enabled") == false => "switched off".to_owned(),
-        true => "for another session".to_owned(),
+        true if backend["name"] == "hyprpaper" => "Hyprland only".to_owned(),
+        true if at(backend, "settings.enabled") == false => "disabled".to_owned(),
+        true => match text(backend, "capabilities.compositors").as_str() {
+            "x11" => "X11 only".to_owned(),
+            "wayland" => "Wayland only".to_owned(),
+            _ => "not in this session".to_owned(),
+        },
         false if missing.is_empty() => "not installed".to_owned(),
         false => format!("needs {missing}"),
     };
@@ -204,7 +208,7 @@ mod tests {
                 json!({"name": "builtin", "installed": true, "settings": {"enabled": enabled}});
             assert_eq!(state(&backend), Cell::from(expected).look(CellStyle::Dim));
         };
-        check(false, "switched off");
-        check(true, "for another session");
+        check(false, "disabled");
+        check(true, "not in this session");
     }
 }

@@ -39,7 +39,7 @@ pub(super) const SLIDESHOW: Verb =
 
 fn slideshow(call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
     let word = call.word("DIR");
-    let unread = |error| Error::refused(format!("{word} cannot be read")).because(error);
+    let unread = |error| Error::refused(format!("cannot read {word}")).because(error);
     let real = fs::canonicalize(&word).map_err(unread)?;
     if !real.is_dir() {
         return Err(Error::refused(format!("{word} is not a directory"))
@@ -62,7 +62,7 @@ fn slideshow(call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
     let answer = connection.post(&place, &body)?;
     stdout.show(&answer, |stdout, _: Value| {
         let (name, of) = (text(&playlist, "name"), count(images, "picture"));
-        stdout.say(format!("{name} ({}) runs: {of}", playlist["id"]))
+        stdout.say(format!("started slideshow of {name} ({}): {of}", playlist["id"]))
     })
 }
 
@@ -80,7 +80,7 @@ fn first_pictures(
         let page: Value = connection.get(&place)?.read()?;
         match at(&page, "pagination.total_items").as_u64().unwrap_or_default() {
             0 if Instant::now() > deadline => {
-                return Err(Error::refused(format!("no picture has come in from {word}"))
+                return Err(Error::refused(format!("no pictures found in {word}"))
                     .hint("it is watched now: `murald watch list` says more"));
             }
             0 => std::thread::sleep(PACE),

@@ -42,7 +42,7 @@ pub(super) const GROUP: Group = Group { title: "Videos", verbs: &[
 ]};
 
 fn end(call: &Call) -> Result<Option<Value>, Error> {
-    let missing = || Error::usage("--out is missing: where the loop ends, in seconds");
+    let missing = || Error::usage("missing flag --out: the end of the loop, in seconds");
     call.value("--out").cloned().map(Some).ok_or_else(missing)
 }
 

@@ -163,7 +163,7 @@ const SHOWN: View = View::own(
 fn mode(call: &Call) -> Result<Option<Value>, Error> {
     match (call.has("--each"), call.value("--mode")) {
         (true, Some(mode)) if mode != "each" => {
-            Err(Error::usage(format!("--each is --mode each: leave out --mode {}", written(mode))))
+            Err(Error::usage(format!("--each cannot be combined with --mode {}", written(mode))))
         }
         (true, _) => Ok(Some("each".into())),
         (false, mode) => Ok(mode.cloned()),
@@ -177,7 +177,7 @@ fn filter(call: &Call) -> Result<Option<Value>, Error> {
 fn shown(call: &Call, stdout: &mut Stdout, answer: &Value) -> Result<(), Error> {
     let (on, id) = (text(answer, "monitors"), &answer["image_id"]);
     if answer["status"] == "superseded" {
-        return stdout.say(format!("a newer request for {on} came in between"));
+        return stdout.say(format!("a newer request for {on} replaced this one"));
     }
     let name = answer["image_name"].as_str().unwrap_or("the image");
     if on.is_empty() {
@@ -189,7 +189,7 @@ fn shown(call: &Call, stdout: &mut Stdout, answer: &Value) -> Result<(), Error> 
     }
     let skipped = text(answer, "skipped");
     if !skipped.is_empty() {
-        stdout.warn(format!("left out: {skipped}"));
+        stdout.warn(format!("skipped {skipped}: not connected"));
     }
     let warnings = answer["warnings"].as_array().into_iter().flatten();
     let texts = answer["note"].as_str().into_iter().chain(warnings.filter_map(Value::as_str));

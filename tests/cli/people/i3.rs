@@ -17,7 +17,7 @@ fn somebody_from_feh_and_variety() {
     bash.types("murald set Pictures/red\\ lake.png --fit cover", "red lake (1) is on VIRTUAL-1");
     sees(&desktop, &house, "VIRTUAL-1", RED);
     // variety: a directory, and the next one now.
-    bash.types("murald slideshow ~/Pictures --interval 30m", " runs: ");
+    bash.types("murald slideshow ~/Pictures --interval 30m", "started slideshow of ");
     let client = house.client();
     wait_until("all are taken", || {
         client.get("/images").ok()["pagination"]["total_items"] == pictures.len()

@@ -14,11 +14,11 @@ fn a_novice_with_one_picture() {
     // What they may try next; whatever is wrong says what is right.
     let help = bash.types("murald --help; echo en''d", "end\r\n");
     assert!(help.lines().count() <= 27 && help.contains("murald help all"), "{help}");
-    bash.types("murald show", "do you mean ");
+    bash.types("murald show", "did you mean ");
     bash.types("murald delete that", "images delete");
     bash.types("murald set thta.jpg", "that (1)");
     bash.types("murald wallpapers", "needs one of set, random");
-    bash.types("murald playlist create mine", "IMAGE is missing");
+    bash.types("murald playlist create mine", "no images given");
     bash.types("murald next; echo code=$?", "code=1");
     bash.types("murald set ~/Pictures/this.png", "this (2) is on HEADLESS-1");
     sees(&desktop, &house, "HEADLESS-1", GREEN);

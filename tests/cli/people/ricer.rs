@@ -13,11 +13,11 @@ fn a_ricer_from_swww() {
     // Some versions ask the terminal what it is, and wait for its answer.
     fish.types(&format!("source {}; echo rea''dy", completions("murald.fish")), "ready\r\n");
     // The habit, and what they are told.
-    fish.types("murald img Pictures/green.png", "do you mean set PICTURE?");
+    fish.types("murald img Pictures/green.png", "did you mean set PICTURE?");
     // On both, in the order of the compositor.
     fish.types("murald set Pictures/green.png", "green (1) is on HEADLESS-");
     // In place of swww: murald itself, whatever else is installed.
-    fish.types("murald backends activate builtin", "builtin is the active backend");
+    fish.types("murald backends activate builtin", "switched to builtin");
     fish.types("murald import Pictures", "in the library already");
     fish.types("murald set 'red l' --monitor HEADLESS-1 --transition wipe", "red lake (");
     sees(&desktop, &house, "HEADLESS-1", RED);

@@ -33,7 +33,7 @@ murald set 'blue hill' --json | jq -e '.image_name == "blue hill" and .monitors 
 test "$(murald current --format '{monitors[0].image_name}')" = 'blue hill'
 test -f "$(murald current --json | jq -r .monitors[0].image_path)"
 # Nothing runs: that is a failure with a reason, not silence.
-code=0; murald next 2>errors || code=$?; test $code -eq 1 && grep -q 'no playlist runs' errors
+code=0; murald next 2>errors || code=$?; test $code -eq 1 && grep -q 'no playlist is running' errors
 murald playlist create turns 'red lake' green >/dev/null
 murald playlist start turns
 murald next >/dev/null
