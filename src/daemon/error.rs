@@ -66,14 +66,13 @@ impl Error {
             }
             Self::Paths(_) => Some("set HOME to your home directory".to_owned()),
             Self::Store(store::Error::Newer { .. }) => Some(
-                "start the murald that wrote it, or `murald library restore` brings back the newest \
-                 backup that this one can read"
+                "start the murald that wrote it, or run `murald library restore` for the newest backup \
+                 that this one can read"
                     .to_owned(),
             ),
             // Storage errors that the user can fix say so themselves.
             Self::Store(error) if !error.is_storage() => Some(
-                "`murald library check` tells what is wrong, `murald library restore` brings back \
-                 the last backup"
+                "run `murald library check`, then `murald library restore`"
                     .to_owned(),
             ),
             _ => None,
@@ -88,15 +87,15 @@ fn unreached(lock: &Path, holder: &Holder) -> Option<String> {
     match &holder.socket {
         None => Some(format!("try again once process {pid} has ended")),
         Some(_) if holder.is_stuck() => Some(format!(
-            "it takes nobody in: `kill -9 {pid}` ends it, and leaves its wallpapers, if that stays so"
+            "it does not accept connections: if that persists, run `kill -9 {pid}` (its wallpapers stay)"
         )),
         Some(_) if !holder.answers() => {
-            Some(format!("its socket is gone: `kill -HUP {pid}` makes it listen again"))
+            Some(format!("its socket is missing: run `kill -HUP {pid}` to restore it"))
         }
         Some(socket) if socket.with_extension("lock") != lock => {
             let socket = socket.display();
             Some(format!(
-                "`murald --socket {socket} status` shows it, `murald --socket {socket} stop` ends it"
+                "run `murald --socket {socket} status` to see it, `murald --socket {socket} stop` to stop it"
             ))
         }
         Some(socket) => other_session(socket),
@@ -112,7 +111,7 @@ struct DrawnSession {
 fn other_session(socket: &Path) -> Option<String> {
     let session = get::<DrawnSession>(socket, "info")?.session?;
     session.is_another(|name| std::env::var_os(name)).then(|| {
-        format!("it draws in {session}, not in this one: `murald stop`, then start it here")
+        format!("it draws in {session}, not in this one: run `murald stop`, then start it here")
     })
 }
 

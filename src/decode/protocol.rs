@@ -130,13 +130,13 @@ pub enum Error {
     /// Only ffmpeg decodes it: this format at all, or what is special about the file.
     #[error("{said}")]
     NeedsTranscoder { format: Format, special: bool, said: String },
-    #[error("it has {} MiB, more than murald takes of a picture", .bytes >> 20)]
+    #[error("{} MiB are too large for a picture", .bytes >> 20)]
     TooLong { bytes: u64 },
     /// The decoder refuses it.
     #[error("{0}")]
     Picture(String),
     /// The decoder gave up in a way that it should not.
-    #[error("its content broke the decoder: {0}")]
+    #[error("the decoder crashed: {0}")]
     Broke(String),
     #[error("decoding it takes more memory than murald gives to a picture")]
     Memory,

@@ -64,7 +64,7 @@ pub(super) fn paint(tasks: &[Task], stop: media::Stop<'_>) -> Result<Vec<Painted
             || media::catch_panic(|| decode(path, &tasks, stop)),
         );
         let (picture, natural, is_animated) = picture
-            .unwrap_or_else(|what| Err(format!("its content broke the decoder: {what}")))
+            .unwrap_or_else(|what| Err(format!("the decoder crashed: {what}")))
             .map_err(|why| Outcome::File { path: path.as_os_str().to_owned(), why })?;
         let mut first = Some(first);
         for task in tasks {

@@ -11,8 +11,8 @@ use crate::store::folders;
 use crate::wire::{BadParameter, ErrorCode};
 use crate::{config, library, playlist, store, transcode, wallpaper};
 
-const RECOVERY: &str = "`murald library check` tells what is wrong; with the daemon stopped, \
-                        `murald library restore` brings back a backup";
+const RECOVERY: &str =
+    "run `murald library check`, then stop murald and run `murald library restore`";
 
 impl From<store::Error> for Error {
     fn from(error: store::Error) -> Self {
@@ -163,7 +163,7 @@ impl From<library::Error> for Error {
             | Why::NotWeb { .. }
             | Why::Package { .. } => Self::new(400, error.to_string()),
             Why::DirectoryInPlace { .. } => Self::new(400, error.to_string())
-                .details("`murald watch add DIR` takes the pictures of a directory in place"),
+                .details("use `murald watch add DIR` for a directory"),
             Why::InPlace { .. } => Self::new(400, error.to_string()),
             Why::NoBatch(_) => Self::new(404, error.to_string()),
             Why::NotVideo { .. } | Why::BadLoop { .. } => Self::new(400, error.to_string()),
@@ -205,7 +205,7 @@ impl From<transcode::Error> for Error {
             // Mostly the file's fault, or the disk's: what ffmpeg said is all that is known.
             _ => {
                 let details = chain(&error);
-                Self::new(500, "ffmpeg could not do its work").details(details).cause(error)
+                Self::new(500, "ffmpeg failed").details(details).cause(error)
             }
         }
     }
@@ -234,7 +234,7 @@ mod tests {
 
     #[test]
     fn every_error_has_its_status() {
-        check(store::Error::Damaged { what: "x".into() }, 500, "`murald library restore` brings");
+        check(store::Error::Damaged { what: "x".into() }, 500, "`murald library restore`");
         let corrupt = rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_CORRUPT);
         let corrupt = rusqlite::Error::SqliteFailure(corrupt, None);
         check(store::Error::Query(corrupt), 500, r#""error":"the database is damaged""#);
@@ -330,9 +330,9 @@ mod tests {
         let ffmpeg = |source| library::Error::Transcode { path: "/x".into(), source };
         check(ffmpeg(transcode::Error::Missing { program: "ffmpeg" }), 503, "not installed");
         check(ffmpeg(transcode::Error::Busy), 503, "try again");
-        check(ffmpeg(transcode::Error::Truncated), 500, "cut off");
+        check(ffmpeg(transcode::Error::Truncated), 500, "truncated");
         check(library::Error::NotFile { path: "/x".into() }, 404, "/x");
-        check(library::Error::FileGone { id: 7 }, 404, "image 7 is gone");
+        check(library::Error::FileGone { id: 7 }, 404, "image 7 is missing");
         let trash = library::Error::Trash { why: "/x: read-only".into() };
         check(trash, 500, r#"nothing was deleted","code":500,"details":"/x: read-only""#);
         let full = std::io::ErrorKind::StorageFull.into();

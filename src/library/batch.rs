@@ -147,7 +147,7 @@ impl Batch {
             Err(_) if skipped => self.skipped += 1,
             Err(error) => {
                 self.failed += 1;
-                log::info!("{} is not taken: {}", path.display(), error.reason());
+                log::info!("not importing {}: {}", path.display(), error.reason());
             }
         }
         if let Some(waiting) = &mut self.waiting {

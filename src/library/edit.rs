@@ -198,7 +198,7 @@ fn follow(changed: &Image, change: &ImageChange) -> Result<Option<Before>, Error
 /// Undoes a refused change of a manifest: it may grant a page the network.
 fn put_back(manifest: Option<Before>) {
     if let Some(Err(error)) = manifest.map(|before| before.put_back()) {
-        log::error!("a package may do what was refused: {}", chain(&error));
+        log::error!("cannot restore the permissions of a package: {}", chain(&error));
     }
 }
 
@@ -212,7 +212,7 @@ pub(super) fn undo_renames(context: &ImportContext) -> Result<(), Error> {
         let stays = is_ours && image.is_some_and(|image| image.home() == moving.from);
         if stays && !exists(&moving.from) && exists(&moving.to) {
             rename(&moving.to, &moving.from).map_err(Error::file("rename", &moving.to))?;
-            log::info!("{} has its name back", moving.from.display());
+            log::info!("restored the name of {}", moving.from.display());
         }
         context.store.write(|c| edits::forget_rename(c, moving.image_id))?;
     }

@@ -14,7 +14,7 @@ pub enum Error {
     #[error("no image with ID {id}")]
     NoImage { id: i64 },
     /// Its row is there, its file is not.
-    #[error("the file of image {id} is gone")]
+    #[error("the file of image {id} is missing")]
     FileGone { id: i64 },
     /// Another file or thing than the one that was seen lies there, or none: it stays.
     #[error("{} is not the file that murald knows", own_path(.path).display())]
@@ -24,21 +24,21 @@ pub enum Error {
     NotKept { path: PathBuf },
     /// A web package is needed.
     #[error(
-        "image {id} is not a web wallpaper: wallpaper_config_overrides and web_capabilities are for \
-         those alone"
+        "image {id} is not an HTML wallpaper; wallpaper_config_overrides and web_capabilities do \
+         not apply"
     )]
     NotWeb { id: i64 },
     /// A value that a web package does not allow for a property: "it ...".
-    #[error("wallpaper_config_overrides cannot have {key:?} so: {why}")]
+    #[error("wallpaper_config_overrides.{key}: {why}")]
     BadOverride { key: String, why: String },
     /// An image cannot be called so.
-    #[error("the name {name:?} cannot be used: {why}")]
+    #[error("cannot use the name {name:?}: {why}")]
     BadName { name: String, why: &'static str },
     /// As many batches as are ever kept wait already.
-    #[error("too many imports are waiting: try again later")]
+    #[error("too many imports are waiting; try again later")]
     Busy,
     /// The file is on a disk that does not answer.
-    #[error("the disk of {} does not answer: try again when it does", .path.display())]
+    #[error("the disk of {} does not answer", .path.display())]
     NoAnswer { path: PathBuf },
     /// No batch of this id runs or waits.
     #[error("no import {0:?} is running")]
@@ -47,10 +47,10 @@ pub enum Error {
     #[error("the daemon is shutting down")]
     Ended,
     /// The file was given up: its batch was cancelled, or the daemon ends.
-    #[error("the import was stopped")]
+    #[error("the import was cancelled")]
     Stopped,
     /// A picture's file has more bytes than any that is taken.
-    #[error("it has {} MiB, more than murald takes of a picture", .bytes >> 20)]
+    #[error("{} MiB are too large for a picture", .bytes >> 20)]
     TooLong { path: PathBuf, bytes: u64 },
     /// `action` completes "cannot ... the file".
     #[error("cannot {action} {}", .path.display())]
@@ -64,17 +64,17 @@ pub enum Error {
     #[error("the name {} is not valid UTF-8", .path.display())]
     Name { path: PathBuf },
     /// A directory that is no package, or one that is not imported: "it ...".
-    #[error("{} cannot be imported as a package: {what}", .path.display())]
+    #[error("cannot import the package {}: {what}", .path.display())]
     Package {
         path: PathBuf,
         what: String,
         /// It is a package of a kind that nothing here can show.
         of_no_kind: bool,
     },
-    #[error("{} cannot be taken", .path.display())]
+    #[error("cannot import {}", .path.display())]
     Media { path: PathBuf, source: decode::Error },
     /// A panic outside of the decoders.
-    #[error("a mistake of murald: {what}")]
+    #[error("internal error, please report it: {what}")]
     Mistake { what: String },
     /// A video is needed.
     #[error("image {id} is not a video")]
@@ -83,21 +83,21 @@ pub enum Error {
     #[error("{why}")]
     BadLoop { why: String },
     /// The loop of a video is another image already.
-    #[error("the loop is the same as image {id}, which is in the library already")]
+    #[error("the loop already exists as image {id}")]
     Same { id: i64 },
-    #[error("ffmpeg could not do its work on {}", .path.display())]
+    #[error("ffmpeg failed on {}", .path.display())]
     Transcode { path: PathBuf, source: transcode::Error },
     /// Nothing was moved there.
-    #[error("there is no trash to be had; nothing was deleted")]
+    #[error("no trash directory available; nothing was deleted")]
     Trash { why: String },
     /// A directory cannot be imported in place: it is watched instead.
-    #[error("{} is a directory: only files are taken in place", .path.display())]
+    #[error("{} is a directory; only files can be imported in place", .path.display())]
     DirectoryInPlace { path: PathBuf },
     /// Its file is not ours to replace.
-    #[error("image {id} is in place: its file is yours, and is not replaced")]
+    #[error("image {id} is in place; murald does not replace your file")]
     InPlace { id: i64 },
     /// Nothing is to be done about a file of a watched directory now.
-    #[error("there is nothing to do about it")]
+    #[error("nothing to do")]
     LeftAlone,
     #[error(transparent)]
     Folder(store::folders::Refusal),

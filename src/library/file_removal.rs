@@ -162,7 +162,7 @@ pub(super) fn clear<'a>(
     files: impl Iterator<Item = (&'a Path, ExpectedFile)>,
 ) {
     if let Err(error) = try_clear(context, files) {
-        log::warn!("what was removed is noted until the next start: {}", error.reason());
+        log::warn!("cannot finish removing files until the next start: {}", error.reason());
     }
 }
 
@@ -237,12 +237,12 @@ impl Drop for Trashed<'_> {
         }
         let items = list().map(|items| newest(items, &back)).unwrap_or_default();
         if items.len() < back.len() {
-            log::error!("{} files are not found in the trash", back.len() - items.len());
+            log::error!("cannot find {} files in the trash", back.len() - items.len());
         }
         // Each by itself: one whose place is taken holds no other up.
         for item in items {
             if let Err(error) = restore_all([item]) {
-                log::error!("a file does not come back from the trash: {}", reason(error));
+                log::error!("cannot restore a file from the trash: {}", reason(error));
             }
         }
     }

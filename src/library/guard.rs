@@ -54,13 +54,13 @@ impl Guard {
         let mut state = self.lock();
         if guarded && !state.health.guarded {
             log::error!(
-                "{} of {} pictures are missing: their rows are kept. Is the disk there? \
-                 `murald library purge-missing` forgets them",
+                "{} of {} pictures are missing; keeping their entries. Is the disk mounted? \
+                 `murald library purge-missing` removes them",
                 verdict.keep.len(),
                 verdict.total
             );
         } else if state.health.guarded && !guarded {
-            log::info!("no pictures are missing any more");
+            log::info!("all missing pictures are back");
         }
         state.health = LibraryHealth { missing: verdict.keep.len(), guarded };
         state.total = verdict.total;
@@ -183,7 +183,7 @@ pub(super) fn purge(context: &ImportContext, ids: &[i64]) -> Result<usize, Error
         count += gone.len();
         for Lost { id, places, purged } in &gone {
             references += *purged;
-            log::warn!("{} is gone: image {id} leaves the library", places.home.display());
+            log::warn!("{} was deleted; removed image {id}", places.home.display());
             bus.publish(&Event::ImageOrphanPurged {
                 image_id: *id,
                 reason: OrphanReason::FileMissing,

@@ -194,7 +194,7 @@ impl Library {
         let seen = self.guard.lock().seen.clone();
         let is_stale = seen.is_some_and(|seen| !seen.is_still_so(generation));
         if is_stale && let Err(error) = self.look_for_missing() {
-            log::warn!("the missing pictures cannot be counted: {}", error.reason());
+            log::warn!("cannot count the missing pictures: {}", error.reason());
         }
         self.guard.lock().health
     }

@@ -288,5 +288,5 @@ impl ImportContext {
 
 /// It is made again when it is asked for.
 pub(super) fn no_thumbnail(source: &Path, error: &Error) {
-    log::warn!("no thumbnail of {}: {}", source.display(), error.reason());
+    log::warn!("cannot create a thumbnail of {}: {}", source.display(), error.reason());
 }

@@ -306,7 +306,7 @@ impl ImportContext {
     }
 
     fn publish_restored(&self, image: &Image, path: &Path) {
-        log::info!("{} had lost its file, and has {} now", image.name, path.display());
+        log::info!("found the missing file of {}: {}", image.name, path.display());
         self.bus.publish(&Event::GalleryChanged { domain: GalleryDomain::Images });
     }
 }

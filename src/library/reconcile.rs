@@ -51,12 +51,12 @@ impl Reconciler {
         match self.reconcile() {
             Ok(files) if files.is_empty() => {}
             Ok(files) => {
-                log::info!("{} files in the library are not known: looking at them", files.len());
+                log::info!("found {} new files in the library; importing them", files.len());
                 // Gone, it has ended with the daemon.
                 importer.send(Message::Adopt { files }).ok();
             }
             Err(error) => {
-                log::error!("the library could not be looked through: {}", error.reason());
+                log::error!("cannot scan the library: {}", error.reason());
             }
         }
     }
@@ -199,7 +199,9 @@ impl Leftovers {
         confine(context);
         let pending = undo_renames(context)
             .and_then(|()| context.store.read(pending_files::list).map_err(Error::from))
-            .inspect_err(|error| log::error!("what the last run left stays: {}", error.reason()));
+            .inspect_err(|error| {
+                log::error!("cannot clean up after the last run: {}", error.reason())
+            });
         Self { pending: pending.unwrap_or_default() }
     }
 
@@ -217,7 +219,7 @@ impl Leftovers {
             let was_there = !is_gone(&note.path);
             match known.map(|known| known.is_removed(&note.path)) {
                 Some(true) if was_there => {
-                    log::info!("removed {}, which was half in the library", note.path.display());
+                    log::info!("removed {}, whose import was not finished", note.path.display());
                 }
                 Some(false) => continue,
                 _ => {}
@@ -248,10 +250,10 @@ fn confine(context: &ImportContext) {
     match context.store.write(|c| elsewhere::confine(c, directory, &is_ours)) {
         Ok(0) => {}
         Ok(away) => log::warn!(
-            "{away} pictures of the library are not in {}: they are neither shown nor deleted",
+            "{away} images are not in {}; they are neither shown nor deleted",
             directory.display()
         ),
-        Err(error) => log::error!("the library's paths cannot be checked: {error}"),
+        Err(error) => log::error!("cannot check the paths of the library: {error}"),
     }
 }
 
@@ -269,7 +271,7 @@ fn left(context: &ImportContext, note: &Pending) -> Option<ExpectedFile> {
         (true, true) if ours => Some(ExpectedFile::Package),
         (true, false) => Some(ExpectedFile::This(now)),
         _ => {
-            log::info!("{} is not what was to be removed: it stays", note.path.display());
+            log::info!("not removing {}: it is another file", note.path.display());
             None
         }
     }

@@ -224,7 +224,7 @@ impl Library {
         let now = self.image(id)?;
         let back = self.rename(&now, &own, &ImageChange::default());
         if let Err(error) = back {
-            log::warn!("image {id} is called {} now: {}", now.name, error.reason());
+            log::warn!("image {id} was renamed to {}: {}", now.name, error.reason());
         }
         Ok(())
     }

@@ -92,7 +92,7 @@ fn attend(work: &Work, job: Job) -> Done {
     let result = result.unwrap_or_else(|panic| Err(Error::of_panic(&*panic)));
     let Job { number, path, inside, .. } = job;
     if let Err(error @ Error::Mistake { .. }) = &result {
-        log::error!("{} fails by {error}", path.display());
+        log::error!("{}: {error}", path.display());
     }
     Done { number, path, inside, result }
 }
@@ -113,7 +113,9 @@ mod tests {
         let (spawner, _deaths) = Spawner::new();
         let decoder = Decoder::start(Settings::default(), &spawner).unwrap();
         let workers = Workers::start(1, &spawner, &work).unwrap();
-        for (path, reason) in [("/cursed", "a mistake of murald: on purpose"), ("/next", "")] {
+        for (path, reason) in
+            [("/cursed", "internal error, please report it: on purpose"), ("/next", "")]
+        {
             let (path, decoder) = (PathBuf::from(path), decoder.clone());
             let (inside, folder, task) = (false, None, Task::Copy);
             workers.give(Job { number: 0, path: path.clone(), inside, folder, task, decoder });

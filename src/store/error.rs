@@ -5,12 +5,12 @@ use std::path::PathBuf;
 
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    #[error("cannot make the database's directory {}", path.display())]
+    #[error("cannot create the database directory {}", path.display())]
     Directory { path: PathBuf, source: io::Error },
     #[error("cannot open the database {}", path.display())]
     Open { path: PathBuf, source: rusqlite::Error },
     /// A newer murald has written the database.
-    #[error("the database is of version {found}, this murald knows up to {known}")]
+    #[error("the database has version {found}; this murald supports up to {known}")]
     Newer { found: i64, known: i64 },
     #[error("{}", query_text(_0))]
     Query(#[from] rusqlite::Error),
@@ -18,16 +18,16 @@ pub enum Error {
     #[error("the database is damaged: {what}")]
     Damaged { what: String },
     /// A copy of the database cannot be written.
-    #[error("the database cannot be copied to {}", path.display())]
+    #[error("cannot copy the database to {}", path.display())]
     Copy { path: PathBuf, source: io::Error },
     /// The file to open or restore is not an intact database of murald.
-    #[error("{} is no sound database of murald: {what}", path.display())]
+    #[error("{} is not an intact murald database: {what}", path.display())]
     Unsound { path: PathBuf, what: String },
     /// The path leads to another file, or to none.
     #[error("the database {} was deleted or replaced", path.display())]
     Replaced { path: PathBuf },
     /// There is no intact backup.
-    #[error("there is no sound backup in {}", path.display())]
+    #[error("no intact backup in {}", path.display())]
     NoBackup { path: PathBuf },
 }
 
@@ -135,8 +135,7 @@ fn query_text(source: &rusqlite::Error) -> String {
         };
         return format!("the database cannot be written{why}");
     }
-    if is_damage(source) { "the database is damaged" } else { "the database refused a statement" }
-        .to_owned()
+    if is_damage(source) { "the database is damaged" } else { "database query failed" }.to_owned()
 }
 
 #[cfg(test)]
@@ -170,7 +169,7 @@ mod tests {
     fn fault_of_a_statement_has_its_kind_and_words() {
         let unwritten = "the database cannot be written";
         let damaged = "the database is damaged";
-        let refused = "the database refused a statement";
+        let refused = "database query failed";
         let storage: &[&str] = &["storage"];
         let cases: [(rusqlite::Error, &[&str], &str, &str); 14] = [
             (failure(ffi::SQLITE_FULL), storage, unwritten, ": the disk is full"),

@@ -188,7 +188,7 @@ impl Store {
 
     pub(super) fn note_unreadable(&self, id: i64, error: &Error) {
         if lock(&self.shared.unreadable).insert(id) {
-            log::error!("image {id} cannot be read and is left out of lists: {error}");
+            log::error!("skipping image {id} in lists: {error}");
         }
         lock(&self.shared.hits).clear();
     }

@@ -68,7 +68,7 @@ impl OpenFile {
         let mut replaced = lock(&self.replaced);
         if is_there {
             if replaced.take().is_some() {
-                log::info!("the database is back in its place");
+                log::info!("the database file is back");
             }
             return Place::Same;
         }
@@ -99,9 +99,11 @@ impl OpenFile {
         if let Some(known) = &mut *lock(&self.replaced) {
             known.failed = done.as_ref().err().map(|error| chain(error));
             match &known.failed {
-                None if known.saved.is_none() => log::error!("it is saved in {}", to.display()),
+                None if known.saved.is_none() => {
+                    log::error!("its content is saved in {}", to.display())
+                }
                 None => {}
-                Some(failed) => log::error!("it cannot be saved: {failed}"),
+                Some(failed) => log::error!("cannot save its content: {failed}"),
             }
             known.saved = done.is_ok().then_some(to).or(known.saved.take());
         }

@@ -20,7 +20,7 @@ pub(super) fn readable<T>(
         match read(row) {
             Ok(value) => found.push(value),
             Err(error) if error.is_of_a_row() => {
-                log::warn!("a row of the database cannot be read and is left out: {error}");
+                log::warn!("skipping an unreadable row of the database: {error}");
             }
             Err(error) => return Err(error),
         }

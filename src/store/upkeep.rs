@@ -47,7 +47,7 @@ impl Store {
         if self.shared.was_cut_off
             && let Err(error) = self.check_after_cut(end)
         {
-            log::error!("the database cannot be checked: {error}");
+            log::error!("cannot check the database: {error}");
         }
         loop {
             select! {
@@ -65,7 +65,7 @@ impl Store {
         match self.read(images::unreadable) {
             Ok(found) => found.iter().for_each(|(id, error)| self.note_unreadable(*id, error)),
             Err(error) if error.is_damage() => self.note_damage(&chain(&error)),
-            Err(error) => log::error!("the library cannot be read: {}", chain(&error)),
+            Err(error) => log::error!("cannot read the library: {}", chain(&error)),
         }
     }
 
@@ -77,7 +77,7 @@ impl Store {
         }
         let failed = match self.copy(end) {
             Ok(path) => {
-                log::info!("the database is copied to {}", path.display());
+                log::info!("backed up the database to {}", path.display());
                 None
             }
             Err(error) if is_given_up(&error) => return,
@@ -103,11 +103,13 @@ impl Store {
         match problems(&reader, "quick_check") {
             Ok(problems) => match problems.first() {
                 Some(problem) => self.note_damage(problem),
-                None => log::info!("the last run was cut off; the database is sound"),
+                None => {
+                    log::info!("murald did not shut down cleanly last time; the database is intact")
+                }
             },
             Err(error) if is_given_up(&error) => log::info!(
-                "the last run was cut off, and the database is too large for a quick look: \
-                 `murald library check` looks at all of it"
+                "murald did not shut down cleanly last time, and the database is too large for a quick check: \
+                 run `murald library check`"
             ),
             Err(error) if error.is_damage() => self.note_damage(&chain(&error)),
             Err(error) => return Err(error),
@@ -133,7 +135,7 @@ impl Store {
 
     pub(super) fn note_damage(&self, what: &str) {
         let way_back = match backup::list(&self.shared.path).first() {
-            Some(_) => "stop the daemon, and `murald library restore` brings back the last backup",
+            Some(_) => "stop murald, then run `murald library restore`",
             None => "there is no backup of it yet",
         };
         let warning = format!("the database is damaged ({what}): {way_back}");
@@ -147,9 +149,9 @@ impl Store {
         let rows = match lock(&self.shared.unreadable).len() {
             0 => None,
             left_out => Some(format!(
-                "{left_out} of the library's images cannot be read and are left out: \
-                 `murald library check` names them; with the daemon stopped, \
-                 `murald library restore` brings back the last backup"
+                "{left_out} of the library's images cannot be read and are skipped: \
+                 `murald library check` names them; stop murald, then run \
+                 `murald library restore`"
             )),
         };
         let replaced = self.health().message;

@@ -125,7 +125,7 @@ fn a_panic_of_a_backend_s_thread_costs_one_request_and_the_fourth_in_a_minute_th
     bench.wall.set("swaybg", "fit_mode", "stretch");
     bench.set(red).unwrap();
     bench.panics.store(1, Ordering::SeqCst);
-    bench.fails(green, "by a mistake of murald");
+    bench.fails(green, "internal error");
     bench.wall.pixels("HEADLESS-1").is_all(RED);
     // Another thread has taken over what the last one showed.
     bench.set(green).unwrap();
@@ -133,7 +133,7 @@ fn a_panic_of_a_backend_s_thread_costs_one_request_and_the_fourth_in_a_minute_th
     assert_eq!(bench.wall.processes("swaybg").len(), 1);
 
     bench.panics.store(usize::MAX, Ordering::SeqCst);
-    bench.fails(blue, "by a mistake of murald");
+    bench.fails(blue, "internal error");
     // It is tried again by itself until it has failed too often.
     let is_given_up = || {
         let event = bench.told.receiver().recv_timeout(PATIENCE).expect("it is given up");

@@ -258,7 +258,7 @@ fn folder_whose_files_cannot_go_into_the_trash_stays() {
     let trash = house.root().join("data/Trash");
     fs::write(&trash, "no directory").unwrap();
     let line = ["folders", "delete", "f", "--contents"];
-    fails(&house, &line, 1, "murald: there is no trash to be had; nothing was deleted");
+    fails(&house, &line, 1, "murald: no trash directory available; nothing was deleted");
     assert_eq!(ids(&house), 3);
     house.client().delete("/folders/1?mode=delete_all&trash=yes").fails(400);
     fs::remove_file(&trash).unwrap();

@@ -208,7 +208,7 @@ fn a_daemon_whose_socket_was_removed_or_is_another() {
         let output = murald.output().unwrap();
         (output.status.code(), String::from_utf8(output.stderr).unwrap())
     };
-    let reach = format!("`murald --socket {} stop` ends it", house.socket().display());
+    let reach = format!("`murald --socket {} stop`", house.socket().display());
     let (code, told) = say(&["start"]);
     assert_eq!(code, Some(75), "{told}");
     assert!(told.contains(&format!("process {pid} holds")) && told.contains(&reach), "{told}");
@@ -223,7 +223,7 @@ fn a_daemon_whose_socket_was_removed_or_is_another() {
     let output = house.murald(&["start"]).output().unwrap();
     let told = String::from_utf8(output.stderr).unwrap();
     assert_eq!(output.status.code(), Some(75), "{told}");
-    assert!(told.contains(&format!("its socket is gone: `kill -HUP {pid}`")), "{told}");
+    assert!(told.contains(&format!("its socket is missing: run `kill -HUP {pid}`")), "{told}");
     let what = step(&examine(&house), "fix", "daemon", &["its socket was removed"]);
     follow(&house, &what);
     wait_until("the socket", || house.socket().exists());
@@ -264,14 +264,14 @@ fn a_database_of_a_later_murald() {
     let database = rusqlite::Connection::open(house.database()).unwrap();
     database.pragma_update(None, "user_version", 1000).unwrap();
     drop(database);
-    let what = step(&examine(&house), "fix", "database", &["is of version 1000"]);
+    let what = step(&examine(&house), "fix", "database", &["has version 1000"]);
     assert!(what.contains("`murald library restore`"), "{what}");
     for (words, code) in [(["start"].as_slice(), 70), (&["library", "check"], 1)] {
         let output = house.murald(words).output().unwrap();
         let told =
             String::from_utf8_lossy(&output.stderr) + String::from_utf8_lossy(&output.stdout);
         assert_eq!(output.status.code(), Some(code), "{told}");
-        assert!(told.contains("of version 1000"), "{told}");
+        assert!(told.contains("has version 1000"), "{told}");
     }
 }
 

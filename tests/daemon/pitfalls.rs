@@ -102,7 +102,7 @@ fn library_on_missing_disk_is_kept() {
     house.client().post("/playlists/1/start", &json!({})).fails(404);
     house.kill9();
     house.start();
-    wait_until("it is missed", || house.log().contains("Is the disk there?"));
+    wait_until("it is missed", || house.log().contains("Is the disk mounted?"));
     assert_eq!(house.client().get("/playlists/1").ok()["images"].as_array().unwrap().len(), 2);
     mount(&away, &house.images());
     set(&house, &json!({ "image_id": ids[1] })).ok();

@@ -200,7 +200,7 @@ fn an_image_without_its_file_says_so() {
     fs::remove_file(house.images().join("one.png")).unwrap();
     client.get(&format!("{image}/raw")).fails(404);
     let refused = client.patch(&image, &json!({ "name": "two" })).fails(404);
-    assert_eq!(refused["error"], format!("the file of image {} is gone", ids[0]));
+    assert_eq!(refused["error"], format!("the file of image {} is missing", ids[0]));
     client.patch(&image, &json!({ "tags": ["kept"] })).ok();
     assert_eq!(client.get(&image).ok()["name"], "one");
 }

@@ -168,7 +168,7 @@ pub(super) fn checked_name(text: &str) -> Result<String, Error> {
     } else {
         return Ok(name.to_owned());
     };
-    Err(Error::bad_request(format!("the name {text:?} cannot be used: {bad}")))
+    Err(Error::bad_request(format!("cannot use the name {text:?}: {bad}")))
 }
 
 /// The time for a whole batch. Each file has its own time limit.

@@ -224,7 +224,7 @@ impl Manifest {
         let (kept, refused) = overrides::allowed(&self.wallpaper_config, given);
         if let Some(first) = refused.first() {
             let (source, number, key) = (source.display(), refused.len(), &first.key);
-            log::warn!("{source}: {number} overrides are left out; {key:?}: {}", first.why);
+            log::warn!("{source}: ignoring {number} overrides; {key:?}: {}", first.why);
         }
         kept
     }

@@ -135,7 +135,7 @@ impl Watched {
         let before = self.leads.replace(leads.clone());
         let elsewhere = before.is_some_and(|before| leads.is_elsewhere(&before));
         if elsewhere {
-            log::info!("{} leads to {} now", self.path().display(), leads.real.display());
+            log::info!("{} now points to {}", self.path().display(), leads.real.display());
             self.elsewhere = true;
             self.missing.look_for_kept();
         }
@@ -346,13 +346,16 @@ impl Watched {
         match &self.root {
             Root::Closed(why) => return (WatchState::Unreadable, Some(why.clone())),
             Root::Missing => {
-                return (WatchState::Away, Some("it is not there; its images stay".to_owned()));
+                return (
+                    WatchState::Away,
+                    Some("the directory does not exist; its images stay".to_owned()),
+                );
             }
             Root::There => {}
         }
         if self.all_away {
             let why = "all its files went at once: their images stay until they are back, or until \
-                       `murald watch remove --forget` forgets them";
+                       `murald watch remove --forget` removes them";
             return (WatchState::Away, Some(why.to_owned()));
         }
         if let Some(why) = &self.refused {
@@ -364,11 +367,11 @@ impl Watched {
     fn message(&self) -> Option<String> {
         match (self.missing.kept(), self.unnamed.len()) {
             (0, _) if !self.is_at_rest() || self.wish.is_some() => {
-                Some("it is being looked at".to_owned())
+                Some("it is being scanned".to_owned())
             }
             (0, 0) => None,
-            (0, 1) => Some("1 file is passed over: its name is not UTF-8".to_owned()),
-            (0, some) => Some(format!("{some} files are passed over: their names are not UTF-8")),
+            (0, 1) => Some("skipped 1 file: its name is not UTF-8".to_owned()),
+            (0, some) => Some(format!("skipped {some} files: their names are not UTF-8")),
             (1, _) => Some("1 file is away; its image stays".to_owned()),
             (away, _) => Some(format!("{away} files are away; their images stay")),
         }

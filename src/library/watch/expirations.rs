@@ -243,7 +243,7 @@ fn leave_one(
             ended.moved += 1;
         }
         None => {
-            log::info!("{} is gone: image {} leaves the library", path.display(), image.id);
+            log::info!("{} was deleted; removed image {}", path.display(), image.id);
             ended.end(c, image)?;
         }
     }

@@ -81,14 +81,14 @@ impl Watcher {
             if self.state.directories.is_empty() {
                 mounts = None;
             } else if mounts.is_none() {
-                let failed = |error: &_| log::warn!("disks that come are not noticed: {error}");
+                let failed = |error: &_| log::warn!("cannot notice mounted disks: {error}");
                 mounts = Some(Mounts::open().inspect_err(failed).ok());
             }
             let mounts = mounts.as_ref().and_then(Option::as_ref);
             let moved = match self.wait(mounts) {
                 Ok(moved) => moved,
                 Err(error) => {
-                    log::error!("watched directories are no longer watched: {error}");
+                    log::error!("stopped watching directories: {error}");
                     return;
                 }
             };
@@ -137,7 +137,10 @@ impl Watcher {
             }
             Message::Overflow { directory } => {
                 if let Some(one) = self.find(directory) {
-                    log::info!("{}: more changes than the kernel tells of", one.path().display());
+                    log::info!(
+                        "{}: the kernel dropped change events; rescanning",
+                        one.path().display()
+                    );
                     one.look_at_all(now);
                 }
             }
@@ -208,7 +211,7 @@ impl Watcher {
         }
         match self.named(&wanted) {
             Ok(task) => wanted.extend(task.map(|task| (NAMED.to_owned(), task))),
-            Err(error) => log::error!("{NAMED} are not watched: {}", error.reason()),
+            Err(error) => log::error!("cannot watch {NAMED}: {}", error.reason()),
         }
         self.state.settings = settings;
         let mut before = std::mem::take(&mut self.state.directories);
@@ -306,7 +309,10 @@ impl Watcher {
         for at in 0..self.state.directories.len() {
             let one = &mut self.state.directories[at];
             if one.leaves_look(now) {
-                log::error!("{} does not answer: its look is left behind", one.path().display());
+                log::error!(
+                    "timed out waiting for {}; continuing without it",
+                    one.path().display()
+                );
                 self.state.hung += 1;
             }
             self.state.directories[at].look_for_gone(now);
@@ -367,7 +373,7 @@ impl Watcher {
             // The look reports its findings; nobody waits for one that hangs.
             Ok(thread) => thread.leave(),
             Err(error) => {
-                log::error!("no thread to look at {}: {error}", one.path().display());
+                log::error!("cannot start a thread to scan {}: {error}", one.path().display());
                 one.postpone(now);
             }
         }

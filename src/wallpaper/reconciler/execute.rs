@@ -299,13 +299,13 @@ impl Reconciler {
         if self.current.contains_key(key) {
             self.stale.insert(key.clone());
         }
-        let why = "its thread failed by a mistake of murald, which the log tells of";
+        let why = "internal error, see the log";
         self.done(key, Err(backends::Error::Unavailable(why.to_owned())));
         if goes_on {
             self.reconcile_again = true;
         } else {
             let left = self.current.get(key).cloned().unwrap_or_default();
-            self.given_up(key, &left, "keeps failing by a mistake of murald");
+            self.given_up(key, &left, "keeps failing with an internal error");
         }
     }
 

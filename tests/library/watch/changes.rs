@@ -39,9 +39,9 @@ fn watched_files_that_no_record_can_name_are_counted() {
     let (one, two) = (OsStr::from_bytes(b"caf\xe9.png"), OsStr::from_bytes(b"\xff.png"));
     let told = |message: Value| wait_until("the count", || walls.state()["message"] == message);
     fs::write(walls.directory.join(one), picture(2)).unwrap();
-    told(json!("1 file is passed over: its name is not UTF-8"));
+    told(json!("skipped 1 file: its name is not UTF-8"));
     fs::write(walls.directory.join(two), picture(3)).unwrap();
-    told(json!("2 files are passed over: their names are not UTF-8"));
+    told(json!("skipped 2 files: their names are not UTF-8"));
     fs::rename(walls.directory.join(one), walls.at("b.png")).unwrap();
     fs::remove_file(walls.directory.join(two)).unwrap();
     walls.wait_for(&[("a.png", 1), ("b.png", 2)]);
