@@ -85,14 +85,14 @@ fn main() {
         let daemon = Daemon::start(size);
         println!();
         load::body(&daemon.socket, &get("/images?search=lake"));
-        let index = daemon.began.elapsed();
+        let first_search = daemon.began.elapsed();
         daemon.settle();
         println!(
-            "{size} images: first answer after {:.0} ms, first list after {:.0} ms, index after {:.0} ms, \
+            "{size} images: first answer after {:.0} ms, first list after {:.0} ms, first search after {:.0} ms, \
              {:.0} MiB",
             daemon.first_answer.as_secs_f64() * 1e3,
             daemon.first_list.as_secs_f64() * 1e3,
-            index.as_secs_f64() * 1e3,
+            first_search.as_secs_f64() * 1e3,
             daemon.memory()
         );
         println!("{:24} {:>10} {:>8} {:>8} {:>8}", "", "requests/s", "p50 ms", "p99 ms", "CPU µs");

@@ -14,7 +14,7 @@ use super::{Error, backup, images, migrations};
 use crate::error_chain::chain;
 use crate::wire::DatabaseReport;
 
-/// What is escaped in the path of a URI.
+/// The bytes that are escaped in the path of a URI.
 const ESCAPED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'/');
 
 /// The result of the check.

@@ -48,7 +48,7 @@ pub(super) fn configure(writer: &Connection) -> rusqlite::Result<()> {
 fn configure_any(connection: &Connection, cache: i32) -> rusqlite::Result<()> {
     connection.busy_timeout(BUSY)?;
     connection.pragma_update(None, "cache_size", cache)?;
-    // What is sorted is ids and short keys; a full disk must not fail a list.
+    // Lists sort ids and short keys; a full disk must not fail them.
     connection.pragma_update(None, "temp_store", "MEMORY")?;
     connection.set_prepared_statement_cache_capacity(STATEMENTS);
     Ok(())

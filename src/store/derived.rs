@@ -19,7 +19,7 @@ const GROUP: i64 = 10_000;
 /// From here on `hue` is that of images that no colour decides: they are last in either direction.
 pub(super) const FIRST_NEUTRAL: i64 = NEUTRAL as i64 * GROUP;
 
-/// What of a web package is searched.
+/// The parts of a web package that are searched.
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct Package {
@@ -67,7 +67,7 @@ pub(super) fn is_any_missing(connection: &Connection) -> Result<bool, Error> {
     Ok(connection.prepare("SELECT 1 FROM image WHERE name_key = x''")?.exists([])?)
 }
 
-/// What they follow from. A column that cannot be read is empty: the row is in no list.
+/// The columns that they follow from. A column that cannot be read is empty: the row is in no list.
 struct Source {
     name: String,
     package: Package,

@@ -1,5 +1,5 @@
-//! The ids that queries have found, kept as long as what lists are made of is the same: pages of one
-//! list are parts of one answer.
+//! The ids that queries have found, kept until something changes that lists are made of: all pages of a
+//! list come from one answer.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -8,8 +8,8 @@ use super::query::Query;
 
 /// Answers kept: a few galleries, with a filter and an order each.
 const KEPT: usize = 16;
-/// Ids of all of them: 8 MiB, as many as a list of a million images has.
-const IDS_KEPT: usize = 1 << 20;
+/// Ids of all of them: 4 MiB. One list may have more, as that of a million images.
+const IDS_KEPT: usize = 1 << 19;
 
 /// All ids of a list, in its order.
 pub(super) type Hits = Arc<Vec<i64>>;
@@ -35,7 +35,7 @@ impl HitCache {
 
     pub(super) fn keep(&mut self, version: i64, query: Query, hits: &Hits) {
         // A reader that began before the last change has found what is no longer so.
-        if version < self.version || hits.len() > IDS_KEPT {
+        if version < self.version {
             return;
         }
         if version > self.version {
@@ -50,7 +50,7 @@ impl HitCache {
             ids <= IDS_KEPT
         };
         let fitting = self.kept.iter().take(KEPT).map(fits).take_while(|&fits| fits).count();
-        self.kept.truncate(fitting);
+        self.kept.truncate(fitting.max(1));
     }
 
     pub(super) fn clear(&mut self) {
@@ -76,12 +76,14 @@ mod tests {
         assert_eq!((kept(&mut cache, 5, 3), kept(&mut cache, 5, 4)), (None, Some(4)));
         assert_eq!((kept(&mut cache, 4, 4), kept(&mut cache, 6, 4)), (None, None));
         cache.keep(4, query(50), &hits(1));
-        cache.keep(5, query(51), &hits(IDS_KEPT + 1));
-        assert_eq!((kept(&mut cache, 5, 50), kept(&mut cache, 5, 51)), (None, None));
-        // What was used last stays.
+        assert_eq!(kept(&mut cache, 5, 50), None);
+        // The list that was used last stays.
         cache.keep(5, query(52), &hits(IDS_KEPT - 4));
         assert_eq!((kept(&mut cache, 5, 4), kept(&mut cache, 5, 19)), (Some(4), None));
+        cache.keep(5, query(51), &hits(IDS_KEPT + 1));
+        assert_eq!(kept(&mut cache, 5, 51), Some(IDS_KEPT + 1), "one list is kept, however long");
+        assert_eq!((kept(&mut cache, 5, 4), kept(&mut cache, 5, 52)), (None, None));
         cache.keep(6, query(1), &hits(1));
-        assert_eq!((kept(&mut cache, 6, 1), kept(&mut cache, 6, 52)), (Some(1), None));
+        assert_eq!((kept(&mut cache, 6, 1), kept(&mut cache, 6, 51)), (Some(1), None));
     }
 }

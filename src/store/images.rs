@@ -263,9 +263,13 @@ pub(crate) fn count(connection: &Connection) -> Result<u64, Error> {
 
 /// The ids of all images of these kinds: (id, media type, animated).
 pub fn ids(connection: &Connection) -> Result<Vec<(i64, MediaType, bool)>, Error> {
-    let mut statement =
-        connection.prepare_cached("SELECT id, media_type, animated FROM image ORDER BY id")?;
-    row::readable(statement.query([])?, |row| Ok((row.get(0)?, word(row, 1)?, row.get(2)?)))
+    // The index has these columns, and the table is five times as large.
+    let sql = "SELECT id, media_type, animated FROM image INDEXED BY image_list";
+    let mut statement = connection.prepare_cached(sql)?;
+    let read = |row: &rusqlite::Row<'_>| Ok((row.get(0)?, word(row, 1)?, row.get(2)?));
+    let mut ids = row::readable(statement.query([])?, read)?;
+    ids.sort_unstable_by_key(|(id, ..)| *id);
+    Ok(ids)
 }
 
 /// The file or package, and the content, of every image that has a copy of ours: (id, path,

@@ -58,7 +58,7 @@ pub(super) const STEPS: &[&str] = &[
          name     TEXT NOT NULL,
          path     TEXT NOT NULL
      ) STRICT, WITHOUT ROWID",
-    // What lists search and sort by; `derived` writes it. The versions of what they are made of.
+    // Columns for searching and sorting, which `derived` writes, and the versions of the lists.
     include_str!("lists.sql"),
 ];
 

@@ -8,14 +8,13 @@ use rusqlite::Connection;
 use super::hits::Hits;
 use super::palettes::{Match, Palettes};
 use super::playlists::Item;
-use super::query::Query;
-use super::row::word;
+use super::query::{Query, SortBy};
 use super::{Error, Store, images, select};
 use crate::sys::lock;
 use crate::wire::ImageRow;
 use crate::wire::collate::sort_key;
 
-/// The versions of what lists are made of: triggers count them in the table `library`.
+/// The versions of the rows that lists are made of: triggers count them in the table `library`.
 #[derive(Clone, Copy, Debug)]
 struct Versions {
     /// Grows with every change that may change what a query finds.
@@ -87,17 +86,13 @@ impl Store {
     /// The same as items of a playlist.
     pub(crate) fn find_items(&self, query: &Query) -> Result<Vec<Item>, Error> {
         self.read_moment(|moment| {
-            let columns = "id, media_type, animated";
-            let mut items = select::rows(moment, columns, query, &self.unreadable(), |row| {
-                let (image_id, media_type, animated) = (row.get(0)?, word(row, 1)?, row.get(2)?);
-                Ok(Item { image_id, media_type, animated, time: None, at: None, when: None })
-            })?;
-            if query.is_about_colors() {
-                let palettes = self.palettes(moment, Versions::read(moment)?.palettes)?;
-                let found = palettes.matching(query);
-                items.retain(|item| of(&found, item.image_id).is_some());
-            }
-            Ok(items)
+            let kinds = images::ids(moment)?;
+            let item = |&image_id: &i64| {
+                let at = kinds.binary_search_by_key(&image_id, |(id, ..)| *id).ok()?;
+                let (_, media_type, animated) = kinds[at];
+                Some(Item { image_id, media_type, animated, time: None, at: None, when: None })
+            };
+            Ok(self.hits(moment, query)?.iter().filter_map(item).collect())
         })
     }
 
@@ -151,15 +146,24 @@ impl Store {
             let all = self.hits_at(moment, versions, query.without_colors())?;
             let found = self.palettes(moment, versions.palettes)?.matching(&query);
             among(&all, &found, query.by_likeness)
+        } else if query.sort_by != SortBy::ImportedAt && select::is_scan(moment, &query)? {
+            // To sort many takes longer than to look through all in their order, which are kept.
+            let Query { sort_by, descending, .. } = query;
+            let order = Query { sort_by, descending, ..Query::default() }.without_page();
+            let all = self.hits_at(moment, versions, order)?;
+            let found = Query { sort_by: SortBy::ImportedAt, ..query.clone() };
+            let mut found = select::ids(moment, &found, &self.unreadable())?;
+            found.sort_unstable();
+            all.iter().copied().filter(|id| found.binary_search(id).is_ok()).collect()
         } else {
-            select::rows(moment, "id", &query, &self.unreadable(), |row| Ok(row.get(0)?))?
+            select::ids(moment, &query, &self.unreadable())?
         };
         let hits = Arc::new(ids);
         lock(&self.shared.hits).keep(versions.lists, query, &hits);
         Ok(hits)
     }
 
-    /// Those of this version. Read by one thread, for which others wait.
+    /// The palettes of this version. One thread reads them, and others wait for it.
     fn palettes(&self, moment: &Connection, version: i64) -> Result<Arc<Palettes>, Error> {
         let mut kept = lock(&self.shared.palettes);
         if kept.version != version {
@@ -210,7 +214,7 @@ fn page<'h>(hits: &'h [i64], query: &Query) -> &'h [i64] {
     &hits[place(query.offset)..place(query.offset.saturating_add(query.limit))]
 }
 
-/// Those of all that match, in the order of all or the most alike first.
+/// The matches among all, in the order of all or the most alike first.
 fn among(all: &[i64], found: &[Match], by_likeness: bool) -> Vec<i64> {
     let mut passing: Vec<Match> = all.iter().filter_map(|&id| of(found, id)).collect();
     if by_likeness {

@@ -1,4 +1,4 @@
-//! What a list of images is asked for: filters, an order, a page. Pure data; [`super::select`] and
+//! The query of a list of images: filters, an order, a page. Pure data; [`super::select`] and
 //! [`super::palettes`] say what each filter means.
 
 use std::path::PathBuf;
@@ -8,7 +8,7 @@ use crate::digest::Checksum;
 use crate::wire::{MediaFilter, Orientation, words};
 
 words! {
-    /// What a list is sorted by.
+    /// The keys that a list can be sorted by.
     SortBy { Name = "name", ImportedAt = "imported_at", FileSize = "file_size", Hue = "hue" }
 }
 

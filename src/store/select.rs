@@ -4,13 +4,13 @@
 use std::collections::BTreeSet;
 
 use rusqlite::types::Value;
-use rusqlite::{Connection, Row, params_from_iter};
+use rusqlite::{Connection, params_from_iter};
 use serde_json::json;
 
 use super::derived::FIRST_NEUTRAL;
 use super::query::{Query, SortBy};
 use super::watched::directory_range;
-use super::{Error, images, row};
+use super::{Error, images};
 use crate::wire::collate::folded;
 use crate::wire::{MediaFilter, Orientation};
 
@@ -130,21 +130,15 @@ fn list(numbers: impl IntoIterator<Item = i64>) -> Value {
     json!(numbers.into_iter().collect::<Vec<_>>()).to_string().into()
 }
 
-/// The columns of all images that pass, in the order of the query. Ties are in the order of their ids.
-pub(super) fn rows<T>(
+/// The images that pass, in the order of the query; ties are in the order of their ids.
+pub(super) fn ids(
     connection: &Connection,
-    columns: &str,
     query: &Query,
     left_out: &[i64],
-    read: impl Fn(&Row<'_>) -> Result<T, Error>,
-) -> Result<Vec<T>, Error> {
+) -> Result<Vec<i64>, Error> {
     let Conditions { all, values, is_narrow } = Conditions::of(connection, query, left_out)?;
     // It has all columns that filters read, beside each other. Left to itself, SQLite reads the rows.
-    let index = match is_narrow || (all.is_empty() && columns == "id") {
-        true => "",
-        false => "INDEXED BY image_list",
-    };
-    let filter = if all.is_empty() { "TRUE".to_owned() } else { all.join(" AND ") };
+    let index = if is_narrow || all.is_empty() { "" } else { "INDEXED BY image_list" };
     let up = if query.descending { "DESC" } else { "ASC" };
     let order = match query.sort_by {
         SortBy::Name => "name_key",
@@ -152,13 +146,29 @@ pub(super) fn rows<T>(
         SortBy::FileSize => "file_size",
         SortBy::Hue => "hue",
     };
-    let last = match (query.sort_by, query.descending) {
-        (SortBy::Hue, true) => format!("hue >= {FIRST_NEUTRAL}, "),
-        _ => String::new(),
+    let parts: &[String] = match (query.sort_by, query.descending) {
+        // Images that no colour decides are last in either direction.
+        (SortBy::Hue, true) => {
+            &[format!("hue < {FIRST_NEUTRAL}"), format!("hue >= {FIRST_NEUTRAL}")]
+        }
+        _ => &["TRUE".to_owned()],
     };
-    let sql = format!(
-        "SELECT {columns} FROM image {index} WHERE {filter} ORDER BY {last}{order} {up}, id {up}"
-    );
-    let mut statement = connection.prepare_cached(&sql)?;
-    row::readable(statement.query(params_from_iter(values))?, read)
+    let mut ids = Vec::new();
+    for part in parts {
+        let filter = all.iter().chain([part]).map(String::as_str).collect::<Vec<_>>().join(" AND ");
+        let sql =
+            format!("SELECT id FROM image {index} WHERE {filter} ORDER BY {order} {up}, id {up}");
+        let mut statement = connection.prepare_cached(&sql)?;
+        let found = statement.query_map(params_from_iter(&values), |row| row.get(0))?;
+        for id in found {
+            ids.push(id?);
+        }
+    }
+    Ok(ids)
+}
+
+/// Whether its filters, but for those by palettes, look at all images one by one.
+pub(super) fn is_scan(connection: &Connection, query: &Query) -> Result<bool, Error> {
+    let Conditions { all, is_narrow, .. } = Conditions::of(connection, query, &[])?;
+    Ok(!is_narrow && !all.is_empty())
 }

@@ -9,13 +9,13 @@ use crate::store::folders;
 use crate::store::images::tests::{package, picture};
 use crate::store::images::{NewImage, NewPackage};
 use crate::store::purge;
-use crate::store::query::{Near, SortBy};
+use crate::store::query::Near;
 use crate::store::tests::scratch;
 use crate::store::watched::{self, Stamp, WatchedFile};
 use crate::wire::collate::folded;
 use crate::wire::{Format, MediaFilter, MediaType, Orientation};
 
-/// What a list shows: the ids of its page, and the number of all.
+/// The list as clients see it: the ids of its page, and the number of all.
 fn shown(store: &Store, query: &Query) -> (Vec<i64>, u64) {
     let mut json = b"[".to_vec();
     let write = |row: ImageRow<'_>, json: &mut Vec<u8>| serde_json::to_writer(json, &row.id);
@@ -35,7 +35,7 @@ pub(crate) fn names(store: &Store) -> Vec<String> {
     names
 }
 
-/// What of an image lists look at.
+/// The columns of an image that lists look at.
 #[derive(Clone)]
 struct Entry {
     id: i64,
