@@ -128,8 +128,8 @@ fn known(text: &str) -> &str {
     if text.eq_ignore_ascii_case("unknown") { "" } else { text }
 }
 
-/// What tells each monitor from all others, by the name of its output: only of those of which maker,
-/// model and serial number are known, and that are there once.
+/// The identity of each monitor by the name of its output, if maker, model and serial number are known
+/// and no other monitor has the same.
 pub(crate) fn identities(outputs: &[Output]) -> BTreeMap<String, String> {
     named(outputs, true)
 }
@@ -174,7 +174,7 @@ pub(super) fn edid_identity(edid: &[u8]) -> Identity {
         .map(|shift| char::from(b'@' + u8::try_from(code >> shift & 31).unwrap_or(0)))
         .iter()
         .collect();
-    // Of two of a kind only the number differs that some put there in place of a text.
+    // Some makers put a number in place of the text: it alone tells two monitors of a model apart.
     let number = u32::from_le_bytes([block[12], block[13], block[14], block[15]]);
     let number = (number != 0).then(|| number.to_string());
     let serial = text(block, SERIAL_TAG).or(number).unwrap_or_default();

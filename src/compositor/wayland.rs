@@ -83,7 +83,7 @@ impl Heard {
         self.outputs.iter().filter_map(Head::output).collect()
     }
 
-    /// Asks who made outputs that do not say all of it, until it was told of each what there is.
+    /// Asks who made outputs that do not say all of it, until each has reported its parts.
     fn ask_for_makers(&mut self, socket: &Path, stop: &Cancel) {
         let is_open = |head: &Head| head.maker.is_none() && !head.identity().is_whole();
         if !self.has_makers || !self.outputs.iter().any(is_open) {

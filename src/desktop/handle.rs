@@ -17,8 +17,8 @@ pub(super) enum DesktopMessage {
     Clear(Tell),
 }
 
-/// What other rooms tell the thread through. The default one has no thread behind it: there are no
-/// files, and changes are told at once.
+/// The handle of other modules to the thread. The default handle has no thread behind it: there are no
+/// files, and changes are reported at once.
 #[derive(Clone, Debug, Default)]
 pub struct Handle {
     inbox: Option<Sender<DesktopMessage>>,
@@ -54,7 +54,7 @@ impl Handle {
         self.send(DesktopMessage::Changed(changes, tell));
     }
 
-    /// What waits for the thread; none where there is no thread.
+    /// The changes that wait for the thread; none without a thread.
     pub(crate) fn queue(&self) -> Option<DebugQueue> {
         self.inbox.as_ref().map(|inbox| DebugQueue::of("desktop", inbox))
     }

@@ -41,7 +41,7 @@ pub(super) struct Stills {
     made: Sender<FinishedStill>,
     /// Whether other programs can show an image's own file, by checksum.
     plain: BTreeMap<String, bool>,
-    /// By checksum.
+    /// Stills that are being made, by checksum.
     pending: BTreeSet<String>,
     /// Stills that could not be made, until they are tried again.
     failed: BTreeSet<String>,

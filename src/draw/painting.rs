@@ -159,7 +159,7 @@ mod tests {
     use super::super::message::{Style, Wanted};
     use super::*;
 
-    /// A film of three frames that ends within the one of this number: how many come of it, and whether
+    /// An animation of three frames that ends within the one of this number: how many come of it, and whether
     /// it begins again.
     fn played(cut: usize) -> (usize, bool) {
         let dir = tempfile::tempdir().unwrap();

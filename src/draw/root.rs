@@ -21,7 +21,8 @@ use crate::decode::confine;
 
 type Error = Box<dyn std::error::Error + Send + Sync>;
 
-/// By these the pixmap is found: the first is everybody's, the second that of who frees it.
+/// The properties that lead to the pixmap: the first is for all programs, the second for the program
+/// that frees it.
 const PROPERTIES: [&[u8]; 2] = [b"_XROOTPMAP_ID", b"ESETROOT_PMAP_ID"];
 
 /// Shows what the request says, and prints the response. Without outputs the root window is black.

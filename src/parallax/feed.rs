@@ -22,7 +22,7 @@ pub(super) struct Visible {
 
 pub(super) struct Feed {
     stream: UnixStream,
-    /// What has come and was not taken yet.
+    /// Bytes that have come and were not read yet.
     pub(super) bytes: Vec<u8>,
 }
 

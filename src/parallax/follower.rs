@@ -1,6 +1,6 @@
 //! The thread `parallax`: hears which workspace each output shows, and has the pictures moved.
 //!
-//! While there is no compositor that it knows it waits to be told of one; a connection that breaks
+//! While there is no compositor that it knows it waits for one; a connection that breaks
 //! is tried again a few times, ever further apart, and then when the outputs change.
 
 use std::collections::HashMap;
@@ -76,7 +76,7 @@ impl Follower {
                 let before = seen.insert(output.clone(), workspace).unwrap_or(0);
                 late |= self.moved(&output, before, workspace).is_err();
             }
-            // A host that hangs has missed what came meanwhile.
+            // A host that hangs has missed what came in between.
             while late && source.is_behind() {
                 let Ok(missed) = source.next(&self.cancel) else { break };
                 seen.extend(missed.into_iter().map(|v| (v.output, v.workspace)));
@@ -111,7 +111,7 @@ impl Follower {
     }
 }
 
-/// What the package says beats the setting.
+/// The direction: the package's own goes before the setting.
 fn axis(placement: &Placement, options: &WalQt) -> ParallaxDirection {
     let own = placement.web.as_ref().and_then(|web| web.parallax_direction.as_deref());
     match own {
@@ -179,7 +179,7 @@ impl WorkspaceSource {
     }
 }
 
-/// Where one may be.
+/// A socket at which a compositor may be.
 struct Candidate {
     is_sway: bool,
     socket: PathBuf,
@@ -218,7 +218,7 @@ fn open(candidate: Candidate, feed: Feed) -> Option<WorkspaceSource> {
     Some(WorkspaceSource::Hyprland(Hyprland::over(feed, requests)))
 }
 
-/// Those that the environment names first.
+/// The sockets to try; first those that the environment names.
 fn candidates(driver: ParallaxDriver, env: &Env) -> Vec<Candidate> {
     let set = |name: &str| env.var(name).filter(|value| !value.is_empty());
     let runtime = set("XDG_RUNTIME_DIR").map(PathBuf::from).filter(|path| path.is_absolute());

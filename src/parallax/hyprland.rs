@@ -21,7 +21,7 @@ const EVENTS: [&str; 5] =
 
 pub(super) struct Hyprland {
     pub(super) feed: Feed,
-    /// Where it answers requests.
+    /// The socket on which it answers requests.
     requests: PathBuf,
     /// Something has happened since it was asked.
     stale: bool,

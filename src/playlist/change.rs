@@ -117,11 +117,11 @@ pub(super) struct Change {
 }
 
 impl Change {
-    /// A change that clients wait for; `round` is set when it is sent.
-    pub(super) fn of_clients(
-        clients: Vec<WaitingClient>,
+    /// Without clients: the playlist's own. Its round is set when it is sent.
+    pub(super) fn new(
         spec: PlaylistSpec,
         state: PlaybackState,
+        clients: Vec<WaitingClient>,
     ) -> Self {
         let (attempt, monitors) = (Attempt::default(), Vec::new());
         Self { playlist: spec.id, round: 0, attempt, spec, state, monitors, clients }

@@ -91,14 +91,11 @@ impl Player {
     /// Goes on with an edited list.
     pub(super) fn go_on(&mut self, id: i64, edited: Edited) {
         let Edited::On { spec, state, lost } = edited else { return self.drop_stopped(id) };
-        let now = self.clock_reading();
         let Some(one) = self.running.get_mut(&id) else { return };
         (one.spec, one.state) = (spec, *state);
         if lost {
-            one.lost = true;
-            one.state.changed(now.boot, &now);
-        }
-        if self.run_if_due(id, true) || lost {
+            self.replace_lost(id);
+        } else if self.run_if_due(id, true) {
             self.save(&[id]);
         }
         if self.running.get(&id).is_some_and(|one| one.nothing_compatible) {
@@ -171,18 +168,23 @@ impl Player {
     }
 
     fn leave_deleted(&mut self, id: i64) {
-        let now = self.clock_reading();
-        let Some(one) = self.running.get_mut(&id) else { return };
+        let Some(one) = self.running.get(&id) else { return };
         let shown = one.state.taken();
         let all_exist = self.store.read(|c| {
             let mut exist = shown.iter().map(|&image| images::exists(c, image));
             exist.try_fold(true, |all, exists| Ok::<_, store::Error>(all && exists?))
         });
         match all_exist {
-            Ok(true) => return,
-            Ok(false) => {}
-            Err(error) => return log::error!("cannot search the library: {error}"),
+            Ok(true) => {}
+            Ok(false) => self.replace_lost(id),
+            Err(error) => log::error!("cannot search the library: {error}"),
         }
+    }
+
+    /// The present image is gone: shows another in its place, once nothing is on its way.
+    fn replace_lost(&mut self, id: i64) {
+        let now = self.clock_reading();
+        let Some(one) = self.running.get_mut(&id) else { return };
         one.lost = true;
         one.state.shown_on.clear();
         one.state.changed(now.boot, &now);

@@ -42,10 +42,8 @@ impl RunningPlaylist {
 
     /// A change of its own, for which no client waits.
     pub(super) fn own_change(&self, attempt: Attempt) -> Change {
-        let (playlist, round, monitors, clients) =
-            (self.spec.id, self.round, Vec::new(), Vec::new());
-        let (spec, state) = (self.spec.clone(), self.state.clone());
-        Change { playlist, round, attempt, spec, state, monitors, clients }
+        let change = Change::new(self.spec.clone(), self.state.clone(), Vec::new());
+        Change { round: self.round, attempt, ..change }
     }
 }
 

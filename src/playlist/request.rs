@@ -121,9 +121,7 @@ impl Player {
             match client.goal {
                 Goal::Start { ref monitors, mode } => {
                     match self.plan_start(id, monitors.clone(), mode) {
-                        Ok((spec, state)) => {
-                            self.send(Change::of_clients(vec![client], spec, state))
-                        }
+                        Ok((spec, state)) => self.send(Change::new(spec, state, vec![client])),
                         Err(error) => (client.done)(Err(error)),
                     }
                 }
@@ -177,7 +175,7 @@ impl Player {
             clients.extend(queue.pop_front().map(|client| WaitingClient { item, ..client }));
         }
         self.queues.insert(id, queue);
-        self.send(Change::of_clients(clients, spec, state));
+        self.send(Change::new(spec, state, clients));
     }
 
     /// Goes on at once, or when the picture is up that it is time for by now.
@@ -197,7 +195,7 @@ impl Player {
             if state.image_id == one.state.image_id {
                 state.shown_on.clone_from(&one.state.shown_on);
             } else if !state.applied_to(&connected).is_empty() {
-                return self.send(Change::of_clients(vec![client], spec, state));
+                return self.send(Change::new(spec, state, vec![client]));
             }
         }
         (client.done)(self.resume(id, alone, state).map(|()| Moved::one()));

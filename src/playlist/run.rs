@@ -183,25 +183,25 @@ impl Player {
             return false;
         }
         let lost = std::mem::take(&mut one.lost);
-        let missed = match one.state.due(&one.spec, &now) {
-            Due::Wait(_) if lost => {
-                // In a dynamic list another image takes its place only now.
-                let direction = Direction::Forward;
-                if renew(&self.store, &mut one.spec, &mut one.state, direction) == Renewed::Empty {
-                    self.wait_for_images(id);
-                    return false;
-                }
-                false
-            }
-            Due::Wait(_) => return false,
+        let due = one.state.due(&one.spec, &now);
+        let renewed = match due {
+            Due::Wait(_) if !lost => return false,
+            Due::EnterSlot { .. } => Renewed::Ready,
+            // In a dynamic list another image takes the place of a lost one only now.
+            _ => renew(&self.store, &mut one.spec, &mut one.state, Direction::Forward),
+        };
+        if renewed == Renewed::Empty {
+            self.wait_for_images(id);
+            return false;
+        }
+        let missed = match due {
+            Due::Wait(_) => false,
             Due::Step { due, missed } => {
-                let stride = one.state.stride(&connected);
-                match renew(&self.store, &mut one.spec, &mut one.state, Direction::Forward) {
-                    Renewed::Ready => one.state.step(&one.spec, Direction::Forward, stride),
+                match renewed {
                     Renewed::Stepped => one.state.shown_on.clear(),
-                    Renewed::Empty => {
-                        self.wait_for_images(id);
-                        return false;
+                    _ => {
+                        let stride = one.state.stride(&connected);
+                        one.state.step(&one.spec, Direction::Forward, stride);
                     }
                 }
                 // On the beat, as long as it is not lost.

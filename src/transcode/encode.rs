@@ -1,4 +1,4 @@
-//! Writing videos anew: previews for browsers, and loops. Runs on the thread `transcode`.
+//! Encodes videos: previews for browsers, and loops. Runs on the thread `transcode`.
 
 use std::path::Path;
 use std::time::Duration;
@@ -135,10 +135,10 @@ impl Ffmpeg {
 
 /// Which parts of a file are read, and what is made of them.
 struct Plan {
-    /// Where each begins and how long it is.
+    /// The begin and the length of each, in seconds.
     parts: Vec<(f64, f64)>,
     filter: String,
-    /// Of the result.
+    /// The length of the result, in seconds.
     length: f64,
 }
 
@@ -186,7 +186,7 @@ impl Plan {
     }
 }
 
-/// What both codecs can take: even sides, three planes.
+/// A form that both codecs accept: even sides, three planes.
 const LAST: &str = "scale=trunc(iw/2)*2:trunc(ih/2)*2,format=yuv420p";
 
 fn coding(preset: LoopPreset) -> Vec<&'static str> {

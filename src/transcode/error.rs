@@ -20,7 +20,7 @@ pub enum Error {
     /// It ended with a failure: what it said last.
     #[error("{program} failed: {complaint}")]
     Failed { program: &'static str, complaint: String },
-    /// What ffprobe says of the file is not what it should.
+    /// The output of ffprobe is not as expected.
     #[error("cannot parse the answer of ffprobe: {what}")]
     Answer { what: String },
     /// Sound or text only.

@@ -1,11 +1,11 @@
-//! What ffprobe says of a file, read from its JSON. Pure.
+//! Reads the JSON that ffprobe writes about a file. Pure.
 
 use serde_json::Value;
 
 use super::error::Error;
 use crate::media;
 
-/// What a file with moving (or strangely coded) pictures holds.
+/// The content of a video, or of a picture that only ffmpeg decodes.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Facts {
     /// Pixels as shown: turned as the camera noted, and square.
@@ -89,7 +89,7 @@ fn square(width: u32, height: u32, ratio: &Value) -> (u32, u32) {
     (stretched.round() as u32, height)
 }
 
-/// By how many quarters it is turned; of angles between them the nearest.
+/// The number of quarter turns; the nearest one for angles in between.
 fn quarter_turns(video: &Value) -> i64 {
     let side = video["side_data_list"].as_array().into_iter().flatten();
     let noted = side.filter_map(|data| data["rotation"].as_f64()).next();

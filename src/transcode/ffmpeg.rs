@@ -22,7 +22,7 @@ use crate::wire::{Format, MediaType};
 const TAIL: f64 = 3.0;
 /// Processor time for a look at a file, or a single frame of it.
 const FRAME_CPU: Duration = Duration::from_secs(120);
-/// What may be missing at the end: its streams do not all end together.
+/// Seconds that may be missing at the end: the streams of a file do not all end together.
 const MISSING: f64 = 1.0;
 
 /// From the brightness of PQ or HLG to that of other pictures: up to the middle tones it stays as it
@@ -67,7 +67,7 @@ impl Ffmpeg {
         self.cancel.is_cancelled()
     }
 
-    /// Differs from what it was before where something was run meanwhile.
+    /// Counts signs of life, so that it differs if something was run in between.
     pub(super) fn signs_of_life(&self) -> u64 {
         self.life.load(Ordering::Relaxed)
     }
@@ -76,7 +76,7 @@ impl Ffmpeg {
         self.life.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// What is in a file.
+    /// Examines a file.
     pub fn facts(&self, path: &Path, format: Format) -> Result<Facts, Error> {
         const WANTED: &str = "format=duration:stream=codec_type,width,height,sample_aspect_ratio,\
             avg_frame_rate,r_frame_rate,duration,color_space,color_transfer:stream_disposition=attached_pic:\
@@ -192,7 +192,7 @@ impl Ffmpeg {
         Ok(progress_seconds(&String::from_utf8_lossy(&output.stdout)).unwrap_or(0.0))
     }
 
-    /// What a child may take that has this much to compute.
+    /// The limits of a child with this processor time.
     pub(super) fn resources(&self, cpu: Duration) -> ResourceLimits {
         let (memory, output) = (Some(self.limits.memory), Some(self.limits.output));
         ResourceLimits { memory, cpu: Some(cpu), output }
@@ -234,7 +234,7 @@ fn is_riff_cut(path: &Path) -> bool {
     length.is_ok_and(|length| u64::from(claimed) + 8 > length)
 }
 
-/// What a program's end means.
+/// Turns a program's end into a result.
 pub(super) fn checked(
     program: &'static str,
     path: &Path,

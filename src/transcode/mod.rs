@@ -1,4 +1,4 @@
-//! What only ffmpeg can do: look into videos, take frames out of them, write them anew.
+//! Examines and converts videos with ffmpeg.
 //!
 //! [`Ffmpeg`] runs the programs on the thread that asks, which must be one that may wait.
 //! [`Transcoder`] has two queues for those that may not: `transcode` for what takes minutes, one
@@ -83,7 +83,7 @@ impl Transcoder {
         enqueue(&self.frames, job);
     }
 
-    /// What waits for each of the threads.
+    /// The jobs that wait for each thread.
     pub(crate) fn queues(&self) -> [DebugQueue; 2] {
         [DebugQueue::of("transcode", &self.jobs), DebugQueue::of("frames", &self.frames)]
     }
@@ -142,7 +142,7 @@ impl Drop for Threads {
 const HUNG_MAX: usize = 4;
 /// As much as the other threads have.
 const STACK: usize = 1 << 20;
-/// What a job gets at the end of the daemon.
+/// The time that a job has to end at the end of the daemon.
 const LAST: Duration = Duration::from_secs(1);
 
 /// Called on a thread of its own; with an error where it is not run at all. One that panics is dropped,
@@ -150,7 +150,7 @@ const LAST: Duration = Duration::from_secs(1);
 pub(crate) type Job = Box<dyn FnOnce(Result<&Ffmpeg, Error>) + Send>;
 
 struct Queue {
-    /// Of its thread, and of those of its jobs.
+    /// The name of its thread, and of the threads of its jobs.
     name: &'static str,
     jobs: Receiver<Job>,
     /// Closed at the end.
@@ -184,7 +184,7 @@ impl Queue {
         }
     }
 
-    /// What it returns is closed when the job is done.
+    /// Starts a job; the returned channel is closed when the job is done.
     fn start(&self, job: Job) -> Receiver<()> {
         let (running, done) = bounded(0);
         // Through a channel: it comes back where there can be no thread.

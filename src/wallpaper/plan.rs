@@ -341,7 +341,7 @@ pub(super) mod tests {
         let waits = || vec![show(Mpvpaper, &["A"])];
         let all = || vec![clear(Swaybg, "A"), show(Feh, &["B"]), clear(Mpvpaper, "C")];
         let mut steps = all();
-        // Who lets go of A waits for whom covers it, and so does who shows where that lets go.
+        // A worker that lets go of A waits for the worker that covers A, and so does the one after it.
         let later = with_dependants(waits(), &mut steps, &[], &before);
         assert_eq!(later, [waits(), all()[..2].to_vec()].concat());
         assert_eq!(steps, all()[2..]);
