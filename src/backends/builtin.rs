@@ -172,10 +172,6 @@ impl Backend for Builtin {
         Ok(())
     }
 
-    fn spans_outputs(&self) -> bool {
-        true
-    }
-
     fn clear(&mut self) -> Result<(), Error> {
         self.processes.end_all();
         self.copies.tidy(&[]);

@@ -1,5 +1,8 @@
 //! The fit and transition that a call asks for in place of the settings, and each backend's name
-//! for them. Pure.
+//! for them. A wrapper around every backend carries the transition, and warns about programs that draw
+//! over the backend.
+//!
+//! Runs on the worker's thread.
 
 use std::collections::BTreeSet;
 use std::str::FromStr;
@@ -124,14 +127,6 @@ impl Backend for WithWarnings {
         let conflicts = conflicts.filter(|conflict| !is_used(self.name, &conflict.program));
         let warnings = conflicts.map(|conflict| warning(&conflict, &self.surroundings));
         self.backend.warnings().into_iter().chain(warnings).collect()
-    }
-
-    fn spans_outputs(&self) -> bool {
-        self.backend.spans_outputs()
-    }
-
-    fn knows_by_path(&self) -> bool {
-        self.backend.knows_by_path()
     }
 
     fn unseen(&mut self) -> Vec<String> {

@@ -64,18 +64,6 @@ pub trait Backend: Send {
         Vec::new()
     }
 
-    /// Whether it stretches a picture over several outputs by itself; else it is given what was cut
-    /// for each.
-    fn spans_outputs(&self) -> bool {
-        false
-    }
-
-    /// Whether it ignores a file that was written again under the same name. It is then given
-    /// another name.
-    fn knows_by_path(&self) -> bool {
-        false
-    }
-
     /// The outputs on which nothing of the last [`Self::show`] was seen yet, as they are off or
     /// covered. Pictures of other backends stay there until something is seen. The channel that
     /// reports the end of processes reports this, too.

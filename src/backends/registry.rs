@@ -53,6 +53,10 @@ pub struct Registration {
     pub one_fit: bool,
     /// It has a window over every output, and shows all kinds: no other can be seen beside it.
     pub covers_all: bool,
+    /// It stretches a picture over several outputs by itself; others are given the part for each.
+    pub spans_outputs: bool,
+    /// It ignores a file that was written again under the same name: it is given another name.
+    pub knows_by_path: bool,
     build: fn(Context, Settings) -> Box<dyn Backend>,
 }
 
@@ -73,6 +77,7 @@ pub(crate) const REGISTRY: &[Registration] = &[
         programs: &[&["awww", "swww"], &["awww-daemon", "swww-daemon"]],
         version_flags: &["--version"],
         transitions: true,
+        knows_by_path: true,
         ..plain(BackendName::Awww, WAYLAND, PICTURES, |context, settings| {
             Box::new(Awww::new(context, settings))
         })
@@ -90,6 +95,7 @@ pub(crate) const REGISTRY: &[Registration] = &[
         programs: &[&["hyprpaper"], &["hyprctl"]],
         version_flags: &version::FLAGS,
         begins_anew: true,
+        knows_by_path: true,
         ..plain(BackendName::Hyprpaper, WAYLAND, STILLS, |context, settings| {
             Box::new(Hyprpaper::new(context, settings))
         })
@@ -106,6 +112,7 @@ pub(crate) const REGISTRY: &[Registration] = &[
         programs: &[&["swaybg"]],
         version_flags: &["--version"],
         begins_anew: true,
+        knows_by_path: true,
         ..plain(BackendName::Swaybg, WAYLAND, STILLS, |context, settings| {
             Box::new(Swaybg::new(context, settings))
         })
@@ -122,6 +129,7 @@ pub(crate) const REGISTRY: &[Registration] = &[
     Registration {
         transitions: true,
         stays_on_root: true,
+        spans_outputs: true,
         ..plain(BackendName::Builtin, BOTH, PICTURES, |context, settings| {
             Box::new(Builtin::new(context, settings))
         })
@@ -147,6 +155,8 @@ const fn plain(
         stays_on_root: false,
         one_fit: false,
         covers_all: false,
+        spans_outputs: false,
+        knows_by_path: false,
         build,
     }
 }

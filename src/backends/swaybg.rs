@@ -98,10 +98,6 @@ impl Backend for Swaybg {
         Ok(())
     }
 
-    fn knows_by_path(&self) -> bool {
-        true
-    }
-
     fn clear(&mut self) -> Result<(), Error> {
         self.processes.end_all();
         self.copies.tidy(&[]);

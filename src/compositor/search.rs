@@ -1,4 +1,4 @@
-//! Finds the compositor's socket, and waits for one that does not exist yet.
+//! Finds the compositor's socket, and waits for one that does not exist yet or does not answer.
 //!
 //! It watches the directory of the sockets, so nothing runs while nothing happens. A socket appears
 //! before its owner listens on it, so a few tries follow each event at growing intervals. If the

@@ -1,7 +1,7 @@
 //! The thread `parallax`: hears which workspace each output shows, and has the pictures moved.
 //!
-//! While there is no compositor that it knows it waits for one; a connection that breaks
-//! is tried again a few times, ever further apart, and then when the outputs change.
+//! It searches for the socket of Hyprland or sway. Without either it waits for one. A connection that
+//! breaks is tried again a few times, ever further apart, and then when the outputs change.
 
 use std::collections::HashMap;
 use std::ffi::OsStr;

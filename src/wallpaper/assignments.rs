@@ -1,5 +1,6 @@
 //! Decides what each backend should show on each output: pure, from the rows of the assignments, the
-//! images and the connected outputs.
+//! images and the connected outputs. Keeps an old picture while the new one is not visible yet, as its
+//! output is off or covered.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -15,7 +15,7 @@ use crossbeam_channel::{Receiver, Sender, bounded, select};
 use super::links::{ContentLinks, KeepaliveLinks};
 use super::plan::WorkerKey;
 use super::slices::Slices;
-use crate::backends::{Backend, Backends, Error, Placement};
+use crate::backends::{Backend, Backends, Error, Placement, Registration, registration};
 use crate::decode::Decoder;
 use crate::sys::{Cancel, lock};
 use crate::thread::{Spawner, Thread, panic_text};
@@ -111,7 +111,7 @@ impl Worker {
         let slices = Slices::new(cache.join("slices"), decoder);
         let keepalive = KeepaliveLinks::new(cache);
         let by_content = ContentLinks::new(cache);
-        let name = key.backend.as_str();
+        let (name, entry) = (key.backend.as_str(), registration(key.backend));
         let thread = spawner.spawn(name, move || {
             let tell = |news| {
                 let report = Report { key: key.clone(), worker: number, news };
@@ -120,8 +120,17 @@ impl Worker {
             };
             let work = || {
                 let (backend, paused) = (backend(), None);
-                OrderLoop { backend, slices, keepalive, by_content, wanted, paused, cancel: stop }
-                    .run(&inbox, &told, &rung, &tell);
+                OrderLoop {
+                    entry,
+                    backend,
+                    slices,
+                    keepalive,
+                    by_content,
+                    wanted,
+                    paused,
+                    cancel: stop,
+                }
+                .run(&inbox, &told, &rung, &tell);
             };
             // Nothing of it is used afterwards.
             let run = catch_unwind(AssertUnwindSafe(work));
@@ -164,6 +173,7 @@ impl Drop for Worker {
 }
 
 struct OrderLoop {
+    entry: &'static Registration,
     backend: Box<dyn Backend>,
     slices: Slices,
     keepalive: KeepaliveLinks,
@@ -242,10 +252,10 @@ impl OrderLoop {
                     self.backend.renew();
                 }
                 let mut files = self.keepalive.retain(placements.clone());
-                if self.backend.knows_by_path() {
+                if self.entry.knows_by_path {
                     files = self.by_content.name(files, &rewritten);
                 }
-                let cut = match self.backend.spans_outputs() {
+                let cut = match self.entry.spans_outputs {
                     true => files,
                     false => self.slices.cut(files, &self.cancel)?,
                 };

@@ -287,10 +287,6 @@ impl Backend for Awww {
         shown
     }
 
-    fn knows_by_path(&self) -> bool {
-        true
-    }
-
     fn clear(&mut self) -> Result<(), Error> {
         if self.servers.newest().is_none() {
             log::info!("not stopping the {NAME} server: murald did not start it");

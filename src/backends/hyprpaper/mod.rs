@@ -326,10 +326,6 @@ impl Backend for Hyprpaper {
         self.unfit.iter().map(warning).collect()
     }
 
-    fn knows_by_path(&self) -> bool {
-        true
-    }
-
     fn clear(&mut self) -> Result<(), Error> {
         self.processes.end_all();
         self.shown.clear();
