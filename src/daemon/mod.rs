@@ -7,7 +7,7 @@ mod doctor;
 mod error;
 mod offline;
 mod options;
-mod pause;
+mod settings;
 mod wiring;
 
 use std::fs::OpenOptions;

@@ -12,16 +12,16 @@ use crossbeam_channel::{Receiver, Sender, bounded};
 
 use super::error::Error;
 use super::options::{DaemonPaths, Options, lock_images, log_settings, wanted_compositor};
-use super::pause::PauseFollower;
+use super::settings::{PauseFollower, tell_changes, watch_directories};
 use crate::backends::{Backends, RootPainter, Versions};
 use crate::compositor;
-use crate::config::{self, BackendName, ConfigHandle, Section, StillFiles};
+use crate::config::{self, ConfigHandle, StillFiles};
 use crate::decode::{self, Decoder};
 use crate::desktop::{self, DesktopOwner};
 use crate::error_chain::chain;
 use crate::events::EventBus;
 use crate::http::{Api, Limits, ListCache, Listening, ROUTES, Router, Server, Stop};
-use crate::library::{self, Library, WatchSettings};
+use crate::library::{self, Library};
 use crate::lock::{Lock, Socket};
 use crate::logging::Log;
 use crate::parallax::Parallax;
@@ -368,47 +368,4 @@ fn watch_config(config: &ConfigHandle, spawner: &Spawner) -> Option<config::Watc
         return None;
     }
     Some(watch)
-}
-
-/// Makes the library watch the configured directories, now and after each change.
-fn watch_directories(config: &ConfigHandle, dirs: &Dirs, library: &Library) {
-    library.watch(WatchSettings::of(&config.current(), dirs));
-    let (handle, dirs, library) = (config.clone(), dirs.clone(), library.clone());
-    config.subscribe(move |change| {
-        if change.sections.contains(&Section::Library) {
-            library.watch(WatchSettings::of(&handle.current(), &dirs));
-        }
-    });
-}
-
-/// Reports changes of settings to the reconciler, the parallax and the files for other programs.
-fn tell_changes(
-    config: &ConfigHandle,
-    wallpaper: &wallpaper::Handle,
-    parallax: &Arc<Parallax>,
-    desktop: &desktop::Handle,
-) {
-    let (wallpaper, parallax) = (wallpaper.clone(), Arc::clone(parallax));
-    let desktop = desktop.clone();
-    config.subscribe(move |change| {
-        let backends = change.sections.iter().filter_map(|section| match section {
-            Section::BackendOptions(name) => Some(*name),
-            _ => None,
-        });
-        let chosen =
-            |section: &Section| matches!(section, Section::Backend | Section::AutoPriorities);
-        let backends: Vec<_> = backends.collect();
-        if change.sections.contains(&Section::Power) {
-            wallpaper.limit_changed();
-        }
-        if change.sections.contains(&Section::Desktop) {
-            desktop.changed(Vec::new(), Box::new(|| ()));
-        }
-        if backends.contains(&BackendName::WalQt) {
-            parallax.on_settings();
-        }
-        if !backends.is_empty() || change.sections.iter().any(chosen) {
-            wallpaper.settings_changed(backends);
-        }
-    });
 }

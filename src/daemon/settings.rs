@@ -1,4 +1,5 @@
-//! Passes the settings of `[power]` to the playlists, and watches the battery if they pause on it.
+//! Passes changed settings on to the modules. For `[power]` it watches the battery if the playlists
+//! pause on it.
 //!
 //! Runs on the thread that changes the settings.
 
@@ -6,11 +7,15 @@ use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
 use crate::battery::{BatteryWatch, Supplies};
-use crate::config::{ConfigHandle, Section};
-use crate::paths::Env;
+use crate::config::{BackendName, ConfigHandle, Section};
+use crate::desktop;
+use crate::library::{Library, WatchSettings};
+use crate::parallax::Parallax;
+use crate::paths::{Dirs, Env};
 use crate::playlist::Playlists;
 use crate::sys::lock;
 use crate::thread::Spawner;
+use crate::wallpaper;
 
 /// Follows the settings until it is ended.
 pub(super) struct PauseFollower(Arc<Mutex<PauseState>>);
@@ -85,4 +90,47 @@ impl PauseState {
             }
         }
     }
+}
+
+/// Makes the library watch the configured directories, now and after each change.
+pub(super) fn watch_directories(config: &ConfigHandle, dirs: &Dirs, library: &Library) {
+    library.watch(WatchSettings::of(&config.current(), dirs));
+    let (handle, dirs, library) = (config.clone(), dirs.clone(), library.clone());
+    config.subscribe(move |change| {
+        if change.sections.contains(&Section::Library) {
+            library.watch(WatchSettings::of(&handle.current(), &dirs));
+        }
+    });
+}
+
+/// Reports changes of settings to the reconciler, the parallax and the files for other programs.
+pub(super) fn tell_changes(
+    config: &ConfigHandle,
+    wallpaper: &wallpaper::Handle,
+    parallax: &Arc<Parallax>,
+    desktop: &desktop::Handle,
+) {
+    let (wallpaper, parallax) = (wallpaper.clone(), Arc::clone(parallax));
+    let desktop = desktop.clone();
+    config.subscribe(move |change| {
+        let backends = change.sections.iter().filter_map(|section| match section {
+            Section::BackendOptions(name) => Some(*name),
+            _ => None,
+        });
+        let chosen =
+            |section: &Section| matches!(section, Section::Backend | Section::AutoPriorities);
+        let backends: Vec<_> = backends.collect();
+        if change.sections.contains(&Section::Power) {
+            wallpaper.limit_changed();
+        }
+        if change.sections.contains(&Section::Desktop) {
+            desktop.changed(Vec::new(), Box::new(|| ()));
+        }
+        if backends.contains(&BackendName::WalQt) {
+            parallax.on_settings();
+        }
+        if !backends.is_empty() || change.sections.iter().any(chosen) {
+            wallpaper.settings_changed(backends);
+        }
+    });
 }
