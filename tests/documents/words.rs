@@ -34,7 +34,7 @@ const MOST: [(&str, usize); 6] = [
     ("contrib/openapi.yaml", 0),
     ("help", 8),
     ("man", 10),
-    ("messages", 60),
+    ("messages", 40),
     ("settings", 1),
 ];
 
