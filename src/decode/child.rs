@@ -277,12 +277,14 @@ fn hash(
     let (mut digest, mut buffer) = (Sha256::new(), vec![0; BUFFER]);
     let mut told = Instant::now();
     loop {
-        match file.read(&mut buffer)? {
-            0 => return Ok(digest.finalize().into()),
-            count => {
+        match file.read(&mut buffer) {
+            Ok(0) => return Ok(digest.finalize().into()),
+            Ok(count) => {
                 digest.update(&buffer[..count]);
                 put(&buffer[..count])?;
             }
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
         }
         if told.elapsed() >= PROGRESS_EVERY {
             daemon.reply(&Reply::<()>::Progress);

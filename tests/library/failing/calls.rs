@@ -110,7 +110,8 @@ fn import(scene: &Scene, path: &Value, when: &str) -> bool {
 /// Whether the kernel can answer this call so.
 fn is_answer(call: &Call, error: Errno) -> bool {
     let writes = ["write", "writev", "pwrite64", "copy_file_range", "sendfile", "ftruncate"];
-    let reads = ["read", "pread64"];
+    // No signal comes to a process that decodes, whose calls these are as well.
+    let reads = ["pread64"];
     let opens = ["open", "openat"];
     let is = |names: &[&str]| names.contains(&call.name);
     match error {
