@@ -90,8 +90,7 @@ fn stages(files: &[PathBuf]) {
         let (probe, time) = timed(|| media::probe(&mut input).unwrap());
         times[0] += time;
         let (width, height) = probe.fit(FRAME);
-        let (picture, time) =
-            timed(|| probe.decode(&mut input, (width, height), &|| false).unwrap());
+        let (picture, time) = timed(|| probe.decode(&mut input, (width, height)).unwrap());
         times[1] += time;
         let (small, time) = timed(|| picture.resized(width, height));
         times[2] += time;

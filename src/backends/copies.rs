@@ -303,7 +303,7 @@ mod tests {
         let copy = copies.ready(&source, &PLAIN, &cancel).unwrap();
         let mut file = BufReader::new(File::open(&copy).unwrap());
         let probe = media::probe(&mut file).unwrap();
-        let picture = probe.decode(&mut file, (1, 1), &|| false).unwrap();
+        let picture = probe.decode(&mut file, (1, 1)).unwrap();
         assert_eq!((probe.animated, &picture.pixels()[..3]), (false, &[7; 3][..]));
     }
 

@@ -187,14 +187,10 @@ fn header(probe: &Probe) -> Header {
     Header { width, height, animated, note }
 }
 
-fn never() -> bool {
-    false
-}
-
 fn thumbnail(path: &Path, fits: (u32, u32), to: Option<OsString>) -> Result<Drawn, Error> {
     let (probe, thumbnail) = read(path, |input| {
         let probe = media::probe(input)?;
-        let thumbnail = probe.thumbnail(input, fits, &never)?;
+        let thumbnail = probe.thumbnail(input, fits)?;
         Ok((probe, thumbnail))
     })?;
     if let Some(to) = to {
@@ -209,19 +205,19 @@ fn still(path: &Path, fits: (u32, u32), to: &Path) -> Result<(), Error> {
     let png = read(path, |input| {
         let probe = media::probe(input)?;
         let (width, height) = probe.fit(fits);
-        probe.decode(input, (width, height), &never)?.resized(width, height).png()
+        probe.decode(input, (width, height))?.resized(width, height).png()
     })?;
     write(to, &png)
 }
 
 /// The parts of a picture as PNGs.
 fn slices(path: &Path, tiles: &[Tile], to: &[OsString]) -> Result<(), Error> {
-    let slices = read(path, |input| media::probe(input)?.slices(input, tiles, &never))?;
+    let slices = read(path, |input| media::probe(input)?.slices(input, tiles))?;
     to.iter().zip(slices).try_for_each(|(to, slice)| write(Path::new(to), &slice))
 }
 
 fn read_whole(path: &Path) -> Result<(), Error> {
-    read(path, |input| media::probe(input)?.decode(input, (1, 1), &never)).map(drop)
+    read(path, |input| media::probe(input)?.decode(input, (1, 1))).map(drop)
 }
 
 fn write(path: &Path, bytes: &[u8]) -> Result<(), Error> {

@@ -49,7 +49,7 @@ pub(super) struct Painted {
 }
 
 /// A frame for each task, in their order. Tasks that come to the same share one.
-pub(super) fn paint(tasks: &[Task], stop: media::Stop<'_>) -> Result<Vec<Painted>, Outcome> {
+pub(super) fn paint(tasks: &[Task]) -> Result<Vec<Painted>, Outcome> {
     let mut by_path: BTreeMap<&OsString, Vec<&Task>> = BTreeMap::new();
     for task in tasks {
         by_path.entry(&task.wanted.path).or_default().push(task);
@@ -59,10 +59,8 @@ pub(super) fn paint(tasks: &[Task], stop: media::Stop<'_>) -> Result<Vec<Painted
         let path = Path::new(path);
         // The first frame's memory is allocated at the same time, which takes a sixth of decoding's
         // time.
-        let (picture, first) = beside(
-            || Storage::new(tasks[0].size),
-            || media::catch_panic(|| decode(path, &tasks, stop)),
-        );
+        let (picture, first) =
+            beside(|| Storage::new(tasks[0].size), || media::catch_panic(|| decode(path, &tasks)));
         let (picture, natural, is_animated) = picture
             .unwrap_or_else(|what| Err(format!("the decoder crashed: {what}")))
             .map_err(|why| Outcome::File { path: path.as_os_str().to_owned(), why })?;
@@ -110,11 +108,7 @@ fn is_same(one: &Task, other: &Task) -> bool {
 
 /// The picture upright, with as many pixels as any of the tasks can show, and the size that it has
 /// by itself.
-fn decode(
-    path: &Path,
-    tasks: &[&Task],
-    stop: media::Stop<'_>,
-) -> Result<(Picture, Size, bool), String> {
+fn decode(path: &Path, tasks: &[&Task]) -> Result<(Picture, Size, bool), String> {
     let file = open_regular(path).map_err(|error| chain(&error))?;
     let mut file = BufReader::new(file);
     let probe: Probe = media::probe(&mut file).map_err(|error| chain(&error))?;
@@ -123,7 +117,7 @@ fn decode(
     let (width, height) =
         scaled.fold((1, 1), |most, size| (most.0.max(size.0), most.1.max(size.1)));
     let target = (width.min(natural.0), height.min(natural.1));
-    let picture = probe.decode(&mut file, target, stop).map_err(|error| chain(&error))?;
+    let picture = probe.decode(&mut file, target).map_err(|error| chain(&error))?;
     Ok((picture.upright(), natural, probe.animated))
 }
 
@@ -259,7 +253,7 @@ mod tests {
 
     fn shown(task: Task) -> impl Fn(u32, u32) -> [u8; 3] {
         let width = task.size.0;
-        let frame = paint(&[task], &|| false).unwrap().remove(0).frame;
+        let frame = paint(&[task]).unwrap().remove(0).frame;
         let pixels = frame.map().unwrap();
         move |x, y| {
             let at = (y * width + x) as usize * PIXEL;
@@ -323,12 +317,12 @@ mod tests {
         let path = halves(dir.path());
         let one = task(&path, Fit::Cover, (80, 40));
         let other = task(&path, Fit::Cover, (40, 80));
-        let frames = paint(&[one.clone(), other, one.clone()], &|| false).unwrap();
+        let frames = paint(&[one.clone(), other, one.clone()]).unwrap();
         let is_one =
             |one: usize, other: usize| Arc::ptr_eq(&frames[one].frame, &frames[other].frame);
         assert!(is_one(0, 2) && !is_one(0, 1));
         let gone = dir.path().join("gone.png");
-        let outcome = paint(&[one, task(&gone, Fit::Cover, (8, 8))], &|| false).unwrap_err();
+        let outcome = paint(&[one, task(&gone, Fit::Cover, (8, 8))]).unwrap_err();
         assert!(matches!(outcome, Outcome::File { path, .. } if path == gone.as_os_str()));
     }
 }

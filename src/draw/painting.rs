@@ -1,6 +1,6 @@
 //! The threads that paint, so that the drawing loop never waits for a file.
 //!
-//! `Painting` paints pictures once; a painting that was called off is dropped. `Animation` has a thread
+//! `Painting` paints pictures once; the result of one that was called off is dropped. `Animation` has a thread
 //! for each output that shows an animated picture and paints one frame ahead; it waits while nobody
 //! asks for the next frame, so a covered output costs nothing.
 
@@ -8,7 +8,6 @@ use std::io::{self, BufReader};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, SyncSender, TryRecvError, channel, sync_channel};
 use std::time::Duration;
 
@@ -28,19 +27,17 @@ pub(super) struct Painting {
     result: Receiver<Finished>,
     /// Set once the result is there, or will never be.
     done: Cancel,
-    stop: Arc<AtomicBool>,
 }
 
 impl Painting {
     pub(super) fn start(tasks: Vec<Task>) -> io::Result<Self> {
         let done = Cancel::new()?;
-        let stop = Arc::new(AtomicBool::new(false));
         let (send, result) = channel();
         let theirs = CancelOnDrop(done.clone());
-        let work = PaintWork { tasks: tasks.clone(), send, done: theirs, stop: stop.clone() };
+        let work = PaintWork { tasks: tasks.clone(), send, done: theirs };
         // One that is called off ends by itself.
         thread::expendable("paint", STACK, move || work.run())?.leave();
-        Ok(Self { tasks, result, done, stop })
+        Ok(Self { tasks, result, done })
     }
 
     /// Readable once there is something to take.
@@ -55,24 +52,17 @@ impl Painting {
     }
 }
 
-impl Drop for Painting {
-    fn drop(&mut self) {
-        self.stop.store(true, Ordering::Relaxed);
-    }
-}
-
 struct PaintWork {
     tasks: Vec<Task>,
     // Before `done`: fields are dropped in this order.
     send: Sender<Finished>,
     /// Also of a thread that has died.
     done: CancelOnDrop,
-    stop: Arc<AtomicBool>,
 }
 
 impl PaintWork {
     fn run(self) {
-        let painted = paint(&self.tasks, &|| self.stop.load(Ordering::Relaxed));
+        let painted = paint(&self.tasks);
         // Nobody listens to one that was called off.
         self.send.send(painted).ok();
         drop(self.done);

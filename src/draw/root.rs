@@ -56,7 +56,7 @@ fn show(request: &Request) -> Result<Outcome, Error> {
         let why = "none of the outputs is connected any more";
         return Ok(Outcome::Refused(why.to_owned()));
     }
-    let frames = match paint(&tasks, &|| false) {
+    let frames = match paint(&tasks) {
         Ok(frames) => frames,
         Err(outcome) => return Ok(outcome),
     };

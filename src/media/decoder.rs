@@ -18,8 +18,8 @@ use super::shrink::Shrink;
 pub(crate) const SIDE_MAX: u32 = 65_535;
 /// Most bytes of pixels that a picture may have (contract 4).
 pub(crate) const PIXELS_MAX: u64 = 512 << 20;
-/// Most memory that decoding one picture may take: the daemon stays under 300 MiB with it.
-pub(crate) const MEMORY_MAX: u64 = 224 << 20;
+/// Most memory that a library may take for a picture: its process has half as much again.
+pub(super) const MEMORY_MAX: u64 = 1 << 30;
 
 /// What is wrong with a file, though all of its picture is there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -43,27 +43,15 @@ pub trait Input: BufRead + Seek {}
 
 impl<T: BufRead + Seek + ?Sized> Input for T {}
 
-/// Asked whether what is being made is no longer wanted.
-pub(crate) type Stop<'a> = &'a dyn Fn() -> bool;
-
 /// Is given the size of a frame, all that is seen of it (RGBA) and the time that it stays, and says whether
 /// it wants more.
 pub(super) type Each<'a> = &'a mut dyn FnMut((u32, u32), &[u8], Duration) -> bool;
 
 /// How the pixels of a picture are decoded whose headers were read.
 pub(super) trait Decoder: Debug + Send + Sync {
-    /// Bytes that [`Self::decode`] takes at most, its result included.
-    fn memory(&self, header: &Header, goal: Goal) -> u64;
-
     /// The first frame, reduced on the way where `goal` allows it. Reads `input` from its
     /// beginning.
-    fn decode(
-        &self,
-        header: &Header,
-        input: &mut dyn Input,
-        goal: Goal,
-        stop: Stop<'_>,
-    ) -> Result<Picture, Error>;
+    fn decode(&self, header: &Header, input: &mut dyn Input, goal: Goal) -> Result<Picture, Error>;
 }
 
 /// The result of reading the headers of a picture.
@@ -121,11 +109,6 @@ impl Header {
         let mut shrink = Shrink::new(self.size, channels, factor);
         shrink.rows(&pixels);
         shrink.finish(self.orientation)
-    }
-
-    /// Bytes of the picture that comes of it.
-    pub(super) fn result_bytes(&self, goal: Goal) -> u64 {
-        Shrink::bytes(self.size, self.channels, Shrink::factor(self.size, goal.ample))
     }
 }
 

@@ -24,12 +24,6 @@ pub enum Error {
         "{width} × {height} pixels are more than murald decodes (512 MiB of pixels, 65535 a side)"
     )]
     TooLarge { width: u32, height: u32 },
-    /// This kind of file is decoded as a whole, and the whole is more than a picture is given.
-    #[error(
-        "decoding this {} of {width} × {height} pixels takes {} MiB of memory, more than murald \
-         gives to a picture", name(*format), bytes >> 20
-    )]
-    TooMuchMemory { format: Format, width: u32, height: u32, bytes: u64 },
     #[error("the {} is cut off: its end is missing", name(*.0))]
     Truncated(Format),
     #[error("the {} is damaged", name(*format))]
@@ -37,9 +31,6 @@ pub enum Error {
     /// Sound perhaps, but a variety that we don't decode.
     #[error("this variety of {} is not supported: {what}", name(*format))]
     Unsupported { format: Format, what: String },
-    /// The caller has cancelled.
-    #[error("it is no longer wanted")]
-    Stopped,
     /// The encoder refused what we made.
     #[error("the result cannot be encoded")]
     Encode(#[source] Box<dyn std::error::Error + Send + Sync>),

@@ -9,9 +9,7 @@ use gif::streaming_decoder::{Block, Decoded, OutputBuffer, StreamingDecoder};
 use gif::{AnyExtension, DecodingError, DisposalMethod, Extension, Frame};
 
 use super::canvas::{Blend, Canvas, Disposal, FrameArea};
-use super::decoder::{
-    self, Each, Goal, Header, Input, MEMORY_MAX, Note, Opened, Stop, check_bounds,
-};
+use super::decoder::{self, Each, Goal, Header, Input, MEMORY_MAX, Note, Opened, check_bounds};
 use super::error::Error;
 use super::icc::{PROFILE_MAX, Profile, Samples};
 use super::picture::Picture;
@@ -62,19 +60,7 @@ pub(super) fn open(input: &mut dyn Input) -> Result<Opened, Error> {
 }
 
 impl decoder::Decoder for Gif {
-    fn memory(&self, header: &Header, goal: Goal) -> u64 {
-        let canvas = u64::from(header.size.0) * u64::from(header.size.1) * 4;
-        // And a row of up to 65535.
-        self.pixels + canvas + header.result_bytes(goal) + (1 << 20)
-    }
-
-    fn decode(
-        &self,
-        header: &Header,
-        input: &mut dyn Input,
-        goal: Goal,
-        _: Stop<'_>,
-    ) -> Result<Picture, Error> {
+    fn decode(&self, header: &Header, input: &mut dyn Input, goal: Goal) -> Result<Picture, Error> {
         let mut blocks = Blocks::new(input)?;
         let frame = blocks.next()?.ok_or_else(|| damaged("it holds no picture"))?;
         let pixels = u64::from(frame.width) * u64::from(frame.height);

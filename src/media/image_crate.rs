@@ -3,15 +3,13 @@
 //! The transcoder gets files that the crate does not decode, or not in the memory for a picture.
 
 use std::fmt;
-use std::io::{self, BufReader, Read, Seek, SeekFrom};
+use std::io::BufReader;
 use std::sync::Arc;
 
 use image::codecs::bmp::BmpDecoder;
 use image::{ImageDecoder, ImageError, ImageResult, Limits};
 
-use super::decoder::{
-    Decoder, Goal, Header, Input, MEMORY_MAX, Opened, SIDE_MAX, Stop, check_bounds,
-};
+use super::decoder::{Decoder, Goal, Header, Input, MEMORY_MAX, Opened, SIDE_MAX, check_bounds};
 use super::error::Error;
 use super::exif;
 use super::icc::{self, Profile};
@@ -25,7 +23,7 @@ const BUFFER: usize = 64 << 10;
 /// Makes the crate's decoder for a format.
 pub(super) type Create = for<'a> fn(Source<'a>) -> ImageResult<Box<dyn ImageDecoder + 'a>>;
 /// The reader that the crate is given.
-pub(super) type Source<'a> = BufReader<Stoppable<'a>>;
+pub(super) type Source<'a> = BufReader<&'a mut dyn Input>;
 
 /// The facts about a file that the crate does not report.
 pub(super) struct Walked {
@@ -44,8 +42,6 @@ struct Whole {
     create: Create,
     layout: Layout,
     premultiplied: bool,
-    /// Bytes while it is decoded, with the pixels.
-    bytes: u64,
 }
 
 pub(super) fn open_bmp(input: &mut dyn Input) -> Result<Opened, Error> {
@@ -61,7 +57,7 @@ impl Walked {
         let Self { format, create, metadata, premultiplied, scratch } = self;
         input.rewind().map_err(Error::Read)?;
         let failed = |error| from_crate(format, error);
-        let mut decoder = decoder(Stoppable { input, stop: &|| false }, create).map_err(failed)?;
+        let mut decoder = decoder(input, create).map_err(failed)?;
         let size = decoder.dimensions();
         if size.0 == 0 || size.1 == 0 {
             return Err(Error::damaged(format, "it has no pixels"));
@@ -86,30 +82,14 @@ impl Walked {
             let why = Some(format!("decoding it takes {} MiB of memory", bytes >> 20));
             return Err(Error::NeedsTranscoder { format, why });
         }
-        Ok((header, Arc::new(Whole { format, create, layout, premultiplied, bytes })))
+        Ok((header, Arc::new(Whole { format, create, layout, premultiplied })))
     }
 }
 
 impl Decoder for Whole {
-    fn memory(&self, header: &Header, goal: Goal) -> u64 {
-        // A picture that is not reduced is not copied either.
-        let whole = u64::from(header.size.0) * u64::from(header.size.1) * header.channels as u64;
-        let result = header.result_bytes(goal);
-        if result == whole && self.layout.are_pixels() { self.bytes } else { self.bytes + result }
-    }
-
-    fn decode(
-        &self,
-        header: &Header,
-        input: &mut dyn Input,
-        goal: Goal,
-        stop: Stop<'_>,
-    ) -> Result<Picture, Error> {
-        let failed = |error| match error {
-            _ if stop() => Error::Stopped,
-            error => from_crate(self.format, error),
-        };
-        let decoder = decoder(Stoppable { input, stop }, self.create).map_err(failed)?;
+    fn decode(&self, header: &Header, input: &mut dyn Input, goal: Goal) -> Result<Picture, Error> {
+        let failed = |error| from_crate(self.format, error);
+        let decoder = decoder(input, self.create).map_err(failed)?;
         if (decoder.dimensions(), layout(self.format, &decoder)?) != (header.size, self.layout) {
             return Err(Error::damaged(self.format, "it has changed meanwhile"));
         }
@@ -154,7 +134,10 @@ impl fmt::Debug for Whole {
     }
 }
 
-fn decoder<'a>(input: Stoppable<'a>, create: Create) -> ImageResult<Box<dyn ImageDecoder + 'a>> {
+fn decoder<'a>(
+    input: &'a mut dyn Input,
+    create: Create,
+) -> ImageResult<Box<dyn ImageDecoder + 'a>> {
     let mut decoder = create(BufReader::with_capacity(BUFFER, input))?;
     decoder.set_limits(limits())?;
     Ok(decoder)
@@ -173,27 +156,6 @@ fn limits() -> Limits {
     limits.max_image_height = Some(SIDE_MAX);
     limits.max_alloc = Some(MEMORY_MAX);
     limits
-}
-/// A file that cannot be read any further once nobody wants the picture: the crate's decoders
-/// cannot be told otherwise.
-pub(super) struct Stoppable<'a> {
-    input: &'a mut dyn Input,
-    stop: Stop<'a>,
-}
-
-impl Read for Stoppable<'_> {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        if (self.stop)() {
-            return Err(io::Error::other("it is no longer wanted"));
-        }
-        self.input.read(buffer)
-    }
-}
-
-impl Seek for Stoppable<'_> {
-    fn seek(&mut self, position: SeekFrom) -> io::Result<u64> {
-        self.input.seek(position)
-    }
 }
 
 fn from_crate(format: Format, error: ImageError) -> Error {

@@ -1,6 +1,6 @@
 //! Decodes pictures, without threads, database or configuration.
 //!
-//! [`probe`] reports what a file holds and what decoding it will cost. [`Probe::decode`] returns its
+//! [`probe`] reports what a file holds. [`Probe::decode`] returns its
 //! first frame, reduced while decoding if less is wanted, so that memory stays bounded. From there:
 //! [`Probe::thumbnail`], [`Probe::slices`], [`palette`]. Runs on the calling thread and opens no path.
 //! Decoders may panic on hostile bytes; callers use [`catch_panic`].
@@ -32,7 +32,7 @@ mod tests;
 mod tiff;
 mod webp;
 
-pub(crate) use decoder::{Note, PIXELS_MAX, SIDE_MAX, Stop};
+pub(crate) use decoder::{Note, PIXELS_MAX, SIDE_MAX};
 pub(crate) use error::Error;
 pub(crate) use error::catch_panic;
 pub use palette::palette;

@@ -8,7 +8,7 @@ use png::{
     Transformations, expand_interlaced_row,
 };
 
-use super::decoder::{self, Goal, Header, Input, Note, Opened, Stop, check_bounds};
+use super::decoder::{self, Goal, Header, Input, Note, Opened, check_bounds};
 use super::error::Error;
 use super::exif;
 use super::icc::{Profile, Samples};
@@ -64,20 +64,7 @@ pub(super) fn open(input: &mut dyn Input) -> Result<Opened, Error> {
 }
 
 impl decoder::Decoder for Png {
-    fn memory(&self, header: &Header, goal: Goal) -> u64 {
-        let (width, height) = (u64::from(header.size.0), u64::from(header.size.1));
-        // Rows of up to eight bytes a pixel, decompressed in pieces.
-        let rows = 8 * width * 8 + (1 << 20) + header.result_bytes(goal);
-        if self.interlaced { rows + width * height * 4 } else { rows }
-    }
-
-    fn decode(
-        &self,
-        header: &Header,
-        input: &mut dyn Input,
-        goal: Goal,
-        stop: Stop<'_>,
-    ) -> Result<Picture, Error> {
+    fn decode(&self, header: &Header, input: &mut dyn Input, goal: Goal) -> Result<Picture, Error> {
         let mut whole;
         let input = match self.cut_at {
             None => input,
@@ -96,9 +83,6 @@ impl decoder::Decoder for Png {
         let stride = header.size.0 as usize * header.channels;
         let mut pixels = vec![0; if self.interlaced { stride * header.size.1 as usize } else { 0 }];
         while let Some(row) = reader.next_interlaced_row().map_err(from_crate)? {
-            if stop() {
-                return Err(Error::Stopped);
-            }
             line.clear();
             layout.append(row.data(), &mut line);
             match row.interlace() {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::decoder::{Decoder, Goal, Header, Input, MEMORY_MAX, Note, Opened, Stop, check_bounds};
+use super::decoder::{Decoder, Goal, Header, Input, Note, Opened, check_bounds};
 use super::error::Error;
 use super::exif::{self, Orientation};
 use super::icc::Profile;
@@ -111,28 +111,12 @@ impl Probe {
         self.header.profile.as_ref()
     }
 
-    /// Bytes that [`Self::decode`] will need at most, its result included.
-    pub fn memory(&self, target: (u32, u32)) -> u64 {
-        self.decoder.memory(&self.header, Goal::of(target, self.header.orientation))
-    }
-
     /// The first frame, reduced by averages on the way where it is far larger than `target`
-    /// (as shown); never reduced below it. Reads `input` from its beginning. `stop` is asked again and
-    /// again whether the picture is still wanted.
-    pub fn decode(
-        &self,
-        input: &mut dyn Input,
-        target: (u32, u32),
-        stop: Stop<'_>,
-    ) -> Result<Picture, Error> {
-        let bytes = self.memory(target);
-        if bytes > MEMORY_MAX {
-            let (format, (width, height)) = (self.format, (self.width, self.height));
-            return Err(Error::TooMuchMemory { format, width, height, bytes });
-        }
+    /// (as shown); never reduced below it. Reads `input` from its beginning.
+    pub fn decode(&self, input: &mut dyn Input, target: (u32, u32)) -> Result<Picture, Error> {
         input.rewind().map_err(Error::Read)?;
         let goal = Goal::of(target, self.header.orientation);
-        let mut picture = self.decoder.decode(&self.header, input, goal, stop)?;
+        let mut picture = self.decoder.decode(&self.header, input, goal)?;
         // Reduced by now: the fewer pixels to convert.
         if let Some(profile) = &self.header.profile {
             picture.convert(profile);
@@ -228,14 +212,9 @@ impl Probe {
     }
 
     /// Decodes the picture and makes the thumbnail that fits into `frame`.
-    pub fn thumbnail(
-        &self,
-        input: &mut dyn Input,
-        frame: (u32, u32),
-        stop: Stop<'_>,
-    ) -> Result<Thumbnail, Error> {
+    pub fn thumbnail(&self, input: &mut dyn Input, frame: (u32, u32)) -> Result<Thumbnail, Error> {
         let (width, height) = self.fit(frame);
-        let picture = self.decode(input, (width, height), stop)?.resized(width, height);
+        let picture = self.decode(input, (width, height))?.resized(width, height);
         Ok(Thumbnail { webp: webp::encode(&picture)?, picture })
     }
 }

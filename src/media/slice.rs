@@ -3,7 +3,7 @@
 use png::{BitDepth, ColorType, Compression, Encoder};
 use serde::{Deserialize, Serialize};
 
-use super::decoder::{Input, Stop};
+use super::decoder::Input;
 use super::error::Error;
 use super::picture::{Picture, Region};
 use super::probe::Probe;
@@ -23,13 +23,8 @@ pub struct Tile {
 impl Probe {
     /// Scales the picture to cover all of `tiles`, centred, and cuts for each the part that it
     /// shows, at its own pixels: one PNG for each, in their order.
-    pub fn slices(
-        &self,
-        input: &mut dyn Input,
-        tiles: &[Tile],
-        stop: Stop<'_>,
-    ) -> Result<Vec<Vec<u8>>, Error> {
-        let picture = self.decode(input, wanted((self.width, self.height), tiles), stop)?.upright();
+    pub fn slices(&self, input: &mut dyn Input, tiles: &[Tile]) -> Result<Vec<Vec<u8>>, Error> {
+        let picture = self.decode(input, wanted((self.width, self.height), tiles))?.upright();
         let extent = picture.extent();
         let slice = |tile: &Tile| {
             let region = region(extent, tiles, tile);

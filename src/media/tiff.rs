@@ -11,7 +11,7 @@ use tiff::decoder::{Decoder, DecodingResult, Limits};
 use tiff::tags::Tag;
 use tiff::{TiffError, TiffResult};
 
-use super::decoder::{self, Goal, Header, Input, MEMORY_MAX, Opened, Stop, check_bounds};
+use super::decoder::{self, Goal, Header, Input, MEMORY_MAX, Opened, check_bounds};
 use super::error::Error;
 use super::exif::Orientation;
 use super::icc::{Profile, Samples};
@@ -119,18 +119,7 @@ impl Directory {
 struct Inks;
 
 impl decoder::Decoder for Inks {
-    fn memory(&self, header: &Header, goal: Goal) -> u64 {
-        let pixels = u64::from(header.size.0) * u64::from(header.size.1);
-        4 * pixels + header.result_bytes(goal) + (1 << 20)
-    }
-
-    fn decode(
-        &self,
-        header: &Header,
-        input: &mut dyn Input,
-        goal: Goal,
-        _: Stop<'_>,
-    ) -> Result<Picture, Error> {
+    fn decode(&self, header: &Header, input: &mut dyn Input, goal: Goal) -> Result<Picture, Error> {
         let read = reader(input).and_then(|mut file| file.read_image()).map_err(from_crate)?;
         let inks = header.profile.as_ref().and_then(Profile::of_inks);
         let (DecodingResult::U8(read), Some(inks)) = (read, inks) else {

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use webp::{Encoder, WebPConfig};
 
-use super::decoder::{Decoder, Each, Goal, Header, Input, MEMORY_MAX, Opened, Stop, check_bounds};
+use super::decoder::{Decoder, Each, Goal, Header, Input, MEMORY_MAX, Opened, check_bounds};
 use super::error::Error;
 use super::exif;
 use super::icc::{PROFILE_MAX, Profile, Samples};
@@ -23,8 +23,6 @@ const METHOD: i32 = 2;
 struct Webp {
     /// One frame, which is all of the picture.
     plain: bool,
-    /// Bytes while it is decoded, with the pixels.
-    bytes: u64,
 }
 
 pub(super) fn open(input: &mut dyn Input) -> Result<Opened, Error> {
@@ -46,21 +44,11 @@ pub(super) fn open(input: &mut dyn Input) -> Result<Opened, Error> {
         let why = Some(format!("decoding it takes {} MiB of memory", bytes >> 20));
         return Err(Error::NeedsTranscoder { format: Format::Webp, why });
     }
-    Ok((header, Arc::new(Webp { plain, bytes })))
+    Ok((header, Arc::new(Webp { plain })))
 }
 
 impl Decoder for Webp {
-    fn memory(&self, header: &Header, goal: Goal) -> u64 {
-        self.bytes + header.result_bytes(goal)
-    }
-
-    fn decode(
-        &self,
-        header: &Header,
-        input: &mut dyn Input,
-        goal: Goal,
-        _: Stop<'_>,
-    ) -> Result<Picture, Error> {
+    fn decode(&self, header: &Header, input: &mut dyn Input, goal: Goal) -> Result<Picture, Error> {
         let file = read(input)?;
         let container = Container::read(&file).ok_or_else(|| refused(&file))?;
         if container.size() != header.size {

@@ -140,7 +140,7 @@ fn pixels(input: &mut Cursor<Vec<u8>>, case: &Case) -> Result<Vec<[u8; 4]>, Box<
         pixels.extend(own.map(|own| [own[0], own[1], own[2], *own.get(3).unwrap_or(&255)]));
     };
     if case.frames == 1 {
-        add(probe.decode(input, target, &|| false)?.upright());
+        add(probe.decode(input, target)?.upright());
     } else {
         let mut left = case.frames;
         probe.frames(input, &mut |picture, _| {

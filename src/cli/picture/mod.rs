@@ -116,7 +116,7 @@ fn decoded(file: &[u8]) -> Option<(Picture, (u32, u32))> {
     let mut input = Cursor::new(file);
     let probe = media::probe(&mut input).ok()?;
     let size = probe.fit((1024, 1024));
-    Some((probe.decode(&mut input, size, &|| false).ok()?, size))
+    Some((probe.decode(&mut input, size).ok()?, size))
 }
 
 /// The most columns and rows: what is beneath the picture must not push it out of sight.
@@ -203,7 +203,7 @@ mod tests {
         picture.put_pixel(1, 0, image::Rgba([0, 0, 255, 0]));
         picture.write_to(&mut file, image::ImageFormat::Png).unwrap();
         let probe = media::probe(&mut file).unwrap();
-        Raster::of(&probe.decode(&mut file, (2, 1), &|| false).unwrap())
+        Raster::of(&probe.decode(&mut file, (2, 1)).unwrap())
     }
 
     #[test]

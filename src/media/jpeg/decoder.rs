@@ -15,21 +15,18 @@ use super::huffman::{STANDARD, Table};
 use super::idct::PLACES;
 use super::progressive::{Block, Scan, blocks};
 use super::rows::{Colors, Rows, Sink};
-use crate::media::decoder::Stop;
 use crate::media::error::Error;
 
 const SHORT: Damage = "its data end too early";
 const NO_TABLE: Damage = "a table is missing";
 
-/// Decodes the picture that `frame` announced. `stop` is asked again and again whether the picture is
-/// still wanted.
+/// Decodes the picture that `frame` announced.
 pub(super) fn decode(
     (data, frame): (&[u8], &Frame),
     plan: Plan,
-    stop: Stop<'_>,
     sink: Sink<'_>,
 ) -> Result<(), Error> {
-    let mut decoder = Decoder::new(frame, plan, stop);
+    let mut decoder = Decoder::new(frame, plan);
     let mut at = 2;
     loop {
         at = marker(data, at).ok_or_else(|| damaged(SHORT))?;
@@ -62,7 +59,6 @@ fn content(data: &[u8], at: usize) -> Option<&[u8]> {
 struct Decoder<'a> {
     frame: &'a Frame,
     plan: Plan,
-    stop: Stop<'a>,
     /// The frame header has been met.
     framed: bool,
     components: Vec<Component>,
@@ -78,12 +74,11 @@ struct Decoder<'a> {
 }
 
 impl<'a> Decoder<'a> {
-    fn new(frame: &'a Frame, plan: Plan, stop: Stop<'a>) -> Self {
+    fn new(frame: &'a Frame, plan: Plan) -> Self {
         let component = |(at, &part)| Component::new(part, frame.shape(&plan, at));
         Self {
             frame,
             plan,
-            stop,
             framed: false,
             components: frame.components.iter().enumerate().map(component).collect(),
             quantisers: [None; 4],
@@ -236,7 +231,6 @@ impl<'a> Decoder<'a> {
         let mut until_restart = self.restart;
         self.components.iter_mut().for_each(|component| component.prediction = 0);
         for y in 0..down {
-            self.check_stop()?;
             for x in 0..across {
                 if self.restart > 0 {
                     if until_restart == 0 {
@@ -269,7 +263,6 @@ impl<'a> Decoder<'a> {
         let (across, down) = self.components[part].shape.covered;
         let (mut until_restart, mut run) = (self.restart, 0);
         for y in 0..down {
-            self.check_stop()?;
             let mut x = 0;
             while x < across {
                 if self.restart > 0 && until_restart == 0 {
@@ -354,7 +347,6 @@ impl<'a> Decoder<'a> {
         let (_, mcus) = self.frame.mcus();
         if self.plan.buffered {
             for mcu in 0..mcus {
-                self.check_stop()?;
                 self.components.iter_mut().for_each(|component| component.transform_row(mcu));
                 self.emit(mcu, sink);
             }
@@ -378,10 +370,6 @@ impl<'a> Decoder<'a> {
             rows.write(&self.components, mcu - 1, sink);
         }
         self.components.iter_mut().for_each(Component::advance);
-    }
-
-    fn check_stop(&self) -> Result<(), Error> {
-        if (self.stop)() { Err(Error::Stopped) } else { Ok(()) }
     }
 }
 

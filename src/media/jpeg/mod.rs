@@ -14,7 +14,7 @@ mod tests;
 use std::io::Read;
 use std::sync::Arc;
 
-use super::decoder::{Decoder, Goal, Header, Input, MEMORY_MAX, Note, Opened, Stop};
+use super::decoder::{Decoder, Goal, Header, Input, MEMORY_MAX, Note, Opened};
 use super::error::Error;
 use super::exif::{self, Orientation};
 use super::icc::{PROFILE_MAX, Profile, Samples};
@@ -142,17 +142,7 @@ impl Segments {
 }
 
 impl Decoder for Jpeg {
-    fn memory(&self, _: &Header, goal: Goal) -> u64 {
-        self.cost(self.side(goal), goal)
-    }
-
-    fn decode(
-        &self,
-        header: &Header,
-        input: &mut dyn Input,
-        goal: Goal,
-        stop: Stop<'_>,
-    ) -> Result<Picture, Error> {
+    fn decode(&self, header: &Header, input: &mut dyn Input, goal: Goal) -> Result<Picture, Error> {
         let mut data = Vec::with_capacity(self.length as usize + 2);
         input.take(self.length).read_to_end(&mut data).map_err(Error::Read)?;
         if self.lacks_end {
@@ -164,10 +154,10 @@ impl Decoder for Jpeg {
         let plan = self.plan(side);
         let data = (&data[..], &self.frame);
         let decoded = match header.profile.as_ref().and_then(Profile::of_inks) {
-            None => decoder::decode(data, plan, stop, &mut |row| shrink.row(row)),
+            None => decoder::decode(data, plan, &mut |row| shrink.row(row)),
             Some(inks) => {
                 let mut colors = vec![0; 3 * size.0 as usize];
-                decoder::decode(data, Plan { output: Output::Inks, ..plan }, stop, &mut |row| {
+                decoder::decode(data, Plan { output: Output::Inks, ..plan }, &mut |row| {
                     inks.apply(row, &mut colors);
                     shrink.row(&colors);
                 })

@@ -2,7 +2,7 @@
 //! and what is refused.
 
 use super::*;
-use crate::media::{png, probe};
+use crate::media::png;
 use std::io::Cursor;
 
 macro_rules! samples {
@@ -38,7 +38,7 @@ fn looked(data: &[u8]) -> Result<Jpeg, Error> {
 fn decoded_by(data: &[u8], details: &Jpeg, plan: Plan) -> Result<Vec<u8>, Error> {
     let mut pixels = Vec::new();
     let mut take = |row: &[u8]| pixels.extend_from_slice(row);
-    decoder::decode((data, &details.frame), plan, &|| false, &mut take)?;
+    decoder::decode((data, &details.frame), plan, &mut take)?;
     Ok(pixels)
 }
 
@@ -84,7 +84,7 @@ fn pixels_match_libjpeg_turbo() {
         let (header, png) = png::open(&mut input).unwrap();
         let goal = Goal { ample: header.size, enough: header.size };
         input.set_position(0);
-        let expected = png.decode(&header, &mut input, goal, &|| false).unwrap();
+        let expected = png.decode(&header, &mut input, goal).unwrap();
         let likeness = likeness(&decoded(data, 8).unwrap(), expected.pixels());
         assert!(likeness > 45.0, "{name}: {likeness:.1} dB");
     }
@@ -272,24 +272,8 @@ fn scan_bombs_are_refused_by_their_headers() {
 }
 
 #[test]
-fn decoding_stops_when_told() {
-    for name in ["upright", "progressive"] {
-        let details = looked(sample(name)).unwrap();
-        let asked = std::cell::Cell::new(0);
-        let stop = || asked.replace(asked.get() + 1) == 3;
-        let plan = details.plan(8);
-        let data = (sample(name), &details.frame);
-        let stopped = decoder::decode(data, plan, &stop, &mut |_| {});
-        assert!(matches!(stopped, Err(Error::Stopped)), "{name}");
-        assert_eq!(asked.get(), 4);
-    }
-}
-
-#[test]
 fn single_scan_decoding_takes_the_memory_of_a_few_rows() {
     let data = sample("halved");
-    let probe = probe(&mut Cursor::new(data)).unwrap();
-    assert!(probe.memory((500, 500)) < 2 * 3 * 141 * 93);
     let mut large = looked(data).unwrap().frame;
     large.size = (12_000, 12_000);
     let plan = Plan { side: 8, dc_only: false, buffered: false, output: Output::Colors };

@@ -68,16 +68,15 @@ fn measured<T>(work: impl FnOnce() -> T) -> (T, u64) {
 /// What reading the headers of a picture may take: profile and metadata, each bounded by itself, and the
 /// values of a TIFF's fields, each of which is 32 bytes in memory.
 const HEADERS_MAX: u64 = 128 << 20;
-/// Beside what a decoder promises: its own state, and buffers of files.
-const BESIDE: u64 = 2 << 20;
-/// Pictures that take more are not decoded here: a few a second would be all.
-const MEMORY_MAX: u64 = 8 << 20;
-/// Frames of an animation that are looked at, and pixels of each.
+/// Bytes for each pixel: coefficients, or a canvas and its frames; and what a decoder takes by itself.
+const FOR_PIXEL: u64 = 32;
+const BESIDE: u64 = 16 << 20;
+/// Frames of an animation that are looked at, and pixels of a picture.
 const FRAMES: usize = 4;
 const PIXELS_MAX: u32 = 256 << 10;
 
-/// A file whose first bytes are those of one format: probed, decoded at two sizes within the memory
-/// that the probe has promised, each as large as was asked for.
+/// A file whose first bytes are those of one format: probed, decoded at two sizes in little memory, each
+/// as large as was asked for.
 pub(crate) fn picture(data: &[u8], is_format: impl Fn(&[u8]) -> bool) {
     if !is_format(data) {
         return;
@@ -87,13 +86,14 @@ pub(crate) fn picture(data: &[u8], is_format: impl Fn(&[u8]) -> bool) {
     assert!(peak < HEADERS_MAX, "{peak} bytes for the headers");
     let Ok(probe) = probed else { return };
     let whole = (probe.width, probe.height);
+    let pixels = u64::from(whole.0) * u64::from(whole.1);
+    // A few a second would be all.
+    if pixels > u64::from(PIXELS_MAX) {
+        return;
+    }
     for target in [probe.fit((48, 48)), whole] {
-        let promised = probe.memory(target);
-        if promised > MEMORY_MAX {
-            continue;
-        }
-        let (decoded, peak) = measured(|| probe.decode(&mut input, target, &|| false));
-        assert!(peak <= promised + BESIDE, "{peak} bytes where {promised} were promised");
+        let (decoded, peak) = measured(|| probe.decode(&mut input, target));
+        assert!(peak <= pixels * FOR_PIXEL + BESIDE, "{peak} bytes for {pixels} pixels");
         let Ok(picture) = decoded else { continue };
         let upright = picture.upright();
         let size = (upright.width(), upright.height());
@@ -102,7 +102,7 @@ pub(crate) fn picture(data: &[u8], is_format: impl Fn(&[u8]) -> bool) {
         assert_eq!((small.width(), small.height()), (target.0.min(48), target.1.min(48)));
         palette(&small);
     }
-    if probe.animated && whole.0.saturating_mul(whole.1) <= PIXELS_MAX {
+    if probe.animated {
         let mut left = FRAMES;
         let each = &mut |_, _| {
             left -= 1;
