@@ -28,7 +28,7 @@ fn thumbnail(house: &House, id: &Value, resolution: &str) -> ((u32, u32), [u8; 3
     let mut webp = Cursor::new(&answer.body);
     let probe = media::probe(&mut webp).unwrap();
     let size = (probe.width, probe.height);
-    let picture = probe.decode(&mut webp, size, &|| false).unwrap();
+    let picture = probe.decode(&mut webp, size).unwrap();
     let bytes = picture.pixels().len() / (size.0 * size.1) as usize;
     let middle = (size.1 / 2 * size.0 + size.0 / 2) as usize * bytes;
     (size, picture.pixels()[middle..middle + 3].try_into().unwrap())
