@@ -331,7 +331,7 @@ mod tests {
     }
 
     #[test]
-    #[expect(clippy::disallowed_methods, reason = "the room of processes stands above")]
+    #[expect(clippy::disallowed_methods, reason = "the module `process` is not below this one")]
     fn one_that_was_killed_is_waited_for() {
         let directory = tempfile::tempdir().unwrap();
         let socket = directory.path().join("murald.sock");

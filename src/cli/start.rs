@@ -141,7 +141,7 @@ fn ended(code: Option<i32>, said: &str) -> Error {
 }
 
 /// The module `process` starts the daemon's children; this process is not one of them.
-#[expect(clippy::disallowed_methods, reason = "a client has no room for its children")]
+#[expect(clippy::disallowed_methods, reason = "the module `process` is for the daemon")]
 fn command(program: impl AsRef<OsStr>) -> Command {
     Command::new(program)
 }

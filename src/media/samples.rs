@@ -38,7 +38,7 @@ impl Layout {
 
     /// Channels of a pixel that is made of them.
     pub(super) fn channels(self) -> usize {
-        if self.count % 2 == 0 { 4 } else { 3 }
+        if self.count.is_multiple_of(2) { 4 } else { 3 }
     }
 
     pub(super) fn bytes(self) -> usize {

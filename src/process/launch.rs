@@ -133,6 +133,7 @@ impl Launch {
     }
 
     /// Its environment is ours and what it is given, without what is for us alone.
+    #[expect(clippy::disallowed_methods, reason = "this is the one place that starts children")]
     fn command(&self) -> Command {
         let mut command = Command::new(&self.program);
         command.args(&self.args).envs(self.env.iter().map(|(name, value)| (name, value)));

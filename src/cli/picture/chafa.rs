@@ -41,7 +41,7 @@ pub(super) fn file(raster: &Raster) -> Vec<u8> {
     webp::Encoder::from_rgb(pixels, raster.width, raster.height).encode(90.0).to_vec()
 }
 
-#[expect(clippy::disallowed_methods, reason = "a client has no room for its children")]
+#[expect(clippy::disallowed_methods, reason = "the module `process` is for the daemon")]
 fn command() -> Command {
     Command::new(NAME)
 }

@@ -109,7 +109,7 @@ fn of_script(output: &Output) -> Error {
     }
 }
 
-#[expect(clippy::disallowed_methods, reason = "a client has no room for its children")]
+#[expect(clippy::disallowed_methods, reason = "the module `process` is for the daemon")]
 fn command(program: impl AsRef<OsStr>) -> Command {
     Command::new(program)
 }
