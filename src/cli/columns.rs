@@ -242,7 +242,7 @@ impl Column {
             Form::Plain | Form::Each(_) => Some(Cell::value(value)),
             Form::Bytes => Some(Cell::from(bytes(number)).raw(number)),
             Form::Span => Some(Cell::from(span(number)).raw(number)),
-            Form::Moment => Some(Cell::from(minute(value)).raw(written(value))),
+            Form::Moment => Some(Cell::from(minute(value)).raw(second(value))),
             Form::Palette => Some(Cell::palette(value)),
         }
     }
@@ -263,6 +263,17 @@ pub(super) fn listed(value: &Value) -> String {
     match value {
         Value::Array(items) => items.iter().map(written).collect::<Vec<_>>().join(", "),
         value => written(value),
+    }
+}
+
+/// A time without the fraction of its second, for scripts.
+fn second(value: &Value) -> String {
+    let text = written(value);
+    match text.split_once('.') {
+        Some((whole, rest)) => {
+            whole.to_owned() + rest.trim_start_matches(|c: char| c.is_ascii_digit())
+        }
+        None => text,
     }
 }
 

@@ -12,7 +12,7 @@ use serde_json::json;
 use crate::error_chain::{causes, chain};
 use crate::wire::{ErrorBody, ErrorCode};
 
-use super::terminal::{harmless, harmless_json};
+use super::terminal::{for_stderr, harmless, harmless_json};
 
 /// Contract section 9; the higher ones are numbered as in `sysexits.h`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -153,14 +153,14 @@ impl Error {
     pub(crate) fn report(&self, json: bool) -> ExitCode {
         // Without words it was said already, by whom we started.
         if self.exit != Exit::Done && !self.message.is_empty() {
-            let mut stderr = io::stderr().lock();
+            let mut stderr = io::stderr();
             // There is nobody left to tell.
             if json {
                 let body = self.body.clone();
                 let body = body.unwrap_or_else(|| self.as_json().to_string().into_bytes());
                 stderr.write_all(&harmless_json(&body)).and_then(|()| writeln!(stderr))
             } else {
-                writeln!(stderr, "{self}")
+                writeln!(stderr, "{}", for_stderr(&self.to_string()))
             }
             .ok();
         }

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use super::lookup::Verbs;
-use super::terminal::width;
+use super::terminal::wrapped;
 use super::verb::{Argument, Arity, Flag, GLOBAL, Kind, Verb};
 
 /// The narrowest terminal that help is for.
@@ -173,32 +173,9 @@ fn section(out: &mut String, title: &str, lines: Vec<(String, String)>) {
     }
 }
 
-/// A text in lines of at most so many columns; what is indented stays as it is.
-fn wrapped(text: &str, columns: usize) -> Vec<String> {
-    let mut lines: Vec<String> = Vec::new();
-    let mut open = false;
-    for line in text.lines() {
-        if line.is_empty() || line.starts_with(' ') {
-            lines.push(line.to_owned());
-            open = false;
-            continue;
-        }
-        for word in line.split(' ') {
-            match lines.last_mut().filter(|_| open) {
-                Some(last) if width(last) + 1 + width(word) <= columns => {
-                    last.push(' ');
-                    last.push_str(word);
-                }
-                _ => lines.push(word.to_owned()),
-            }
-            open = true;
-        }
-    }
-    lines
-}
-
 #[cfg(test)]
 mod tests {
+    use super::super::terminal::width;
     use super::*;
 
     const ALL: Verbs = Verbs(crate::cli::GROUPS);

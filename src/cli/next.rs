@@ -12,8 +12,9 @@ use serde_json::{Value, json};
 use super::call::{Call, Globals, OutputOptions};
 use super::columns::{View, column, each, more};
 use super::stdout::Stdout;
-use super::table::{Cell, CellStyle, Table};
+use super::table::Table;
 use super::template::written;
+use super::terminal::{Terminal, harmless, width, wrapped};
 use super::verb::Task;
 use super::{Error, start};
 use crate::error_chain::chain;
@@ -83,31 +84,49 @@ impl Doctor {
 
     fn show(&self, findings: &[Finding]) -> Result<(), Error> {
         let mut stdout = Stdout::new(&self.output);
-        if stdout.wants_data() {
-            stdout.data(&json!(findings))?;
-        } else {
-            stdout.table(&findings_table(findings))?;
+        match stdout.terminal() {
+            _ if stdout.wants_data() => stdout.data(&json!(findings))?,
+            Some(terminal) => stdout.raw(for_people(findings, terminal).as_bytes())?,
+            None => stdout.table(&rows(findings))?,
         }
         stdout.flush()
     }
 }
 
-fn findings_table(findings: &[Finding]) -> Table {
-    // Texts are not cut: the step is at their end.
-    let mut table = Table::new(&["=STATE", "=SUBJECT", "=TEXT"]);
+fn rows(findings: &[Finding]) -> Table {
+    let mut table = Table::new(&["STATE", "SUBJECT", "TEXT"]);
     for Finding { subject, state, text, step } in findings {
-        let look = match state {
-            FindingState::Ok => CellStyle::Good,
-            FindingState::Note => CellStyle::Plain,
-            FindingState::Fix => CellStyle::Bad,
-        };
-        let text = match step {
-            Some(step) => format!("{text}; {step}"),
-            None => text.clone(),
-        };
-        table.row([Cell::from(state.as_str()).look(look), subject.into(), text.into()]);
+        let text = step.as_ref().map_or_else(|| text.clone(), |step| format!("{text}; {step}"));
+        table.row([state.as_str().into(), subject.into(), text.into()]);
     }
     table
+}
+
+/// Folded, with each step on a line of its own.
+fn for_people(findings: &[Finding], terminal: Terminal) -> String {
+    const STATE: usize = 4;
+    let subjects = findings.iter().map(|one| width(&one.subject)).max().unwrap_or_default();
+    let indent = STATE + 2 + subjects + 2;
+    let columns = terminal.columns.saturating_sub(indent).max(30);
+    let mut out = String::new();
+    for Finding { subject, state, text, step } in findings {
+        let color = match state {
+            FindingState::Ok => "32",
+            FindingState::Note => "0",
+            FindingState::Fix => "31",
+        };
+        let state = format!("{:STATE$}", state.as_str());
+        let state = if terminal.color { format!("\x1b[{color}m{state}\x1b[0m") } else { state };
+        let mut start = format!("{state}  {subject:subjects$}  ");
+        let texts = [Some(text), step.as_ref()].into_iter().flatten();
+        for line in texts.flat_map(|text| wrapped(&harmless(text), columns)) {
+            out.push_str(&start);
+            out.push_str(&line);
+            out.push('\n');
+            start = " ".repeat(indent);
+        }
+    }
+    out
 }
 
 /// A database to check.

@@ -2,7 +2,7 @@
 //! else as a detached process.
 
 use std::ffi::OsStr;
-use std::io::{self, Read, Write};
+use std::io::{self, IsTerminal, Read, Write};
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixDatagram};
 use std::path::Path;
@@ -18,6 +18,7 @@ use super::Error;
 use super::call::Call;
 use super::connection::{Connection, RequestPath};
 use super::error::Exit;
+use super::terminal::for_stderr;
 use crate::paths::{Dirs, Env};
 use crate::wire::Monitor;
 
@@ -47,6 +48,7 @@ pub(super) fn ensure(call: &Call) -> Result<(), Error> {
         rival => answers(&connection).map_err(|lost| rival.unwrap_or(lost))?,
     }
     tell(&connection);
+    tell_of_login();
     monitors(&connection);
     Ok(())
 }
@@ -56,12 +58,6 @@ fn by_unit(call: &Call) -> bool {
     if call.names_socket() || call.globals.config.is_some() {
         return false;
     }
-    let systemctl = |words: &[&str]| {
-        let mut command = command("systemctl");
-        command.arg("--user").args(words).stdin(Stdio::null());
-        command.stdout(Stdio::null()).stderr(Stdio::null());
-        command.status().is_ok_and(|status| status.success())
-    };
     systemctl(&["is-enabled", "murald.service"]) && systemctl(&["start", "murald.service"])
 }
 
@@ -169,6 +165,37 @@ fn tell(connection: &Connection) {
     let log = log.map(|path| format!(", log {}", path.display())).unwrap_or_default();
     // Nobody may be reading stderr.
     writeln!(std::io::stderr(), "murald: started murald (process {pid}{log})").ok();
+}
+
+/// Says once on a terminal how murald starts with the session, if nothing starts it yet.
+fn tell_of_login() {
+    let Some(note) = Dirs::of_process().ok().map(|dirs| dirs.state().join("login-hint")) else {
+        return;
+    };
+    if !std::io::stderr().is_terminal() || note.exists() || starts_at_login() {
+        return;
+    }
+    let text = match systemctl(&["--version"]) {
+        true => "`systemctl --user enable murald` starts it with every login",
+        false => "`murald start` in your compositor's configuration starts it with every login",
+    };
+    let text = format!("murald: {text} (see murald-tutorial(7))");
+    writeln!(std::io::stderr(), "{}", for_stderr(&text)).ok();
+    // If it cannot be noted, it is said again with the next start.
+    note.parent().map(std::fs::create_dir_all);
+    std::fs::write(note, "").ok();
+}
+
+fn starts_at_login() -> bool {
+    systemctl(&["is-enabled", "murald.service"]) || systemctl(&["is-enabled", "murald.socket"])
+}
+
+/// Whether the user's service manager is there and answers with success.
+fn systemctl(words: &[&str]) -> bool {
+    let mut command = command("systemctl");
+    command.arg("--user").args(words).stdin(Stdio::null());
+    command.stdout(Stdio::null()).stderr(Stdio::null());
+    command.status().is_ok_and(|status| status.success())
 }
 
 /// A compositor may be slower than we are. If there is none, the command itself reports that.

@@ -15,7 +15,7 @@ use super::call::OutputOptions;
 use super::connection::Answer;
 use super::table::Table;
 use super::template::Template;
-use super::terminal::{Terminal, cut, harmless, harmless_json, width};
+use super::terminal::{Terminal, cut, folded, for_stderr, harmless, harmless_json, width};
 
 /// The output of a command.
 pub(super) struct Stdout {
@@ -97,9 +97,13 @@ impl Stdout {
         Ok(())
     }
 
-    /// Prints a sentence about what happened.
+    /// Prints a sentence about what happened; on a terminal it is folded.
     pub(super) fn say(&mut self, text: impl Display) -> Result<(), Error> {
-        if self.quiet { Ok(()) } else { self.line(text) }
+        match self.terminal() {
+            _ if self.quiet => Ok(()),
+            Some(terminal) => self.line(folded(&text.to_string(), terminal.columns)),
+            None => self.line(text),
+        }
     }
 
     /// Prints a sentence only on a terminal.
@@ -118,7 +122,7 @@ impl Stdout {
     pub(super) fn warn(&self, text: impl Display) {
         if !self.quiet {
             // Nobody may be reading stderr.
-            writeln!(io::stderr(), "murald: {}", harmless(&text.to_string())).ok();
+            writeln!(io::stderr(), "{}", for_stderr(&format!("murald: {text}"))).ok();
         }
     }
 

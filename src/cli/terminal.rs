@@ -1,6 +1,9 @@
 //! The terminal: its width and colours, and text that is measured, cut and made harmless for it.
 
-use std::io;
+use std::io::{self, IsTerminal};
+
+/// Text is not folded into fewer columns than this.
+const LEAST_FOLDED: usize = 20;
 
 /// The properties of a terminal.
 #[derive(Clone, Copy, Debug)]
@@ -76,6 +79,50 @@ pub(super) fn cut(text: &str, most: usize) -> String {
     }
     out.push('…');
     out
+}
+
+/// A text in lines of at most so many columns; what is indented stays as it is.
+pub(super) fn wrapped(text: &str, columns: usize) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    let mut open = false;
+    for line in text.lines() {
+        if line.is_empty() || line.starts_with(' ') {
+            lines.push(line.to_owned());
+            open = false;
+            continue;
+        }
+        for word in line.split(' ') {
+            match lines.last_mut().filter(|_| open) {
+                Some(last) if width(last) + 1 + width(word) <= columns => {
+                    last.push(' ');
+                    last.push_str(word);
+                }
+                _ => lines.push(word.to_owned()),
+            }
+            open = true;
+        }
+    }
+    lines
+}
+
+/// A sentence for a terminal: its lines are folded at spaces, and go on under their first letter.
+pub(super) fn folded(text: &str, columns: usize) -> String {
+    let lines = text.lines().map(|line| {
+        let indent = line.len() - line.trim_start().len();
+        let rows = wrapped(line.trim_start(), columns.saturating_sub(indent).max(LEAST_FOLDED));
+        rows.iter().map(|row| format!("{}{row}", &line[..indent])).collect::<Vec<_>>().join("\n")
+    });
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+/// A sentence for standard error: made harmless, and folded if that is a terminal.
+pub(super) fn for_stderr(text: &str) -> String {
+    let text = harmless(text);
+    let stderr = io::stderr();
+    match rustix::termios::tcgetwinsize(&stderr) {
+        Ok(size) if stderr.is_terminal() && size.ws_col > 0 => folded(&text, size.ws_col.into()),
+        _ => text,
+    }
 }
 
 /// Replaces control characters: names of files may contain any.
@@ -205,6 +252,21 @@ mod tests {
         check("夕焼け", 4, "夕…");
         check("e\u{301}te\u{301}", 3, "e\u{301}te\u{301}");
         check("long", 1, "…");
+    }
+
+    #[test]
+    fn long_lines_fold_at_spaces() {
+        #[track_caller]
+        fn check(text: &str, expected: &str) {
+            assert_eq!(folded(text, 24), expected);
+        }
+        check("murald: short", "murald: short");
+        check(
+            "murald: no image is named lake\n  `murald images list` lists all",
+            "murald: no image is\nnamed lake\n  `murald images list`\n  lists all",
+        );
+        check("/a/path/that/is/wider/than/that is", "/a/path/that/is/wider/than/that\nis");
+        check("", "");
     }
 
     #[test]

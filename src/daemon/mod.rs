@@ -83,6 +83,7 @@ fn greet(daemon: &Daemon) {
         format!("murald {} is ready on {}", env!("CARGO_PKG_VERSION"), daemon.address().display()),
         format!("backend: {}", backend(daemon)),
         format!("monitors: {}", monitors(daemon)),
+        "Ctrl-C or `murald stop` stops it".to_owned(),
     ];
     lines.extend(daemon.base.config.warnings().into_iter().map(|text| format!("warning: {text}")));
     // The terminal may have gone.

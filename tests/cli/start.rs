@@ -105,8 +105,9 @@ fn a_start_on_a_terminal_is_quiet() {
     let no_session = "backend: none: no Wayland or X11 session found: ";
     assert!(lines[1].starts_with(no_session) && lines[2].starts_with("monitors: "), "{said}");
     // An X server of somebody else's may be found; it is no warning. A 503 of `status` is an error.
+    assert_eq!(lines[3], "Ctrl-C or `murald stop` stops it");
     let others =
-        lines[3..].iter().filter(|line| !line.starts_with("ERROR GET /wallpaper/current 503 "));
+        lines[4..].iter().filter(|line| !line.starts_with("ERROR GET /wallpaper/current 503 "));
     assert_eq!(others.count(), 0, "{said}");
     let loud = on_terminal(&script.replace("murald start", "murald --log-level info start"));
     assert!(loud.contains("is up") && !loud.contains("is ready on"), "{loud}");

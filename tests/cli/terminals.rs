@@ -82,6 +82,53 @@ fn a_terminal_that_can_do_nothing_gets_no_escapes() {
     }
 }
 
+#[test]
+fn without_colours_there_is_no_bar() {
+    let house = House::started();
+    let directory = pictures(&house, 3);
+    let mut import = house.murald(&["import", directory.to_str().unwrap()]);
+    import.env("TERM", "xterm").env("NO_COLOR", "1");
+    let (code, shown) = Pty::new(import, 80, 40).end();
+    assert_eq!((code, shown.as_str()), (Some(0), "3 images imported\n"));
+    // A time to the second.
+    let record = run(&house, &["images", "show", "p0"]).stdout;
+    let record = String::from_utf8(record).unwrap();
+    let imported = record.lines().find_map(|line| line.strip_prefix("imported\t")).unwrap();
+    assert_eq!(imported.len(), "2026-11-26T01:15:36+00:00".len(), "{imported}");
+}
+
+#[test]
+fn long_sentences_fold_at_spaces() {
+    let house = House::new();
+    let (code, shown) = Pty::new(house.murald(&["status"]), 40, 20).end();
+    assert_eq!(code, Some(69), "{shown}");
+    let socket = house.socket();
+    let words = |line: &&str| !line.contains(socket.to_str().unwrap());
+    assert!(shown.lines().count() > 2 && shown.lines().filter(words).all(|line| line.len() <= 40));
+    let (_, shown) = Pty::new(house.murald(&["doctor"]), 60, 50).end();
+    let step = shown.lines().find(|line| line.contains("`murald start`")).unwrap();
+    assert!(step.starts_with("      ") && step.len() <= 60, "{shown}");
+}
+
+/// The first command that starts the daemon says how murald starts at login: once, and on a terminal.
+#[test]
+fn the_start_at_login_is_explained_once() {
+    let mut house = House::new();
+    house.stub("systemctl", "#!/bin/sh\n[ \"$2\" = --version ]\n");
+    house.env("MURALD_AUTOSTART", "1");
+    let picture = pictures(&house, 1).join("p0.png");
+    let line = ["import", picture.to_str().unwrap()];
+    let stop = || run(&house, &["stop"]);
+    assert!(!stderr(&run(&house, &line)).contains("systemctl"));
+    stop();
+    let hint = "`systemctl --user enable murald`";
+    let shown = |columns| Pty::new(house.murald(&line), columns, 40).end().1;
+    assert!(shown(200).contains(hint));
+    stop();
+    assert!(!shown(200).contains(hint));
+    stop();
+}
+
 /// As cron starts it: `HOME`, a short `PATH`, and nothing else. Command and daemon find each other
 /// where they would without a session.
 #[test]

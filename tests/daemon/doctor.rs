@@ -71,14 +71,26 @@ fn nothing_is_wrong_in_a_session_that_works() {
     assert_eq!(files(), before, "it is to change nothing");
     let shell = step(&found, "note", "daemon", &["no daemon listens on"]);
     assert!(shell.contains("murald start"), "{shell}");
+    step(&found, "ok", "cache", &["can be written to"]);
+    step(&found, "ok", "database", &["the first start creates it"]);
     house.start();
     let found = examine(&house);
+    step(&found, "ok", "database", &["murald.sqlite3 is in use"]);
     step(&found, "ok", "daemon", &[&format!("as process {} on", house.pid())]);
     step(&found, "ok", "compositor", &["HEADLESS-1"]);
     // As rows: state, subject, text with the step.
     let rows = house.murald(&["doctor"]).output().unwrap();
     let rows = String::from_utf8(rows.stdout).unwrap();
     assert!(rows.lines().all(|row| row.split('\t').count() == 3), "{rows}");
+}
+
+#[test]
+fn swaybg_has_no_transitions() {
+    let desktop = Desktop::wayland(&["640x360"]);
+    let house = House::on(&desktop);
+    house.configure("[backend]\ntype = \"swaybg\"\n");
+    let what = step(&examine(&house), "note", "backend", &["swaybg has no transitions"]);
+    assert_eq!(what, "`murald backends activate builtin` has them");
 }
 
 #[test]

@@ -165,7 +165,12 @@ fn status(call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
 }
 
 fn backend(backends: &[BackendInfo]) -> Cell {
+    let has_builtin = backends.iter().any(|one| one.name == "builtin" && one.available);
     match backends.iter().find(|backend| backend.active) {
+        Some(active) if active.name == "swaybg" && has_builtin => {
+            let step = "`murald backends activate builtin`";
+            Cell::from(format!("swaybg, without transitions; with them: {step}")).raw("swaybg")
+        }
         Some(active) => Cell::from(&active.name).look(CellStyle::Good),
         None => Cell::from("none; `murald doctor` says what is missing").look(CellStyle::Bad),
     }

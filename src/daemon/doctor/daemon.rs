@@ -24,6 +24,7 @@ use crate::sys::{connect, is_queue_full};
 use crate::wire::Why;
 
 const SUBJECT: &str = "daemon";
+const DATABASE: &str = "database";
 
 #[derive(Deserialize)]
 struct RunningDaemon {
@@ -184,8 +185,16 @@ pub(super) fn look_at_leftovers(report: &mut Report, paths: &DaemonPaths) {
     }
 }
 
+/// A running daemon checks its database itself and warns about it.
+pub(super) fn database_in_use(report: &mut Report, database: &Path) {
+    if let Ok(found) = fs::metadata(database) {
+        let (shown, size) = (database.display(), found.len() >> 10);
+        report.ok(DATABASE, format!("{shown} is in use, {size} KiB"));
+    }
+}
+
 fn database(report: &mut Report, database: &Path) {
-    const SUBJECT: &str = "database";
+    const SUBJECT: &str = DATABASE;
     let shown = database.display();
     let damaged = |report: &mut Report, problem: String| {
         let step = match backup::list(database).first() {
@@ -195,7 +204,9 @@ fn database(report: &mut Report, database: &Path) {
         report.fix(SUBJECT, format!("{shown} is damaged: {problem}"), step);
     };
     match store::quick_check(database, Instant::now() + WITHIN) {
-        Ok(QuickCheck::None) => {}
+        Ok(QuickCheck::None) => {
+            report.ok(SUBJECT, format!("there is no {shown} yet: the first start creates it"));
+        }
         Ok(QuickCheck::Sound) => report.ok(SUBJECT, format!("{shown} is sound")),
         Ok(QuickCheck::Damaged(problem)) => damaged(report, problem),
         Ok(QuickCheck::Open) => {

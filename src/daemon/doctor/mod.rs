@@ -41,8 +41,9 @@ fn look(report: &mut Report, options: &Options, dirs: &Dirs) {
     match DaemonPaths::new(&settings.daemon, &file, dirs, options) {
         Ok(paths) => {
             look_at_directories(report, &paths, dirs);
-            if !daemon::look(report, &paths, options) {
-                daemon::look_at_leftovers(report, &paths);
+            match daemon::look(report, &paths, options) {
+                true => daemon::database_in_use(report, &paths.database),
+                false => daemon::look_at_leftovers(report, &paths),
             }
             session::look(report, &settings, &paths, dirs);
         }
@@ -162,6 +163,7 @@ fn look_at_directories(report: &mut Report, paths: &DaemonPaths, dirs: &Dirs) {
     }
     if report.count() == before {
         report.ok("library", format!("{} can be written to", paths.images.display()));
+        report.ok("cache", format!("{} can be written to", paths.thumbnails.display()));
     }
     free_space(report, &all[..3]);
 }

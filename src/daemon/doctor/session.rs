@@ -116,6 +116,11 @@ fn backend(report: &mut Report, backends: &Backends, settings: &Config) -> Optio
     let name = used.name;
     if name == wanted || wanted == Config::default().backend.kind {
         report.ok("backend", format!("{name} shows pictures"));
+        let has_builtin = available.iter().any(|entry| entry.name == BackendName::Builtin);
+        if name == BackendName::Swaybg && has_builtin {
+            let step = "`murald backends activate builtin` has them";
+            report.note("backend", format!("{name} has no transitions"), Some(step));
+        }
     } else {
         let text = format!("{wanted}, which backend.type names, cannot be used here: {name} is");
         let set = format!("set backend.type to {name}");
