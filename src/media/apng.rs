@@ -66,8 +66,11 @@ fn lay(
     blend: Blend,
 ) -> Result<(), Error> {
     let layout = layout(reader);
-    let mut samples = vec![0; place.width as usize * place.height as usize * layout.bytes()];
-    reader.next_frame(&mut samples).map_err(from_crate)?;
+    // As large as the picture, whatever the frame has of it.
+    let size = reader.output_buffer_size().ok_or_else(|| damaged("it is too large"))?;
+    let mut samples = vec![0; size];
+    let frame = reader.next_frame(&mut samples).map_err(from_crate)?;
+    samples.truncate(frame.buffer_size());
     let (mut pixels, mut row) = (Vec::new(), Vec::new());
     let stride = (place.width as usize * layout.bytes()).max(1);
     for (y, samples) in (0..).zip(samples.chunks_exact(stride)) {

@@ -14,7 +14,7 @@ use tiff::{TiffError, TiffResult};
 use super::decoder::{self, Goal, Header, Input, MEMORY_MAX, Opened, check_bounds};
 use super::error::Error;
 use super::exif::Orientation;
-use super::icc::{Profile, Samples};
+use super::icc::{PROFILE_MAX, Profile, Samples};
 use super::image_crate::Walked;
 use super::picture::Picture;
 use crate::wire::Format;
@@ -56,7 +56,13 @@ pub(super) fn open(input: &mut dyn Input) -> Result<Opened, Error> {
     let plain = Walked::plain(Format::Tiff, |source| Ok(Box::new(TiffDecoder::new(source)?)));
     match (Walked { metadata: true, premultiplied, scratch, ..plain }).open(input) {
         Err(Error::NeedsTranscoder { why: Some(why), .. }) => Err(directory.not_by_image(&why)),
-        opened => opened,
+        Err(error) => Err(error),
+        Ok((mut header, decoder)) => {
+            let samples = if directory.photometric < 2 { Samples::Gray } else { Samples::Rgb };
+            let profile = directory.profile.as_deref();
+            header.profile = profile.and_then(|profile| Profile::read(profile, samples));
+            Ok((header, decoder))
+        }
     }
 }
 
@@ -82,8 +88,7 @@ impl Directory {
                 .and_then(Orientation::from_exif)
                 .unwrap_or(Orientation::NoTransforms),
             extra: numbers(file, Tag::ExtraSamples)?.and_then(|extra| extra.first().copied()),
-            // A damaged profile is no reason to refuse the picture.
-            profile: file.get_tag_u8_vec(Tag::IccProfile).ok(),
+            profile: profile(file),
         })
     }
 
@@ -133,6 +138,16 @@ impl decoder::Decoder for Inks {
         }
         Ok(shrink.finish(header.orientation))
     }
+}
+
+/// What is damaged about it is no reason to refuse the picture. The crate makes numbers of bytes of one
+/// kind only, and `image` asks for those.
+fn profile(file: &mut Decoder<BufReader<&mut dyn Input>>) -> Option<Vec<u8>> {
+    let mut directory = file.image_ifd();
+    let count = directory.find_entry(Tag::IccProfile)?.count();
+    let mut bytes = vec![0; usize::try_from(count).ok().filter(|&count| count <= PROFILE_MAX)?];
+    let read = directory.find_tag_bytes(Tag::IccProfile, &mut bytes, 0);
+    read.ok().flatten().map(|_| bytes)
 }
 
 fn reader(input: &mut dyn Input) -> TiffResult<Decoder<BufReader<&mut dyn Input>>> {
