@@ -20,7 +20,7 @@ use crate::decode::{self, Decoder};
 use crate::desktop::{self, DesktopOwner};
 use crate::error_chain::chain;
 use crate::events::EventBus;
-use crate::http::{Api, Limits, ListCache, Listening, ROUTES, Router, Server, Stop};
+use crate::http::{Api, Limits, Listening, ROUTES, Router, Server, Stop};
 use crate::library::{self, Library};
 use crate::lock::{Lock, Socket};
 use crate::logging::Log;
@@ -294,7 +294,6 @@ impl Daemon {
             desktop: desktop.clone(),
             paths: base.paths.info(config.path(), &base.dirs),
             dirs: base.dirs.clone(),
-            lists: ListCache::default(),
         };
         let router = Router::new(api, ROUTES).sparing(|api| api.store.close_idle_readers());
         let server = Server::start(listening, spawner, router, Limits::fitted())

@@ -1,8 +1,7 @@
 //! Serves one client's connection, from the first byte to the last, with blocking reads and writes.
 //!
-//! Runs in the worker of the connection. The time-outs of the socket are set once, and deadlines
-//! are checked between reads. While the worker waits for its client, the [`Client`] says so, and
-//! the connection may be shut down from outside to make space for a new client.
+//! Runs in the thread of the connection. The time-outs of the socket are set once, and deadlines are
+//! checked between reads. At the end of the server the socket is shut down from outside.
 
 mod answer;
 mod body;
@@ -11,10 +10,10 @@ use std::io;
 use std::mem;
 use std::net::Shutdown;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Instant;
+use std::sync::atomic::AtomicBool;
+use std::time::{Duration, Instant};
 
-use super::connections::{Client, Connections};
+use super::connections::{Client, ClientThreads, Connections};
 use super::input::Input;
 use super::limits::Limits;
 use super::parse::{self, Framing, Refusal};
@@ -22,19 +21,19 @@ use super::request_context::{RequestContext, RequestIds};
 use super::router::Service;
 use super::sse::Streams;
 use super::waiting::PendingRequests;
-use super::waiting::Semaphore;
 use crate::sys::Waker;
 
 /// Answers to pipelined requests are gathered up to here.
-pub(super) const GATHERED: usize = 16 << 10;
+const GATHERED: usize = 16 << 10;
+/// How often a silent connection checks its age, as others may need its place.
+const CHECK: Duration = Duration::from_secs(5);
 
 /// The state that all connections of a server share.
 pub(super) struct ServerState {
     pub(super) service: Arc<dyn Service>,
     pub(super) limits: Limits,
     pub(super) connections: Connections,
-    /// Large bodies on their way.
-    pub(super) bodies: Semaphore,
+    pub(super) threads: ClientThreads,
     pub(super) waiting: PendingRequests,
     pub(super) streams: Streams,
     pub(super) ids: RequestIds,
@@ -45,8 +44,8 @@ impl ServerState {
     pub(super) fn new(service: impl Service, streams_end: Waker, limits: Limits) -> Self {
         Self {
             service: Arc::new(service),
-            connections: Connections::new(),
-            bodies: Semaphore::new(limits.bodies),
+            connections: Connections::default(),
+            threads: ClientThreads::of_connections(&limits),
             waiting: PendingRequests::new(limits.waiting),
             streams: Streams::new(streams_end, &limits),
             ids: RequestIds::new(),
@@ -56,20 +55,21 @@ impl ServerState {
     }
 }
 
-/// A worker's memory, used for one connection after the other.
-#[derive(Debug, Default)]
-pub(super) struct Buffers {
-    input: Input,
-    output: Vec<u8>,
-}
-
 pub(super) struct Connection<'s> {
     shared: &'s ServerState,
-    client: &'s Arc<Client>,
-    buffers: &'s mut Buffers,
+    client: Arc<Client>,
+    input: Input,
+    output: Vec<u8>,
     served: u32,
     /// When the last answer was out, or the connection was made.
     idle_since: Instant,
+}
+
+impl Drop for Connection<'_> {
+    /// Before its socket is closed, if it has not become a stream's.
+    fn drop(&mut self) {
+        self.shared.connections.remove(&self.client);
+    }
 }
 
 /// The next step after an answer.
@@ -101,29 +101,21 @@ enum Step {
 
 const LATE: Stop =
     Stop::Refuse(Refusal { status: 408, why: "the request does not come to its end" });
-const GAVE_WAY: Stop = Stop::Refuse(Refusal {
-    status: 503,
-    why: "the request came too slowly: others need its place",
-});
 
 impl<'s> Connection<'s> {
-    pub(super) fn new(
-        shared: &'s ServerState,
-        client: &'s Arc<Client>,
-        buffers: &'s mut Buffers,
-    ) -> Self {
-        buffers.input.clear();
-        buffers.output.clear();
-        Self { shared, client, buffers, served: 0, idle_since: Instant::now() }
+    pub(super) fn new(shared: &'s ServerState, client: Arc<Client>) -> Self {
+        let (input, output) = (Input::default(), Vec::new());
+        Self { shared, client, input, output, served: 0, idle_since: Instant::now() }
     }
 
     /// Serves requests until one side has enough.
     pub(super) fn serve(mut self) {
         let limits = &self.shared.limits;
-        let shortest =
-            limits.idle.min(limits.head_time).min(limits.body_pause).min(limits.body_time);
-        let socket = self.client.socket();
-        if socket.set_read_timeout(Some(shortest)).is_err()
+        let idle = limits.idle.min(limits.idle_when_full);
+        let check = CHECK.min(idle).min(limits.head_time).min(limits.body_pause);
+        let check = check.min(limits.body_time);
+        let socket = &self.client.socket;
+        if socket.set_read_timeout(Some(check)).is_err()
             || socket.set_write_timeout(Some(limits.write_pause)).is_err()
         {
             return;
@@ -151,11 +143,11 @@ impl<'s> Connection<'s> {
         let limits = &self.shared.limits;
         let mut since = None;
         loop {
-            if !self.buffers.input.is_empty() {
+            if !self.input.is_empty() {
                 match self.look() {
                     Step::More => {}
                     Step::Done(size, next) => {
-                        self.buffers.input.consume(size);
+                        self.input.consume(size);
                         self.idle_since = Instant::now();
                         return Ok(next);
                     }
@@ -164,8 +156,12 @@ impl<'s> Connection<'s> {
                 since = since.or_else(|| Some(Instant::now()));
             }
             let read = match since {
-                None => self.fill(self.idle_since, self.idle_since + limits.idle, Stop::Quietly),
-                Some(since) => self.fill(since, since + limits.head_time, LATE),
+                None => {
+                    let (shared, since) = (self.shared, self.idle_since);
+                    let idle = || since + shared.connections.idle_time(&shared.limits);
+                    self.fill(idle, Stop::Quietly)
+                }
+                Some(since) => self.fill(|| since + limits.head_time, LATE),
             };
             if let Err(Stop::Refuse(refusal)) = read {
                 let context = self.unknown();
@@ -178,7 +174,7 @@ impl<'s> Connection<'s> {
     /// Answers the request at the start of the input, if it is all there.
     fn look(&mut self) -> Step {
         // The head borrows from the input while the rest of the connection changes.
-        let input = mem::take(&mut self.buffers.input);
+        let input = mem::take(&mut self.input);
         let bytes = input.unread();
         let step = match parse::head(bytes, &self.shared.limits) {
             Ok(None) => Step::More,
@@ -201,52 +197,33 @@ impl<'s> Connection<'s> {
                 Step::Done(bytes.len(), self.refuse(&context, refusal))
             }
         };
-        self.buffers.input = input;
+        self.input = input;
         step
     }
 
     /// Waits for bytes until the deadline. Sends pending answers first.
-    fn fill(&mut self, since: Instant, deadline: Instant, late: Stop) -> Result<(), Stop> {
+    fn fill(&mut self, deadline: impl Fn() -> Instant, late: Stop) -> Result<(), Stop> {
         self.flush()?;
-        self.buffers.input.trim();
-        if Instant::now() >= deadline {
-            return Err(late);
-        }
-        self.client.reads(since);
-        self.shared.connections.tell();
-        // In this order: whoever ends the server finds us reading, or we find that it ends.
-        let stopping = || self.shared.stopping.load(Ordering::SeqCst);
-        if stopping() {
-            return Err(Stop::Quietly);
-        }
-        let read = loop {
-            match self.buffers.input.fill(self.client.socket()) {
-                Ok(0) => break Err(Stop::Quietly),
-                Ok(_) => break Ok(()),
+        self.input.trim();
+        while Instant::now() < deadline() {
+            match self.input.fill(&self.client.socket) {
+                Ok(0) => return Err(Stop::Quietly),
+                Ok(_) => return Ok(()),
                 Err(error) => match error.kind() {
-                    io::ErrorKind::Interrupted => {}
-                    io::ErrorKind::WouldBlock if Instant::now() < deadline => {}
-                    io::ErrorKind::WouldBlock => break Err(late),
-                    _ => break Err(Stop::Quietly),
+                    io::ErrorKind::Interrupted | io::ErrorKind::WouldBlock => {}
+                    _ => return Err(Stop::Quietly),
                 },
             }
-        };
-        // Also where it was shut between its client's bytes and this: they may be a whole request.
-        if self.client.works() || read.is_ok() {
-            return read;
         }
-        // It was shut. Nobody waits for an answer who has not begun to ask.
-        match late {
-            Stop::Refuse(_) if !stopping() => Err(GAVE_WAY),
-            _ => Err(Stop::Quietly),
-        }
+        Err(late)
     }
 
     /// The refusal is out. Closing with unread bytes would cut the client's own sending short with
     /// an error, and it might never read why: what it still sends is taken, within limits.
     fn linger(&mut self) {
         let limits = &self.shared.limits;
-        let (socket, deadline) = (self.client.socket(), Instant::now() + limits.linger);
+        let deadline = Instant::now() + limits.linger;
+        let socket = &self.client.socket;
         if socket.shutdown(Shutdown::Write).is_err()
             || socket.set_read_timeout(Some(limits.linger)).is_err()
         {
@@ -254,11 +231,9 @@ impl<'s> Connection<'s> {
         }
         let mut left = limits.linger_bytes;
         while left > 0 && Instant::now() < deadline {
-            self.buffers.input.clear();
-            self.client.reads(Instant::now());
-            self.shared.connections.tell();
-            match self.buffers.input.fill(socket) {
-                Ok(read) if read > 0 && self.client.works() => left = left.saturating_sub(read),
+            self.input.clear();
+            match self.input.fill(socket) {
+                Ok(read) if read > 0 => left = left.saturating_sub(read),
                 _ => return,
             }
         }
@@ -283,7 +258,6 @@ mod tests {
     use crate::http::{Error, Request, Response, Service};
     use std::io::{Read, Write};
     use std::os::unix::net::UnixStream;
-    use std::time::Duration;
 
     struct Plain;
 
@@ -293,47 +267,21 @@ mod tests {
         }
     }
 
-    /// More than a socket takes.
-    struct Large;
-
-    impl Service for Large {
-        fn handle(&self, _request: Request<'_>) -> Result<Response, Error> {
-            Ok(Response::bytes(200, "text/plain", vec![b'a'; 8 << 20]))
-        }
-    }
-
     #[test]
-    fn request_received_before_eviction_is_answered() {
+    fn request_received_before_the_end_is_answered() {
         let shared = ServerState::new(Plain, Waker::new().unwrap(), Limits::default());
         let answer = |bytes: &[u8]| {
             let (near, mut far) = UnixStream::pair().unwrap();
-            let client = shared.connections.take(near);
-            client.reads(Instant::now());
+            let client = shared.connections.add(near);
             far.write_all(bytes).unwrap();
-            shared.connections.shut_readers();
-            Connection::new(&shared, &client, &mut Buffers::default()).serve();
-            shared.connections.leave(&client);
-            drop(client);
+            shared.connections.shut(Shutdown::Read);
+            Connection::new(&shared, client).serve();
+            assert_eq!(shared.connections.number(), 0);
             let mut text = String::new();
             far.read_to_string(&mut text).unwrap();
             text
         };
         assert!(answer(b"GET / HTTP/1.1\r\n\r\n").starts_with("HTTP/1.1 204 "));
-        assert!(answer(b"GET / HTT").starts_with("HTTP/1.1 503 "));
-        assert_eq!(answer(b""), "");
-    }
-
-    #[test]
-    fn evicted_client_that_reads_no_answer_holds_no_worker() {
-        let limits = Limits { write_pause: Duration::from_secs(60), ..Limits::default() };
-        let shared = ServerState::new(Large, Waker::new().unwrap(), limits);
-        let (near, mut far) = UnixStream::pair().unwrap();
-        let client = shared.connections.take(near);
-        client.reads(Instant::now());
-        far.write_all(b"GET / HTTP/1.1\r\n\r\n").unwrap();
-        shared.connections.shut_readers();
-        let began = Instant::now();
-        Connection::new(&shared, &client, &mut Buffers::default()).serve();
-        assert!(began.elapsed() < Duration::from_secs(30), "{:?}", began.elapsed());
+        assert_eq!((answer(b"GET / HTT"), answer(b"")), (String::new(), String::new()));
     }
 }

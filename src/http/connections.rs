@@ -1,103 +1,36 @@
-//! The connections that have a worker, and the reason why each worker waits.
-//!
-//! If all workers are taken, the connection that has kept its worker waiting longest for its client
-//! is shut down from outside, which frees the worker. A connection whose worker is working is never
-//! touched: its state says so, and a worker that goes back to work finds out whether its connection
-//! was shut down.
+//! The clients that are connected, and their threads: one for each connection (`http-N`) and one for
+//! each event stream (`sse-N`), of both only so many.
 
+use std::io;
 use std::net::Shutdown;
 use std::os::unix::net::UnixStream;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
-use crate::sys::{lock, unpoisoned};
-use crossbeam_channel::{Receiver, Sender, bounded};
 use rustix::net::sockopt::socket_peercred;
 use rustix::process::getpgid;
 
-/// States of a connection; all others say since when, and for what, its worker waits.
-const WORKING: u64 = 0;
-const SHUT: u64 = 1;
-/// The last bit of a waiting state: the client does not send, or does not read.
-const WRITING: u64 = 1;
+use super::error::Error;
+use super::limits::Limits;
+use crate::sys::{lock, unpoisoned};
+use crate::thread::{self, Thread};
 
 /// One connection.
 #[derive(Debug)]
 pub(super) struct Client {
-    socket: UnixStream,
+    pub(super) socket: UnixStream,
     /// The client's process group when it was accepted; it may have ended by its first request.
     pub(super) group: Option<i32>,
-    state: AtomicU64,
-    /// A large body is on its way.
-    pub(super) large: AtomicBool,
-    /// All times are counted from here.
-    began: Instant,
 }
 
-#[derive(Debug)]
+/// The connections that are served now; those that have become event streams do not count.
+#[derive(Debug, Default)]
 pub(super) struct Connections {
-    taken: Mutex<Vec<Arc<Client>>>,
+    open: Mutex<Vec<Arc<Client>>>,
     emptied: Condvar,
-    began: Instant,
-    /// A new client waits for a worker. A worker that begins to wait for its client wakes the
-    /// listener.
-    newcomer: AtomicBool,
-    tell: Sender<()>,
-    pub(super) told: Receiver<()>,
-}
-
-impl Client {
-    pub(super) fn socket(&self) -> &UnixStream {
-        &self.socket
-    }
-
-    /// The worker waits for its client to send, since then.
-    pub(super) fn reads(&self, since: Instant) {
-        self.waits(since, 0);
-    }
-
-    /// The worker waits for its client to read, since then; `false` where the connection was shut.
-    pub(super) fn writes(&self, since: Instant) -> bool {
-        self.waits(since, WRITING)
-    }
-
-    fn waits(&self, since: Instant, what: u64) -> bool {
-        let micros = since.saturating_duration_since(self.began).as_micros();
-        let micros = u64::try_from(micros).unwrap_or(u64::MAX >> 2) + 1;
-        self.change(micros << 1 | what)
-    }
-
-    /// The worker goes back to work; `false` if the connection was shut down.
-    pub(super) fn works(&self) -> bool {
-        self.change(WORKING)
-    }
-
-    /// A connection that is shut down stays so.
-    fn change(&self, new: u64) -> bool {
-        let change = |state| (state != SHUT).then_some(new);
-        self.state.fetch_update(Ordering::SeqCst, Ordering::SeqCst, change).is_ok()
-    }
-
-    fn waiting(&self) -> Option<u64> {
-        Some(self.state.load(Ordering::SeqCst)).filter(|state| *state > SHUT)
-    }
-
-    /// Whether its worker is about to find that it waits no more.
-    fn has_sent(&self) -> bool {
-        rustix::io::ioctl_fionread(&self.socket).is_ok_and(|bytes| bytes > 0)
-    }
-
-    /// Shuts it if it is still in this state.
-    fn shut(&self, state: u64) -> bool {
-        let ours = self.state.compare_exchange(state, SHUT, Ordering::SeqCst, Ordering::SeqCst);
-        if ours.is_ok() {
-            let how = if state & WRITING == WRITING { Shutdown::Both } else { Shutdown::Read };
-            // It fails only where the client has gone by itself.
-            self.socket.shutdown(how).ok();
-        }
-        ours.is_ok()
-    }
+    /// The process has no descriptor for another client.
+    scarce: AtomicBool,
 }
 
 fn group(socket: &UnixStream) -> Option<i32> {
@@ -106,98 +39,125 @@ fn group(socket: &UnixStream) -> Option<i32> {
 }
 
 impl Connections {
-    pub(super) fn new() -> Self {
-        let (tell, told) = bounded(1);
-        Self {
-            taken: Mutex::default(),
-            emptied: Condvar::new(),
-            began: Instant::now(),
-            newcomer: AtomicBool::new(false),
-            tell,
-            told,
-        }
-    }
-
-    pub(super) fn take(&self, socket: UnixStream) -> Arc<Client> {
-        let (state, large) = (AtomicU64::new(WORKING), AtomicBool::new(false));
+    pub(super) fn add(&self, socket: UnixStream) -> Arc<Client> {
         let group = group(&socket);
-        let client = Arc::new(Client { socket, group, state, large, began: self.began });
+        let client = Arc::new(Client { socket, group });
         self.lock().push(Arc::clone(&client));
         client
+    }
+
+    /// Removes a connection that has ended, or that has become an event stream.
+    pub(super) fn remove(&self, client: &Arc<Client>) {
+        let mut open = self.lock();
+        open.retain(|one| !Arc::ptr_eq(one, client));
+        if open.is_empty() {
+            self.emptied.notify_all();
+        }
     }
 
     pub(super) fn number(&self) -> usize {
         self.lock().len()
     }
 
-    /// Removes a connection that has ended, or that has become an event stream.
-    pub(super) fn leave(&self, client: &Arc<Client>) {
-        let mut taken = self.lock();
-        taken.retain(|one| !Arc::ptr_eq(one, client));
-        if taken.is_empty() {
-            self.emptied.notify_all();
-        }
+    pub(super) fn set_scarce(&self, scarce: bool) {
+        self.scarce.store(scarce, Ordering::Relaxed);
     }
 
-    /// Tells the newcomer, if one waits, that a worker waits for its client, or is free.
-    pub(super) fn tell(&self) {
-        if self.newcomer.load(Ordering::SeqCst) {
-            // Full: it was told.
-            self.tell.try_send(()).ok();
-        }
+    /// How long a connection may wait for its next request: less if few more clients fit.
+    pub(super) fn idle_time(&self, limits: &Limits) -> Duration {
+        let is_full = self.number() + limits.reserve() > limits.connections;
+        let is_scarce = self.scarce.load(Ordering::Relaxed);
+        if is_full || is_scarce { limits.idle_when_full } else { limits.idle }
     }
 
-    /// Returns whether one waited before.
-    pub(super) fn newcomer_waits(&self, waits: bool) -> bool {
-        self.newcomer.swap(waits, Ordering::SeqCst)
-    }
-
-    /// Shuts the connection down that keeps its worker waiting longest; `false` where none does.
-    pub(super) fn shut_longest(&self, among: impl Fn(&Client) -> bool) -> bool {
-        let taken = self.lock();
-        let among = taken.iter().filter(|client| among(client));
-        let mut waiting: Vec<_> =
-            among.filter_map(|client| Some((client.waiting()?, client))).collect();
-        waiting.sort_unstable_by_key(|(state, _)| *state);
-        // Its client may have come back this very moment.
-        let comes_back = |state, client: &Client| state & WRITING != WRITING && client.has_sent();
-        waiting.into_iter().any(|(state, client)| !comes_back(state, client) && client.shut(state))
-    }
-
-    /// Shuts down the connections that wait for a request, or for its remaining bytes.
-    pub(super) fn shut_readers(&self) {
+    /// Ends all reads, or all reads and writes. Bytes that have arrived can still be read.
+    pub(super) fn shut(&self, how: Shutdown) {
         for client in self.lock().iter() {
-            if let Some(state) = client.waiting().filter(|state| state & WRITING != WRITING) {
-                client.shut(state);
-            }
+            // It fails only if the client has gone by itself.
+            client.socket.shutdown(how).ok();
         }
     }
 
-    /// Shuts all down, whatever they are at.
-    pub(super) fn shut_all(&self) {
-        for client in self.lock().iter() {
-            client.state.store(SHUT, Ordering::SeqCst);
-            client.socket.shutdown(Shutdown::Both).ok();
-        }
-    }
-
-    /// Waits until all have left; `false` where some are left at the deadline.
+    /// Waits until all have been removed; `false` if some are left at the deadline.
     pub(super) fn wait_empty(&self, deadline: Instant) -> bool {
-        let mut taken = self.lock();
-        while !taken.is_empty() {
+        let mut open = self.lock();
+        while !open.is_empty() {
             let left = deadline.saturating_duration_since(Instant::now());
             if left.is_zero() {
                 return false;
             }
-            let waited = self.emptied.wait_timeout(taken, left);
-            taken = unpoisoned(waited).0;
+            open = unpoisoned(self.emptied.wait_timeout(open, left)).0;
         }
         true
     }
 
-    /// The list is whole between any two statements that could panic.
     fn lock(&self) -> MutexGuard<'_, Vec<Arc<Client>>> {
-        lock(&self.taken)
+        lock(&self.open)
+    }
+}
+
+/// The threads of one kind.
+#[derive(Debug)]
+pub(super) struct ClientThreads {
+    /// The start of their names.
+    name: &'static str,
+    /// The word for them in an error.
+    what: &'static str,
+    most: usize,
+    /// Bytes of each one's stack.
+    stack: usize,
+    started: Mutex<Started>,
+}
+
+#[derive(Debug, Default)]
+struct Started {
+    number: u64,
+    running: Vec<Thread>,
+    ended: bool,
+}
+
+impl ClientThreads {
+    pub(super) fn of_connections(limits: &Limits) -> Self {
+        let (name, what, most, stack) = ("http", "connections", limits.connections, limits.stack);
+        Self { name, what, most, stack, started: Mutex::default() }
+    }
+
+    pub(super) fn of_streams(limits: &Limits) -> Self {
+        let (name, what, most) = ("sse", "event streams", limits.streams);
+        Self { name, what, most, stack: limits.stream_stack, started: Mutex::default() }
+    }
+
+    /// Starts one; fails (503) if there are too many, or none can be started.
+    pub(super) fn start(&self, body: impl FnOnce() + Send + 'static) -> Result<(), Error> {
+        let mut started = lock(&self.started);
+        if started.ended {
+            return Err(Error::busy("the daemon is shutting down"));
+        }
+        started.running.retain(|thread| !thread.has_ended());
+        if started.running.len() >= self.most {
+            return Err(Error::busy(format!("too many {}: {}", self.what, self.most)));
+        }
+        // The number is for the log; the kernel shows ten digits of it.
+        let name = format!("{}-{}", self.name, started.number % 10_000_000_000);
+        let failed = |error: io::Error| Error::busy("no thread is available").cause(error);
+        let thread = thread::expendable(&name, self.stack, body).map_err(failed)?;
+        started.running.push(thread);
+        started.number += 1;
+        Ok(())
+    }
+
+    /// Starts no more, and waits for those that run; returns the names of those that are late.
+    pub(super) fn end(&self, deadline: Instant) -> Vec<String> {
+        let running = {
+            let mut started = lock(&self.started);
+            started.ended = true;
+            std::mem::take(&mut started.running)
+        };
+        let late = running.into_iter().filter_map(|thread| {
+            let name = thread.name().to_owned();
+            (!thread.join_by(deadline)).then_some(name)
+        });
+        late.collect()
     }
 }
 
@@ -205,42 +165,34 @@ impl Connections {
 mod tests {
     use super::*;
     use std::io::{Read, Write};
-    use std::time::Duration;
 
     #[test]
-    fn who_waits_longest_is_shut_first_and_who_works_never() {
-        let connections = Connections::new();
-        let mut clients = Vec::new();
-        let taken: Vec<_> = (0..4)
+    fn connections_are_closed_sooner_when_few_more_fit() {
+        let limits = Limits { connections: 32, ..Limits::default() };
+        let connections = Connections::default();
+        let mut pairs: Vec<_> = (0..30)
             .map(|_| {
                 let (near, far) = UnixStream::pair().unwrap();
-                clients.push(far);
-                connections.take(near)
+                (connections.add(near), far)
             })
             .collect();
-        let later = |millis| connections.began + Duration::from_millis(millis);
-        taken[1].reads(later(30));
-        taken[2].reads(later(10));
-        taken[3].writes(later(20));
-        clients[2].write_all(b"G").unwrap();
-        let mut piece = [0];
-        for expected in [3, 1, 2] {
-            if expected == 2 {
-                // A client that has sent something is not shut down.
-                assert!(!connections.shut_longest(|_| true));
-                taken[2].socket().read_exact(&mut piece).unwrap();
-            }
-            assert!(connections.shut_longest(|_| true));
-            assert_eq!(taken[expected].state.load(Ordering::SeqCst), SHUT);
-            assert_eq!(taken[expected].socket().read(&mut piece).unwrap(), 0);
-            connections.leave(&taken[expected]);
-        }
-        assert!(!connections.shut_longest(|_| true) && taken[0].works());
-        taken[0].reads(later(1));
-        assert!(!connections.shut_longest(|client| client.large.load(Ordering::Relaxed)));
-        connections.shut_readers();
-        assert!(!taken[0].works());
-        connections.leave(&taken[0]);
+        assert_eq!(connections.idle_time(&limits), limits.idle);
+        connections.set_scarce(true);
+        assert_eq!(connections.idle_time(&limits), limits.idle_when_full);
+        connections.set_scarce(false);
+        let (near, _far) = UnixStream::pair().unwrap();
+        let client = connections.add(near);
+        assert_eq!(connections.idle_time(&limits), limits.idle_when_full);
+        connections.remove(&client);
+        assert_eq!(connections.idle_time(&limits), limits.idle);
+
+        pairs[0].1.write_all(b"G").unwrap();
+        connections.shut(Shutdown::Read);
+        let mut piece = [0; 2];
+        let mut read = |at: usize| (&pairs[at].0.socket).read(&mut piece).unwrap();
+        assert_eq!([read(0), read(0), read(1)], [1, 0, 0]);
+        assert!(!connections.wait_empty(Instant::now()));
+        pairs.iter().for_each(|(client, _)| connections.remove(client));
         assert!(connections.wait_empty(Instant::now()));
     }
 }

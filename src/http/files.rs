@@ -4,7 +4,6 @@ use std::fs::{File, Metadata};
 use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
-use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use tiny_http::Method;
@@ -48,7 +47,7 @@ impl Conditions<'_> {
         let tag = tag(&metadata);
         let size = metadata.len();
         let full = |status, offset, length| {
-            let body = Body::File { file: Arc::new(file), offset, length };
+            let body = Body::File { file, offset, length };
             Response::new(status, content_type, body)
                 .header("ETag", tag.as_str())
                 .header("Last-Modified", httpdate::fmt_http_date(modified))

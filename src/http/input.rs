@@ -7,7 +7,7 @@ use rustix::buffer::spare_capacity;
 
 /// Room for one read; most requests fit.
 const PIECE: usize = 4 << 10;
-/// More is not kept for the next connection.
+/// More is not kept for the next request.
 const KEPT: usize = 64 << 10;
 
 #[derive(Debug, Default)]

@@ -1,6 +1,6 @@
 //! The limits of clients: sizes, numbers and times.
 //!
-//! Plain values, read by all workers. [`Limits::fitted`] raises the descriptor limit of the
+//! Plain values, read by all threads of clients. [`Limits::fitted`] raises the descriptor limit of the
 //! process; nothing else here has an effect.
 
 use std::time::Duration;
@@ -9,18 +9,18 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 /// Descriptors that are not the clients': database, compositor, children, log.
 const OURS: u64 = 128;
-/// A worker has its connection, and sometimes a file on its way.
-const WORKER: usize = 2;
+/// A connection has its socket, and sometimes a file on its way.
+const CONNECTION: usize = 2;
 /// A stream has its connection, and what wakes it.
 const STREAM: usize = 2;
 
 #[derive(Clone, Debug)]
 pub struct Limits {
     /// Connections at a time, each with its thread; event streams do not count.
-    pub workers: usize,
-    /// After which a worker without a connection ends.
-    pub worker_idle: Duration,
-    /// Bytes of a worker's stack: handlers read pictures on it.
+    pub connections: usize,
+    /// After the last client, until the memory that is kept for the next one is released.
+    pub release_after: Duration,
+    /// Bytes of the stack of a connection's thread: handlers read pictures on it.
     pub stack: usize,
     /// Bytes of the stack of an event stream's thread.
     pub stream_stack: usize,
@@ -30,8 +30,6 @@ pub struct Limits {
     pub path: usize,
     /// Bytes of a body.
     pub body: usize,
-    /// Bodies of more than 64 KiB on their way at a time.
-    pub bodies: usize,
     /// Requests on one connection.
     pub requests: u32,
     /// Requests that wait for slow work.
@@ -48,6 +46,8 @@ pub struct Limits {
     pub write_pause: Duration,
     /// Between two requests.
     pub idle: Duration,
+    /// The same, if fewer than a sixteenth of the connections are free.
+    pub idle_when_full: Duration,
     /// For a refused client to read why, while it still sends.
     pub linger: Duration,
     /// Bytes that it may still send.
@@ -56,21 +56,20 @@ pub struct Limits {
     pub keepalive: Duration,
     /// How long an event client may not read.
     pub stream_pause: Duration,
-    /// For what the workers have in hand when the time for requests is over.
+    /// For the requests that are still running when the time for requests is over.
     pub last_turn: Duration,
 }
 
 impl Default for Limits {
     fn default() -> Self {
         Self {
-            workers: 256,
-            worker_idle: Duration::from_secs(60),
+            connections: 256,
+            release_after: Duration::from_secs(60),
             stack: 1 << 20,
             stream_stack: 128 << 10,
             head: 16 << 10,
             path: 8 << 10,
             body: 8 << 20,
-            bodies: 16,
             requests: 1_000,
             waiting: 64,
             streams: 256,
@@ -79,6 +78,7 @@ impl Default for Limits {
             body_time: Duration::from_secs(60),
             write_pause: Duration::from_secs(30),
             idle: Duration::from_secs(75),
+            idle_when_full: Duration::from_secs(15),
             linger: Duration::from_secs(2),
             linger_bytes: 32 << 20,
             keepalive: Duration::from_secs(30),
@@ -94,7 +94,7 @@ impl Limits {
     /// and some of them walk through all of it.
     pub fn fitted() -> Self {
         let limits = Self::default();
-        let wanted = OURS + (limits.workers * WORKER + limits.streams * STREAM) as u64;
+        let wanted = OURS + (limits.connections * CONNECTION + limits.streams * STREAM) as u64;
         let now = getrlimit(Resource::Nofile);
         let mut soft = now.current.unwrap_or(u64::MAX);
         let reachable = wanted.min(now.maximum.unwrap_or(u64::MAX));
@@ -108,14 +108,19 @@ impl Limits {
         limits.for_descriptors(soft)
     }
 
-    /// Even a process with hardly any descriptors serves a few clients, and some of its workers never
-    /// wait for slow work.
+    /// How many connections are free at least while an idle one may stay.
+    pub(super) fn reserve(&self) -> usize {
+        (self.connections / 16).max(1)
+    }
+
+    /// Even a process with hardly any descriptors serves a few clients, and some of its connections
+    /// never wait for slow work.
     fn for_descriptors(mut self, number: u64) -> Self {
         let left = usize::try_from(number.saturating_sub(OURS)).unwrap_or(usize::MAX);
-        let shared = left / (WORKER + STREAM);
-        self.workers = self.workers.min(shared.max(8));
+        let shared = left / (CONNECTION + STREAM);
+        self.connections = self.connections.min(shared.max(8));
         self.streams = self.streams.min(shared.max(4));
-        self.waiting = self.waiting.min(self.workers / 2);
+        self.waiting = self.waiting.min(self.connections / 2);
         self
     }
 }
@@ -130,32 +135,31 @@ mod tests {
         let manual = include_str!("../../man/murald-api.7").replace('\n', " ");
         let limits = Limits::default();
         let (body, seconds) = (limits.body >> 20, |time: Duration| time.as_secs());
-        assert_eq!(limits.workers, limits.streams);
+        let idle_when_full = seconds(limits.idle_when_full);
         for told in [
-            format!("in UTF-8, of {body} MiB at most"),
+            format!("in UTF-8, at most {body} MiB"),
             format!("The body is larger than {body} MiB"),
-            format!("waits for nothing is closed after {} seconds", seconds(limits.idle)),
-            format!("There are {} at a time, and as many streams", limits.workers),
-            format!("At most {} requests at a time wait", limits.waiting),
-            format!("Every {} seconds comes a comment", seconds(limits.keepalive)),
-            format!("{} seconds for the head", seconds(limits.head_time)),
-            format!("{} seconds for its body", seconds(limits.body_time)),
-            format!("{} seconds between two pieces", seconds(limits.body_pause)),
-            format!("{} seconds to take more of an answer", seconds(limits.write_pause)),
-            format!("{} seconds of a stream", seconds(limits.stream_pause)),
+            format!("At most {} connections and {} event", limits.connections, limits.streams),
+            format!("is closed after {} idle seconds", seconds(limits.idle)),
+            format!("or after {} if fewer than {} more", idle_when_full, limits.reserve()),
+            format!("At most {} requests wait for slow work", limits.waiting),
+            format!("follows every {} seconds", seconds(limits.keepalive)),
+            format!("{} seconds to send the header", seconds(limits.head_time)),
+            format!("{} seconds for the body", seconds(limits.body_time)),
+            format!("{} seconds between two parts", seconds(limits.body_pause)),
+            format!("{} seconds to read a part of an answer", seconds(limits.write_pause)),
+            format!("{} seconds on an event stream", seconds(limits.stream_pause)),
         ] {
             assert!(manual.contains(&told), "the manual does not say: {told}");
         }
-        assert!(manual.contains("a thousand at most") && limits.requests == 1000);
-        // Not in the manual: the memory that bodies take.
-        assert!(limits.bodies * limits.body <= 128 << 20);
+        assert!(manual.contains("up to 1,000 requests") && limits.requests == 1000);
     }
 
     #[test]
     fn few_descriptors_mean_few_clients_and_room_for_quick_requests() {
         let check = |descriptors, expected: (usize, usize, usize)| {
             let limits = Limits::default().for_descriptors(descriptors);
-            assert_eq!((limits.workers, limits.streams, limits.waiting), expected);
+            assert_eq!((limits.connections, limits.streams, limits.waiting), expected);
         };
         check(u64::MAX, (256, 256, 64));
         check(OURS + 1024, (256, 256, 64));

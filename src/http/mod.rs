@@ -1,11 +1,10 @@
 //! The API: HTTP/1.1 on a Unix socket.
 //!
-//! Reads and writes block, and each connection has a worker. From the socket up: `pool` accepts
-//! clients and gives each a worker; `connections` knows what each worker waits for; `connection`
-//! serves a client from the first byte to the last; `parse` and `request` read a request; `router`
-//! finds its handler in the table of `routes`; and `response`, `error`, `files` and `sse` are the
-//! kinds of answers. `waiting` limits the handlers that wait for slow work, and `limits` has every
-//! limit.
+//! Reads and writes block, and each connection has a thread. From the socket up: `listener` accepts
+//! clients; `connections` knows them and their threads; `connection` serves a client from the first
+//! byte to the last; `parse` and `request` read a request; `router` finds its handler in the table of
+//! `routes`; and `response`, `error`, `files` and `sse` are the kinds of answers. `waiting` limits the
+//! handlers that wait for slow work, and `limits` has every limit.
 
 mod connection;
 mod connections;
@@ -18,8 +17,8 @@ pub mod fuzz;
 mod handlers;
 mod input;
 mod limits;
+mod listener;
 mod parse;
-mod pool;
 mod query;
 mod request;
 mod request_context;
@@ -31,16 +30,15 @@ mod waiting;
 
 use std::fmt;
 use std::io;
+use std::net::Shutdown;
 use std::os::unix::net::UnixListener;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
 use std::time::Instant;
 
-use crossbeam_channel::{Receiver, Sender, bounded};
-
 pub use error::Error;
 pub use files::file;
-pub use handlers::{Api, ListCache, Stop};
+pub use handlers::{Api, Stop};
 pub use limits::Limits;
 pub(crate) use query::Paging;
 pub use request::Request;
@@ -51,18 +49,15 @@ pub use routes::ROUTES;
 pub use waiting::Reply;
 
 use connection::ServerState;
+use listener::Listener;
 
 use crate::sys::Waker;
 use crate::thread::{Spawner, Thread};
 
 /// A running server. Dropping it ends it at once; [`Server::end`] lets requests finish.
 pub struct Server {
-    pool: Arc<pool::Pool>,
+    shared: Arc<ServerState>,
     end: Arc<Waker>,
-    /// Closed, it ends the listener where it waits for a worker.
-    ended: Option<Sender<()>>,
-    /// The other end, for the next listener.
-    ends: Receiver<()>,
     /// The listener alone keeps it open.
     socket: Weak<UnixListener>,
     // Joined after `stop` has told it to end.
@@ -94,11 +89,9 @@ impl Server {
         limits: Limits,
     ) -> io::Result<Self> {
         let Listening { socket, end, streams_end } = listening;
-        let pool = pool::Pool::new(ServerState::new(service, streams_end, limits));
-        let end = Arc::new(end);
-        let (sender, ends) = bounded(0);
-        let ended = Some(sender);
-        let mut server = Self { pool, end, ended, ends, socket: Weak::new(), listener: None };
+        let shared = Arc::new(ServerState::new(service, streams_end, limits));
+        let (end, socket_before) = (Arc::new(end), Weak::new());
+        let mut server = Self { shared, end, socket: socket_before, listener: None };
         server.listen(socket, spawner)?;
         Ok(server)
     }
@@ -117,13 +110,7 @@ impl Server {
     fn listen(&mut self, socket: UnixListener, spawner: &Spawner) -> io::Result<()> {
         let socket = Arc::new(socket);
         self.socket = Arc::downgrade(&socket);
-        let listener = pool::Listener {
-            socket,
-            pool: Arc::clone(&self.pool),
-            end: Arc::clone(&self.end),
-            ended: self.ends.clone(),
-            complained: None,
-        };
+        let listener = Listener::new(socket, Arc::clone(&self.shared), Arc::clone(&self.end));
         self.listener = Some(spawner.spawn("listen", move || listener.run())?);
         Ok(())
     }
@@ -133,40 +120,38 @@ impl Server {
     /// were late.
     pub fn end(mut self, deadline: Instant) -> Vec<String> {
         self.stop();
-        let shared = &self.pool.shared;
-        shared.connections.shut_readers();
+        let shared = &self.shared;
+        // Clients that wait for no answer end at once, the others after it.
+        shared.connections.shut(Shutdown::Read);
         let mut late = shared.streams.end(deadline);
         let finished = shared.connections.wait_empty(deadline);
         shared.waiting.end();
         let last = deadline.max(Instant::now()) + shared.limits.last_turn;
         if !finished && !shared.connections.wait_empty(last) {
-            shared.connections.shut_all();
+            shared.connections.shut(Shutdown::Both);
         }
-        late.extend(self.pool.end(last));
+        late.extend(shared.threads.end(last));
         late
     }
 
     /// No new clients, and no further request from those that are there.
     fn stop(&mut self) {
-        self.pool.shared.stopping.store(true, Ordering::SeqCst);
+        self.shared.stopping.store(true, Ordering::SeqCst);
         self.end.wake();
-        self.ended = None;
         // Joined: nobody can connect any more.
         self.listener = None;
-        // Now, not when the last request is done: who is idle is not late for the others' sake.
-        self.pool.dismiss();
     }
 }
 
 impl Drop for Server {
     fn drop(&mut self) {
         self.stop();
-        let shared = &self.pool.shared;
+        let shared = &self.shared;
         shared.waiting.end();
-        shared.connections.shut_all();
+        shared.connections.shut(Shutdown::Both);
         // The streams of a server that was not ended in order get no farewell to wait for.
         shared.streams.end(Instant::now());
-        self.pool.end(Instant::now() + shared.limits.last_turn);
+        shared.threads.end(Instant::now() + shared.limits.last_turn);
     }
 }
 

@@ -4,7 +4,6 @@ use std::borrow::Cow;
 use std::cell::RefCell;
 use std::fs::File;
 use std::io::Write;
-use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde::Serialize;
@@ -23,14 +22,12 @@ pub struct Response {
     pub(super) body: Body,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(super) enum Body {
     Bytes(Cow<'static, [u8]>),
-    /// The same bytes for several clients.
-    Shared(Arc<Vec<u8>>),
     /// `length` bytes of a file, sent as the client takes them, without a copy in our memory.
     File {
-        file: Arc<File>,
+        file: File,
         offset: u64,
         length: u64,
     },
@@ -63,11 +60,6 @@ impl Response {
         Self::bytes(200, JSON, json)
     }
 
-    /// The same, for several clients.
-    pub(super) fn shared_json(body: Body) -> Self {
-        Self::new(200, JSON, body)
-    }
-
     pub fn events(bus: &EventBus, filter: EventFilter) -> Self {
         let body = Body::Events { bus: bus.clone(), filter };
         Self::new(200, "text/event-stream", body).header("Cache-Control", "no-store")
@@ -87,7 +79,6 @@ impl Response {
     pub(super) fn text(&self) -> String {
         match &self.body {
             Body::Bytes(bytes) => String::from_utf8_lossy(bytes).into_owned(),
-            Body::Shared(bytes) => String::from_utf8_lossy(bytes).into_owned(),
             Body::File { length, .. } => format!("{length} bytes of a file"),
             Body::Events { .. } => "events".to_owned(),
         }
@@ -99,7 +90,6 @@ impl Body {
     pub(super) fn length(&self) -> u64 {
         match self {
             Self::Bytes(bytes) => bytes.len() as u64,
-            Self::Shared(bytes) => bytes.len() as u64,
             Self::File { length, .. } => *length,
             Self::Events { .. } => 0,
         }
@@ -160,7 +150,7 @@ fn put(out: &mut Vec<u8>, text: std::fmt::Arguments<'_>) {
     out.write_fmt(text).expect("a Vec takes everything");
 }
 
-/// Appends the date, which is formatted once a second and worker.
+/// Appends the date, which is formatted once a second and connection.
 fn put_date(out: &mut Vec<u8>) {
     thread_local! {
         static DATE: RefCell<(u64, String)> = const { RefCell::new((u64::MAX, String::new())) };

@@ -24,7 +24,7 @@ pub struct Route<C: 'static> {
     pub bare: bool,
 }
 
-/// Answers requests. Many workers call it at the same time.
+/// Answers requests. Many threads call it at the same time.
 pub trait Service: Send + Sync + 'static {
     fn handle(&self, request: Request<'_>) -> Result<Response, Error>;
 

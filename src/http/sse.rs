@@ -7,21 +7,18 @@
 
 use std::io;
 use std::os::fd::AsFd;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags};
 use rustix::io::Errno;
 use rustix::net::{SendFlags, send};
 
-use super::connections::Client;
+use super::connections::{Client, ClientThreads};
 use super::error::Error;
 use super::limits::Limits;
-use super::waiting::{Permit, Semaphore};
 use crate::events::{EventBus, EventFilter, Message, Subscription};
-use crate::sys::{Waker, lock, poll_until};
-use crate::thread::{self, Thread};
+use crate::sys::{Waker, poll_until};
 
 /// Events gathered into one write.
 const PIECE: usize = 16 << 10;
@@ -32,12 +29,8 @@ const FAREWELL: Duration = Duration::from_millis(200);
 pub(super) struct Streams {
     keepalive: Duration,
     pause: Duration,
-    permits: Semaphore,
-    stack: usize,
+    threads: ClientThreads,
     end: Arc<Waker>,
-    number: AtomicU64,
-    /// `None` once the end has begun.
-    threads: Mutex<Option<Vec<Thread>>>,
 }
 
 /// The parts of a new stream.
@@ -64,7 +57,6 @@ struct Stream {
     next_keepalive: Instant,
     keepalive: Duration,
     pause: Duration,
-    _permit: Permit,
 }
 
 enum Flow {
@@ -78,20 +70,15 @@ impl Streams {
         Self {
             keepalive: limits.keepalive,
             pause: limits.stream_pause,
-            permits: Semaphore::new(limits.streams),
-            stack: limits.stream_stack,
+            threads: ClientThreads::of_streams(limits),
             end: Arc::new(end),
-            number: AtomicU64::new(0),
-            threads: Mutex::new(Some(Vec::new())),
         }
     }
 
     /// Starts a stream. On failure (503) the connection stays with the caller, which answers the
     /// error.
     pub(super) fn open(&self, opening: Opening) -> Result<(), Error> {
-        let permit = self.permits.try_acquire();
-        let permit = permit.ok_or_else(|| Error::busy("too many event streams"))?;
-        let failed = |error: io::Error| Error::busy("there is no room for a stream").cause(error);
+        let failed = |error: io::Error| Error::busy("no descriptor is available").cause(error);
         let rung = Arc::new(Waker::new().map_err(failed)?);
         let ring = Arc::clone(&rung);
         let Opening { client, head, bus, filter, chunked } = opening;
@@ -108,32 +95,14 @@ impl Streams {
             next_keepalive: now,
             keepalive: self.keepalive,
             pause: self.pause,
-            _permit: permit,
         };
-        let mut threads = lock(&self.threads);
-        let ending = || Error::busy("the daemon is shutting down");
-        let threads = threads.as_mut().ok_or_else(ending)?;
-        threads.retain(|thread| !thread.has_ended());
-        let number = self.number.fetch_add(1, Ordering::Relaxed);
-        // The number is for the log; the kernel shows ten digits of it.
-        let name = format!("sse-{}", number % 10_000_000_000);
-        let thread = thread::expendable(&name, self.stack, move || stream.run());
-        threads.push(thread.map_err(failed)?);
-        Ok(())
+        self.threads.start(move || stream.run())
     }
 
     /// Ends all streams; returns the names of the threads that were late.
     pub(super) fn end(&self, deadline: Instant) -> Vec<String> {
-        let threads = lock(&self.threads).take();
         self.end.wake();
-        let mut late = Vec::new();
-        for thread in threads.unwrap_or_default() {
-            let name = thread.name().to_owned();
-            if !thread.join_by(deadline) {
-                late.push(name);
-            }
-        }
-        late
+        self.threads.end(deadline)
     }
 }
 
@@ -193,7 +162,7 @@ impl Stream {
     fn flush(&mut self) -> Flow {
         let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
         while self.sent < self.pending.len() {
-            match send(self.client.socket(), &self.pending[self.sent..], flags) {
+            match send(&self.client.socket, &self.pending[self.sent..], flags) {
                 Ok(sent) => {
                     self.sent += sent;
                     self.progress = Instant::now();
@@ -220,7 +189,7 @@ impl Stream {
         // The bus drops events that do not fit, so the waker is ignored while the client is stuck.
         let events = if stuck { PollFlags::empty() } else { PollFlags::IN };
         let mut waited = [
-            PollFd::new(self.client.socket(), socket),
+            PollFd::new(&self.client.socket, socket),
             PollFd::from_borrowed_fd(self.rung.as_fd(), events),
             PollFd::from_borrowed_fd(self.end.as_fd(), PollFlags::IN),
         ];
@@ -250,7 +219,7 @@ impl Stream {
                 }
                 continue;
             }
-            let mut waited = [PollFd::new(self.client.socket(), PollFlags::OUT)];
+            let mut waited = [PollFd::new(&self.client.socket, PollFlags::OUT)];
             if !poll_until(&mut waited, Some(deadline)).unwrap_or(false) {
                 return;
             }

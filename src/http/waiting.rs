@@ -1,22 +1,24 @@
-//! Limits on slow work: semaphores, and requests that wait for another thread.
+//! Limits on slow work, and requests that wait for another thread.
 //!
-//! A handler waits in the worker of its connection. Only a limited number may wait, so that quick
-//! requests always find a worker. The end of the server ends every wait.
+//! A handler waits in the thread of its connection. Only a limited number may wait, so that quick
+//! requests always find a place. The end of the server ends every wait.
 
-use std::sync::{Arc, Condvar, Mutex, MutexGuard};
-use std::time::{Duration, Instant};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use crossbeam_channel::{Receiver, Sender, bounded, select};
 
 use super::error::Error;
-use crate::sys::{lock, unpoisoned};
+use crate::sys::lock;
 
 /// Called by another thread with its result.
 pub type Reply<T, E> = Box<dyn FnOnce(Result<T, E>) + Send>;
 
 #[derive(Debug)]
 pub(super) struct PendingRequests {
-    permits: Semaphore,
+    /// Permits that are left.
+    free: Arc<AtomicUsize>,
     /// Closed when the time for answers is over.
     end: Mutex<Option<Sender<()>>>,
     ended: Receiver<()>,
@@ -25,11 +27,15 @@ pub(super) struct PendingRequests {
 impl PendingRequests {
     pub(super) fn new(most: usize) -> Self {
         let (end, ended) = bounded(0);
-        Self { permits: Semaphore::new(most), end: Mutex::new(Some(end)), ended }
+        Self { free: Arc::new(AtomicUsize::new(most)), end: Mutex::new(Some(end)), ended }
     }
 
     pub(super) fn permit(&self) -> Result<Permit, Error> {
-        self.permits.try_acquire().ok_or_else(|| Error::busy("too many requests take their time"))
+        let take = |free: usize| free.checked_sub(1);
+        match self.free.fetch_update(Ordering::Relaxed, Ordering::Relaxed, take) {
+            Ok(_) => Ok(Permit(Arc::clone(&self.free))),
+            Err(_) => Err(Error::busy("too many requests take their time")),
+        }
     }
 
     pub(super) fn wait<T: Send + 'static, E: Into<Error> + Send + 'static>(
@@ -57,57 +63,13 @@ impl PendingRequests {
     }
 }
 
-/// Clones count together.
-#[derive(Clone, Debug)]
-pub(super) struct Semaphore {
-    free: Arc<(Mutex<usize>, Condvar)>,
-}
-
-/// A permit of a semaphore, given back when it is dropped.
+/// A permit, given back when it is dropped.
 #[derive(Debug)]
-pub struct Permit {
-    of: Semaphore,
-}
-
-impl Semaphore {
-    pub(super) fn new(most: usize) -> Self {
-        Self { free: Arc::new((Mutex::new(most), Condvar::new())) }
-    }
-
-    pub(super) fn try_acquire(&self) -> Option<Permit> {
-        take(&mut self.lock()).then(|| Permit { of: self.clone() })
-    }
-
-    /// Waits for a permit until the deadline.
-    pub(super) fn acquire_by(&self, deadline: Instant) -> Option<Permit> {
-        let mut free = self.lock();
-        loop {
-            if take(&mut free) {
-                return Some(Permit { of: self.clone() });
-            }
-            let left = deadline.saturating_duration_since(Instant::now());
-            if left.is_zero() {
-                return None;
-            }
-            free = unpoisoned(self.free.1.wait_timeout(free, left)).0;
-        }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, usize> {
-        lock(&self.free.0)
-    }
-}
-
-fn take(free: &mut usize) -> bool {
-    let some = *free > 0;
-    *free -= usize::from(some);
-    some
-}
+pub struct Permit(Arc<AtomicUsize>);
 
 impl Drop for Permit {
     fn drop(&mut self) {
-        *self.of.lock() += 1;
-        self.of.free.1.notify_one();
+        self.0.fetch_add(1, Ordering::Relaxed);
     }
 }
 
@@ -145,21 +107,8 @@ mod tests {
         let permit = waiting.permit().unwrap();
         assert_eq!(waiting.permit().unwrap_err().status(), 503);
         drop(permit);
+        // Given back each time.
         assert_eq!(status(waiting.wait(LONG, |reply: Reply<_, Error>| reply(Ok(1)))), 1);
-    }
-
-    #[test]
-    fn there_are_never_more_and_each_is_given_back() {
-        let semaphore = Semaphore::new(2);
-        let (one, two) = (semaphore.try_acquire(), semaphore.try_acquire());
-        assert!(one.is_some() && two.is_some() && semaphore.try_acquire().is_none());
-        assert!(semaphore.acquire_by(Instant::now()).is_none());
-        let waiter = semaphore.clone();
-        let waiting = std::thread::spawn(move || {
-            waiter.acquire_by(Instant::now() + Duration::from_secs(60)).is_some()
-        });
-        drop(one);
-        assert!(waiting.join().unwrap(), "who waits gets what is given back");
-        assert!(semaphore.try_acquire().is_some());
+        assert_eq!(status(waiting.wait(LONG, |reply: Reply<_, Error>| reply(Ok(1)))), 1);
     }
 }

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, HashSet};
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use super::Error;
@@ -45,8 +45,6 @@ struct CacheShared {
     changes: AtomicU64,
     /// The sizes of which there ever was one, as bits.
     sizes: AtomicU8,
-    /// Whether a row was written that speaks of one.
-    has_previews: AtomicBool,
     extra: Mutex<Extra>,
     seen: SeenThumbnails,
     running: SingleFlight<Key>,
@@ -73,7 +71,6 @@ impl Thumbnails {
             serial: AtomicU64::new(0),
             changes: AtomicU64::new(0),
             sizes: AtomicU8::new(sizes),
-            has_previews: AtomicBool::new(false),
             extra: Mutex::default(),
             seen: SeenThumbnails::default(),
             running: SingleFlight::default(),
@@ -130,9 +127,7 @@ impl Thumbnails {
         let changes = changes.load(Ordering::Acquire);
         let bits = sizes.load(Ordering::Acquire);
         let sizes = Resolution::ALL.iter().filter(|&&size| bits & bit(size) != 0);
-        let previews = self.shared.has_previews.load(Ordering::Acquire);
-        let names = sizes.map(|size| size.as_str()).chain(previews.then_some(PREVIEWS));
-        let paths = names.map(|name| self.shared.directory.join(name));
+        let paths = sizes.map(|size| self.shared.directory.join(size.as_str()));
         Directories::of((changes, bits), paths)
     }
 
@@ -160,11 +155,6 @@ impl Thumbnails {
         }
         fs::remove_file(self.preview(image)).ok();
         self.shared.changes.fetch_add(1, Ordering::Release);
-    }
-
-    /// From now on their directory is one of those that are looked at.
-    pub(super) fn expect_previews(&self) {
-        self.shared.has_previews.store(true, Ordering::Release);
     }
 
     /// The path of a video's preview, which may not exist yet.

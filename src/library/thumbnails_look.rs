@@ -51,17 +51,8 @@ impl Thumbnails {
 }
 
 impl PageThumbnails<'_> {
-    /// Equal numbers mean that [`Self::write`] would write the same: it differs after each
-    /// thumbnail or preview that comes or goes, also by a stranger's hand.
-    pub(crate) fn generation(&self) -> u64 {
-        self.generation
-    }
-
     /// Appends an image with what is not in its row: what the cache has of it.
     pub(crate) fn write(&self, mut row: ImageRow<'_>, out: &mut Vec<u8>) -> serde_json::Result<()> {
-        if row.preview_path.is_some() {
-            self.thumbnails.expect_previews();
-        }
         let is_there = |preview: &&str| Path::new(preview).exists();
         row.preview_path = row.preview_path.filter(is_there);
         let (size, there) = ((row.width, row.height), self.there(&row));

@@ -11,7 +11,7 @@ use murald::internals::config::ConfigHandle;
 use murald::internals::decode::{self, Decoder};
 use murald::internals::desktop;
 use murald::internals::events::EventBus;
-use murald::internals::http::{Api, Limits, ListCache, Listening, ROUTES, Router, Server, Stop};
+use murald::internals::http::{Api, Limits, Listening, ROUTES, Router, Server, Stop};
 use murald::internals::library;
 use murald::internals::paths::{Dirs, Env};
 use murald::internals::playlist::{self, DaemonWallpapers, PlayerOwner};
@@ -94,7 +94,7 @@ fn daemon() -> Daemon {
     let (library, imports) =
         library::start(&settings, store.clone(), events.clone(), transcoder, &spawner).unwrap();
     let dirs = Dirs::new(env).unwrap();
-    let (events_too, lists) = (events.clone(), ListCache::default());
+    let events_too = events.clone();
     let api = Api {
         events: events_too,
         stop,
@@ -108,7 +108,6 @@ fn daemon() -> Daemon {
         desktop: murald::internals::desktop::Handle::default(),
         dirs,
         paths: Default::default(),
-        lists,
     };
     let socket = home.join("s");
     let listener = UnixListener::bind(&socket).unwrap();

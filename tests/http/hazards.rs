@@ -26,8 +26,8 @@ struct Apart {
 
 const SOCKET: &str = "MURALD_TEST_SOCKET";
 const DESCRIPTORS: &str = "MURALD_TEST_DESCRIPTORS";
-/// Milliseconds after which its workers end.
-const WORKER_IDLE: &str = "MURALD_TEST_WORKER_IDLE";
+/// For silent clients if there are many.
+const SOON: Duration = Duration::from_millis(200);
 
 /// Not a test: the body of [`Apart`]'s process.
 #[test]
@@ -41,9 +41,7 @@ fn serve_apart() {
     let (spawner, _deaths) = Spawner::new();
     let site = odd_router(&EventBus::new(), channel().0, Path::new(&socket));
     let mut limits = Limits::fitted();
-    if let Ok(millis) = std::env::var(WORKER_IDLE) {
-        limits.worker_idle = Duration::from_millis(millis.parse().unwrap());
-    }
+    limits.idle_when_full = SOON;
     let _server = Server::start(Listening::new(listener).unwrap(), &spawner, site, limits).unwrap();
     println!("\nserving");
     // Until it is killed.
@@ -54,16 +52,12 @@ fn serve_apart() {
 
 impl Apart {
     fn new(descriptors: Option<u64>) -> Self {
-        Self::with(descriptors.map(|number| (DESCRIPTORS, number)))
-    }
-
-    fn with(variable: Option<(&str, u64)>) -> Self {
         let directory = tempfile::tempdir().unwrap();
         let socket = directory.path().join("s");
         let mut command = Command::new(std::env::current_exe().unwrap());
         command.args(["--exact", "hazards::serve_apart", "--nocapture"]).env(SOCKET, &socket);
-        if let Some((name, number)) = variable {
-            command.env(name, number.to_string());
+        if let Some(number) = descriptors {
+            command.env(DESCRIPTORS, number.to_string());
         }
         let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
         let mut said = BufReader::new(child.stdout.take().unwrap()).lines();
@@ -75,8 +69,13 @@ impl Apart {
         is_well(&self.socket, "/tiny");
     }
 
-    /// How many workers it has.
-    fn workers(&self) -> usize {
+    /// A new client is served as soon as silent ones were closed for it.
+    fn serves(&self) {
+        wait_until("a client is served", || Client::to(&self.socket).get("/tiny").status == 200);
+    }
+
+    /// How many threads its connections have.
+    fn threads(&self) -> usize {
         let tasks = std::fs::read_dir(format!("/proc/{}/task", self.child.id())).unwrap();
         let name = |task: PathBuf| std::fs::read_to_string(task.join("comm")).unwrap_or_default();
         // The test's own executable may be called http-HASH.
@@ -141,45 +140,37 @@ fn ten_thousand_silent_connections_cost_little_memory() {
     let most = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX).saturating_sub(500);
     let number = usize::try_from(most).unwrap().min(10_000);
     let silent = crowd(&server.socket, number);
-    server.is_well();
+    server.serves();
     let grown = server.memory() - before;
     println!("{number} silent connections: {before} MiB and {grown} more");
     assert!(grown < 20, "{number} silent connections took {grown} MiB");
-    // The last of them are answered still.
-    for mut socket in silent.iter().rev().take(100) {
-        socket.write_all(b"GET /tiny HTTP/1.1\r\n\r\n").unwrap();
-        let mut piece = [0; 15];
-        std::io::Read::read_exact(&mut socket, &mut piece).unwrap();
-        assert_eq!(&piece, b"HTTP/1.1 200 OK");
-    }
     drop(silent);
-    server.is_well();
+    server.serves();
 }
 
 #[test]
-fn silent_connections_make_room_when_descriptors_are_few() {
+fn silent_connections_time_out_when_descriptors_are_few() {
     let server = Apart::new(Some(256));
-    server.is_well();
     let mut silent = Vec::new();
     for _ in 0..10 {
         silent.extend(crowd(&server.socket, 100));
-        server.is_well();
+        server.serves();
     }
     drop(silent);
-    server.is_well();
+    server.serves();
 }
 
 #[test]
 fn server_goes_on_without_free_descriptors() {
-    // Not even as many as the smallest number of workers needs.
+    // Not even as many as the smallest number of connections needs.
     let server = Apart::new(Some(20));
     for _ in 0..3 {
         let silent = crowd(&server.socket, 40);
-        server.is_well();
+        server.serves();
         drop(silent);
-        server.is_well();
+        server.serves();
     }
-    // None comes back: who waits to be taken in is not tried again and again without a rest.
+    // None comes back: a client that cannot be accepted is not tried again without a pause.
     let none = Rlimit { current: Some(3), maximum: Some(3) };
     let pid = Pid::from_raw(server.child.id().cast_signed());
     prlimit(pid, Resource::Nofile, none).unwrap();
@@ -188,20 +179,20 @@ fn server_goes_on_without_free_descriptors() {
 }
 
 #[test]
-fn http_workers_start_as_needed_and_end_when_idle() {
-    let server = Apart::with(Some((WORKER_IDLE, 50)));
+fn thread_of_a_connection_ends_with_it() {
+    let server = Apart::new(None);
     let mut clients: Vec<_> = (0..20).map(|_| Client::to(&server.socket)).collect();
     for client in &mut clients {
         assert_eq!(client.get("/tiny").text(), "tiny");
     }
-    assert!(server.workers() >= 20, "each connection has one");
+    assert_eq!(server.threads(), 20);
     drop(clients);
-    wait_until("they end", || server.workers() == 0);
+    wait_until("they end", || server.threads() == 0);
     server.is_well();
 }
 
 #[test]
-fn connection_without_worker_is_refused() {
+fn connection_without_thread_is_refused() {
     let house = House::with(Limits { stack: ENDLESS, ..Limits::default() });
     let mut client = house.connect();
     let refused = client.reply();
@@ -211,53 +202,26 @@ fn connection_without_worker_is_refused() {
 }
 
 #[test]
-fn longest_silent_connection_makes_room_at_the_cap() {
-    let house = House::with(Limits { workers: 8, ..Limits::default() });
-    let mut busy = house.connect();
-    let mut silent: Vec<_> = (0..7)
-        .map(|_| {
-            let mut client = house.connect();
-            client.get("/tiny");
-            client
-        })
-        .collect();
-    assert_eq!(busy.get("/tiny").status, 200);
+fn connection_beyond_the_limit_is_refused_until_a_silent_one_times_out() {
+    let limits = Limits { connections: 4, idle_when_full: SOON, ..Limits::default() };
+    let house = House::with(limits);
+    let mut waiting = house.connect();
+    waiting.say("GET /later HTTP/1.1\r\n\r\n");
+    let giver = house.givers.recv().unwrap();
+    let _others: Vec<_> = (0..3).map(|_| house.connect()).collect();
     let mut new = house.connect();
-    assert_eq!(new.get("/tiny").status, 200);
-    assert!(silent[0].is_hung_up());
-    assert_eq!(silent[1].get("/tiny").status, 200);
-    assert_eq!(busy.get("/tiny").status, 200);
+    let refused = new.get("/tiny");
+    assert_eq!((refused.status, refused.header("Retry-After")), (503, Some("1")));
+    assert!(new.is_hung_up());
+    wait_until("a silent one is closed", || house.connect().get("/tiny").status == 200);
+    // A client that waits for its answer is not silent.
+    drop(giver);
+    assert_eq!(waiting.reply().status, 500);
     house.end();
 }
 
 #[test]
-fn connection_owed_an_answer_is_not_closed_for_a_newcomer() {
-    let house = House::with(Limits { workers: 2, ..Limits::default() });
-    let mut waiting = [house.connect(), house.connect()];
-    let mut givers: Vec<_> = waiting
-        .iter_mut()
-        .map(|client| {
-            client.say("GET /later HTTP/1.1\r\n\r\n");
-            house.givers.recv().unwrap()
-        })
-        .collect();
-    let mut newcomers = [house.connect(), house.connect()];
-    for newcomer in &mut newcomers {
-        newcomer.say("GET /tiny HTTP/1.1\r\n\r\n");
-    }
-    givers.pop();
-    assert_eq!(waiting[1].reply().status, 500);
-    // Its worker has nothing to do now but to wait for its client.
-    for newcomer in &mut newcomers {
-        assert_eq!(newcomer.reply().text(), "tiny");
-    }
-    drop(givers);
-    assert_eq!(waiting[0].reply().status, 500);
-    house.end();
-}
-
-#[test]
-fn slow_connections_of_every_kind_make_room() {
+fn slow_connections_of_every_kind_time_out() {
     let slow = [
         "",
         "GET /tiny HTTP/1.1\r\n\r\n",
@@ -268,14 +232,22 @@ fn slow_connections_of_every_kind_make_room() {
         "GET /large HTTP/1.1\r\n\r\nGET /large HTTP/1.1\r\n\r\n",
     ];
     for bytes in slow {
-        let house = House::with(Limits { workers: 4, ..Limits::default() });
+        let limits = Limits {
+            connections: 4,
+            idle_when_full: SOON,
+            head_time: SOON,
+            body_pause: SOON,
+            write_pause: SOON,
+            linger: SOON,
+            ..Limits::default()
+        };
+        let house = House::with(limits);
         let mut crowd: Vec<_> = (0..40).map(|_| house.connect()).collect();
         for client in &mut crowd {
             client.say(bytes);
-            house.is_well();
         }
+        wait_until("a client is served", || house.connect().get("/tiny").status == 200);
         drop(crowd);
-        house.is_well();
         house.end();
     }
 }

@@ -1,16 +1,10 @@
 //! The body of a request that was not there with its head: counted, or in chunks.
 
-use std::sync::atomic::Ordering;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use super::{Connection, LATE, Next, Stop};
 use crate::http::parse::{self, Framing, Refusal};
-use crate::http::waiting::Permit;
 
-/// Larger bodies on their way are counted: together they must not fill the memory.
-const LARGE: usize = 64 << 10;
-/// The time that a large body has before it makes space for the next.
-const GRACE: Duration = Duration::from_millis(100);
 /// Bytes of the lines around chunks, extensions and trailers among them, and what comes back for each
 /// byte of a chunk: one-byte chunks take 5.
 const LINES: usize = 32 << 10;
@@ -18,30 +12,25 @@ const PER_BYTE: usize = 6;
 
 const BAD_CHUNKS: Stop = Stop::Refuse(Refusal { status: 400, why: "the chunks are malformed" });
 const TOO_LARGE: Stop = Stop::Refuse(Refusal { status: 413, why: "the body is larger than 8 MiB" });
-const TOO_MANY: Stop =
-    Stop::Refuse(Refusal { status: 503, why: "too many large bodies are on their way" });
-
-/// How the body on its way fares.
+/// Since when the body is on its way, and when its last piece came.
 struct Progress {
     since: Instant,
     last: Instant,
-    permit: Option<Permit>,
 }
 
 impl Connection<'_> {
     /// Reads the body behind a head of `size` bytes and answers.
     pub(super) fn with_body(&mut self, size: usize, framing: Framing) -> Result<Next, Stop> {
         // The head again, for the answer: the input moves while the body comes.
-        let head = self.buffers.input.unread()[..size].to_vec();
-        self.buffers.input.consume(size);
-        if framing.wants_continue && self.buffers.input.is_empty() {
-            self.buffers.output.extend_from_slice(b"HTTP/1.1 100 Continue\r\n\r\n");
+        let head = self.input.unread()[..size].to_vec();
+        self.input.consume(size);
+        if framing.wants_continue && self.input.is_empty() {
+            self.output.extend_from_slice(b"HTTP/1.1 100 Continue\r\n\r\n");
         }
         let body = match framing.length() {
             Some(length) => self.counted(length),
             None => self.chunks(),
         };
-        self.client.large.store(false, Ordering::Relaxed);
         let Ok(Some(head)) = parse::head(&head, &self.shared.limits) else {
             unreachable!("it was parsed before");
         };
@@ -71,15 +60,14 @@ impl Connection<'_> {
         progress: &mut Progress,
     ) -> Result<(), Stop> {
         loop {
-            let unread = self.buffers.input.unread();
+            let unread = self.input.unread();
             let piece = unread.len().min(length - body.len());
             body.extend_from_slice(&unread[..piece]);
-            self.buffers.input.consume(piece);
+            self.input.consume(piece);
             if body.len() == length {
                 return Ok(());
             }
-            self.admit(body.len(), progress)?;
-            self.buffers.input.expect(length - body.len());
+            self.input.expect(length - body.len());
             self.more(progress)?;
         }
     }
@@ -115,12 +103,12 @@ impl Connection<'_> {
     fn line(&mut self, left: &mut usize, progress: &mut Progress) -> Result<Vec<u8>, Stop> {
         let mut line = Vec::new();
         loop {
-            let unread = self.buffers.input.unread();
+            let unread = self.input.unread();
             let end = unread.iter().position(|&byte| byte == b'\n');
             let piece = end.map_or(unread.len(), |end| end + 1);
             *left = left.checked_sub(piece).ok_or(BAD_CHUNKS)?;
             line.extend_from_slice(&unread[..piece]);
-            self.buffers.input.consume(piece);
+            self.input.consume(piece);
             if end.is_some() {
                 let line = line.strip_suffix(b"\r\n").filter(|line| !line.contains(&b'\r'));
                 return line.map(<[u8]>::to_vec).ok_or(BAD_CHUNKS);
@@ -134,30 +122,7 @@ impl Connection<'_> {
         let limits = &self.shared.limits;
         let pause = progress.last + limits.body_pause;
         let deadline = pause.min(progress.since + limits.body_time);
-        self.fill(progress.since, deadline, LATE)?;
-        progress.last = Instant::now();
-        Ok(())
-    }
-
-    /// Waits for the permit of a large body. The large body that is longest on its way is shut down
-    /// for it, so that slow clients do not keep others out.
-    fn admit(&self, length: usize, progress: &mut Progress) -> Result<(), Stop> {
-        if length <= LARGE || progress.permit.is_some() {
-            return Ok(());
-        }
-        let bodies = &self.shared.bodies;
-        let deadline = Instant::now() + self.shared.limits.body_pause;
-        while progress.permit.is_none() {
-            progress.permit = bodies.acquire_by(deadline.min(Instant::now() + GRACE));
-            if progress.permit.is_none() {
-                self.shared.connections.shut_longest(|client| client.large.load(Ordering::Relaxed));
-                if Instant::now() >= deadline {
-                    return Err(TOO_MANY);
-                }
-            }
-        }
-        self.client.large.store(true, Ordering::Relaxed);
-        // That it waited was not its client's fault.
+        self.fill(|| deadline, LATE)?;
         progress.last = Instant::now();
         Ok(())
     }
@@ -166,7 +131,7 @@ impl Connection<'_> {
 impl Progress {
     fn new() -> Self {
         let now = Instant::now();
-        Self { since: now, last: now, permit: None }
+        Self { since: now, last: now }
     }
 }
 

@@ -28,19 +28,14 @@ pub(in crate::http) fn list(api: &Api, request: &Request<'_>) -> Result<Response
     let paging = Paging::read(request.query())?;
     let filter = filter_in_query(api, request)?;
     let query = Query { offset: paging.offset(), limit: paging.per_page, ..filter };
-    let asked = (query, paging);
-    let (query, paging) = &asked;
     let look = api.library.thumbnails().look();
-    let body = api.lists.get(&asked, (&api.store, look.generation()), || {
-        let mut json = Vec::with_capacity(paging.per_page as usize * ROW_BYTES);
-        json.extend(br#"{"data":["#);
-        let total = api.store.write_page(query, &mut json, |row, json| look.write(row, json))?;
-        json.extend(br#"],"pagination":"#);
-        serde_json::to_writer(&mut json, &paging.of(total))?;
-        json.push(b'}');
-        Ok(json)
-    })?;
-    Ok(Response::shared_json(body))
+    let mut json = Vec::with_capacity(paging.per_page as usize * ROW_BYTES);
+    json.extend(br#"{"data":["#);
+    let total = api.store.write_page(&query, &mut json, |row, json| look.write(row, json))?;
+    json.extend(br#"],"pagination":"#);
+    serde_json::to_writer(&mut json, &paging.of(total))?;
+    json.push(b'}');
+    Ok(Response::written_json(json))
 }
 
 /// `GET /images/ids`: of the same list without its pages.

@@ -1,11 +1,10 @@
 //! The handlers, a file for each resource: parse the request, call a handle, wait for it, answer.
-//! Workers run them.
+//! They run in the threads of connections.
 
 pub(super) mod config;
 pub(super) mod daemon;
 pub(super) mod images;
 pub(super) mod library;
-mod list_cache;
 pub(super) mod playlists;
 pub(super) mod session;
 pub(super) mod wallpaper;
@@ -13,8 +12,6 @@ pub(super) mod why;
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-
-pub use list_cache::ListCache;
 
 use crossbeam_channel::Sender;
 
@@ -48,7 +45,6 @@ pub struct Api {
     pub desktop: desktop::Handle,
     pub dirs: Dirs,
     pub paths: InfoPaths,
-    pub lists: ListCache,
 }
 
 impl Api {

@@ -13,7 +13,7 @@ use serde_json::{Map, Value};
 use tiny_http::Method;
 
 use super::Service;
-use super::connection::{Buffers, Connection, ServerState};
+use super::connection::{Connection, ServerState};
 use super::error::Error;
 use super::files;
 use super::limits::Limits;
@@ -51,10 +51,8 @@ pub fn connection(sent: &[u8]) -> Vec<u8> {
     let (near, mut far) = UnixStream::pair().expect("two descriptors");
     far.write_all(sent).expect("it fits into the socket");
     far.shutdown(Shutdown::Write).expect("it is open");
-    let client = SHARED.connections.take(near);
-    Connection::new(&SHARED, &client, &mut Buffers::default()).serve();
-    SHARED.connections.leave(&client);
-    drop(client);
+    let client = SHARED.connections.add(near);
+    Connection::new(&SHARED, client).serve();
     let mut answered = Vec::new();
     // What was not read of the request makes an error of the end.
     far.read_to_end(&mut answered).ok();
@@ -83,7 +81,7 @@ pub fn request(bytes: &[u8]) -> Option<(u16, Vec<u8>)> {
         .unwrap_or_else(|error| error.into_response("id"));
     match answer.body {
         Body::Bytes(bytes) => Some((answer.status, bytes.into_owned())),
-        Body::Shared(_) | Body::File { .. } | Body::Events { .. } => None,
+        Body::File { .. } | Body::Events { .. } => None,
     }
 }
 

@@ -1,0 +1,210 @@
+//! The thread `listen`: accepts clients and starts a thread for each.
+//!
+//! It never waits for a client. It survives a shortage of descriptors and of threads. While nobody is
+//! connected it releases the memory that the service keeps for the next request.
+
+use std::collections::VecDeque;
+use std::io::Write;
+use std::net::Shutdown;
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags};
+use rustix::io::Errno;
+use rustix::net::{SocketFlags, accept_with, sockopt};
+use rustix::process::geteuid;
+
+use super::connection::{Connection, ServerState};
+use super::connections::Client;
+use super::error::Error;
+use super::response::{Body, Delimited, Frame, write_head};
+use crate::memory;
+use crate::sys::{Waker, poll_until};
+
+/// How long the listener waits when descriptors are short.
+const PAUSE: Duration = Duration::from_millis(50);
+/// Between two complaints about that in the log.
+const COMPLAINT: Duration = Duration::from_secs(60);
+/// Refused clients whose sockets stay open for the moment: one that is still sending its request
+/// would get an error for it, and never read why it was refused.
+const REFUSED: usize = 16;
+
+pub(super) struct Listener {
+    /// Shut down by the server when another socket takes its place.
+    socket: Arc<UnixListener>,
+    shared: Arc<ServerState>,
+    /// The end of the server.
+    end: Arc<Waker>,
+    /// When the last warning about a shortage was logged.
+    complained: Option<Instant>,
+    refused: VecDeque<Arc<Client>>,
+    /// When to see whether anybody is still connected.
+    release_at: Option<Instant>,
+}
+
+impl Listener {
+    pub(super) fn new(
+        socket: Arc<UnixListener>,
+        shared: Arc<ServerState>,
+        end: Arc<Waker>,
+    ) -> Self {
+        let (complained, refused, release_at) = (None, VecDeque::new(), None);
+        Self { socket, shared, end, complained, refused, release_at }
+    }
+
+    /// The thread's whole life.
+    pub(super) fn run(mut self) {
+        while !self.is_ending() {
+            let mut waited =
+                [PollFd::new(&*self.socket, PollFlags::IN), PollFd::new(&*self.end, PollFlags::IN)];
+            let polled = poll_until(&mut waited, self.release_at);
+            let come = waited[0].revents();
+            match polled {
+                Ok(true) => {}
+                Ok(false) => self.release(),
+                Err(error) => panic!("cannot wait for clients: {error}"),
+            }
+            if !come.is_empty() && !self.is_ending() {
+                self.accept();
+            }
+            if come.contains(PollFlags::HUP) {
+                return;
+            }
+        }
+    }
+
+    fn is_ending(&self) -> bool {
+        self.shared.stopping.load(Ordering::SeqCst)
+    }
+
+    /// A burst of requests leaves readers with their caches, and an allocator with free memory.
+    fn release(&mut self) {
+        self.refused.clear();
+        if self.shared.connections.number() > 0 {
+            self.release_at = Some(Instant::now() + self.shared.limits.release_after);
+            return;
+        }
+        self.release_at = None;
+        self.shared.service.release_memory();
+        memory::trim();
+    }
+
+    /// Accepts the clients that wait in the backlog.
+    fn accept(&mut self) {
+        self.release_at = Some(Instant::now() + self.shared.limits.release_after);
+        while !self.is_ending() {
+            match accept_with(&*self.socket, SocketFlags::CLOEXEC) {
+                Ok(socket) => {
+                    self.shared.connections.set_scarce(false);
+                    self.serve(socket.into());
+                }
+                Err(Errno::INTR | Errno::CONNABORTED) => {}
+                Err(Errno::AGAIN) => return,
+                Err(error) => {
+                    self.complain(error);
+                    self.refused.clear();
+                    self.shared.connections.set_scarce(true);
+                    self.shared.service.release_memory();
+                    let mut end = [PollFd::new(&*self.end, PollFlags::IN)];
+                    poll_until(&mut end, Some(Instant::now() + PAUSE)).ok();
+                }
+            }
+        }
+    }
+
+    fn serve(&mut self, socket: UnixStream) {
+        let client = self.shared.connections.add(socket);
+        let started = if is_ours(&client.socket) {
+            let (shared, client) = (Arc::clone(&self.shared), Arc::clone(&client));
+            self.shared.threads.start(move || Connection::new(&shared, client).serve())
+        } else {
+            Err(Error::new(403, "this socket is another user's"))
+        };
+        if let Err(error) = started {
+            self.shared.connections.remove(&client);
+            self.refuse(client, error);
+        }
+    }
+
+    /// Says why, as far as the socket takes it, and ends the answer.
+    fn refuse(&mut self, client: Arc<Client>, error: Error) {
+        let id = self.shared.ids.take(None);
+        let answer = error.into_response(id.as_str());
+        let delimited = Delimited::By(answer.body.length());
+        let frame = Frame { request_id: id.as_str(), keep_alive: false, delimited };
+        let mut bytes = Vec::new();
+        write_head(&mut bytes, answer.status, answer.content_type, &answer.headers, frame);
+        if let Body::Bytes(body) = &answer.body {
+            bytes.extend_from_slice(body);
+        }
+        // Into the empty buffer of a fresh socket: this never waits.
+        let mut socket = &client.socket;
+        socket.write_all(&bytes).and_then(|()| socket.shutdown(Shutdown::Write)).ok();
+        log::info!(target: "http", request_id = id.as_str(); "refused a client: {}", answer.status);
+        self.refused.truncate(REFUSED - 1);
+        self.refused.push_front(client);
+    }
+
+    fn complain(&mut self, error: Errno) {
+        if self.complained.is_none_or(|last| last.elapsed() >= COMPLAINT) {
+            self.complained = Some(Instant::now());
+            log::warn!(target: "http", "cannot accept clients: {error}; silent ones are closed");
+        }
+    }
+}
+
+/// The directory keeps other users out; should its permissions be loosened, this does.
+fn is_ours(socket: &UnixStream) -> bool {
+    match sockopt::socket_peercred(socket) {
+        Ok(peer) => {
+            log::debug!(target: "http", "connected: process {}, user {}", peer.pid, peer.uid.as_raw());
+            peer.uid.is_root() || peer.uid == geteuid()
+        }
+        // The peer is gone already.
+        Err(_) => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Read, Write};
+    use std::os::unix::net::UnixStream;
+    use std::time::Duration;
+
+    use crossbeam_channel::{Sender, unbounded};
+
+    use super::*;
+    use crate::http::{Limits, Listening, Request, Response, Server, Service};
+    use crate::thread::Spawner;
+
+    struct Releasing(Sender<()>);
+
+    impl Service for Releasing {
+        fn handle(&self, _request: Request<'_>) -> Result<Response, Error> {
+            Ok(Response::empty(204))
+        }
+
+        fn release_memory(&self) {
+            self.0.send(()).unwrap();
+        }
+    }
+
+    #[test]
+    fn memory_is_released_when_nobody_is_connected() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("s");
+        let listening = Listening::new(UnixListener::bind(&path).unwrap()).unwrap();
+        let (release, released) = unbounded();
+        let limits = Limits { release_after: Duration::from_millis(10), ..Limits::default() };
+        let (spawner, _deaths) = Spawner::new();
+        let _server = Server::start(listening, &spawner, Releasing(release), limits).unwrap();
+        let mut client = UnixStream::connect(&path).unwrap();
+        client.write_all(b"GET / HTTP/1.1\r\n\r\n").unwrap();
+        client.read_exact(&mut [0; 12]).unwrap();
+        assert!(released.recv_timeout(Duration::from_millis(50)).is_err(), "one is connected");
+        drop(client);
+        released.recv_timeout(Duration::from_secs(60)).expect("it is released");
+    }
+}
