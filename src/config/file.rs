@@ -7,15 +7,12 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Write};
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
-use std::sync::{Condvar, Mutex};
-use std::time::Instant;
 
 use rustix::fs::{CWD, RenameFlags};
 use rustix::io::Errno;
 
 use super::Error;
 use crate::paths::{Presence, make_directories, open_regular, presence};
-use crate::sys::{lock, unpoisoned};
 
 /// Larger than any configuration: a larger file is not one.
 const MAX: u64 = 1 << 20;
@@ -60,21 +57,16 @@ pub(super) fn read(path: &Path) -> io::Result<Option<String>> {
 }
 
 /// Replaces the file that `path` leads to, links followed, its mode kept, if its text is still the one
-/// that was `seen` and nobody writes it. A new file and its directories are for the user alone: it may
+/// that was `seen`. A new file and its directories are for the user alone: it may
 /// hold a key of a remote service.
-pub(super) fn write(
-    path: &Path,
-    text: &str,
-    seen: Option<&str>,
-    is_at_rest: impl Fn() -> bool,
-) -> io::Result<Written> {
+pub(super) fn write(path: &Path, text: &str, seen: Option<&str>) -> io::Result<Written> {
     let (target, mode) = writable(path)?;
     let temporary = temporary(&target);
     let written = fill(&temporary, text, mode).and_then(|()| {
         at_pause(Pause::Filled);
         // The flush takes long: an edit that was saved in between wins. The file is read by its name,
         // because links may have changed.
-        if read(path)?.as_deref() != seen || !is_at_rest() {
+        if read(path)?.as_deref() != seen {
             return Ok(Written::Overtaken);
         }
         at_pause(Pause::Seen);
@@ -245,7 +237,7 @@ mod pauses {
 }
 
 /// The target of the last link, whether it exists or not.
-fn follow(path: &Path) -> io::Result<PathBuf> {
+pub(super) fn follow(path: &Path) -> io::Result<PathBuf> {
     let mut path = path.to_owned();
     for _ in 0..MAX_LINKS {
         let Ok(link) = fs::read_link(&path) else { return Ok(path) };
@@ -269,44 +261,11 @@ fn read_only(why: &'static str) -> io::Error {
     io::Error::new(io::ErrorKind::PermissionDenied, why)
 }
 
-#[derive(Default)]
-pub(super) struct Writer {
-    /// When the edit counts as finished.
-    until: Mutex<Option<Instant>>,
-    changed: Condvar,
-}
-
-impl Writer {
-    /// Another program may write until then; `None`: it has finished.
-    pub(super) fn is_at_work(&self, until: Option<Instant>) {
-        *lock(&self.until) = until;
-        self.changed.notify_all();
-    }
-
-    /// Waits until the edit is finished; false if it is not by the deadline.
-    pub(super) fn ends_by(&self, deadline: Instant) -> bool {
-        let mut until = lock(&self.until);
-        loop {
-            let now = Instant::now();
-            let Some(end) = until.filter(|end| *end > now) else { return true };
-            if deadline <= now {
-                return false;
-            }
-            let waited = self.changed.wait_timeout(until, end.min(deadline) - now);
-            until = unpoisoned(waited).0;
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use std::os::unix::fs::symlink;
 
     use super::*;
-
-    fn put(path: &Path, text: &str, seen: Option<&str>) -> io::Result<Written> {
-        write(path, text, seen, || true)
-    }
 
     #[test]
     fn links_and_mode_are_kept() {
@@ -317,7 +276,7 @@ mod tests {
         fs::set_permissions(&real, fs::Permissions::from_mode(0o644)).unwrap();
         symlink("real.toml", dir.path().join("middle")).unwrap();
         symlink("middle", &link).unwrap();
-        let written = put(&link, "new", Some("old")).unwrap();
+        let written = write(&link, "new", Some("old")).unwrap();
         assert_eq!(written, Written::Yes);
         assert_eq!(read(&real).unwrap().as_deref(), Some("new"));
         assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
@@ -358,11 +317,11 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("a/b/c.toml");
         assert_eq!(read(&path).unwrap(), None);
-        put(&path, "x", None).unwrap();
+        write(&path, "x", None).unwrap();
         assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
         let dangling = dir.path().join("dangling");
         symlink("a/later.toml", &dangling).unwrap();
-        put(&dangling, "y", None).unwrap();
+        write(&dangling, "y", None).unwrap();
         assert_eq!(read(&dir.path().join("a/later.toml")).unwrap().as_deref(), Some("y"));
     }
 
@@ -373,17 +332,17 @@ mod tests {
         fs::write(&path, "old").unwrap();
         fs::set_permissions(&path, fs::Permissions::from_mode(0o444)).unwrap();
         assert_eq!(
-            put(&path, "new", Some("old")).unwrap_err().to_string(),
+            write(&path, "new", Some("old")).unwrap_err().to_string(),
             "it is marked read-only"
         );
         fs::set_permissions(&path, fs::Permissions::from_mode(0o644)).unwrap();
         fs::set_permissions(dir.path(), fs::Permissions::from_mode(0o555)).unwrap();
-        assert!(put(&path, "new", Some("old")).unwrap_err().to_string().contains("directory"));
+        assert!(write(&path, "new", Some("old")).unwrap_err().to_string().contains("directory"));
         fs::set_permissions(dir.path(), fs::Permissions::from_mode(0o755)).unwrap();
         assert_eq!(fs::read_to_string(&path).unwrap(), "old");
         let within = dir.path().join("d");
         fs::create_dir(&within).unwrap();
-        for refused in [put(&within, "new", None).map(drop), writable(&within).map(drop)] {
+        for refused in [write(&within, "new", None).map(drop), writable(&within).map(drop)] {
             assert_eq!(refused.unwrap_err().to_string(), "it is not a regular file");
         }
     }
@@ -393,13 +352,13 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         assert!(read(dir.path()).is_err());
         assert!(read(Path::new("/dev/zero")).is_err());
-        assert!(put(Path::new("/dev/null"), "x", None).is_err());
+        assert!(write(Path::new("/dev/null"), "x", None).is_err());
         let path = dir.path().join("c.toml");
         fs::write(&path, b"a = 1\n\xff").unwrap();
         assert_eq!(read(&path).unwrap_err().to_string(), "line 2 is not valid UTF-8");
         fs::write(&path, vec![b' '; MAX as usize + 1]).unwrap();
         assert!(read(&path).is_err());
         symlink("loop", dir.path().join("loop")).unwrap();
-        assert!(put(&dir.path().join("loop"), "x", None).is_err());
+        assert!(write(&dir.path().join("loop"), "x", None).is_err());
     }
 }

@@ -1,13 +1,12 @@
 //! The owner of the settings: reads the file, changes it and notifies subscribers.
 //!
-//! Runs in the thread that calls: a worker of http for a request, `config` for an edit of the
+//! Runs in the thread that calls: the connection's for a request, `config` for an edit of the
 //! file, `main` for SIGHUP. The snapshot follows from the file's text alone, so the two never disagree.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, RwLock};
-use std::time::Instant;
 
-use super::file::{Writer, Written};
+use super::file::Written;
 use super::schema::Section;
 use super::snapshot::{Change, ChangeSource, changed_sections, event_names};
 use super::{Config, Error, document, file, overlay, patch, toml};
@@ -37,8 +36,6 @@ struct SharedConfig {
     state: Mutex<FileState>,
     /// Why edits of the file are not noticed, if so.
     unwatched: Mutex<Option<String>>,
-    /// The other program that is writing the file.
-    writer: Writer,
 }
 
 struct FileState {
@@ -72,8 +69,8 @@ impl ConfigHandle {
         let config = parse(&text, &path)?.config;
         let state = FileState { seen, good: text, trouble: None, subscribers: Vec::new() };
         let current = RwLock::new(Arc::new(config));
-        let (state, unwatched, writer) = (Mutex::new(state), Mutex::default(), Writer::default());
-        Ok(Self(Arc::new(SharedConfig { path, bus, current, state, unwatched, writer })))
+        let (state, unwatched) = (Mutex::new(state), Mutex::default());
+        Ok(Self(Arc::new(SharedConfig { path, bus, current, state, unwatched })))
     }
 
     /// Creates the file if it is missing, and adds missing keys. A file that cannot be written becomes a
@@ -86,7 +83,7 @@ impl ConfigHandle {
         if state.seen.as_ref() == Some(&filled) {
             return;
         }
-        match file::write(&self.0.path, &filled, state.seen.as_deref(), || true) {
+        match file::write(&self.0.path, &filled, state.seen.as_deref()) {
             Ok(Written::Yes) => {
                 state.seen = Some(filled.clone());
                 state.good = filled;
@@ -121,11 +118,6 @@ impl ConfigHandle {
     /// Records that edits of the file are noticed.
     pub(super) fn is_watched(&self) {
         *lock(&self.0.unwatched) = None;
-    }
-
-    /// Records until when another program may be writing the file, if one is.
-    pub(super) fn is_being_written(&self, until: Option<Instant>) {
-        self.0.writer.is_at_work(until);
     }
 
     pub fn path(&self) -> &Path {

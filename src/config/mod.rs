@@ -16,7 +16,6 @@ mod schema;
 mod snapshot;
 mod toml;
 mod watch;
-mod watches;
 
 pub use error::Error;
 pub(crate) use error::Position;

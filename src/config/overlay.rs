@@ -1,7 +1,7 @@
 //! Edits the file's text and keeps its comments and order. Pure.
 
 use serde_json::Value as Json;
-use toml_edit::{DocumentMut, InlineTable, Item, Table};
+use toml_edit::{Document, DocumentMut, InlineTable, Item, Table, TableLike};
 
 use super::schema::{Section, Value};
 use super::toml;
@@ -34,7 +34,13 @@ fn lay(
     edits: &[Edit],
     about: impl Fn(&Edit) -> Vec<String>,
 ) -> Result<String, toml_edit::TomlError> {
-    let in_place = |text: String, edit| uncommented(&text, edit).unwrap_or(text);
+    let in_place = |text: String, edit: &Edit| {
+        let edited = match edit.value {
+            Some(_) => uncommented(&text, edit),
+            None => without(&text, edit),
+        };
+        edited.unwrap_or(text)
+    };
     let text = &edits.iter().fold(text.to_owned(), in_place);
     let mut document: DocumentMut = text.parse()?;
     // `toml_edit` puts comments with nothing below them at the end of a document: here they are its
@@ -49,7 +55,7 @@ fn lay(
         let table = item.as_table_like().expect("a section is a table");
         let name = toml::find(table, key, section.is_backend_options()).unwrap_or(key).to_owned();
         changed |= match value {
-            None => remove(item, &name),
+            None => item.as_table_like_mut().is_some_and(|table| table.remove(&name).is_some()),
             Some(value) => set(item, &name, value, || about(edit)),
         };
     }
@@ -58,8 +64,7 @@ fn lay(
         return Ok(text.to_owned());
     }
     let gap = if head.is_empty() || head.ends_with('\n') { "" } else { "\n" };
-    let edited = toml::keep_comments(text, format!("{head}{gap}{document}"));
-    Ok(if ends_lines_with_crlf(text) { with_crlf(&edited) } else { edited })
+    Ok(like(text, format!("{head}{gap}{document}")))
 }
 
 /// Replaces the placeholder comment of a key without default, or a user who fills in the comment later
@@ -70,10 +75,12 @@ fn uncommented(text: &str, edit: &Edit) -> Option<String> {
     let placeholder = toml::placeholder(key);
     let line = format!("{} = {}", key.name, toml::from_json(value)?);
     let mut start = 0;
-    let with_line = |token: &str| {
-        let (before, after) = (&text[..start], &text[start + token.len()..]);
-        start += token.len();
-        (token.trim_end() == placeholder).then(|| format!("{before}{line}{after}"))
+    let with_line = |found: &str| {
+        let end = start + found.trim_end().len();
+        let replaced = || format!("{}{line}{}", &text[..start], &text[end..]);
+        let replaced = (found.trim_end() == placeholder).then(replaced);
+        start += found.len();
+        replaced
     };
     // Another section may have a key of this name, and so a comment like this.
     let says_so = |text: &String| {
@@ -81,25 +88,33 @@ fn uncommented(text: &str, edit: &Edit) -> Option<String> {
         let section = section_mut(document.as_item_mut(), edit.section);
         section.get(key.name).is_some_and(|item| toml::to_json(item) == *value)
     };
-    toml::tokens(text).filter_map(with_line).find(says_so)
+    text.split_inclusive('\n').filter_map(with_line).find(says_so)
 }
 
-/// Whether each line of a text ends with CRLF: the library that edits it knows only `\n`.
-fn ends_lines_with_crlf(text: &str) -> bool {
-    let count = |end| -> usize {
-        let outside = toml::tokens(text).filter(|token| !toml::is_string(token));
-        outside.map(|token| token.matches(end).count()).sum()
-    };
-    text.contains("\r\n") && count("\n") == count("\r\n")
+/// The text without the line of a key, whose comments stay. None for a table, and within a table that
+/// is a value itself.
+fn without(text: &str, edit: &Edit) -> Option<String> {
+    let document = Document::parse(text).ok()?;
+    let mut table: &dyn TableLike = document.as_table();
+    for (depth, name) in edit.section.path().enumerate() {
+        let item = table.get(toml::find(table, name, depth > 0)?)?;
+        table = item.as_table()?;
+    }
+    let name = toml::find(table, &edit.key, edit.section.is_backend_options())?;
+    let (key, item) = table.get_key_value(name)?;
+    let (key, value) = (key.span()?, item.as_value()?.span()?);
+    // The names of its tables may stand before it.
+    let before = text[..key.start].rfind('\n').map_or("", |end| &text[..=end]);
+    let line = &text[value.end..];
+    let after = line.find('\n').map_or(line.len(), |end| end + 1);
+    let comment = line[..after].trim_start_matches([' ', '\t', '\r', '\n']);
+    Some(format!("{before}{comment}{}", &line[after..]))
 }
 
-/// Not in strings, because line ends there are part of the value.
-fn with_crlf(text: &str) -> String {
-    let line_ends = |token: &str| match toml::is_string(token) {
-        true => token.to_owned(),
-        false => token.replace("\r\n", "\n").replace('\n', "\r\n"),
-    };
-    toml::tokens(text).map(line_ends).collect()
+/// The new text, with the line ends of the old one: `toml_edit` knows only `\n`.
+fn like(old: &str, new: String) -> String {
+    let is_dos = old.contains('\n') && old.matches('\n').count() == old.matches("\r\n").count();
+    if is_dos { new.replace("\r\n", "\n").replace('\n', "\r\n") } else { new }
 }
 
 /// A section's table; creates it and its parents if missing.
@@ -129,34 +144,18 @@ fn set(section: &mut Item, name: &str, json: &Json, about: impl Fn() -> Vec<Stri
         Some(old) if toml::to_json(old) == *json => return false,
         Some(Item::Value(old)) => {
             *value.decor_mut() = old.decor().clone();
-            let mut old = std::mem::replace(old, value);
-            // The decor stays around the new value.
-            old.decor_mut().clear();
-            toml::comments_of(&Item::Value(old))
+            let old = std::mem::replace(old, value);
+            toml::comments_in(&old)
         }
         other => {
-            // This may also be a table of the client's that becomes a value.
-            let inner = other.map_or_else(about, |old| toml::comments_of(old));
+            // A table of the client's may become a value.
+            let inner = if other.is_none() { about() } else { Vec::new() };
             table.remove(name);
             table.insert(name, Item::Value(value));
             inner
         }
     };
     toml::put_comments_above(section, name, &inner);
-    true
-}
-
-/// Whether there was anything to remove.
-fn remove(section: &mut Item, name: &str) -> bool {
-    let table = section.as_table_like_mut().expect("a section is a table");
-    let next = table.iter().skip_while(|(key, _)| *key != name).nth(1);
-    let next = next.map(|(key, _)| key.to_owned());
-    let mut left = toml::comments_above(table, name);
-    let Some(item) = table.remove(name) else { return false };
-    left.extend(toml::comments_of(&item));
-    if let Some(next) = next {
-        toml::put_comments_above(section, &next, &left);
-    }
     true
 }
 
@@ -310,7 +309,7 @@ mod tests {
     }
 
     #[test]
-    fn comments_inside_a_value_move_above_it() {
+    fn comments_inside_a_list_move_above_it() {
         check(
             "[backend.auto_priorities]\nweb = [ # one\n  'wal-qt', # '#' two\n] # three\n",
             Section::AutoPriorities,
@@ -318,40 +317,20 @@ mod tests {
             json!([]),
             "[backend.auto_priorities]\n# one\n# '#' two\nweb = [] # three\n",
         );
-        check(
-            "[app]\n[app.mine] # a\n# b\nx = 1 # c\n",
-            Section::App,
-            "mine",
-            json!(7),
-            "[app]\n# a\n# b\n# c\nmine = 7\n",
-        );
-    }
-
-    /// Within an inline table, and above a heading.
-    #[test]
-    fn comments_that_can_stand_at_no_key_move_to_the_end() {
-        let inline = "app = { x = [ # one\n  1 ], y = 2 }\n";
-        check(inline, Section::App, "x", json!(7), "app = { x = 7, y = 2 }\n# one\n");
-        check(inline, Section::App, "x", json!(null), "app = { y = 2 }\n# one\n");
-        check(
-            "[app]\n# a\nx = 1 # b\n[app.mine]\n",
-            Section::App,
-            "x",
-            json!(null),
-            "[app]\n[app.mine]\n# a\n# b\n",
-        );
     }
 
     #[test]
     fn comments_of_a_removed_key_stay() {
-        check(
-            "[app]\n# a\nx = 1 # b\ny = 2\n",
-            Section::App,
-            "x",
-            json!(null),
-            "[app]\n# a\n# b\ny = 2\n",
-        );
-        check("[app]\n# a\nx = 1 # b\n", Section::App, "x", json!(null), "[app]\n# a\n# b\n");
-        check("[app]\n", Section::App, "x", json!(null), "[app]\n");
+        #[track_caller]
+        fn removed(text: &str, expected: &str) {
+            check(text, Section::App, "x", json!(null), expected);
+        }
+        removed("[app]\n# a\nx = 1 # b\ny = 2\n", "[app]\n# a\n# b\ny = 2\n");
+        removed("[app]\n# a\nx = 1 # b\n", "[app]\n# a\n# b\n");
+        removed("[app]\nx = [\n1 ]\r\n[app.mine]\n", "[app]\n[app.mine]\n");
+        removed("app.y = 1\napp.x = 1", "app.y = 1\n");
+        removed("app = { x = 1, y = 2 }\n", "app = { y = 2 }\n");
+        removed("[app]\n[app.x]\ny = 1\n", "[app]\n");
+        removed("[app]\n", "[app]\n");
     }
 }

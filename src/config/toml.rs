@@ -1,7 +1,7 @@
 //! TOML text: values to and from JSON, comments, and the file that the first start writes. Pure.
 
 use serde_json::{Map, Value as Json};
-use toml_edit::{Array, DocumentMut, InlineTable, Item, TableLike, Value};
+use toml_edit::{Array, InlineTable, Item, RawString, TableLike, Value};
 
 use super::schema::{Key, Section, is_alike};
 
@@ -42,6 +42,10 @@ pub(super) fn from_json(json: &Json) -> Option<Value> {
             Some(integer) => integer.into(),
             None => number.as_f64()?.into(),
         },
+        // On one line: in strings of several, the line ends of the file would be part of the value.
+        Json::String(text) if text.contains('\n') => {
+            json.to_string().replace('\x7f', "\\u007f").parse().ok()?
+        }
         Json::String(text) => text.as_str().into(),
         Json::Array(items) => items.iter().map(from_json).collect::<Option<Array>>()?.into(),
         Json::Object(entries) => {
@@ -79,68 +83,16 @@ pub(super) fn find<'a>(table: &'a dyn TableLike, name: &str, alike: bool) -> Opt
     table.iter().map(|(key, _)| key).find(|key| is_alike(key, name))
 }
 
-/// The comments of a text in order, each from its `#` to the end of its line.
-pub(super) fn scan_comments(text: &str) -> Vec<&str> {
-    tokens(text).filter(|token| token.starts_with('#')).map(str::trim_end).collect()
+/// The comments between the items of a list.
+pub(super) fn comments_in(value: &Value) -> Vec<String> {
+    let Some(list) = value.as_array() else { return Vec::new() };
+    let around = list.iter().flat_map(|item| [item.decor().prefix(), item.decor().suffix()]);
+    let all = around.flatten().chain([list.trailing()]).filter_map(RawString::as_str);
+    let lines = all.flat_map(str::lines).map(str::trim);
+    lines.filter(|line| line.starts_with('#')).map(str::to_owned).collect()
 }
 
-/// A text in pieces, none empty: comments up to the end of their line, strings, and the text between.
-pub(super) fn tokens(text: &str) -> impl Iterator<Item = &str> {
-    let mut rest = text;
-    std::iter::from_fn(move || {
-        let length = match rest.as_bytes().first()? {
-            b'#' => rest.split('\n').next()?.trim_end_matches('\r').len(),
-            b'"' | b'\'' => string_length(rest),
-            _ => rest.find(['#', '"', '\'']).unwrap_or(rest.len()),
-        };
-        let (token, after) = rest.split_at(length);
-        rest = after;
-        Some(token)
-    })
-}
-
-pub(super) fn is_string(token: &str) -> bool {
-    token.starts_with(['"', '\''])
-}
-
-/// The length of the string that a text begins with, quotes included.
-fn string_length(token: &str) -> usize {
-    let quote = &token[..1];
-    let multiline = token.starts_with(&quote.repeat(3));
-    let quotes = if multiline { quote.repeat(3) } else { quote.to_owned() };
-    let mut at = quotes.len();
-    while at < token.len() {
-        let rest = &token[at..];
-        if rest.starts_with(&quotes) {
-            // Up to two more quotes belong to the text of a multi-line string.
-            let more = rest[quotes.len()..].chars().take_while(|c| quote.starts_with(*c)).count();
-            return at + quotes.len() + if multiline { more.min(2) } else { 0 };
-        }
-        let mut chars = rest.chars();
-        let first = chars.next();
-        at += first.map_or(0, char::len_utf8);
-        if first == Some('\\') && quote == "\"" {
-            at += chars.next().map_or(0, char::len_utf8);
-        }
-    }
-    token.len()
-}
-
-/// The comments in and behind an item.
-pub(super) fn comments_of(item: &Item) -> Vec<String> {
-    let mut document = DocumentMut::new();
-    document.insert("x", item.clone());
-    to_strings(scan_comments(&document.to_string()))
-}
-
-/// The comments above a key.
-pub(super) fn comments_above(table: &dyn TableLike, name: &str) -> Vec<String> {
-    let prefix = table.key(name).and_then(|key| key.leaf_decor().prefix()?.as_str());
-    to_strings(scan_comments(prefix.unwrap_or_default()))
-}
-
-/// Puts comments above a key if its table allows comments: [`keep_comments`] finds a place for the
-/// others.
+/// Puts comments above a key if its table allows comments.
 pub(super) fn put_comments_above(section: &mut Item, name: &str, comments: &[String]) {
     let inline = section.is_inline_table();
     let Some(table) = section.as_table_like_mut() else { return };
@@ -153,34 +105,6 @@ pub(super) fn put_comments_above(section: &mut Item, name: &str, comments: &[Str
         // Above the existing prefix, because its last line may be the key's indentation.
         decor.set_prefix(format!("{}\n{prefix}", comments.join("\n")));
     }
-}
-
-/// The new text, with comments that only the old one has added at its end.
-pub(super) fn keep_comments(old: &str, mut new: String) -> String {
-    let before = scan_comments(old);
-    if before == scan_comments(&new) {
-        return new;
-    }
-    let mut there = to_strings(scan_comments(&new));
-    for comment in before {
-        match there.iter().position(|kept| kept == comment) {
-            Some(at) => {
-                there.swap_remove(at);
-            }
-            None => {
-                if !new.is_empty() && !new.ends_with('\n') {
-                    new.push('\n');
-                }
-                new.push_str(comment);
-                new.push('\n');
-            }
-        }
-    }
-    new
-}
-
-fn to_strings(comments: Vec<&str>) -> Vec<String> {
-    comments.into_iter().map(str::to_owned).collect()
 }
 
 const HEADER: &str = "\
@@ -235,27 +159,6 @@ mod tests {
 
     use super::*;
     use crate::config::{Config, document};
-
-    #[test]
-    fn comments_are_found_outside_strings() {
-        #[track_caller]
-        fn check(text: &str, expected: &[&str]) {
-            assert_eq!(scan_comments(text), expected);
-        }
-        check("a = 1 # x \r\n#y", &["# x", "#y"]);
-        check("a = \"#\\\"#\" # x", &["# x"]);
-        check("a = '#\\' # x", &["# x"]);
-        check("a = \"\"\"#\n\"#\" \\\"\"\"#\"\"\"\"\" # x", &["# x"]);
-        check("a = '''#''''' # x", &["# x"]);
-        check("a = \"\" # x", &["# x"]);
-        check("'ä#' = \"ä\\ä#\" # ä", &["# ä"]);
-        check("a = \"#", &[]);
-    }
-
-    #[test]
-    fn lost_comments_are_kept_at_the_end() {
-        assert_eq!(keep_comments("#a\n#a\n#b", "#a\nx=1".to_owned()), "#a\nx=1\n#a\n#b\n");
-    }
 
     #[test]
     fn template_says_the_defaults() {

@@ -1,31 +1,35 @@
 //! The thread `config`: notices edits of the file and has each read once.
 //!
-//! It sleeps until an event arrives (`watches`); programs that read other files do not wake it. It
-//! waits with a deadline only during an edit. While another program has the file open, requests that
-//! change it wait, too (`file::Writer`). It never reads or writes the file itself.
+//! It sleeps until an event arrives; programs that read the file do not wake it. It waits with a
+//! deadline only during an edit, and never reads or writes the file itself.
+//!
+//! Watched are the file, its directory and, if the file is a link, the directory of its target.
 
+use std::collections::BTreeSet;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use crossbeam_channel::{Receiver, Sender, at, bounded, never, select};
-use notify::{ErrorKind, Event};
+use notify::event::{AccessKind, CreateKind, EventKind, EventKindMask, ModifyKind};
+use notify::{Config, ErrorKind, Event, INotifyWatcher, RecursiveMode, Watcher as _};
 use rustix::io::Errno;
 
 use super::handle::Settled;
-use super::watches::{EditPhase, Watches};
-use super::{ConfigHandle, Error};
+use super::{ConfigHandle, Error, file};
 use crate::paths::{Presence, presence};
 use crate::sys::no_watches_left;
 use crate::thread::{Spawner, Thread};
 
 /// The delay from a change until the file is read: editors make several changes in a row.
-const SETTLE: Duration = Duration::from_millis(250);
+pub(super) const SETTLE: Duration = Duration::from_millis(250);
 /// The delay from the last write until the file is read even if it is still open, missing, empty or
 /// broken: the edit is reported within two seconds.
-pub(super) const LAST: Duration = Duration::from_millis(1800);
+const LAST: Duration = Duration::from_millis(1800);
 /// Events that wait for the thread. Others are dropped, because the thread reads the file in any case.
 const EVENTS: usize = 64;
+/// `ACCESS_CLOSE` ends an edit. With `OPEN`, each reader would wake the thread.
+const KINDS: EventKindMask = EventKindMask::CORE.union(EventKindMask::ACCESS_CLOSE);
 
 /// The running watch; dropping it ends the thread.
 #[derive(Debug)]
@@ -37,18 +41,14 @@ pub struct Watch {
 
 impl Watch {
     pub fn start(config: ConfigHandle, spawner: &Spawner) -> Result<Self, Error> {
-        let (sender, events) = bounded(EVENTS);
-        let path = config.path().to_owned();
-        let watched = Watches::new(&sender).and_then(|mut watches| {
+        let watched = Watcher::new(config).and_then(|mut watcher| {
             // In this thread: no edit is missed from here on, and a system without watches left is
             // reported at once.
-            watches.follow(&path)?;
-            Ok(watches)
+            watcher.watch()?;
+            Ok(watcher)
         });
-        let watches = watched.map_err(|error| Error::Watch { source: why(error) })?;
-        config.refresh(false);
-        let written = Instant::now();
-        let mut watcher = Watcher { config, path, watches, events, due: None, written };
+        let mut watcher = watched.map_err(|error| Error::Watch { source: why(error) })?;
+        watcher.config.refresh(false);
         // Nothing is ever sent: it closes.
         let (end, ended) = bounded(0);
         let thread = spawner.spawn("config", move || watcher.run(&ended));
@@ -75,10 +75,43 @@ fn why(error: notify::Error) -> io::Error {
     }
 }
 
+/// What is watched for a path.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Places {
+    watched: BTreeSet<PathBuf>,
+    /// The names whose events matter: of the file and of its target.
+    names: Vec<PathBuf>,
+}
+
+impl Places {
+    fn of(path: &Path) -> Self {
+        let mut places = Self::default();
+        let target = file::follow(path).ok();
+        for name in [Some(path), target.as_deref()].into_iter().flatten() {
+            // The nearest directory above a missing one reports when it is made.
+            let mut name = name;
+            while let Some(parent) = name.parent().filter(|parent| !parent.is_dir()) {
+                name = parent;
+            }
+            places.watched.extend(name.parent().map(Path::to_owned));
+            places.names.push(name.to_owned());
+        }
+        // It may be written under another name, too.
+        places.watched.extend(target.filter(|target| target.exists()));
+        places
+    }
+
+    fn concern(&self, event: &Event) -> bool {
+        let is_place = |path: &PathBuf| self.names.contains(path) || self.watched.contains(path);
+        event.need_rescan() || event.paths.iter().any(is_place)
+    }
+}
+
 struct Watcher {
     config: ConfigHandle,
     path: PathBuf,
-    watches: Watches,
+    watcher: INotifyWatcher,
+    places: Places,
     events: Receiver<notify::Result<Event>>,
     /// When the current edit is read.
     due: Option<Instant>,
@@ -87,6 +120,14 @@ struct Watcher {
 }
 
 impl Watcher {
+    fn new(config: ConfigHandle) -> notify::Result<Self> {
+        let (sender, events) = bounded(EVENTS);
+        let handler = move |event| drop(sender.try_send(event));
+        let watcher = INotifyWatcher::new(handler, Config::default().with_event_kinds(KINDS))?;
+        let (path, places) = (config.path().to_owned(), Places::default());
+        Ok(Self { config, path, watcher, places, events, due: None, written: Instant::now() })
+    }
+
     fn run(&mut self, end: &Receiver<()>) {
         loop {
             let due = self.due.map_or_else(never, at);
@@ -98,7 +139,7 @@ impl Watcher {
                         return self.config.is_unwatched(&format!("{path} is no longer watched"));
                     }
                 },
-                recv(due) -> _ => self.take_up(),
+                recv(due) -> _ => self.read_edit(),
                 recv(end) -> _ => return,
             }
         }
@@ -106,33 +147,32 @@ impl Watcher {
 
     /// Handles the events that have arrived since, too: a close ends an edit that a write began.
     fn on_event(&mut self, first: notify::Result<Event>) {
-        let (mut last, mut leads_elsewhere) = (None, false);
-        for event in std::iter::once(first).chain(self.events.try_iter()) {
-            let (phase, elsewhere) = match event {
-                Ok(event) => (self.watches.phase(&event), self.watches.leads_elsewhere(&event)),
-                Err(error) => {
-                    let path = self.path.display();
-                    log::warn!("changes of {path} may have been missed: {error}");
-                    (Some(EditPhase::Done), true)
-                }
-            };
-            last = phase.or(last);
-            leads_elsewhere |= elsewhere;
-        }
-        let Some(phase) = last else { return };
+        let events = std::iter::once(first).chain(self.events.try_iter());
+        let Some(delay) = events.filter_map(|event| self.delay_after(event)).last() else { return };
         self.written = Instant::now();
-        let is_open = phase == EditPhase::Open;
-        let due = self.written + if is_open { LAST } else { SETTLE };
-        self.due = Some(due);
-        self.config.is_being_written(is_open.then_some(due));
-        if leads_elsewhere {
-            self.follow();
+        self.due = Some(self.written + delay);
+    }
+
+    /// How long the edit may still take after an event; none if it belongs to no edit.
+    fn delay_after(&self, event: notify::Result<Event>) -> Option<Duration> {
+        let event = event.inspect_err(|error| {
+            log::warn!("changes of {} may have been missed: {error}", self.path.display());
+        });
+        let Ok(event) = event else { return Some(SETTLE) };
+        if !self.places.concern(&event) {
+            return None;
+        }
+        match event.kind {
+            EventKind::Modify(ModifyKind::Data(_)) => Some(LAST),
+            // A new file is empty at first, because its creator is still writing.
+            EventKind::Create(kind) if kind != CreateKind::Folder => Some(LAST),
+            EventKind::Access(AccessKind::Open(_)) => None,
+            _ => Some(SETTLE),
         }
     }
 
-    fn take_up(&mut self) {
-        // Another file may have the name now: follow it once per edit. Files created between the last
-        // event and their watch are found by looking again.
+    fn read_edit(&mut self) {
+        // Another file may have the name now.
         self.follow();
         let last = self.written + LAST;
         let settled = self.config.refresh(Instant::now() < last);
@@ -144,12 +184,50 @@ impl Watcher {
             let path = self.path.display();
             return self.config.is_unwatched(&format!("the disk of {path} does not answer"));
         }
-        match self.watches.follow(&self.path) {
+        match self.watch() {
             Ok(()) => self.config.is_watched(),
             Err(error) => {
                 self.config.is_unwatched(&format!("cannot watch {}: {error}", self.path.display()));
             }
         }
+    }
+
+    /// Watches the places of the path as they are now, also if they have the same names: they may be
+    /// other files.
+    fn watch(&mut self) -> notify::Result<()> {
+        /// If paths change faster than this, another event is waiting.
+        const TRIES: usize = 8;
+        for _ in 0..TRIES {
+            let places = Places::of(&self.path);
+            for path in &self.places.watched {
+                // It fails if the kernel has removed the watch already.
+                self.watcher.unwatch(path).ok();
+            }
+            for path in &places.watched {
+                match self.watcher.watch(path, RecursiveMode::NonRecursive) {
+                    Err(error) if !is_gone(&error) => return Err(error),
+                    // Removed again, or not readable: its directory reports when that changes.
+                    _ => {}
+                }
+            }
+            self.places = places;
+            // Directories that were made between the look and the watch are found by the next look.
+            if self.places == Places::of(&self.path) {
+                break;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn is_gone(error: &notify::Error) -> bool {
+    use io::ErrorKind::{NotADirectory, NotFound, PermissionDenied};
+    match &error.kind {
+        ErrorKind::PathNotFound => true,
+        ErrorKind::Io(error) => {
+            matches!(error.kind(), NotFound | NotADirectory | PermissionDenied)
+        }
+        _ => false,
     }
 }
 
@@ -158,175 +236,139 @@ mod tests {
     use std::fs;
     use std::os::unix::fs::symlink;
 
-    use crossbeam_channel::unbounded;
-    use notify::event::{AccessKind, AccessMode, DataChange, EventKind, ModifyKind, RenameMode};
-    use serde_json::json;
+    use notify::event::{AccessMode, DataChange, Flag, MetadataKind, RemoveKind, RenameMode};
 
-    use super::super::file;
     use super::*;
     use crate::events::EventBus;
 
     const WRITTEN: EventKind = EventKind::Modify(ModifyKind::Data(DataChange::Any));
     const CLOSED: EventKind = EventKind::Access(AccessKind::Close(AccessMode::Write));
+    const OPENED: EventKind = EventKind::Access(AccessKind::Open(AccessMode::Read));
+    const MADE: EventKind = EventKind::Create(CreateKind::File);
+    const MADE_FOLDER: EventKind = EventKind::Create(CreateKind::Folder);
     const MOVED: EventKind = EventKind::Modify(ModifyKind::Name(RenameMode::To));
+    const ALLOWED: EventKind = EventKind::Modify(ModifyKind::Metadata(MetadataKind::Any));
+    const REMOVED: EventKind = EventKind::Remove(RemoveKind::Any);
 
     struct Room {
-        directory: tempfile::TempDir,
+        root: PathBuf,
         watcher: Watcher,
-        /// What comes behind the event in hand.
-        more: Sender<notify::Result<Event>>,
+        /// Events of the test's own, in place of the kernel's.
+        events: Sender<notify::Result<Event>>,
+        _directory: tempfile::TempDir,
     }
 
-    /// `link` leads to the file `one`; what the kernel says of them is not heard.
+    /// `link` leads to the file `a/one`.
     fn room() -> Room {
         let directory = tempfile::tempdir().unwrap();
         let root = directory.path().canonicalize().unwrap();
-        for name in ["one", "two"] {
+        fs::create_dir(root.join("a")).unwrap();
+        for name in ["a/one", "a/two"] {
             fs::write(root.join(name), "").unwrap();
         }
-        symlink(root.join("one"), root.join("link")).unwrap();
-        let path = root.join("link");
-        let config = ConfigHandle::open(path.clone(), EventBus::new()).unwrap();
-        let (unheard, _) = unbounded();
-        let mut watches = Watches::new(&unheard).unwrap();
-        watches.follow(&path).unwrap();
-        let (more, events) = unbounded();
-        let written = Instant::now();
-        let watcher = Watcher { config, path, watches, events, due: None, written };
-        Room { directory, watcher, more }
+        symlink("a/one", root.join("link")).unwrap();
+        let config = ConfigHandle::open(root.join("link"), EventBus::new()).unwrap();
+        let mut watcher = Watcher::new(config).unwrap();
+        watcher.watch().unwrap();
+        let (events, ours) = bounded(EVENTS);
+        watcher.events = ours;
+        Room { root, watcher, events, _directory: directory }
     }
 
     impl Room {
         fn event(&self, kind: EventKind, name: &str) -> notify::Result<Event> {
-            let root = self.directory.path().canonicalize().unwrap();
-            Ok(Event::new(kind).add_path(root.join(name)))
+            Ok(Event::new(kind).add_path(self.root.join(name)))
         }
 
-        /// These in one go; how long the edit is given then.
-        fn on(&mut self, events: &[(EventKind, &str)]) -> Option<Duration> {
-            self.watcher.due = None;
-            for &(kind, name) in &events[1..] {
-                self.more.send(self.event(kind, name)).unwrap();
-            }
-            let (kind, name) = events[0];
-            self.watcher.on_event(self.event(kind, name));
-            self.watcher.due.map(|due| due - self.watcher.written)
-        }
-
-        /// Whether events of the other file would be heard.
-        fn follows_two(&self) -> bool {
-            let event = self.event(WRITTEN, "two").unwrap();
-            self.watcher.watches.phase(&event).is_some()
-        }
-
-        fn turn_the_link(&self) {
-            let root = self.directory.path();
-            fs::remove_file(root.join("link")).unwrap();
-            symlink(root.join("two"), root.join("link")).unwrap();
+        fn delay(&self, kind: EventKind, name: &str) -> Option<Duration> {
+            self.watcher.delay_after(self.event(kind, name))
         }
     }
 
     #[test]
-    fn edit_is_waited_for_as_long_as_somebody_may_write() {
+    fn edit_is_waited_for_as_long_as_another_program_may_write() {
         let mut room = room();
-        assert_eq!(room.on(&[(WRITTEN, "one")]), Some(LAST));
-        assert_eq!(room.on(&[(CLOSED, "one")]), Some(SETTLE));
-        assert_eq!(room.on(&[(WRITTEN, "one"), (CLOSED, "one")]), Some(SETTLE));
-        assert_eq!(room.on(&[(WRITTEN, "one"), (CLOSED, "other")]), Some(LAST));
-        assert_eq!(room.on(&[(CLOSED, "other")]), None);
-        // One that was missed may have been any.
-        room.watcher.on_event(Err(notify::Error::generic("on purpose")));
+        for (kind, expected) in [
+            (WRITTEN, Some(LAST)),
+            (MADE, Some(LAST)),
+            (OPENED, None),
+            (CLOSED, Some(SETTLE)),
+            (MADE_FOLDER, Some(SETTLE)),
+            (MOVED, Some(SETTLE)),
+            (ALLOWED, Some(SETTLE)),
+            (REMOVED, Some(SETTLE)),
+        ] {
+            assert_eq!(room.delay(kind, "a/one"), expected, "{kind:?}");
+            assert_eq!(room.delay(kind, "link"), expected, "{kind:?}");
+            for other in ["a/two", "other", "a/one/in"] {
+                assert_eq!(room.delay(kind, other), None, "{kind:?} of {other}");
+            }
+        }
+        assert_eq!(room.delay(REMOVED, "a"), Some(SETTLE));
+        let missed = Event::new(EventKind::Other).set_flag(Flag::Rescan);
+        assert_eq!(room.watcher.delay_after(Ok(missed)), Some(SETTLE));
+        assert_eq!(
+            room.watcher.delay_after(Err(notify::Error::generic("on purpose"))),
+            Some(SETTLE)
+        );
+        // The last one counts.
+        room.events.send(room.event(CLOSED, "a/one")).unwrap();
+        room.events.send(room.event(CLOSED, "a/two")).unwrap();
+        room.watcher.on_event(room.event(WRITTEN, "a/one"));
         assert_eq!(room.watcher.due, Some(room.watcher.written + SETTLE));
-    }
-
-    #[test]
-    fn change_waits_for_who_writes_the_file() {
-        let mut room = room();
-        let whole = fs::read_to_string(&room.watcher.path).unwrap();
-        let (half, _) = whole.split_once("[hooks]").unwrap();
-        let change = |config: &ConfigHandle| {
-            let body = json!({"app": {"theme": "x"}});
-            config.patch(body.as_object().unwrap()).map(|_| ())
-        };
-        // Half of it is a file that could be used.
-        assert!(half.contains("[backend]"), "{half}");
-        fs::write(&room.watcher.path, half).unwrap();
-        room.on(&[(WRITTEN, "one")]);
-        // However slow this machine is.
-        room.watcher.config.is_being_written(Some(Instant::now() + Duration::from_secs(600)));
-        let refused = change(&room.watcher.config).unwrap_err();
-        assert!(matches!(refused, Error::BeingWritten { .. }), "{refused}");
-        assert!(matches!(room.watcher.config.can_change(), Err(Error::BeingWritten { .. })));
-        assert_eq!(fs::read_to_string(&room.watcher.path).unwrap(), half);
-        std::thread::scope(|scope| {
-            let config = room.watcher.config.clone();
-            let changing = scope.spawn(move || {
-                loop {
-                    match change(&config) {
-                        Err(Error::BeingWritten { .. }) => {}
-                        other => return other.unwrap(),
-                    }
-                }
-            });
-            fs::write(&room.watcher.path, &whole).unwrap();
-            room.on(&[(CLOSED, "one")]);
-            changing.join().unwrap();
-        });
-        let changed = fs::read_to_string(&room.watcher.path).unwrap();
-        assert!(changed.contains("[hooks]") && changed.contains("theme = \"x\""), "{changed}");
-    }
-
-    #[test]
-    fn change_is_not_made_where_its_file_is_begun_meanwhile() {
-        let room = room();
-        let before = fs::read_to_string(&room.watcher.path).unwrap();
-        let config = room.watcher.config.clone();
-        let _pauses = file::on_pause(move |pause| {
-            if pause == file::Pause::Filled {
-                config.is_being_written(Some(Instant::now() + Duration::from_secs(600)));
-            }
-        });
-        let body = json!({"app": {"theme": "x"}});
-        let refused = room.watcher.config.patch(body.as_object().unwrap()).unwrap_err();
-        assert!(matches!(refused, Error::BeingWritten { .. }), "{refused}");
-        assert_eq!(fs::read_to_string(&room.watcher.path).unwrap(), before);
-    }
-
-    #[test]
-    fn link_that_leads_elsewhere_is_followed_at_once() {
-        let mut room = room();
-        room.turn_the_link();
-        room.on(&[(WRITTEN, "one"), (CLOSED, "one")]);
-        assert!(!room.follows_two(), "nothing says so");
-        room.on(&[(MOVED, "link"), (CLOSED, "one")]);
-        assert!(room.follows_two());
     }
 
     #[test]
     fn file_that_may_be_on_its_way_is_looked_at_once_more() {
         let mut room = room();
-        let sound = fs::read_to_string(&room.watcher.path).unwrap();
+        let whole = fs::read_to_string(&room.watcher.path).unwrap();
         let later = Instant::now() + Duration::from_secs(600);
         let mut due = |text: &str, written: Instant| {
             fs::write(&room.watcher.path, text).unwrap();
             room.watcher.written = written;
-            room.watcher.take_up();
+            room.watcher.read_edit();
             room.watcher.due
         };
-        assert_eq!(due(&format!("{sound}# more"), later), None);
+        assert_eq!(due(&format!("{whole}# more"), later), None);
         assert_eq!(due("[app", later), Some(later + LAST));
         assert_eq!(due("[app", Instant::now().checked_sub(LAST).unwrap()), None);
-        assert_eq!(due(&sound, later), None);
+        assert_eq!(due(&whole, later), None);
     }
 
     #[test]
-    fn other_file_of_the_same_name_is_watched_once_an_edit_is_taken_up() {
+    fn another_file_of_the_same_name_is_watched_after_an_edit() {
         let mut room = room();
-        room.turn_the_link();
+        fs::remove_file(room.root.join("link")).unwrap();
+        symlink("a/two", room.root.join("link")).unwrap();
         room.watcher.config.is_unwatched("on purpose");
         assert_eq!(room.watcher.config.warnings().len(), 1);
-        room.watcher.take_up();
-        assert!(room.follows_two());
+        assert_eq!(room.delay(WRITTEN, "a/two"), None);
+        room.watcher.read_edit();
+        assert_eq!(room.delay(WRITTEN, "a/two"), Some(LAST));
         assert_eq!(room.watcher.config.warnings(), [""; 0], "it is watched again");
+    }
+
+    #[test]
+    fn missing_directory_is_waited_for_where_it_will_be_made() {
+        let room = room();
+        let places = Places::of(&room.root.join("b/c/file"));
+        assert_eq!(places.watched, BTreeSet::from([room.root.clone()]));
+        assert_eq!(places.names, [room.root.join("b"), room.root.join("b")]);
+        let places = Places::of(&room.watcher.path);
+        let expected = ["", "a", "a/one"].map(|name| room.root.join(name));
+        assert_eq!(places.watched, BTreeSet::from(expected));
+    }
+
+    #[test]
+    fn missing_files_are_no_error() {
+        let io = |kind: io::ErrorKind| notify::Error::io(kind.into());
+        assert!(is_gone(&notify::Error::path_not_found()));
+        for kind in
+            [io::ErrorKind::NotFound, io::ErrorKind::NotADirectory, io::ErrorKind::PermissionDenied]
+        {
+            assert!(is_gone(&io(kind)), "{kind:?}");
+        }
+        assert!(!is_gone(&io(io::ErrorKind::StorageFull)));
+        assert!(!is_gone(&notify::Error::new(ErrorKind::MaxFilesWatch)));
     }
 }

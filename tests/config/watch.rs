@@ -94,20 +94,6 @@ fn config_link_pointed_elsewhere_is_followed() {
 }
 
 #[test]
-fn config_directory_behind_replaced_link_is_followed() {
-    let room = Watched::at("murald/config.toml", |dir| {
-        fs::create_dir_all(dir.path().join("generation-1")).unwrap();
-        symlink("generation-1", dir.path().join("murald")).unwrap();
-    });
-    fs::create_dir(room.path("generation-2")).unwrap();
-    fs::write(room.path("generation-2/config.toml"), room.themed("x")).unwrap();
-    fs::remove_file(room.path("murald")).unwrap();
-    symlink("generation-2", room.path("murald")).unwrap();
-    room.hears_once(&["app"]);
-    assert_eq!(room.theme(), "x");
-}
-
-#[test]
 fn config_directory_removed_and_made_again_is_followed() {
     let room = Watched::at("home/config/murald/config.toml", |_| ());
     let text = room.themed("x");
@@ -118,18 +104,6 @@ fn config_directory_removed_and_made_again_is_followed() {
     fs::write(room.handle.path(), text).unwrap();
     room.hears_once(&["app"]);
     assert!(room.handle.current().warnings.is_empty());
-}
-
-#[test]
-fn config_directory_replaced_by_another_is_followed() {
-    let room = Watched::at("home/config/murald/config.toml", |_| ());
-    fs::create_dir_all(room.path("other/murald")).unwrap();
-    fs::write(room.path("other/murald/config.toml"), room.themed("x")).unwrap();
-    fs::rename(room.path("home/config"), room.path("home/old")).unwrap();
-    fs::rename(room.path("other"), room.path("home/config")).unwrap();
-    room.hears_once(&["app"]);
-    fs::write(room.path("home/old/murald/config.toml"), "app.theme = 'none of it'").unwrap();
-    room.hears_nothing();
 }
 
 #[test]

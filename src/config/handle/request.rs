@@ -1,8 +1,6 @@
 //! Changes by requests: checks them, applies them to the current text of the file and writes it.
 //!
-//! Runs in the worker of http that has the request. Waits while another program writes the file.
-
-use std::time::Instant;
+//! Runs in the thread of the connection that has the request.
 
 use serde_json::{Map, Value as Json};
 
@@ -10,14 +8,12 @@ use super::super::file::{Backup, Written};
 use super::super::overlay::{self, Edit};
 use super::super::schema::{BackendName, Section};
 use super::super::snapshot::{ChangeSource, Changed};
-use super::super::watch::LAST;
+use super::super::watch::SETTLE;
 use super::super::{Config, Error, document, file, patch};
 use super::{ConfigHandle, FileState, parse};
 
 /// The most bytes of the file. As generated it has about 7000.
 pub(super) const TEXT_MAX: usize = 1 << 20;
-/// How often a change is tried again when the file was saved in between.
-const TRIES: usize = 8;
 
 impl ConfigHandle {
     /// `PATCH /config`: an object of sections, each an object of keys; all of it or nothing.
@@ -41,7 +37,6 @@ impl ConfigHandle {
     /// Fails if no change can be written.
     pub fn can_change(&self) -> Result<(), Error> {
         file::answers(&self.0.path)?;
-        self.wait_for_writer(Instant::now() + LAST)?;
         self.take_up_edits(&mut self.lock(), self.read_file()?)?;
         let failed = |source| Error::Write { path: self.0.path.clone(), source };
         file::writable(&self.0.path).map(drop).map_err(failed)
@@ -58,31 +53,20 @@ impl ConfigHandle {
         self.change(ChangeSource::ResetBackend, |_| patch::reset_backend(name))
     }
 
-    /// Starts again if the file was saved in between.
+    /// Starts again once if another program saves the file at the same time.
     fn change(
         &self,
         source: ChangeSource,
         edits: impl Fn(&Config) -> Vec<Edit>,
     ) -> Result<Changed, Error> {
-        let deadline = Instant::now() + LAST;
-        for _ in 0..TRIES {
-            file::answers(&self.0.path)?;
-            self.wait_for_writer(deadline)?;
-            if let Some(changed) = self.try_to_change(source, &edits)? {
-                return Ok(changed);
-            }
+        file::answers(&self.0.path)?;
+        let mut tried = self.try_to_change(source, &edits);
+        if matches!(tried, Ok(None) | Err(Error::Broken { .. })) {
+            // What it has written so far may be half a file.
+            std::thread::sleep(SETTLE);
+            tried = self.try_to_change(source, &edits);
         }
-        Err(self.being_written())
-    }
-
-    /// A half-written file must not be replaced: the other program would write the rest into an unlinked
-    /// file.
-    fn wait_for_writer(&self, deadline: Instant) -> Result<(), Error> {
-        if self.0.writer.ends_by(deadline) { Ok(()) } else { Err(self.being_written()) }
-    }
-
-    fn being_written(&self) -> Error {
-        Error::BeingWritten { path: self.0.path.clone() }
+        tried?.ok_or_else(|| Error::BeingWritten { path: self.0.path.clone() })
     }
 
     /// `None` if the file changed in between.
@@ -110,8 +94,7 @@ impl ConfigHandle {
         let backup = found.as_deref().filter(|_| resets);
         let backup = backup.map(|found| Backup::write(&self.0.path, found));
         let backup = backup.transpose().map_err(failed)?;
-        let is_at_rest = || self.0.writer.ends_by(Instant::now());
-        let written = file::write(&self.0.path, &text, found.as_deref(), is_at_rest);
+        let written = file::write(&self.0.path, &text, found.as_deref());
         if !matches!(written, Ok(Written::Yes)) {
             return written.map(|_| None).map_err(failed);
         }

@@ -1,7 +1,6 @@
 //! What others do to the file while a request changes it.
 
 use super::super::super::file::{self, Pause};
-use super::super::super::watch::LAST;
 use super::*;
 use std::io::Write;
 
@@ -84,16 +83,4 @@ fn request_gives_way_to_somebody_who_saves_on_and_on() {
         assert!(room.text().contains("theme = 'x'"), "{}", room.text());
         assert_eq!(fs::read_dir(room.dir.path()).unwrap().count(), 1, "no backup, no other file");
     }
-}
-
-#[test]
-fn request_waits_for_who_writes_the_file() {
-    let room = Room::with("app.theme = 'x'\n");
-    // Who is believed for less time than a request waits; how late it wakes up is all one.
-    let begins = || room.handle.is_being_written(Some(Instant::now() + LAST / 6));
-    begins();
-    room.handle.can_change().unwrap();
-    begins();
-    room.patch(json!({"app": {"theme": "y"}})).unwrap();
-    assert!(room.text().contains(r#"theme = "y""#), "{}", room.text());
 }

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use serde_json::{Map, Value as Json};
 
-use super::{document, overlay, patch, toml};
+use super::{document, overlay, patch};
 
 /// All settings of a text; or what is wrong with it.
 pub fn read(text: &str) -> Result<Json, String> {
@@ -25,9 +25,4 @@ pub fn completed(text: &str) -> Option<String> {
 pub fn patched(text: &str, body: &Map<String, Json>) -> Option<String> {
     document::read(text, Path::new("/c.toml")).ok()?;
     overlay::apply(text, &patch::whole(body).ok()?).ok()
-}
-
-/// The comments of a text, in their order.
-pub fn comments(text: &str) -> Vec<&str> {
-    toml::scan_comments(text)
 }
