@@ -5,7 +5,6 @@
 //! whoever cannot reach that daemon.
 
 use std::ffi::OsStr;
-use std::fmt;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Write};
 use std::os::unix::ffi::OsStrExt;
@@ -14,22 +13,20 @@ use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use rustix::event::{PollFd, PollFlags};
 use rustix::fs::{FlockOperation, fchmod, flock};
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, bind, socket_with};
-use rustix::process::{Pid, PidfdFlags, pidfd_open};
 
 use crate::paths::make_directories;
-use crate::sys::{connect, is_listened_on, is_queue_full, poll_until};
+use crate::sys::{connect, is_listened_on, is_queue_full};
 
 /// Clients that wait to be taken in; the kernel's own limit may be lower.
 const BACKLOG: i32 = 1024;
-/// For the memory of a process that was killed to be given back.
+/// How long a process that was killed may hold its lock, after it has stopped to listen and before.
 const ENDING: Duration = Duration::from_secs(1);
-/// As long as one that was killed was seen to take connections still, twice over. Whoever starts a
-/// second daemon is told so later by that much.
 const MOMENT: Duration = Duration::from_millis(200);
+/// Between two attempts in that time.
+const PAUSE: Duration = Duration::from_millis(10);
 /// A number and the path of a socket.
 const HOLDER_MAX: u64 = 4096;
 
@@ -54,22 +51,26 @@ impl Lock {
         let mut options = OpenOptions::new();
         options.write(true).create(true).truncate(false).mode(0o600);
         let file = options.open(&path).map_err(failed("open"))?;
-        let mut taken = flock(&file, FlockOperation::NonBlockingLockExclusive);
-        if taken == Err(Errno::WOULDBLOCK)
-            && Holder::noted(&path).is_some_and(|one| one.is_ending())
-        {
-            taken = flock(&file, FlockOperation::NonBlockingLockExclusive);
-        }
-        match taken {
-            Ok(()) => {
-                let us = Holder { pid: std::process::id(), socket: socket.map(Path::to_owned) };
-                // Only for people: a disk that is full keeps no daemon from its work.
-                us.note(&file).ok();
-                Ok(Self { _file: file })
+        let began = Instant::now();
+        loop {
+            match flock(&file, FlockOperation::NonBlockingLockExclusive) {
+                Ok(()) => break,
+                // A process that was killed holds its locks, and at first its socket, until the kernel
+                // has taken it down.
+                Err(Errno::WOULDBLOCK) => {
+                    let is_deaf = Holder::noted(&path).is_some_and(|holder| !holder.answers());
+                    if began.elapsed() >= if is_deaf { ENDING } else { MOMENT } {
+                        return Err(Error::Running { path, holder: Holder::of(beside) });
+                    }
+                    std::thread::sleep(PAUSE);
+                }
+                Err(error) => return Err(failed("lock")(error.into())),
             }
-            Err(Errno::WOULDBLOCK) => Err(Error::Running { path, holder: Holder::of(beside) }),
-            Err(error) => Err(failed("lock")(error.into())),
         }
+        let us = Holder { pid: std::process::id(), socket: socket.map(Path::to_owned) };
+        // Only for people: a disk that is full keeps no daemon from its work.
+        us.note(&file).ok();
+        Ok(Self { _file: file })
     }
 
     /// Takes a directory itself, in which no file is needed for that. The kernel knows a directory by
@@ -118,21 +119,6 @@ impl Holder {
         let socket = lines.next()?.strip_suffix(b"\n");
         let socket = socket.map(|bytes| PathBuf::from(OsStr::from_bytes(bytes)));
         Some(Self { pid, socket })
-    }
-
-    /// Whether it is gone in a moment, or listens no more and is gone within [`ENDING`]: one that was
-    /// killed holds its locks, and at first its socket, until the kernel has taken it down.
-    fn is_ending(&self) -> bool {
-        let Some(pid) = i32::try_from(self.pid).ok().and_then(Pid::from_raw) else { return false };
-        let process = match pidfd_open(pid, PidfdFlags::empty()) {
-            Ok(process) => process,
-            Err(error) => return error == Errno::SRCH,
-        };
-        let ends_within = |time| {
-            let mut ended = [PollFd::new(&process, PollFlags::IN)];
-            poll_until(&mut ended, Some(Instant::now() + time)).unwrap_or(false)
-        };
-        ends_within(MOMENT) || !self.answers() && ends_within(ENDING)
     }
 
     /// Whether anybody listens at its socket.
@@ -248,54 +234,23 @@ fn empty(cradle: &Path) {
     fs::remove_dir(cradle).ok();
 }
 
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 pub(crate) enum Error {
     /// Another daemon holds the lock, or answers on the socket.
-    Running {
-        path: PathBuf,
-        holder: Option<Holder>,
-    },
+    #[error("a daemon is running already: {} holds {}", named(holder), path.display())]
+    Running { path: PathBuf, holder: Option<Holder> },
     /// Another daemon has this directory.
-    InUse {
-        path: PathBuf,
-    },
+    #[error("another daemon keeps its pictures in {}", path.display())]
+    InUse { path: PathBuf },
     /// Something else lies where the socket should be.
-    NoSocket {
-        path: PathBuf,
-    },
-    Io {
-        operation: &'static str,
-        path: PathBuf,
-        source: io::Error,
-    },
+    #[error("{} is no socket and is left alone: move it away", path.display())]
+    NoSocket { path: PathBuf },
+    #[error("cannot {operation} {}", path.display())]
+    Io { operation: &'static str, path: PathBuf, source: io::Error },
 }
 
-impl fmt::Display for Error {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Running { path, holder } => {
-                let process = holder.as_ref().map(|holder| format!("process {}", holder.pid));
-                let who = process.as_deref().unwrap_or("it");
-                write!(f, "a daemon is running already: {who} holds {}", path.display())
-            }
-            Self::InUse { path } => {
-                write!(f, "another daemon keeps its pictures in {}", path.display())
-            }
-            Self::NoSocket { path } => {
-                write!(f, "{} is no socket and is left alone: move it away", path.display())
-            }
-            Self::Io { operation, path, .. } => write!(f, "cannot {operation} {}", path.display()),
-        }
-    }
-}
-
-impl std::error::Error for Error {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        match self {
-            Self::Io { source, .. } => Some(source),
-            Self::Running { .. } | Self::InUse { .. } | Self::NoSocket { .. } => None,
-        }
-    }
+fn named(holder: &Option<Holder>) -> String {
+    holder.as_ref().map_or_else(|| "it".to_owned(), |holder| format!("process {}", holder.pid))
 }
 
 #[cfg(test)]
