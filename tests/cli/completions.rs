@@ -228,7 +228,10 @@ fn fish_offers_them() {
         let script = format!("source @CONTRIB@/murald.fish; complete -C '{line}'");
         in_time(|| shell(&house, "fish", &["--no-config"], &script), |found| !found.is_empty())
     };
-    assert_eq!(offers("murald images thumb"), "thumbnail\tPrint an image's thumbnail, as WebP\n");
+    assert_eq!(
+        offers("murald images thumb"),
+        "thumbnail\tPrint the thumbnail of an image (WebP)\n"
+    );
     assert_eq!(offers("murald images show "), "1\tred lake\nred lake\t1\n");
     assert!(offers("murald config get app images_").starts_with("images_per_page\t50"));
     assert_eq!(offers("murald random --tags "), "big sky\nsea\n");
@@ -253,7 +256,7 @@ fn zsh_offers_them() {
         );
         in_time(|| shell(&house, "zsh", &["-f"], &script), |found| !found.is_empty())
     };
-    assert_eq!(offers("images thumb"), "thumbnail:Print an image's thumbnail, as WebP\n");
+    assert_eq!(offers("images thumb"), "thumbnail:Print the thumbnail of an image (WebP)\n");
     assert_eq!(offers("images show ''"), "red lake:1\n1:red lake\n");
     assert_eq!(offers("config get app images_"), "images_per_page:50\n");
     assert_eq!(offers("import-web ''"), "files -/\n");

@@ -89,7 +89,7 @@ fn without_a_trash_nothing_is_deleted() {
     let delete = |body| house.client().send("DELETE", "/images", "", body);
     let told = delete(br#"{"ids":[1,2],"trash":true}"#).fails(500);
     assert!(told["error"].as_str().unwrap().ends_with("nothing was deleted"), "{told}");
-    fails(&house, &["images", "delete", "p0"], 1, "murald: there is no trash to be had; nothing");
+    fails(&house, &["images", "delete", "p0"], 1, "murald: no trash directory available; nothing");
     assert_eq!(ids(&house), 3);
     fs::remove_file(&trash).unwrap();
     // With its ending this name is too long for the trash: what was there already comes back.
