@@ -149,8 +149,8 @@ mod tests {
     use super::super::message::{Style, Wanted};
     use super::*;
 
-    /// An animation of three frames that ends within the one of this number: how many come of it, and whether
-    /// it begins again.
+    /// An animation of three frames that ends within the one of this number: how many are painted, and
+    /// whether it begins again.
     fn played(cut: usize) -> (usize, bool) {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("film.png");
