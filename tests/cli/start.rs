@@ -110,5 +110,5 @@ fn a_start_on_a_terminal_is_quiet() {
         lines[4..].iter().filter(|line| !line.starts_with("ERROR GET /wallpaper/current 503 "));
     assert_eq!(others.count(), 0, "{said}");
     let loud = on_terminal(&script.replace("murald start", "murald --log-level info start"));
-    assert!(loud.contains("is up") && !loud.contains("is ready on"), "{loud}");
+    assert!(loud.contains(" started") && !loud.contains("is ready on"), "{loud}");
 }

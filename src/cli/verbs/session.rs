@@ -122,7 +122,7 @@ const SESSION: View = View::sheet(
     &[
         of("battery", "battery", |power, _| {
             let battery = Some(&power["battery"]).filter(|on| !on.is_null());
-            Some(battery.map_or_else(|| "unknown (pause_on_battery is off)".into(), Cell::value))
+            Some(battery.map_or_else(|| "not watched".into(), Cell::value))
         }),
         column("locked", "locked"),
         column("idle", "idle"),

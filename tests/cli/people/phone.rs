@@ -26,7 +26,7 @@ fn somebody_on_a_phone() {
     zsh.types("murald images rm red\t", "to the trash? [y/N] ");
     zsh.types("", "nothing was deleted");
     // There is no monitor here: the reason comes in words, not in a minute.
-    zsh.types("murald set red\t", "no Wayland or X11 session found");
+    zsh.types("murald set red\t", "no Wayland or X11 session");
     // The same in tmux.
     let tmux = house.root().join("tmux");
     let tmux = format!("tmux -S {} -f /dev/null new-session 'zsh -f -i'", tmux.display());
