@@ -38,7 +38,8 @@ pub struct Decoder {
 }
 
 impl Decoder {
-    /// Starts the thread; processes are started when there is a job. The thread ends with the last clone.
+    /// Starts the thread; processes are started when there is a job. The thread ends with the last
+    /// clone.
     pub fn start(settings: Settings, spawner: &Spawner) -> io::Result<Self> {
         let pool = Arc::new(Pool::start(settings, spawner)?);
         Ok(Self { pool, purpose: Purpose::Client, cancel: None })

@@ -1,8 +1,8 @@
 //! The threads that paint, so that the drawing loop never waits for a file.
 //!
-//! `Painting` paints pictures once; the result of one that was called off is dropped. `Animation` has a thread
-//! for each output that shows an animated picture and paints one frame ahead; it waits while nobody
-//! asks for the next frame, so a covered output costs nothing.
+//! `Painting` paints pictures once; the result of one that was called off is dropped. `Animation` has
+//! a thread for each output that shows an animated picture and paints one frame ahead; it waits while
+//! nobody asks for the next frame, so a covered output costs nothing.
 
 use std::io::{self, BufReader};
 use std::os::fd::{AsFd, BorrowedFd};

@@ -1,5 +1,5 @@
-//! Prepares one file for an import: looks at it, copies it (or leaves it where it is) and decodes it. Runs
-//! in the import workers.
+//! Prepares one file for an import: looks at it, copies it (or leaves it where it is) and decodes it.
+//! Runs in the import workers.
 //!
 //! The order makes a kill harmless at any time. The copy is made under a temporary name and flushed;
 //! then it is landed (`landing`). The next start removes temporary and pending files. The source is

@@ -1,4 +1,5 @@
-//! The log lines of requests: gathered by the threads of connections, written together by the thread `log`.
+//! The log lines of requests: gathered by the threads of connections, written together by the thread
+//! `log`.
 //!
 //! There may be a hundred thousand a second, and writing each line alone would cost more than the
 //! answer. Lines go to the file; all but successful GETs go to stderr as well, and all do if there is

@@ -43,8 +43,8 @@ pub trait Input: BufRead + Seek {}
 
 impl<T: BufRead + Seek + ?Sized> Input for T {}
 
-/// Is given the size of a frame, all that is seen of it (RGBA) and the time that it stays, and says whether
-/// it wants more.
+/// Is given the size of a frame, all that is seen of it (RGBA) and the time that it stays, and says
+/// whether it wants more.
 pub(super) type Each<'a> = &'a mut dyn FnMut((u32, u32), &[u8], Duration) -> bool;
 
 /// How the pixels of a picture are decoded whose headers were read.

@@ -1,9 +1,9 @@
 //! Whether a file is there, on a disk that may not answer: a look at a dead network disk never
 //! returns, and whoever looked would hang with it.
 //!
-//! Each look runs on a thread of its own, `stat`, which is abandoned if it takes too long. While one hangs
-//! in a directory, nobody looks there again. Only for files of the user's, and for the configuration:
-//! directories of ours may hang what touches them.
+//! Each look runs on a thread of its own, `stat`, which is abandoned if it takes too long. While one
+//! hangs in a directory, nobody looks there again. Only for files of the user's, and for the
+//! configuration: directories of ours may hang what touches them.
 
 use std::fs;
 use std::io;

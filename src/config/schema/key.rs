@@ -196,7 +196,8 @@ impl Key {
         }
     }
 
-    /// Fails if a value of the right type is not allowed, with what follows the key: `must be 1 or more, not 0`.
+    /// Fails if a value of the right type is not allowed, with what follows the key: `must be 1 or
+    /// more, not 0`.
     pub fn validate(&self, value: &Json) -> Result<(), String> {
         let result = match value {
             Json::Number(number) => self.validate_number(number),

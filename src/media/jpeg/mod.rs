@@ -42,7 +42,8 @@ pub(super) fn open(input: &mut dyn Input) -> Result<Opened, Error> {
     Ok((header, Arc::new(jpeg)))
 }
 
-/// Walks all segments. A file that ends within its coded data may yet have all of them: decoding shows it.
+/// Walks all segments. A file that ends within its coded data may yet have all of them: decoding shows
+/// it.
 fn read(input: &mut dyn Input) -> Result<(Header, Jpeg), Error> {
     let (mut frame, mut buffered) = (None::<Frame>, None);
     let mut orientation = Orientation::NoTransforms;
