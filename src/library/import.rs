@@ -146,7 +146,11 @@ impl Importer {
                 batch.ended(&path, inside, Ok(*imported), &self.bus);
                 None
             }
-            Ok(prepared) => (!batch.is_cancelled()).then_some(ReadyFile { path, inside, prepared }),
+            Ok(prepared) if batch.is_cancelled() => {
+                self.context.give_up(&prepared);
+                None
+            }
+            Ok(prepared) => Some(ReadyFile { path, inside, prepared }),
             Err(error) => {
                 batch.ended(&path, inside, Err(error), &self.bus);
                 None
@@ -234,7 +238,7 @@ impl Importer {
         if at > 0 {
             state.batches.remove(at).into_iter().for_each(|batch| batch.finish(&self.bus));
         } else {
-            state.line.give_up();
+            state.line.give_up().iter().for_each(|file| self.context.give_up(&file.prepared));
             self.land(state);
         }
         Ok(())

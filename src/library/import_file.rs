@@ -200,6 +200,15 @@ impl ImportContext {
         put.inspect_err(|error| no_thumbnail(source, error)).ok();
     }
 
+    /// Removes the thumbnail of a file that does not land, unless an image has the same content.
+    pub(super) fn give_up(&self, prepared: &Prepared) {
+        let Prepared::Copy(ready) = prepared else { return };
+        let checksum = &ready.copy.checksum;
+        if matches!(self.store.read(|c| images::by_checksum(c, checksum)), Ok(None)) {
+            self.thumbnails.take_back(&digest::hex(checksum), Resolution::Default);
+        }
+    }
+
     /// Decodes a file by ourselves where we can, else by ffmpeg.
     fn look(
         &self,

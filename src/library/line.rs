@@ -58,8 +58,8 @@ impl<T> Line<T> {
     }
 
     /// Takes all that is ready: it does not land.
-    pub(super) fn give_up(&mut self) {
-        self.ready.values_mut().for_each(|file| *file = None);
+    pub(super) fn give_up(&mut self) -> Vec<T> {
+        self.ready.values_mut().filter_map(Option::take).collect()
     }
 }
 
@@ -89,7 +89,7 @@ mod tests {
             line.next();
         }
         line.put(1, Some(()));
-        line.give_up();
+        assert_eq!(line.give_up(), [()]);
         assert!(line.is_full());
         line.put(0, Some(()));
         assert_eq!(line.take_run(), [()]);

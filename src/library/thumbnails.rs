@@ -184,6 +184,12 @@ impl Thumbnails {
         Ok(Scratch::at(directory.join(format!("{TEMPORARY}{serial}"))))
     }
 
+    /// Removes a thumbnail that was put there for a picture that is not imported after all.
+    pub(super) fn take_back(&self, hex: &str, resolution: Resolution) {
+        lock(&self.shared.extra).made.remove(&number(hex));
+        fs::remove_file(self.path(hex, resolution)).ok();
+    }
+
     /// Puts a thumbnail in its place: whole, or not at all.
     pub(super) fn put(
         &self,
