@@ -70,12 +70,14 @@ fn lay(
     let size = reader.output_buffer_size().ok_or_else(|| damaged("it is too large"))?;
     let mut samples = vec![0; size];
     let frame = reader.next_frame(&mut samples).map_err(from_crate)?;
-    samples.truncate(frame.buffer_size());
+    // The crate puts the passes of a small frame into rows of the picture's width.
+    let info = reader.info();
+    let across = if info.interlaced { info.width } else { frame.width };
     let (mut pixels, mut row) = (Vec::new(), Vec::new());
-    let stride = (place.width as usize * layout.bytes()).max(1);
-    for (y, samples) in (0..).zip(samples.chunks_exact(stride)) {
+    let (stride, width) = (across as usize * layout.bytes(), place.width as usize * layout.bytes());
+    for (y, samples) in (0..place.height).zip(samples.chunks_exact(stride.max(1))) {
         pixels.clear();
-        layout.append(samples, &mut pixels);
+        layout.append(&samples[..width.min(stride)], &mut pixels);
         if layout.channels() == 4 {
             canvas.row(y, &pixels, blend);
             continue;
