@@ -149,9 +149,9 @@ mod tests {
     use super::super::message::{Style, Wanted};
     use super::*;
 
-    /// An animation of three frames that ends within the one of this number: how many are painted, and
-    /// whether it begins again.
-    fn played(cut: usize) -> (usize, bool) {
+    /// An animation of three frames, the one of this number damaged: how many are painted, and whether it
+    /// begins again.
+    fn played(damaged: usize) -> (usize, bool) {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("film.png");
         let mut bytes = Vec::new();
@@ -162,8 +162,10 @@ mod tests {
         (0..3).for_each(|n| writer.write_image_data(&[n * 90; 96]).unwrap());
         writer.finish().unwrap();
         let data = |at: &usize| matches!(&bytes[*at..at + 4], b"IDAT" | b"fdAT" | b"IEND");
-        let end = (0..bytes.len() - 3).filter(data).nth(cut).unwrap() + 9;
-        std::fs::write(&path, &bytes[..end.min(bytes.len())]).unwrap();
+        // Sixteen bytes after the type of the chunk; of the end, nothing.
+        let at = (0..bytes.len() - 3).filter(data).nth(damaged).unwrap() + 8;
+        bytes.iter_mut().skip(at).take(16).for_each(|byte| *byte = !*byte);
+        std::fs::write(&path, &bytes).unwrap();
         let position = Point { x: 0.5, y: 0.5 };
         let style = Style { fit: Fit::Fill, position, fill: [0; 3], span: None, animate: true };
         let (output, content) = ("A".to_owned(), String::new());
@@ -177,10 +179,9 @@ mod tests {
 
     #[test]
     fn damaged_animation_goes_on_with_its_intact_frames() {
-        // The end chunk completes the file.
         assert_eq!(played(3), (3, true));
         assert_eq!(played(2), (2, true));
-        // A still picture is not animated.
+        // One intact frame is no animation.
         assert_eq!(played(1), (1, false));
         assert_eq!(played(0), (0, false));
     }

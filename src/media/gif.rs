@@ -290,7 +290,8 @@ fn damaged(what: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Error {
 fn from_crate(error: DecodingError) -> Error {
     match error {
         DecodingError::Io(error) => Error::read(Format::Gif, error),
-        other => damaged(other),
+        // As a text: its source says the same once more.
+        other => damaged(other.to_string()),
     }
 }
 
