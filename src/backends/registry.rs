@@ -1,4 +1,6 @@
 //! Every backend in the order of the API: its programs, what it can show and where.
+//!
+//! A new backend also needs a name and options in `config::schema` and `config::snapshot`.
 
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;

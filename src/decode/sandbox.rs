@@ -1,4 +1,5 @@
-//! What a process that reads hostile files may do: limits of its resources, and where it may write.
+//! The limits of a process that reads hostile files: memory, open files, processor time, and where it
+//! may write. The lower limit of memory for one picture is in `media::decoder`.
 //!
 //! Landlock is enforced as far as the kernel has it; reading is free everywhere.
 

@@ -1,4 +1,5 @@
-//! The interface of every decoder, and what it is given.
+//! The interface of every decoder, what it is given, and the limits of each picture: memory, pixels,
+//! longest side.
 
 use std::fmt::Debug;
 use std::io::{BufRead, Seek};

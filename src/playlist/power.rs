@@ -2,6 +2,7 @@
 //! pause.
 //!
 //! While there is a pause no playlist changes by itself, and videos and HTML wallpapers are paused.
+//! The thread `battery`, which `daemon::settings` starts, watches the battery.
 //! The thread `playlist` goes by it (`run`); the handle reads it, and writes what the settings and
 //! the kernel report.
 

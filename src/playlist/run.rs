@@ -1,5 +1,6 @@
 //! The thread `playlist`: what wakes it, which changes are due then, and making them.
 //!
+//! It fits the running playlists to the connected monitors when one is plugged in or unplugged.
 //! It never waits for a backend.
 
 use crossbeam_channel::{Receiver, select};

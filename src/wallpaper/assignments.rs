@@ -5,8 +5,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use super::backend_choice::Choice;
 use super::plan::{Placements, Step, WorkerKey, names};
-use super::selection::Choice;
 use crate::backends::{Kind, Placement, Web, registration};
 use crate::compositor::Output;
 use crate::store::assignments::Assignment;

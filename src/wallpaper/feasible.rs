@@ -13,11 +13,11 @@ use crate::wire::{SetStatus, Timestamp};
 
 use super::Error;
 use super::assignments;
+use super::backend_choice::Choice;
 use super::candidates::Pick;
 use super::jobs::{Feasible, Picture};
 use super::request::Targets;
 use super::request::{Applied, Ask, Request};
-use super::selection::Choice;
 use super::world_state::WorldState;
 
 impl WorldState {

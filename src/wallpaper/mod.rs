@@ -1,13 +1,14 @@
 //! The wallpapers of the monitors, and the thread that sets them.
 //!
 //! The thread `reconciler` owns the assignments: it decides what is shown where (`assignments`,
-//! `selection` and `plan`, all pure) and gives the orders. A `worker` carries them out: a thread for
+//! `backend_choice` and `plan`, all pure) and gives the orders. A `worker` carries them out: a thread for
 //! each `worker_key`, which is a backend in use, or one of its outputs where those have processes of
 //! their own. The reconciler never waits for a backend, so that it can always answer. Changes on
 //! different monitors by different workers are carried out side by side (`jobs`), others one after the
 //! other (`queue`); those that wait are superseded by later ones for the same monitors.
 
 mod assignments;
+mod backend_choice;
 mod backoff;
 mod candidates;
 mod error;
@@ -16,13 +17,12 @@ mod handle;
 mod jobs;
 mod links;
 mod orphan;
-mod pause;
+mod paused_outputs;
 mod plan;
 mod queue;
 mod reconciler;
 mod recovery;
 mod request;
-mod selection;
 mod slices;
 mod status;
 mod worker;

@@ -1,5 +1,7 @@
 //! The thread `reconciler`: takes commands, plans, gives orders to the workers (`execute`) and answers.
 //!
+//! It plans again for all monitors when one is plugged in or unplugged, or changes.
+//!
 //! It waits only for messages. Files are looked up and rows are written here, those of a picture once
 //! it is up (`job`); backends are not called. A refusal is answered here, a success by the thread
 //! `desktop`, when what others read has followed (`execute`).
@@ -23,18 +25,18 @@ use crate::thread::Spawner;
 
 use super::Error;
 use super::assignments::{self, PendingVisibility};
+use super::backend_choice::FoundBackends;
 use super::backoff::Backoffs;
 use super::handle::{Command, Mailbox};
 use super::jobs::{Activation, Feasible, Job, PendingApply, Purpose};
 use super::orphan;
-use super::pause::Children;
-use super::pause::Pause;
+use super::paused_outputs::Children;
+use super::paused_outputs::Pause;
 use super::plan::WorkerKey;
 use super::plan::{self, Placements, Step};
 use super::queue::{Jobs, Queue};
 use super::recovery::Recovery;
 use super::request::{Activated, Applied, Ask, Reply, Request};
-use super::selection::FoundBackends;
 use super::status::SharedStatus;
 use super::worker::Report;
 use super::worker::Workers;

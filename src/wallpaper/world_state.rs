@@ -14,12 +14,12 @@ use crate::store::{self, Store};
 use crate::wire::{Image, MediaType, OrphanReason};
 
 use super::assignments::{self, Fallbacks, Pictures};
+use super::backend_choice::{self, Candidate, Choice, FoundBackends, NoChoice, Preference};
 use super::jobs::{Picture, PlanState};
 use super::links::KeepaliveLinks;
 use super::orphan;
 use super::plan::{self, Placements, Step};
 use super::request::{NoTarget, Targets};
-use super::selection::{self, Candidate, Choice, FoundBackends, NoChoice, Preference};
 use super::{Error, Remedy};
 
 pub(super) struct WorldState {
@@ -100,7 +100,7 @@ impl WorldState {
 
     /// The backend that is in use where one shows everything.
     pub(super) fn active(&self) -> Option<BackendName> {
-        selection::active(&self.preference, &self.available)
+        backend_choice::active(&self.preference, &self.available)
     }
 
     /// The state for which steps are planned by this.
@@ -118,7 +118,7 @@ impl WorldState {
 
     /// All that should be shown.
     pub(super) fn desired(&self, current: &Placements) -> Placements {
-        let choose = |kind| selection::choose(&self.preference, &self.available, kind).ok();
+        let choose = |kind| backend_choice::choose(&self.preference, &self.available, kind).ok();
         let mut desired = assignments::desired(&self.rows, &self.pictures, &self.outputs, choose);
         self.leave_out_missing(&mut desired);
         plan::keep_current(current, &mut desired, &self.outputs);
@@ -161,7 +161,7 @@ impl WorldState {
         }
         let choose = |image: &&Image| {
             let kind = Kind::of(image.media_type, image.animated);
-            let choice = selection::choose(&self.preference, &self.available, kind).ok()?;
+            let choice = backend_choice::choose(&self.preference, &self.available, kind).ok()?;
             registration(choice.backend).covers_all.then_some(choice.backend)
         };
         images.values().find_map(choose)
@@ -178,7 +178,7 @@ impl WorldState {
         kind: Kind,
         (media_type, image_id, name): (MediaType, Option<i64>, &str),
     ) -> Result<Choice, Error> {
-        selection::choose(&self.preference, &self.available, kind).map_err(|why| match why {
+        backend_choice::choose(&self.preference, &self.available, kind).map_err(|why| match why {
             NoChoice::None => Error::no_backend(&self.backends),
             NoChoice::Incompatible { backend } => Error::Incompatible {
                 backend,
@@ -237,7 +237,7 @@ impl WorldState {
 
     pub(super) fn can_show(&self, media_type: MediaType, animated: bool) -> bool {
         let kind = Kind::of(media_type, animated);
-        selection::choose(&self.preference, &self.available, kind).is_ok()
+        backend_choice::choose(&self.preference, &self.available, kind).is_ok()
     }
 
     /// The assignment of a monitor.

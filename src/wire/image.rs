@@ -1,4 +1,6 @@
 //! The record of an image and of a web package, owned and borrowed from its row. Reads no file.
+//!
+//! A new stored field also needs a column in `store::row`, `store::images` and `store::migrations`.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

@@ -4,7 +4,7 @@ use serde::Deserialize;
 
 use super::key::Key;
 use super::key::{is_bezier, is_color, numbers};
-use super::settings::settings;
+use super::settings_macro::settings;
 use crate::wire::words;
 
 words! {

@@ -3,13 +3,17 @@
 //! One list per section gives the struct that modules use, the validation, the generated file,
 //! completion and the list that the manual is compared with. Nothing here reads a file.
 
+mod backend_options;
 mod builtin;
 mod key;
 mod sections;
-mod setters;
-mod settings;
+mod settings_macro;
 mod wal_qt;
 
+pub(crate) use backend_options::{
+    Awww, AwwwFilter, AwwwFormat, AwwwResize, AwwwTransition, Feh, FehMode, Hyprpaper,
+    HyprpaperFit, Mpvpaper, MpvpaperLayer, Swaybg, SwaybgFit,
+};
 pub(crate) use builtin::{Builtin, BuiltinFit, BuiltinTransition, Spot};
 pub(in crate::config) use key::beginning;
 pub use key::{Key, Rule, ValueType};
@@ -18,10 +22,6 @@ pub use sections::BackendName;
 pub(crate) use sections::{
     App, AutoPriorities, Backend, Compositor, Daemon, Desktop, Hooks, Library, Location, LogLevel,
     Monitors, Power, RemoteGallery, SelectionMode, StillFiles,
-};
-pub(crate) use setters::{
-    Awww, AwwwFilter, AwwwFormat, AwwwResize, AwwwTransition, Feh, FehMode, Hyprpaper,
-    HyprpaperFit, Mpvpaper, MpvpaperLayer, Swaybg, SwaybgFit,
 };
 pub(crate) use wal_qt::{ParallaxDirection, ParallaxDriver, WalQt, WalQtTransition};
 

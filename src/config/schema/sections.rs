@@ -3,7 +3,7 @@
 //! Each `settings!` gives a section's struct and its keys. Users see the comments on fields.
 
 use super::key::{Key, Rule, Value};
-use super::settings::settings;
+use super::settings_macro::settings;
 use crate::wire::words;
 
 words! {

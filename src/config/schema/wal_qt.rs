@@ -2,7 +2,7 @@
 
 use super::key::{BEZIER, Bezier, COLOR, is_bezier, is_color};
 use super::key::{Key, Rule, Value};
-use super::settings::settings;
+use super::settings_macro::settings;
 use crate::wire::words;
 
 words! {

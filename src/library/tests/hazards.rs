@@ -73,7 +73,10 @@ fn a_file_of_holes_is_looked_at_before_it_is_copied() {
     errors.sort_unstable();
     assert_eq!(
         errors,
-        ["40960 MiB are too large for a picture", "the GIF is damaged: unknown block type encountered"]
+        [
+            "40960 MiB are too large for a picture",
+            "the GIF is damaged: unknown block type encountered"
+        ]
     );
 }
 

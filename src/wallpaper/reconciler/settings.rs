@@ -13,7 +13,7 @@ use crate::config::{BackendName, SelectionMode};
 use crate::paths::Env;
 use crate::wallpaper::Error;
 use crate::wallpaper::jobs::{Failed, Feasible, PendingApply};
-use crate::wallpaper::pause::ProcessMemory;
+use crate::wallpaper::paused_outputs::ProcessMemory;
 use crate::wallpaper::plan::WorkerKey;
 use crate::wallpaper::request::Request;
 use crate::wallpaper::world_state::WorldState;

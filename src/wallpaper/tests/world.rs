@@ -7,12 +7,12 @@ use crate::events::{EventFilter, Message, Subscription};
 use crate::store::assignments::{self, Assignment};
 use crate::store::images;
 use crate::wallpaper::assignments::desired as assigned;
+use crate::wallpaper::backend_choice::Choice;
 use crate::wallpaper::links::KeepaliveLinks;
 use crate::wallpaper::orphan;
 use crate::wallpaper::plan::WorkerKey;
 use crate::wallpaper::plan::tests::placement;
 use crate::wallpaper::plan::{Placements, Step};
-use crate::wallpaper::selection::Choice;
 use crate::wire::{EventKind, Fit, OrphanReason, Timestamp};
 
 fn heard(events: &Subscription) -> Vec<EventKind> {

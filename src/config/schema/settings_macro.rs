@@ -39,14 +39,14 @@ macro_rules! settings {
         impl $section {
             pub(crate) const KEYS: &'static [$crate::config::Key] = &[
                 $($crate::config::Key {
-                    name: $crate::config::schema::settings::name!($field $(as $name)?),
+                    name: $crate::config::schema::settings_macro::name!($field $(as $name)?),
                     meaning: concat!($($meaning),+),
                     ..$key
                 }),+
             ];
 
             pub(crate) fn read(table: &::serde_json::Map<String, ::serde_json::Value>) -> Self {
-                $crate::config::schema::settings::typed(Self::KEYS, table)
+                $crate::config::schema::settings_macro::typed(Self::KEYS, table)
             }
         }
 

@@ -4,7 +4,7 @@
 
 use super::key::{COLOR, is_bezier, is_color, is_size, numbers};
 use super::key::{Key, Value};
-use super::settings::settings;
+use super::settings_macro::settings;
 use crate::wire::words;
 
 words! {
