@@ -170,7 +170,6 @@ fn is_ours(socket: &UnixStream) -> bool {
 #[cfg(test)]
 mod tests {
     use std::io::{Read, Write};
-    use std::os::unix::net::UnixStream;
     use std::time::Duration;
 
     use crossbeam_channel::{Sender, unbounded};
