@@ -3,11 +3,13 @@
 //! It sleeps until an event arrives; programs that read the file do not wake it. It waits with a
 //! deadline only during an edit, and never reads or writes the file itself.
 //!
-//! Watched are the file, its directory and, if the file is a link, the directory of its target.
+//! It watches the file, its directory and the directory of each link that leads to it.
 
 use std::collections::BTreeSet;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use crossbeam_channel::{Receiver, Sender, at, bounded, never, select};
@@ -16,17 +18,17 @@ use notify::{Config, ErrorKind, Event, INotifyWatcher, RecursiveMode, Watcher as
 use rustix::io::Errno;
 
 use super::handle::Settled;
-use super::{ConfigHandle, Error, file};
+use super::{ConfigHandle, Error};
 use crate::paths::{Presence, presence};
-use crate::sys::no_watches_left;
+use crate::sys::{WatchPaths, no_watches_left};
 use crate::thread::{Spawner, Thread};
 
 /// The delay from a change until the file is read: editors make several changes in a row.
 pub(super) const SETTLE: Duration = Duration::from_millis(250);
 /// The delay from the last write until the file is read even if it is still open, missing, empty or
 /// broken: the edit is reported within two seconds.
-const LAST: Duration = Duration::from_millis(1800);
-/// Events that wait for the thread. Others are dropped, because the thread reads the file in any case.
+pub(super) const LAST: Duration = Duration::from_millis(1800);
+/// Events that wait for the thread. If there are more, the file is read in any case.
 const EVENTS: usize = 64;
 /// `ACCESS_CLOSE` ends an edit. With `OPEN`, each reader would wake the thread.
 const KINDS: EventKindMask = EventKindMask::CORE.union(EventKindMask::ACCESS_CLOSE);
@@ -79,25 +81,22 @@ fn why(error: notify::Error) -> io::Error {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Places {
     watched: BTreeSet<PathBuf>,
-    /// The names whose events matter: of the file and of its target.
+    /// The names whose events matter: of the file and of the links that lead to it.
     names: Vec<PathBuf>,
 }
 
 impl Places {
     fn of(path: &Path) -> Self {
+        let way = WatchPaths::on_the_way_to(path);
         let mut places = Self::default();
-        let target = file::follow(path).ok();
-        for name in [Some(path), target.as_deref()].into_iter().flatten() {
-            // The nearest directory above a missing one reports when it is made.
-            let mut name = name;
-            while let Some(parent) = name.parent().filter(|parent| !parent.is_dir()) {
-                name = parent;
-            }
-            places.watched.extend(name.parent().map(Path::to_owned));
-            places.names.push(name.to_owned());
+        // The nearest directory above a missing one reports when it is made.
+        for (directory, names) in way.directories.into_iter().filter(|(_, names)| !names.is_empty())
+        {
+            places.names.extend(names.iter().map(|name| directory.join(name)));
+            places.watched.insert(directory);
         }
         // It may be written under another name, too.
-        places.watched.extend(target.filter(|target| target.exists()));
+        places.watched.extend(way.file);
         places
     }
 
@@ -113,6 +112,8 @@ struct Watcher {
     watcher: INotifyWatcher,
     places: Places,
     events: Receiver<notify::Result<Event>>,
+    /// Set before an event may be dropped.
+    overflowed: Arc<AtomicBool>,
     /// When the current edit is read.
     due: Option<Instant>,
     /// When the file was last written.
@@ -122,10 +123,18 @@ struct Watcher {
 impl Watcher {
     fn new(config: ConfigHandle) -> notify::Result<Self> {
         let (sender, events) = bounded(EVENTS);
-        let handler = move |event| drop(sender.try_send(event));
+        let overflowed = Arc::new(AtomicBool::new(false));
+        let full = Arc::clone(&overflowed);
+        let handler = move |event| {
+            if sender.is_full() {
+                full.store(true, Ordering::Release);
+            }
+            sender.try_send(event).ok();
+        };
         let watcher = INotifyWatcher::new(handler, Config::default().with_event_kinds(KINDS))?;
         let (path, places) = (config.path().to_owned(), Places::default());
-        Ok(Self { config, path, watcher, places, events, due: None, written: Instant::now() })
+        let (due, written) = (None, Instant::now());
+        Ok(Self { config, path, watcher, places, events, overflowed, due, written })
     }
 
     fn run(&mut self, end: &Receiver<()>) {
@@ -148,7 +157,9 @@ impl Watcher {
     /// Handles the events that have arrived since, too: a close ends an edit that a write began.
     fn on_event(&mut self, first: notify::Result<Event>) {
         let events = std::iter::once(first).chain(self.events.try_iter());
-        let Some(delay) = events.filter_map(|event| self.delay_after(event)).last() else { return };
+        let delay = events.filter_map(|event| self.delay_after(event)).last();
+        let overflow = self.overflowed.swap(false, Ordering::AcqRel).then_some(SETTLE);
+        let Some(delay) = delay.or(overflow) else { return };
         self.written = Instant::now();
         self.due = Some(self.written + delay);
     }
@@ -319,6 +330,16 @@ mod tests {
     }
 
     #[test]
+    fn events_that_were_dropped_have_the_file_read() {
+        let mut room = room();
+        room.watcher.on_event(room.event(WRITTEN, "other"));
+        assert_eq!(room.watcher.due, None);
+        room.watcher.overflowed.store(true, Ordering::Release);
+        room.watcher.on_event(room.event(WRITTEN, "other"));
+        assert_eq!(room.watcher.due, Some(room.watcher.written + SETTLE));
+    }
+
+    #[test]
     fn file_that_may_be_on_its_way_is_looked_at_once_more() {
         let mut room = room();
         let whole = fs::read_to_string(&room.watcher.path).unwrap();
@@ -353,7 +374,7 @@ mod tests {
         let room = room();
         let places = Places::of(&room.root.join("b/c/file"));
         assert_eq!(places.watched, BTreeSet::from([room.root.clone()]));
-        assert_eq!(places.names, [room.root.join("b"), room.root.join("b")]);
+        assert_eq!(places.names, [room.root.join("b")]);
         let places = Places::of(&room.watcher.path);
         let expected = ["", "a", "a/one"].map(|name| room.root.join(name));
         assert_eq!(places.watched, BTreeSet::from(expected));

@@ -284,6 +284,8 @@ fn hash(
         }
         if told.elapsed() >= PROGRESS_EVERY {
             daemon.reply(&Reply::<()>::Progress);
+            // The limit is for decoding: a large file may take longer to be hashed.
+            sandbox::renew_time();
             told = Instant::now();
         }
     }

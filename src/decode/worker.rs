@@ -23,6 +23,10 @@ const ENDS_WITHIN: Duration = Duration::from_secs(2);
 /// Processes that the kernel does not let go of; with so many, no other is started.
 const UNKILLABLE_MAX: usize = 8;
 
+/// Signals by which others end a process.
+const ASKED_TO_END: [Signal; 5] =
+    [Signal::KILL, Signal::TERM, Signal::INT, Signal::HUP, Signal::QUIT];
+
 static UNKILLABLE: Mutex<Vec<Child>> = Mutex::new(Vec::new());
 
 /// How processes are started.
@@ -116,7 +120,12 @@ impl Worker {
             // The way out of an allocation that fails.
             Some(Ended::Signal(signal)) if signal == Signal::ABORT.as_raw() => Error::Memory,
             Some(Ended::Signal(signal)) if signal == Signal::XCPU.as_raw() => Error::Time,
-            Some(Ended::Signal(signal)) if signal == Signal::KILL.as_raw() => Error::Killed,
+            // Somebody's: the file is not to blame.
+            Some(Ended::Signal(signal)) if ASKED_TO_END.map(Signal::as_raw).contains(&signal) => {
+                Error::Killed
+            }
+            // It could not begin: a panic ends it with another code.
+            Some(Ended::Code(code)) if code == 1 => Error::NoProcess(Ended::Code(code).to_string()),
             Some(ended) => Error::Broke(ended.to_string()),
             None => Error::Silent,
         }
@@ -188,7 +197,10 @@ mod tests {
         assert_eq!(asked("sleep 999"), Err(Error::Silent));
         assert_eq!(asked("kill -ABRT $$"), Err(Error::Memory));
         assert_eq!(asked("kill -XCPU $$"), Err(Error::Time));
-        assert_eq!(asked("kill -9 $$"), Err(Error::Killed));
+        for signal in ["KILL", "TERM", "HUP"] {
+            assert_eq!(asked(&format!("kill -{signal} $$")), Err(Error::Killed), "{signal}");
+        }
+        assert!(matches!(asked("exit 1"), Err(Error::NoProcess(_))));
         assert_eq!(asked("exit 3"), Err(Error::Broke("exit code 3".to_owned())));
         for odd in ["echo '{}'; sleep 9", "head -c 70000 /dev/zero; sleep 9"] {
             assert!(matches!(asked(odd), Err(Error::Broke(_))), "{odd}");

@@ -128,7 +128,7 @@ impl Batch {
         result: Result<Imported, Error>,
         bus: &EventBus,
     ) {
-        if self.is_cancelled() && result.as_ref().is_err_and(Error::is_stopped) {
+        if self.is_cancelled() && result.is_err() {
             // As if it had never been begun.
             return;
         }

@@ -126,10 +126,7 @@ impl Error {
             }
             Why::Directory | Why::NotFile => Self::NotFile { path },
             Why::TooLong { bytes } => Self::TooLong { path, bytes },
-            Why::Silent => {
-                let source = io::Error::new(io::ErrorKind::TimedOut, Why::Silent.to_string());
-                Self::File { action: "read", path, source }
-            }
+            Why::Silent => Self::NoAnswer { path },
             Why::Stopped => Self::Stopped,
             source => Self::Media { path, source },
         }

@@ -120,6 +120,10 @@ impl Importer {
                     Err(_) => break,
                 },
                 recv(self.workers.results()) -> done => {
+                    // The daemon ends: what is in hand fails at once, and nobody is told.
+                    if self.context.imports.is_stopped() {
+                        break;
+                    }
                     let others = self.workers.results().try_iter();
                     done.into_iter().chain(others).for_each(|done| self.settle(done, &mut state));
                     self.land(&mut state);

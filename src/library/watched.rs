@@ -8,6 +8,7 @@
 
 use std::collections::BTreeSet;
 use std::fs;
+use std::io::ErrorKind;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -15,7 +16,7 @@ use std::sync::atomic::Ordering;
 use super::Error;
 use super::context::ImportContext;
 use super::decode::Tools;
-use super::disk::{is_gone, stamp};
+use super::disk::stamp;
 use super::task::{Directory, Pass, Prepared, Source, Which};
 use super::watched_rows::WatchedNow;
 use crate::decode::{self, Hashed};
@@ -186,6 +187,7 @@ impl ImportContext {
     /// of which there is another file, has its content still.
     fn is_made_of(&self, image: &Image, seen: &WatchedNow<'_>) -> Result<bool, Error> {
         let source = &image.source_path;
+        let is_gone = |path: &Path| presence(path) == Presence::Missing;
         let renamed = source.starts_with(&seen.directory.path) && is_gone(source);
         if image.in_place || image.web_meta.is_some() || !(source == seen.path || renamed) {
             return Ok(false);
@@ -198,7 +200,15 @@ impl ImportContext {
 /// Whether the file of an image in place has its content still.
 fn holds(context: &ImportContext, image: &Image, tools: Tools<'_>) -> Result<bool, Error> {
     let path = &image.path;
-    let Ok(meta) = tools.decoder.meta(path) else { return Ok(false) };
+    let meta = match tools.decoder.meta(path) {
+        Ok(meta) => meta,
+        Err(decode::Error::Read(io)) if io.error().kind() == ErrorKind::NotFound => {
+            return Ok(false);
+        }
+        Err(decode::Error::Directory | decode::Error::NotFile) => return Ok(false),
+        // A disk that does not answer has lost nothing.
+        Err(_) => return Ok(true),
+    };
     let note = context.store.read(|c| watched::get(c, path))?;
     let is_noted =
         |note: WatchedFile| note.stamp.same(&meta.into()) && note.image_id == Some(image.id);

@@ -20,6 +20,8 @@ use super::picture::Picture;
 use crate::wire::Format;
 
 const JPEG: u16 = 7;
+/// The compressions that the crate undoes: none, Fax 4, LZW, JPEG, Deflate (twice), PackBits.
+const KNOWN: [u16; 7] = [1, 4, 5, JPEG, 8, 32946, 32773];
 const CMYK: u16 = 5;
 const ASSOCIATED: u16 = 1;
 
@@ -49,6 +51,9 @@ pub(super) fn open(input: &mut dyn Input) -> Result<Opened, Error> {
     }
     if directory.reversed {
         return Err(directory.not_by_image("bits from the lowest to the highest (FillOrder 2)"));
+    }
+    if !KNOWN.contains(&directory.compression) {
+        return Err(directory.not_by_image("an unusual compression"));
     }
     // The crate's buffer, beside the result.
     let scratch = (u64::from(directory.samples) * u64::from(directory.bits).div_ceil(8), 1 << 20);

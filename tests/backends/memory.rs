@@ -36,7 +36,7 @@ fn film_whose_process_keeps_growing_gets_another_one_first() {
     let starts = || fs::read_dir(hosted.notes.join("calls")).unwrap().count();
     assert_eq!(starts(), 2);
     let log = hosted.house.log();
-    let said = log.lines().filter(|line| line.contains("it is replaced")).count();
+    let said = log.lines().filter(|line| line.contains("restarting mpvpaper")).count();
     assert_eq!(said, 1, "{log}");
     let seen = format!("(process {next}) has ");
     wait_until("many looks", || hosted.house.log().matches(&seen).count() > 5);

@@ -94,6 +94,23 @@ fn config_link_pointed_elsewhere_is_followed() {
 }
 
 #[test]
+fn config_directory_behind_replaced_link_is_followed() {
+    let room = Watched::at("murald/config.toml", |dir| {
+        fs::create_dir_all(dir.path().join("generation-1")).unwrap();
+        symlink("generation-1", dir.path().join("murald")).unwrap();
+    });
+    fs::create_dir(room.path("generation-2")).unwrap();
+    fs::write(room.path("generation-2/config.toml"), room.themed("x")).unwrap();
+    fs::remove_file(room.path("murald")).unwrap();
+    symlink("generation-2", room.path("murald")).unwrap();
+    room.hears_once(&["app"]);
+    assert_eq!(room.theme(), "x");
+    fs::write(room.path("generation-2/config.toml"), room.themed("y")).unwrap();
+    room.hears_once(&["app"]);
+    assert_eq!(room.theme(), "y");
+}
+
+#[test]
 fn config_directory_removed_and_made_again_is_followed() {
     let room = Watched::at("home/config/murald/config.toml", |_| ());
     let text = room.themed("x");

@@ -215,9 +215,9 @@ fn what_a_page_may_do_and_shows_can_be_changed() {
         patch(bad).fails(400);
     }
     for (overrides, says) in [
-        (json!({ "speed": 9, "sped": 9 }), r#""sped" so: the package does not declare it"#),
-        (json!({ "speed": "fast" }), r#""speed" so: it is a number, not "fast""#),
-        (json!({ "speed": 11 }), r#""speed" so: it is 10 or less, not 11"#),
+        (json!({ "speed": 9, "sped": 9 }), r#".sped: the package does not declare it"#),
+        (json!({ "speed": "fast" }), r#".speed: it is a number, not "fast""#),
+        (json!({ "speed": 11 }), r#".speed: it is 10 or less, not 11"#),
     ] {
         let body = patch(json!({ "wallpaper_config_overrides": overrides, "tags": ["x"] }));
         let error = body.fails(400)["error"].as_str().unwrap().to_owned();

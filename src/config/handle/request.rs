@@ -2,13 +2,15 @@
 //!
 //! Runs in the thread of the connection that has the request.
 
+use std::time::Instant;
+
 use serde_json::{Map, Value as Json};
 
 use super::super::file::{Backup, Written};
 use super::super::overlay::{self, Edit};
 use super::super::schema::{BackendName, Section};
 use super::super::snapshot::{ChangeSource, Changed};
-use super::super::watch::SETTLE;
+use super::super::watch::{LAST, SETTLE};
 use super::super::{Config, Error, document, file, patch};
 use super::{ConfigHandle, FileState, parse};
 
@@ -53,6 +55,20 @@ impl ConfigHandle {
         self.change(ChangeSource::ResetBackend, |_| patch::reset_backend(name))
     }
 
+    /// Waits while another program seems to write the file: it would write the rest into an unlinked file.
+    fn let_writers_finish(&self) -> Result<(), Error> {
+        let deadline = Instant::now() + LAST;
+        let mut found = self.read_file()?;
+        while found != self.lock().seen && Instant::now() < deadline {
+            std::thread::sleep(SETTLE);
+            let before = std::mem::replace(&mut found, self.read_file()?);
+            if found == before {
+                break;
+            }
+        }
+        Ok(())
+    }
+
     /// Starts again once if another program saves the file at the same time.
     fn change(
         &self,
@@ -60,6 +76,7 @@ impl ConfigHandle {
         edits: impl Fn(&Config) -> Vec<Edit>,
     ) -> Result<Changed, Error> {
         file::answers(&self.0.path)?;
+        self.let_writers_finish()?;
         let mut tried = self.try_to_change(source, &edits);
         if matches!(tried, Ok(None) | Err(Error::Broken { .. })) {
             // What it has written so far may be half a file.

@@ -160,7 +160,7 @@ fn thumbnail_failed(error: Arc<library::Error>, image: &Image) -> Error {
     if error.is_missing_file() {
         return lost(image);
     }
-    if let library::Error::NoAnswer { .. } = *error {
+    if let library::Error::NoAnswer { .. } | library::Error::Stopped = *error {
         return Error::new(503, error.to_string());
     }
     if let library::Error::Transcode { source: transcode::Error::Missing { .. }, .. } = *error {

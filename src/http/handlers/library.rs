@@ -11,6 +11,7 @@ use serde_json::{Map, Value, json};
 
 use super::Api;
 use crate::config::Section;
+use crate::decode;
 use crate::http::{Error, Reply, Request, Response};
 use crate::library::{self, Content, Deleted, LoopGoes, WatchSettings};
 use crate::store::folders::{self, FolderChange, FolderQuery, NAME_MAX, Refusal};
@@ -230,6 +231,9 @@ fn import_failed(path: &Path, error: library::Error) -> Error {
         Why::File { action: "read" | "list", .. } | Why::NotFile { .. } => Error::not_found(text),
         Why::Package { .. } => Error::bad_request(text)
             .details("`murald import` brings in the pictures of a directory"),
+        Why::Media { source: decode::Error::NoProcess(_) | decode::Error::Killed, .. } => {
+            Error::new(503, text)
+        }
         Why::Media { .. } | Why::TooLong { .. } | Why::Name { .. } => Error::bad_request(text),
         Why::Transcode { source: Film::Failed { .. } | Film::Answer { .. }, .. }
         | Why::Transcode { source: Film::NoPicture | Film::Truncated, .. }

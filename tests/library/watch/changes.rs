@@ -203,7 +203,7 @@ fn watched_directory_that_lost_all_files_at_once_is_away() {
     }
     // Its time is up, and still nothing leaves.
     std::thread::scope(|scope| {
-        scope.spawn(|| wait_until("the log", || walls.house.log().contains("is unavailable")));
+        scope.spawn(|| wait_until("the log", || walls.house.log().contains(" is away: ")));
     });
     for name in ["a.png", "b.png"] {
         fs::rename(other.join(name), walls.at(name)).unwrap();

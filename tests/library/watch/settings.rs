@@ -22,9 +22,9 @@ fn watched_directories_that_cannot_be_are_refused() {
     let data = house.root().join("data");
     check(json!({ "watch": ["pictures"] }), "not absolute");
     check(json!({ "watch": [house.images()] }), "murald stores its files in");
-    check(json!({ "watch": [house.images().join("x")] }), "lies in");
-    check(json!({ "watch": [data] }), "holds");
-    check(json!({ "watch": ["~"] }), "holds");
+    check(json!({ "watch": [house.images().join("x")] }), "murald stores its files in");
+    check(json!({ "watch": [data] }), "murald stores its files in");
+    check(json!({ "watch": ["~"] }), "murald stores its files in");
     check(json!({ "in_place": true }), "watch");
     check(json!({ "watch": [], "forgot": true }), "forgot");
     check(json!({ "watch": [], "in_place": null }), "in_place");
