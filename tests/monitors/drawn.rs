@@ -64,7 +64,7 @@ fn next_daemon_takes_over_without_a_frame_of_change() {
         house.start();
         wait_until("the next daemon has taken it over", || {
             let why = house.client().get(&format!("/why?monitor={OUTPUT}")).ok();
-            why[0]["text"].as_str().unwrap().contains("set by murald itself")
+            why[0]["text"].as_str().unwrap().contains("restored at startup")
         });
         wait_until("the picture", || near(watcher.latest(), colors[new]));
         let frames = watcher.since(seen);

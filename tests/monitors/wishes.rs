@@ -34,7 +34,7 @@ fn a_list_counts_beside_a_star_and_a_mistyped_monitor_changes_nothing() {
         ),
         ("set", json!({ "image_id": green, "moniter": "VIRTUAL-2" }), "did you mean `monitor`?"),
         ("random", json!({ "monitr": "VIRTUAL-2" }), "did you mean `monitor`?"),
-        ("random", json!({ "monitors": "VIRTUAL-2" }), "field monitors"),
+        ("random", json!({ "monitors": "VIRTUAL-2" }), "monitors must be a list"),
         ("random", json!({ "monitors": ["DP-9"] }), "VIRTUAL-1, VIRTUAL-2"),
     ] {
         let refused = client.post(&format!("/wallpaper/{path}"), &body).fails(400).to_string();

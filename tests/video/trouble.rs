@@ -151,7 +151,7 @@ fn an_export_whose_ffmpeg_is_killed_can_be_asked_for_again() {
     assert_eq!(files(&house), ["film.mp4"]);
     house.client().post(&format!("/images/{id}/video-loop-export"), &body("replace")).ok();
     assert_eq!(files(&house), ["film.mp4"]);
-    assert!(house.log().contains("the loop of image 1 begins"));
+    assert!(house.log().contains("the loop of image 1 started"));
 }
 
 /// SIGTERM while a request waits for ffmpeg.
@@ -264,7 +264,7 @@ fn victim() {
         assert!(cause.contains(says), "{cause}");
     };
     check(ffmpeg.frame(film, &facts, 0.0, (9, 9), &to), "did not exit within 300 ms");
-    check(ffmpeg.preview("it", film, &facts, &to), "has got no further");
+    check(ffmpeg.preview("it", film, &facts, &to), "made no progress");
 }
 
 #[test]

@@ -145,17 +145,17 @@ fn text(
         None => format!("{monitor}: no wallpaper is set."),
         Some(Shown { image, backend, source, set_at, is_up }) => {
             let by = match source.kind {
-                Source::Manual => "manually".to_owned(),
-                Source::Random => "at random".to_owned(),
-                Source::Restore => "by murald itself".to_owned(),
+                Source::Manual => "set manually".to_owned(),
+                Source::Random => "set at random".to_owned(),
+                Source::Restore => "restored at startup".to_owned(),
                 Source::Playlist => {
-                    format!("by playlist {:?}", source.playlist_name.as_deref().unwrap_or(""))
+                    format!("set by playlist {:?}", source.playlist_name.as_deref().unwrap_or(""))
                 }
             };
             let ago = span(*set_at, now);
             let (name, id) = (&image.name, image.id);
             let missing = if *is_up { "" } else { " (not on the screen)" };
-            format!("{monitor}: {name} ({id}){missing}, set {by} {ago} ago, drawn by {backend}.")
+            format!("{monitor}: {name} ({id}){missing}, {by}, {ago} ago, drawn by {backend}.")
         }
     };
     let due = playlist
@@ -172,7 +172,7 @@ fn text(
 fn due(playlist: &ActivePlaylist, now: Timestamp) -> String {
     let name = &playlist.playlist_name;
     match (playlist.next_change_at, playlist.resting) {
-        (Some(at), _) => format!("Next: playlist {name:?} in {}.", span(now, at)),
+        (Some(at), _) => format!("Next change: playlist {name:?} in {}.", span(now, at)),
         (None, _) if playlist.paused => format!("Playlist {name:?} is paused."),
         (None, Some(rest)) => {
             let why = match rest {
