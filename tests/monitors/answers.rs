@@ -176,7 +176,7 @@ fn a_backend_that_is_not_installed_is_stored_with_a_warning() {
     let answer = house.client().patch("/config", &patch).ok();
     assert_eq!(answer["backend"]["type"], "hyprpaper");
     let said = names(&answer, "warnings");
-    assert!(said[0].contains("hyprpaper is not installed") && said[0].contains("feh is used"));
+    assert!(said[0].contains("hyprpaper is not installed") && said[0].contains("using feh"));
     assert_eq!(warnings(), said);
     // Installed, it is still for another session.
     for program in ["hyprpaper", "hyprctl"] {
