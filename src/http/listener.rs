@@ -200,6 +200,7 @@ mod tests {
         let (spawner, _deaths) = Spawner::new();
         let _server = Server::start(listening, &spawner, Releasing(release), limits).unwrap();
         let mut client = crate::sys::connect(&path).unwrap();
+        client.set_nonblocking(false).unwrap();
         client.write_all(b"GET / HTTP/1.1\r\n\r\n").unwrap();
         client.read_exact(&mut [0; 12]).unwrap();
         assert!(released.recv_timeout(Duration::from_millis(50)).is_err(), "one is connected");

@@ -190,6 +190,7 @@ fn wrong_value(path: &str, what: &str) -> String {
             let expected = match expected {
                 "i64" => "an integer".to_owned(),
                 "f64" => "a number".to_owned(),
+                "path string" => "a string".to_owned(),
                 "a sequence" => "a list".to_owned(),
                 "a map" => "an object".to_owned(),
                 other => other.replace('`', ""),

@@ -26,7 +26,7 @@ pub enum Error {
     #[error("the variable {variable} in the path {written:?} is not set")]
     Unset { variable: String, written: String },
     /// `${` without its `}`, or with no name between.
-    #[error("unclosed ${{ in the path {written:?}")]
+    #[error("incomplete ${{NAME}} in the path {written:?}")]
     Brace { written: String },
     #[error("the path {written:?} is not absolute")]
     Relative { written: String },

@@ -219,7 +219,7 @@ mod tests {
         };
         assert_eq!(check(json!({"a": 1.0, "b": null}), json!({"a": 1, "b": "x"})), Ok(()));
         let told = check(json!({"a": "loud"}), json!({"a": "info"})).unwrap_err();
-        assert!(told.starts_with("murald: s.a cannot be \"loud\"; \"info\" is used"), "{told}");
+        assert!(told.starts_with("murald: s.a cannot be \"loud\"; using \"info\""), "{told}");
     }
 
     #[test]
