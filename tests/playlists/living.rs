@@ -81,9 +81,12 @@ fn living_playlist_follows_the_library() {
     assert!(listed.contains("\tmanual\t2\t"), "{listed}");
     let refused = run(&house, "playlist add sea --tags sea");
     assert!(refused.0 == Some(1) && refused.2.contains("filters"), "{refused:?}");
-    for line in ["playlist create fixed --fixed", "playlist create fixed --type manual"] {
+    for (line, says) in [
+        ("playlist create fixed --fixed", "--fixed needs a filter"),
+        ("playlist create fixed --type manual", "no images given"),
+    ] {
         let refused = run(&house, line);
-        assert!(refused.0 == Some(2) && refused.2.contains(" a filter"), "{line}: {refused:?}");
+        assert!(refused.0 == Some(2) && refused.2.contains(says), "{line}: {refused:?}");
     }
     assert_eq!(run(&house, "playlist create fixed --tags sea --fixed").0, Some(0));
     let id = record["id"].as_i64().unwrap();

@@ -87,7 +87,7 @@ fn a_step_that_cannot_be_made_fails_and_says_why() {
     }
     run(&house, "playlist start day");
     for line in ["next", "prev", "playlist next", "playlist next day", "playlist previous day"] {
-        refused(line, "follows the clock");
+        refused(line, "next and previous do not apply");
     }
     assert_eq!(run(&house, "playlist active")[0]["current_image_id"], ids[0]);
 }

@@ -246,7 +246,8 @@ impl House {
     pub fn ends_well(&mut self) {
         assert_eq!(self.stop(), Some(0));
         let log = self.log();
-        let late: Vec<&str> = log.lines().filter(|line| line.contains("left behind")).collect();
+        let late: Vec<&str> =
+            log.lines().filter(|line| line.contains("continuing without")).collect();
         assert!(late.is_empty(), "{late:#?}");
     }
 
