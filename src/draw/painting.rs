@@ -149,8 +149,8 @@ mod tests {
     use super::super::message::{Style, Wanted};
     use super::*;
 
-    /// An animation of three frames, the one of this number damaged: how many are painted, and whether it
-    /// begins again.
+    /// An animation of three frames, the one of this number damaged: how many are painted, and whether
+    /// it begins again.
     fn played(damaged: usize) -> (usize, bool) {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("film.png");

@@ -46,7 +46,9 @@ fn daemon() -> Daemon {
     let config = ConfigHandle::open(home.join("config.toml"), events.clone()).unwrap();
     let store = Store::open(&home.join("db/murald.sqlite3")).unwrap();
     let settings = config.clone();
-    let decoder = Decoder::start(decode::Settings::default(), &spawner).unwrap();
+    let program = Some(env!("CARGO_BIN_EXE_murald").into());
+    let decode = decode::Settings { program, writable: vec![home.to_owned()], imports: 1 };
+    let decoder = Decoder::start(decode, &spawner).unwrap();
     let backends = Backends {
         decoder: decoder.clone(),
         settings: Arc::new(move || settings.current()),
@@ -260,7 +262,7 @@ fn no_compositor_means_no_monitors_and_no_wallpaper() {
     check("/wallpaper/set", r#"{"image_id":1,"monitor":"A","monitors":["B"]}"#, 400, "different");
     check("/wallpaper/set", r#"{"image_id":1,"monitor":""}"#, 400, "empty");
     check("/wallpaper/set", r#"{"image_id":1,"mode":"up"}"#, 400, "individual");
-    check("/wallpaper/set", r#"{"image_id":1,"monitor":"A"}"#, 404, "no image 1");
+    check("/wallpaper/set", r#"{"image_id":1,"monitor":"A"}"#, 404, "no image with ID 1");
     check("/wallpaper/random", "rubbish", 400, "object");
     check("/wallpaper/random", "", 404, "the library is empty");
     check("/wallpaper/random", r#"{"monitor":"A"}"#, 404, "the library is empty");
@@ -358,17 +360,17 @@ fn bad_image_queries_are_explained() {
         assert_eq!(reply.status, status, "{path} {body}: {}", reply.text());
         assert!(reply.text().contains(said), "{path} {body}: {}", reply.text());
     };
-    check("/images/x", "", 400, "not an id");
-    check("/images/1.5", "", 400, "not an id");
+    check("/images/x", "", 400, "not an ID");
+    check("/images/1.5", "", 400, "not an ID");
     check("/images/99999999999999999999", "", 404, "no image");
     check("/images/-99999999999999999999", "", 404, "no image");
-    check("/images/7", "", 404, "no image 7");
-    check("/images/7/raw", "", 404, "no image 7");
-    check("/images/7/thumbnail", "", 404, "no image 7");
+    check("/images/7", "", 404, "no image with ID 7");
+    check("/images/7/raw", "", 404, "no image with ID 7");
+    check("/images/7/thumbnail", "", 404, "no image with ID 7");
     check("/images/7/thumbnail?resolution=8k", "", 400, "720p");
     check("/images?page=0", "", 400, "page");
     check("/images?sort_by=date", "", 400, "imported_at");
-    check("/images?palette_similar_to=7", "", 404, "no image 7");
+    check("/images?palette_similar_to=7", "", 404, "no image with ID 7");
     check("/images?page=18446744073709551615&per_page=500", "", 200, r#""per_page":200"#);
     let beyond = format!("/images?page={0}&per_page={0}", "9".repeat(20));
     check(&beyond, "", 200, r#""per_page":200"#);
@@ -377,7 +379,7 @@ fn bad_image_queries_are_explained() {
     check("/images", r#"{"paths": []}"#, 400, "empty");
     check("/images", r#"{"paths": ["a/b"]}"#, 400, "absolute");
     check("/images", r#"{"paths": ["/a"], "folder_id": 7}"#, 404, "folder 7");
-    check("/images", r#"{"paths": "/a"}"#, 400, "field paths");
+    check("/images", r#"{"paths": "/a"}"#, 400, "paths must be a list");
     check("/images/cancel-import", r#"{"batch_id": "b"}"#, 404, "b");
     check("/images/cancel-import", "{}", 400, "batch_id");
 }

@@ -57,7 +57,9 @@ fn it_is_told_of_the_change_when_files_are_right() {
     let ran = || lines(&notes.join("told")).iter().map(|line| sorted(line)).collect::<Vec<_>>();
     wait_until("it has run", || ran().len() == 1);
     assert_eq!(ran(), [set_by_hand]);
-    wait_until("its failure is told", || house.log().contains("has failed: exit code 3"));
+    wait_until("its failure is told", || {
+        house.log().contains("hooks.wallpaper_changed failed: exit code 3")
+    });
     assert!(house.log().contains("hook: complaint"), "{}", house.log());
     let why = house.client().get("/why").ok()[0].clone();
     assert_eq!(why["hook_failure"]["error"], "exit code 3");

@@ -55,7 +55,8 @@ impl ConfigHandle {
         self.change(ChangeSource::ResetBackend, |_| patch::reset_backend(name))
     }
 
-    /// Waits while another program seems to write the file: it would write the rest into an unlinked file.
+    /// Waits while another program seems to write the file: it would write the rest into an unlinked
+    /// file.
     fn let_writers_finish(&self) -> Result<(), Error> {
         let deadline = Instant::now() + LAST;
         let mut found = self.read_file()?;
