@@ -146,11 +146,6 @@ impl Error {
         Self::Mistake { what: panic_text(panic).to_owned() }
     }
 
-    /// Whether it was given up because nobody wanted it any more.
-    pub(super) fn is_stopped(&self) -> bool {
-        matches!(self, Self::Stopped)
-    }
-
     /// Whether there was nothing to do.
     pub(super) fn is_left_alone(&self) -> bool {
         matches!(self, Self::LeftAlone)
