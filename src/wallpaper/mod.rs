@@ -1,9 +1,9 @@
 //! The wallpapers of the monitors, and the thread that sets them.
 //!
 //! The thread `reconciler` owns the assignments: it decides what is shown where (`assignments`,
-//! `backend_choice` and `plan`, all pure) and gives the orders. A `worker` carries them out: a thread for
-//! each `worker_key`, which is a backend in use, or one of its outputs where those have processes of
-//! their own. The reconciler never waits for a backend, so that it can always answer. Changes on
+//! `backend_choice` and `plan`, all pure) and gives the orders. A `worker` carries them out: a thread
+//! for each `worker_key`, which is a backend in use, or one of its outputs where those have processes
+//! of their own. The reconciler never waits for a backend, so that it can always answer. Changes on
 //! different monitors by different workers are carried out side by side (`jobs`), others one after the
 //! other (`queue`); those that wait are superseded by later ones for the same monitors.
 
