@@ -20,6 +20,8 @@ const FILL_MAX: u32 = 64 << 10;
 /// The program whose extension is a colour profile.
 const PROFILE: &[u8] = b"ICCRGBG1012";
 const PROGRAM: AnyExtension = AnyExtension(Extension::Application as u8);
+/// Pixels of a frame beyond as many as the canvas has.
+const OUTSIDE_MAX: u64 = 8 << 20;
 /// More than a code stands for.
 const SURPLUS: usize = 4 << 10;
 
@@ -166,9 +168,9 @@ impl<'a> Blocks<'a> {
     ) -> Result<(usize, Result<(), Error>), Error> {
         let area = area(frame);
         let pixels = u64::from(area.width) * u64::from(area.height);
-        if pixels > MEMORY_MAX / 4 {
-            let why = Some(format!("decoding a frame takes {} MiB of memory", pixels >> 20));
-            return Err(Error::NeedsTranscoder { format: Format::Gif, why });
+        let size = self.size();
+        if pixels > u64::from(size.0) * u64::from(size.1) + OUTSIDE_MAX {
+            return Err(damaged("a frame is much larger than the picture"));
         }
         let colors = self.colors(frame)?;
         let mut indices = vec![0; pixels as usize];

@@ -250,7 +250,7 @@ fn another_socket() {
     let mut errors = BufReader::new(daemon.stderr.take().unwrap()).lines();
     let created = format!("murald: {file} does not exist: creating it");
     assert_eq!(errors.next().unwrap().unwrap(), created);
-    assert!(errors.any(|line| line.unwrap().contains("is up")));
+    assert!(errors.any(|line| line.unwrap().contains("is ready")));
     // The lock names the socket of the daemon.
     assert!(json_of(&house, &["config", "get"]).is_object());
     assert!(json_of(&house, &["--socket", socket, "config", "get"]).is_object());
@@ -369,7 +369,7 @@ fn people_get_tables_that_fit() {
     let json = on_terminal(&house, "--json images list");
     assert!(json.starts_with("{\"data\":"), "{json}");
     house.env("TERM", "xterm-256color");
-    let shown = on_terminal(&house, "images show 1");
+    let shown = on_terminal(&house, "images show 1 --picture blocks");
     assert!(shown.contains("\x1b[38;5;") && shown.contains('▀'), "{shown:?}");
     assert!(shown.contains("image (png)"), "{shown:?}");
 }

@@ -66,7 +66,7 @@ fn disk_that_dies_fails_its_file_and_the_batch_goes_on() {
     };
     let error = events.wait_for("image_error");
     assert_eq!(error["path"], lost.to_str().unwrap());
-    assert_eq!(error["error"], "cannot read it: its disk does not answer");
+    assert_eq!(error["error"], format!("the disk of {} does not answer", lost.display()));
     let end = events.wait_for("processing_complete");
     assert_eq!((&end["batch_id"], &end["failed"]), (&batch["batch_id"], &json!(1)));
     let expected: Vec<_> = (0..12).chain([91]).map(|number| format!("{number:02}")).collect();
@@ -157,10 +157,14 @@ fn no_process_outlives_the_daemon() {
         all = processes(daemon);
         !all.is_empty()
     });
-    let limits = fs::read_to_string(format!("/proc/{}/limits", all[0])).unwrap_or_default();
-    let limit = |name: &str| limits.lines().find(|line| line.starts_with(name)).unwrap_or("");
-    assert!(limit("Max address space").contains("1610612736"), "{limits}");
-    assert!(limit("Max open files").contains(" 64 "), "{limits}");
+    wait_until("its limits", || {
+        all = processes(daemon);
+        let limits = format!("/proc/{}/limits", all.first().copied().unwrap_or_default());
+        let limits = fs::read_to_string(limits).unwrap_or_default();
+        let limit = |name: &str| limits.lines().find(|line| line.starts_with(name)).unwrap_or("");
+        limit("Max address space").contains("1610612736")
+            && limit("Max open files").contains(" 64 ")
+    });
     house.kill9();
     wait_until("their ends", || {
         let is_there = |pid: &u32| Path::new(&format!("/proc/{pid}/root")).read_link().is_ok();

@@ -234,7 +234,7 @@ fn what_a_page_may_do_and_shows_can_be_changed() {
     let id = house.import(&[&picture])[0];
     let refused = json!({ "wallpaper_config_overrides": {} });
     let body = house.client().patch(&format!("/images/{id}"), &refused).fails(400);
-    assert!(body["error"].as_str().unwrap().contains("not a web wallpaper"), "{body}");
+    assert!(body["error"].as_str().unwrap().contains("is not an HTML wallpaper"), "{body}");
 }
 
 #[test]
