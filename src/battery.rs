@@ -17,7 +17,7 @@ use crate::thread::{Spawner, Thread};
 
 const SYSFS: &str = "/sys/class/power_supply";
 
-/// Where the batteries and the mains are found.
+/// The directory of the batteries and the mains.
 #[derive(Clone, Debug)]
 pub(crate) struct Supplies {
     directory: PathBuf,

@@ -99,8 +99,8 @@ impl Deadlines {
     }
 }
 
-/// What the kernel calls this run of the machine: boot times of different runs have nothing to do
-/// with each other. Empty where it does not say.
+/// The kernel's id of this run of the machine: boot times of different runs have nothing to do
+/// with each other. Empty if the kernel gives none.
 pub(crate) fn boot_id() -> String {
     let id = std::fs::read_to_string("/proc/sys/kernel/random/boot_id");
     id.map(|id| id.trim().to_owned()).unwrap_or_default()

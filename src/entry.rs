@@ -49,7 +49,7 @@ fn run(options: &Options) -> Result<(), daemon::Error> {
     daemon::run(options)
 }
 
-/// What the command knows of the configuration.
+/// The settings that the command knows.
 fn settings() -> Vec<Setting> {
     let all = Section::ALL.into_iter().flat_map(|section| {
         let of = move |key: &Key| Setting {

@@ -95,7 +95,7 @@ fn path(beside: &Path) -> PathBuf {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Holder {
     pub(crate) pid: u32,
-    /// Where it listens; none while it only mends the library.
+    /// The socket that it serves; none while it only mends the library.
     pub(crate) socket: Option<PathBuf>,
 }
 
@@ -215,7 +215,7 @@ impl Cradle {
     fn new(socket: &Path) -> io::Result<Self> {
         let parent = socket.parent().unwrap_or(Path::new("/"));
         let path = parent.join(format!(".{}", std::process::id()));
-        // What a kill has left under our number; a directory of somebody else's stays.
+        // Removes the remains of a killed process of our number; somebody else's directory stays.
         empty(&path);
         fs::DirBuilder::new().mode(0o700).create(&path)?;
         Ok(Self(path))

@@ -9,7 +9,7 @@ mod rings;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// From the ground up; a room imports only rooms of lower layers, or its own.
+/// From the ground up; a module imports only modules of lower layers, or its own.
 const LAYERS: &[&[&str]] = &[
     &[
         "battery",
@@ -63,50 +63,50 @@ fn sources() -> Vec<(PathBuf, String)> {
     files.into_iter().map(relative).collect()
 }
 
-/// The room that a file belongs to.
-fn room(path: &Path) -> String {
+/// The module that a file belongs to.
+fn module(path: &Path) -> String {
     let first = path.components().next().unwrap().as_os_str().to_str().unwrap();
     first.strip_suffix(".rs").unwrap_or(first).to_owned()
 }
 
-/// The rooms that a file names after `crate::`, its tests left out: they may build what they need.
+/// The modules that a file names after `crate::`, its tests left out: they may build what they need.
 fn imports(text: &str) -> Vec<String> {
     let code = text.split("#[cfg(test)]\nmod").next().unwrap();
-    let mut rooms = Vec::new();
+    let mut modules = Vec::new();
     for line in code.lines().filter(|line| !line.trim_start().starts_with("//")) {
         let names_the_root =
             |at: usize| !line[..at].ends_with(|c: char| c == '_' || c.is_alphanumeric());
         for (at, _) in line.match_indices("crate::").filter(|(at, _)| names_the_root(*at)) {
             let rest = &line[at + "crate::".len()..];
             match rest.strip_prefix('{') {
-                Some(list) => rooms.extend(
+                Some(list) => modules.extend(
                     list.split(['}', ';'])
                         .next()
                         .unwrap()
                         .split(',')
                         .map(|one| first_word(one.trim())),
                 ),
-                None => rooms.push(first_word(rest)),
+                None => modules.push(first_word(rest)),
             }
         }
     }
-    rooms.retain(|room| !room.is_empty());
-    rooms
+    modules.retain(|module| !module.is_empty());
+    modules
 }
 
 fn first_word(text: &str) -> String {
     text.chars().take_while(|c| c.is_ascii_alphanumeric() || *c == '_').collect()
 }
 
-fn layer(room: &str) -> Option<usize> {
-    LAYERS.iter().position(|rooms| rooms.contains(&room))
+fn layer(module: &str) -> Option<usize> {
+    LAYERS.iter().position(|modules| modules.contains(&module))
 }
 
 #[test]
-fn no_room_imports_upwards() {
+fn no_module_imports_upwards() {
     let mut wrong = Vec::new();
     for (path, text) in sources() {
-        let home = room(&path);
+        let home = module(&path);
         for import in imports(&text) {
             let allowed = match (home.as_str(), layer(&home), layer(&import)) {
                 ("lib" | "main" | "entry" | "internals", ..) => true,
@@ -115,7 +115,7 @@ fn no_room_imports_upwards() {
                 (_, Some(home), Some(other)) => other < home || (home == 0 && other == 0),
                 // Macros and functions at the root.
                 (_, Some(_), None) => false,
-                (_, None, _) => panic!("{home} stands in no layer"),
+                (_, None, _) => panic!("{home} is in no layer"),
             };
             if !allowed {
                 wrong.push(format!("{} imports {import}", path.display()));
@@ -125,15 +125,10 @@ fn no_room_imports_upwards() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// Modules that are about to be replaced or taken apart.
-const RINGS_ALLOWED: &[&str] = &["media/tiff"];
-
 #[test]
 fn no_files_import_each_other_in_a_circle() {
     let sources = sources();
     let rings = rings::rings(sources.iter().map(|(path, text)| (path.as_path(), text.as_str())));
-    let is_allowed = |ring: &[String]| RINGS_ALLOWED.iter().any(|start| ring[0].starts_with(start));
-    let rings: Vec<_> = rings.into_iter().filter(|ring| !is_allowed(ring)).collect();
     assert!(rings.is_empty(), "{rings:#?}");
 }
 
@@ -170,7 +165,25 @@ fn no_comment_is_wider_than_the_page() {
 }
 
 #[test]
-fn only_their_rooms_start_programs_and_decode_pictures() {
+fn comments_begin_with_their_noun() {
+    const RIDDLES: [&str; 6] = ["Those ", "What ", "Of ", "The one ", "Whoever ", "Where "];
+    for (path, text) in sources() {
+        let (mut wrong, mut goes_on) = (Vec::new(), false);
+        for line in text.lines().map(str::trim_start) {
+            let comment =
+                line.strip_prefix("//").map(|text| text.trim_start_matches(['/', '!', ' ']));
+            let is_riddle = |text: &str| RIDDLES.iter().any(|riddle| text.starts_with(riddle));
+            if !goes_on && comment.is_some_and(is_riddle) {
+                wrong.push(line);
+            }
+            goes_on = comment.is_some();
+        }
+        assert!(wrong.is_empty(), "{}: {wrong:#?}", path.display());
+    }
+}
+
+#[test]
+fn only_their_modules_start_programs_and_decode_pictures() {
     let rules: &[(&str, &[&str])] = &[
         // The command starts a daemon where none runs.
         ("std::process::Command", &["process", "cli"]),
@@ -185,10 +198,10 @@ fn only_their_rooms_start_programs_and_decode_pictures() {
         let code = text.split("#[cfg(test)]").next().unwrap();
         let code: Vec<&str> =
             code.lines().filter(|line| !line.trim_start().starts_with("//")).collect();
-        for (what, rooms) in rules {
+        for (what, modules) in rules {
             let used = code.iter().any(|line| line.contains(what));
             assert!(
-                !used || rooms.contains(&room(&path).as_str()),
+                !used || modules.contains(&module(&path).as_str()),
                 "{} uses {what}",
                 path.display()
             );

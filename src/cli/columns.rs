@@ -1,4 +1,4 @@
-//! What a command shows: a list of columns over the JSON of an answer.
+//! The output of a command: a list of columns over the JSON of an answer.
 //!
 //! Tables, rows with tabs, sheets, the check of `--format` and the completion of its fields all read
 //! this one list.
@@ -22,7 +22,7 @@ pub struct View {
     shape: Shape,
     /// The field that has the rows; empty: the answer itself, or its `data`.
     list: &'static str,
-    /// What is said if there are no rows.
+    /// The message if there are no rows.
     empty: &'static str,
 }
 

@@ -60,7 +60,7 @@ pub(super) struct Answer {
 }
 
 impl Answer {
-    /// Of several answers, one.
+    /// Makes one answer of several.
     pub(super) fn of(value: &impl Serialize) -> Result<Self, Error> {
         let internal =
             |error| Error::new(Exit::Internal, "a list cannot be written").because(error);

@@ -92,7 +92,7 @@ impl Error {
         };
         let hint = match (&told.error_code, status) {
             (Some(ErrorCode::NoBackend), _) => Some("run `murald doctor` for help"),
-            // What is wanting, or that another try may do, is in the error itself.
+            // The error itself says what is missing, or to try again.
             (None, 503) => None,
             (None, 500..) => Some("see the daemon's log"),
             _ => None,

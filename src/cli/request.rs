@@ -50,7 +50,7 @@ pub(super) enum From {
     /// Whether it was given, or was not.
     Is(&'static str),
     Not(&'static str),
-    /// What this makes of the call.
+    /// A value computed from the call.
     Of(fn(&Call) -> Result<Option<Value>, Error>),
 }
 

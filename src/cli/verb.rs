@@ -26,7 +26,7 @@ pub struct Verb {
     pub(super) chooses: bool,
     /// The question before the request, on a terminal.
     pub(super) confirm: Option<Confirm>,
-    /// What is said while a person waits for the answer, if that may be minutes.
+    /// The message while a person waits for the answer, if that may be minutes.
     pub(super) waiting: &'static str,
     pub(super) run: Run,
 }

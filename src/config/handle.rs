@@ -43,7 +43,7 @@ struct FileState {
     seen: Option<String>,
     /// The text that `current` follows from.
     good: String,
-    /// What is wrong with `seen`.
+    /// The error in `seen`, if any.
     trouble: Option<String>,
     subscribers: Vec<Subscriber>,
 }

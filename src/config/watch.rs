@@ -77,7 +77,7 @@ fn why(error: notify::Error) -> io::Error {
     }
 }
 
-/// What is watched for a path.
+/// The places to watch for a path.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Places {
     watched: BTreeSet<PathBuf>,

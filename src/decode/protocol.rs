@@ -73,7 +73,7 @@ pub(crate) struct Header {
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Hashed {
     pub(crate) checksum: Checksum,
-    /// Of the file that was hashed.
+    /// The metadata of the hashed file.
     pub(crate) meta: FileMeta,
 }
 

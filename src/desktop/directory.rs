@@ -250,7 +250,7 @@ mod tests {
             assert!(palette.exists());
             fs::remove_file(&palette).unwrap();
         }
-        // What others have put there stays, and nothing is looked for behind a link.
+        // The files of others stay, and nothing is looked for behind a link.
         let pictures = home.path().join("pictures");
         let png = format!("{}.png", "0f".repeat(32));
         fs::create_dir(&pictures).unwrap();

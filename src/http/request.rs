@@ -201,7 +201,7 @@ fn wrong_value(path: &str, what: &str) -> String {
     }
 }
 
-/// What serde has found: `string "x"`, integer `5`, map.
+/// JSON's words for what serde calls `string "x"`, integer `5`, map.
 fn in_json(found: &str) -> Cow<'_, str> {
     let value = found.split_once('`').map(|(_, value)| value.trim_end_matches('`'));
     match (found, value) {

@@ -37,7 +37,7 @@ pub(super) struct FileLook {
     pub(super) height: u32,
     pub(super) animated: bool,
     pub(super) colors: Vec<Rgb>,
-    /// Of a file that only ffmpeg decodes.
+    /// The facts of a file that only ffmpeg decodes.
     pub(super) facts: Option<Facts>,
 }
 
@@ -53,7 +53,7 @@ impl Tools<'_> {
         match self.decoder.thumbnail(path, resolution.fits(), to) {
             Err(source @ decode::Error::NeedsTranscoder { format, special, .. }) => {
                 let framed = self.frame((path, format), None, resolution, scratch, to);
-                // What is special about the file says more than ffmpeg's failure.
+                // The decoder's error for a special file says more than ffmpeg's.
                 match special {
                     true => framed.map_err(|_| Error::decoding(path)(source)),
                     false => framed,

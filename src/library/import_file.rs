@@ -79,7 +79,7 @@ impl ImportContext {
         let failed = |source| Error::Transcode { path: path.to_owned(), source };
         let checked = tools.ffmpeg.facts(path, format).map(drop).map_err(failed);
         match special {
-            // What is special about it says more than ffmpeg's failure.
+            // The decoder's error for it says more than ffmpeg's failure.
             true => checked.map_err(|_| Error::decoding(path)(why.clone())),
             false => checked,
         }

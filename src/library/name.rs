@@ -296,7 +296,7 @@ mod tests {
         let path = directory.path().join("a.png");
         let claim = names.claim("a").unwrap();
         assert_eq!(reserve(), "a_1");
-        // Of one that had the name all the while, as its file is removed.
+        // The picture that has the name holds it while its file is removed.
         let held = names.hold("a", &path);
         drop(held);
         assert!(claim.keep(path.clone()).is_none(), "it was looked at before");

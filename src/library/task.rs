@@ -88,7 +88,7 @@ pub(super) struct Imported {
     pub(super) image: Image,
     /// It was there before.
     pub(super) duplicate: bool,
-    /// What is wrong with its file.
+    /// The defect of its file, if any.
     pub(super) note: Option<Note>,
 }
 
@@ -126,7 +126,7 @@ pub(super) struct ReadyInPlace {
     pub(super) seen: WatchedFile,
 }
 
-/// What is left to do about a file.
+/// The work left to do on a file.
 pub(super) enum Prepared {
     Done(Box<Imported>),
     Copy(Box<Ready>),

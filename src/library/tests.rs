@@ -54,7 +54,7 @@ impl Scene {
         self.directory.path().join(name)
     }
 
-    /// What somebody does to the database who should not.
+    /// Changes the database as nobody should.
     pub(super) fn damage(&self, sql: &str) {
         self.store.write(|c| Ok::<_, store::Error>(c.execute_batch(sql)?)).unwrap();
     }
@@ -102,7 +102,7 @@ impl Scene {
         images
     }
 
-    /// What must hold whenever nothing runs.
+    /// Files and rows agree whenever nothing runs.
     fn check_agreement(&self) {
         let names = |directory: &str| {
             let listed = fs::read_dir(self.at(directory)).unwrap();

@@ -250,7 +250,7 @@ impl Clock {
         Self { second: 0, text: String::new() }
     }
 
-    /// What stands before and after the fraction of the second.
+    /// The text before and after the fraction of the second.
     fn around(&mut self, now: Timestamp) -> (&str, &str) {
         let second = now.as_micros().div_euclid(1_000_000);
         if self.second != second || self.text.is_empty() {

@@ -51,7 +51,7 @@ mod tests {
     const BLUE: [u8; 4] = [0, 0, 255, 255];
     const NONE: [u8; 4] = [0; 4];
 
-    /// Of 4 x 3 pixels, in colours red, blue and none.
+    /// An animation of 4 x 3 pixels, in colours red, blue and none.
     fn animation(frames: &[Frame<'_>]) -> Vec<u8> {
         let mut bytes = Vec::new();
         let colors = [255, 0, 0, 0, 0, 255, 0, 0, 0];

@@ -22,7 +22,7 @@ pub(crate) const PIXELS_MAX: u64 = 512 << 20;
 /// Most memory that a library may take for a picture: its process has half as much again.
 pub(super) const MEMORY_MAX: u64 = 1 << 30;
 
-/// What is wrong with a file, though all of its picture is there.
+/// A fault of a file that has all of its picture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Note {
     NoEnd,
@@ -71,8 +71,8 @@ pub(super) struct Header {
     pub(super) note: Option<Note>,
 }
 
-/// What a decoder should leave for the resize that follows: more than that takes, where it is
-/// cheap, for the filter to work on. As stored, not as shown.
+/// The size that a decoder should leave for the resize that follows: more than that takes, where it
+/// is cheap, for the filter to work on. As stored, not as shown.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Goal {
     /// For reduction by whole numbers.

@@ -227,7 +227,7 @@ impl<'a> Blocks<'a> {
         Ok(colors)
     }
 
-    /// What comes next; none where a file ends between two blocks.
+    /// Decodes the next item; none where a file ends between two blocks.
     fn step(&mut self, mut out: OutputBuffer<'_>) -> Result<Option<Decoded>, Error> {
         loop {
             let have = self.input.fill_buf().map_err(|error| Error::read(Format::Gif, error))?;

@@ -58,8 +58,8 @@ impl Profile {
         fits.then(|| Self { icc: Arc::new(icc), samples })
     }
 
-    /// Of the numbers of H.273 for primaries and a transfer function. None of those of HDR, which this
-    /// conversion would show too dark.
+    /// The profile of H.273's numbers for primaries and a transfer function. None for those of HDR,
+    /// which this conversion would show too dark.
     pub(super) fn of_code_points((primaries, transfer): (u8, u8)) -> Option<Self> {
         let mut icc = ColorProfile::new_srgb();
         icc.cicp = None;

@@ -128,7 +128,7 @@ pub(super) fn layout(reader: &Reader<&mut dyn Input>) -> Layout {
     Layout { count: color.samples(), depth }
 }
 
-/// Where chunks end, if none of them ends the file. Reads no contents.
+/// The end of the chunks, if none of them ends the file. Reads no contents.
 fn lacks_end(input: &mut dyn Input) -> Result<Option<u64>, Error> {
     let mut at = SIGNATURE;
     loop {

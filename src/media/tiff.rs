@@ -25,7 +25,7 @@ const KNOWN: [u16; 7] = [1, 4, 5, JPEG, 8, 32946, 32773];
 const CMYK: u16 = 5;
 const ASSOCIATED: u16 = 1;
 
-/// What the first directory says.
+/// The contents of the first directory.
 struct Directory {
     size: (u32, u32),
     photometric: u16,
@@ -97,7 +97,7 @@ impl Directory {
         })
     }
 
-    /// What is refused by `image`: for ffmpeg, if it shows it right.
+    /// The error for a picture that `image` refuses: for ffmpeg, if it shows it right.
     fn not_by_image(&self, why: &str) -> Error {
         let format = Format::Tiff;
         let Self { photometric, compression, bits, samples, .. } = self;
@@ -145,7 +145,7 @@ impl decoder::Decoder for Inks {
     }
 }
 
-/// What is damaged about it is no reason to refuse the picture. The crate makes numbers of bytes of one
+/// A damaged profile is no reason to refuse the picture. The crate makes numbers of bytes of one
 /// kind only, and `image` asks for those.
 fn profile(file: &mut Decoder<BufReader<&mut dyn Input>>) -> Option<Vec<u8>> {
     let mut directory = file.image_ifd();

@@ -8,7 +8,7 @@ use super::env::{own_directory, session_directory, uid};
 use super::error::{NAME_MAX, PATH_MAX, SOCKET_MAX};
 use super::{Env, Error};
 
-/// Where a login makes a directory for each user.
+/// The directory in which a login makes one for each user.
 const SESSIONS: &str = "/run/user";
 
 /// The base directories of this user, with their fall-backs where a variable is unset or relative.
@@ -36,7 +36,6 @@ impl Dirs {
         })
     }
 
-    /// Of the running process.
     pub fn of_process() -> Result<Self, Error> {
         Self::new(Env::process())
     }
@@ -84,8 +83,8 @@ impl Dirs {
         Ok(self.runtime()?.join("murald.sock"))
     }
 
-    /// Where a client looks for the socket: one place, or where `XDG_RUNTIME_DIR` is unset, as for
-    /// cron, every one that a daemon may have taken. Makes no directory.
+    /// The places where a client looks for the socket: one, or every one that a daemon may use
+    /// where `XDG_RUNTIME_DIR` is unset, as for cron. Makes no directory.
     pub fn sockets(&self) -> Vec<PathBuf> {
         let is_set = self.env.absolute("XDG_RUNTIME_DIR").is_some();
         let temporary = (!is_set).then(|| self.temporary());

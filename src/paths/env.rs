@@ -55,7 +55,7 @@ pub(super) fn uid() -> u32 {
     rustix::process::getuid().as_raw()
 }
 
-/// What a login makes for a user, if it is there and nobody else's.
+/// The directory that a login makes for a user, if it is there and nobody else's.
 pub(super) fn session_directory(sessions: &Path, uid: u32) -> Option<PathBuf> {
     let path = sessions.join(uid.to_string());
     let found = fs::symlink_metadata(&path).ok()?;

@@ -1,8 +1,8 @@
-//! Where things live: the XDG base directories, and paths as people write them; and how files are put
-//! there.
+//! The places of files: the XDG base directories, and paths as people write them; and how files are
+//! put there.
 //!
-//! Runs in whatever thread asks. Reads the environment only through [`Env`]. Who names a place makes no
-//! directory but the runtime directory that stands in for a missing `XDG_RUNTIME_DIR`.
+//! Runs in whatever thread asks. Reads the environment only through [`Env`]. Naming a place makes
+//! no directory but the runtime directory that replaces a missing `XDG_RUNTIME_DIR`.
 
 mod dirs;
 mod env;

@@ -49,11 +49,11 @@ fn look(directory: &Path, path: &Path) -> Presence {
     }
     let (tell, told) = bounded(1);
     let seen = path.to_owned();
-    // Whoever asked may have gone.
+    // The caller may have gone.
     let look = move || drop(tell.send(fs::metadata(seen).map(drop)));
     let thread = match thread::expendable("stat", STACK, look) {
         Ok(thread) => thread,
-        // Where there are none to be had, a dead disk as well would be a coincidence.
+        // A lack of threads and a dead disk at once would be a coincidence.
         Err(error) => {
             log::debug!("cannot start a thread to look at a file: {error}");
             return there(&fs::metadata(path).map(drop));
@@ -75,7 +75,7 @@ fn there(seen: &io::Result<()>) -> Presence {
     }
 }
 
-/// Of many that looked there at once, one is remembered: they are no more directories.
+/// Remembers one of many looks that hang at a directory at once: they are no more directories.
 fn leave(directory: &Path, thread: Thread) {
     let mut hung = lock(&HUNG);
     if hung.iter().any(|(at, _)| at == directory) {

@@ -8,7 +8,7 @@ use std::io;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
-/// What the names of new files begin with until they land: they are hidden from programs that take all
+/// The beginning of a new file's name until it lands: it hides the file from programs that take all
 /// files of a directory, or all of an ending.
 pub(crate) const TEMPORARY: &str = ".new-";
 
@@ -51,7 +51,7 @@ impl Replacement {
 
 impl Drop for Replacement {
     fn drop(&mut self) {
-        // Where it has landed there is none.
+        // The file is gone if it has landed.
         fs::remove_file(&self.path).ok();
     }
 }

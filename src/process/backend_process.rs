@@ -17,8 +17,8 @@ use super::{Child, Ended, Error, Identity, Launch, ResourceLimits, show_command,
 
 /// How much of a log is quoted in a message at most.
 const TAIL: usize = 4 << 10;
-/// Of each file of a process: its log where nobody empties it, as the daemon is gone. Shared memory
-/// counts too, and a buffer for an 8K screen has 133 MB.
+/// The bytes that a process may write to a file: nobody empties its log once the daemon is gone.
+/// Shared memory counts too, and a buffer for an 8K screen has 133 MB.
 const OUTPUT_MAX: u64 = 1 << 30;
 
 /// A process of a backend, started by this daemon or an earlier one.
@@ -26,7 +26,7 @@ const OUTPUT_MAX: u64 = 1 << 30;
 pub struct BackendProcess {
     child: Child,
     record: Record,
-    /// Of the record and, with another extension, the log.
+    /// The path of the record and, with another extension, the log.
     pub(super) path: PathBuf,
     /// The log, locked since before the process could write to it: the reaper does not empty it.
     held: Option<File>,
@@ -49,7 +49,7 @@ impl BackendProcess {
         }
     }
 
-    /// The one of a record, if it runs; else it is forgotten.
+    /// Returns the process of a record if it runs, else removes the record.
     pub(super) fn take_over(path: PathBuf) -> Option<Self> {
         let found = read(&path).and_then(|(record, who)| Some((record, Child::hold(who)?)));
         match found {
@@ -69,7 +69,7 @@ impl BackendProcess {
         &self.record
     }
 
-    /// What it writes to, both streams.
+    /// The file that gets both its streams.
     pub fn log_path(&self) -> PathBuf {
         self.path.with_extension("log")
     }
@@ -160,7 +160,7 @@ fn remove(path: &Path) {
     fs::remove_file(path).ok();
 }
 
-/// What was started.
+/// A command that was started, and the backend it runs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Record {
     pub backend: String,
@@ -202,7 +202,7 @@ pub(super) fn read(path: &Path) -> Option<(Record, Identity)> {
     parse(&fs::read(path).ok()?)
 }
 
-/// What was started, and the process: two lines.
+/// Parses the two lines of a record: the command, and the process.
 pub(super) fn parse(bytes: &[u8]) -> Option<(Record, Identity)> {
     let mut lines = bytes.splitn(2, |&b| b == b'\n');
     let record = serde_json::from_slice(lines.next()?).ok()?;

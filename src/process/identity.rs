@@ -71,8 +71,8 @@ fn children(pid: i32) -> Vec<i32> {
 }
 
 impl Identity {
-    /// What it has of the machine's memory, in KiB, with what those have for themselves that it has
-    /// started, and so on: a web engine keeps its pages in others. None where it does not run.
+    /// Returns its resident memory in KiB, plus the private memory of all its descendants: a web
+    /// engine keeps its pages in others. None if it does not run.
     pub(crate) fn memory_kb(self) -> Option<u64> {
         let mut kb = status_kb(self.pid, "VmRSS:")?;
         let mut left = children(self.pid);

@@ -1,4 +1,4 @@
-//! What to start, and how it is started: an own session, no terminal, a cleaned environment.
+//! Commands, and how they start: an own session, no terminal, a cleaned environment.
 
 use std::ffi::{CString, OsStr, OsString};
 use std::fmt::Write as _;
@@ -13,8 +13,8 @@ use std::process::{Command, Stdio};
 use super::orders::{self, Orders, ResourceLimits};
 use super::{Child, Error, is_plain};
 
-/// What the service manager, or the command that starts us, gives us for ourselves; a child that
-/// used it would speak in our name.
+/// The variables that the service manager, or the command that starts us, sets for us alone; a
+/// child that used them would speak in our name.
 const OURS: [&str; 7] = [
     "MURALD_DETACHED",
     "NOTIFY_SOCKET",
@@ -34,7 +34,7 @@ pub struct Launch {
     pub env: Vec<(OsString, OsString)>,
     limits: ResourceLimits,
     makes_our_files: bool,
-    /// Where it runs, if not at the root.
+    /// The working directory; none: the root.
     directory: Option<PathBuf>,
 }
 
@@ -68,13 +68,13 @@ impl Launch {
         show_command(&self.program, &self.args)
     }
 
-    /// What it may use at most. How long it may run is said where it is waited for.
+    /// Limits its resources. The call that waits for it limits its time.
     pub fn limits(mut self, limits: ResourceLimits) -> Self {
         self.limits = limits;
         self
     }
 
-    /// Where it is to run. Where that is not there, it runs at the root.
+    /// Sets the working directory. It runs at the root if that does not exist.
     pub fn directory(mut self, directory: &Path) -> Self {
         self.directory = Some(directory.to_owned());
         self
@@ -183,7 +183,7 @@ mod tests {
 
     use rustix::pipe::{PipeFlags, pipe_with};
 
-    /// What a program says that is given these words and this environment besides ours.
+    /// Returns all that the program writes to stdout and stderr.
     fn said(launch: Launch) -> String {
         let (ours, theirs) = pipe_with(PipeFlags::CLOEXEC).unwrap();
         let errors = theirs.try_clone().unwrap();

@@ -70,7 +70,7 @@ pub enum Error {
     /// It was to say how far it is, fell silent for this long, and was killed.
     #[error("{command} made no progress for {} s and was killed", limit.as_secs())]
     Silent { command: String, limit: Duration },
-    /// The one who asked for it no longer wants it; it was killed.
+    /// The caller cancelled it; it was killed.
     #[error("cancelled")]
     Cancelled,
     /// A file or descriptor of ours around the child.

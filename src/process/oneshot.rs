@@ -21,7 +21,7 @@ const TURN: usize = 1 << 20;
 /// Is given what a program writes, as it comes.
 type Told<'a> = &'a mut dyn FnMut(&[u8]);
 
-/// What a one-shot has done.
+/// The result of a one-shot.
 #[derive(Debug)]
 pub(crate) struct Output {
     pub ended: Ended,
@@ -36,7 +36,7 @@ impl Output {
         self.ended == Ended::Code(0)
     }
 
-    /// What it said when it failed: the last line of its stderr, else how it ended.
+    /// Returns why it failed: the last line of its stderr, else how it ended.
     pub(crate) fn complaint(&self) -> String {
         match self.stderr.lines().rev().find(|line| !line.trim().is_empty()) {
             Some(line) => line.trim().to_owned(),

@@ -1,5 +1,5 @@
-//! What a new process does between the fork and the program: session, limits, record, signals. Makes
-//! system calls and nothing else.
+//! The steps of a new process between the fork and the program: session, limits, record, signals.
+//! System calls and nothing else.
 
 use std::ffi::CString;
 use std::io;
@@ -16,7 +16,7 @@ const LAST_SIGNAL: i32 = 64;
 /// The umask that this process was started with, once it has taken another.
 static INHERITED_UMASK: OnceLock<Mode> = OnceLock::new();
 
-/// What a child may use; none: as much as there is.
+/// The limits of a child; none: no limit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ResourceLimits {
     /// Bytes of its address space: past it, allocations fail.
@@ -34,7 +34,7 @@ pub(super) struct Orders {
     pub(super) bound_to: Option<Pid>,
     /// A file to which it appends its line of `/proc/self/stat`.
     pub(super) record: Option<CString>,
-    /// Where it runs; at the root where this is not there.
+    /// The working directory; the root if this does not exist.
     pub(super) directory: Option<CString>,
     pub(super) limits: ResourceLimits,
     /// None: as its starter has it.
@@ -99,7 +99,7 @@ impl ResourceLimits {
     }
 }
 
-/// What we ignore or handle, the program is to get.
+/// Resets all signals to their defaults, except `ignored`.
 fn reset_signals(ignored: Option<i32>) {
     for signal in 1..=LAST_SIGNAL {
         let is_ignored = ignored == Some(signal);

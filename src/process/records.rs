@@ -27,7 +27,7 @@ pub(crate) fn plain_name(output: &str) -> String {
     output.chars().map(|c| if is_plain(c) { c } else { '_' }).collect()
 }
 
-/// What the name of a record says.
+/// The parts of the name of a record.
 struct FileName {
     backend: String,
     output: Option<String>,
@@ -124,7 +124,7 @@ impl ProcessRecords {
         self.records().filter(|(_, path)| !runs(path)).count()
     }
 
-    /// What their names say, and paths, of all records.
+    /// Returns the names and paths of all records.
     fn records(&self) -> impl Iterator<Item = (FileName, PathBuf)> {
         let entries = fs::read_dir(&self.directory).into_iter().flatten().flatten();
         entries.filter_map(|entry| {

@@ -15,9 +15,9 @@ use crate::sys::{Cancel, Waker, poll_until};
 
 /// Background programs whose errors are still read. Of one more, the oldest is on its own.
 const LEFT_MAX: usize = 16;
-/// What is read of one at once: a flood must not keep us from the others.
+/// The bytes read from one at once: a flood must not keep us from the others.
 const READ: usize = 16 << 10;
-/// What a pipe holds.
+/// The bytes that a pipe holds.
 const PIPE: usize = 64 << 10;
 /// Between SIGTERM and SIGKILL.
 const GRACE: Duration = Duration::from_millis(500);

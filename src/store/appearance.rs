@@ -1,4 +1,4 @@
-//! What decides between light and dark, over restarts.
+//! The mode that decides between light and dark, kept over restarts.
 
 use rusqlite::{Connection, OptionalExtension};
 
@@ -6,7 +6,7 @@ use super::Error;
 use super::row::word;
 use crate::wire::AppearanceMode;
 
-/// What was said last; the sun, while nobody has said anything.
+/// Returns the mode set last; `Auto` if none was set.
 pub(crate) fn mode(connection: &Connection) -> Result<AppearanceMode, Error> {
     let mut statement = connection.prepare_cached("SELECT mode FROM appearance")?;
     let found = statement.query_row([], |row| Ok(word(row, 0))).optional()?.transpose()?;

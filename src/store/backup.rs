@@ -16,15 +16,15 @@ use super::{Error, images, migrations};
 use crate::paths::make_directories;
 
 const KEPT: usize = 3;
-/// What copies begin and end with; between is the time, so that names sort by age.
+/// The start and end of a copy's name; between is the time, so that names sort by age.
 const BEGINNING: &str = "murald-";
 const END: &str = ".sqlite3";
 
-/// What became of a database for which a backup was put in place.
+/// The backup that was restored, and the database that it replaced.
 #[derive(Debug)]
 pub(crate) struct Restored {
     pub from: PathBuf,
-    /// Where the old one is now; none where there was none.
+    /// The new path of the old database, if there was one.
     pub aside: Option<PathBuf>,
 }
 
@@ -284,7 +284,7 @@ mod tests {
         assert_eq!((copies.len(), &copies[0]), (3, &path));
         assert!(copies[2].ends_with("murald-20200101T000000Z.sqlite3"));
         assert_eq!(fs::read_dir(directory.path().join("db/backup")).unwrap().count(), 3);
-        // What is not sound is passed over, or refused where it is named.
+        // An unsound copy is skipped, or refused if it is named.
         store.write(|c| images::insert(c, &picture("b", 2))).unwrap();
         drop(store);
         fs::write(database.with_file_name("backup/murald-99990101T000000Z.sqlite3"), "x").unwrap();

@@ -68,7 +68,7 @@ pub(super) fn is_given_up(error: &Error) -> bool {
         if source.sqlite_error_code() == Some(ErrorCode::OperationInterrupted))
 }
 
-/// What SQLite finds wrong, at most ten things, a line each. `check` is `quick_check` or
+/// Returns the problems that SQLite finds, at most ten, a line each. `check` is `quick_check` or
 /// `integrity_check`.
 pub(super) fn problems(connection: &Connection, check: &str) -> Result<Vec<String>, Error> {
     let mut statement = connection.prepare(&format!("PRAGMA {check}(10)"))?;

@@ -63,7 +63,7 @@ pub(super) struct Shared {
     pub(super) trouble: Mutex<Trouble>,
 }
 
-/// What is wrong with the database, for people.
+/// Warnings about the database, for people.
 #[derive(Debug, Default)]
 pub(super) struct Trouble {
     pub(super) damage: Option<String>,

@@ -11,7 +11,7 @@ use super::{Error, derived, pending_files, purge};
 use crate::color::{self, Rgb};
 use crate::wire::{Image, PatchCapabilities, WebMeta, collate};
 
-/// What an image becomes; what is none stays.
+/// Changes to an image; fields that are none stay.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ImageChange {
     pub tags: Option<Vec<String>>,
@@ -20,7 +20,7 @@ pub struct ImageChange {
     pub folder_id: Option<Option<i64>>,
     pub is_selected: Option<bool>,
     pub audio_enabled: Option<bool>,
-    /// Of a package only.
+    /// Only packages have these.
     pub overrides: Option<Map<String, Value>>,
     pub capabilities: Option<PatchCapabilities>,
 }

@@ -1,5 +1,5 @@
-//! What a list of images is asked for, as text and as JSON: by the names of the query of
-//! `GET /images`. Pure.
+//! Queries for lists of images, as text and as JSON: by the names of the query of `GET /images`.
+//! Pure.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -41,7 +41,7 @@ impl std::error::Error for BadFilter {}
 /// ΔE76 up to which palettes are similar, where the client does not say.
 const SIMILAR: f32 = 18.0;
 
-/// Of the parameters, those that filter.
+/// The parameters that filter.
 pub(crate) const FILTERS: [&str; 18] = [
     "animated",
     "checksum",
@@ -63,7 +63,7 @@ pub(crate) const FILTERS: [&str; 18] = [
     "tags",
 ];
 
-/// Of a source: these, and an order.
+/// The parameters of a source: the filters, and an order.
 pub(crate) const SOURCE: [&str; FILTERS.len() + 2] = {
     let mut all = ["sort_by"; FILTERS.len() + 2];
     all[FILTERS.len()] = "sort_order";
@@ -128,7 +128,7 @@ fn written(value: &Value) -> Option<String> {
     }
 }
 
-/// What finds the images of a playlist that lives: the same filters, and the order of its list.
+/// Reads the source of a living playlist: the same filters, and the order of its list.
 pub(crate) fn of_source(fields: &Map<String, Value>) -> Result<Query, BadFilter> {
     let parameters = parameters(fields, &SOURCE)?;
     let found = query(&parameters).map_err(BadFilter::Value)?;

@@ -40,7 +40,7 @@ impl From<rusqlite::Error> for Refusal {
 /// Which folders a list shows.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct FolderQuery {
-    /// Those in this folder; none is the root.
+    /// The folders in this one; none is the root.
     pub parent: Option<i64>,
     /// Also those that lie deeper.
     pub deep: bool,
@@ -48,7 +48,7 @@ pub(crate) struct FolderQuery {
     pub search: Option<String>,
 }
 
-/// What a folder becomes; what is none stays.
+/// A folder's new values; none keeps the old.
 #[derive(Clone, Debug, Default)]
 pub struct FolderChange {
     pub name: Option<String>,
@@ -220,12 +220,12 @@ pub(crate) fn remove(connection: &Connection, id: i64) -> Result<usize, Error> {
     Ok(within.len())
 }
 
-/// What became of images that were to be moved.
+/// The outcome of moving images.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Moved {
-    /// Those that are there now, each once; ids that are unknown are not counted.
+    /// The number of images now there, each once; unknown ids are not counted.
     pub there: usize,
-    /// Those of them that were elsewhere before.
+    /// The number that were elsewhere before.
     pub came: usize,
 }
 

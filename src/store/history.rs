@@ -31,7 +31,7 @@ pub(crate) struct NewEntry<'a> {
     pub images: &'a BTreeMap<String, i64>,
 }
 
-/// What a list shows.
+/// Filters entries.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct HistoryQuery {
     /// Only entries that name this monitor.

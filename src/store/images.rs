@@ -33,11 +33,11 @@ pub struct NewImage {
     pub source_path: PathBuf,
     /// `path` is the owner's own file.
     pub in_place: bool,
-    /// Of a package; `path` is its page.
+    /// The package; `path` is its page.
     pub web: Option<NewPackage>,
 }
 
-/// What only a package has.
+/// Fields of packages only.
 #[derive(Clone, Debug)]
 pub struct NewPackage {
     pub meta: WebMeta,
@@ -232,13 +232,13 @@ pub(crate) fn has_checksum(connection: &Connection, hex: &str) -> Result<bool, E
     Ok(statement.exists([hex])?)
 }
 
-/// What an image has on the disk.
+/// An image's paths and checksum.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Places {
     /// Its file or package.
     pub home: PathBuf,
     pub preview: Option<PathBuf>,
-    /// Of what is in it.
+    /// The content's hash.
     pub checksum: Checksum,
 }
 

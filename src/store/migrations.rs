@@ -47,7 +47,7 @@ pub(super) const STEPS: &[&str] = &[
      ALTER TABLE pending_file ADD COLUMN inode INTEGER;",
     // 0 is no file's: each is read once more, as another one may lie there by now.
     "ALTER TABLE watched_file ADD COLUMN changed INTEGER NOT NULL DEFAULT 0",
-    // What monitors showed when its image was deleted.
+    // The deleted images that monitors last showed.
     "CREATE TABLE deleted (
          monitor  TEXT PRIMARY KEY,
          image_id INTEGER NOT NULL,

@@ -73,7 +73,7 @@ pub(crate) fn follow(
     Ok(())
 }
 
-/// Where the picture of a monitor is kept that is away. No connector has such a name.
+/// The name that keeps an absent monitor's picture. No connector has such a name.
 fn away(identity: &str) -> String {
     format!("@{identity}")
 }
@@ -173,7 +173,7 @@ mod tests {
         put("C", 2);
         check(&[("A", "one"), ("C", "three")], &[("A", 0), ("C", 2)]);
         check(&[("A", "one"), ("B", "two"), ("C", "three")], &[("A", 0), ("B", 1), ("C", 2)]);
-        // Of what is not known the connector counts.
+        // Connectors count where no monitor is known.
         check(&[], &[("A", 0), ("B", 1), ("C", 2)]);
         check(&[("D", "four")], &[("A", 0), ("B", 1), ("C", 2)]);
         // Another of the same comes beside A, and stays when A goes: it is not A.

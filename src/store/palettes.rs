@@ -14,7 +14,7 @@ type Place = [i16; 3];
 
 /// Steps to a unit of Lab.
 const STEPS: f32 = 100.0;
-/// What makes a and b of every real colour positive, in steps.
+/// Makes a and b of every real colour positive; in steps.
 const ORIGIN: [f32; 3] = [0.0, 9_000.0, 11_000.0];
 /// ΔE76 that holds every pair of real colours: those are 259 apart at most (green, blue).
 const FARTHEST: f32 = 300.0;

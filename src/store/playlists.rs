@@ -21,7 +21,7 @@ use crate::wire::{
 
 pub(crate) use rules::Refusal;
 
-/// What a playlist becomes; what is none stays.
+/// A playlist's new values; none keeps the old.
 #[derive(Clone, Debug, Default)]
 pub struct PlaylistChange {
     pub name: Option<String>,
@@ -34,12 +34,12 @@ pub struct PlaylistChange {
     pub located: bool,
 }
 
-/// What finds the images of a playlist that lives.
+/// The source of a live playlist's images.
 #[derive(Clone, Debug, PartialEq)]
 pub struct NewSource {
     /// As it was given, and is shown.
     pub fields: Map<String, Value>,
-    /// What it means.
+    /// Parsed `fields`.
     pub query: Box<Query>,
 }
 
@@ -65,8 +65,8 @@ impl Item {
     }
 }
 
-/// Where an image is in a list that may have been edited: at the place nearest to `index`, else
-/// whatever is there now, or the last. `ids` is not empty.
+/// Returns where an image is in a list that may have been edited: the place nearest to `index`,
+/// else `index` itself, or the last. `ids` is not empty.
 pub(crate) fn nearest_index(
     ids: impl ExactSizeIterator<Item = i64>,
     image_id: i64,
@@ -222,7 +222,7 @@ pub(crate) fn save(
     Ok(())
 }
 
-/// Where a playlist stood last; none where it never ran, or where the state cannot be read.
+/// A playlist's last saved state; none if it never ran or the state cannot be read.
 pub(crate) fn state<T: DeserializeOwned>(
     connection: &Connection,
     id: i64,
@@ -233,7 +233,6 @@ pub(crate) fn state<T: DeserializeOwned>(
     Ok(text.and_then(|text| read(id, &text)))
 }
 
-/// Those that run.
 pub(crate) fn running(connection: &Connection) -> Result<Vec<i64>, Error> {
     let sql = "SELECT playlist_id FROM playback WHERE running ORDER BY playlist_id";
     let mut statement = connection.prepare_cached(sql)?;
@@ -309,7 +308,7 @@ impl NewSource {
     }
 }
 
-/// What a record shows of a state; the player keeps more in it.
+/// A state's fields that records show; the player keeps more.
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct Shown {

@@ -76,7 +76,7 @@ pub(crate) struct Gone {
 }
 
 impl Gone {
-    /// What [`delete`] would remove.
+    /// The rows [`delete`] would remove.
     pub(crate) fn would_be(
         connection: &Connection,
         ids: &[i64],
@@ -124,8 +124,7 @@ fn unreadable(connection: &Connection, id: i64) -> Result<Option<Option<PathBuf>
     Ok(file.map(|file| file.map(PathBuf::from)))
 }
 
-/// What is an image's alone, thumbnails apart: its file or package unless that is in place, and its
-/// preview.
+/// An image's own paths, thumbnails apart: its file or package unless in place, and its preview.
 pub(crate) fn on_disk(image: &Image) -> impl Iterator<Item = &Path> {
     own_file(image).chain(preview(image))
 }
@@ -135,7 +134,7 @@ pub(crate) fn preview(image: &Image) -> Option<&Path> {
     image.preview_path.as_deref().filter(|_| image.web_meta.is_none())
 }
 
-/// What of it may be removed: never a file in place.
+/// The removable file or package: never one in place.
 fn own_file(image: &Image) -> impl Iterator<Item = &Path> {
     (!image.in_place).then(|| image.home()).into_iter()
 }

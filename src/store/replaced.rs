@@ -41,7 +41,7 @@ pub(super) enum Place {
     Unsaved,
 }
 
-/// What is known of a database that is no longer at its path.
+/// The state of a database that is no longer at its path.
 #[derive(Default)]
 struct Replaced {
     /// Something was committed since the last copy.

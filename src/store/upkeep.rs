@@ -143,7 +143,7 @@ impl Store {
         lock(&self.shared.trouble).damage = Some(warning);
     }
 
-    /// What is not as it should be, for people.
+    /// The faults, in words for people.
     pub fn warnings(&self) -> Vec<String> {
         let Trouble { damage, backup } = &*lock(&self.shared.trouble);
         let rows = match lock(&self.shared.unreadable).len() {

@@ -1,9 +1,10 @@
-//! What was seen in watched directories, file by file: so that a look at ten thousand of them reads
-//! only those that are other than before.
+//! Notes of the files seen in watched directories, so that a look at ten thousand of them reads
+//! only those that have changed.
 //!
-//! A note with a checksum and without an image is one that was deleted in murald and left on the disk:
-//! it does not come back until its content changes, or somebody imports it. One without a checksum
-//! was nothing that the library takes. Runs in whoever's transaction it is; never touches a file.
+//! A note with a checksum and without an image is of a file deleted in murald and left on the disk:
+//! it does not come back until its content changes, or somebody imports it. A note without a
+//! checksum is of a file that the library does not accept. Runs in the caller's transaction; never
+//! touches a file.
 
 use std::path::{Path, PathBuf};
 
@@ -13,7 +14,7 @@ use super::Error;
 use crate::digest::Checksum;
 use crate::wire::DISPLACED;
 
-/// What tells whether a file is the one that was seen, as it was seen.
+/// Attributes that tell whether a file is the one seen, unchanged.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Stamp {
     pub(crate) size: u64,

@@ -170,7 +170,7 @@ impl Room {
         applied
     }
 
-    /// What each monitor shows by the rows.
+    /// The image of each monitor in the rows.
     pub(super) fn rows(&self) -> BTreeMap<String, i64> {
         let rows = self.store.read(crate::store::assignments::all).unwrap();
         rows.into_iter().map(|row| (row.monitor, row.image_id)).collect()
@@ -183,7 +183,7 @@ impl Room {
     }
 }
 
-/// What a request brings where.
+/// The image for each monitor.
 pub(super) fn images_of(applied: &Applied) -> Vec<(&str, i64)> {
     applied.images.iter().map(|(monitor, id)| (monitor.as_str(), *id)).collect()
 }

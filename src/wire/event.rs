@@ -157,7 +157,7 @@ events! {
         duplicate: bool,
         /// The file that was named, or found in a directory that was.
         path: String,
-        /// What is wrong with the file, though all of its picture is there.
+        /// A fault in the file, though its picture is complete.
         #[serde(skip_serializing_if = "Option::is_none")]
         note: Option<String>,
     }

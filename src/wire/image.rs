@@ -57,8 +57,8 @@ pub struct Image {
     pub wallpaper_config_overrides: Option<JsonObject>,
 }
 
-/// What follows the path in the row of an image whose file has another one's content now, and then its
-/// id: no file is there.
+/// The suffix to the path, before the image's id, in the row of an image whose file now has
+/// another's content: no file is there.
 pub(crate) const DISPLACED: &str = ".murald-displaced-";
 
 /// The path that an image's owner knows, of the one in its row.

@@ -236,7 +236,7 @@ pub struct HistorySource {
     pub playlist_name: Option<String>,
 }
 
-/// What is shown: the newest entry's fields on top, absent where nothing is shown.
+/// The wallpapers shown: the newest entry's fields on top, absent if there are none.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct CurrentWallpaper {
     #[serde(default, skip_serializing_if = "Option::is_none")]

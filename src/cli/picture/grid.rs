@@ -18,7 +18,7 @@ const BENEATH: u32 = 2;
 pub(in crate::cli) struct Grid {
     with_chafa: bool,
     terminal: Terminal,
-    /// Of one picture, in columns and rows.
+    /// The columns and rows of one picture.
     size: (u32, u32),
     /// Columns between two.
     gap: u32,

@@ -24,7 +24,7 @@ const LEAST: u32 = 4;
 /// Pixels of a character cell if the terminal does not say.
 const CELL: (u32, u32) = (9, 18);
 
-/// What `--picture` may be.
+/// The values of `--picture`.
 pub(super) const WORDS: &[&str] = &["auto", "blocks", "none"];
 
 /// `--picture` in types.

@@ -72,7 +72,7 @@ pub(crate) fn complete(verbs: Verbs, call: &Call, stdout: &mut Stdout) -> Result
 #[derive(Debug)]
 struct Line {
     verbs: Verbs,
-    /// Those that are no flags.
+    /// The words that are no flags.
     plain: Vec<String>,
     /// A flag that waits for its value.
     open: Option<Kind>,
@@ -156,17 +156,17 @@ impl Line {
     }
 }
 
-/// What a verb's argument at this place is.
+/// The kind of a verb's argument at this place.
 fn argument(verb: &Verb, place: usize) -> Option<Kind> {
     let repeats = |argument: &&Argument| matches!(argument.arity, Arity::Some | Arity::Any);
     let argument = verb.arguments.get(place).or_else(|| verb.arguments.last().filter(repeats));
     argument.map(|argument| argument.kind)
 }
 
-/// Where candidates come from that the table does not have.
+/// The source of candidates that the table does not have.
 struct Source<'a> {
     call: &'a Call,
-    /// What the line itself says.
+    /// The value of `--socket` on the line.
     socket: Option<PathBuf>,
 }
 
@@ -208,7 +208,7 @@ impl Source<'_> {
         }
     }
 
-    /// What `backend.type` may be: the daemon would ask each program for its version first.
+    /// The values of `backend.type`: the daemon would ask each program for its version first.
     fn backends(&self) -> Vec<Candidate> {
         let settings = (self.call.settings)();
         let is_type = |it: &&Setting| it.section == "backend" && it.key == "type";
@@ -216,7 +216,7 @@ impl Source<'_> {
         words.into_iter().map(|word| (word.to_owned(), String::new())).collect()
     }
 
-    /// Those whose names begin so; the newest where nothing or an id is begun.
+    /// Images whose names begin so; the newest if `partial` is empty or digits.
     fn images(&self, partial: &str) -> Vec<Candidate> {
         let beginning = partial.contains(|c: char| !c.is_ascii_digit()).then_some(partial);
         let place = RequestPath::new(&[&"images"])
@@ -287,7 +287,7 @@ impl Source<'_> {
         settings.map(|(key, value)| (key, value.to_string())).collect()
     }
 
-    /// What the setting may be that a line names in one word or in two.
+    /// The values of the setting that a line names in one word or in two.
     fn setting_values(&self, plain: &[String]) -> Vec<Candidate> {
         let named = |setting: &&Setting| {
             let whole = format!("{}.{}", setting.section, setting.key);

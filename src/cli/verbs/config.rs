@@ -176,7 +176,7 @@ fn set(call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
     used
 }
 
-/// What the daemon says of settings that it took. A client's own key of this name may be anything.
+/// Prints the daemon's warnings about accepted settings. A client's own `warnings` may be anything.
 fn warn(stdout: &Stdout, warnings: &Value) {
     let texts = warnings.as_array().into_iter().flatten().filter_map(Value::as_str);
     texts.for_each(|text| stdout.warn(text));

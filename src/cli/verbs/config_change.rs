@@ -9,7 +9,7 @@ use super::super::call::Call;
 use super::super::connection::{Connection, RequestPath};
 use super::super::error::Exit;
 
-/// What a line says: a section, and what is to be changed in it.
+/// The section that a line names, and the changes to it.
 pub(super) fn change(
     call: &Call,
     connection: &Connection,
@@ -25,7 +25,7 @@ pub(super) fn change(
         }
         (None, Some(several), None) => {
             let changes = changes(several);
-            // Of what is no section of the API, the daemon says so.
+            // The daemon's error says so if the API has no such section.
             if (section == "backend" || changes.is_err())
                 && let Err(error) = settings(connection, &section, false)
                 && error.status() == Some(404)
@@ -100,7 +100,7 @@ fn typed(present: Option<&Value>, word: &str) -> Value {
 /// A section of the file, as the API has it.
 pub(super) struct Section {
     pub(super) place: RequestPath,
-    /// What is around its settings in the bodies of that place.
+    /// The tables around its settings in the bodies of that place.
     inside: &'static [&'static str],
 }
 
@@ -152,7 +152,7 @@ pub(super) fn settings(
     Ok(at.unwrap(answer.read()?))
 }
 
-/// Where the settings are that have no section of this name.
+/// Hints at the settings' names if no section has this name.
 fn elsewhere(section: &str, error: Error) -> Error {
     match section {
         "backend" if error.status() == Some(404) => error.hint(
@@ -166,7 +166,7 @@ fn elsewhere(section: &str, error: Error) -> Error {
     }
 }
 
-/// What a word names: a section, or a section and a key of it. The longest section wins.
+/// Splits a word into a section and, if it names one, a key. The longest section wins.
 pub(super) fn split(call: &Call, word: &str) -> (String, Option<String>) {
     let settings = (call.settings)();
     let sections = settings.iter().map(|setting| setting.section.as_str());

@@ -1,4 +1,4 @@
-//! What `murald images delete` asks, sends and says: images go to the desktop's trash, or for good.
+//! The question, request and report of `murald images delete`, to the desktop's trash or for good.
 
 use std::io::{self, BufRead as _, IsTerminal, Write as _};
 
@@ -71,7 +71,7 @@ fn said(deleted: u64, kept: u64, wanted: u64, forever: bool) -> String {
     format!("{gone}{stays}{others}")
 }
 
-/// What becomes of the files.
+/// The fate of the files.
 #[derive(Clone, Copy)]
 enum How {
     IntoTrash,
@@ -138,7 +138,7 @@ fn agrees(question: &str) -> Result<bool, Error> {
     write!(io::stderr(), "{} [y/N] ", harmless(question)).map_err(failed)?;
     let mut line = String::new();
     if io::stdin().lock().read_line(&mut line).map_err(failed)? == 0 {
-        // What comes next is to begin a line.
+        // Begins a line for the next output.
         writeln!(io::stderr()).map_err(failed)?;
     }
     Ok(matches!(line.trim().to_lowercase().as_str(), "y" | "yes"))

@@ -49,7 +49,7 @@ fn events(call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
             Ok(None) => {
                 return Err(Error::new(Exit::Unavailable, "the daemon has ended"));
             }
-            // Whoever read our output has gone.
+            // The reader of our output has gone.
             Err(error) if error.kind() == io::ErrorKind::Interrupted => return Ok(()),
             Err(error) => return Err(Error::of_lost_daemon(error)),
         }

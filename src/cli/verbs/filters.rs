@@ -19,7 +19,6 @@ const IMAGES: &[&dyn Display] = &[&"images"];
 pub(super) const SORTS: Kind = Kind::Words(&["name", "imported_at", "file_size", "hue"]);
 pub(super) const DIRECTIONS: Kind = Kind::Words(&["asc", "desc"]);
 
-/// What filters.
 #[rustfmt::skip]
 pub(super) const FILTERS: &[Flag] = &[
     Flag::value("--media-type", "TYPE", Kind::Words(MediaFilter::WORDS),
@@ -53,7 +52,7 @@ pub(super) const FILTERS: &[Flag] = &[
 #[rustfmt::skip]
 pub(super) const SEARCH: Flag = Flag::value("--search", "WORDS", Kind::Text,
     "Only images with all of these words in name, title, description or tags");
-/// Of a list: which page, its order, and what filters.
+/// The flags of a list: its page, its order and its filters.
 #[rustfmt::skip]
 pub(super) const LISTED: &[Flag] = joined!(FILTERS;
     Flag::switch("--all", "All pages"),
@@ -124,7 +123,7 @@ pub(super) fn narrows(call: &Call) -> Result<bool, Error> {
     }
     for flag in FILTERS.iter().chain(&[SEARCH]).map(|flag| flag.name) {
         let is_empty = match call.value(flag) {
-            // Of words only those between blanks count; a name may begin with one.
+            // Only the words between blanks count; a name may begin with a blank.
             Some(Value::String(text)) if flag == SEARCH.name => text.trim().is_empty(),
             Some(Value::String(text)) => text.is_empty(),
             Some(Value::Array(items)) => items.is_empty(),
@@ -235,7 +234,7 @@ pub(super) fn every(
     }
     let mut images = Vec::with_capacity(ids.len());
     for id in ids {
-        // What came or went meanwhile has moved some to a page that was read before.
+        // Images that came or went have moved others to a page that was read before.
         match read.remove(&Some(id)) {
             Some(image) => images.push(image),
             None => images.extend(one(connection, id)?),

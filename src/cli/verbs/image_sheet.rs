@@ -96,7 +96,7 @@ fn folder(id: &Value, call: &Call) -> Cell {
     Cell::from(format!("{} ({id})", names.join("/"))).raw(id)
 }
 
-/// Those that an image was put into.
+/// The playlists that an image was put into.
 fn playlists(image: &Value, call: &Call) -> Option<Cell> {
     let all: Value =
         call.connect().ok()?.get(&RequestPath::new(&[&"playlists"])).ok()?.read().ok()?;
@@ -120,7 +120,7 @@ pub(super) fn picture(call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
         let assumed = || wish.is_forced().then(Terminal::assumed);
         if let Some(terminal) = stdout.terminal().or_else(assumed)
             && wish.is_drawn(terminal)
-            // Where there is no thumbnail, the words tell enough.
+            // The words tell enough if there is no thumbnail.
             && let Ok(file) = connection.get(&thumbnail)
         {
             picture::show(&file.body, stdout, terminal, &wish, sheet.lines())?;

@@ -150,7 +150,7 @@ fn cancel(connection: &Connection, mut watch: Watch<'_>) -> Result<(), Error> {
     watch.end()
 }
 
-/// What is known of the import so far.
+/// The state of the import so far.
 struct Watch<'a> {
     batch_id: Value,
     total: u64,

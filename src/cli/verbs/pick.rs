@@ -20,7 +20,7 @@ use super::filters::{self, FILTERS};
 
 const SCRIPT: &str = include_str!("../../../contrib/pick/murald-pick");
 const MENUS: &[&str] = &["rofi", "fuzzel", "wofi", "fzf", "nsxiv"];
-/// What the script reads.
+/// A line for the script.
 const LINE: &str = r"{id}\t{name}\t{thumbnails.default}\t{checksum}\t{path}";
 
 #[rustfmt::skip]

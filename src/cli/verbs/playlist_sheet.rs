@@ -27,7 +27,7 @@ pub(super) const PLAYLISTS: View = View::table(
             Some(Cell::from(changes(playlist)).raw(text(playlist, "configuration.type")))
         }),
         of(">IMAGES", "images source", |playlist, call| {
-            // Of one with filters, how many images these find now.
+            // Counts the images that its filters find now, if it has any.
             Some(match playlist["source"].is_object() {
                 true => {
                     written(at(&page(playlist, 1, 1, call).ok()?, "pagination.total_items")).into()
@@ -88,7 +88,7 @@ fn people(call: &Call, stdout: &mut Stdout, playlist: &Value) -> Result<(), Erro
     if more > 0 { stdout.note(format!("and {more} more")) } else { Ok(()) }
 }
 
-/// What the filters of a playlist find now, and how much that is in all.
+/// The images that a playlist's filters find now, and their number in all.
 fn found(playlist: &Value, is_cut: bool, call: &Call) -> Result<(Vec<[Cell; 5]>, u64), Error> {
     let (images, all) = if is_cut {
         let mut page = page(playlist, 1, SHOWN, call)?;
@@ -177,7 +177,6 @@ fn changes(playlist: &Value) -> String {
     }
 }
 
-/// What it does now.
 fn state(playlist: &Value) -> Cell {
     let playback = &playlist["playback"];
     match playback["was_running"] == true {

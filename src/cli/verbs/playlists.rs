@@ -182,7 +182,7 @@ const NONE: &str = "no playlist runs; `murald playlist start PLAYLIST` starts on
 fn configuration(call: &Call) -> Result<Option<Value>, Error> {
     let mut configuration = Map::new();
     let says = |field: &str| call.all("IMAGE").into_iter().any(|item| item.get(field).is_some());
-    // What is said of the images says the type, too: their times, or light and dark.
+    // The images' times, or light and dark, imply the type, too.
     let meant = match (says("when"), says("time") || says("at")) {
         (true, _) => Some(json!(PlaylistType::Appearance)),
         (false, true) => Some(json!(PlaylistType::TimeOfDay)),
@@ -320,7 +320,7 @@ fn act(call: &Call, stdout: &mut Stdout, action: &str, view: &View) -> Result<()
     view.show(call, stdout, &answer)
 }
 
-/// What is on the monitors after a step.
+/// Shows the monitors' images after a step.
 fn stepped(call: &Call, stdout: &mut Stdout, answer: &Value) -> Result<(), Error> {
     answer["images"].as_object().map_or(Ok(()), |images| on_each(images, call, stdout))
 }

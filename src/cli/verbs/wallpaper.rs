@@ -18,7 +18,7 @@ use crate::wire::Fit;
 
 const PICTURE: &[Argument] =
     &[Argument::one("PICTURE", Kind::Picture, "An image of the library, or a file")];
-/// Of one picture.
+/// The modes for one picture.
 #[rustfmt::skip]
 const MODE_OF_ONE: Flag = Flag::value("--mode", "MODE", Kind::Words(&["individual", "clone", "extend"]),
     "How to use several monitors");

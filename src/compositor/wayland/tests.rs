@@ -1,4 +1,4 @@
-//! What is asked of a compositor and how often, against one that speaks a few words of the wire.
+//! The requests to a compositor and their number, against one that speaks a few words of the wire.
 
 use std::collections::BTreeMap;
 use std::io::{Read, Write};
@@ -23,7 +23,7 @@ struct Compositor {
     outputs: Mutex<Vec<u32>>,
     /// The first connection and its registry.
     first: Mutex<Option<(UnixStream, u32)>>,
-    /// Of each connection that has ended: whether it had the manager.
+    /// Whether a connection had the manager, sent when it has ended.
     ended: Sender<bool>,
 }
 
@@ -175,7 +175,7 @@ fn makers_are_asked_for_over_a_connection_that_ends_with_the_answer() {
     compositor.plug(3);
     assert_eq!(serials(&told), expected(&[1, 3]));
     assert_eq!(ended.recv_timeout(PATIENCE), Ok(true));
-    // The one that follows has asked for nothing of it.
+    // The connection that follows never had the manager.
     stop.cancel();
     follows.join().unwrap();
     assert_eq!(ended.recv_timeout(PATIENCE), Ok(false));

@@ -80,7 +80,7 @@ impl ConfigHandle {
         self.let_writers_finish()?;
         let mut tried = self.try_to_change(source, &edits);
         if matches!(tried, Ok(None) | Err(Error::Broken { .. })) {
-            // What it has written so far may be half a file.
+            // The file may be only half written so far.
             std::thread::sleep(SETTLE);
             tried = self.try_to_change(source, &edits);
         }

@@ -255,7 +255,7 @@ fn only_a_reset_keeps_what_the_file_was() {
     let before = room.text();
     let backup = room.handle.reset_backend(BackendName::Feh).unwrap().backup.unwrap();
     assert_eq!(fs::read_to_string(backup).unwrap(), before);
-    // Where there is no file nothing is lost.
+    // A reset loses nothing if there is no file.
     fs::remove_file(room.handle.path()).unwrap();
     assert_eq!(room.handle.reset_all().unwrap().backup, None);
     assert_eq!(room.handle.current().app.theme, "dark");

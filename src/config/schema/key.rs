@@ -378,7 +378,7 @@ mod tests {
             true,
             Some("must be above 0, not 0"),
         );
-        // What 32 bits hold is no limit for people.
+        // The limit of 32 bits is not shown to people.
         let open = Key::integer(2).from(1);
         check(open, json!(0), true, Some("must be 1 or more, not 0"));
         let word = Key::word("", &["", "rgb"]);

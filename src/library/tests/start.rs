@@ -1,4 +1,4 @@
-//! What a start finds and mends: files without rows, rows without files, disks that are away.
+//! Repairs at a start: files without rows, rows without files, disks that are away.
 
 use std::fs::{File, FileTimes};
 
@@ -39,7 +39,7 @@ fn a_start_mends_what_the_last_run_left() {
     let names: Vec<_> = scene.images().into_iter().map(|image| image.name).collect();
     assert_eq!(names, ["dropped", "stays", "stays_1"]);
     alive.end();
-    // What is no picture stays, without a row.
+    // A file that is no picture stays, without a row.
     fs::remove_file(scene.at("images/notes.txt")).unwrap();
     scene.check_agreement();
 }
@@ -110,7 +110,7 @@ fn a_file_that_its_owner_has_renamed_keeps_its_row() {
     };
     rename("a.png", "lake.png");
     fs::copy(scene.at("images/lake.png"), scene.at("images/the lake.png")).unwrap();
-    // Where the name cannot be a picture's, it is another picture.
+    // A file whose name cannot be a picture's is another picture.
     rename("c.png", ".c.png");
     let mut alive = scene.start();
     while alive.next()["event"] != "gallery_changed" {}
@@ -146,7 +146,7 @@ fn file_that_its_owner_has_written_anew_keeps_its_row() {
     assert_eq!((after.id, &after.name, &after.path), (before.id, &before.name, &before.path));
     assert_eq!((after.width, after.height), (9, 7));
     assert_eq!(after.file_size, before.path.metadata().unwrap().len());
-    // What it was is no duplicate any more.
+    // The replaced picture is no duplicate any more.
     let started = alive.library.import(vec![source], None).unwrap();
     assert_ne!(of(&alive.batch(&started.batch_id), "image_processed")[0]["duplicate"], true);
     alive.end();
@@ -178,7 +178,7 @@ fn another_file_of_a_noted_name_stays() {
         alive.end();
         scene.check_agreement();
     }
-    // What is what it was goes, a package too from which a kill has taken a part already.
+    // A noted file that is unchanged goes, as does a package that a kill has removed in part.
     let scene = Scene::new();
     fs::create_dir_all(scene.at("images/page")).unwrap();
     fs::write(scene.at("images/page/index.html"), "<p>").unwrap();

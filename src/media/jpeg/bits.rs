@@ -68,7 +68,7 @@ impl<'a> Bits<'a> {
         self.made_up > self.count
     }
 
-    /// Where the next marker begins; none where the data end before it.
+    /// The beginning of the next marker; none where the data end before it.
     pub(super) fn marker(&self) -> Option<usize> {
         marker(self.data, self.at)
     }
@@ -113,7 +113,7 @@ impl<'a> Bits<'a> {
     }
 }
 
-/// Where the first marker from `at` on begins that is no part of coded data.
+/// The beginning of the first marker from `at` on that is no part of coded data.
 pub(super) fn marker(data: &[u8], at: usize) -> Option<usize> {
     let mut pairs = data.get(at..)?.windows(2);
     pairs.position(|pair| pair[0] == 0xff && !matches!(pair[1], 0 | 0xff)).map(|found| at + found)

@@ -15,9 +15,9 @@ pub(super) struct Component {
     pub(super) shape: Shape,
     /// The last of those, in the coded order.
     pub(super) last_wanted: usize,
-    /// Where they are buffered: [`Shape::kept`] of each block.
+    /// The buffered coefficients: [`Shape::kept`] of each block.
     coefficients: Vec<i16>,
-    /// Of each block those that are not zero, as bits, where [`Shape::tracked`].
+    /// The coefficients of each block that are not zero, as bits, where [`Shape::tracked`].
     known: Vec<u64>,
     pub(super) prediction: i32,
     /// In force when its first scan began; at the [`PLACES`] of the frequencies.
@@ -57,7 +57,7 @@ impl Component {
         &mut self.coefficients[start..start + self.shape.kept]
     }
 
-    /// Of a row of blocks those from `from` on, `count` of them.
+    /// The `count` blocks of a row from `from` on.
     pub(super) fn stretch(&mut self, y: usize, from: usize, count: usize) -> Stretch<'_> {
         let (start, kept) = (y * self.shape.stride + from, self.shape.kept);
         Stretch {

@@ -50,7 +50,7 @@ pub(super) fn decode(
     }
 }
 
-/// Of the segment whose length stands at `at`.
+/// The content of the segment whose length is at `at`.
 fn content(data: &[u8], at: usize) -> Option<&[u8]> {
     let length = data.get(at..at + 2)?;
     data.get(at + 2..at + usize::from(u16::from_be_bytes([length[0], length[1]])))
@@ -68,7 +68,7 @@ struct Decoder<'a> {
     /// MCUs from one restart to the next, 0 for none.
     restart: usize,
     jfif: bool,
-    /// What Adobe's programs note: 0 for no transform of colours.
+    /// The note of Adobe's programs: 0 for no transform of colours.
     adobe: Option<u8>,
     rows: Option<Rows>,
 }

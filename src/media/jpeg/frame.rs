@@ -1,5 +1,5 @@
-//! What a frame header says, and what follows from it: which blocks there are, how many samples
-//! are made of each, and what all of that takes. Refuses what is not decoded here.
+//! The contents of a frame header, and what follows from them: which blocks there are, how many
+//! samples are made of each, and what all of that takes. Refuses what is not decoded here.
 
 use super::idct::Size;
 use crate::media::decoder::check_bounds;
@@ -37,7 +37,7 @@ pub(super) struct ComponentHeader {
 pub(super) struct Plan {
     /// Samples to a block's side, of the component that has most: 1, 2, 4 or 8.
     pub(super) side: usize,
-    /// Of each block only the mean (its DC coefficient) is buffered.
+    /// Only the mean of each block (its DC coefficient) is buffered.
     pub(super) dc_only: bool,
     /// Coefficients are buffered until all scans are read; else each row of blocks is done with when
     /// it has been read.
@@ -45,7 +45,7 @@ pub(super) struct Plan {
     pub(super) output: Output,
 }
 
-/// What rows are made of.
+/// The samples that rows are made of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Output {
     /// RGB, whatever the components are.
@@ -70,7 +70,7 @@ pub(super) struct Shape {
     pub(super) covered: (usize, usize),
     /// So many coefficients of each block are buffered, in the coded order.
     pub(super) kept: usize,
-    /// Of each block it is on record which coefficients are not zero: what scans over frequencies say
+    /// The coefficients of each block that are not zero are on record: a scan over frequencies
     /// depends on all that the ones before have said.
     pub(super) tracked: bool,
 }
@@ -106,7 +106,7 @@ impl Frame {
         let mut components: Vec<_> =
             components.chunks_exact(3).map(ComponentHeader::read).collect();
         if let [alone] = &mut components[..] {
-            // What it says counts in MCUs only, and a scan of one component has none.
+            // The size in blocks counts in MCUs only, and a scan of one component has none.
             alone.blocks = (1, 1);
         }
         let sides = |part: &ComponentHeader| [part.blocks.0, part.blocks.1];

@@ -54,7 +54,7 @@ pub(super) struct Table {
 }
 
 impl Table {
-    /// Of the numbers of codes with 1 to 16 bits, and their symbols: coefficients of blocks.
+    /// The table for coefficients, from the numbers of codes with 1 to 16 bits and their symbols.
     pub(super) fn of_coefficients(counts: &[u8; 16], symbols: &[u8]) -> Option<Self> {
         let mut table = Self::new(counts, symbols)?;
         for bits in 0..1 << FAR {
@@ -113,7 +113,7 @@ impl Table {
         }
     }
 
-    /// What can be passed over by these bits.
+    /// The entry of `passes` for these bits.
     fn pass(&self, bits: u32) -> u32 {
         let (mut used, mut passed) = (0, 0);
         while used < FAR {
@@ -149,7 +149,7 @@ impl Table {
         Some(if end == 1 { END } else { at + passed })
     }
 
-    /// What is next; the bits stay.
+    /// The next coefficient; the bits stay.
     #[inline(always)]
     pub(super) fn coefficient(&self, bits: &Bits<'_>) -> Option<Entry> {
         let entry = self.coefficients[bits.peek(FAST)];
@@ -180,7 +180,7 @@ impl Table {
 }
 
 impl Entry {
-    /// Of a symbol (zeros, then the size of the value) whose code has `length` bits.
+    /// The entry of a symbol (zeros, then the size of the value) whose code has `length` bits.
     fn of(symbol: u8, length: u32) -> Self {
         let (zeros, rest) = (u32::from(symbol >> 4), u32::from(symbol & 15));
         // Fifteen zeros and a value of none are sixteen zeros.

@@ -20,7 +20,7 @@ const ZIGZAG: [u8; 64] = [
     52, 45, 38, 31, 39, 46, 53, 60, 61, 54, 47, 55, 62, 63,
 ];
 
-/// Where the transform has the frequency that comes at each place of the coded order: column after
+/// The place in the transform of the frequency at each place of the coded order: column after
 /// column.
 pub(super) const PLACES: [u8; 64] = {
     let (mut places, mut at) = ([0; 64], 0);
@@ -58,7 +58,7 @@ pub(super) fn transform(
     }
 }
 
-/// What thumbnails of photographs are made of, and so small that it is quickest written out: the
+/// Makes the samples of photographs' thumbnails; so small that it is quickest written out: the
 /// amplitudes of all four waves are an eighth.
 #[inline(always)]
 fn two_by_two(coefficients: &[i16; 64], quantiser: &[f32; 64], out: &mut [u8], stride: usize) {
@@ -144,7 +144,7 @@ fn block<const W: usize, const H: usize>(
         }
     }
     sum(&mut rows);
-    // Where chunks are counted, that is a division for each block.
+    // Counting chunks would cost a division for each block.
     for (y, row) in rows.iter().enumerate() {
         for (byte, sample) in out[y * stride..][..W].iter_mut().zip(row) {
             *byte = rounded(sample + 128.0) as u8;

@@ -29,7 +29,7 @@ const COEFFICIENTS_MAX: u64 = 64 << 20;
 
 #[derive(Debug)]
 struct Jpeg {
-    /// Of the file, in bytes.
+    /// Bytes of the file.
     length: u64,
     frame: Frame,
     /// It comes in several scans.

@@ -22,7 +22,7 @@ pub(super) struct Scan {
 pub(super) struct Stretch<'a> {
     /// As many of each block as are wanted, in the coded order.
     pub(super) coefficients: &'a mut [i16],
-    /// Of each block the coefficients that are not zero, as bits.
+    /// The coefficients of each block that are not zero, as bits.
     pub(super) known: &'a mut [u64],
 }
 
@@ -172,7 +172,7 @@ pub(super) struct Block {
 }
 
 impl Block {
-    /// Where it is in its component, counted in blocks, in the MCU that has this place.
+    /// The block's place in its component, in blocks, for the MCU that has this place.
     #[inline(always)]
     pub(super) fn place(&self, (x, y): (usize, usize)) -> (usize, usize) {
         (x * self.of.0 + self.offset.0, y * self.of.1 + self.offset.1)

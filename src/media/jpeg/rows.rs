@@ -9,7 +9,7 @@ use super::idct::rounded;
 /// Takes the rows of the picture from the top.
 pub(super) type Sink<'a> = &'a mut dyn FnMut(&[u8]);
 
-/// What the samples of a pixel are.
+/// The meaning of a pixel's samples.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Colors {
     Grey,
@@ -38,12 +38,12 @@ impl Colors {
 }
 
 pub(super) struct Rows {
-    /// Of the result, in pixels.
+    /// Size of the result, in pixels.
     size: (usize, usize),
     /// Rows that a row of MCUs gives.
     most: usize,
     colors: Colors,
-    /// Of each component, where it must be stretched.
+    /// A line of each component that must be stretched.
     lines: [Vec<u8>; 4],
     sums: Vec<u16>,
     pixels: Vec<u8>,
@@ -117,7 +117,7 @@ fn stretched<'a>(
     match across {
         2 if blended => double(sums, line, if down == 2 { (8, 7) } else { (4, 8) }),
         1 if blended => {
-            // What libjpeg rounds by.
+            // The rounding of libjpeg.
             let half = if y % 2 == 1 { 2 } else { 1 };
             line.iter_mut().zip(&*sums).for_each(|(to, &sum)| *to = ((sum + half) >> 2) as u8);
         }

@@ -56,7 +56,7 @@ fn likeness(a: &[u8], b: &[u8]) -> f64 {
     10.0 * (255.0 * 255.0 / error).log10()
 }
 
-/// Where the data of each scan lie.
+/// The range of each scan's data.
 fn scans(data: &[u8]) -> Vec<std::ops::Range<usize>> {
     let (mut scans, mut at) = (Vec::<std::ops::Range<usize>>::new(), 2);
     while let Some(next) = bits::marker(data, at) {

@@ -40,8 +40,8 @@ fn new_year(zone: &TimeZone, year: i16) -> Zoned {
     zone.to_zoned(jiff::civil::date(year, 1, 1).at(0, 0, 0, 0)).unwrap()
 }
 
-/// What hangs by a clock on the wall that is looked at all the time: the slot that its hands have
-/// last come past. Hands that are set back come past nothing that they had passed.
+/// The slot that the hands of a clock on the wall have last come past, if it is looked at all the
+/// time. Hands that are set back come past nothing that they had passed.
 struct WallClock<'a> {
     slots: &'a Slots,
     furthest: DateTime,

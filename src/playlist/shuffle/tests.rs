@@ -9,7 +9,7 @@ fn ids(number: i64) -> Vec<i64> {
 }
 
 impl Shuffle {
-    /// What [`Self::backward`] would show, where one has come from somewhere.
+    /// The image that [`Self::backward`] would show, if there is one before.
     fn previous(&self) -> Option<i64> {
         self.trail.iter().rev().nth(1).copied()
     }
@@ -123,7 +123,7 @@ fn new_images_are_mixed_evenly_into_what_is_left_of_the_round() {
 
 #[test]
 fn what_is_kept_of_many_images_is_small_and_steps_are_cheap() {
-    // Of this thread: other programs do not count.
+    // The time of this thread: other programs do not count.
     let spent = || {
         let now = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
         std::time::Duration::try_from(now).unwrap()
@@ -328,7 +328,7 @@ proptest! {
         }
     }
 
-    /// Of the images that stay, each is shown once before any is shown twice, whatever comes and
+    /// Each of the images that stay is shown once before any is shown twice, whatever comes and
     /// goes between; and none twice in a row, as long as there is another.
     #[test]
     fn images_that_stay_are_each_shown_once_before_any_twice(
@@ -344,7 +344,7 @@ proptest! {
                 let mut all = ids(stay);
                 all.extend(guests);
                 shuffle.edit(&all);
-                // Where a guest that was shown has gone, another has taken its place.
+                // Another image has replaced a shown guest that has gone.
                 if shuffle.current() != before {
                     shown.push(shuffle.current());
                 }

@@ -89,7 +89,7 @@ fn zone_of_a_traveller_has_every_event_on_every_day() {
     assert!(offset("Pacific/Honolulu").abs_diff(10 * 60 + 22) <= TOLERANCE);
 }
 
-/// What comes later every day leaves out the day on which it passes midnight.
+/// An event that comes later every day skips the day on which it passes midnight.
 #[test]
 fn events_that_pass_midnight_are_at_the_edge_of_the_day_without_one() {
     let days = |event: &str, hours: i8, first: Date| -> Vec<u16> {

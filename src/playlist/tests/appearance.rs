@@ -85,7 +85,7 @@ fn appearance_is_answered_once_its_pictures_are_up() {
     for answer in [answer, again] {
         assert_eq!(answer.try_recv().unwrap().unwrap().now, Tone::Dark);
     }
-    // What cannot be shown keeps nobody.
+    // A picture that fails ends the wait, too.
     fixture.behaviour(Behaviour::Silent);
     let answer = put(&mut fixture, AppearanceMode::Light);
     assert!(answer.try_recv().is_err());

@@ -10,7 +10,7 @@ impl Fixture {
         self.command(|player: &mut Player, reply| player.start(id, monitors, Mode::Each, reply))
     }
 
-    /// What was asked for since, by the numbers of the images.
+    /// Takes the requests since the last call, as numbers of images.
     pub(super) fn dealt(&self) -> Vec<Vec<usize>> {
         let number = |id: &i64| self.images.iter().position(|image| image == id).unwrap();
         let dealt = std::mem::take(&mut self.wallpapers.state.lock().unwrap().dealt);

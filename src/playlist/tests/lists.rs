@@ -1,4 +1,4 @@
-//! What is played: order, edits, deleted images, all at once, where a start begins.
+//! The images that are played: order, edits, deletions, all at once, where a start begins.
 
 use super::*;
 use crate::store::purge;
@@ -54,7 +54,7 @@ fn edit_keeps_position_by_image() {
     // The image is taken out under it.
     edit(&mut fixture, Some(&[3, 1]), interval(10));
     assert_eq!(fixture.asked(), [1]);
-    // Of another type.
+    // The type changes.
     let kind = Some(PlaylistType::DayOfWeek);
     edit(&mut fixture, Some(&[3, 1, 0]), NewConfiguration { kind, ..Default::default() });
     assert_eq!(fixture.asked(), [0]);
@@ -102,7 +102,7 @@ fn a_list_of_one_has_no_neighbours_and_of_two_each_other() {
     assert_eq!(neighbours(&mut fixture), [Some(1), Some(1)]);
 }
 
-/// What a random playlist has of its last run is its way, as long as it stands on it.
+/// A random playlist keeps the order of its last run while its current image is in it.
 #[test]
 fn a_start_goes_on_with_the_random_order_of_the_last_run() {
     let order = |order| NewConfiguration { order: Some(order), ..NewConfiguration::default() };

@@ -170,7 +170,7 @@ fn living_playlist_rests_while_nothing_is_found_and_goes_on() {
     let events = fixture.events();
     let [(EventKind::PlaylistImageChanged, event)] = &events[..] else { panic!("{events:?}") };
     assert_eq!(event.get("source"), None, "at rest nothing is missed");
-    // What nobody has told of is seen at its own time, and told of then.
+    // A change without an event is seen when the next image is due, and reported then.
     fixture.tag(3, &[]);
     let one = &fixture.player.running[&id];
     let (mut spec, mut state) = (one.spec.clone(), one.state.clone());

@@ -1,5 +1,4 @@
-//! Where pictures are shown: monitors that are shared, come and go; what cannot be shown, or takes
-//! for ever.
+//! Monitors that are shared, come and go; pictures that cannot be shown, or take for ever.
 
 use super::*;
 
@@ -47,7 +46,7 @@ fn declared_monitor_gets_its_picture_when_connected() {
     let asked = std::mem::take(&mut fixture.wallpapers.state.lock().unwrap().asked);
     assert_eq!(asked, [(fixture.images[0], names(&["C"]), Mode::Individual)]);
     assert_eq!(fixture.kinds(), [], "it only joins");
-    // What went and comes back has its picture already: the fixture restores it.
+    // A monitor that comes back has its picture already: the fixture restores it.
     fixture.connect(&["A"]);
     fixture.connect(&["A", "C"]);
     assert_eq!(fixture.asked(), NONE);

@@ -1,4 +1,4 @@
-//! What clients wait for: answers come when pictures are up, and tell what became of them.
+//! Answers to waiting clients: they come when pictures are up, and tell what became of them.
 
 use super::*;
 use crate::playlist::Error::{NotRunning, Picture};
@@ -238,7 +238,7 @@ fn each_queued_step_has_its_own_answer_and_event() {
         let indices: Vec<_> = of_it.map(|(_, event)| event["image_index"].clone()).collect();
         assert_eq!(indices, [1, 2, 3]);
     }
-    // Where the last of those that wait fails, none of them has moved.
+    // None of the waiting steps has moved if the last of them fails.
     fixture.behaviour(Behaviour::Silent);
     let answers: Vec<_> = (0..3).map(|_| fixture.begin(next(one))).collect();
     fixture.release(Behaviour::Silent);

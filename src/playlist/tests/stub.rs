@@ -10,7 +10,7 @@ use crate::store::{Store, images};
 use crate::wallpaper::{self, Applied, Ask, Request, Targets};
 use crate::wire::{MediaType, Mode, SetStatus};
 
-/// What the wallpapers answer.
+/// The answers of the stub.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Behaviour {
     Shows,
@@ -35,7 +35,7 @@ pub(super) struct StubState {
     /// For monitors that have each their own.
     pub(super) dealt: Vec<Vec<i64>>,
     pub(super) held: Vec<(Request, wallpaper::Reply<Applied>)>,
-    /// What films and pages were told.
+    /// The pauses (`true`) and resumes of videos and pages.
     pub(super) rests: Vec<bool>,
 }
 
@@ -53,7 +53,7 @@ impl StubWallpapers {
             Ask::Each(ids) => ids.clone(),
             _ => panic!("{request:?}"),
         };
-        // Of several, the first video is what it is about.
+        // The answer is about the first video, else the first image.
         let is_video = |id: &&i64| {
             let image = self.store.read(|c| images::get(c, **id)).unwrap();
             image.is_some_and(|image| image.media_type == MediaType::Video)

@@ -156,7 +156,7 @@ fn rest_keeps_remaining_time_beside_the_pause() {
     assert_eq!(fixture.asked(), [2]);
     fixture.pass(1000 * SECOND);
     assert_eq!(fixture.asked(), NONE);
-    // What is started meanwhile rests, too.
+    // A playlist that starts during the rest rests, too.
     let other = fixture.make(PlaylistType::Timer, &[3, 2], &[]);
     fixture.start(other, &["A"]).unwrap();
     assert_eq!(fixture.asked(), [3]);
@@ -313,7 +313,7 @@ fn interval_of_what_takes_a_lost_image_s_place_is_kept_over_a_restart() {
     assert_eq!(fixture.asked(), [2]);
 }
 
-/// What was left when it was held counts, not how long that was.
+/// The time left at the pause counts, not the length of the pause.
 #[test]
 fn reboot_after_pause_keeps_remaining_time() {
     let mut fixture = fixture();

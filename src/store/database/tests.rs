@@ -173,7 +173,7 @@ fn start_that_fails_leaves_no_backup() {
     let path = directory.path().join("murald.sqlite3");
     drop(Store::open(&path).unwrap());
     let kept = backup::make(&open_reader(&path).unwrap(), &path).unwrap();
-    // Of another second than the next.
+    // The next copy gets a name of another second.
     let old = kept.with_file_name("murald-20200101T000000Z.sqlite3");
     std::fs::rename(kept, &old).unwrap();
     let steps = [migrations::STEPS, &["no step"]].concat();

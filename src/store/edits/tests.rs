@@ -1,4 +1,4 @@
-//! What changes in a row, and what stays.
+//! Changes in a row, and the values that stay.
 
 use super::*;
 use crate::store::Store;
@@ -34,7 +34,7 @@ fn film(name: &str) -> NewImage {
     }
 }
 
-/// What a file says of itself, and no person.
+/// The values that come from the file, not from a person.
 fn of_the_file(image: &Image) -> impl PartialEq + std::fmt::Debug + use<> {
     let Image { format, width, height, duration, file_size, .. } = *image;
     let (colors, checksum) = (image.colors.clone(), image.checksum.clone());

@@ -363,7 +363,7 @@ fn likeness_is_the_mean_of_the_nearest() {
         let sum: f64 = of.colors.iter().filter_map(nearest).sum();
         sum / of.colors.len() as f64
     };
-    // Of one colour, of three and of twelve.
+    // One, three and twelve colours.
     for reference in [7, 9, 8] {
         let (found, _) = shown(&store, &likest(reference, 300.0, 1000));
         let with_colors = entries.iter().filter(|entry| !entry.colors.is_empty()).count();

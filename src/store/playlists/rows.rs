@@ -20,7 +20,7 @@ pub(super) struct Row {
     pub(super) time: Option<i64>,
     /// A [`DayTime`](crate::wire::DayTime) where the playlist goes by them, else any text.
     pub(super) at: Option<String>,
-    /// Of a playlist that changes with the desktop.
+    /// Tone in a playlist that follows the desktop.
     pub(super) when: Option<Tone>,
 }
 

@@ -88,7 +88,7 @@ impl From<rusqlite::Error> for Refusal {
     }
 }
 
-/// What a configuration becomes.
+/// The changed configuration.
 pub(super) fn configuration(
     before: PlaylistConfiguration,
     change: &NewConfiguration,

@@ -126,7 +126,7 @@ fn places_follow_their_image() {
     store.write(|c| purge::delete(c, &ids[2..], false)).unwrap();
     assert_eq!(place(&store).current_index, 0);
     assert_eq!(store.read(|c| super::state::<serde_json::Value>(c, id)).unwrap(), Some(state));
-    // Of a playlist that is gone meanwhile.
+    // Saves nothing for a deleted playlist.
     store.write(|c| save(c, 77, true, &0)).unwrap();
     // Damage costs the place only.
     store

@@ -1,4 +1,4 @@
-//! What the thread `database` sees to, without the thread.
+//! The work of the thread `database`, without the thread.
 
 use std::path::Path;
 
@@ -136,7 +136,7 @@ fn work_is_given_up_at_the_end_and_at_its_time() {
     for until in [None, later] {
         assert!(is_given_up(&look(until).unwrap_err()));
     }
-    // What is given up is no fault, and nothing is left of it.
+    // Work given up is no fault, and leaves nothing behind.
     store.back_up(&ended);
     store.check_after_cut(&ended).unwrap();
     assert_eq!(store.warnings(), [""; 0]);

@@ -27,7 +27,7 @@ use crate::wire::{EventKind, Format};
 
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// What the backends are to answer, and what they were told.
+/// The backends' planned answers and the orders they got.
 #[derive(Default)]
 struct Script {
     /// For the next orders of these workers; all others succeed.
@@ -47,7 +47,7 @@ impl Script {
 struct Told {
     key: WorkerKey,
     script: Arc<Mutex<Script>>,
-    /// Where its films are to stand still.
+    /// The outputs where it pauses videos.
     paused: Sender<BTreeSet<String>>,
     /// Its worker listens as long as this lives.
     _bell: Sender<()>,
@@ -149,7 +149,7 @@ impl Desk {
         self.settle();
     }
 
-    /// What the backends are told where something has changed.
+    /// Makes changes; returns the orders to the backends.
     fn change(&mut self, changes: Changes) -> Vec<String> {
         self.reconciler.status.note(changes);
         self.reconciler.on_settings();
@@ -168,7 +168,7 @@ impl Desk {
         self.script.lock().unwrap().fails.push((WorkerKey::of(backend, output), error));
     }
 
-    /// What the backends were told since this was last asked, sorted.
+    /// Returns the orders to the backends since the last call, sorted.
     fn told(&self) -> Vec<String> {
         let mut told = std::mem::take(&mut self.script.lock().unwrap().told);
         told.sort();

@@ -107,7 +107,7 @@ fn random_one_is_of_those_that_pass() {
     }
     let nothing = with(&|query| query.search = "nobody".to_owned());
     assert!(matches!(nothing, Err(Error::NoMatch)));
-    // Where nothing can be shown, why not is told of one that passes.
+    // The error names one of the matches if none can be shown.
     let film = with(&|query| query.media_type = Some(MediaFilter::Video));
     assert!(matches!(film, Err(Error::Incompatible { image_id: Some(2), .. })));
 }
@@ -158,7 +158,7 @@ fn random_ones_suit_their_monitors_and_differ() {
         assert!(high.contains(&dealt["B"]) && high.contains(&dealt["C"]), "{dealt:?}");
         assert_ne!(dealt["B"], dealt["C"], "{dealt:?}");
     }
-    // Where there are too few that suit: one that does not, before one twice.
+    // An image that does not suit comes before a repeat if too few suit.
     let room = Room::of(standing());
     let high = room.add_as("high", upright);
     let [w1, w2] = ["w1", "w2"].map(|name| room.add(name));
@@ -217,7 +217,7 @@ fn back_goes_through_what_was_there() {
         room.set(request(Ask::Image(id), &["A"]));
     }
     assert_eq!(images_of(&back(1, &["A"]).unwrap()), [("A", two)]);
-    // What would change nothing is stepped over, and the last stays where there are too few.
+    // Entries that would change nothing are skipped; the last stays if there are too few.
     assert_eq!(images_of(&back(2, &["A"]).unwrap()), [("A", one)]);
     assert_eq!(images_of(&back(9, &["A"]).unwrap()), [("A", one)]);
     // B has nothing before.

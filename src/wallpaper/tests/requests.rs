@@ -1,4 +1,4 @@
-//! What is written of a request, and which requests wait for which.
+//! Records of requests, and which requests wait for which.
 
 use std::collections::VecDeque;
 
@@ -129,7 +129,7 @@ impl Waiting {
         answer
     }
 
-    /// Of the next that may begin.
+    /// The next request to begin.
     fn pop(&mut self) -> Option<(Ask, Targets)> {
         match self.queue.pop(&self.jobs, &self.current)? {
             Command::Set(request, _) => Some((request.ask, request.targets)),
@@ -197,7 +197,7 @@ fn steps_back_wait_for_what_they_lead_from() {
     check(&apart, &apart);
     let apart: [Asked<'_>; 2] = [(back(1), &["A", "B"]), (back(1), &["A"])];
     check(&apart, &apart);
-    // What was there before a picture that waits is what is there now.
+    // The picture before a waiting one is the one shown now.
     let after: [Asked<'_>; 2] = [(STILL, &["A"]), (back(1), &["A"])];
     check(&after, &after);
     check(
@@ -246,7 +246,7 @@ fn request_overtakes_only_what_is_on_other_monitors() {
     waiting.jobs.take_all();
     assert_eq!(waiting.pop(), Some((STILL, named(&["A", "B"]))));
     assert_eq!(waiting.pop(), Some((FILM, named(&["B"]))));
-    // What concerns all waits for its turn, and nobody overtakes it.
+    // A command for all waits its turn, and no request overtakes it.
     waiting.job(FILM, &["A"]);
     waiting.queue.push(Command::Clear(reply().0));
     waiting.push(FILM, &["C"]);
@@ -279,7 +279,7 @@ fn job_keeps_others_from_its_workers_and_its_monitors() {
     assert!(waiting.jobs.is_busy(&stills) && !waiting.jobs.is_busy(&film));
     assert!(alone(&waiting.jobs, &["B", "C"]) && !alone(&waiting.jobs, &["C", "A"]));
     assert!(waiting.jobs.take(&film).is_none() && waiting.jobs.take(&stills).is_some());
-    // Of what is shown anew only the outputs count that a step may change.
+    // Only the outputs that a step may change count in a restore.
     let show = Step::Show { key: film.clone(), placements: vec![placement("A", 2)] };
     waiting.jobs.push(Job::new([show.clone()].into(), Purpose::Restore(Vec::new())));
     assert!(waiting.jobs.are_partial() && waiting.jobs.is_busy(&film));
@@ -314,7 +314,7 @@ fn steps_of_one_backend_are_taken_up_together() {
     assert_eq!((job.left().count(), job.asked_for().len()), (4, 0));
     let mut jobs = Jobs::default();
     jobs.push(job);
-    // What is begun is taken for done.
+    // Steps begun count as done.
     let before = Placements::from([(WorkerKey::of(mpv, "B"), vec![placement("B", 9)])]);
     let expected = Placements::from([(WorkerKey::of(mpv, "A"), vec![placement("A", 1)])]);
     assert_eq!(jobs.expected(&before), expected);

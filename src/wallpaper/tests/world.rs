@@ -1,4 +1,4 @@
-//! What there is to show: rows, images that are gone, monitors that are others by now.
+//! Pictures to show: rows, images that are gone, monitors that have changed.
 
 use super::*;
 use crate::backends::Kind;
@@ -289,7 +289,7 @@ fn picture_is_restored_where_it_was_not_shown_before() {
     let stretched = names(&["A", "B"]);
     let was = restored(&|before| before[0].extended_over.clone_from(&stretched));
     assert_eq!(was, [of(one, "A", false)]);
-    // What its file holds is other than it was.
+    // The content of its file has changed.
     let was = restored(&|before| before[2].content = "other".to_owned());
     assert_eq!(was, [of(two, "C", true)]);
     let was = restored(&|before| {

@@ -1,4 +1,4 @@
-//! What others do to the file while a request changes it.
+//! Changes that others make to the file during a request.
 
 use super::super::super::file::{self, Pause};
 use super::*;

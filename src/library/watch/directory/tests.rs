@@ -1,4 +1,4 @@
-//! What becomes of looks, of files that go, and of changes.
+//! The fate of looks, of files that go, and of changes.
 
 use super::super::findings::compare;
 use super::super::settings::GRACE;

@@ -1,4 +1,4 @@
-//! What the thread does where the database fails it.
+//! Failures of the database, as the thread handles them.
 
 use super::super::inbox::StatusList;
 use super::*;

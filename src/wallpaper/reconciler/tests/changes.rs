@@ -1,4 +1,4 @@
-//! What becomes of what is shown as requests, settings and the rest change.
+//! Effects of requests, settings and other changes on the pictures shown.
 
 use super::*;
 use crate::compositor::Session;
@@ -15,7 +15,7 @@ fn end_comes_through_a_full_inbox_and_leaves_nobody_without_an_answer() {
         handle.activate("nothing".to_owned(), reply);
         answer
     };
-    // What rings takes nobody's place.
+    // Rings take no place in the inbox.
     (0..99).for_each(|image| handle.rewritten(image));
     let answers: Vec<_> = (0..INBOX).map(|_| ask()).collect();
     assert!(answers.iter().all(Receiver::is_empty));
@@ -43,7 +43,7 @@ fn still_stays_until_the_film_over_it_is_seen_on_each_monitor() {
         desk.told()
     };
     assert_eq!(seen(&mut desk, 2, &["A"]), [""; 0]);
-    // Of one that was replaced nothing is believed.
+    // Reports of a replaced worker are ignored.
     assert_eq!(seen(&mut desk, 1, &[]), [""; 0]);
     assert_eq!(seen(&mut desk, 2, &[]), [format!("swaybg: B={still}")]);
 }

@@ -1,4 +1,4 @@
-//! What becomes of orders that fail.
+//! The handling of failed orders.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -73,7 +73,7 @@ fn what_fails_as_outputs_change_is_planned_anew() {
     assert!(answer.try_recv().unwrap().is_ok());
     assert_eq!(desk.told().len(), 2);
     assert_eq!(desk.reconciler.current[&WorkerKey::of(Swaybg, "A")][0].output.x, 7);
-    // What nobody has asked for likewise, and nobody hears of it.
+    // Steps nobody asked for are replanned too, with no error.
     desk.heard();
     desk.connect(vec![moved("A"), Output::plain("B")]);
     desk.room.set(request(Ask::Image(id), &["A", "B"]));

@@ -1,4 +1,4 @@
-//! What the steps of a request show on other monitors than it asks for.
+//! The pictures that a request shows on monitors it does not ask for.
 
 use std::fs;
 
