@@ -91,7 +91,7 @@ def wanted(whole):
                    like, 'scene.png')
     yield 'group4.tiff', [*kinds['bilevel'], '-compress', 'Group4'], alike, 'scene.png'
     yield ('fax.tiff', [*kinds['bilevel'], '-compress', 'Fax'],
-           (None, 'Fax3'), 'scene.png')
+           (None, 'compression 3'), 'scene.png')
     yield 'minwhite.tiff', [
         *kinds['grey'], '-define', 'quantum:polarity=min-is-white'], alike, 'scene.png'
     for kind, arguments in {
