@@ -152,7 +152,7 @@ mod tests {
         let second = bytes.windows(9).rposition(|window| window == place).unwrap();
         bytes[second + 5..second + 9].fill(0xff);
         let (frames, outcome) = seen(bytes);
-        assert!(matches!(outcome, Err(Error::NeedsTranscoder { .. })), "{outcome:?}");
+        assert!(matches!(outcome, Err(Error::Damaged { .. })), "{outcome:?}");
         assert_eq!(frames.len(), 1);
     }
 }
