@@ -250,7 +250,7 @@ fn another_socket() {
     let mut errors = BufReader::new(daemon.stderr.take().unwrap()).lines();
     let created = format!("murald: {file} does not exist: creating it");
     assert_eq!(errors.next().unwrap().unwrap(), created);
-    assert!(errors.any(|line| line.unwrap().contains("is ready")));
+    assert!(errors.any(|line| line.unwrap().contains(" started")));
     // The lock names the socket of the daemon.
     assert!(json_of(&house, &["config", "get"]).is_object());
     assert!(json_of(&house, &["--socket", socket, "config", "get"]).is_object());
