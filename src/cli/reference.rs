@@ -219,7 +219,7 @@ fn format(ending: &str) -> Option<Format> {
     }
 }
 
-/// Images that a parameter lets through; what an older daemon lets through besides is left out.
+/// Images that a parameter lets through; what an older daemon lets through besides is omitted.
 fn images(
     connection: &Connection,
     parameter: &str,

@@ -16,7 +16,7 @@ use super::{Error, edit_lock};
 /// A request as the table declares it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Request {
-    /// Method, path and query; a parameter whose value is not given is left out.
+    /// Method, path and query; a parameter whose value is not given is omitted.
     place: &'static str,
     body: Option<BodyFields>,
 }
@@ -26,13 +26,13 @@ pub(super) type BodyFields = &'static [(&'static str, From)];
 
 #[derive(Clone, Copy, Debug)]
 pub(super) enum From {
-    /// The value as it was read; the field is left out if none was given.
+    /// The value as it was read; the field is omitted if none was given.
     Given(&'static str),
     /// The same, or this JSON.
     Or(&'static str, &'static str),
     /// Everything that was given under this name, as a list.
     All(&'static str),
-    /// The same, left out if nothing was given.
+    /// The same, omitted if nothing was given.
     Any(&'static str),
     /// Paths from here, as absolute ones: the daemon's directory is not ours. A list, or one.
     Paths(&'static str),
@@ -41,7 +41,7 @@ pub(super) enum From {
     Picture(&'static str),
     /// A folder's id; null for the root, and if none was given.
     Folder(&'static str),
-    /// The same, left out if none was given.
+    /// The same, omitted if none was given.
     IntoFolder(&'static str),
     /// True; omitted if it was not given.
     Switch(&'static str),

@@ -142,7 +142,7 @@ pub enum Error {
     Memory,
     #[error("decoding it takes more processor time than murald gives to a picture")]
     Time,
-    /// By somebody else: mostly the kernel, for want of memory.
+    /// Another process ended it: mostly the kernel, for want of memory.
     #[error("the process that decoded it was killed")]
     Killed,
     #[error("its disk does not answer")]

@@ -123,7 +123,7 @@ pub(crate) fn by_checksum(
     one(connection, &sql, [checksum])
 }
 
-/// The images of these ids, in this order; those that are gone or cannot be read are left out.
+/// The images of these ids, in this order; those that are gone or cannot be read are omitted.
 pub fn by_ids(connection: &Connection, ids: &[i64]) -> Result<Vec<Image>, Error> {
     let mut images = Vec::with_capacity(ids.len());
     each(connection, ids, |id, row| match row {

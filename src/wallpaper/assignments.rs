@@ -16,7 +16,7 @@ use crate::wire::{Image, JsonObject, Mode};
 pub(super) type Pictures = BTreeMap<i64, Arc<Image>>;
 
 /// The placements that the assignments ask for on the connected outputs. `choose` gives the backend
-/// for a kind of content; what nothing can show is left out, and so are monitors that are away.
+/// for a kind of content; what nothing can show is omitted, and so are monitors that are away.
 pub(super) fn desired(
     rows: &[Assignment],
     pictures: &Pictures,

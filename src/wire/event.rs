@@ -38,7 +38,7 @@ macro_rules! events {
             EventKind { $($variant = $name),+ }
         }
 
-        /// Something that happened. Fields that are `None` are left out.
+        /// Something that happened. Fields that are `None` are omitted.
         #[derive(Clone, Debug, Serialize)]
         #[serde(untagged)]
         pub enum Event {

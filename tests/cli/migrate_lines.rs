@@ -1,5 +1,5 @@
-//! What `murald migrate` prints for each key of another program's configuration, without a daemon; and
-//! what it says without Python.
+//! The lines that `murald migrate` prints for each key of another program's configuration, without a daemon; and
+//! its error without Python.
 
 use std::fs;
 

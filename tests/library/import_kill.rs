@@ -145,7 +145,7 @@ fn settings(directory: &Path, spawner: &Spawner) -> Settings {
     }
 }
 
-/// What decodes for a library in this directory.
+/// The decoder for a library in this directory.
 pub fn decoder(directory: &Path, spawner: &Spawner) -> Decoder {
     let program = Some(env!("CARGO_BIN_EXE_murald").into());
     let writable = vec![directory.to_owned()];

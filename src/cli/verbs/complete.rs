@@ -2,7 +2,7 @@
 //!
 //! The answer is a line for each candidate, with a tab and its meaning after it, or `:files` or
 //! `:directories`, which a shell completes better. A shell waits for the answer, so candidates from a
-//! daemon that does not answer at once are left out.
+//! daemon that does not answer at once are omitted.
 
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
@@ -314,7 +314,7 @@ impl Source<'_> {
     }
 }
 
-/// By name, and by id.
+/// The words that name records: their names and ids.
 fn both_ways(named: Vec<Candidate>) -> Vec<Candidate> {
     let ids: Vec<Candidate> = named.iter().map(|(name, id)| (id.clone(), name.clone())).collect();
     named.into_iter().chain(ids).collect()

@@ -218,7 +218,7 @@ pub(super) fn answer(call: &Call, per_page: Option<u32>) -> Result<Answer, Error
     Answer::of(&Page { data, pagination })
 }
 
-/// The images that a list has at one instant, in its order; those that are gone by now are left out.
+/// The images that a list has at one instant, in its order; those that are gone by now are omitted.
 pub(super) fn every(
     connection: &Connection,
     path: &[&dyn Display],

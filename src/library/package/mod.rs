@@ -3,8 +3,10 @@
 //!
 //! They land as pictures do ([`super::import_file`]): copied under a temporary name, flushed, noted as
 //! pending, renamed, and in one transaction the row written and the note removed. Runs on the thread
-//! that asks. The source is never touched, and nothing that leaves it is followed.
+//! that asks; its own disk is looked at on a thread that may hang (`apart`). The source is never
+//! touched, and nothing that leaves it is followed.
 
+mod apart;
 #[cfg(debug_assertions)]
 #[path = "../../../tests/fuzz/src/parsers/package.rs"]
 pub(super) mod fuzz;
@@ -17,6 +19,7 @@ mod tree;
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::Ordering;
 
 use serde_json::{Map, Value};
 
@@ -30,6 +33,7 @@ use crate::color;
 use crate::store::images::{NewImage, NewPackage};
 use crate::wire::{Format, GalleryDomain, Image, MediaType, Resolution, WebMeta};
 
+use apart::{SILENT_FOR, apart};
 use look::{package_look, preview_of};
 pub(super) use look::{package_still, package_thumbnail};
 pub(super) use manifest::is_manifest;
@@ -38,7 +42,13 @@ use root::Refusal;
 use root::Root;
 use tree::{Content, Tree};
 
-/// Looked through, and fit to be taken in.
+/// A directory that can be imported.
+enum Found {
+    Page(Package),
+    Video(Root, Manifest),
+}
+
+/// An HTML wallpaper whose files were surveyed and fit.
 struct Package {
     tree: Tree,
     manifest: Manifest,
@@ -49,8 +59,10 @@ impl Library {
     pub fn import_web(&self, source: &Path, folder: Option<i64>) -> Result<Image, Error> {
         disk::answers(source)?;
         let source = manifest::package_of(source);
-        let package = Package::open(source).map_err(|refusal| refusal.of(source))?;
-        let prepared = self.context.prepare_page(source, &package, folder, self.context.tools())?;
+        let owned = source.to_owned();
+        let open = move |_: &_| Package::open(&owned).map_err(|refusal| refusal.of(&owned));
+        let package = apart(source, SILENT_FOR, open)?;
+        let prepared = self.context.prepare_page(source, package, folder, self.context.tools())?;
         let imported = self.context.land_one(prepared)?;
         if !imported.duplicate {
             self.changed(GalleryDomain::Images);
@@ -67,35 +79,44 @@ impl ImportContext {
         folder: Option<i64>,
         tools: Tools<'_>,
     ) -> Result<Prepared, Error> {
-        let refused = |refusal: Refusal| refusal.of(source);
-        let (root, manifest) = opened(source).map_err(refused)?;
-        match manifest.kind {
-            Kind::Web => {
-                let package = Package::survey(root, manifest).map_err(refused)?;
-                self.prepare_page(source, &package, folder, tools)
-            }
-            Kind::Video => self.prepare_video(&root, &manifest, folder, tools),
+        let owned = source.to_owned();
+        let found = apart(source, SILENT_FOR, move |_| {
+            let found = opened(&owned).and_then(|(root, manifest)| match manifest.kind {
+                Kind::Web => Package::survey(root, manifest).map(Found::Page),
+                Kind::Video => Ok(Found::Video(root, manifest)),
+            });
+            found.map_err(|refusal| refusal.of(&owned))
+        })?;
+        match found {
+            Found::Page(package) => self.prepare_page(source, package, folder, tools),
+            Found::Video(root, manifest) => self.prepare_video(root, manifest, folder, tools),
         }
     }
 
     fn prepare_page(
         &self,
         source: &Path,
-        package: &Package,
+        package: Package,
         folder: Option<i64>,
         tools: Tools<'_>,
     ) -> Result<Prepared, Error> {
         let name = Name::of_title(&package.manifest.title, String::new());
         // Removed with all that is in it unless it lands.
         let mut copy = self.new_copy();
-        let content = package.tree.read(Some(&copy.path), &|| tools.decoder.is_stopped())?;
+        let (to, decoder) = (copy.path.clone(), tools.decoder.clone());
+        let (manifest, content) = apart(source, SILENT_FOR, move |signs| {
+            let is_stopped = || {
+                signs.fetch_add(1, Ordering::AcqRel);
+                decoder.is_stopped()
+            };
+            Ok((package.manifest, package.tree.read(Some(&to), &is_stopped)?))
+        })?;
         (copy.checksum, copy.size) = (content.checksum, content.size);
         if let Some(imported) = self.present(&copy.checksum)? {
             return Ok(imported.into());
         }
-        let manifest = &package.manifest;
         manifest.complete(&copy.path)?;
-        let row = self.describe_package((source, &copy.path), manifest, content, folder, tools);
+        let row = self.describe_package((source, &copy.path), &manifest, content, folder, tools);
         tree::flush(&copy.path)?;
         Ok(Prepared::Copy(Box::new(Ready { copy, name, row, note: None, seen: None })))
     }
@@ -103,19 +124,22 @@ impl ImportContext {
     /// The package's video under its title. Its first thumbnail is the package's preview.
     fn prepare_video(
         &self,
-        root: &Root,
-        manifest: &Manifest,
+        root: Root,
+        manifest: Manifest,
         folder: Option<i64>,
         tools: Tools<'_>,
     ) -> Result<Prepared, Error> {
-        let path = root.path().join(&manifest.entry);
-        root.linked_file(&manifest.entry).map_err(Error::file("read", &path))?;
+        let (path, package) = (root.path().join(&manifest.entry), root.path().to_owned());
+        let (entry, file) = (manifest.entry.clone(), path.clone());
+        apart(&path, SILENT_FOR, move |_| {
+            root.linked_file(&entry).map(drop).map_err(Error::file("read", &file))
+        })?;
         let mut source = Source::look_at(&path, tools.decoder)?;
         source.name = Name::of_title(&manifest.title, source.name.extension);
         let prepared = self.prepare_file(&path, source, folder, tools)?;
         if let Prepared::Copy(ready) = &prepared
             && let Some(new) = self.new_thumbnail(&path)
-            && preview_of(root.path(), manifest, Resolution::Default, tools, new.path()).is_some()
+            && preview_of(&package, &manifest, Resolution::Default, tools, new.path()).is_some()
         {
             self.put_thumbnail(&path, &ready.row.checksum, &new);
         }

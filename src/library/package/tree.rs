@@ -117,7 +117,8 @@ impl Tree {
                 }
                 What::File => {
                     digest.update([2]);
-                    let bytes = self.copy(path, to.as_deref(), &mut digest, SIZE_MAX - size)?;
+                    let bytes =
+                        self.copy((path, to.as_deref()), &mut digest, SIZE_MAX - size, is_stopped)?;
                     digest.update(bytes.to_le_bytes());
                     size += bytes;
                 }
@@ -130,10 +131,10 @@ impl Tree {
     /// while it is read is still no more than `room`.
     fn copy(
         &self,
-        path: &Path,
-        to: Option<&Path>,
+        (path, to): (&Path, Option<&Path>),
         digest: &mut Sha256,
         room: u64,
+        is_stopped: &dyn Fn() -> bool,
     ) -> Result<u64, Error> {
         let from = self.root.path().join(path);
         let source = self.root.file(path).map_err(Error::file("read", &from))?;
@@ -144,6 +145,9 @@ impl Tree {
             .map_err(Error::file("write", to.unwrap_or(&from)))?;
         let (mut buffer, mut bytes) = (vec![0; BUFFER], 0);
         loop {
+            if is_stopped() {
+                return Err(Error::Stopped);
+            }
             let count = match source.read(&mut buffer) {
                 Ok(0) => break,
                 Ok(count) => count,

@@ -65,7 +65,7 @@ fn measured<T>(work: impl FnOnce() -> T) -> (T, u64) {
     (result, (MOST.load(Relaxed) - before) as u64)
 }
 
-/// What reading the headers of a picture may take: profile and metadata, each bounded by itself, and the
+/// The memory that reading the headers of a picture may take: profile and metadata, each bounded by itself, and the
 /// values of a TIFF's fields, each of which is 32 bytes in memory.
 const HEADERS_MAX: u64 = 128 << 20;
 /// Bytes for each pixel: coefficients, or a canvas and its frames; and what a decoder takes by itself.
