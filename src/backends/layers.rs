@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use super::hyprpaper::requests_socket;
+use super::hyprpaper::instance::requests_socket;
 use super::socket::{listener, read_answer};
 use crate::paths::Dirs;
 use crate::sys::{Cancel, connect};

@@ -9,7 +9,7 @@ mod dialect;
 #[cfg(debug_assertions)]
 #[path = "../../../tests/fuzz/src/parsers/hyprpaper.rs"]
 pub(super) mod fuzz;
-mod instance;
+pub(super) mod instance;
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -30,8 +30,8 @@ use crate::wire::Format;
 use dialect::{Dialect, NAME, Wallpaper};
 use dialect::{come_up, has_drawn, not_shown};
 use instance::Lock;
+pub(super) use instance::is_in as fits;
 use instance::{Instance, SIGNATURE};
-pub(super) use instance::{is_in as fits, requests_socket};
 
 /// hyprctl is known to hang (hyprpaper#361).
 const CALL: Duration = Duration::from_secs(3);
