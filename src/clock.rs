@@ -281,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn it_rings_on_either_clock_and_not_before() {
+    fn timer_rings_on_either_clock_and_not_before() {
         let (spawner, _deaths) = Spawner::new();
         let (alarm, rings) = Alarm::watching(&spawner, None).unwrap();
         let now = Now::read();

@@ -262,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_backend_cannot_take_is_copied_once() {
+    fn unsupported_pictures_are_copied_once() {
         let dir = tempfile::tempdir().unwrap();
         let (source, cache) = (dir.path().join("a.bmp"), dir.path().join("cache"));
         bmp(&source);

@@ -330,7 +330,7 @@ mod tests {
     }
 
     #[test]
-    fn where_the_socket_is() {
+    fn socket_is_found() {
         #[track_caller]
         fn check(flag: Option<&str>, variable: &'static str, expected: &str) {
             let env = Env::from([

@@ -321,7 +321,7 @@ mod tests {
     }
 
     #[test]
-    fn what_would_mislead_or_say_nothing_is_not_shown() {
+    fn misleading_and_empty_columns_are_hidden() {
         let mut table = Table::new(&["=WHEN", "NAME", "TAGS", "BY"]);
         table.row(["2026-11-21 12:49".into(), "a long name".into(), "".into(), "random".into()]);
         let found = |columns| table.render(Terminal { columns, ..PLAIN });

@@ -240,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_removed_is_written_again_and_all_is_cleared() {
+    fn removed_file_is_written_again_and_all_are_cleared() {
         let home = tempfile::tempdir().unwrap();
         let root = home.path().join("murald");
         let mut directory = StateDirectory::new(root.clone());

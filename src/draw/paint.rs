@@ -304,7 +304,7 @@ mod tests {
     }
 
     #[test]
-    fn what_can_be_seen_through_shows_the_colour() {
+    fn transparent_pixels_show_the_colour() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("glass.png");
         RgbaImage::from_pixel(4, 4, Rgba([255, 0, 0, 51])).save(&path).unwrap();

@@ -111,7 +111,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_written_is_there_at_the_next_look() {
+    fn written_pixels_are_there_at_the_next_look() {
         let storage = Storage::new((3, 2)).unwrap();
         storage.map().unwrap()[23] = 7;
         let seen = storage.map().unwrap();
@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_had_is_an_error() {
+    fn unavailable_memory_is_an_error() {
         assert!(Storage::new((0, 5)).is_err());
         assert!(Storage::new((65_535, 65_535)).is_err());
     }

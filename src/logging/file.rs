@@ -138,7 +138,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn it_is_rotated_by_size_and_so_many_are_kept() {
+    fn log_is_rotated_by_size_and_old_files_are_kept() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("log/daemon.log");
         let level = log::LevelFilter::Info;

@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_cleared_frame_left_is_what_comes_back() {
+    fn cleared_frame_restores_the_previous_pixels() {
         let mut canvas = Canvas::new(Format::Png, (1, 1), 0).unwrap();
         let place = FrameArea { left: 0, top: 0, width: 1, height: 1 };
         for (color, disposal) in [(RED, Disposal::Clear), (BLUE, Disposal::Restore)] {

@@ -249,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_seen_has_no_colour() {
+    fn transparent_pixels_have_no_colour() {
         let pixels = [[255, 0, 0, 0], [0, 0, 255, 255]].concat();
         let picture = Picture::new(2, 1, (2.0, 1.0), 4, pixels, Orientation::NoTransforms);
         assert_eq!(hexes(&picture), ["#0000ff"]);

@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn those_that_it_has_started_count() {
+    fn children_of_the_process_count() {
         // Both hold on to a variable of 30 MB.
         let hold = "x=$(head -c 30000000 /dev/zero | tr '\\0' x); echo; sleep 1000; :";
         let launch = Launch::new("bash").args(["-c", &format!("({hold}) & {hold}")]);

@@ -121,7 +121,7 @@ mod tests {
     use std::os::unix::fs::PermissionsExt;
 
     #[test]
-    fn what_a_program_said_is_told_without_colours() {
+    fn program_output_is_reported_without_colours() {
         let said = "\x1b[1;31mERR \x1b[0mfrom toolkit ]:\r\n\tno screen\x1b]0;t\x07 \x1b[";
         assert_eq!(tail(said.as_bytes(), 1000), "ERR from toolkit ]:\n\tno screen]0;t");
         // Cut in the middle of one.

@@ -230,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_forgotten_is_not_told_of() {
+    fn forgotten_process_is_not_reported() {
         let dir = tempfile::tempdir().unwrap();
         let (spawner, _deaths) = Spawner::new();
         let records = ProcessRecords::open(dir.path()).unwrap();

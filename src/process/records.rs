@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn it_has_a_session_of_its_own_and_writes_to_its_log() {
+    fn backend_has_its_own_session_and_log() {
         let (_dir, records) = records();
         let process = records.start(&sleeper(), "swaybg", None).unwrap();
         let pid = rustix::process::Pid::from_raw(process.child().identity().pid);

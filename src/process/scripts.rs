@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn what_it_leaves_running_stays_and_may_go_on_complaining() {
+    fn background_processes_of_a_script_stay() {
         let dir = tempfile::tempdir().unwrap();
         let (file, go, done) =
             (dir.path().join("pid"), dir.path().join("go"), dir.path().join("done"));
@@ -221,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn it_runs_where_it_is_told_to() {
+    fn script_runs_in_its_directory() {
         let dir = tempfile::tempdir().unwrap();
         let home = fs::canonicalize(dir.path()).unwrap();
         let mut said = Vec::new();

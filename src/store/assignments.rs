@@ -159,7 +159,7 @@ mod tests {
     use crate::store::tests::scratch;
 
     #[test]
-    fn what_is_for_all_monitors_is_none_of_theirs() {
+    fn assignment_for_all_monitors_belongs_to_none() {
         let (_directory, store) = scratch();
         let [a, b] =
             ["a", "b"].map(|name| store.write(|c| images::insert(c, &picture(name, 1))).unwrap());

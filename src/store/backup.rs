@@ -297,7 +297,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_told_in_lines_of_its_own() {
+    fn damage_is_reported_line_by_line() {
         let directory = tempfile::tempdir().unwrap();
         let database = directory.path().join("murald.sqlite3");
         let store = Store::open(&database).unwrap();
@@ -320,7 +320,7 @@ mod tests {
     }
 
     #[test]
-    fn what_takes_the_databases_place_is_set_aside() {
+    fn file_in_the_databases_place_is_set_aside() {
         let directory = tempfile::tempdir().unwrap();
         let database = directory.path().join("murald.sqlite3");
         let store = Store::open(&database).unwrap();
@@ -349,7 +349,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_set_aside_is_not_written_over() {
+    fn file_set_aside_is_not_overwritten() {
         let directory = tempfile::tempdir().unwrap();
         let database = directory.path().join("murald.sqlite3");
         let store = Store::open(&database).unwrap();
@@ -443,7 +443,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_in_the_way_of_a_copy_is_told_of() {
+    fn obstacle_to_a_backup_is_reported() {
         let directory = tempfile::tempdir().unwrap();
         let database = directory.path().join("murald.sqlite3");
         let store = Store::open(&database).unwrap();

@@ -326,7 +326,7 @@ mod tests {
     }
 
     #[test]
-    fn what_lies_in_a_directory_is_found_by_its_path() {
+    fn files_of_a_directory_are_found_by_path() {
         let (_directory, store) = scratch();
         let [one, other] = ["one", "other"].map(|name| add(&store, name, None));
         let files = [

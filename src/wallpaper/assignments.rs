@@ -304,7 +304,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_seen_yet_takes_the_place_of_nothing() {
+    fn pending_picture_replaces_nothing() {
         let before = current(&[(Swaybg, &[("A", 1), ("B", 1)]), (Mpvpaper, &[("A", 2)])]);
         let after = current(&[(Swaybg, &[("B", 1)]), (Mpvpaper, &[("A", 2)])]);
         let unseen =
@@ -330,7 +330,7 @@ mod tests {
     }
 
     #[test]
-    fn what_begins_anew_stays_whole_over_a_film_that_waits() {
+    fn restarted_picture_stays_whole_over_a_waiting_video() {
         let films: (_, &[_]) = (Mpvpaper, &[("A", 2), ("B", 2)]);
         let unseen =
             PendingVisibility::from([(WorkerKey::of(Mpvpaper, "B"), vec!["B".to_owned()])]);

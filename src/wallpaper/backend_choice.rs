@@ -220,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn what_comes_while_murald_draws_waits() {
+    fn backend_installed_while_murald_draws_waits() {
         use BackendName::{Awww, Builtin, Swaybg};
         let mut found = FoundBackends::default();
         let check =

@@ -257,7 +257,7 @@ mod tests {
     use crate::wire::Timestamp;
 
     #[test]
-    fn what_has_changed_is_noted_and_leaves_the_inbox_to_commands() {
+    fn changes_are_noted_beside_the_inbox() {
         let status = SharedStatus::default();
         let (handle, _end, mailbox) = Handle::new(status.clone());
         let noted = || status.take_changes().unwrap();
@@ -280,7 +280,7 @@ mod tests {
     }
 
     #[test]
-    fn who_asks_for_the_status_waits_for_the_first_look() {
+    fn status_waits_for_the_first_look() {
         let status = SharedStatus::before_look();
         let (handle, ..) = Handle::new(status.clone());
         let (tell, told) = bounded(1);

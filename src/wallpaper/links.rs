@@ -197,7 +197,7 @@ mod tests {
     use crate::wallpaper::plan::tests::placement;
 
     #[test]
-    fn what_is_shown_is_retained_until_it_is_replaced() {
+    fn shown_file_is_retained_until_it_is_replaced() {
         let dir = tempfile::tempdir().unwrap();
         let retained = KeepaliveLinks::new(dir.path());
         let at = |name: &str, image_id| {

@@ -110,7 +110,7 @@ mod tests {
     use crate::wallpaper::plan::tests::placement;
 
     #[test]
-    fn what_was_asked_for_since_plays_on_until_the_next_rest() {
+    fn video_set_during_a_pause_plays_until_the_next_pause() {
         let shown = ["A", "B", "C"].map(|output| placement(output, 1));
         let mut pause = Pause::default();
         let names = |names: &[&str]| names.iter().map(|&n| n.to_owned()).collect::<Vec<_>>();

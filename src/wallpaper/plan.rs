@@ -238,7 +238,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn what_covers_every_output_is_given_all() {
+    fn backend_for_every_output_is_given_all() {
         let apart = || current(&[(Swaybg, &[("A", 1), ("C", 3)]), (WalQt, &[("B", 2)])]);
         let check = |may_try, expected| {
             let mut desired = apart();
@@ -253,7 +253,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn what_gains_comes_before_what_lets_go() {
+    fn gaining_backend_comes_before_the_losing_one() {
         let check = |before: &Placements, after: &Placements, expected: &[(&str, BackendName)]| {
             let steps = steps(before, after);
             let seen: Vec<_> = steps
@@ -280,7 +280,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn what_is_shown_stays_until_something_takes_its_place() {
+    fn shown_picture_stays_until_it_is_replaced() {
         let before = current(&[(Feh, &[("A", 1), ("B", 2), ("GONE", 3)])]);
         let mut desired = current(&[(Swaybg, &[("A", 9)])]);
         let mut outputs = ["A", "B"].map(|name| placement(name, 0).output);
@@ -334,7 +334,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn what_depends_on_a_step_that_waits_waits_with_it() {
+    fn steps_wait_with_the_step_they_depend_on() {
         let before = current(&[(Swaybg, &[("A", 1), ("B", 1)]), (Mpvpaper, &[("C", 1)])]);
         assert_eq!(outputs_of(&show(Feh, &["D"]), &before), ["D"]);
         assert_eq!(outputs_of(&clear(Swaybg, "A"), &before), ["A", "B"]);

@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_noted_is_recalled_once_where_its_process_runs() {
+    fn noted_picture_is_recalled_once_if_its_process_runs() {
         let room = Room::of(Vec::new());
         let noted = of(&[(Swaybg, "A"), (Swaybg, "GONE"), (Mpvpaper, "B"), (Feh, "A")]);
         Recovery::open(&room.backends).note(&noted);

@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_picture_is_told_of() {
+    fn file_without_a_picture_is_reported() {
         let room = tempfile::tempdir().unwrap();
         let path = room.path().join("x.png");
         let slices = slices(room.path());

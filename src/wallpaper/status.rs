@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn that_there_is_no_backend_is_news_once() {
+    fn missing_backend_is_reported_once() {
         let status = SharedStatus::default();
         let checked = ["feh".to_owned()];
         let set = |active, checked: &[String]| status.set_active(active, checked);
@@ -219,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_shown_is_known_of_each_backend() {
+    fn shown_pictures_are_known_of_each_backend() {
         let status = SharedStatus::default();
         status.set_current(Feh, vec![placement("A", 1)]);
         assert_eq!(status.current(Feh)[..], [placement("A", 1)]);

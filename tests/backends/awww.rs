@@ -195,7 +195,7 @@ fn a_picture_is_told_anew_for_another_size() {
 }
 
 #[test]
-fn what_the_server_does_not_say_that_it_shows_has_failed() {
+fn picture_that_the_server_does_not_report_has_failed() {
     let stubs = Stubs::new(&["640x480"]);
     let mut awww = stubs.wall.backend(BackendName::Awww);
     let (red, link) = (stubs.wall.flat("red.png", RED), stubs.root().join("link.png"));

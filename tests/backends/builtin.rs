@@ -57,7 +57,7 @@ fn each_output_has_its_own_picture_and_only_what_differs_is_changed() {
 
 /// As an import takes it: it is converted for the eyes of others, and so it is for murald's own.
 #[test]
-fn what_only_ffmpeg_decodes_is_shown_too() {
+fn pictures_that_only_ffmpeg_decodes_are_shown() {
     let (wall, mut builtin) = wall(&["640x360"]);
     let fax = ["-size", "64x36", "xc:white", "-monochrome", "-compress", "Fax"];
     let fax = wall.picture("fax.tiff", &fax);

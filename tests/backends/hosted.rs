@@ -172,7 +172,7 @@ fn mishaps_with(
 }
 
 #[test]
-fn what_a_client_sees_of_wal_qt_s_mishaps() {
+fn mishaps_of_wal_qt_reach_the_client() {
     let hosted = Hosted::new(&["640x480"], "", &[]);
     let host = "wal-qt-host";
     mishaps(
@@ -188,7 +188,7 @@ fn what_a_client_sees_of_wal_qt_s_mishaps() {
 }
 
 #[test]
-fn what_a_client_sees_of_awww_s_mishaps() {
+fn mishaps_of_awww_reach_the_client() {
     let hosted = Hosted::with("awww", &["awww", "awww-daemon"], &["640x480"], "", &[]);
     mishaps(
         &hosted,
@@ -198,7 +198,7 @@ fn what_a_client_sees_of_awww_s_mishaps() {
 }
 
 #[test]
-fn what_a_client_sees_of_hyprpaper_s_mishaps() {
+fn mishaps_of_hyprpaper_reach_the_client() {
     let env = [("HYPRLAND_INSTANCE_SIGNATURE", "sig")];
     let programs = ["hyprpaper", "hyprctl"];
     let hosted = Hosted::with("hyprpaper", &programs, &["640x480"], "", &env);
@@ -240,7 +240,7 @@ fn hyprpaper_is_passed_over_where_there_is_no_hyprland() {
 }
 
 #[test]
-fn what_a_client_sees_of_mpvpaper_s_mishaps() {
+fn mishaps_of_mpvpaper_reach_the_client() {
     let hosted = Hosted::with("mpvpaper", &["mpvpaper"], &["640x480"], "", &[]);
     let films = films(&hosted);
     mishaps_with(&hosted, films, ("mpvpaper", "die", "something is missing"), &[]);
@@ -381,7 +381,7 @@ fn while_a_page_is_shown_its_host_shows_what_it_covers() {
 
 /// Films and pages through the real ffmpeg, on the stand-in: it shows both.
 #[test]
-fn what_moves_has_a_still_for_other_programs_when_it_is_told() {
+fn animated_image_has_a_still_before_its_event() {
     let hosted = Hosted::new(&["640x360"], "", &[]);
     let house = &hosted.house;
     let film = house.root().join("film.mp4");

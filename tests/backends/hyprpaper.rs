@@ -33,7 +33,7 @@ fn is_twin(path: &Path, file: &Path) -> bool {
 }
 
 #[test]
-fn it_is_started_with_a_file_and_told_of_changes() {
+fn hyprpaper_is_started_with_a_file_and_sent_changes() {
     let stubs = Stubs::new(&["640x480", "640x480"]);
     let mut hyprpaper = stubs.wall.backend(BackendName::Hyprpaper);
     let (red, odd) = (stubs.wall.flat("red.png", RED), stubs.wall.flat("b, #$HOME.png", BLUE));
@@ -210,7 +210,7 @@ fn directory_of_its_socket_may_be_made_while_it_is_waited_for() {
 }
 
 #[test]
-fn it_is_taken_over_and_comes_back() {
+fn hyprpaper_is_adopted_and_restored() {
     let stubs = Stubs::new(&["640x480"]);
     let red = stubs.wall.flat("red.png", RED);
     let mut first = stubs.wall.backend(BackendName::Hyprpaper);

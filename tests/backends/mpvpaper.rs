@@ -61,7 +61,7 @@ fn one_process_for_each_output_and_a_word_for_the_next_video() {
 }
 
 #[test]
-fn it_is_taken_over_and_comes_back() {
+fn mpvpaper_is_adopted_and_restored() {
     let stubs = Stubs::new(&["640x480"]);
     let (one, two) = (video(&stubs, "one.mp4", ""), video(&stubs, "two.mp4", ""));
     let mut first = stubs.wall.backend(BackendName::Mpvpaper);

@@ -112,7 +112,7 @@ fn wrong_usage() {
 }
 
 #[test]
-fn what_is_taken_and_of_no_use_is_told() {
+fn useless_arguments_are_reported() {
     let house = House::started();
     let check = |line: &[&str], told: &str| {
         let output = run(&house, line);
@@ -135,7 +135,7 @@ fn what_is_taken_and_of_no_use_is_told() {
 }
 
 #[test]
-fn what_the_daemon_refuses() {
+fn refusals_of_the_daemon_are_printed() {
     let house = House::started();
     let no_section = "murald: there is no section \"wall\": sections are app, daemon, library, ";
     fails(&house, &["config", "get", "wall"], 1, no_section);

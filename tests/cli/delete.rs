@@ -138,7 +138,7 @@ fn a_number_of_no_image_deletes_nothing_and_says_so() {
 }
 
 #[test]
-fn what_leaves_nothing_out_is_no_filter() {
+fn filter_that_matches_everything_is_no_filter() {
     let house = house(3);
     ok(&house, &["playlist", "create", "p", "p0"]);
     for verb in [

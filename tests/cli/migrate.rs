@@ -412,7 +412,7 @@ fn without_a_configuration_and_with_a_broken_one() {
 }
 
 #[test]
-fn what_the_daemon_does_not_want_is_told_and_the_rest_is_done() {
+fn refused_items_are_reported_and_the_others_migrated() {
     let house = House::started();
     let lake = picture(&house, "Pictures/lake.png", 10);
     // The daemon makes it with its first picture.

@@ -29,7 +29,7 @@ fn check(house: &House, program: &str, text: &str, expected: &[&str]) {
 }
 
 #[test]
-fn of_wpaperd() {
+fn wpaperd_keys_are_printed() {
     let house = home();
     let check = |text: &str, expected: &[&str]| check(&house, "wpaperd", text, expected);
     check(
@@ -80,7 +80,7 @@ fn of_wpaperd() {
 }
 
 #[test]
-fn of_waypaper() {
+fn waypaper_keys_are_printed() {
     let house = home();
     let check = |text: &str, expected: &[&str]| check(&house, "waypaper", text, expected);
     check(
@@ -118,7 +118,7 @@ fn of_waypaper() {
 }
 
 #[test]
-fn of_variety_and_waypaper_engine() {
+fn variety_and_waypaper_engine_keys_are_printed() {
     let house = home();
     check(
         &house,

@@ -111,7 +111,7 @@ fn an_installation_elsewhere_knows_its_place() {
 }
 
 #[test]
-fn it_is_removed_with_all_that_was_installed() {
+fn removal_leaves_nothing_installed() {
     let directory = tempfile::tempdir().unwrap();
     let install = |word: &str| {
         let mut install = Command::new("contrib/install");

@@ -197,7 +197,7 @@ fn a_disk_that_is_nearly_full() {
 }
 
 #[test]
-fn what_stands_where_the_socket_is_to_be() {
+fn obstacle_in_the_sockets_place_is_reported() {
     let house = House::new();
     fs::write(house.socket(), "").unwrap();
     let what = step(&examine(&house), "fix", "daemon", &["murald.sock is no socket"]);

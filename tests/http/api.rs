@@ -177,7 +177,7 @@ fn shutdown_asks_once_and_always_answers() {
 }
 
 #[test]
-fn what_takes_no_body_does_nothing_for_one_that_is_no_json() {
+fn body_that_is_not_json_is_refused_where_none_is_read() {
     let mut daemon = daemon();
     let bare: Vec<_> = ROUTES.iter().filter(|route| route.bare).collect();
     assert_eq!(bare.len(), 9);

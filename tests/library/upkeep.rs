@@ -163,7 +163,7 @@ fn pictures_that_move_are_listed_as_gif_whatever_their_format() {
 }
 
 #[test]
-fn what_changes_nothing_is_not_told() {
+fn change_without_effect_has_no_event() {
     let (house, ids) = house(&[("one.png", [9, 9, 9])]);
     let client = house.client();
     let image = format!("/images/{}", ids[0]);

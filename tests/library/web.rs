@@ -138,7 +138,7 @@ fn a_bare_page_gets_a_manifest_and_a_card() {
 }
 
 #[test]
-fn what_leaves_a_package_is_refused_and_leaves_nothing() {
+fn links_out_of_a_package_are_refused_without_leftovers() {
     let house = House::started();
     let check = |spoil: &dyn Fn(&Path), expected: &str| {
         let root = package(&house, "bad");
@@ -188,7 +188,7 @@ fn what_leaves_a_package_is_refused_and_leaves_nothing() {
 }
 
 #[test]
-fn what_a_page_may_do_and_shows_can_be_changed() {
+fn capabilities_and_overrides_of_a_page_can_be_changed() {
     let house = House::started();
     let image = import(&house, &package(&house, "rain")).ok();
     let path = format!("/images/{}", image["id"]);

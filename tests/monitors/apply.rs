@@ -133,7 +133,7 @@ fn an_extended_picture_meets_at_the_seam() {
 }
 
 #[test]
-fn what_cannot_be_shown_is_refused_plainly() {
+fn impossible_wallpapers_are_refused() {
     let desktop = Desktop::wayland(&["1280x720"]);
     let house = House::started_on(&desktop);
     let client = house.client();

@@ -118,7 +118,7 @@ esac
 "#;
 
 #[test]
-fn who_waits_for_a_backend_that_hangs_is_told_that_the_daemon_ends() {
+fn client_of_a_hung_backend_is_told_that_the_daemon_ends() {
     let desktop = Desktop::wayland(&["640x480", "640x480"]);
     let runtime = desktop.var("XDG_RUNTIME_DIR").unwrap();
     let mut house = House::on(&desktop);

@@ -182,7 +182,7 @@ fn see_bands(desktop: &Desktop, house: &House, names: &[&str]) {
 }
 
 #[test]
-fn what_is_left_of_the_layout_is_cut_for_at_once() {
+fn remaining_layout_is_cut_at_once() {
     let desktop = Desktop::x11(&["--pluggable", "640x480", "640x480", "640x480"]);
     let house = House::started_on(&desktop);
     let id = bands(&house);

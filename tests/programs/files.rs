@@ -265,7 +265,7 @@ fn an_animation_has_a_still_as_long_as_it_is_shown() {
 }
 
 #[test]
-fn what_cannot_be_written_keeps_no_change_back() {
+fn unwritable_files_do_not_prevent_a_change() {
     let desktop = Desktop::wayland(&["640x360"]);
     let mut house = House::on(&desktop);
     house.configure("[backend]\ntype = \"swaybg\"\n");

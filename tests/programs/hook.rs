@@ -30,7 +30,7 @@ fn lines(file: &Path) -> Vec<String> {
 }
 
 #[test]
-fn it_is_told_of_the_change_when_files_are_right() {
+fn hook_runs_once_the_files_are_right() {
     let desktop = Desktop::wayland(&["640x360", "640x360"]);
     let told = r#"printf '%s|' "$MURALD_MONITOR" "$MURALD_IMAGE_ID" "$MURALD_IMAGE_NAME" \
         "$MURALD_PATH" "$MURALD_STILL" "$MURALD_BACKEND" "$MURALD_SOURCE" "$MURALD_HOOK" \
@@ -149,7 +149,7 @@ fn a_hook_that_floods_is_cut_off_in_the_log_and_goes_on() {
 }
 
 #[test]
-fn what_a_hook_sets_itself_runs_no_hook() {
+fn change_by_a_hook_runs_no_hook() {
     let desktop = Desktop::wayland(&["640x360"]);
     let sets = r#"echo "$MURALD_SOURCE" >>"$NOTES/runs"
         ask() { curl -sf --unix-socket "$MURALD_SOCKET" -d "$2" "http://murald$1" >/dev/null; }

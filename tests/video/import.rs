@@ -200,7 +200,7 @@ fn stills_that_only_ffmpeg_decodes() {
 }
 
 #[test]
-fn what_is_damaged_or_no_video_is_refused() {
+fn damaged_files_and_other_formats_are_refused() {
     let house = House::started();
     let films = [
         make(&house, "index-behind.mp4", MOVING, H264),

@@ -199,7 +199,7 @@ fn a_loop_takes_its_video_s_place() {
 }
 
 #[test]
-fn what_cannot_be_cut_is_refused() {
+fn impossible_cuts_are_refused() {
     let (house, id) = house();
     let good = json!({ "in_seconds": 0, "out_seconds": 1, "preset": "mp4_h264",
         "action": "replace", "blend_halves": false });

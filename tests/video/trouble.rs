@@ -112,7 +112,7 @@ fn without_ffmpeg_all_is_refused_that_needs_it() {
 }
 
 #[test]
-fn where_ffmpeg_fails_or_is_killed_the_answer_says_so_and_nothing_is_left() {
+fn failure_of_ffmpeg_is_reported_without_leftovers() {
     let (house, id) = house("testsrc2=s=64x64:d=2");
     let before = image(&house, id);
     for (mode, says) in [("fail", "the disk is on fire"), ("half", "signal 9")] {

@@ -30,7 +30,7 @@ fn middle(picture: &Path) -> Rgb {
 }
 
 #[test]
-fn what_only_ffmpeg_decodes_is_hung_and_cut() {
+fn pictures_that_only_ffmpeg_decodes_are_shown_and_cut() {
     let desktop = Desktop::wayland(&["640x360", "640x360"]);
     let mut house = House::on(&desktop);
     house.configure("[backend]\ntype = \"swaybg\"\n");

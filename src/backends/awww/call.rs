@@ -324,7 +324,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_server_says() {
+    fn server_messages_are_understood() {
         let queried =
             |text| queried(text).into_iter().map(|q| (q.name, q.image)).collect::<Vec<_>>();
         let image = |path: &str| Some(path.to_owned());

@@ -277,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn what_shares_a_request() {
+    fn requests_are_shared() {
         let loud = Piece { audio: true, ..piece("C", "/v.mp4", "video") };
         let pieces = [
             piece("A", "/x.png", "image"),

@@ -209,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_daemon_does_not_use_is_told() {
+    fn unused_settings_are_reported() {
         let map = |value: Value| match value {
             Value::Object(map) => map,
             _ => panic!("an object"),

@@ -284,7 +284,7 @@ fn a_reset_works_on_a_broken_file_and_keeps_it() {
 }
 
 #[test]
-fn what_is_shown_can_be_sent_back() {
+fn shown_settings_can_be_sent_back() {
     let room =
         Room::with("backend.awww.resize = 'zoom'\n[app]\nmine = 1\n[library]\nwatch = ['pix']\n");
     room.handle.reload();

@@ -282,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_refused_says_why() {
+    fn refusals_say_why() {
         let check = |file: &str, text: &str, expected: &str| {
             let why = read(file, text).unwrap_err();
             assert!(why.contains(expected), "{text}: {why}");

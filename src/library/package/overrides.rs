@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_manifest_may_not_override_is_left_out() {
+    fn forbidden_overrides_of_a_manifest_are_ignored() {
         let declared = map(json!({ "a": 1, "b": true, "text": "" }));
         let (kept, refused) = allowed(&declared, &json!({ "a": 2, "b": 3, "c": 4 }));
         assert_eq!(Value::Object(kept), json!({ "a": 2 }));

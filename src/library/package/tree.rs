@@ -262,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_swapped_after_the_look_brings_nothing_in() {
+    fn file_swapped_after_the_survey_brings_nothing_in() {
         let check = |swap: &dyn Fn(&Path, &Path)| {
             let (directory, root) = package();
             let outside = directory.path().join("outside");
@@ -291,7 +291,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_swapped_before_it_is_read_is_not_followed_out() {
+    fn file_swapped_before_the_read_is_not_followed_out() {
         let (directory, root) = package();
         let outside = directory.path().join("outside");
         fs::create_dir_all(outside.join("b")).unwrap();
@@ -321,7 +321,7 @@ mod tests {
     }
 
     #[test]
-    fn what_leaves_a_package_or_is_no_file_is_refused() {
+    fn links_out_of_a_package_and_special_files_are_refused() {
         let check = |spoil: &dyn Fn(&Path), expected: &str| {
             let (_directory, root) = package();
             spoil(&root);

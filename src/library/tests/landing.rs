@@ -23,7 +23,7 @@ fn end(landed: &Landed) -> Result<(String, bool), String> {
 
 /// With the ids of what is new in their order, a transaction for all.
 #[test]
-fn what_is_ready_together_lands_together() {
+fn files_that_are_ready_together_land_together() {
     let scene = Scene::new();
     let mut alive = scene.start();
     alive.reconciled();
@@ -49,7 +49,7 @@ fn what_is_ready_together_lands_together() {
 }
 
 #[test]
-fn what_lands_in_a_folder_that_was_deleted_meanwhile_is_at_the_root() {
+fn image_for_a_deleted_folder_is_at_the_root() {
     let scene = Scene::new();
     let mut alive = scene.start();
     alive.reconciled();

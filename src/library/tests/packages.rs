@@ -91,7 +91,7 @@ fn a_directory_import_knows_packages() {
 }
 
 #[test]
-fn what_is_named_is_not_skipped() {
+fn named_files_are_not_skipped() {
     let scene = Scene::new();
     let mut alive = scene.start();
     workshop(&scene);

@@ -354,7 +354,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_looked_at_is_not_gone() {
+    fn unreadable_directory_loses_no_files() {
         let before = vec![known("/w/closed/a", 1, 7)];
         let findings = Findings { unseen: ["/w/closed".into()].into(), ..look(&[], &[("/w", 7)]) };
         let found = compare(before, &findings, &Scope::All);

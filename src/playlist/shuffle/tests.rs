@@ -122,7 +122,7 @@ fn new_images_are_mixed_evenly_into_what_is_left_of_the_round() {
 }
 
 #[test]
-fn what_is_kept_of_many_images_is_small_and_steps_are_cheap() {
+fn shuffle_of_many_images_is_small_and_steps_are_cheap() {
     // The time of this thread: other programs do not count.
     let spent = || {
         let now = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
@@ -173,7 +173,7 @@ fn all_that_do_not_fit_are_skipped_in_their_order() {
 }
 
 #[test]
-fn what_does_not_fit_any_more_is_left_out_of_the_way_forward() {
+fn images_that_no_longer_match_are_skipped_forward() {
     let mut shuffle = Shuffle::new(&ids(6), Some(1), 2);
     let way = [shuffle.forward(), shuffle.forward(), shuffle.forward()];
     (0..3).for_each(|_| _ = shuffle.backward());
@@ -196,7 +196,7 @@ fn the_latest_of_fewer_images_than_asked_for_alternate() {
 }
 
 #[test]
-fn what_is_taken_back_is_not_in_the_trail() {
+fn undone_step_is_not_in_the_trail() {
     let mut shuffle = Shuffle::new(&ids(5), Some(1), 2);
     let (second, third) = (shuffle.forward(), shuffle.forward());
     shuffle.leave(second);

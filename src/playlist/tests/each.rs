@@ -62,7 +62,7 @@ fn steps_take_as_many_as_there_are_monitors() {
 }
 
 #[test]
-fn what_was_before_is_where_a_step_back_leads_to() {
+fn step_back_leads_to_the_previous_image() {
     for random in [false, true] {
         let mut fixture = fixture();
         let numbers = [0, 1, 2, 3, 4];
@@ -228,7 +228,7 @@ fn refused_items_make_room_for_others() {
 }
 
 #[test]
-fn what_follows_the_clock_has_one_picture_for_all() {
+fn slotted_playlist_has_one_picture_for_all() {
     let mut fixture = fixture();
     let id = fixture.make(PlaylistType::TimeOfDay, &[0, 1], &[0, 720]);
     assert!(matches!(fixture.start_each(id, &[]), Err(Error::OneForAll { .. })));

@@ -29,7 +29,7 @@ fn a_failed_transaction_leaves_nothing() {
 }
 
 #[test]
-fn where_no_reader_can_be_opened_the_writer_reads() {
+fn writer_reads_if_no_reader_can_be_opened() {
     let (directory, store) = scratch();
     std::fs::remove_file(directory.path().join("db/murald.sqlite3")).unwrap();
     let count = |connection: &Connection| {
@@ -132,7 +132,7 @@ fn commits_wait_for_the_disk_unless_they_are_notes() {
 }
 
 #[test]
-fn what_is_said_of_missing_files_holds_for_all_clones() {
+fn missing_files_are_known_to_all_clones() {
     let (_directory, store) = scratch();
     let other = store.clone();
     assert!(!store.keeps_rows() && !store.is_missing(1));

@@ -417,7 +417,7 @@ fn list_is_of_one_moment() {
 }
 
 #[test]
-fn what_queries_find_is_counted_and_nothing_else() {
+fn hits_of_queries_are_counted() {
     let (_directory, store) = scratch();
     let mut before = store.findings().unwrap();
     let mut grows = |what: &str, does: bool| {

@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn where_there_is_no_room_left_all_move() {
+    fn positions_are_renumbered_if_no_gap_is_left() {
         let (_directory, store) = scratch();
         let (id, ids) = empty(&store, 3);
         let mut list = vec![ids[0], ids[1]];

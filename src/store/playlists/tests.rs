@@ -187,7 +187,7 @@ fn edit_of_images_asks_for_nothing_that_was_not_edited() {
 }
 
 #[test]
-fn what_runs_on_all_monitors_may_show_nothing() {
+fn playlist_on_all_monitors_may_show_nothing() {
     let (_directory, store) = scratch();
     let id = store.write(|c| insert(c, &change("one", &[]))).unwrap();
     let everywhere = |runs, state: serde_json::Value| {

@@ -161,7 +161,7 @@ fn why_there_is_no_backup_is_told_and_damage_makes_none() {
 }
 
 #[test]
-fn whoever_meets_damage_tells_of_it_and_of_nothing_else() {
+fn damage_is_reported_once_and_nothing_else() {
     let look_at = |damaged: bool, look: &dyn Fn(&Store)| {
         let (_directory, store) = scratch();
         for number in 0..200 {

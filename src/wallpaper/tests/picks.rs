@@ -39,7 +39,7 @@ fn one_picture_is_for_all_that_are_meant() {
 }
 
 #[test]
-fn what_is_not_there_is_told_of() {
+fn missing_images_are_reported() {
     let room = Room::of(outputs(&["A"]));
     let refused = |ask: Ask, monitors: &[&str]| pick(&room, ask, monitors).unwrap_err();
     assert!(matches!(refused(Ask::Random, &[]), Error::EmptyLibrary));
@@ -184,7 +184,7 @@ fn random_ones_suit_their_monitors_and_differ() {
 }
 
 #[test]
-fn what_was_picked_stays_picked() {
+fn picked_image_stays_picked() {
     let room = Room::of(outputs(&["A", "B", "C"]));
     let [one, two] = ["one", "two"].map(|name| room.add(name));
     let picked = [("A".to_owned(), two), ("B".to_owned(), one)].into();

@@ -60,7 +60,7 @@ fn rows_and_history_are_written_together() {
 }
 
 #[test]
-fn what_a_hook_asks_for_is_marked() {
+fn requests_of_a_hook_are_marked() {
     let room = Room::of(outputs(&["A"]));
     let asked = Request { by_hook: true, ..request(Ask::Image(room.add("one")), &[]) };
     let feasible = room.feasible(&asked).unwrap();

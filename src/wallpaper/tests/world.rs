@@ -121,7 +121,7 @@ fn image_is_purged_by_what_was_seen_of_it_and_no_disk_is_asked() {
 }
 
 #[test]
-fn what_refers_to_a_row_that_is_gone_is_removed_once() {
+fn references_to_a_lost_row_are_removed_once() {
     let room = Room::of(outputs(&["A"]));
     let id = room.add("one");
     room.set(request(Ask::Image(id), &[]));
@@ -200,7 +200,7 @@ fn pictures_follow_their_monitors_to_other_connectors() {
 }
 
 #[test]
-fn what_murald_draws_does_not_move_over_x11() {
+fn builtin_is_still_over_x11() {
     let mut room = Room::of(outputs(&["A"]));
     let image = room.store.read(|c| images::get(c, room.add("one"))).unwrap().unwrap();
     let shown = |room: &Room| room.world().choose(&image, Kind::AnimatedImage).unwrap().kind;

@@ -38,7 +38,7 @@ fn no_key_is_without_a_row() {
 }
 
 #[test]
-fn what_other_tests_show_is_there() {
+fn tests_named_by_the_table_exist() {
     for (section, key, _, seen) in table() {
         let In(file, test) = seen else { continue };
         let text = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(file)).unwrap();
@@ -50,7 +50,7 @@ fn what_other_tests_show_is_there() {
 }
 
 #[test]
-fn what_takes_a_function() {
+fn settings_with_a_function_have_an_effect() {
     let mut tried: Vec<fn()> = Vec::new();
     for (.., seen) in table() {
         let By(how) = seen else { continue };
@@ -138,7 +138,7 @@ fn default(heading: &str, key: &str) -> Value {
 }
 
 #[test]
-fn what_the_host_of_wal_qt_is_told() {
+fn host_of_wal_qt_is_sent_its_settings() {
     let (stubs, mut wal_qt, placements) = host();
     for (heading, key, value, seen) in table() {
         let Told(route, place, expected) = seen else { continue };

@@ -106,7 +106,7 @@ fn without_another_thread_what_is_there_goes_on() {
 }
 
 #[test]
-fn what_was_acknowledged_survives_the_end_of_memory() {
+fn acknowledged_changes_survive_the_end_of_memory() {
     let mut house = House::started();
     let kept = house.import(&[&plain(&house, "red.png", [200, 30, 30])])[0];
     let big = house.root().join("big");

@@ -331,7 +331,7 @@ fn has_thumbnails(scene: &Scene, when: &str) {
 }
 
 #[test]
-fn what_was_acknowledged_survives_a_loss_of_power() {
+fn acknowledged_changes_survive_a_loss_of_power() {
     let mut owner = Owner::new(every(83));
     owner.day();
     owner.scene.house.kill9();

@@ -5,7 +5,7 @@ use super::*;
 use crate::library::tests::Scene;
 
 #[test]
-fn what_a_look_has_found_is_looked_for_again_where_the_database_fails() {
+fn directory_is_listed_again_if_the_database_fails() {
     let scene = Scene::new();
     let alive = scene.start();
     alive.reconciled();

@@ -202,7 +202,7 @@ fn backend_that_comes_while_murald_draws_waits_until_it_is_activated() {
 }
 
 #[test]
-fn what_an_earlier_daemon_left_is_taken_over_though_its_image_is_gone() {
+fn process_of_an_earlier_daemon_is_adopted_without_its_image() {
     let mut room = Room::with(outputs(&["A"]), &["feh"], |config| config.builtin.enabled = false);
     let session = Session::X11 { display: ":7".to_owned() };
     room.backends.outputs = Outputs::fixed(session, outputs(&["A"]));

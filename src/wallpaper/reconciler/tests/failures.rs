@@ -63,7 +63,7 @@ fn backend_that_refuses_a_picture_is_not_away() {
 }
 
 #[test]
-fn what_fails_as_outputs_change_is_planned_anew() {
+fn failure_during_a_change_of_outputs_is_planned_again() {
     let mut desk = Desk::new(&["A"], &["swaybg"], |_| ());
     let id = desk.room.add("one");
     desk.fail(Swaybg, "A", refused());
@@ -164,7 +164,7 @@ fn backend_without_memory_leaves_what_nobody_asks_for_to_another() {
 }
 
 #[test]
-fn what_came_up_of_an_activation_that_fails_is_taken_down() {
+fn partial_activation_that_fails_is_undone() {
     let mut desk = Desk::new(&["A", "B"], &["wal-qt-host", "mpvpaper"], |config| {
         config.backend.kind = WalQt;
     });

@@ -58,7 +58,7 @@ fn monitor_that_returns_during_a_request_for_another_is_told_of() {
 }
 
 #[test]
-fn what_is_shown_beside_is_told_by_what_puts_another_there() {
+fn picture_beside_is_reported_by_the_change_that_replaces_it() {
     let mut desk = Desk::new(&["A", "B"], &["swaybg"], |_| ());
     let [one, two, three] = ["one", "two", "three"].map(|name| desk.room.add(name));
     desk.set(one, &[]).unwrap();
