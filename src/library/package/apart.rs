@@ -35,8 +35,8 @@ impl Drop for Running {
     }
 }
 
-/// Runs a look on a thread of its own, which counts its signs of life. The thread of a look that hangs is
-/// left alone: it ends when its disk answers, or with the daemon.
+/// Runs a look on a thread of its own, which counts its signs of life. The thread of a look that hangs
+/// is left alone: it ends when its disk answers, or with the daemon.
 pub(super) fn apart<T: Send + 'static>(
     source: &Path,
     silent_for: Duration,
