@@ -18,9 +18,9 @@ use super::fit_and_transition::fit_or;
 use super::socket::{NotUp, connect_when_up, wait};
 use super::{Backend, Error, Kind, Placement};
 use crate::compositor::Session;
-use crate::config::{self, BackendName, BuiltinFit, BuiltinTransition, Spot};
+use crate::config::{self, BackendName, BuiltinFit, BuiltinTransition};
 use crate::draw::{
-    self, Effect, Fit, LINE_MAX, Outcome, Point, Request, Response, Span, Style, Transition, Wanted,
+    self, Effect, Fit, LINE_MAX, Outcome, Request, Response, Span, Style, Transition, Wanted,
 };
 use crate::process::{self, BackendProcess, run};
 use crate::sys::{Cancel, connect};
@@ -290,7 +290,7 @@ fn style(settings: &config::Builtin, placement: &Placement, all: &[Placement]) -
     let [_, red, green, blue] = fill.to_be_bytes();
     Style {
         fit,
-        position: point(settings.position),
+        position: settings.position,
         fill: [red, green, blue],
         span: span(placement, all),
         animate: settings.animate && placement.kind == Kind::AnimatedImage,
@@ -302,14 +302,10 @@ fn transition(settings: &config::Builtin) -> Transition {
         BuiltinTransition::None => Effect::None,
         BuiltinTransition::Fade => Effect::Fade,
         BuiltinTransition::Wipe => Effect::Wipe { angle: settings.transition_angle },
-        BuiltinTransition::Grow => Effect::Grow { origin: point(settings.transition_pos) },
+        BuiltinTransition::Grow => Effect::Grow { origin: settings.transition_pos },
     };
     let (duration, easing) = (settings.transition_duration, settings.transition_easing.0);
     Transition { effect, duration, easing, fps_max: settings.fps_max }
-}
-
-fn point(spot: Spot) -> Point {
-    Point { x: spot.x, y: spot.y }
 }
 
 /// The area that a stretched picture covers, and the part of this output.
@@ -351,7 +347,7 @@ mod tests {
         let wipe = told("transition_type = 'wipe'\ntransition_angle = 90\nfps_max = 24");
         assert_eq!((wipe.effect, wipe.fps_max), (Effect::Wipe { angle: 90.0 }, 24));
         let grow = told("transition_type = 'grow'\ntransition_pos = 'top-left'");
-        assert_eq!(grow.effect, Effect::Grow { origin: Point { x: 0.0, y: 0.0 } });
+        assert_eq!(grow.effect, Effect::Grow { origin: "top-left".parse().unwrap() });
         let fade = told("transition_duration = 2.5\ntransition_easing = '0.1,0.2,0.3,0.4'");
         assert_eq!((fade.effect, fade.duration), (Effect::Fade, 2.5));
         assert_eq!(fade.easing, [0.1, 0.2, 0.3, 0.4]);

@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::wire::Position;
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Fit {
@@ -15,13 +17,6 @@ pub(crate) enum Fit {
     Tile,
     /// Pixel for pixel, once.
     Center,
-}
-
-/// A position in fractions of the space left over: 0 is left or top, 1 right or bottom.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Point {
-    pub x: f64,
-    pub y: f64,
 }
 
 /// Outputs that one picture covers together, and the one of them that is meant; left, top, width and
@@ -51,14 +46,14 @@ struct Side {
 
 impl Fit {
     /// The target of the picture; the first of many for tiles.
-    pub(super) fn place(self, picture: Size, output: Size, position: Point) -> Layout {
+    pub(super) fn place(self, picture: Size, output: Size, position: Position) -> Layout {
         let scale = |pick: fn(f64, f64) -> f64| {
             let side = |output: u32, picture: u32| f64::from(output) / f64::from(picture);
             pick(side(output.0, picture.0), side(output.1, picture.1))
         };
         let across = |side_of: &dyn Fn(u32, u32, f64) -> Side| {
-            let x = side_of(picture.0, output.0, position.x);
-            let y = side_of(picture.1, output.1, position.y);
+            let x = side_of(picture.0, output.0, position.x());
+            let y = side_of(picture.1, output.1, position.y());
             Layout {
                 source: [x.source.0, y.source.0, x.source.1, y.source.1],
                 target: [x.target.0, y.target.0, x.target.1, y.target.1],
@@ -136,7 +131,7 @@ fn plain(picture: u32, output: u32, at: f64) -> Side {
 mod tests {
     use super::*;
 
-    const MIDDLE: Point = Point { x: 0.5, y: 0.5 };
+    const MIDDLE: Position = Position::CENTER;
 
     #[test]
     fn every_fit() {
@@ -146,7 +141,7 @@ mod tests {
         };
         let square = (200, 200);
         check(Fit::Cover, square, MIDDLE, [0.0, 50.0, 200.0, 100.0], [0, 0, 800, 400]);
-        let top = Point { x: 1.0, y: 0.0 };
+        let top = "top-right".parse().unwrap();
         check(Fit::Cover, square, top, [0.0, 0.0, 200.0, 100.0], [0, 0, 800, 400]);
         check(Fit::Cover, (800, 400), MIDDLE, [0.0, 0.0, 800.0, 400.0], [0, 0, 800, 400]);
         check(Fit::Contain, square, MIDDLE, [0.0, 0.0, 200.0, 200.0], [200, 0, 400, 400]);

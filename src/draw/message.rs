@@ -13,8 +13,9 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use super::fit::{Fit, Point, Span};
+use super::fit::{Fit, Span};
 use crate::process::text;
+use crate::wire::Position;
 
 pub(crate) const VERSION: &str = env!("CARGO_PKG_VERSION");
 
@@ -44,7 +45,7 @@ pub(crate) struct Wanted {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Style {
     pub fit: Fit,
-    pub position: Point,
+    pub position: Position,
     /// Red, green and blue of what the picture leaves free.
     pub fill: [u8; 3],
     /// The part of the picture if it is stretched over several outputs, which it covers together.
@@ -75,7 +76,7 @@ pub(crate) enum Effect {
     },
     /// A circle.
     Grow {
-        origin: Point,
+        origin: Position,
     },
 }
 
@@ -263,7 +264,7 @@ mod tests {
                 content: "sha256:1".to_owned(),
                 style: Style {
                     fit: Fit::Cover,
-                    position: Point { x: 0.5, y: 0.5 },
+                    position: Position::CENTER,
                     fill: [0, 1, 2],
                     span: None,
                     animate: false,

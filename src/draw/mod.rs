@@ -21,7 +21,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-pub(crate) use fit::{Fit, Point, Span};
+pub(crate) use fit::{Fit, Span};
 pub(crate) use message::{
     Effect, LINE_MAX, Outcome, Request, Response, Style, Transition, VERSION, Wanted, line,
 };

@@ -225,8 +225,8 @@ pub(super) fn plain(size: Size, color: [u8; 3]) -> std::io::Result<Storage> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::fit::Point;
     use super::*;
+    use crate::wire::Position;
     use image::{Rgb, RgbImage, Rgba, RgbaImage};
     use std::path::PathBuf;
 
@@ -235,13 +235,8 @@ mod tests {
     const GREY: [u8; 3] = [40, 50, 60];
 
     fn task(path: &Path, fit: Fit, size: Size) -> Task {
-        let style = Style {
-            fit,
-            position: Point { x: 0.5, y: 0.5 },
-            fill: GREY,
-            span: None,
-            animate: false,
-        };
+        let style =
+            Style { fit, position: Position::CENTER, fill: GREY, span: None, animate: false };
         let wanted = Wanted {
             output: "A".to_owned(),
             path: path.as_os_str().to_owned(),

@@ -145,9 +145,10 @@ fn run(task: &Task, send: &SyncSender<(Storage, Duration)>, ring: &Ring) -> bool
 
 #[cfg(test)]
 mod tests {
-    use super::super::fit::{Fit, Point};
+    use super::super::fit::Fit;
     use super::super::message::{Style, Wanted};
     use super::*;
+    use crate::wire::Position;
 
     /// An animation of three frames, the one of this number damaged: how many are painted, and whether
     /// it begins again.
@@ -166,7 +167,7 @@ mod tests {
         let at = (0..bytes.len() - 3).filter(data).nth(damaged).unwrap() + 8;
         bytes.iter_mut().skip(at).take(16).for_each(|byte| *byte = !*byte);
         std::fs::write(&path, &bytes).unwrap();
-        let position = Point { x: 0.5, y: 0.5 };
+        let position = Position::CENTER;
         let style = Style { fit: Fit::Fill, position, fill: [0; 3], span: None, animate: true };
         let (output, content) = ("A".to_owned(), String::new());
         let wanted = Wanted { output, path: path.into_os_string(), content, style };

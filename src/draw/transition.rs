@@ -76,7 +76,7 @@ impl Mask {
                 Self::Edge { x, y, at: first + gone * (last - first + seam), seam }
             }
             Effect::Grow { origin } => {
-                let (x, y) = (origin.x as f32 * width, origin.y as f32 * height);
+                let (x, y) = (origin.x() as f32 * width, origin.y() as f32 * height);
                 let farthest = x.max(width - x).hypot(y.max(height - y));
                 let seam = farthest * SEAM;
                 Self::Circle { x, y, radius: gone * (farthest + seam), seam }
@@ -148,7 +148,6 @@ fn at(first: f64, second: f64, t: f64) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use super::super::fit::Point;
     use super::*;
 
     #[test]
@@ -178,11 +177,9 @@ mod tests {
         assert_eq!(wipe(0.0), [false, true, false, false], "from the right");
         assert_eq!(wipe(90.0), [false, false, true, false], "from the top");
         assert_eq!(wipe(180.0), [true, false, false, false], "from the left");
-        let grow = |x, y| shape(Effect::Grow { origin: Point { x, y } }, 0.3);
-        assert_eq!(grow(0.5, 1.0), [false, false, false, true]);
-        for effect in
-            [Effect::Wipe { angle: 33.0 }, Effect::Grow { origin: Point { x: 0.0, y: 1.0 } }]
-        {
+        let grow = |origin: &str| Effect::Grow { origin: origin.parse().unwrap() };
+        assert_eq!(shape(grow("bottom"), 0.3), [false, false, false, true]);
+        for effect in [Effect::Wipe { angle: 33.0 }, grow("bottom-left")] {
             assert_eq!(shape(effect, 1.0), [true; 4]);
             assert_eq!(shape(effect, 0.0), [false; 4]);
         }

@@ -9,6 +9,7 @@ mod event;
 mod image;
 mod names;
 mod playlist_request;
+mod position;
 mod record;
 mod report;
 mod request;
@@ -31,6 +32,7 @@ pub use names::{Format, Mode, Source};
 pub(crate) use playlist_request::{
     CreatePlaylist, NewConfiguration, NewPlaylistItem, PatchPlaylist, StartPlaylist, StepPlaylists,
 };
+pub(crate) use position::Position;
 pub use record::HistorySource;
 pub(crate) use record::{
     ActivePlaylist, Appearance, BackendInfo, Capabilities, Conflict, CurrentMonitor,

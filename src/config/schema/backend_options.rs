@@ -5,7 +5,7 @@
 use super::key::{COLOR, is_bezier, is_color, is_size, numbers};
 use super::key::{Key, Value};
 use super::settings_macro::settings;
-use crate::wire::words;
+use crate::wire::{Position, words};
 
 words! {
     AwwwTransition {
@@ -64,24 +64,13 @@ settings! {
     }
 }
 
-const POSITIONS: [&str; 9] = [
-    "center",
-    "top",
-    "bottom",
-    "left",
-    "right",
-    "top-left",
-    "top-right",
-    "bottom-left",
-    "bottom-right",
-];
 const POSITION: &str = "center, top, bottom, left, right, top-left, top-right, bottom-left, \
     bottom-right, or X,Y: fractions of the monitor such as 0.4,0.9 or pixels such as 400,900";
 
 /// awww reads integers as pixels and other numbers, also negative ones, as fractions.
 fn is_position(text: &str) -> bool {
     let is_point = |point: Vec<f64>| point.len() == 2 && point.iter().all(|&part| part >= 0.0);
-    POSITIONS.contains(&text) || numbers(text).is_some_and(is_point)
+    Position::WORDS.contains(&text) || numbers(text).is_some_and(is_point)
 }
 
 const CURVE: &str = "four comma-separated numbers that are not all 0";

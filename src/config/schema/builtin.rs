@@ -5,7 +5,7 @@ use serde::Deserialize;
 use super::key::Key;
 use super::key::{is_bezier, is_color, numbers};
 use super::settings_macro::settings;
-use crate::wire::words;
+use crate::wire::{Position, words};
 
 words! {
     BuiltinFit {
@@ -26,7 +26,7 @@ settings! {
         /// How to scale the image
         fit_mode: BuiltinFit = Key::word("cover", BuiltinFit::WORDS),
         /// Part of the image that is visible, or its position: a name or X%,Y%
-        position: Spot = Key::text("center").form(SPOT, is_spot),
+        position: Position = Key::text("center").form(Position::FORM, is_position),
         /// Colour around and behind images, RRGGBB without #
         fill_color: String = Key::text("000000").form(OPAQUE, is_opaque),
         /// Transition between images (Wayland only)
@@ -36,7 +36,7 @@ settings! {
         /// Direction of wipe in degrees: 0 is right to left, 90 top to bottom
         transition_angle: f64 = Key::number(45.0),
         /// Origin of grow: a name or X%,Y%
-        transition_pos: Spot = Key::text("center").form(SPOT, is_spot),
+        transition_pos: Position = Key::text("center").form(Position::FORM, is_position),
         /// Easing of transitions: a CSS keyword or the numbers of a CSS cubic-bezier
         transition_easing: Easing = Key::text("ease-out").form(EASING, is_easing),
         /// Maximum frame rate of transitions
@@ -46,50 +46,8 @@ settings! {
     }
 }
 
-/// A position on a monitor, or in its free space: from 0 to 1, from the upper left.
-#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
-#[serde(try_from = "String")]
-pub struct Spot {
-    pub x: f64,
-    pub y: f64,
-}
-
-const SPOTS: [(&str, f64, f64); 9] = [
-    ("center", 0.5, 0.5),
-    ("top", 0.5, 0.0),
-    ("bottom", 0.5, 1.0),
-    ("left", 0.0, 0.5),
-    ("right", 1.0, 0.5),
-    ("top-left", 0.0, 0.0),
-    ("top-right", 1.0, 0.0),
-    ("bottom-left", 0.0, 1.0),
-    ("bottom-right", 1.0, 1.0),
-];
-const SPOT: &str = "center, top, bottom, left, right, top-left, top-right, bottom-left, \
-    bottom-right, or X%,Y%, each from 0% to 100%";
-
-impl TryFrom<String> for Spot {
-    type Error = &'static str;
-
-    fn try_from(text: String) -> Result<Self, Self::Error> {
-        spot(&text).ok_or("no place")
-    }
-}
-
-fn spot(text: &str) -> Option<Spot> {
-    if let Some(&(_, x, y)) = SPOTS.iter().find(|(name, ..)| *name == text) {
-        return Some(Spot { x, y });
-    }
-    let share = |part: &str| {
-        let percent: f64 = part.trim().strip_suffix('%')?.parse().ok()?;
-        (0.0..=100.0).contains(&percent).then_some(percent / 100.0)
-    };
-    let (x, y) = text.split_once(',')?;
-    Some(Spot { x: share(x)?, y: share(y)? })
-}
-
-fn is_spot(text: &str) -> bool {
-    spot(text).is_some()
+fn is_position(text: &str) -> bool {
+    text.parse::<Position>().is_ok()
 }
 
 const OPAQUE: &str = "RRGGBB in hexadecimal digits, without #";
@@ -137,19 +95,6 @@ fn is_easing(text: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn places() {
-        for (good, x, y) in
-            [("top-right", 1.0, 0.0), ("25%,100%", 0.25, 1.0), ("0%, 7.5%", 0.0, 0.075)]
-        {
-            assert_eq!(spot(good), Some(Spot { x, y }), "{good}");
-        }
-        for bad in ["", "middle", "0.5,0.5", "50%", "-1%,0%", "101%,0%", "a%,b%", "nan%,0%"] {
-            assert_eq!(spot(bad), None, "{bad}");
-            assert!(!is_spot(bad), "{bad}");
-        }
-    }
 
     #[test]
     fn curves() {
