@@ -9,12 +9,12 @@ pub mod parsers {
     pub use crate::backends::fuzz as backends;
     pub use crate::cli::fuzz as cli;
     pub use crate::compositor::fuzz as compositor;
+    pub use crate::compositor::ipc_fuzz as ipc;
     pub use crate::config::fuzz as config;
     pub use crate::draw::fuzz as draw;
     pub use crate::http::fuzz as http;
     pub use crate::library::fuzz as library;
     pub use crate::media::fuzz as media;
-    pub use crate::parallax::fuzz as parallax;
     pub use crate::process::fuzz as process;
     pub use crate::transcode::fuzz as transcode;
 }

@@ -1,28 +1,13 @@
 //! Finds windows that cover the wallpaper of an X server, such as a file manager's desktop.
 //!
-//! Runs on the calling thread over a connection of its own, and gives up on a server that does not
-//! answer within a second. It changes nothing and follows no events, since it would wake for each new
-//! window.
+//! Runs on the calling thread. It changes nothing and follows no events, since it would wake for each
+//! new window.
 
-use std::io::{self, IoSlice};
-use std::time::{Duration, Instant};
-
-use rustix::event::{PollFd, PollFlags};
-use x11rb::connection::Connection;
-use x11rb::protocol::xproto::{
-    Atom, AtomEnum, ConnectionExt as _, GetPropertyReply, MapState, Window,
-};
-use x11rb::reexports::x11rb_protocol::xauth;
-use x11rb::rust_connection::{DefaultStream, PollMode, RustConnection, Stream};
-use x11rb::utils::RawFdContainer;
+use x11rb::protocol::xproto::{AtomEnum, ConnectionExt as _, MapState, Window};
 
 use super::Output;
-use super::search::connect_x11;
-use crate::sys::poll_until;
+use super::x_server::{Error, XServer};
 
-type Error = Box<dyn std::error::Error + Send + Sync>;
-
-const PATIENCE: Duration = Duration::from_secs(1);
 /// More than anybody has open.
 const WINDOWS: usize = 4096;
 
@@ -43,16 +28,8 @@ pub(crate) fn desktop_windows(display: &str, outputs: &[Output]) -> Vec<DesktopW
 }
 
 fn find(display: &str, outputs: &[Output]) -> Result<Vec<DesktopWindow>, Error> {
-    let found = connect_x11(display)?;
-    let (name, data) = xauth::get_auth(found.family, &found.address, found.number)
-        .ok()
-        .flatten()
-        .unwrap_or_default();
-    let stream = Bounded { stream: found.stream, until: Instant::now() + PATIENCE };
-    let server =
-        RustConnection::connect_to_stream_with_auth_info(stream, found.screen, name, data)?;
-    let root = server.setup().roots[found.screen].root;
-    let server = Server { server, root };
+    let server = XServer::connect(display)?;
+    let root = server.root;
     let [kind, desktop, list, pid] = server.atoms([
         "_NET_WM_WINDOW_TYPE",
         "_NET_WM_WINDOW_TYPE_DESKTOP",
@@ -76,35 +53,7 @@ fn find(display: &str, outputs: &[Output]) -> Result<Vec<DesktopWindow>, Error> 
     Ok(found)
 }
 
-struct Server {
-    server: RustConnection<Bounded>,
-    root: Window,
-}
-
-impl Server {
-    /// Atoms by their names; 0 for one that nobody has made.
-    fn atoms<const N: usize>(&self, names: [&str; N]) -> Result<[Atom; N], Error> {
-        let mut atoms = [0; N];
-        for (atom, name) in atoms.iter_mut().zip(names) {
-            *atom = self.server.intern_atom(true, name.as_bytes())?.reply()?.atom;
-        }
-        Ok(atoms)
-    }
-
-    fn property(&self, window: Window, name: Atom) -> Result<GetPropertyReply, Error> {
-        let length = WINDOWS as u32;
-        Ok(self.server.get_property(false, window, name, AtomEnum::ANY, 0, length)?.reply()?)
-    }
-
-    /// A property that is a list of numbers: atoms, windows, a process.
-    fn numbers(&self, window: Window, name: Atom) -> Result<Vec<u32>, Error> {
-        if name == 0 {
-            return Ok(Vec::new());
-        }
-        let property = self.property(window, name)?;
-        Ok(property.value32().map(Iterator::collect).unwrap_or_default())
-    }
-
+impl XServer {
     /// The second name of `WM_CLASS`, which is the program's.
     fn class(&self, window: Window) -> Result<Option<String>, Error> {
         let property = self.property(window, AtomEnum::WM_CLASS.into())?;
@@ -139,40 +88,6 @@ fn covers((place, size): Area, (at, of): Area) -> bool {
         (end - place[axis].max(at[axis])).max(0)
     };
     2 * shared(0) * shared(1) > of[0] * of[1]
-}
-
-/// A stream on which no wait is longer than its patience.
-struct Bounded {
-    stream: DefaultStream,
-    until: Instant,
-}
-
-impl Stream for Bounded {
-    fn poll(&self, mode: PollMode) -> io::Result<()> {
-        let mut flags = PollFlags::empty();
-        flags.set(PollFlags::IN, mode.readable());
-        flags.set(PollFlags::OUT, mode.writable());
-        match poll_until(&mut [PollFd::new(&self.stream, flags)], Some(self.until))? {
-            true => Ok(()),
-            false => Err(io::ErrorKind::TimedOut.into()),
-        }
-    }
-
-    fn read(&self, bytes: &mut [u8], fds: &mut Vec<RawFdContainer>) -> io::Result<usize> {
-        self.stream.read(bytes, fds)
-    }
-
-    fn write(&self, bytes: &[u8], fds: &mut Vec<RawFdContainer>) -> io::Result<usize> {
-        self.stream.write(bytes, fds)
-    }
-
-    fn write_vectored(
-        &self,
-        bytes: &[IoSlice<'_>],
-        fds: &mut Vec<RawFdContainer>,
-    ) -> io::Result<usize> {
-        self.stream.write_vectored(bytes, fds)
-    }
 }
 
 #[cfg(test)]

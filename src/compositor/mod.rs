@@ -8,12 +8,14 @@ mod desktop_windows;
 #[cfg(debug_assertions)]
 #[path = "../../tests/fuzz/src/parsers/compositor.rs"]
 pub mod fuzz;
+pub(crate) mod ipc;
 mod output;
 mod output_manager;
 mod outputs;
 mod search;
 mod wayland;
 mod x11;
+mod x_server;
 
 use std::ffi::OsString;
 use std::fmt;
@@ -23,6 +25,8 @@ use crate::paths::Env;
 use crate::wire;
 
 pub(crate) use desktop_windows::{DesktopWindow, desktop_windows};
+#[cfg(debug_assertions)]
+pub use ipc::fuzz as ipc_fuzz;
 pub use output::Output;
 pub(crate) use output::{alike, identities};
 pub use outputs::{Outputs, Watch};

@@ -1,6 +1,6 @@
 //! Sway's protocol: in whatever pieces it comes, it says the same.
 
-use murald::internals::parsers::parallax::sway;
+use murald::internals::parsers::ipc::sway;
 
 pub(crate) fn run(data: &[u8]) {
     let whole = sway(data, usize::MAX);

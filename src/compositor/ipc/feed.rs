@@ -13,11 +13,14 @@ use crate::sys::{Cancel, connect, is_readable, poll_until};
 /// More than any list of workspaces; a peer that sends more without an end is none that we know.
 const HELD_MAX: usize = 4 << 20;
 
-/// The workspace that an output shows, by its place in the order; 0 and below have none.
-#[derive(Debug, PartialEq, Eq)]
-pub(super) struct Visible {
-    pub(super) output: String,
-    pub(super) workspace: i64,
+/// The workspace that an output shows.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Visible {
+    pub(crate) output: String,
+    /// As the compositor has it: `1:web`.
+    pub(crate) name: String,
+    /// Its place in the order; 0 and below have none.
+    pub(crate) place: i64,
 }
 
 pub(super) struct Feed {

@@ -1,7 +1,6 @@
 //! For the targets of `tests/fuzz`: the compositors' protocols, by plain types. A part of its module in debug builds only.
 
-use super::feed::Visible;
-use super::{hyprland, sway};
+use super::{Visible, WORKSPACES, hyprland, i3};
 
 /// The kinds of sway's messages, and the workspaces in them, that come in pieces of so many bytes;
 /// what comes after nonsense is not looked at.
@@ -10,9 +9,9 @@ pub fn sway(bytes: &[u8], piece: usize) -> Vec<(u32, Option<i64>)> {
     for piece in bytes.chunks(piece.max(1)) {
         held.extend_from_slice(piece);
         loop {
-            match sway::take(&mut held) {
+            match i3::take(&mut held) {
                 Ok(Some((kind, body))) => {
-                    let shown = sway::visible(&body).map(|Visible { workspace, .. }| workspace);
+                    let shown = i3::visible(&body).map(|Visible { place, .. }| place);
                     taken.push((kind, shown));
                 }
                 Ok(None) => break,
@@ -28,6 +27,6 @@ pub fn hyprland(bytes: &[u8], piece: usize) -> bool {
     let mut held = Vec::new();
     bytes.chunks(piece.max(1)).fold(false, |told, piece| {
         held.extend_from_slice(piece);
-        hyprland::take(&mut held).is_ok_and(|told| told) || told
+        hyprland::take(&mut held, WORKSPACES.hyprland).is_ok_and(|told| told) || told
     })
 }

@@ -1,4 +1,4 @@
-//! Sway's workspaces over its own socket: the i3 protocol.
+//! The socket of i3 and sway, which speak the same protocol: requests, replies and events.
 
 use std::io;
 
@@ -16,14 +16,15 @@ const SUBSCRIBE: u32 = 2;
 const WORKSPACE_EVENT: u32 = 1 << 31;
 const LENGTH_MAX: usize = 4 << 20;
 
-pub(super) struct Sway {
+pub(crate) struct I3 {
     pub(super) feed: Feed,
 }
 
-impl Sway {
-    pub(super) fn over(mut feed: Feed) -> io::Result<Self> {
+impl I3 {
+    /// Subscribes to these events.
+    pub(super) fn over(mut feed: Feed, events: &[&str]) -> io::Result<Self> {
         // In this order, so that nothing is missed in between.
-        feed.send(&message(SUBSCRIBE, br#"["workspace"]"#))?;
+        feed.send(&message(SUBSCRIBE, &serde_json::to_vec(events)?))?;
         feed.send(&message(GET_WORKSPACES, b""))?;
         Ok(Self { feed })
     }
@@ -31,36 +32,49 @@ impl Sway {
     /// The workspaces that came to be shown, waited for.
     pub(super) fn next(&mut self, cancel: &Cancel) -> io::Result<Vec<Visible>> {
         loop {
-            while let Some((kind, body)) = take(&mut self.feed.bytes)? {
-                match kind {
-                    SUBSCRIBE if body["success"] != true => {
-                        return Err(io::Error::other("sway does not tell of its workspaces"));
-                    }
-                    GET_WORKSPACES => {
-                        let all = body.as_array().into_iter().flatten();
-                        let shown = all.filter(|workspace| workspace["visible"] == true);
-                        return Ok(shown.filter_map(visible).collect());
-                    }
-                    WORKSPACE_EVENT if body["change"] == "focus" => {
-                        return Ok(visible(&body["current"]).into_iter().collect());
-                    }
-                    // One that goes to another output uncovers others on both.
-                    WORKSPACE_EVENT => self.feed.send(&message(GET_WORKSPACES, b""))?,
-                    _ => {}
+            let (kind, body) = self.receive(cancel)?;
+            match kind {
+                GET_WORKSPACES => {
+                    let all = body.as_array().into_iter().flatten();
+                    let shown = all.filter(|workspace| workspace["visible"] == true);
+                    return Ok(shown.filter_map(visible).collect());
                 }
+                WORKSPACE_EVENT if body["change"] == "focus" => {
+                    return Ok(visible(&body["current"]).into_iter().collect());
+                }
+                // One that goes to another output uncovers others on both.
+                WORKSPACE_EVENT => self.feed.send(&message(GET_WORKSPACES, b""))?,
+                _ => {}
             }
-            if !self.feed.more(cancel, None)? {
-                return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+    }
+
+    /// The next reply or event, waited for.
+    fn receive(&mut self, cancel: &Cancel) -> io::Result<(u32, Value)> {
+        loop {
+            match take(&mut self.feed.bytes)? {
+                Some((SUBSCRIBE, body)) if body["success"] != true => {
+                    return Err(io::Error::other("the compositor refuses the subscription"));
+                }
+                Some(message) => return Ok(message),
+                None if !self.feed.more(cancel, None)? => {
+                    return Err(io::ErrorKind::UnexpectedEof.into());
+                }
+                None => {}
             }
         }
     }
 }
 
 pub(super) fn visible(workspace: &Value) -> Option<Visible> {
-    let output = workspace["output"].as_str()?.to_owned();
+    let [output, name] = ["output", "name"].map(|key| workspace[key].as_str());
     // A workspace whose name does not begin with a number has the number -1.
     let number = workspace["num"].as_i64().filter(|&number| number >= 0);
-    Some(Visible { output, workspace: number.or(workspace["id"].as_i64())? })
+    Some(Visible {
+        output: output?.to_owned(),
+        name: name?.to_owned(),
+        place: number.or(workspace["id"].as_i64())?,
+    })
 }
 
 fn message(kind: u32, body: &[u8]) -> Vec<u8> {
@@ -74,7 +88,7 @@ pub(super) fn take(bytes: &mut Vec<u8>) -> io::Result<Option<(u32, Value)>> {
     let number = |at: usize| head[at..at + 4].try_into().map_or(0, u32::from_ne_bytes);
     let (length, kind) = (number(MAGIC.len()) as usize, number(MAGIC.len() + 4));
     if !head.starts_with(MAGIC) || length > LENGTH_MAX {
-        return Err(io::Error::other("this is not sway's protocol"));
+        return Err(io::Error::other("this is not i3's protocol"));
     }
     let Some(body) = bytes.get(HEAD..HEAD + length) else { return Ok(None) };
     let body = serde_json::from_slice(body)?;
@@ -102,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn bytes_that_are_not_sway_s_protocol_are_an_error() {
+    fn bytes_that_are_not_i3_s_protocol_are_an_error() {
         let mut other = b"HTTP/1.1 400 Bad Request".to_vec();
         assert!(take(&mut other).is_err());
         let mut long = [MAGIC, &u32::MAX.to_ne_bytes(), &1u32.to_ne_bytes()].concat();
@@ -113,13 +127,14 @@ mod tests {
     #[test]
     fn workspaces_are_ordered_by_number_then_id() {
         let check = |workspace: Value, expected: Option<i64>| {
-            let seen = visible(&workspace).map(|visible| visible.workspace);
+            let seen = visible(&workspace).map(|visible| visible.place);
             assert_eq!(seen, expected, "{workspace}");
         };
-        check(json!({ "output": "A", "num": 3, "id": 17 }), Some(3));
-        check(json!({ "output": "A", "num": -1, "id": 17 }), Some(17));
-        check(json!({ "output": "A", "num": 0, "id": 17 }), Some(0));
-        check(json!({ "num": 3 }), None);
+        check(json!({ "output": "A", "name": "3:x", "num": 3, "id": 17 }), Some(3));
+        check(json!({ "output": "A", "name": "3:x", "num": -1, "id": 17 }), Some(17));
+        check(json!({ "output": "A", "name": "3:x", "num": 0, "id": 17 }), Some(0));
+        check(json!({ "name": "3", "num": 3 }), None);
+        check(json!({ "output": "A", "num": 3 }), None);
         check(Value::Null, None);
     }
 }

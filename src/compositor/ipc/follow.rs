@@ -1,0 +1,135 @@
+//! A thread that follows a compositor's socket for another module.
+//!
+//! It searches for the socket. Without one it waits until the outputs change. A connection that breaks
+//! is tried again a few times at growing intervals, and then when the outputs change.
+
+use std::io;
+use std::sync::Mutex;
+use std::time::{Duration, Instant};
+
+use crossbeam_channel::{Receiver, Sender, at, bounded, never, select};
+
+use super::{Connection, Protocol, Topics};
+use crate::compositor::Outputs;
+use crate::paths::Env;
+use crate::sys::{Cancel, CancelOnDrop, lock};
+use crate::thread::{Spawner, Thread};
+
+/// The first pause between tries; each one after is twice as long: 6 s in all.
+const PAUSE: Duration = Duration::from_millis(100);
+const TRIES: u32 = 6;
+/// A connection that lasts as long was a good one.
+const GOOD: Duration = Duration::from_secs(5);
+
+/// The socket to look for, and the events to follow.
+pub(crate) struct Source {
+    pub(crate) outputs: Outputs,
+    pub(crate) env: Env,
+    /// None: any.
+    pub(crate) wanted: Option<Protocol>,
+    pub(crate) topics: &'static Topics,
+}
+
+/// Dropping it cancels and closes, then joins the thread: the order of the fields.
+pub(crate) struct Following {
+    cancel: CancelOnDrop,
+    end: Sender<()>,
+    thread: Thread,
+}
+
+impl Following {
+    /// `follow` reads each connection until it breaks or the wait is cancelled.
+    pub(crate) fn start(
+        spawner: &Spawner,
+        name: &'static str,
+        source: Source,
+        mut follow: impl FnMut(&mut Connection, &Cancel) -> io::Error + Send + 'static,
+    ) -> io::Result<Self> {
+        let cancel = Cancel::new()?;
+        let (end, ended) = bounded(0);
+        let theirs = cancel.clone();
+        let mut follow = move |connection: &mut Connection| {
+            let error = follow(connection, &theirs);
+            if !theirs.is_cancelled() {
+                log::info!("lost the connection to the compositor's workspaces: {error}");
+            }
+        };
+        let thread = spawner.spawn(name, move || source.run(&ended, &mut follow))?;
+        Ok(Self { cancel: CancelOnDrop(cancel), end, thread })
+    }
+
+    /// Ends the thread by the deadline; false if it is late.
+    pub(crate) fn end(self, deadline: Instant) -> bool {
+        drop((self.cancel, self.end));
+        self.thread.join_by(deadline)
+    }
+}
+
+/// A following that settings turn on and off, until it is ended for good.
+pub(crate) struct Toggle<K>(Mutex<State<K>>);
+
+enum State<K> {
+    Off,
+    On(K, Following),
+    /// The daemon ends: nothing is started any more.
+    Ended,
+}
+
+impl<K: PartialEq> Toggle<K> {
+    pub(crate) fn off() -> Self {
+        Self(Mutex::new(State::Off))
+    }
+
+    /// Follows as wanted, or not at all. A thread that it ends is gone when it returns, at once.
+    pub(crate) fn set(&self, wanted: Option<K>, start: impl FnOnce(&K) -> io::Result<Following>) {
+        let mut state = lock(&self.0);
+        match &*state {
+            State::Ended => return,
+            State::On(key, _) if wanted.as_ref() == Some(key) => return,
+            State::Off | State::On(..) => *state = State::Off,
+        }
+        if let Some(key) = wanted {
+            match start(&key) {
+                Ok(following) => *state = State::On(key, following),
+                Err(error) => log::error!("cannot follow the compositor: {error}"),
+            }
+        }
+    }
+
+    /// Ends it for good, by the deadline; false if the thread is late.
+    pub(crate) fn end(&self, deadline: Instant) -> bool {
+        match std::mem::replace(&mut *lock(&self.0), State::Ended) {
+            State::On(_, following) => following.end(deadline),
+            State::Off | State::Ended => true,
+        }
+    }
+}
+
+impl Source {
+    /// Ends when the connection is cancelled and `end` is closed.
+    fn run(&self, end: &Receiver<()>, follow: &mut dyn FnMut(&mut Connection)) {
+        let outputs = self.outputs.subscribe();
+        let mut tries = 0;
+        loop {
+            let began = Instant::now();
+            if let Some(mut connection) = self.connect() {
+                follow(&mut connection);
+                if began.elapsed() > GOOD {
+                    tries = 0;
+                }
+            }
+            let again = (tries < TRIES).then(|| at(Instant::now() + PAUSE * (1 << tries)));
+            let again = again.unwrap_or_else(never);
+            select! {
+                recv(end) -> _ => return,
+                recv(outputs) -> _ => tries = 0,
+                recv(again) -> _ => tries += 1,
+            }
+        }
+    }
+
+    fn connect(&self) -> Option<Connection> {
+        let session = self.outputs.session()?;
+        Connection::open(self.wanted, self.topics, (&session, &self.env))
+    }
+}

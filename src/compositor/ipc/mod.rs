@@ -1,0 +1,165 @@
+//! Connections to the sockets of the window managers that report their workspaces and windows: sway, i3
+//! and Hyprland.
+//!
+//! A [`Following`] is a thread with one connection, for the module that needs it. A client names the
+//! events to hear of as [`Topics`].
+
+mod feed;
+mod follow;
+#[cfg(debug_assertions)]
+#[path = "../../../tests/fuzz/src/parsers/ipc.rs"]
+pub mod fuzz;
+mod hyprland;
+mod i3;
+
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::path::PathBuf;
+use std::{fs, io};
+
+use self::feed::Feed;
+use self::hyprland::Hyprland;
+use self::i3::I3;
+use super::{Session, x_server};
+use crate::paths::Env;
+use crate::sys::Cancel;
+
+pub(crate) use feed::Visible;
+pub(crate) use follow::{Following, Source, Toggle};
+
+/// The protocols of these sockets; sway speaks i3's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Protocol {
+    Hyprland,
+    I3,
+}
+
+/// The events that a client follows, by the names of each protocol.
+#[derive(Debug)]
+pub(crate) struct Topics {
+    i3: &'static [&'static str],
+    hyprland: &'static [&'static str],
+}
+
+/// The events after which another workspace may be shown.
+pub(crate) const WORKSPACES: Topics = Topics {
+    i3: &["workspace"],
+    hyprland: &["workspace", "focusedmon", "moveworkspace", "monitoradded", "monitorremoved"],
+};
+
+pub(crate) enum Connection {
+    Hyprland(Hyprland),
+    I3(I3),
+}
+
+impl Connection {
+    /// The outputs and the workspaces that they show, when that may have changed; waited for. Some are
+    /// omitted if they show what they showed.
+    pub(crate) fn next(&mut self, cancel: &Cancel) -> io::Result<Vec<Visible>> {
+        match self {
+            Self::Hyprland(hyprland) => hyprland.next(cancel),
+            Self::I3(i3) => i3.next(cancel),
+        }
+    }
+
+    /// Whether something has come that was not read yet.
+    pub(crate) fn is_behind(&self) -> bool {
+        match self {
+            Self::Hyprland(hyprland) => hyprland.feed.is_behind(),
+            Self::I3(i3) => i3.feed.is_behind(),
+        }
+    }
+
+    /// Connects to the compositor of this session; none if it has no such socket, or none yet.
+    fn open(
+        wanted: Option<Protocol>,
+        topics: &'static Topics,
+        (session, env): (&Session, &Env),
+    ) -> Option<Self> {
+        let compositor = match session {
+            Session::Wayland { socket } => Feed::connect(socket).ok()?.peer(),
+            Session::X11 { .. } => None,
+        };
+        let mut second = None;
+        for candidate in candidates(wanted, session, env) {
+            let Ok(feed) = Feed::connect(&candidate.socket) else { continue };
+            if feed.peer() == compositor {
+                return candidate.open(feed, topics);
+            }
+            // One that hands its sockets on to another process is believed if it is named.
+            if candidate.named && second.is_none() {
+                second = Some((candidate, feed));
+            }
+        }
+        second.and_then(|(candidate, feed)| candidate.open(feed, topics))
+    }
+}
+
+/// A socket at which a compositor may be.
+struct Candidate {
+    protocol: Protocol,
+    socket: PathBuf,
+    /// The environment or the X server names it.
+    named: bool,
+}
+
+impl Candidate {
+    fn open(self, feed: Feed, topics: &'static Topics) -> Option<Connection> {
+        log::info!("following the workspaces at {}", self.socket.display());
+        match self.protocol {
+            Protocol::I3 => I3::over(feed, topics.i3).map(Connection::I3).ok(),
+            Protocol::Hyprland => {
+                let requests = self.socket.with_file_name(REQUESTS);
+                Some(Connection::Hyprland(Hyprland::over(feed, requests, topics.hyprland)))
+            }
+        }
+    }
+}
+
+const EVENTS: &str = ".socket2.sock";
+const REQUESTS: &str = ".socket.sock";
+
+/// The sockets to try; first those that are named.
+fn candidates(wanted: Option<Protocol>, session: &Session, env: &Env) -> Vec<Candidate> {
+    let set = |name: &str| env.var(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    let runtime = set("XDG_RUNTIME_DIR").filter(|path| path.is_absolute());
+    let entries = |directory: Option<PathBuf>| {
+        directory.and_then(|directory| fs::read_dir(directory).ok()).into_iter().flatten().flatten()
+    };
+    let mut found = Vec::new();
+    let mut add = |protocol, socket, named| {
+        if wanted.is_none_or(|wanted| wanted == protocol) {
+            found.push(Candidate { protocol, socket, named });
+        }
+    };
+    match session {
+        Session::X11 { display } => {
+            let told = || x_server::root_text(display, "I3_SOCKET_PATH").map(PathBuf::from);
+            let named = set("I3SOCK").into_iter().chain(told());
+            named.for_each(|socket| add(Protocol::I3, socket, true));
+        }
+        Session::Wayland { .. } => {
+            let hyprland = runtime.as_ref().map(|runtime| runtime.join("hypr"));
+            let signature = set("HYPRLAND_INSTANCE_SIGNATURE");
+            if let (Some(directory), Some(signature)) = (&hyprland, signature) {
+                add(Protocol::Hyprland, directory.join(signature).join(EVENTS), true);
+            }
+            if let Some(named) = set("SWAYSOCK") {
+                add(Protocol::I3, named, true);
+            }
+            for instance in entries(hyprland) {
+                add(Protocol::Hyprland, instance.path().join(EVENTS), false);
+            }
+            for entry in entries(runtime).filter(|entry| is_sway_socket(&entry.file_name())) {
+                add(Protocol::I3, entry.path(), false);
+            }
+        }
+    }
+    found
+}
+
+/// `sway-ipc.UID.PID.sock`
+fn is_sway_socket(name: &OsStr) -> bool {
+    let name = name.as_bytes();
+    name.starts_with(b"sway-ipc.") && name.ends_with(b".sock")
+}
