@@ -42,7 +42,8 @@ pub(super) struct Palettes<'p> {
 
 impl Palette {
     pub(super) fn of(monitor: &str, image: &Image, still: Option<PathBuf>) -> Self {
-        let Scheme { appearance, background, foreground, accent } = Scheme::of(&image.colors);
+        let colors = image.color_texts();
+        let Scheme { appearance, background, foreground, accent } = Scheme::of(&colors);
         Self {
             monitor: monitor.to_owned(),
             image_id: image.id,
@@ -53,7 +54,7 @@ impl Palette {
             background,
             foreground,
             accent,
-            colors: image.colors.clone(),
+            colors,
         }
     }
 }

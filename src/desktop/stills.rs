@@ -15,6 +15,7 @@ use crossbeam_channel::{Receiver, Sender, bounded};
 use rustix::fs::{AtFlags, Mode, OFlags, open, unlinkat};
 
 use crate::decode::Decoder;
+use crate::digest::{self, Checksum};
 use crate::paths::{self, Replacement, TEMPORARY};
 use crate::transcode::{Ffmpeg, Transcoder};
 use crate::wire::{Format, Image, MediaType};
@@ -40,7 +41,7 @@ pub(super) struct Stills {
     wants_png: WantsPng,
     made: Sender<FinishedStill>,
     /// Whether other programs can show an image's own file, by checksum.
-    plain: BTreeMap<String, bool>,
+    plain: BTreeMap<Checksum, bool>,
     /// Stills that are being made, by checksum.
     pending: BTreeSet<String>,
     /// Stills that could not be made, until they are tried again.
@@ -94,7 +95,7 @@ impl Stills {
         if self.is_still(image) {
             return Still::At(image.path.clone());
         }
-        let checksum = image.checksum.strip_prefix("sha256:").unwrap_or(&image.checksum);
+        let checksum = &digest::hex(&image.checksum);
         let path = self.path(checksum);
         if path.exists() {
             return Still::At(path);
@@ -141,7 +142,7 @@ impl Stills {
         if !is_file || !is_known || (self.wants_png)() {
             return false;
         }
-        let looked = self.plain.entry(image.checksum.clone());
+        let looked = self.plain.entry(image.checksum);
         *looked.or_insert_with(|| is_plain(&self.decoder, &image.path))
     }
 

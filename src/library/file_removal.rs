@@ -17,7 +17,7 @@ use trash::os_limited::{list, restore_all};
 use super::Error;
 use super::context::ImportContext;
 use super::disk::{is_gone, stamp, sync_directory};
-use crate::digest;
+use crate::digest::Checksum;
 use crate::store::watched::{self, Stamp, WatchedFile};
 use crate::store::{images, pending_files};
 use crate::sys::lock;
@@ -42,8 +42,7 @@ impl ExpectedFile {
 
     /// A file that stayed on the disk when its image was deleted, if it is the one that was seen.
     pub(super) fn kept(context: &ImportContext, file: &WatchedFile) -> Result<Self, Error> {
-        let checksum = file.checksum.as_ref().map(|checksum| digest::hex(checksum));
-        Self::noted(context, &file.path, Some(file.stamp), &checksum.unwrap_or_default())
+        Self::noted(context, &file.path, Some(file.stamp), file.checksum.as_ref())
     }
 
     /// A file of an image in place, if it is the one that was seen, and no link in a watched directory
@@ -56,15 +55,14 @@ impl ExpectedFile {
     ) -> Result<Self, Error> {
         let note = context.store.read(|c| watched::get(c, path))?;
         let note = note.filter(|note| note.image_id == Some(image.id)).map(|note| note.stamp);
-        Self::noted(context, path, note, &image.checksum)
+        Self::noted(context, path, note, Some(&image.checksum))
     }
 
-    /// `checksum` may have a word before its digits.
     fn noted(
         context: &ImportContext,
         path: &Path,
         note: Option<Stamp>,
-        checksum: &str,
+        checksum: Option<&Checksum>,
     ) -> Result<Self, Error> {
         let another = || Error::NotKnown { path: path.to_owned() };
         if leads_elsewhere(context, path) {
@@ -78,8 +76,7 @@ impl ExpectedFile {
         }
         if note != Some(now) {
             let found = context.decoder.checksum(path).map_err(Error::decoding(path))?;
-            if Stamp::from(found.meta) != now || !checksum.ends_with(&digest::hex(&found.checksum))
-            {
+            if Stamp::from(found.meta) != now || checksum != Some(&found.checksum) {
                 return Err(another());
             }
         }

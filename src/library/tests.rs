@@ -14,6 +14,7 @@ use serde_json::Value;
 
 use super::*;
 use crate::decode::Decoder;
+use crate::digest;
 use crate::events::EventFilter;
 use crate::store::{self, images, pending_files};
 use crate::transcode;
@@ -111,7 +112,7 @@ impl Scene {
         let images = self.images();
         let file = |image: &Image| image.path.file_name().unwrap().to_str().unwrap().to_owned();
         assert_eq!(names("images"), images.iter().map(file).collect());
-        let thumbnail = |image: &Image| format!("{}.webp", &image.checksum["sha256:".len()..]);
+        let thumbnail = |image: &Image| format!("{}.webp", digest::hex(&image.checksum));
         assert_eq!(names("thumbnails/default"), images.iter().map(thumbnail).collect());
         assert!(self.store.read(pending_files::list).unwrap().is_empty());
     }
@@ -342,7 +343,7 @@ fn a_lost_thumbnail_is_made_again() {
     alive.batch(&started.batch_id);
     let image = scene.images().remove(0);
     fs::remove_dir_all(scene.at("thumbnails")).unwrap();
-    assert!(alive.library.thumbnails().present(&image).is_empty());
+    assert!(alive.library.thumbnails().present(&image, Resolution::Default).is_none());
     let (library, picture) = (&alive.library, &image);
     let made: Vec<_> = std::thread::scope(|scope| {
         let ask = || library.thumbnail(picture, Resolution::P1080).unwrap();
@@ -353,7 +354,9 @@ fn a_lost_thumbnail_is_made_again() {
     let file = made[0].clone();
     assert!(file.starts_with(scene.at("thumbnails/default")));
     assert!(made.iter().all(|path| *path == file));
-    assert_eq!(alive.library.thumbnails().present(&image).len(), Resolution::ALL.len());
+    for &size in Resolution::ALL {
+        assert_eq!(alive.library.thumbnails().present(&image, size).as_ref(), Some(&file));
+    }
     fs::remove_file(&file).unwrap();
     fs::remove_file(&image.path).unwrap();
     assert!(alive.library.thumbnail(&image, Resolution::Default).is_err());

@@ -3,7 +3,7 @@
 //!
 //! Runs in the thread that asks, which waits for the process that decodes.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::HashSet;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -15,6 +15,7 @@ use super::decode::Tools;
 use super::package::package_thumbnail;
 use super::thumbnails_state::{Directories, Extra, Scratch, SeenThumbnails, SingleFlight};
 use crate::decode::Decoder;
+use crate::digest;
 use crate::store::{Store, images};
 use crate::sys::lock;
 use crate::transcode::Ffmpeg;
@@ -35,7 +36,7 @@ pub struct Thumbnails {
 struct CacheShared {
     directory: PathBuf,
     /// The same between quotes.
-    as_json: Vec<u8>,
+    as_json: Arc<[u8]>,
     decoder: Decoder,
     /// For what it alone decodes.
     ffmpeg: Ffmpeg,
@@ -64,7 +65,7 @@ impl Thumbnails {
         let as_json = serde_json::Value::from(directory.to_string_lossy()).to_string();
         let shared = CacheShared {
             directory: directory.to_owned(),
-            as_json: as_json.as_bytes()[1..as_json.len() - 1].to_owned(),
+            as_json: as_json.as_bytes()[1..as_json.len() - 1].into(),
             decoder,
             ffmpeg,
             store,
@@ -80,24 +81,21 @@ impl Thumbnails {
 
     /// The file of one, made now if it is not there: tens to hundreds of milliseconds.
     pub fn get(&self, image: &Image, resolution: Resolution) -> Result<PathBuf, Arc<Error>> {
-        let key = key(image, resolution);
-        let path = self.path(&key.0, key.1);
-        if is_whole(&path) {
+        if let Some(path) = self.present(image, resolution) {
             return Ok(path);
         }
+        let key = key(image, resolution);
         // It may have come between the first look and our turn.
-        let make = || if is_whole(&path) { Ok(()) } else { self.make(image, &key) };
+        let is_made = || self.present(image, resolution).is_some();
+        let make = || if is_made() { Ok(()) } else { self.make(image, &key) };
         self.shared.running.run(&key, make)?;
-        Ok(path)
+        Ok(self.path(&key.0, key.1))
     }
 
-    /// The thumbnails that exist now: resolution to path.
-    pub fn present(&self, image: &Image) -> BTreeMap<String, PathBuf> {
-        let (hex, size) = (hex(image), (image.width, image.height));
-        let there = self.there(size, number(hex), |made| is_whole(&self.path(hex, made)));
-        let all = Resolution::ALL.iter();
-        let found = all.filter_map(|&asked| Some((asked, serves(size, asked, there)?)));
-        found.map(|(size, made)| (size.as_str().to_owned(), self.path(hex, made))).collect()
+    /// The file of one if it is there.
+    pub fn present(&self, image: &Image, resolution: Resolution) -> Option<PathBuf> {
+        let (hex, made) = key(image, resolution);
+        Some(self.path(&hex, made)).filter(|path| is_whole(path))
     }
 
     /// The sizes that a picture has, as bits; `is_there` is asked for those that may be there.
@@ -114,13 +112,6 @@ impl Thumbnails {
         there.fold(0, |bits, &made| bits | bit(made))
     }
 
-    /// Gives an image what is not in its row: what the cache has of it now.
-    pub fn complete(&self, image: &mut Image) {
-        // The cache may have been deleted.
-        image.preview_path = image.preview_path.take().filter(|preview| preview.exists());
-        image.thumbnails = self.present(image);
-    }
-
     /// The directories as they are now.
     pub(super) fn directories(&self) -> Directories {
         let (changes, sizes) = (&self.shared.changes, &self.shared.sizes);
@@ -132,7 +123,7 @@ impl Thumbnails {
     }
 
     /// The directory of the cache, as JSON has it between quotes.
-    pub(super) fn directory_as_json(&self) -> &[u8] {
+    pub(super) fn directory_as_json(&self) -> &Arc<[u8]> {
         &self.shared.as_json
     }
 
@@ -148,10 +139,11 @@ impl Thumbnails {
 
     /// Removes all of a picture that is gone.
     pub fn remove(&self, image: &Image) {
-        lock(&self.shared.extra).made.remove(&number(hex(image)));
+        let hex = digest::hex(&image.checksum);
+        lock(&self.shared.extra).made.remove(&number(&hex));
         for &resolution in Resolution::ALL {
             // A cache: what cannot be removed is removed at the next start.
-            fs::remove_file(self.path(hex(image), resolution)).ok();
+            fs::remove_file(self.path(&hex, resolution)).ok();
         }
         fs::remove_file(self.preview(image)).ok();
         self.shared.changes.fetch_add(1, Ordering::Release);
@@ -159,7 +151,7 @@ impl Thumbnails {
 
     /// The path of a video's preview, which may not exist yet.
     pub(super) fn preview(&self, image: &Image) -> PathBuf {
-        self.shared.directory.join(PREVIEWS).join(format!("{}.mp4", hex(image)))
+        self.shared.directory.join(PREVIEWS).join(format!("{}.mp4", digest::hex(&image.checksum)))
     }
 
     /// Whether this is the path of a preview.
@@ -294,7 +286,7 @@ pub(super) fn is_whole(path: &Path) -> bool {
 }
 
 fn key(image: &Image, wanted: Resolution) -> Key {
-    (hex(image).to_owned(), made_as((image.width, image.height), wanted))
+    (digest::hex(&image.checksum), made_as((image.width, image.height), wanted))
 }
 
 /// The existing size, of these bits, that serves for a size.
@@ -314,10 +306,6 @@ fn made_as((width, height): (u32, u32), wanted: Resolution) -> Resolution {
 
 pub(super) fn bit(resolution: Resolution) -> u8 {
     1 << resolution as u8
-}
-
-fn hex(image: &Image) -> &str {
-    image.checksum.strip_prefix("sha256:").unwrap_or(&image.checksum)
 }
 
 /// The first eight bytes of a checksum; what is none has none.

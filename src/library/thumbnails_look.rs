@@ -4,7 +4,7 @@
 //! Runs on the thread that writes the page; never writes to the disk.
 
 use std::cell::OnceCell;
-use std::path::Path;
+use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use jiff::tz::TimeZone;
@@ -12,7 +12,7 @@ use jiff::tz::TimeZone;
 use super::thumbnails::{Thumbnails, is_whole, serves};
 use super::thumbnails_state::Directories;
 use crate::digest;
-use crate::wire::{ImageRow, Resolution, zone};
+use crate::wire::{Image, Resolution, ThumbnailPaths, zone};
 
 /// The clock of a file system stands still for up to two seconds: within them a directory can change
 /// and keep its times.
@@ -42,6 +42,11 @@ impl Thumbnails {
         self.look_at(SystemTime::now())
     }
 
+    /// Gives an image what is not in its row: what the cache has of it now.
+    pub fn complete(&self, image: &mut Image) {
+        self.look().complete(image);
+    }
+
     pub(super) fn look_at(&self, now: SystemTime) -> PageThumbnails<'_> {
         let Directories { generation, sizes, changed } = self.directories();
         let is_settled = now.duration_since(changed).is_ok_and(|age| age > SETTLED);
@@ -51,30 +56,36 @@ impl Thumbnails {
 }
 
 impl PageThumbnails<'_> {
-    /// Appends an image with what is not in its row: what the cache has of it.
-    pub(crate) fn write(&self, mut row: ImageRow<'_>, out: &mut Vec<u8>) -> serde_json::Result<()> {
-        let is_there = |preview: &&str| Path::new(preview).exists();
-        row.preview_path = row.preview_path.filter(is_there);
-        let (size, there) = ((row.width, row.height), self.there(&row));
+    /// Appends an image with what is not in its row.
+    pub(crate) fn write(&self, mut image: Image, out: &mut Vec<u8>) -> serde_json::Result<()> {
+        self.complete(&mut image);
+        image.write(out, self.zone.get_or_init(zone::local))
+    }
+
+    fn complete(&self, image: &mut Image) {
+        // The cache may have been deleted.
+        image.preview_path = image.preview_path.take().filter(|preview| preview.exists());
+        let (size, there) = ((image.width, image.height), self.there(image));
         let serving =
             |asked: &Resolution| Some((asked.as_str(), serves(size, *asked, there)?.as_str()));
-        let thumbnails = BY_NAME.iter().filter_map(serving);
-        let zone = self.zone.get_or_init(zone::local);
-        row.write(out, zone, self.thumbnails.directory_as_json(), thumbnails)
+        image.thumbnails = ThumbnailPaths {
+            cache: Arc::clone(self.thumbnails.directory_as_json()),
+            sizes: BY_NAME.iter().filter_map(serving).collect(),
+        };
     }
 
     /// The sizes that are there, as bits.
-    fn there(&self, row: &ImageRow<'_>) -> u8 {
-        let Some(&first) = row.checksum.first_chunk() else { return 0 };
-        let (number, seen) = (u64::from_be_bytes(first), self.thumbnails.seen());
+    fn there(&self, image: &Image) -> u8 {
+        let number = image.checksum.first_chunk().map_or(0, |&first| u64::from_be_bytes(first));
+        let seen = self.thumbnails.seen();
         if self.lasting != 0
             && let Some(known) = seen.of(number, self.generation)
         {
             return known;
         }
-        let hex = digest::hex(row.checksum);
+        let hex = digest::hex(&image.checksum);
         let is_there = |made| is_whole(&self.thumbnails.path(&hex, made));
-        let there = self.thumbnails.there((row.width, row.height), number, is_there);
+        let there = self.thumbnails.there((image.width, image.height), number, is_there);
         if self.lasting != 0 && there & !self.lasting == 0 {
             seen.add(number, there, self.generation);
         }

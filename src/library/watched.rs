@@ -20,7 +20,6 @@ use super::disk::stamp;
 use super::task::{Directory, Pass, Prepared, Source, Which};
 use super::watched_rows::WatchedNow;
 use crate::decode::{self, Hashed};
-use crate::digest;
 use crate::paths::{Presence, presence};
 use crate::store::images;
 use crate::store::watched::{self, Stamp, WatchedFile};
@@ -216,7 +215,7 @@ fn holds(context: &ImportContext, image: &Image, tools: Tools<'_>) -> Result<boo
         return Ok(true);
     }
     let found = hash(path, tools)?;
-    Ok(image.checksum.ends_with(&digest::hex(&found.checksum)))
+    Ok(image.checksum == found.checksum)
 }
 
 fn hash(path: &Path, tools: Tools<'_>) -> Result<Hashed, Error> {

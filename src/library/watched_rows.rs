@@ -14,7 +14,6 @@ use super::disk::{self, Copy, flush};
 use super::name::Name;
 use super::task::{self, Directory, Imported, Landed, Prepared, ReadyInPlace, Which};
 use super::{Error, file_removal};
-use crate::digest;
 use crate::digest::Checksum;
 use crate::store::folders::{self, DEPTH_MAX};
 use crate::store::images::NewImage;
@@ -232,9 +231,7 @@ impl ImportContext {
             Prepared::Copy(ready) if ready.row.checksum == seen.checksum => {
                 ready.seen = Some(seen.file(None));
             }
-            Prepared::Done(imported)
-                if imported.image.checksum.ends_with(&digest::hex(&seen.checksum)) =>
-            {
+            Prepared::Done(imported) if imported.image.checksum == seen.checksum => {
                 self.store.note(|c| seen.note(c, Some(imported.image.id)))?;
             }
             _ => {}

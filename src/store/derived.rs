@@ -12,6 +12,8 @@ use super::row::json;
 use crate::color::{self, NEUTRAL, Rgb};
 use crate::wire::collate::{folded, sort_key};
 
+/// The columns that they follow from.
+pub(super) const SOURCES: [&str; 4] = ["name", "web_meta", "tags", "colors"];
 /// Between the parts of `words`: no word that is searched for has it.
 const BETWEEN: &str = "\n";
 /// `hue` is the group times this, and the saturation in thousandths.
@@ -67,7 +69,7 @@ pub(super) fn is_any_missing(connection: &Connection) -> Result<bool, Error> {
     Ok(connection.prepare("SELECT 1 FROM image WHERE name_key = x''")?.exists([])?)
 }
 
-/// The columns that they follow from. A column that cannot be read is empty: the row is in no list.
+/// What [`SOURCES`] hold. A column that cannot be read is empty: the row is in no list.
 struct Source {
     name: String,
     package: Package,

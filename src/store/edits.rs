@@ -2,12 +2,13 @@
 
 use std::path::{Path, PathBuf};
 
-use rusqlite::{Connection, named_params, params};
-use serde_json::{Map, Value, json};
+use rusqlite::types::Value;
+use rusqlite::{Connection, params};
+use serde_json::{Map, json};
 
 use super::folders::{self, Refusal};
-use super::images::{self, NewImage};
-use super::{Error, derived, pending_files, purge};
+use super::images::{self, NewImage, text};
+use super::{Error, pending_files, purge};
 use crate::color::{self, Rgb};
 use crate::wire::{Image, PatchCapabilities, WebMeta, collate};
 
@@ -21,7 +22,7 @@ pub struct ImageChange {
     pub is_selected: Option<bool>,
     pub audio_enabled: Option<bool>,
     /// Only packages have these.
-    pub overrides: Option<Map<String, Value>>,
+    pub overrides: Option<Map<String, serde_json::Value>>,
     pub capabilities: Option<PatchCapabilities>,
 }
 
@@ -32,35 +33,21 @@ pub fn change(connection: &Connection, id: i64, change: &ImageChange) -> Result<
     {
         return Err(Refusal::NoFolder { id: folder });
     }
-    let json = |value: Value| value.to_string();
+    let json = |value: serde_json::Value| value.to_string().into();
     let meta = change.capabilities.map(|capabilities| granted(connection, id, capabilities));
     let meta = meta.transpose()?.flatten();
-    connection
-        .prepare_cached(
-            "UPDATE image SET tags = ifnull(:tags, tags), colors = ifnull(:colors, colors), \
-             hue_group = ifnull(:hue_group, hue_group), \
-             folder_id = iif(:moves, :folder_id, folder_id), \
-             is_selected = ifnull(:is_selected, is_selected), \
-             audio_enabled = ifnull(:audio_enabled, audio_enabled), \
-             overrides = ifnull(:overrides, overrides), \
-             web_meta = ifnull(:web_meta, web_meta) WHERE id = :id",
-        )?
-        .execute(named_params! {
-            ":id": id,
-            ":tags": change.tags.as_ref().map(|tags| json(json!(tags))),
-            ":colors": change.colors.as_ref().map(|colors| colors.concat()),
-            ":hue_group": change.colors.as_deref().map(color::hue_group),
-            ":moves": change.folder_id.is_some(),
-            ":folder_id": change.folder_id.flatten(),
-            ":is_selected": change.is_selected,
-            ":audio_enabled": change.audio_enabled,
-            ":overrides": change.overrides.as_ref().map(|overrides| json(json!(overrides))),
-            ":web_meta": meta.as_ref().map(|meta| json(json!(meta))),
-        })?;
-    if change.tags.is_some() || change.colors.is_some() {
-        derived::renew(connection, id)?;
-    }
-    Ok(())
+    let columns: [(_, Option<Value>); 8] = [
+        ("tags", change.tags.as_ref().map(|tags| json(json!(tags)))),
+        ("colors", change.colors.as_ref().map(|colors| colors.concat().into())),
+        ("hue_group", change.colors.as_deref().map(|colors| color::hue_group(colors).into())),
+        ("folder_id", change.folder_id.map(Value::from)),
+        ("is_selected", change.is_selected.map(Value::from)),
+        ("audio_enabled", change.audio_enabled.map(Value::from)),
+        ("overrides", change.overrides.as_ref().map(|overrides| json(json!(overrides)))),
+        ("web_meta", meta.as_ref().map(|meta| json(json!(meta)))),
+    ];
+    let given = columns.into_iter().filter_map(|(name, value)| Some((name, value?)));
+    Ok(images::set(connection, id, given.collect())?)
 }
 
 /// A package's metadata with these capabilities; none of a picture.
@@ -86,8 +73,7 @@ pub(crate) fn set_preview(
     if now.is_none_or(|now| now.checksum != image.checksum) {
         return Ok(false);
     }
-    let sql = "UPDATE image SET preview_path = ?2 WHERE id = ?1";
-    connection.execute(sql, params![image.id, text(path)])?;
+    images::set(connection, image.id, vec![("preview_path", text(path))])?;
     Ok(true)
 }
 
@@ -99,15 +85,13 @@ pub(crate) fn replace(connection: &Connection, old: &Image, new: &NewImage) -> R
     }
     pending_files::unmark(connection, &new.path)?;
     rewrite(connection, old, new)?;
-    let sql = "UPDATE image SET name = ?2, path = ?3 WHERE id = ?1";
-    connection.execute(sql, params![old.id, new.name, text(&new.path)])?;
-    derived::renew(connection, old.id)
+    let columns = vec![("name", new.name.clone().into()), ("path", text(&new.path))];
+    images::set(connection, old.id, columns)
 }
 
 /// Another name for the row alone.
 pub(crate) fn set_name(connection: &Connection, id: i64, name: &str) -> Result<(), Error> {
-    connection.execute("UPDATE image SET name = ?2 WHERE id = ?1", params![id, name])?;
-    derived::renew(connection, id)
+    images::set(connection, id, vec![("name", name.to_owned().into())])
 }
 
 /// Another place of the file of an image in place.
@@ -119,9 +103,7 @@ pub(crate) fn set_path(connection: &Connection, id: i64, path: &Path) -> Result<
 
 /// The place of a file that is the library's own from now on.
 pub(crate) fn take_home(connection: &Connection, id: i64, path: &Path) -> Result<(), Error> {
-    let sql = "UPDATE image SET path = ?2, in_place = 0 WHERE id = ?1";
-    connection.execute(sql, params![id, text(path)])?;
-    Ok(())
+    images::set(connection, id, vec![("path", text(path)), ("in_place", false.into())])
 }
 
 pub(crate) fn set_folder(
@@ -129,8 +111,7 @@ pub(crate) fn set_folder(
     id: i64,
     folder: Option<i64>,
 ) -> Result<(), Error> {
-    connection.execute("UPDATE image SET folder_id = ?2 WHERE id = ?1", params![id, folder])?;
-    Ok(())
+    images::set(connection, id, vec![("folder_id", folder.into())])
 }
 
 /// Gives an image what its file holds now; the preview of what it was is pending then.
@@ -138,26 +119,9 @@ pub(crate) fn rewrite(connection: &Connection, old: &Image, new: &NewImage) -> R
     if let Some(preview) = &old.preview_path {
         pending_files::mark(connection, preview, None)?;
     }
-    connection.execute(
-        "UPDATE image SET media_type = :media_type, format = :format, width = :width, \
-         height = :height, duration = :duration, animated = :animated, file_size = :file_size, \
-         checksum = :checksum, colors = :colors, hue_group = :hue_group, preview_path = NULL \
-         WHERE id = :id",
-        named_params! {
-            ":id": old.id,
-            ":media_type": new.format.media_type().as_str(),
-            ":format": new.format.as_str(),
-            ":width": new.width,
-            ":height": new.height,
-            ":duration": new.duration,
-            ":animated": new.animated,
-            ":file_size": new.file_size as i64,
-            ":checksum": new.checksum,
-            ":colors": new.colors.concat(),
-            ":hue_group": new.hue_group,
-        },
-    )?;
-    derived::renew(connection, old.id)
+    let mut columns = images::content(new);
+    columns.push(("preview_path", Value::Null));
+    images::set(connection, old.id, columns)
 }
 
 /// Gives what one image has of tags and places to another, which has its content now. The row of the
@@ -168,11 +132,7 @@ pub(crate) fn unite(connection: &Connection, from: &Image, into: &Image) -> Resu
     let is_new = |tag: &&String| !into.tags.iter().any(|own| collate::is_same(own, tag));
     tags.extend(from.tags.iter().filter(is_new).cloned());
     let ids = params![from.id, into.id];
-    connection.execute(
-        "UPDATE image SET tags = ?2 WHERE id = ?1",
-        params![into.id, json!(tags).to_string()],
-    )?;
-    derived::renew(connection, into.id)?;
+    images::set(connection, into.id, vec![("tags", json!(tags).to_string().into())])?;
     // In a playlist that has both it stays at its own place.
     let places = connection.execute(
         "UPDATE playlist_image SET image_id = ?2 WHERE image_id = ?1 AND playlist_id NOT IN \
@@ -221,12 +181,13 @@ pub(crate) fn finish_rename(
         preview.strip_prefix(&rename.from).map_or(preview.to_owned(), |own| rename.to.join(own))
     });
     let path = meta.as_ref().map_or(&rename.to, |meta| &meta.entry_path);
-    let meta = meta.as_ref().map(|meta| json!(meta).to_string());
-    connection.execute(
-        "UPDATE image SET name = ?2, path = ?3, web_meta = ?4, preview_path = ?5 WHERE id = ?1",
-        params![rename.image_id, name, text(path), meta, preview.as_deref().map(text)],
-    )?;
-    derived::renew(connection, rename.image_id)?;
+    let columns = vec![
+        ("name", name.to_owned().into()),
+        ("path", text(path)),
+        ("web_meta", meta.as_ref().map(|meta| json!(meta).to_string()).into()),
+        ("preview_path", preview.as_deref().map_or(Value::Null, text)),
+    ];
+    images::set(connection, rename.image_id, columns)?;
     forget_rename(connection, rename.image_id)
 }
 
@@ -247,10 +208,6 @@ pub fn renames(connection: &Connection) -> Result<Vec<Rename>, Error> {
         })
     })?;
     Ok(rows.collect::<Result<_, _>>()?)
-}
-
-fn text(path: &Path) -> std::borrow::Cow<'_, str> {
-    path.to_string_lossy()
 }
 
 #[cfg(test)]

@@ -5,14 +5,15 @@
 
 use std::path::{Path, PathBuf};
 
-use rusqlite::{Connection, OptionalExtension, named_params};
-use serde_json::Map;
+use rusqlite::types::Value;
+use rusqlite::{Connection, OptionalExtension, params_from_iter};
+use serde_json::{Map, json};
 
 use super::row::{self, IMAGE_COLUMNS, word};
 use super::{Error, derived, watched};
 use crate::digest::Checksum;
 use crate::wire::collate;
-use crate::wire::{Format, Image, ImageRow, MediaType, Timestamp, WebMeta};
+use crate::wire::{Format, Image, MediaType, Timestamp, WebMeta};
 
 /// A picture about to be taken in.
 #[derive(Clone, Debug)]
@@ -62,45 +63,71 @@ impl NewImage {
     }
 }
 
+/// Columns of an image, and their values.
+pub(super) type Columns = Vec<(&'static str, Value)>;
+
+/// The columns that follow from the content of the file.
+pub(super) fn content(image: &NewImage) -> Columns {
+    vec![
+        ("media_type", image.format.media_type().as_str().to_owned().into()),
+        ("format", image.format.as_str().to_owned().into()),
+        ("width", image.width.into()),
+        ("height", image.height.into()),
+        ("duration", image.duration.into()),
+        ("animated", image.animated.into()),
+        ("file_size", image.file_size.cast_signed().into()),
+        ("checksum", image.checksum.to_vec().into()),
+        ("colors", image.colors.concat().into()),
+        ("hue_group", image.hue_group.into()),
+    ]
+}
+
 /// Adds a row and returns its id. A taken name, path or checksum is [`Error::is_taken`].
 pub fn insert(connection: &Connection, image: &NewImage) -> Result<i64, Error> {
     let web = image.web.as_ref();
     let preview = web.and_then(|web| Some(web.meta.package_root.join(web.preview.as_ref()?)));
+    let mut columns = content(image);
+    columns.extend([
+        ("name", image.name.clone().into()),
+        ("path", text(&image.path)),
+        ("audio_enabled", image.audio_enabled.into()),
+        ("tags", "[]".to_owned().into()),
+        ("folder_id", image.folder_id.into()),
+        ("imported_at", Timestamp::now().as_micros().into()),
+        ("source_path", text(&image.source_path)),
+        ("web_meta", web.map(|web| json!(web.meta).to_string()).into()),
+        ("preview_path", preview.as_deref().map_or(Value::Null, text)),
+        ("overrides", web.map(|web| json!(web.overrides).to_string()).into()),
+        ("in_place", image.in_place.into()),
+    ]);
+    let (names, values): (Vec<_>, Vec<_>) = columns.into_iter().unzip();
+    let (names, places) = (names.join(", "), vec!["?"; names.len()].join(", "));
     connection
-        .prepare_cached(
-            "INSERT INTO image (name, path, media_type, format, width, height, duration, animated, \
-             audio_enabled, file_size, checksum, tags, colors, hue_group, folder_id, imported_at, \
-             source_path, web_meta, preview_path, overrides, in_place) \
-             VALUES (:name, :path, :media_type, :format, :width, :height, :duration, :animated, \
-             :audio_enabled, :file_size, :checksum, '[]', :colors, :hue_group, :folder_id, :imported_at, \
-             :source_path, :web_meta, :preview_path, :overrides, :in_place)",
-        )?
-        .execute(named_params! {
-            ":name": image.name,
-            ":path": image.path.to_string_lossy(),
-            ":media_type": image.format.media_type().as_str(),
-            ":format": image.format.as_str(),
-            ":width": image.width,
-            ":height": image.height,
-            ":duration": image.duration,
-            ":animated": image.animated,
-            ":audio_enabled": image.audio_enabled,
-            ":file_size": image.file_size as i64,
-            ":checksum": image.checksum,
-            ":colors": image.colors.concat(),
-            ":hue_group": image.hue_group,
-            ":folder_id": image.folder_id,
-            ":imported_at": Timestamp::now().as_micros(),
-            ":source_path": image.source_path.to_string_lossy(),
-            ":web_meta": web.map(|web| serde_json::json!(web.meta).to_string()),
-            ":preview_path": preview.as_ref().map(|preview| preview.to_string_lossy()),
-            ":overrides": web.map(|web| serde_json::json!(web.overrides).to_string()),
-            ":in_place": image.in_place,
-        })?;
+        .prepare_cached(&format!("INSERT INTO image ({names}) VALUES ({places})"))?
+        .execute(params_from_iter(values))?;
     let id = connection.last_insert_rowid();
     derived::renew(connection, id)?;
     watched::adopt(connection, id, &image.checksum)?;
     Ok(id)
+}
+
+/// Changes columns of a row, and those that follow from them.
+pub(super) fn set(connection: &Connection, id: i64, columns: Columns) -> Result<(), Error> {
+    if columns.is_empty() {
+        return Ok(());
+    }
+    let (names, values): (Vec<_>, Vec<_>) = columns.into_iter().unzip();
+    connection
+        .prepare_cached(&format!("UPDATE image SET {} = ? WHERE id = ?", names.join(" = ?, ")))?
+        .execute(params_from_iter(values.into_iter().chain([id.into()])))?;
+    match names.iter().any(|name| derived::SOURCES.contains(name)) {
+        true => derived::renew(connection, id),
+        false => Ok(()),
+    }
+}
+
+pub(super) fn text(path: &Path) -> Value {
+    path.to_string_lossy().into_owned().into()
 }
 
 /// The image of this id, if there is one.
@@ -131,7 +158,7 @@ pub fn by_ids(connection: &Connection, ids: &[i64]) -> Result<Vec<Image>, Error>
             log::warn!("image {id} cannot be read and is left out: {error}");
             Ok(())
         }
-        row => row.map(|row| images.push(row.into())),
+        image => image.map(|image| images.push(image)),
     })?;
     Ok(images)
 }
@@ -140,7 +167,7 @@ pub fn by_ids(connection: &Connection, ids: &[i64]) -> Result<Vec<Image>, Error>
 pub(super) fn each(
     connection: &Connection,
     ids: &[i64],
-    mut hand: impl FnMut(i64, Result<ImageRow<'_>, Error>) -> Result<(), Error>,
+    mut hand: impl FnMut(i64, Result<Image, Error>) -> Result<(), Error>,
 ) -> Result<(), Error> {
     let sql = format!("SELECT {IMAGE_COLUMNS} FROM image WHERE id = ?1");
     // One snapshot for all of them, and the locks of the file taken once: it stands as long as a
@@ -153,7 +180,7 @@ pub(super) fn each(
     let mut statement = connection.prepare_cached(&sql)?;
     for &id in ids {
         if let Some(row) = statement.query([id])?.next()? {
-            hand(id, row::image_row(row))?;
+            hand(id, row::image(row))?;
         }
     }
     Ok(())
@@ -173,7 +200,7 @@ pub(super) fn unreadable(connection: &Connection) -> Result<Vec<(i64, Error)>, E
     let mut rows = statement.query([])?;
     let mut found = Vec::new();
     while let Some(row) = rows.next()? {
-        match row::image_row(row) {
+        match row::image(row) {
             Ok(_) => {}
             Err(error) if error.is_of_a_row() => found.push((row.get(0)?, error)),
             Err(error) => return Err(error),

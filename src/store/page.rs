@@ -11,7 +11,7 @@ use super::playlists::Item;
 use super::query::{Query, SortBy};
 use super::{Error, Store, images, select};
 use crate::sys::lock;
-use crate::wire::ImageRow;
+use crate::wire::Image;
 use crate::wire::collate::sort_key;
 
 /// The versions of the rows that lists are made of: triggers count them in the table `library`.
@@ -38,7 +38,7 @@ impl Store {
         &self,
         query: &Query,
         out: &mut Vec<u8>,
-        write: impl Fn(ImageRow<'_>, &mut Vec<u8>) -> serde_json::Result<()>,
+        write: impl Fn(Image, &mut Vec<u8>) -> serde_json::Result<()>,
     ) -> Result<u64, Error> {
         let begin = out.len();
         loop {
@@ -60,7 +60,7 @@ impl Store {
         &self,
         ids: &[i64],
         out: &mut Vec<u8>,
-        write: impl Fn(ImageRow<'_>, &mut Vec<u8>) -> serde_json::Result<()>,
+        write: impl Fn(Image, &mut Vec<u8>) -> serde_json::Result<()>,
     ) -> Result<Vec<i64>, Error> {
         self.read(|connection| put_rows(connection, ids, out, &write))
     }
@@ -70,7 +70,7 @@ impl Store {
         &self,
         id: i64,
         out: &mut Vec<u8>,
-        write: impl Fn(ImageRow<'_>, &mut Vec<u8>) -> serde_json::Result<()>,
+        write: impl Fn(Image, &mut Vec<u8>) -> serde_json::Result<()>,
     ) -> Result<bool, Error> {
         let begin = out.len();
         self.read(|connection| images::each(connection, &[id], |_, row| put(row?, out, &write)))?;
@@ -234,7 +234,7 @@ fn put_rows(
     connection: &Connection,
     ids: &[i64],
     out: &mut Vec<u8>,
-    write: &impl Fn(ImageRow<'_>, &mut Vec<u8>) -> serde_json::Result<()>,
+    write: &impl Fn(Image, &mut Vec<u8>) -> serde_json::Result<()>,
 ) -> Result<Vec<i64>, Error> {
     let begin = out.len();
     let mut unreadable = Vec::new();
@@ -255,9 +255,9 @@ fn put_rows(
 }
 
 fn put(
-    row: ImageRow<'_>,
+    row: Image,
     out: &mut Vec<u8>,
-    write: &impl Fn(ImageRow<'_>, &mut Vec<u8>) -> serde_json::Result<()>,
+    write: &impl Fn(Image, &mut Vec<u8>) -> serde_json::Result<()>,
 ) -> Result<(), Error> {
     write(row, out).map_err(|error| Error::Damaged { what: error.to_string() })
 }

@@ -1,14 +1,16 @@
 //! The record of an image as its row has it; and columns that the other tables have, too. Pure; never
 //! writes a row.
 
+use std::path::PathBuf;
 use std::str::FromStr;
 
-use rusqlite::types::{FromSqlError, ValueRef};
+use rusqlite::types::{FromSql, FromSqlError, ValueRef};
 use rusqlite::{Row, Rows};
 use serde::Deserialize;
 
 use super::Error;
-use crate::wire::{Image, ImageRow, Timestamp, WebMeta};
+use crate::color::Rgb;
+use crate::wire::{Image, ThumbnailPaths, Timestamp};
 
 /// All rows but those that cannot be read, which are told of.
 pub(super) fn readable<T>(
@@ -28,49 +30,74 @@ pub(super) fn readable<T>(
     Ok(found)
 }
 
-/// The columns that [`image`] reads, in its order.
-pub(super) const IMAGE_COLUMNS: &str = "id, name, path, media_type, format, width, height, duration, animated, \
-    audio_enabled, file_size, checksum, tags, colors, folder_id, is_selected, imported_at, \
-    source_path, preview_path, web_meta, overrides, hue_group, in_place";
+/// Makes the list of an image's columns and the function that reads them: each is named as its field.
+macro_rules! columns {
+    ($($field:ident: $read:ident,)*) => {
+        pub(super) const IMAGE_COLUMNS: &str =
+            concat!("id, ", $(stringify!($field), ", ",)* "ifnull(overrides, iif(web_meta IS NULL, NULL, '{}'))");
 
-pub(super) fn image(row: &Row<'_>) -> Result<Image, Error> {
-    image_row(row).map(Image::from)
+        pub(super) fn image(row: &Row<'_>) -> Result<Image, Error> {
+            let mut column = 0;
+            Ok(Image {
+                id: row.get(0)?,
+                $($field: { column += 1; $read(row, column)? },)*
+                // A package has them, if there are none.
+                wallpaper_config_overrides: json(row, column + 1)?,
+                thumbnails: ThumbnailPaths::default(),
+            })
+        }
+    };
 }
 
-/// The same without a copy of what lies in the row.
-pub(super) fn image_row<'r>(row: &'r Row<'_>) -> Result<ImageRow<'r>, Error> {
-    let web_meta: Option<WebMeta> = json(row, 19)?;
-    let overrides = match (optional_text(row, 20)?, &web_meta) {
-        (Some(text), _) => Some(parse(text)?),
-        // A package has them, if there are none.
-        (None, Some(_)) => Some(parse("{}")?),
-        (None, None) => None,
-    };
-    Ok(ImageRow {
-        id: row.get(0)?,
-        name: text(row, 1)?,
-        path: text(row, 2)?,
-        media_type: word(row, 3)?,
-        format: word(row, 4)?,
-        width: row.get(5)?,
-        height: row.get(6)?,
-        duration: row.get(7)?,
-        animated: row.get(8)?,
-        audio_enabled: row.get(9)?,
-        file_size: row.get::<_, i64>(10)?.unsigned_abs(),
-        checksum: blob(row, 11)?,
-        tags: tags(row, 12)?,
-        colors: blob(row, 13)?,
-        hue_group: row.get(21)?,
-        folder_id: row.get(14)?,
-        is_selected: row.get(15)?,
-        imported_at: Timestamp::from_micros(row.get(16)?),
-        source_path: text(row, 17)?,
-        in_place: row.get(22)?,
-        preview_path: optional_text(row, 18)?,
-        web_meta,
-        wallpaper_config_overrides: overrides,
-    })
+columns! {
+    name: get,
+    path: path,
+    media_type: word,
+    format: word,
+    width: get,
+    height: get,
+    duration: get,
+    animated: get,
+    audio_enabled: get,
+    file_size: number,
+    checksum: get,
+    tags: tags,
+    colors: colors,
+    hue_group: get,
+    folder_id: get,
+    is_selected: get,
+    imported_at: time,
+    source_path: path,
+    in_place: get,
+    preview_path: optional_path,
+    web_meta: json,
+}
+
+fn get<T: FromSql>(row: &Row<'_>, column: usize) -> Result<T, Error> {
+    Ok(row.get(column)?)
+}
+
+fn number(row: &Row<'_>, column: usize) -> Result<u64, Error> {
+    Ok(row.get::<_, i64>(column)?.unsigned_abs())
+}
+
+fn time(row: &Row<'_>, column: usize) -> Result<Timestamp, Error> {
+    Ok(Timestamp::from_micros(row.get(column)?))
+}
+
+fn path(row: &Row<'_>, column: usize) -> Result<PathBuf, Error> {
+    Ok(text(row, column)?.into())
+}
+
+fn optional_path(row: &Row<'_>, column: usize) -> Result<Option<PathBuf>, Error> {
+    Ok(optional_text(row, column)?.map(PathBuf::from))
+}
+
+/// Three bytes each.
+fn colors(row: &Row<'_>, column: usize) -> Result<Vec<Rgb>, Error> {
+    let value = row.get_ref(column)?;
+    let bytes = value.as_blob().map_err(|error| conversion(column, value, error))?;
+    Ok(bytes.as_chunks().0.to_vec())
 }
 
 /// A column that holds one of the words of `T`.
@@ -112,11 +139,6 @@ fn text<'r>(row: &'r Row<'_>, column: usize) -> Result<&'r str, Error> {
 fn optional_text<'r>(row: &'r Row<'_>, column: usize) -> Result<Option<&'r str>, Error> {
     let value = row.get_ref(column)?;
     Ok(value.as_str_or_null().map_err(|error| conversion(column, value, error))?)
-}
-
-fn blob<'r>(row: &'r Row<'_>, column: usize) -> Result<&'r [u8], Error> {
-    let value = row.get_ref(column)?;
-    Ok(value.as_blob().map_err(|error| conversion(column, value, error))?)
 }
 
 fn conversion(column: usize, value: ValueRef<'_>, error: FromSqlError) -> rusqlite::Error {

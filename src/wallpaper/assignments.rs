@@ -124,7 +124,7 @@ fn placement(output: &Output, image: &Image, row: &Assignment) -> Placement {
         output: output.clone(),
         image_id: image.id,
         path: entry.unwrap_or_else(|| image.path.clone()),
-        content: image.checksum.clone(),
+        content: image.checksum_text(),
         kind: Kind::of(image.media_type, image.animated),
         audio_enabled: image.audio_enabled,
         web,

@@ -328,7 +328,7 @@ impl Picture {
             mode: rows[0].mode,
             source,
             backend: backend.to_string(),
-            colors: image.colors.clone(),
+            colors: image.color_texts(),
             image_name: image.name.clone(),
             images,
         };

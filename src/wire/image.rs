@@ -1,26 +1,27 @@
-//! The record of an image and of a web package, owned and borrowed from its row. Reads no file.
+//! The record of an image and of a web package. Reads no file.
 //!
-//! A new stored field also needs a column in `store::row`, `store::images` and `store::migrations`.
+//! A new stored field also needs a column in `store::row` and `store::migrations`, and a line in
+//! `store::images` or `store::edits`, where it is written.
 
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use jiff::tz::TimeZone;
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
-use super::{Format, MediaType, Timestamp};
-use crate::digest::{self, hex};
+use super::{Format, MediaType, Timestamp, zone};
+use crate::color::{self, Rgb};
+use crate::digest::{self, Checksum, hex_of};
 
-/// An item of the library.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+/// An item of the library. [`Image::write`] has its fields as they are on the wire.
+#[derive(Clone, Debug, PartialEq)]
 pub struct Image {
     pub id: i64,
     /// File stem, unique in the library.
     pub name: String,
     /// Absolute, in `images_dir` unless it is in place.
-    #[serde(serialize_with = "put_own_path")]
     pub path: PathBuf,
     pub media_type: MediaType,
     pub format: Format,
@@ -33,11 +34,10 @@ pub struct Image {
     pub audio_enabled: bool,
     /// Bytes.
     pub file_size: u64,
-    /// `sha256:<hex>`
-    pub checksum: String,
+    pub checksum: Checksum,
     pub tags: Vec<String>,
-    /// `#rrggbb`, most dominant first, at most 12.
-    pub colors: Vec<String>,
+    /// Most dominant first, at most 12.
+    pub colors: Vec<Rgb>,
     /// 0 to 11, or 99 if no colour decides.
     pub hue_group: u8,
     pub folder_id: Option<i64>,
@@ -45,16 +45,21 @@ pub struct Image {
     pub imported_at: Timestamp,
     pub source_path: PathBuf,
     /// `path` is the owner's own file, and there is no copy.
-    #[serde(default)]
     pub in_place: bool,
-    /// Resolution to absolute path, only those that exist on disk now.
-    pub thumbnails: BTreeMap<String, PathBuf>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// In no row: the cache has them.
+    pub thumbnails: ThumbnailPaths,
     pub preview_path: Option<PathBuf>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub web_meta: Option<WebMeta>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wallpaper_config_overrides: Option<JsonObject>,
+}
+
+/// The thumbnails of an image that exist on disk now.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ThumbnailPaths {
+    /// The directory of the cache, as JSON has it between quotes.
+    pub(crate) cache: Arc<[u8]>,
+    /// Sizes in the order of their names, each with the directory of the one that serves for it.
+    pub(crate) sizes: Vec<(&'static str, &'static str)>,
 }
 
 /// The suffix to the path, before the image's id, in the row of an image whose file now has
@@ -63,24 +68,121 @@ pub(crate) const DISPLACED: &str = ".murald-displaced-";
 
 /// The path that an image's owner knows, of the one in its row.
 pub(crate) fn own_path(path: &Path) -> &Path {
-    path.to_str().map_or(path, |path| Path::new(own_text(path)))
-}
-
-pub(super) fn own_text(path: &str) -> &str {
-    match path.rsplit_once(DISPLACED) {
-        Some((own, id)) if id.bytes().all(|byte| byte.is_ascii_digit()) => own,
+    match path.to_str().and_then(|path| path.rsplit_once(DISPLACED)) {
+        Some((own, id)) if id.bytes().all(|byte| byte.is_ascii_digit()) => Path::new(own),
         _ => path,
     }
 }
 
-fn put_own_path<S: Serializer>(path: &Path, serializer: S) -> Result<S::Ok, S::Error> {
-    own_path(path).serialize(serializer)
+/// Appends fields of an object, each behind a comma.
+macro_rules! put_fields {
+    ($out:ident; $($name:ident: $put:expr,)*) => {
+        $($out.extend(concat!(",\"", stringify!($name), "\":").as_bytes()); $put?;)*
+    };
 }
 
 impl Image {
     /// The path on disk: the image's own file, or its package.
     pub fn home(&self) -> &Path {
         self.web_meta.as_ref().map_or(&self.path, |meta| &meta.package_root)
+    }
+
+    /// `sha256:<hex>`
+    pub fn checksum_text(&self) -> String {
+        format!("sha256:{}", digest::hex(&self.checksum))
+    }
+
+    /// `#rrggbb`
+    pub(crate) fn color_texts(&self) -> Vec<String> {
+        self.colors.iter().map(|&color| color::hex(color)).collect()
+    }
+
+    /// Appends it as JSON, with its times in this zone. By hand: serde takes four times as long, and
+    /// lists consist of these.
+    pub(crate) fn write(&self, out: &mut Vec<u8>, zone: &TimeZone) -> serde_json::Result<()> {
+        out.extend(br#"{"id":"#);
+        put(out, &self.id)?;
+        put_fields! { out;
+            name: put_text(out, &self.name),
+            path: put_path(out, own_path(&self.path)),
+            media_type: put_word(out, self.media_type.as_str()),
+            format: put_word(out, self.format.as_str()),
+            width: put(out, &self.width),
+            height: put(out, &self.height),
+            duration: put(out, &self.duration),
+            animated: put(out, &self.animated),
+            audio_enabled: put(out, &self.audio_enabled),
+            file_size: put(out, &self.file_size),
+            checksum: self.put_checksum(out),
+            tags: put(out, &self.tags),
+            colors: self.put_colors(out),
+            hue_group: put(out, &self.hue_group),
+            folder_id: put(out, &self.folder_id),
+            is_selected: put(out, &self.is_selected),
+            imported_at: put_time(out, self.imported_at, zone),
+            source_path: put_path(out, &self.source_path),
+            in_place: put(out, &self.in_place),
+            thumbnails: self.put_thumbnails(out),
+        }
+        if let Some(path) = &self.preview_path {
+            put_fields! { out; preview_path: put_path(out, path), }
+        }
+        if let Some(meta) = &self.web_meta {
+            put_fields! { out; web_meta: put(out, meta), }
+        }
+        if let Some(overrides) = &self.wallpaper_config_overrides {
+            put_fields! { out; wallpaper_config_overrides: put(out, overrides), }
+        }
+        out.push(b'}');
+        Ok(())
+    }
+
+    fn put_checksum(&self, out: &mut Vec<u8>) -> serde_json::Result<()> {
+        out.extend(br#""sha256:"#);
+        out.extend(hex_of(&self.checksum).as_flattened());
+        out.push(b'"');
+        Ok(())
+    }
+
+    fn put_colors(&self, out: &mut Vec<u8>) -> serde_json::Result<()> {
+        out.push(b'[');
+        for (at, color) in self.colors.iter().enumerate() {
+            let [r, g, b] = hex_of(color);
+            let text = [*b",\"", [b'#', r[0]], [r[1], g[0]], [g[1], b[0]], [b[1], b'"']];
+            // The first stands behind no comma.
+            out.extend(&text.as_flattened()[usize::from(at == 0)..]);
+        }
+        out.push(b']');
+        Ok(())
+    }
+
+    fn put_thumbnails(&self, out: &mut Vec<u8>) -> serde_json::Result<()> {
+        let checksum = hex_of(&self.checksum);
+        out.push(b'{');
+        for (at, (size, directory)) in self.thumbnails.sizes.iter().enumerate() {
+            if at > 0 {
+                out.push(b',');
+            }
+            put_word(out, size)?;
+            out.extend(br#":""#);
+            let cache = &*self.thumbnails.cache;
+            for part in [cache, b"/", directory.as_bytes(), b"/", checksum.as_flattened()] {
+                out.extend(part);
+            }
+            out.extend(br#".webp""#);
+        }
+        out.push(b'}');
+        Ok(())
+    }
+}
+
+impl Serialize for Image {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut json = Vec::new();
+        self.write(&mut json, &zone::local()).map_err(serde::ser::Error::custom)?;
+        let json: Box<RawValue> =
+            serde_json::from_slice(&json).map_err(serde::ser::Error::custom)?;
+        json.serialize(serializer)
     }
 }
 
@@ -100,12 +202,6 @@ impl JsonObject {
 impl From<&Map<String, Value>> for JsonObject {
     fn from(fields: &Map<String, Value>) -> Self {
         Self(serde_json::value::to_raw_value(fields).expect("a map of JSON is JSON"))
-    }
-}
-
-impl From<&RawValue> for JsonObject {
-    fn from(object: &RawValue) -> Self {
-        Self(object.to_owned())
     }
 }
 
@@ -162,169 +258,28 @@ pub struct WebCapabilities {
     pub pointer_interactive: bool,
 }
 
-/// [`Image`], borrowed, and without its thumbnails: they are in no row.
-#[derive(Clone, Debug)]
-pub struct ImageRow<'r> {
-    pub id: i64,
-    pub name: &'r str,
-    pub path: &'r str,
-    pub media_type: MediaType,
-    pub format: Format,
-    pub width: u32,
-    pub height: u32,
-    pub duration: f64,
-    pub animated: bool,
-    pub audio_enabled: bool,
-    pub file_size: u64,
-    pub checksum: &'r [u8],
-    pub tags: Vec<String>,
-    /// Three bytes each.
-    pub colors: &'r [u8],
-    pub hue_group: u8,
-    pub folder_id: Option<i64>,
-    pub is_selected: bool,
-    pub imported_at: Timestamp,
-    pub source_path: &'r str,
-    pub in_place: bool,
-    pub preview_path: Option<&'r str>,
-    pub web_meta: Option<WebMeta>,
-    pub wallpaper_config_overrides: Option<&'r RawValue>,
-}
-
-impl ImageRow<'_> {
-    /// Appends it as [`Image`] is written, with its times in this zone. A thumbnail is a size and the
-    /// directory of the one that serves for it, in the order of the sizes' names; `cache` is what
-    /// stands before these directories, escaped as in a string of JSON.
-    pub(crate) fn write(
-        &self,
-        out: &mut Vec<u8>,
-        zone: &TimeZone,
-        cache: &[u8],
-        thumbnails: impl Iterator<Item = (&'static str, &'static str)>,
-    ) -> serde_json::Result<()> {
-        out.extend(br#"{"id":"#);
-        put(out, &self.id)?;
-        out.extend(br#","name":"#);
-        put_text(out, self.name)?;
-        out.extend(br#","path":"#);
-        put_text(out, own_text(self.path))?;
-        out.extend(br#","media_type":"#);
-        put_word(out, self.media_type.as_str());
-        out.extend(br#","format":"#);
-        put_word(out, self.format.as_str());
-        out.extend(br#","width":"#);
-        put(out, &self.width)?;
-        out.extend(br#","height":"#);
-        put(out, &self.height)?;
-        out.extend(br#","duration":"#);
-        put(out, &self.duration)?;
-        out.extend(br#","animated":"#);
-        put(out, &self.animated)?;
-        out.extend(br#","audio_enabled":"#);
-        put(out, &self.audio_enabled)?;
-        out.extend(br#","file_size":"#);
-        put(out, &self.file_size)?;
-        out.extend(br#","checksum":"sha256:"#);
-        let checksum = out.len();
-        digest::push_hex(self.checksum, out);
-        let checksum = checksum..out.len();
-        out.extend(br#"","tags":"#);
-        put(out, &self.tags)?;
-        out.extend(br#","colors":["#);
-        for (at, color) in self.colors.as_chunks().0.iter().enumerate() {
-            let [r, g, b] = digest::hex_of(color);
-            let text = [*b",\"", [b'#', r[0]], [r[1], g[0]], [g[1], b[0]], [b[1], b'"']];
-            // The first stands behind no comma.
-            out.extend(&text.as_flattened()[usize::from(at == 0)..]);
-        }
-        out.extend(br#"],"hue_group":"#);
-        put(out, &self.hue_group)?;
-        out.extend(br#","folder_id":"#);
-        put(out, &self.folder_id)?;
-        out.extend(br#","is_selected":"#);
-        put(out, &self.is_selected)?;
-        out.extend(br#","imported_at":""#);
-        self.imported_at.write(out, zone);
-        out.extend(br#"","source_path":"#);
-        put_text(out, self.source_path)?;
-        out.extend(br#","in_place":"#);
-        put(out, &self.in_place)?;
-        out.extend(br#","thumbnails":{"#);
-        for (at, (size, directory)) in thumbnails.enumerate() {
-            if at > 0 {
-                out.push(b',');
-            }
-            put_word(out, size);
-            out.extend(br#":""#);
-            for part in [cache, b"/", directory.as_bytes(), b"/"] {
-                out.extend(part);
-            }
-            out.extend_from_within(checksum.clone());
-            out.extend(br#".webp""#);
-        }
-        out.push(b'}');
-        self.write_rare(out)
-    }
-
-    /// Fields that only some images have.
-    fn write_rare(&self, out: &mut Vec<u8>) -> serde_json::Result<()> {
-        if let Some(path) = self.preview_path {
-            out.extend(br#","preview_path":"#);
-            put_text(out, path)?;
-        }
-        if let Some(meta) = &self.web_meta {
-            out.extend(br#","web_meta":"#);
-            put(out, meta)?;
-        }
-        if let Some(overrides) = self.wallpaper_config_overrides {
-            out.extend(br#","wallpaper_config_overrides":"#);
-            put(out, overrides)?;
-        }
-        out.push(b'}');
-        Ok(())
-    }
-}
-
-impl From<ImageRow<'_>> for Image {
-    fn from(row: ImageRow<'_>) -> Self {
-        Self {
-            id: row.id,
-            name: row.name.to_owned(),
-            path: row.path.into(),
-            media_type: row.media_type,
-            format: row.format,
-            width: row.width,
-            height: row.height,
-            duration: row.duration,
-            animated: row.animated,
-            audio_enabled: row.audio_enabled,
-            file_size: row.file_size,
-            checksum: format!("sha256:{}", hex(row.checksum)),
-            tags: row.tags,
-            colors: row.colors.chunks_exact(3).map(|color| format!("#{}", hex(color))).collect(),
-            hue_group: row.hue_group,
-            folder_id: row.folder_id,
-            is_selected: row.is_selected,
-            imported_at: row.imported_at,
-            source_path: row.source_path.into(),
-            in_place: row.in_place,
-            thumbnails: BTreeMap::new(),
-            preview_path: row.preview_path.map(PathBuf::from),
-            web_meta: row.web_meta,
-            wallpaper_config_overrides: row.wallpaper_config_overrides.map(|raw| raw.into()),
-        }
-    }
-}
-
 fn put(out: &mut Vec<u8>, value: &(impl Serialize + ?Sized)) -> serde_json::Result<()> {
     serde_json::to_writer(out, value)
 }
 
 /// A word of ours: nothing in it needs an escape.
-fn put_word(out: &mut Vec<u8>, word: &str) {
+fn put_word(out: &mut Vec<u8>, word: &str) -> serde_json::Result<()> {
     out.push(b'"');
     out.extend(word.as_bytes());
     out.push(b'"');
+    Ok(())
+}
+
+/// The database has no path that is not UTF-8.
+fn put_path(out: &mut Vec<u8>, path: &Path) -> serde_json::Result<()> {
+    put_text(out, &path.to_string_lossy())
+}
+
+fn put_time(out: &mut Vec<u8>, time: Timestamp, zone: &TimeZone) -> serde_json::Result<()> {
+    out.push(b'"');
+    time.write(out, zone);
+    out.push(b'"');
+    Ok(())
 }
 
 /// Most texts need none either: looked through at once, they cost a third.
@@ -333,8 +288,7 @@ fn put_text(out: &mut Vec<u8>, text: &str) -> serde_json::Result<()> {
     if text.as_bytes().iter().fold(false, needs_escape) {
         return put(out, text);
     }
-    put_word(out, text);
-    Ok(())
+    put_word(out, text)
 }
 
 #[cfg(test)]

@@ -12,6 +12,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use murald::internals::decode::{self, Decoder};
+use murald::internals::digest;
 use murald::internals::events::{EventBus, EventFilter};
 use murald::internals::library::{self, Settings};
 use murald::internals::store::images;
@@ -105,7 +106,7 @@ fn check(directory: &Path, round: u32) -> usize {
     let owned: BTreeSet<PathBuf> = images.iter().map(|image| image.path.clone()).collect();
     assert_eq!(files(&settings.images_dir), owned, "round {round}");
     let thumbnails = images.iter().map(|image| {
-        let name = format!("{}.webp", image.checksum.trim_start_matches("sha256:"));
+        let name = format!("{}.webp", digest::hex(&image.checksum));
         settings.thumbnails_dir.join("default").join(name)
     });
     assert_eq!(files(&settings.thumbnails_dir.join("default")), thumbnails.collect());

@@ -1,5 +1,7 @@
 //! A grid of thumbnails in the terminal, each with its id and name.
 
+use serde::Deserialize;
+
 use super::super::Error;
 use super::super::call::Call;
 use super::super::connection::{Connection, RequestPath};
@@ -10,7 +12,14 @@ use super::super::terminal::{count, cut, harmless, width};
 use super::super::verb::{Flag, Verb};
 use super::filters::{self, LISTED};
 use super::image_sheet::{IMAGES, PICTURE, SIZE, list, table, warn_of_more};
-use crate::wire::{Image, Page, Pagination};
+use crate::wire::{Page, Pagination};
+
+/// The fields of an image that its caption has.
+#[derive(Deserialize)]
+struct Captioned {
+    id: i64,
+    name: String,
+}
 
 /// Columns between two pictures.
 const GAP: usize = 2;
@@ -35,7 +44,7 @@ fn sheet(call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
     let grid = Grid::new(terminal, &wish, GAP);
     let is_screenful = stdout.terminal().is_some() && !call.has("--all") && !call.has("--per-page");
     let answer = filters::answer(call, is_screenful.then(|| grid.on_a_screen()))?;
-    let page: Page<Image> = answer.read()?;
+    let page: Page<Captioned> = answer.read()?;
     if page.data.is_empty() {
         return table(stdout, &answer.read()?, call);
     }
@@ -56,11 +65,11 @@ fn sheet(call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
 fn draw(
     connection: &Connection,
     stdout: &mut Stdout,
-    images: &[Image],
+    images: &[Captioned],
     grid: &Grid,
 ) -> Result<(), Error> {
     for row in images.chunks(grid.across()) {
-        let file = |image: &Image| {
+        let file = |image: &Captioned| {
             let thumbnail = RequestPath::new(&[&"images", &image.id, &"thumbnail"]);
             // An image without a thumbnail has its name alone.
             connection.get(&thumbnail).map(|answer| answer.body).unwrap_or_default()
@@ -73,7 +82,7 @@ fn draw(
     Ok(())
 }
 
-fn captions(row: &[Image], columns: usize) -> String {
+fn captions(row: &[Captioned], columns: usize) -> String {
     let mut line = String::new();
     for image in row {
         let text = cut(&harmless(&format!("{} {}", image.id, image.name)), columns);

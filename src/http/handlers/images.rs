@@ -84,8 +84,8 @@ pub(in crate::http) fn raw(api: &Api, request: &Request<'_>) -> Result<Response,
 pub(in crate::http) fn thumbnail(api: &Api, request: &Request<'_>) -> Result<Response, Error> {
     let resolution = request.query().word("resolution")?.unwrap_or(Resolution::Default);
     let image = find_now(api, request.record()?)?;
-    if let Some(path) = api.library.thumbnails().present(&image).get(resolution.as_str()) {
-        return file(request, path, WEBP);
+    if let Some(path) = api.library.thumbnails().present(&image, resolution) {
+        return file(request, &path, WEBP);
     }
     let path = if transcode::is_needed_for(image.format) {
         let (library, transcoder) = (api.library.clone(), api.library.transcoder());

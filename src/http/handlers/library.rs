@@ -303,7 +303,7 @@ pub(in crate::http) fn extract_palette(
     let taken = |reply| api.library.take_palette(id, time_seconds, reply);
     let mut image = request.wait(VIDEO_PATIENCE, taken)?;
     api.library.thumbnails().complete(&mut image);
-    let body = json!({ "image_id": image.id, "colors": image.colors, "image": image });
+    let body = json!({ "image_id": image.id, "colors": image.color_texts(), "image": image });
     Ok(Response::json(200, &body)?)
 }
 

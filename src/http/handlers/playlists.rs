@@ -15,8 +15,8 @@ use crate::store::playlists::{self, PlaylistChange, Refusal};
 use crate::store::query::Query;
 use crate::wallpaper::{self, HookRequest};
 use crate::wire::{
-    ActivePlaylist, CreatePlaylist, Ids, ImageRow, Mode, NewConfiguration, NewPlaylistItem,
-    NoFields, PatchPlaylist, Playlist, StartPlaylist, StepPlaylists, own_path,
+    ActivePlaylist, CreatePlaylist, Ids, Image, Mode, NewConfiguration, NewPlaylistItem, NoFields,
+    PatchPlaylist, Playlist, StartPlaylist, StepPlaylists, own_path,
 };
 
 /// The player waits for nothing but the disk.
@@ -88,7 +88,7 @@ pub(in crate::http) fn images(api: &Api, request: &Request<'_>) -> Result<Respon
     let playlist = find(api, id)?;
     let mut json = br#"{"data":["#.to_vec();
     let look = api.library.thumbnails().look();
-    let write = |row: ImageRow<'_>, json: &mut Vec<u8>| look.write(row, json);
+    let write = |row: Image, json: &mut Vec<u8>| look.write(row, json);
     let total = match playlist.source {
         Some(source) => {
             let query = Query { offset, limit, ..*playlist_source(source)?.query };

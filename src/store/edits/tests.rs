@@ -63,7 +63,7 @@ fn change_is_of_what_it_names() {
     let after = now(&store, &before);
     let expected = Image {
         tags: vec!["t".into()],
-        colors: vec!["#00ff00".into()],
+        colors: vec![[0, 255, 0]],
         hue_group: color::hue_group(&[[0, 255, 0]]),
         folder_id: Some(folder),
         is_selected: true,
@@ -104,7 +104,7 @@ fn preview_is_of_the_film_that_it_was_made_of() {
     };
     assert!(put(&made_of, "/cache/a.mp4"));
     assert_eq!(now(&store, &made_of).preview_path.as_deref(), Some(Path::new("/cache/a.mp4")));
-    assert!(!put(&Image { checksum: "sha256:00".into(), ..made_of.clone() }, "/cache/b.mp4"));
+    assert!(!put(&Image { checksum: [0; 32], ..made_of.clone() }, "/cache/b.mp4"));
     assert!(!put(&Image { id: 99, ..made_of.clone() }, "/cache/c.mp4"));
     assert_eq!(now(&store, &made_of).preview_path.as_deref(), Some(Path::new("/cache/a.mp4")));
 }
@@ -125,7 +125,7 @@ fn image_with_another_file_keeps_what_is_its_own() {
     assert_eq!((&after.tags, after.preview_path.as_ref()), (&old.tags, None));
     assert_eq!(pending(&store), [Path::new("/cache/old.mp4"), &old.path]);
     let other = add(&store, &film("other"));
-    let same = |image: &Image| Image { checksum: String::new(), ..image.clone() };
+    let same = |image: &Image| Image { checksum: [0; 32], ..image.clone() };
     assert_eq!(of_the_file(&same(&after)), of_the_file(&same(&other)));
     assert_ne!(after.checksum, old.checksum);
 }
@@ -143,7 +143,7 @@ fn file_that_is_another_now_has_its_row_written_anew() {
     assert_eq!(after.preview_path, None);
     assert_eq!(pending(&store), [Path::new("/cache/old.mp4")]);
     let other = add(&store, &film("other"));
-    let same = |image: &Image| Image { checksum: String::new(), ..image.clone() };
+    let same = |image: &Image| Image { checksum: [0; 32], ..image.clone() };
     assert_eq!(of_the_file(&same(&after)), of_the_file(&same(&other)));
     assert_ne!(after.checksum, old.checksum);
 }

@@ -1,9 +1,10 @@
 //! Rows of the library: in, found, listed, gone.
 
 use super::*;
+use crate::digest;
 use crate::store::tests::scratch;
 use crate::store::{pending_files, purge};
-use crate::wire::zone;
+use crate::wire::ThumbnailPaths;
 
 pub(crate) fn picture(name: &str, size: u64) -> NewImage {
     NewImage {
@@ -50,15 +51,14 @@ fn a_row_comes_back_as_it_went_in() {
     let id = store.write(|c| insert(c, &picture("a", 9))).unwrap();
     let image = store.read(|c| get(c, id)).unwrap().unwrap();
     assert_eq!((image.name.as_str(), image.file_size, image.hue_group), ("a", 9, 11));
-    assert_eq!(image.colors, ["#ff0080"]);
-    assert_eq!(image.checksum, format!("sha256:{}", "61".repeat(32)));
+    assert_eq!((&*image.colors, image.checksum), (&[[255, 0, 128]][..], [b'a'; 32]));
     let same = store.read(|c| by_checksum(c, &picture("a", 1).checksum)).unwrap();
     assert_eq!(same, Some(image));
     assert!(store.write(|c| insert(c, &picture("a", 1))).unwrap_err().is_taken());
 }
 
 #[test]
-fn row_is_written_as_the_record_that_it_becomes() {
+fn record_is_written_with_all_its_fields() {
     let (_directory, store) = scratch();
     let plain = NewImage { colors: vec![[0, 9, 255]; 3], duration: 1.5, ..picture("a\"ü\n", 1) };
     let some = Map::from_iter([("b".to_owned(), 2.into()), ("a".to_owned(), "x".into())]);
@@ -74,24 +74,32 @@ fn row_is_written_as_the_record_that_it_becomes() {
         c.execute("UPDATE image SET overrides = NULL WHERE id = ?1", [ids[2]])?;
         Ok(ids)
     });
-    let mut written = 0;
-    let check = |id, row: Result<ImageRow<'_>, Error>| {
-        let row = row?;
-        let mut record = Image::from(row.clone());
-        assert_eq!(record.id, id);
-        let hex = record.checksum.split_once(':').unwrap().1;
-        let at = |made| PathBuf::from(format!("/a\"/{made}/{hex}.webp"));
-        let thumbnails = [("4k", "720p"), ("720p", "720p")].into_iter().take(written);
-        let all = thumbnails.clone().map(|(size, made)| (size.to_owned(), at(made)));
-        record.thumbnails = all.collect();
-        let mut json = Vec::new();
-        row.write(&mut json, &zone::local(), br#"/a\""#, thumbnails).unwrap();
-        assert_eq!(String::from_utf8(json).unwrap(), serde_json::to_string(&record).unwrap());
-        written += 1;
+    let mut written = Vec::new();
+    let check = |_, image: Result<Image, Error>| {
+        let mut image = image?;
+        let sizes = [("4k", "720p"), ("720p", "720p")][..written.len()].to_vec();
+        image.thumbnails = ThumbnailPaths { cache: br#"/a\""#[..].into(), sizes };
+        let json = serde_json::to_string(&image).unwrap();
+        let parsed: serde_json::Value = serde_json::from_str(&json).unwrap();
+        written.push((json, parsed));
         Ok(())
     };
     store.read(|c| each(c, &ids.unwrap(), check)).unwrap();
-    assert_eq!(written, 3);
+    let [(plain, fields), (full, full_fields), (bare, bare_fields)] = &written[..] else {
+        panic!()
+    };
+    let start = r#"{"id":1,"name":"a\"ü\n","path":"/library/a\"ü\n.png","media_type":"image","#;
+    assert!(plain.starts_with(start), "{plain}");
+    let checksum = format!("sha256:{}", digest::hex(&picture("a\"ü\n", 1).checksum));
+    assert_eq!((&fields["checksum"], &fields["duration"]), (&json!(checksum), &json!(1.5)));
+    assert_eq!((&fields["tags"], &fields["thumbnails"]), (&json!(["ä", "b c"]), &json!({})));
+    assert_eq!(fields["colors"], json!(["#0009ff", "#0009ff", "#0009ff"]));
+    assert!(fields["imported_at"].as_str().unwrap().parse::<jiff::Timestamp>().is_ok());
+    assert!(full.ends_with(r#""wallpaper_config_overrides":{"b":2,"a":"x"}}"#), "{full}");
+    let hex = full_fields["checksum"].as_str().unwrap().trim_start_matches("sha256:");
+    assert_eq!(full_fields["thumbnails"], json!({ "4k": format!("/a\"/720p/{hex}.webp") }));
+    assert!(bare.ends_with(r#""wallpaper_config_overrides":{}}"#), "{bare}");
+    assert_eq!(bare_fields["thumbnails"].as_object().unwrap().len(), 2);
 }
 
 #[test]
@@ -101,7 +109,7 @@ fn rows_of_one_look_are_of_one_moment() {
     let ids = [one.unwrap(), other.unwrap()];
     let look = || {
         let mut names = Vec::new();
-        let hand = |id, row: Result<ImageRow<'_>, Error>| {
+        let hand = |id, row: Result<Image, Error>| {
             names.push(row?.name.to_owned());
             let rename = "UPDATE image SET name = ?1 || id WHERE id != ?2";
             store.write(|c| Ok::<_, Error>(c.execute(rename, ("new", id)).map(drop)?))

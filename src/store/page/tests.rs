@@ -18,7 +18,7 @@ use crate::wire::{Format, MediaFilter, MediaType, Orientation};
 /// The list as clients see it: the ids of its page, and the number of all.
 fn shown(store: &Store, query: &Query) -> (Vec<i64>, u64) {
     let mut json = b"[".to_vec();
-    let write = |row: ImageRow<'_>, json: &mut Vec<u8>| serde_json::to_writer(json, &row.id);
+    let write = |row: Image, json: &mut Vec<u8>| serde_json::to_writer(json, &row.id);
     let total = store.write_page(query, &mut json, write).unwrap();
     json.push(b']');
     (serde_json::from_slice(&json).unwrap(), total)
@@ -27,7 +27,7 @@ fn shown(store: &Store, query: &Query) -> (Vec<i64>, u64) {
 /// The names on the first page.
 pub(crate) fn names(store: &Store) -> Vec<String> {
     let mut json = b"[".to_vec();
-    let write = |row: ImageRow<'_>, json: &mut Vec<u8>| serde_json::to_writer(json, row.name);
+    let write = |row: Image, json: &mut Vec<u8>| serde_json::to_writer(json, &row.name);
     let total = store.write_page(&Query::default(), &mut json, write).unwrap();
     json.push(b']');
     let names: Vec<String> = serde_json::from_slice(&json).unwrap();
@@ -405,7 +405,7 @@ fn list_is_of_one_moment() {
     let query = Query { tags: vec!["on".to_owned()], ..Query::default() };
     let mut json = b"[".to_vec();
     // Another client writes while the records are read.
-    let write = |row: ImageRow<'_>, json: &mut Vec<u8>| {
+    let write = |row: Image, json: &mut Vec<u8>| {
         change(&[]);
         serde_json::to_writer(json, &row.tags)
     };
@@ -471,7 +471,7 @@ fn fault_that_is_of_no_row_fails_the_list() {
     let (_directory, store, _) = of_sixty();
     let query = Query { name_prefix: "0".to_owned(), ..Query::default() };
     let mut out = Vec::new();
-    let write = |row: ImageRow<'_>, out: &mut Vec<u8>| serde_json::to_writer(out, row.name);
+    let write = |row: Image, out: &mut Vec<u8>| serde_json::to_writer(out, &row.name);
     store.write_page(&query, &mut out, write).unwrap();
     assert!(!out.is_empty());
     let lost = "ALTER TABLE image RENAME COLUMN source_path TO was";
