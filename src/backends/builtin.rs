@@ -23,6 +23,7 @@ use crate::draw::{
     self, Effect, Fit, LINE_MAX, Outcome, Request, Response, Span, Style, Transition, Wanted,
 };
 use crate::process::{self, BackendProcess, run};
+use crate::random;
 use crate::sys::{Cancel, connect};
 
 const NAME: &str = "builtin";
@@ -298,14 +299,21 @@ fn style(settings: &config::Builtin, placement: &Placement, all: &[Placement]) -
 }
 
 fn transition(settings: &config::Builtin) -> Transition {
-    let effect = match settings.transition_type {
+    let effect = effect(settings.transition_type, settings);
+    let (duration, easing) = (settings.transition_duration, settings.transition_easing.0);
+    Transition { effect, duration, easing, fps_max: settings.fps_max }
+}
+
+fn effect(kind: BuiltinTransition, settings: &config::Builtin) -> Effect {
+    const MOVING: [BuiltinTransition; 3] =
+        [BuiltinTransition::Fade, BuiltinTransition::Wipe, BuiltinTransition::Grow];
+    match kind {
         BuiltinTransition::None => Effect::None,
         BuiltinTransition::Fade => Effect::Fade,
         BuiltinTransition::Wipe => Effect::Wipe { angle: settings.transition_angle },
         BuiltinTransition::Grow => Effect::Grow { origin: settings.transition_pos },
-    };
-    let (duration, easing) = (settings.transition_duration, settings.transition_easing.0);
-    Transition { effect, duration, easing, fps_max: settings.fps_max }
+        BuiltinTransition::Random => effect(MOVING[random::below(MOVING.len())], settings),
+    }
 }
 
 /// The area that a stretched picture covers, and the part of this output.
@@ -334,6 +342,9 @@ fn span(placement: &Placement, all: &[Placement]) -> Option<Span> {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::HashSet;
+    use std::mem::discriminant;
+
     use super::*;
 
     #[test]
@@ -352,5 +363,11 @@ mod tests {
         assert_eq!((fade.effect, fade.duration), (Effect::Fade, 2.5));
         assert_eq!(fade.easing, [0.1, 0.2, 0.3, 0.4]);
         assert_eq!(told("transition_type = 'none'").effect, Effect::None);
+        let random = || discriminant(&told("transition_type = 'random'").effect);
+        let kinds: HashSet<_> = (0..100).map(|_| random()).collect();
+        assert_eq!(
+            kinds,
+            [fade.effect, wipe.effect, grow.effect].map(|it| discriminant(&it)).into()
+        );
     }
 }

@@ -7,6 +7,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use murald::internals::wire::Format;
+
 fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
@@ -50,7 +52,11 @@ fn the_debian_package_is_whole() {
     let files: BTreeSet<&str> =
         contents.lines().filter_map(|line| line.split_whitespace().nth(5)).collect();
     let has = |path: &str| assert!(files.contains(path), "no {path} in {contents}");
-    for path in ["bin/murald", "share/bash-completion/completions/murald"] {
+    for path in [
+        "bin/murald",
+        "share/applications/murald.desktop",
+        "share/bash-completion/completions/murald",
+    ] {
         has(&format!("./usr/{path}"));
     }
     has("./usr/share/doc/murald/NOTICES.gz");
@@ -67,6 +73,21 @@ fn the_debian_package_is_whole() {
 
     let version = output(Command::new("dpkg-deb").args(["--field"]).arg(&package).arg("Version"));
     assert_eq!(version.trim(), env!("CARGO_PKG_VERSION"), "contrib/debian/changelog");
+}
+
+#[test]
+fn file_managers_offer_it_for_what_it_shows() {
+    let file = "contrib/applications/murald.desktop";
+    assert_eq!(output(Command::new("desktop-file-validate").arg(file)), "");
+    let entry = fs::read_to_string(root().join(file)).unwrap();
+    for line in ["Name=Set as wallpaper", "Exec=murald set %f", "NoDisplay=true"] {
+        assert!(entry.lines().any(|it| it == line), "no {line} in {entry}");
+    }
+    let kinds = entry.lines().find_map(|line| line.strip_prefix("MimeType=")).unwrap();
+    for format in Format::ALL.iter().filter(|&&format| format != Format::Html) {
+        let kind = format.content_type();
+        assert!(kinds.split(';').any(|it| it == kind), "no {kind} in {kinds}");
+    }
 }
 
 #[test]

@@ -65,6 +65,7 @@ fn files(directory: &Path) -> BTreeSet<String> {
 fn holds_what_it_must(package: &BTreeSet<String>) {
     for file in [
         "usr/bin/murald",
+        "usr/share/applications/murald.desktop",
         "usr/share/bash-completion/completions/murald",
         "usr/share/fish/vendor_completions.d/murald.fish",
         "usr/share/zsh/site-functions/_murald",

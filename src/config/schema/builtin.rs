@@ -14,7 +14,9 @@ words! {
 }
 
 words! {
-    BuiltinTransition { None = "none", Fade = "fade", Wipe = "wipe", Grow = "grow" }
+    BuiltinTransition {
+        None = "none", Fade = "fade", Wipe = "wipe", Grow = "grow", Random = "random",
+    }
 }
 
 settings! {
