@@ -2,17 +2,17 @@
 //!
 //! Reads no environment and prints nothing.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
-use pico_args::{Arguments, Keys};
 use serde_json::Value;
 
-use super::call::{Call, Globals, OutputOptions};
+use super::call::{Call, Globals};
 use super::lookup::{OFF, VerbMatch, Verbs};
 use super::template::{Template, written};
-use super::value::{one_of, read_value, utf8};
-use super::verb::{Arity, Flag, GLOBAL, LOG_LEVELS, Verb};
+use super::value::{read_value, utf8};
+use super::verb::{Arity, Flag, GLOBAL, Verb};
 use super::{Error, help, suggest};
 
 /// The request of a command line.
@@ -23,15 +23,17 @@ pub(super) enum Parsed {
     Call(&'static Verb, Box<Call>),
 }
 
+/// A value of the verb, by the name of its argument or flag.
+type Named = (&'static str, Value);
+
 /// Without the program's own name.
 pub(super) fn parse(verbs: Verbs, arguments: Vec<OsString>) -> Result<Parsed, Error> {
     let mut line = Line::new(arguments);
-    let globals = line.globals()?;
-    let mut help = line.switch(["-h", "--help"]);
-    if line.switch(["-V", "--version"]) {
+    let (globals, mut help, version) = line.globals()?;
+    if version {
         return Ok(Parsed::Version);
     }
-    let mut words = line.words()?;
+    let mut words = line.leading()?;
     if words.first().is_some_and(|word| word == "help") {
         words.remove(0);
         help = true;
@@ -47,18 +49,15 @@ pub(super) fn parse(verbs: Verbs, arguments: Vec<OsString>) -> Result<Parsed, Er
     if verbs.spell(&mut words) && help {
         words.pop();
     }
-    let verb = match verbs.find(&words) {
-        VerbMatch::Verb(verb, used) => {
-            line.free = words[used..].iter().map(OsString::from).collect();
-            verb
-        }
+    let (verb, used) = match verbs.find(&words) {
+        VerbMatch::Verb(verb, used) => (verb, used),
         VerbMatch::Prefix(prefix) if help => return Ok(Parsed::Help(help::group(verbs, &prefix))),
         VerbMatch::Prefix(prefix) => return Err(suggest::incomplete(verbs, &prefix, words.get(1))),
         // `murald` alone is `murald start`; with `--help` it is the whole command's.
         VerbMatch::Nothing if words.is_empty() && help => {
             return Ok(Parsed::Help(help::SHORT.to_owned()));
         }
-        VerbMatch::Nothing if words.is_empty() => verbs.start(),
+        VerbMatch::Nothing if words.is_empty() => (verbs.start(), 0),
         VerbMatch::Nothing => return Err(suggest::unknown_verb(verbs, &words[0])),
     };
     if help {
@@ -68,200 +67,180 @@ pub(super) fn parse(verbs: Verbs, arguments: Vec<OsString>) -> Result<Parsed, Er
     if is_off && values.is_empty() {
         values.push(("--clear", true.into()));
     }
-    line.positionals(verb, &mut values)?;
+    let words = words.into_iter().skip(used).map(OsString::from).collect();
+    values.extend(positionals(verb, line.positionals(verb, words)?)?);
     Ok(Parsed::Call(verb, Box::new(Call { globals, values, ..Call::default() })))
 }
 
 /// The words of the command line that are not read yet.
 struct Line {
-    rest: Arguments,
-    /// `--flag=value`, which pico-args reads only as UTF-8 and with quotes of its own.
-    joined: Vec<(String, OsString)>,
-    /// Words that turned out to be no verb's.
-    free: Vec<OsString>,
+    words: Vec<OsString>,
     /// The words after `--`, which are never flags.
     literal: Vec<OsString>,
 }
 
 impl Line {
-    fn new(mut arguments: Vec<OsString>) -> Self {
+    fn new(mut words: Vec<OsString>) -> Self {
         let mut literal = Vec::new();
-        if let Some(at) = arguments.iter().position(|argument| argument == "--") {
-            literal = arguments.split_off(at + 1);
-            arguments.pop();
+        if let Some(at) = words.iter().position(|word| word == "--") {
+            literal = words.split_off(at + 1);
+            words.pop();
         }
-        let mut joined = Vec::new();
-        arguments.retain(|argument| match split(argument) {
-            Some(pair) => {
-                joined.push(pair);
-                false
-            }
-            None => true,
-        });
-        Self { rest: Arguments::from_vec(arguments), joined, free: Vec::new(), literal }
+        Self { words, literal }
     }
 
-    fn globals(&mut self) -> Result<Globals, Error> {
-        let path = |line: &mut Self, name: &'static str| {
-            let flag = GLOBAL.iter().find(|flag| flag.name == name).expect("in the table");
-            let path = line.values(flag)?.pop();
-            match path {
-                Some(path) if path.is_empty() => {
-                    Err(Error::usage(format!("{name} needs a path, not an empty word")))
-                }
-                path => Ok(path.map(PathBuf::from)),
+    /// Removes the flags of a table, each with its value: `--flag value` or `--flag=value`.
+    fn take(
+        &mut self,
+        table: &'static [Flag],
+    ) -> Result<Vec<(&'static Flag, Option<OsString>)>, Error> {
+        let mut found: Vec<(&Flag, Option<OsString>)> = Vec::new();
+        let mut words = std::mem::take(&mut self.words).into_iter().peekable();
+        while let Some(word) = words.next() {
+            let (name, joined) = split(&word);
+            let flag = table.iter().find(|flag| name == flag.name || name == short(flag.name));
+            // A switch with a value is reported as an unknown flag.
+            let Some(flag) = flag.filter(|flag| flag.value.is_some() || joined.is_none()) else {
+                self.words.push(word);
+                continue;
+            };
+            let is_again = found.iter().any(|(other, _)| other.name == flag.name);
+            if flag.value.is_none() {
+                found.extend((!is_again).then_some((flag, None)));
+                continue;
             }
-        };
-        let config = path(self, "--config")?;
-        let socket = path(self, "--socket")?;
-        let level = GLOBAL.iter().find(|flag| flag.name == "--log-level").expect("in the table");
-        let log_level = match self.values(level)?.pop() {
-            None => None,
-            Some(word) => {
-                let word = utf8("--log-level", &word)?;
-                one_of("--log-level", &word, LOG_LEVELS)?;
-                Some(word)
+            let next = || words.next_if(|word| !word.as_encoded_bytes().starts_with(b"--"));
+            let value = joined.map(OsStr::to_owned).or_else(next);
+            let needs = || Error::usage(format!("{} needs a value", flag.name));
+            let value = value.ok_or_else(needs)?;
+            if is_again && !flag.many {
+                return Err(Error::usage(format!("{} can be given once only", flag.name)));
             }
-        };
-        Ok(Globals { config, log_level, socket, output: self.output()? })
-    }
-
-    fn output(&mut self) -> Result<OutputOptions, Error> {
-        let flag = GLOBAL.iter().find(|flag| flag.name == "--format").expect("in the table");
-        let format = self.values(flag)?.pop();
-        let format = format.map(|word| Template::parse(&utf8("--format", &word)?));
-        let (json, format) = (self.switch("--json"), format.transpose()?);
-        if json && format.is_some() {
-            return Err(Error::usage("--json cannot be combined with --format"));
-        }
-        Ok(OutputOptions { json, format, quiet: self.switch(["-q", "--quiet"]) })
-    }
-
-    fn switch(&mut self, keys: impl Into<Keys> + Copy) -> bool {
-        let mut found = false;
-        while self.rest.contains(keys) {
-            found = true;
-        }
-        found
-    }
-
-    /// Everything that stands before the first flag: the verb, then arguments.
-    fn words(&mut self) -> Result<Vec<String>, Error> {
-        let mut words = Vec::new();
-        loop {
-            match self.rest.subcommand() {
-                Ok(Some(word)) => words.push(word),
-                Ok(None) => return Ok(words),
-                Err(_) => return Err(Error::usage("an argument is not UTF-8")),
-            }
-        }
-    }
-
-    /// The values given for one flag.
-    fn values(&mut self, flag: &Flag) -> Result<Vec<OsString>, Error> {
-        let needs = || Error::usage(format!("{} needs a value", flag.name));
-        let mut values = self
-            .rest
-            .values_from_os_str(flag.name, |value| Ok::<_, std::convert::Infallible>(value.into()))
-            .map_err(|_| needs())?;
-        if values.iter().any(|value: &OsString| value.as_encoded_bytes().starts_with(b"--")) {
-            return Err(needs());
-        }
-        let mut index = 0;
-        while index < self.joined.len() {
-            if self.joined[index].0 == flag.name {
-                values.push(self.joined.remove(index).1);
-            } else {
-                index += 1;
-            }
-        }
-        if values.len() > 1 && !flag.many {
-            return Err(Error::usage(format!("{} can be given once only", flag.name)));
-        }
-        Ok(values)
-    }
-
-    fn flags(&mut self, verb: &'static Verb) -> Result<Vec<(&'static str, Value)>, Error> {
-        let mut found = Vec::new();
-        for flag in verb.flags {
-            let Some((_, kind)) = flag.value else { continue };
-            for given in self.values(flag)? {
-                match read_value(flag.name, kind, &given)? {
-                    // A list with commas is the flag several times.
-                    Value::String(names) if flag.many => {
-                        let before = found.len();
-                        let each = names.split(',').map(str::trim).filter(|name| !name.is_empty());
-                        found.extend(each.map(|name| (flag.name, name.into())));
-                        if found.len() == before {
-                            let wrong = format!("{} must be a name, not {names:?}", flag.name);
-                            return Err(Error::usage(wrong));
-                        }
-                    }
-                    value => found.push((flag.name, value)),
-                }
-            }
-        }
-        // After the values, so that a value is never taken for a switch.
-        for flag in verb.flags.iter().filter(|flag| flag.value.is_none()) {
-            if self.switch(flag.name) {
-                found.push((flag.name, Value::Bool(true)));
-            }
+            found.push((flag, Some(value)));
         }
         Ok(found)
     }
 
-    fn positionals(
-        self,
-        verb: &'static Verb,
-        values: &mut Vec<(&'static str, Value)>,
-    ) -> Result<(), Error> {
-        if let Some((name, _)) = self.joined.first() {
-            return Err(suggest::unknown_flag(verb, name));
-        }
-        let mut given = self.free;
-        for word in self.rest.finish() {
-            if is_flag(&word) {
-                return Err(suggest::unknown_flag(verb, &word.to_string_lossy()));
-            }
-            given.push(word);
-        }
-        given.extend(self.literal);
-        let mut given = given.into_iter().peekable();
-        for (at, argument) in verb.arguments.iter().enumerate() {
-            // The arguments after this one need a word each.
-            let behind = verb.arguments.len() - at - 1;
-            let most = match argument.arity {
-                Arity::One | Arity::Optional => 1,
-                Arity::Some | Arity::Any => given.len().saturating_sub(behind),
+    /// The flags of every verb, and whether help or the version is asked for.
+    fn globals(&mut self) -> Result<(Globals, bool, bool), Error> {
+        let (mut globals, mut help, mut version) = (Globals::default(), false, false);
+        for (flag, value) in self.take(GLOBAL)? {
+            let (name, value) = (flag.name, value.unwrap_or_default());
+            let path = || match value.is_empty() {
+                true => Err(Error::usage(format!("{name} needs a path, not an empty word"))),
+                false => Ok(Some(PathBuf::from(&value))),
             };
-            if given.peek().is_none() && matches!(argument.arity, Arity::One | Arity::Some) {
-                return Err(Error::usage(format!("missing argument {}", argument.name))
-                    .hint(format!("usage: {}", help::usage(verb))));
-            }
-            for word in given.by_ref().take(most) {
-                values.push((argument.name, read_value(argument.name, argument.kind, &word)?));
-            }
-        }
-        match given.next() {
-            None => Ok(()),
-            Some(word) => {
-                let word = word.to_string_lossy().into_owned();
-                let others = given.map(|word| word.to_string_lossy().into_owned());
-                let last = values.last().map(|(_, value)| written(value));
-                let whole = last.into_iter().chain([word.clone()]).chain(others);
-                Err(suggest::too_many(verb, &word, &whole.collect::<Vec<_>>().join(" ")))
+            match (name, flag.value) {
+                ("--config", _) => globals.config = path()?,
+                ("--socket", _) => globals.socket = path()?,
+                ("--log-level", Some((_, kind))) => {
+                    globals.log_level = Some(written(&read_value(name, kind, &value)?));
+                }
+                ("--format", _) => {
+                    globals.output.format = Some(Template::parse(&utf8(name, &value)?)?);
+                }
+                ("--json", _) => globals.output.json = true,
+                ("--quiet", _) => globals.output.quiet = true,
+                ("--help", _) => help = true,
+                _ => version = true,
             }
         }
+        if globals.output.json && globals.output.format.is_some() {
+            return Err(Error::usage("--json cannot be combined with --format"));
+        }
+        Ok((globals, help, version))
+    }
+
+    /// Removes the words before the first flag: the verb, then arguments.
+    fn leading(&mut self) -> Result<Vec<String>, Error> {
+        let is_flag = |word: &OsString| word.as_bytes().starts_with(b"-");
+        let end = self.words.iter().position(is_flag).unwrap_or(self.words.len());
+        let words = self.words.drain(..end).map(OsString::into_string);
+        words.collect::<Result<_, _>>().map_err(|_| Error::usage("an argument is not UTF-8"))
+    }
+
+    /// The values of the verb's flags.
+    fn flags(&mut self, verb: &'static Verb) -> Result<Vec<Named>, Error> {
+        let mut values = Vec::new();
+        for (flag, given) in self.take(verb.flags)? {
+            match (flag.value, given) {
+                (Some((_, kind)), Some(word)) => {
+                    values.extend(flag_values(flag, read_value(flag.name, kind, &word)?)?);
+                }
+                _ => values.push((flag.name, true.into())),
+            }
+        }
+        Ok(values)
+    }
+
+    /// All words that are left, of which none may be a flag.
+    fn positionals(self, verb: &Verb, leading: Vec<OsString>) -> Result<Vec<OsString>, Error> {
+        if let Some(word) = self.words.iter().find(|word| is_flag(word)) {
+            let (name, _) = split(word);
+            return Err(suggest::unknown_flag(verb, &name.to_string_lossy()));
+        }
+        Ok([leading, self.words, self.literal].concat())
     }
 }
 
-/// `--flag=value`
-fn split(argument: &OsString) -> Option<(String, OsString)> {
-    use std::os::unix::ffi::{OsStrExt, OsStringExt};
-    let bytes = argument.as_bytes();
-    let at = bytes.iter().position(|&byte| byte == b'=')?;
-    let name = std::str::from_utf8(&bytes[..at]).ok().filter(|name| name.starts_with("--"))?;
-    Some((name.to_owned(), OsString::from_vec(bytes[at + 1..].to_vec())))
+/// The values of one flag. A list with commas is the flag several times.
+fn flag_values(flag: &'static Flag, value: Value) -> Result<Vec<Named>, Error> {
+    let Value::String(names) = &value else { return Ok(vec![(flag.name, value)]) };
+    if !flag.many {
+        return Ok(vec![(flag.name, value)]);
+    }
+    let each = names.split(',').map(str::trim).filter(|name| !name.is_empty());
+    let values: Vec<Named> = each.map(|name| (flag.name, name.into())).collect();
+    if values.is_empty() {
+        return Err(Error::usage(format!("{} must be a name, not {names:?}", flag.name)));
+    }
+    Ok(values)
+}
+
+/// The values of the verb's arguments.
+fn positionals(verb: &'static Verb, words: Vec<OsString>) -> Result<Vec<Named>, Error> {
+    let mut values: Vec<Named> = Vec::new();
+    let mut words = words.into_iter();
+    for (at, argument) in verb.arguments.iter().enumerate() {
+        // The arguments after this one need a word each.
+        let behind = verb.arguments.len() - at - 1;
+        let most = match argument.arity {
+            Arity::One | Arity::Optional => 1,
+            Arity::Some | Arity::Any => words.len().saturating_sub(behind),
+        };
+        if words.len() == 0 && matches!(argument.arity, Arity::One | Arity::Some) {
+            return Err(Error::usage(format!("missing argument {}", argument.name))
+                .hint(format!("usage: {}", help::usage(verb))));
+        }
+        for word in words.by_ref().take(most) {
+            values.push((argument.name, read_value(argument.name, argument.kind, &word)?));
+        }
+    }
+    let Some(word) = words.next() else { return Ok(values) };
+    let word = word.to_string_lossy().into_owned();
+    let others = words.map(|word| word.to_string_lossy().into_owned());
+    let last = values.last().map(|(_, value)| written(value));
+    let whole: Vec<String> = last.into_iter().chain([word.clone()]).chain(others).collect();
+    Err(suggest::too_many(verb, &word, &whole.join(" ")))
+}
+
+/// The letter of a flag, if it has one.
+fn short(name: &str) -> &str {
+    match name {
+        "--help" => "-h",
+        "--version" => "-V",
+        "--quiet" => "-q",
+        name => name,
+    }
+}
+
+/// A word, or the flag and the value of `--flag=value`.
+fn split(word: &OsStr) -> (&OsStr, Option<&OsStr>) {
+    let bytes = word.as_bytes();
+    match bytes.iter().position(|&byte| byte == b'=').filter(|_| bytes.starts_with(b"--")) {
+        Some(at) => (OsStr::from_bytes(&bytes[..at]), Some(OsStr::from_bytes(&bytes[at + 1..]))),
+        None => (word, None),
+    }
 }
 
 /// Negative numbers and a lone dash are words.

@@ -12,7 +12,7 @@ use crate::paths::Env;
 use crate::sys::is_listened_on;
 
 /// A verb's input.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Call {
     pub(super) globals: Globals,
     /// Values by the name of the argument or flag, in the order of the table.
@@ -38,7 +38,7 @@ pub(crate) struct Setting {
     pub words: Vec<&'static str>,
 }
 
-#[derive(Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Globals {
     pub(super) config: Option<PathBuf>,
     pub(super) log_level: Option<String>,
@@ -92,6 +92,11 @@ impl Call {
 
     pub(super) fn text(&self, name: &str) -> Option<&str> {
         self.value(name).and_then(Value::as_str)
+    }
+
+    /// The items of a list with commas.
+    pub(super) fn listed(&self, name: &str) -> &[Value] {
+        self.value(name).and_then(Value::as_array).map_or(&[], Vec::as_slice)
     }
 
     /// An argument that the table requires, as text.

@@ -78,9 +78,8 @@ fn sense<'a>(table: &[(&str, &[&str])], word: &str, known: &[&'a str]) -> Option
 
 pub(super) fn unknown_flag(verb: &Verb, name: &str) -> Error {
     let known = || verb.flags.iter().chain(GLOBAL);
-    if let Some(flag) = known().find(|flag| flag.name == name) {
-        let problem = if flag.value.is_some() { "needs a value" } else { "takes no value" };
-        return Error::usage(format!("{name} {problem}"));
+    if known().any(|flag| flag.name == name) {
+        return Error::usage(format!("{name} takes no value"));
     }
     let see = format!("see `murald {} --help`", verb.name());
     let names: Vec<&str> = known().map(|flag| flag.name).collect();

@@ -2,6 +2,7 @@
 
 use serde_json::json;
 
+use super::super::call::OutputOptions;
 use super::*;
 
 fn parsed(line: &[&str]) -> Result<Parsed, Error> {
