@@ -16,20 +16,16 @@ pub fn main() -> ExitCode {
     }
     match cli::main(settings, daemon::listens_at) {
         Next::End(code) => code,
-        Next::Check(check) => check.tell(daemon::check(&check.file)),
-        Next::CheckDatabase(check) => {
-            check.tell(daemon::check_database(&check.config).map_err(coded))
+        Next::CheckConfig(file, report) => report.settings(&file, daemon::check(&file)),
+        Next::CheckDatabase(config, report) => {
+            report.database(daemon::check_database(&config).map_err(coded))
         }
-        Next::RestoreDatabase(restore) => restore.tell(
-            daemon::restore_database(&restore.config, restore.file.as_deref()).map_err(coded),
-        ),
-        Next::Examine(mut doctor) => {
-            let start = std::mem::take(&mut doctor.start);
-            doctor.tell(&daemon::examine(&options(start)))
+        Next::RestoreDatabase(config, backup, report) => {
+            report.restored(daemon::restore_database(&config, backup.as_deref()).map_err(coded))
         }
-        Next::TakeDown(mut down) => {
-            let start = std::mem::take(&mut down.start);
-            down.tell(daemon::take_down(&options(start)).map_err(coded))
+        Next::Examine(start, report) => report.findings(&daemon::examine(&options(start))),
+        Next::TakeDown(start, report) => {
+            report.taken_down(daemon::take_down(&options(start)).map_err(coded))
         }
         Next::Daemon(start) => match run(&options(start)) {
             Ok(()) => ExitCode::SUCCESS,

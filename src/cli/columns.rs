@@ -167,6 +167,16 @@ impl View {
         stdout.show(answer, |stdout, value: Value| self.people(call, stdout, &value))
     }
 
+    /// The same for a record of our own making.
+    pub(super) fn tell(
+        &self,
+        call: &Call,
+        stdout: &mut Stdout,
+        value: &Value,
+    ) -> Result<(), Error> {
+        if stdout.wants_data() { stdout.data(value) } else { self.people(call, stdout, value) }
+    }
+
     /// Prints a record, or a list of them, in rows or words.
     pub(super) fn people(
         &self,
@@ -242,7 +252,7 @@ impl Column {
             Form::Plain | Form::Each(_) => Some(Cell::value(value)),
             Form::Bytes => Some(Cell::from(bytes(number)).raw(number)),
             Form::Span => Some(Cell::from(span(number)).raw(number)),
-            Form::Moment => Some(Cell::from(minute(value)).raw(second(value))),
+            Form::Moment => Some(moment_of(value)),
             Form::Palette => Some(Cell::palette(value)),
         }
     }
@@ -251,6 +261,16 @@ impl Column {
 /// A field by its path; null if it is not there.
 pub(super) fn at<'a>(record: &'a Value, path: &str) -> &'a Value {
     path.split('.').fold(record, |value, name| &value[name])
+}
+
+/// The items of a list by its path; none if there is no list.
+pub(super) fn items<'a>(record: &'a Value, path: &str) -> &'a [Value] {
+    at(record, path).as_array().map_or(&[], Vec::as_slice)
+}
+
+/// A number by its path; zero if there is none.
+pub(super) fn number(record: &Value, path: &str) -> u64 {
+    at(record, path).as_u64().unwrap_or_default()
 }
 
 /// A field as text.
@@ -264,6 +284,11 @@ pub(super) fn listed(value: &Value) -> String {
         Value::Array(items) => items.iter().map(written).collect::<Vec<_>>().join(", "),
         value => written(value),
     }
+}
+
+/// A time to the minute; for scripts to the second.
+pub(super) fn moment_of(time: &Value) -> Cell {
+    Cell::from(minute(time)).raw(second(time))
 }
 
 /// A time without the fraction of its second, for scripts.

@@ -9,10 +9,11 @@ use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::sync::Once;
 
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
 use serde_json::Value;
-use ureq::http::Response;
-use ureq::{Agent, Body, RequestBuilder};
+use ureq::http::{Request, Response};
+use ureq::{Agent, Body};
 
 use crate::paths::{Dirs, Env};
 use crate::sys::{connect, is_listened_on};
@@ -60,33 +61,12 @@ pub(super) struct Answer {
 }
 
 impl Answer {
-    /// Makes one answer of several.
-    pub(super) fn of(value: &impl Serialize) -> Result<Self, Error> {
-        let internal =
-            |error| Error::new(Exit::Internal, "a list cannot be written").because(error);
-        Ok(Self { body: serde_json::to_vec(value).map_err(internal)? })
-    }
-}
-
-#[derive(Clone, Copy, Debug)]
-pub(super) enum Method {
-    Get,
-    Post,
-    Patch,
-    Put,
-    Delete,
-}
-
-impl Method {
-    /// As the table of verbs writes it.
-    pub(super) fn of(word: &str) -> Self {
-        match word {
-            "POST" => Self::Post,
-            "PATCH" => Self::Patch,
-            "PUT" => Self::Put,
-            "DELETE" => Self::Delete,
-            _ => Self::Get,
-        }
+    pub(super) fn read<T: DeserializeOwned>(&self) -> Result<T, Error> {
+        serde_json::from_slice(&self.body).map_err(|error| {
+            Error::new(Exit::Internal, "the daemon's answer cannot be read")
+                .because(error)
+                .hint("is it of another version? `murald version` shows both")
+        })
     }
 }
 
@@ -113,24 +93,21 @@ impl Connection {
     }
 
     pub(super) fn get(&self, place: &RequestPath) -> Result<Answer, Error> {
-        self.ask(Method::Get, place, None)
+        self.ask("GET", place, None)
     }
 
     pub(super) fn post(&self, place: &RequestPath, body: &Value) -> Result<Answer, Error> {
-        self.ask(Method::Post, place, Some(body))
-    }
-
-    pub(super) fn put(&self, place: &RequestPath, body: &Value) -> Result<Answer, Error> {
-        self.ask(Method::Put, place, Some(body))
+        self.ask("POST", place, Some(body))
     }
 
     pub(super) fn patch(&self, place: &RequestPath, body: &Value) -> Result<Answer, Error> {
-        self.ask(Method::Patch, place, Some(body))
+        self.ask("PATCH", place, Some(body))
     }
 
+    /// Sends a request and reads the whole answer. All but `GET` and `DELETE` have a body.
     pub(super) fn ask(
         &self,
-        method: Method,
+        method: &str,
         place: &RequestPath,
         body: Option<&Value>,
     ) -> Result<Answer, Error> {
@@ -144,38 +121,32 @@ impl Connection {
 
     /// The body of a `GET`, to be read as it comes.
     pub(super) fn stream(&self, place: &RequestPath) -> Result<impl Read + use<>, Error> {
-        Ok(self.send(Method::Get, place, None)?.into_body().into_reader())
+        Ok(self.send("GET", place, None)?.into_body().into_reader())
     }
 
     fn send(
         &self,
-        method: Method,
+        method: &str,
         place: &RequestPath,
         body: Option<&Value>,
     ) -> Result<Response<Body>, Error> {
         let url = format!("http://localhost{}", place.0);
-        let body = body.map(Value::to_string);
-        let kind = "application/json";
-        let sent = match (method, body) {
-            (Method::Get, _) => marked(self.agent.get(url)).call(),
-            (Method::Post, Some(body)) => {
-                marked(self.agent.post(url)).content_type(kind).send(body)
-            }
-            (Method::Post, None) => marked(self.agent.post(url)).send_empty(),
-            (Method::Patch, body) => {
-                marked(self.agent.patch(url)).content_type(kind).send(body.unwrap_or_default())
-            }
-            (Method::Put, body) => {
-                self.agent.put(url).content_type(kind).send(body.unwrap_or_default())
-            }
-            (Method::Delete, Some(body)) => {
-                marked(self.agent.delete(url)).force_send_body().content_type(kind).send(body)
-            }
-            (Method::Delete, None) => marked(self.agent.delete(url)).call(),
+        let mut request = Request::builder().method(method).uri(url);
+        // What a hook of the daemon changes runs no hook again.
+        if std::env::var_os("MURALD_HOOK").is_some_and(|value| !value.is_empty()) {
+            request = request.header("X-Murald-Hook", "1");
+        }
+        let sent = match body {
+            Some(body) => request
+                .header("Content-Type", "application/json")
+                .body(body.to_string())
+                .map(|request| self.agent.run(request)),
+            None => request.body(()).map(|request| self.agent.run(request)),
         };
+        let sent = sent.map_err(ureq::Error::from).flatten();
         let mut answer = sent.map_err(|error| self.lost(error))?;
         if answer.status().is_success() {
-            if matches!(method, Method::Post) && place.changes_screens() {
+            if method == "POST" && place.changes_screens() {
                 self.name_other_session();
             }
             return Ok(answer);
@@ -239,24 +210,6 @@ impl Connection {
                 .because(source)
                 .hint("`murald status` tells whether it runs; its log may say why it ended"),
         }
-    }
-}
-
-/// Says that a hook of the daemon's asks, where that is so: what it changes runs no hook again.
-fn marked<B>(request: RequestBuilder<B>) -> RequestBuilder<B> {
-    match std::env::var_os("MURALD_HOOK").is_some_and(|value| !value.is_empty()) {
-        true => request.header("X-Murald-Hook", "1"),
-        false => request,
-    }
-}
-
-impl Answer {
-    pub(super) fn read<T: serde::de::DeserializeOwned>(&self) -> Result<T, Error> {
-        serde_json::from_slice(&self.body).map_err(|error| {
-            Error::new(Exit::Internal, "the daemon's answer cannot be read")
-                .because(error)
-                .hint("is it of another version? `murald version` shows both")
-        })
     }
 }
 

@@ -58,11 +58,6 @@ impl Error {
         Self::new(Exit::Refused, message)
     }
 
-    /// A record that does not exist, in the daemon's words.
-    pub(crate) fn missing(message: impl Into<String>) -> Self {
-        Self { status: Some(404), ..Self::refused(message) }
-    }
-
     /// The daemon does not start, or ended: `error` with its causes, under its own exit code and with
     /// its own hint, where it has one.
     pub(crate) fn of_daemon(exit_code: u8, hint: Option<&str>, error: &dyn StdError) -> Self {
@@ -74,12 +69,7 @@ impl Error {
         Self::new(exit, chain(error)).hint(hint.unwrap_or(usual))
     }
 
-    /// The daemon would not start with a file of settings.
-    pub(crate) fn of_check(error: &dyn StdError) -> Self {
-        Self::new(Exit::Config, chain(error))
-    }
-
-    /// A name that names nothing.
+    /// A record that does not exist.
     pub(crate) fn not_found(message: impl Into<String>) -> Self {
         Self { status: Some(404), ..Self::refused(message) }
     }

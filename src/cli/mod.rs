@@ -32,19 +32,16 @@ mod verbs;
 
 use std::path::Path;
 
-use crate::paths::Env;
-
 use arguments::Parsed;
 use call::{Call, OutputOptions};
 use lookup::Verbs;
-use next::{daemon_start, database_task, end};
+use next::end;
 use request::Request;
 use stdout::{Progress, Stdout};
-use verb::{Run, Task};
-use verbs::Stopped;
+use verb::Run;
 
 pub(crate) use call::{Elsewhere, Setting};
-pub(crate) use next::{Check, Doctor, Next, Start, TakeDown};
+pub(crate) use next::{Next, Start};
 
 pub use columns::View;
 pub(crate) use error::Error;
@@ -77,53 +74,16 @@ fn run(verbs: Verbs, verb: &Verb, mut call: Call, json: bool) -> Next {
     }
     let mut stdout = Stdout::new(&call.globals.output);
     let done = match verb.run {
-        Run::Main(task) => match main_task(task, verbs, &mut stdout, &mut call) {
+        Run::Main(run) => match run(&call, &mut stdout) {
             Ok(Some(next)) => return next,
             done => done.map(drop),
         },
+        Run::Complete => verbs::complete(verbs, &call, &mut stdout),
         Run::Request(request) => send(verb, &request, &call, &mut stdout),
         Run::Client(run) => run(&call, &mut stdout),
     };
     let done = done.map_err(|error| hinted(error, verb, &call));
     Next::End(end(done.and_then(|()| stdout.flush()), json))
-}
-
-/// Work that `main` does, or that needs the whole table.
-fn main_task(
-    task: Task,
-    verbs: Verbs,
-    stdout: &mut Stdout,
-    call: &mut Call,
-) -> Result<Option<Next>, Error> {
-    let output = call.globals.output.clone();
-    let mut start = || daemon_start(std::mem::take(&mut call.globals), &Env::process());
-    match task {
-        Task::Daemon => {
-            let start = start();
-            if let Some(file) = start.config.as_ref().filter(|file| !file.exists()) {
-                stdout.warn(format!("{} does not exist: creating it", file.display()));
-            }
-            return Ok(Some(Next::Daemon(start)));
-        }
-        Task::Doctor => return Ok(Some(Next::Examine(Doctor::new(start(), output)))),
-        Task::CheckConfig => match verbs::file_to_check(call)? {
-            Some(file) => return Ok(Some(Next::Check(Check { file, output }))),
-            None if stdout.wants_data() => stdout.data(&serde_json::json!([]))?,
-            None => stdout.note("no configuration file; using the defaults")?,
-        },
-        Task::CheckDatabase | Task::RestoreDatabase => {
-            let config = verbs::config_file(call)?;
-            return Ok(Some(database_task(task, config, call)));
-        }
-        Task::Stop => {
-            if verbs::stop(call, stdout)? == Stopped::NoDaemon && call.has("--clear") {
-                let start = daemon_start(std::mem::take(&mut call.globals), &Env::process());
-                return Ok(Some(Next::TakeDown(TakeDown { start, output })));
-            }
-        }
-        Task::Complete => verbs::complete(verbs, call, stdout)?,
-    }
-    Ok(None)
 }
 
 /// Confirms, asks, and prints.
@@ -138,6 +98,9 @@ fn send(verb: &Verb, request: &Request, call: &Call, stdout: &mut Stdout) -> Res
     progress.wait(verb.waiting);
     let answer = request.send(call, &verb.name())?;
     progress.clear();
+    if let Some(check) = verb.check {
+        check(call, &answer.read()?)?;
+    }
     match verb.views.first() {
         Some(view) => view.show(call, stdout, &answer),
         None => stdout.say("done"),
@@ -177,11 +140,15 @@ fn has_no_transitions(error: &Error) -> bool {
 /// for all references.
 fn prepare(verb: &Verb, call: &mut Call) -> Result<(), Error> {
     check_format(verb, call)?;
-    if matches!(verb.run, Run::Main(_)) {
+    if matches!(verb.run, Run::Main(_) | Run::Complete) {
         return Ok(());
     }
     if verb.starts {
         start::ensure(call)?;
+    }
+    for argument in verb.arguments {
+        let default = argument.default.filter(|_| !call.has(argument.name));
+        call.values.extend(default.map(|word| (argument.name, word.into())));
     }
     reference::resolve(verb, call)?;
     if verb.chooses { verbs::choose(verb, call) } else { Ok(()) }

@@ -4,7 +4,7 @@
 //! none of these modules. The functions here only print.
 
 use std::error::Error as StdError;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use serde_json::{Value, json};
@@ -15,36 +15,28 @@ use super::stdout::Stdout;
 use super::table::Table;
 use super::template::written;
 use super::terminal::{Terminal, harmless, width, wrapped};
-use super::verb::Task;
-use super::{Error, start};
+use super::{Error, Exit, start};
 use crate::error_chain::chain;
 use crate::paths::Env;
 use crate::wire::{DatabaseReport, Finding, FindingState};
 
-/// The work left for `main`.
+/// The work left for `main`; the report prints its result.
 #[derive(Debug)]
 pub(crate) enum Next {
     /// Nothing but to exit.
     End(ExitCode),
     /// Run the daemon.
     Daemon(Start),
-    /// Read a file of settings.
-    Check(Check),
-    /// Check the whole database.
-    CheckDatabase(DatabaseCheck),
-    /// Restore a backup of the database.
-    RestoreDatabase(DatabaseRestore),
     /// Examine everything that wallpapers need.
-    Examine(Doctor),
+    Examine(Start, Report),
+    /// Read a file of settings.
+    CheckConfig(PathBuf, Report),
+    /// Check the whole database that this file of settings names.
+    CheckDatabase(PathBuf, Report),
+    /// Restore a backup of that database; none: the newest intact one.
+    RestoreDatabase(PathBuf, Option<PathBuf>, Report),
     /// Stop the processes that a daemon has left which no longer runs.
-    TakeDown(TakeDown),
-}
-
-/// A file of settings to check.
-#[derive(Debug)]
-pub(crate) struct Check {
-    pub file: PathBuf,
-    pub(super) output: OutputOptions,
+    TakeDown(Start, Report),
 }
 
 /// The daemon's command line.
@@ -60,36 +52,102 @@ pub(crate) struct Start {
     pub detached: bool,
 }
 
-/// A request to examine everything that wallpapers need.
-#[derive(Debug)]
-pub(crate) struct Doctor {
-    /// The command line of the daemon.
-    pub start: Start,
-    output: OutputOptions,
+impl Start {
+    pub(super) fn of(call: &Call) -> Self {
+        let env = Env::process();
+        let from_env = || env.var("MURALD_SOCKET").filter(|path| !path.is_empty());
+        let Globals { config, log_level, socket, .. } = call.globals.clone();
+        // The daemon may change its directory; the user meant the path as seen from here.
+        let absolute = |path: PathBuf| std::path::absolute(&path).unwrap_or(path);
+        Self {
+            config: config.map(absolute),
+            log_level,
+            socket: socket.or_else(|| from_env().map(PathBuf::from)).map(absolute),
+            detached: start::is_detached(&env),
+        }
+    }
 }
 
-impl Doctor {
-    pub(super) fn new(start: Start, output: OutputOptions) -> Self {
-        Self { start, output }
+/// Prints the result of what `main` has done, as the command line asks for it.
+#[derive(Debug)]
+pub(crate) struct Report(OutputOptions);
+
+impl Report {
+    pub(super) fn of(call: &Call) -> Self {
+        Self(call.globals.output.clone())
     }
 
     /// Prints the findings. The exit code is 1 if something has to be fixed.
-    pub(crate) fn tell(&self, findings: &[Finding]) -> ExitCode {
+    pub(crate) fn findings(&self, findings: &[Finding]) -> ExitCode {
         let is_well = findings.iter().all(|finding| finding.state != FindingState::Fix);
-        match self.show(findings) {
-            Ok(()) if !is_well => ExitCode::FAILURE,
-            done => end(done, self.output.json),
-        }
+        let done = self.print(|stdout| match stdout.terminal() {
+            _ if stdout.wants_data() => stdout.data(&json!(findings)),
+            Some(terminal) => stdout.raw(for_people(findings, terminal).as_bytes()),
+            None => stdout.table(&rows(findings)),
+        });
+        if done.is_ok() && !is_well { ExitCode::FAILURE } else { self.end(done) }
     }
 
-    fn show(&self, findings: &[Finding]) -> Result<(), Error> {
-        let mut stdout = Stdout::new(&self.output);
-        match stdout.terminal() {
-            _ if stdout.wants_data() => stdout.data(&json!(findings))?,
-            Some(terminal) => stdout.raw(for_people(findings, terminal).as_bytes())?,
-            None => stdout.table(&rows(findings))?,
-        }
+    /// Prints the warnings, one a line, or why the daemon would not start with this file.
+    pub(crate) fn settings(
+        &self,
+        file: &Path,
+        found: Result<Vec<String>, impl StdError>,
+    ) -> ExitCode {
+        let show = |warnings: Vec<String>| {
+            self.print(|stdout| {
+                LINES.tell(&Call::default(), stdout, &json!(warnings))?;
+                match warnings.is_empty() {
+                    true => stdout.note(format!("{} is in order", file.display())),
+                    false => Ok(()),
+                }
+            })
+        };
+        let found = found.map_err(|error| Error::new(Exit::Config, chain(&error)));
+        self.end(found.and_then(show))
+    }
+
+    /// Prints what a check of the database has found, or why it was not checked.
+    pub(crate) fn database(&self, found: Result<DatabaseReport, (u8, impl StdError)>) -> ExitCode {
+        let found = found.map_err(|(code, error)| Error::of_daemon(code, None, &error));
+        self.end(found.and_then(|report| self.print(|stdout| show_database(stdout, report))))
+    }
+
+    /// Prints which backup was restored and where the old database is, or why nothing was changed.
+    pub(crate) fn restored(
+        &self,
+        done: Result<(PathBuf, Option<PathBuf>), (u8, impl StdError)>,
+    ) -> ExitCode {
+        let done = done.map_err(|(code, error)| match code {
+            75 => Error::of_daemon(code, Some("`murald stop` ends it"), &error),
+            78 => Error::of_daemon(code, None, &error),
+            _ => Error::refused(chain(&error)).hint("`murald library check` lists backups"),
+        });
+        self.end(done.and_then(|(from, aside)| {
+            self.show(&RESTORED, &json!({ "from": from, "aside": aside }))
+        }))
+    }
+
+    /// Prints how many processes were stopped, or why none was.
+    pub(crate) fn taken_down(&self, done: Result<usize, (u8, impl StdError)>) -> ExitCode {
+        let done = done.map_err(|(code, error)| Error::of_daemon(code, None, &error));
+        self.end(done.and_then(|ended| {
+            self.show(&TAKEN_DOWN, &json!({ "status": "cleared", "ended": ended }))
+        }))
+    }
+
+    fn show(&self, view: &View, record: &Value) -> Result<(), Error> {
+        self.print(|stdout| view.tell(&Call::default(), stdout, record))
+    }
+
+    fn print(&self, print: impl FnOnce(&mut Stdout) -> Result<(), Error>) -> Result<(), Error> {
+        let mut stdout = Stdout::new(&self.0);
+        print(&mut stdout)?;
         stdout.flush()
+    }
+
+    fn end(&self, done: Result<(), Error>) -> ExitCode {
+        end(done, self.0.json)
     }
 }
 
@@ -129,111 +187,22 @@ fn for_people(findings: &[Finding], terminal: Terminal) -> String {
     out
 }
 
-/// A database to check.
-#[derive(Debug)]
-pub(crate) struct DatabaseCheck {
-    /// The file of settings that names the database.
-    pub config: PathBuf,
-    output: OutputOptions,
-}
-
-/// A database to restore.
-#[derive(Debug)]
-pub(crate) struct DatabaseRestore {
-    /// The file of settings that names the database.
-    pub config: PathBuf,
-    /// The backup; none: the newest intact one.
-    pub file: Option<PathBuf>,
-    output: OutputOptions,
-}
-
-pub(super) fn database_task(task: Task, config: PathBuf, call: &Call) -> Next {
-    let output = call.globals.output.clone();
-    match task {
-        Task::RestoreDatabase => {
-            let file = call.text("FILE").map(PathBuf::from);
-            Next::RestoreDatabase(DatabaseRestore { config, file, output })
-        }
-        _ => Next::CheckDatabase(DatabaseCheck { config, output }),
+fn show_database(stdout: &mut Stdout, mut report: DatabaseReport) -> Result<(), Error> {
+    // Before the first start there is nothing that could be damaged.
+    let is_new = !report.database.exists() && report.backups.is_empty();
+    if is_new {
+        report.problems.clear();
     }
-}
-
-impl DatabaseCheck {
-    /// Prints the result, or the error under the daemon's exit code.
-    pub(crate) fn tell(&self, found: Result<DatabaseReport, (u8, impl StdError)>) -> ExitCode {
-        let found = found.map_err(|(code, error)| Error::of_daemon(code, None, &error));
-        end(found.and_then(|report| self.show(report)), self.output.json)
+    REPORT.tell(&Call::default(), stdout, &json!(report))?;
+    if is_new {
+        return stdout.note("no database yet (created when the daemon first starts)");
     }
-
-    fn show(&self, mut report: DatabaseReport) -> Result<(), Error> {
-        // Before the first start there is nothing that could be damaged.
-        let is_new = !report.database.exists() && report.backups.is_empty();
-        if is_new {
-            report.problems.clear();
-        }
-        print(&self.output, &REPORT, &json!(report))?;
-        if is_new {
-            return note(&self.output, "no database yet (created when the daemon first starts)");
-        }
-        let Some(problem) = report.problems.first() else { return Ok(()) };
-        let error = Error::refused(format!("the database is damaged: {problem}"));
-        Err(error.hint(match report.backups.first() {
-            Some(_) => "stop murald, then run `murald library restore`",
-            None => "there is no backup",
-        }))
-    }
-}
-
-impl DatabaseRestore {
-    /// Prints which backup was restored and where the old database is, or why nothing was changed.
-    pub(crate) fn tell(
-        &self,
-        done: Result<(PathBuf, Option<PathBuf>), (u8, impl StdError)>,
-    ) -> ExitCode {
-        let done = done.map_err(|(code, error)| match code {
-            75 => Error::of_daemon(code, Some("`murald stop` ends it"), &error),
-            78 => Error::of_daemon(code, None, &error),
-            _ => Error::refused(chain(&error)).hint("`murald library check` lists backups"),
-        });
-        let show = |(from, aside)| {
-            print(&self.output, &RESTORED, &json!({ "from": from, "aside": aside }))
-        };
-        end(done.and_then(show), self.output.json)
-    }
-}
-
-/// Wallpapers to take down while no daemon runs.
-#[derive(Debug)]
-pub(crate) struct TakeDown {
-    /// The command line of the daemon.
-    pub start: Start,
-    pub(super) output: OutputOptions,
-}
-
-impl TakeDown {
-    /// Prints how many processes were stopped, or why none was.
-    pub(crate) fn tell(&self, done: Result<usize, (u8, impl StdError)>) -> ExitCode {
-        let done = done.map_err(|(code, error)| Error::of_daemon(code, None, &error));
-        let show = |ended| {
-            print(&self.output, &TAKEN_DOWN, &json!({ "status": "cleared", "ended": ended }))
-        };
-        end(done.and_then(show), self.output.json)
-    }
-}
-
-impl Check {
-    /// Prints the warnings, one a line, or why the daemon would not start with this file.
-    pub(crate) fn tell(&self, found: Result<Vec<String>, impl StdError>) -> ExitCode {
-        let show = |warnings: Vec<String>| {
-            let is_well = warnings.is_empty();
-            print(&self.output, &LINES, &json!(warnings))?;
-            match is_well {
-                true => note(&self.output, &format!("{} is in order", self.file.display())),
-                false => Ok(()),
-            }
-        };
-        end(found.map_err(|error| Error::of_check(&error)).and_then(show), self.output.json)
-    }
+    let Some(problem) = report.problems.first() else { return Ok(()) };
+    let error = Error::refused(format!("the database is damaged: {problem}"));
+    Err(error.hint(match report.backups.first() {
+        Some(_) => "stop murald, then run `murald library restore`",
+        None => "there is no backup",
+    }))
 }
 
 pub(super) const REPORT: View = View::sheet(
@@ -264,34 +233,6 @@ const LINES: View = View::own("", &[], |_, stdout, lines| {
     lines.as_array().into_iter().flatten().try_for_each(|line| stdout.line(written(line)))
 });
 
-fn print(output: &OutputOptions, view: &View, record: &Value) -> Result<(), Error> {
-    let mut stdout = Stdout::new(output);
-    match stdout.wants_data() {
-        true => stdout.data(record)?,
-        false => view.people(&Call::default(), &mut stdout, record)?,
-    }
-    stdout.flush()
-}
-
-fn note(output: &OutputOptions, text: &str) -> Result<(), Error> {
-    let mut stdout = Stdout::new(output);
-    stdout.note(text)?;
-    stdout.flush()
-}
-
 pub(super) fn end(done: Result<(), Error>, json: bool) -> ExitCode {
     done.map_or_else(|error| error.report(json), |()| ExitCode::SUCCESS)
-}
-
-pub(super) fn daemon_start(globals: Globals, env: &Env) -> Start {
-    let from_env = || env.var("MURALD_SOCKET").filter(|path| !path.is_empty());
-    let Globals { config, log_level, socket, .. } = globals;
-    // The daemon may change its directory; the user meant the path as seen from here.
-    let absolute = |path: PathBuf| std::path::absolute(&path).unwrap_or(path);
-    Start {
-        config: config.map(absolute),
-        log_level,
-        socket: socket.or_else(|| from_env().map(PathBuf::from)).map(absolute),
-        detached: start::is_detached(env),
-    }
 }

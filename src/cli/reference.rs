@@ -291,10 +291,7 @@ fn checksum(path: &Path) -> std::io::Result<String> {
 }
 
 /// The image on a monitor; without a monitor, the images on all.
-pub(super) fn current(
-    connection: &Connection,
-    monitor: Option<&str>,
-) -> Result<CurrentMonitor, Error> {
+fn current(connection: &Connection, monitor: Option<&str>) -> Result<CurrentMonitor, Error> {
     let place = RequestPath::new(&[&"wallpaper", &"current"]);
     let shown = connection.get(&place)?.read::<CurrentWallpaper>()?.monitors;
     let choices = || {
@@ -323,7 +320,7 @@ fn is_same(one: &CurrentMonitor, other: &CurrentMonitor) -> bool {
     (one.image_id, &one.image_path) == (other.image_id, &other.image_path)
 }
 
-pub(super) fn not_deleted(shown: &CurrentMonitor) -> Result<i64, Error> {
+fn not_deleted(shown: &CurrentMonitor) -> Result<i64, Error> {
     let deleted = || Error::refused(format!("{} was deleted", shown.image_name));
     shown.image_id.ok_or_else(deleted)
 }

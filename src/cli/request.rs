@@ -2,6 +2,7 @@
 //!
 //! A place is written as in the API's manual, `GET /images/{IMAGE}`, with `{NAME}` for the value of an
 //! argument or flag, `{NAME:word}` for one with a default, and `{NAME=word}` for a word if it was given.
+//! A segment or a parameter whose value was not given is omitted.
 
 use std::fmt::Display;
 use std::path::Path;
@@ -10,19 +11,29 @@ use serde_json::{Map, Value};
 
 use super::call::Call;
 use super::columns::filled;
-use super::connection::{Answer, Method, RequestPath, travelling};
+use super::connection::{Answer, RequestPath, travelling};
 use super::{Error, edit_lock};
 
 /// A request as the table declares it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Request {
-    /// Method, path and query; a parameter whose value is not given is omitted.
+    /// Method, path and query.
     place: &'static str,
-    body: Option<BodyFields>,
+    body: Body,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Body {
+    None,
+    /// A `PUT` of which no field is given only reads what is there.
+    Fields(BodyFields),
+    Changed(Change),
 }
 
 /// The fields of a body: their names and sources.
 pub(super) type BodyFields = &'static [(&'static str, From)];
+/// Makes a body of the record that is there now.
+pub(super) type Change = fn(&Call, Value) -> Result<Value, Error>;
 
 #[derive(Clone, Copy, Debug)]
 pub(super) enum From {
@@ -55,31 +66,36 @@ pub(super) enum From {
 }
 
 impl Request {
-    pub(super) const fn of(place: &'static str, body: Option<BodyFields>) -> Self {
+    pub(super) const fn of(place: &'static str, body: Body) -> Self {
         Self { place, body }
     }
 
     pub(super) fn send(&self, call: &Call, verb: &str) -> Result<Answer, Error> {
         let (method, template) = self.place.split_once(' ').expect("the table has both");
-        let body = self.body.map(|fields| body(fields, call)).transpose()?;
-        let (method, place) = (Method::of(method), place(template, call));
+        let place = place(template, call);
         let connection = call.connect()?;
-        if !matches!(method, Method::Patch) {
-            return connection.ask(method, &place, body.as_ref());
+        let fields = match self.body {
+            Body::None => return connection.ask(method, &place, None),
+            Body::Fields(fields) => body(fields, call)?,
+            Body::Changed(change) => return rewrite(call, method, &place, |old| change(call, old)),
+        };
+        match (method, fields.is_empty()) {
+            ("PATCH", true) => Err(Error::usage("no change is given")
+                .hint(format!("see `murald {verb} --help` for what can be changed"))),
+            // Not while another command has read what it is about to write.
+            ("PATCH", false) => edit_lock::hold(&connection, || {
+                connection.ask(method, &place, Some(&fields.into()))
+            }),
+            ("PUT", true) => connection.get(&place),
+            _ => connection.ask(method, &place, Some(&fields.into())),
         }
-        if body.as_ref().and_then(Value::as_object).is_some_and(Map::is_empty) {
-            return Err(Error::usage("no change is given")
-                .hint(format!("see `murald {verb} --help` for what can be changed")));
-        }
-        // Not while another command has read what it is about to write.
-        edit_lock::hold(&connection, || connection.ask(method, &place, body.as_ref()))
     }
 }
 
 /// Reads a record, and writes what `change` makes of it, while no other command does so.
 pub(super) fn rewrite(
     call: &Call,
-    method: Method,
+    method: &str,
     place: &RequestPath,
     change: impl FnOnce(Value) -> Result<Value, Error>,
 ) -> Result<Answer, Error> {
@@ -97,8 +113,8 @@ pub(super) fn place(template: &str, call: &Call) -> RequestPath {
         Some((name, word)) => call.has(name).then(|| word.to_owned()),
         None => call.query(name),
     };
-    let segment = |text| filled(text, given).expect("the table requires what a path names");
-    let segments: Vec<String> = path.split('/').skip(1).map(segment).collect();
+    let segments = path.split('/').skip(1).filter_map(|text| filled(text, given));
+    let segments: Vec<String> = segments.collect();
     let shown: Vec<&dyn Display> = segments.iter().map(|segment| segment as &dyn Display).collect();
     let parameters = query.split('&').filter_map(|pair| pair.split_once('='));
     parameters.fold(RequestPath::new(&shown), |place, (name, value)| {
@@ -106,14 +122,14 @@ pub(super) fn place(template: &str, call: &Call) -> RequestPath {
     })
 }
 
-fn body(fields: BodyFields, call: &Call) -> Result<Value, Error> {
+fn body(fields: BodyFields, call: &Call) -> Result<Map<String, Value>, Error> {
     let mut body = Map::new();
     for &(name, from) in fields {
         let Some(value) = field(from, call)? else { continue };
         let is_path = matches!(from, From::Picture(_)) && value.is_string();
         body.insert(if is_path { "path" } else { name }.to_owned(), value);
     }
-    Ok(body.into())
+    Ok(body)
 }
 
 fn field(from: From, call: &Call) -> Result<Option<Value>, Error> {
@@ -162,6 +178,7 @@ mod tests {
         };
         check("/images", RequestPath::new(&[&"images"]));
         check("/images/{ID}/raw", RequestPath::new(&[&"images", &"a/b", &"raw"]));
+        check("/monitors/{NONE}", RequestPath::new(&[&"monitors"]));
         check(
             "/playlists/{NONE:active}/next",
             RequestPath::new(&[&"playlists", &"active", &"next"]),
@@ -194,6 +211,6 @@ mod tests {
             "id": "a/b", "in": 0, "words": ["one", "two"], "none": [], "folder_id": null,
             "extend": true, "trash": false
         });
-        assert_eq!(body(fields, &call()).unwrap(), expected);
+        assert_eq!(Value::from(body(fields, &call()).unwrap()), expected);
     }
 }

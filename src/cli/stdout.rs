@@ -126,6 +126,12 @@ impl Stdout {
         }
     }
 
+    /// Prints the daemon's warnings in an answer. A client's own `warnings` may be anything.
+    pub(super) fn warn_all(&self, answer: &Value) {
+        let texts = answer["warnings"].as_array().into_iter().flatten().filter_map(Value::as_str);
+        texts.for_each(|text| self.warn(text));
+    }
+
     /// Prints one line of JSON and flushes it, since a reader may wait for it.
     pub(super) fn body(&mut self, json: &[u8]) -> Result<(), Error> {
         let written =

@@ -2,10 +2,13 @@
 //!
 //! A verb is a row: words, arguments, flags, a request, and what is shown of the answer.
 
+use serde_json::Value;
+
 use super::Error;
 use super::call::Call;
 use super::columns::View;
-use super::request::{BodyFields, Request};
+use super::next::Next;
+use super::request::{Body, BodyFields, Change, Request};
 use super::stdout::Stdout;
 
 /// One command.
@@ -28,6 +31,8 @@ pub struct Verb {
     pub(super) confirm: Option<Confirm>,
     /// The message while a person waits for the answer, if that may be minutes.
     pub(super) waiting: &'static str,
+    /// Whether the answer of the request is a success.
+    pub(super) check: Option<Check>,
     pub(super) run: Run,
 }
 
@@ -40,29 +45,20 @@ pub struct Group {
 
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Run {
-    /// Work of `main`, or work that needs the whole table.
-    Main(Task),
     /// One request.
     Request(Request),
     /// The verb's own way.
     Client(Action),
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Task {
-    Daemon,
-    CheckConfig,
-    CheckDatabase,
-    RestoreDatabase,
-    Doctor,
-    /// Stops the daemon; if none runs, `main` sees to what an earlier one has left.
-    Stop,
+    /// Work of `main`, as the command line asks for it; none if everything is done.
+    Main(fn(&Call, &mut Stdout) -> Result<Option<Next>, Error>),
+    /// Completion, which needs the whole table.
     Complete,
 }
 
 pub(super) type Action = fn(&Call, &mut Stdout) -> Result<(), Error>;
 /// None: there is nothing to ask.
 pub(super) type Confirm = fn(&Call) -> Result<Option<String>, Error>;
+pub(super) type Check = fn(&Call, &Value) -> Result<(), Error>;
 
 /// A word that stands by itself; its place gives its meaning.
 #[derive(Clone, Copy, Debug)]
@@ -70,6 +66,8 @@ pub struct Argument {
     pub name: &'static str,
     pub kind: Kind,
     pub arity: Arity,
+    /// The word that is meant if none is given.
+    pub(super) default: Option<&'static str>,
     pub meaning: &'static str,
 }
 
@@ -144,20 +142,19 @@ impl Verb {
         summary: &'static str,
         run: Run,
     ) -> Self {
-        let (arguments, flags, views) = (&[], &[], &[]);
-        let (help, starts, chooses, confirm, waiting) = ("", false, false, None, "");
         Self {
             words,
-            arguments,
-            flags,
             summary,
-            help,
-            views,
-            starts,
-            chooses,
-            confirm,
-            waiting,
             run,
+            arguments: &[],
+            flags: &[],
+            help: "",
+            views: &[],
+            starts: false,
+            chooses: false,
+            confirm: None,
+            waiting: "",
+            check: None,
         }
     }
 
@@ -167,7 +164,7 @@ impl Verb {
         summary: &'static str,
         place: &'static str,
     ) -> Self {
-        Self::of(words, summary, Run::Request(Request::of(place, None)))
+        Self::of(words, summary, Run::Request(Request::of(place, Body::None)))
     }
 
     /// The same with a body.
@@ -177,7 +174,17 @@ impl Verb {
         place: &'static str,
         body: BodyFields,
     ) -> Self {
-        Self::of(words, summary, Run::Request(Request::of(place, Some(body))))
+        Self::of(words, summary, Run::Request(Request::of(place, Body::Fields(body))))
+    }
+
+    /// One request with a body made of the record that the place has now.
+    pub(super) const fn change(
+        words: &'static [&'static str],
+        summary: &'static str,
+        place: &'static str,
+        change: Change,
+    ) -> Self {
+        Self::of(words, summary, Run::Request(Request::of(place, Body::Changed(change))))
     }
 
     pub(super) const fn own(
@@ -186,14 +193,6 @@ impl Verb {
         run: Action,
     ) -> Self {
         Self::of(words, summary, Run::Client(run))
-    }
-
-    pub(super) const fn main(
-        words: &'static [&'static str],
-        summary: &'static str,
-        task: Task,
-    ) -> Self {
-        Self::of(words, summary, Run::Main(task))
     }
 
     pub(super) const fn takes(mut self, arguments: &'static [Argument]) -> Self {
@@ -236,6 +235,11 @@ impl Verb {
         self
     }
 
+    pub(super) const fn checked(mut self, check: Check) -> Self {
+        self.check = Some(check);
+        self
+    }
+
     /// The kind of the value with this name.
     pub(super) fn kind(&self, name: &str) -> Option<Kind> {
         let argument = self.arguments.iter().find(|argument| argument.name == name);
@@ -272,7 +276,7 @@ impl Kind {
 
 impl Argument {
     const fn new(name: &'static str, kind: Kind, arity: Arity, meaning: &'static str) -> Self {
-        Self { name, kind, arity, meaning }
+        Self { name, kind, arity, default: None, meaning }
     }
 
     pub(super) const fn one(name: &'static str, kind: Kind, meaning: &'static str) -> Self {
@@ -289,6 +293,11 @@ impl Argument {
 
     pub(super) const fn any(name: &'static str, kind: Kind, meaning: &'static str) -> Self {
         Self::new(name, kind, Arity::Any, meaning)
+    }
+
+    pub(super) const fn or(mut self, default: &'static str) -> Self {
+        self.default = Some(default);
+        self
     }
 }
 

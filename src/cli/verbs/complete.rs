@@ -14,19 +14,20 @@ use serde_json::Value;
 
 use super::super::Error;
 use super::super::call::{Call, Setting};
+use super::super::columns::items;
 use super::super::connection::{Connection, RequestPath};
 use super::super::lookup::{VerbMatch, Verbs};
 use super::super::reference::path;
 use super::super::stdout::Stdout;
 use super::super::template::written;
-use super::super::verb::{Argument, Arity, Flag, GLOBAL, Kind, Task, Verb};
+use super::super::verb::{Argument, Arity, Flag, GLOBAL, Kind, Run, Verb};
 use super::config::known;
 use super::config_change::settings;
 use crate::sys::Timer;
 
 #[rustfmt::skip]
 pub(super) const COMPLETE: Verb =
-    Verb::main(&["complete"], "Print completions for a partial command line", Task::Complete)
+    Verb::of(&["complete"], "Print completions for a partial command line", Run::Complete)
         .takes(&[Argument::any("WORD", Kind::Text, "The words so far, without `murald`; the last may \
                be empty")])
         .help("    murald complete -- images ''");
@@ -227,8 +228,7 @@ impl Source<'_> {
 
     fn tags(&self) -> Vec<String> {
         let told: Value = self.ask(&RequestPath::new(&[&"images", &"tags"])).unwrap_or_default();
-        let tags = told["tags"].as_array().into_iter().flatten();
-        tags.filter_map(|tag| tag.as_str().map(str::to_owned)).collect()
+        items(&told, "tags").iter().map(written).collect()
     }
 
     /// Folders by their paths from the root down, and by their ids.

@@ -10,10 +10,11 @@ use super::super::call::{Call, Setting};
 use super::super::columns::{Column, View, more};
 use super::super::connection::RequestPath;
 use super::super::error::Exit;
+use super::super::next::{Next, Report};
 use super::super::stdout::Stdout;
 use super::super::table::Table;
 use super::super::template::written;
-use super::super::verb::{Argument, Group, Kind, Task, Verb};
+use super::super::verb::{Argument, Group, Kind, Run, Verb};
 use super::config_change::{Section, change, in_effect, settings, split};
 use crate::paths::Dirs;
 
@@ -52,8 +53,8 @@ pub(super) const GROUP: Group = Group { title: "Configuration", verbs: &[
         .help("The old file is kept as config.toml.bak, also if it is damaged; five copies are kept."),
     Verb::own(&["config", "path"], "Print the path of the configuration file (works without a \
                daemon)", path),
-    Verb::main(&["config", "check"], "Check a configuration file (works without a \
-               daemon)", Task::CheckConfig)
+    Verb::of(&["config", "check"], "Check a configuration file (works without a daemon)",
+        Run::Main(check))
         .takes(&[Argument::optional("FILE", Kind::File, "The file (default: that of the daemon)")])
         .help("    murald config check ./new.toml && cp ./new.toml \"$(murald config path)\"\n\n\
                Prints one warning per line. Exits with 78 if the daemon would not start with the \
@@ -63,7 +64,7 @@ pub(super) const GROUP: Group = Group { title: "Configuration", verbs: &[
 /// The answers have the settings, too, whichever the file has: [`known`] lists these.
 const CHANGED: View = View::own("", BESIDE, |_, stdout, settings| {
     stdout.say("changed")?;
-    warn(stdout, &settings["warnings"]);
+    stdout.warn_all(settings);
     Ok(())
 });
 const RESET: View = View::own("", BESIDE, |_, stdout, settings| {
@@ -71,7 +72,7 @@ const RESET: View = View::own("", BESIDE, |_, stdout, settings| {
     if let Some(backup) = settings["backup"].as_str() {
         stdout.say(format!("the old file is kept as {backup}"))?;
     }
-    warn(stdout, &settings["warnings"]);
+    stdout.warn_all(settings);
     Ok(())
 });
 const BESIDE: &[Column] = &[more("backup restart_required warnings")];
@@ -153,8 +154,7 @@ fn set(call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
     let section = Section::of(&name, true);
     let answer = connection.patch(&section.place, &section.wrap(changes.clone().into()))?;
     let body: Map<String, Value> = answer.read()?;
-    let warnings = body.get("warnings").cloned().unwrap_or_default();
-    let settings = section.unwrap(body);
+    let settings = section.unwrap(body.clone());
     let used = in_effect(&name, &changes, &settings);
     if stdout.wants_data() {
         show(stdout, &settings)?;
@@ -171,15 +171,9 @@ fn set(call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
         }
     }
     if used.is_ok() {
-        warn(stdout, &warnings);
+        stdout.warn_all(&body.into());
     }
     used
-}
-
-/// Prints the daemon's warnings about accepted settings. A client's own `warnings` may be anything.
-fn warn(stdout: &Stdout, warnings: &Value) {
-    let texts = warnings.as_array().into_iter().flatten().filter_map(Value::as_str);
-    texts.for_each(|text| stdout.warn(text));
 }
 
 fn patch(call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
@@ -208,19 +202,24 @@ fn path(call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
     stdout.line(path.display())
 }
 
-/// The file that `config check` is about. None where nobody named one and the daemon has none either.
-pub(crate) fn file_to_check(call: &Call) -> Result<Option<PathBuf>, Error> {
-    if let Some(path) = call.text("FILE") {
-        return Ok(Some(PathBuf::from(path)));
-    }
-    let file = file(call)?;
+/// Checks the named file, else the daemon's own, unless that does not exist and nobody named it.
+fn check(call: &Call, stdout: &mut Stdout) -> Result<Option<Next>, Error> {
+    let own = || file(call);
+    let checked = call.text("FILE").map(PathBuf::from).map_or_else(own, Ok)?;
     let is_gone = |error: io::Error| error.kind() == io::ErrorKind::NotFound;
-    let is_absent = call.globals.config.is_none() && file.metadata().is_err_and(is_gone);
-    Ok(Some(file).filter(|_| !is_absent))
+    let is_named = call.has("FILE") || call.globals.config.is_some();
+    if is_named || !checked.metadata().is_err_and(is_gone) {
+        return Ok(Some(Next::CheckConfig(checked, Report::of(call))));
+    }
+    NO_FILE.tell(call, stdout, &json!([]))?;
+    Ok(None)
 }
 
-/// The daemon's own.
-pub(crate) fn file(call: &Call) -> Result<PathBuf, Error> {
+const NO_FILE: View =
+    View::own("", &[], |_, stdout, _| stdout.note("no configuration file; using the defaults"));
+
+/// The daemon's configuration file.
+pub(super) fn file(call: &Call) -> Result<PathBuf, Error> {
     if let Some(path) = &call.globals.config {
         return Ok(path.clone());
     }

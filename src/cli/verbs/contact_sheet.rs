@@ -1,9 +1,10 @@
 //! A grid of thumbnails in the terminal, each with its id and name.
 
-use serde::Deserialize;
+use serde_json::Value;
 
 use super::super::Error;
 use super::super::call::Call;
+use super::super::columns::{items, number, text};
 use super::super::connection::{Connection, RequestPath};
 use super::super::picture::{Grid, Wish};
 use super::super::stdout::Stdout;
@@ -11,15 +12,7 @@ use super::super::terminal::Terminal;
 use super::super::terminal::{count, cut, harmless, width};
 use super::super::verb::{Flag, Verb};
 use super::filters::{self, LISTED};
-use super::image_sheet::{IMAGES, PICTURE, SIZE, list, table, warn_of_more};
-use crate::wire::{Page, Pagination};
-
-/// The fields of an image that its caption has.
-#[derive(Deserialize)]
-struct Captioned {
-    id: i64,
-    name: String,
-}
+use super::image_sheet::{IMAGES, LIST, PICTURE, SIZE, list, warn_of_more};
 
 /// Columns between two pictures.
 const GAP: usize = 2;
@@ -43,20 +36,21 @@ fn sheet(call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
     };
     let grid = Grid::new(terminal, &wish, GAP);
     let is_screenful = stdout.terminal().is_some() && !call.has("--all") && !call.has("--per-page");
-    let answer = filters::answer(call, is_screenful.then(|| grid.on_a_screen()))?;
-    let page: Page<Captioned> = answer.read()?;
-    if page.data.is_empty() {
-        return table(stdout, &answer.read()?, call);
+    let page = filters::page(call, is_screenful.then(|| grid.on_a_screen()))?;
+    let images = items(&page, "data");
+    if images.is_empty() {
+        return LIST.tell(call, stdout, &page);
     }
     if !is_screenful {
-        warn_of_more(call, stdout, &answer.read()?);
+        warn_of_more(call, stdout, &page);
     }
-    draw(&call.connect()?, stdout, &page.data, &grid)?;
-    let Pagination { page, total_pages, total_items, .. } = page.pagination;
-    if is_screenful && page < total_pages {
-        let images = count(total_items, "image");
-        let next = page + 1;
-        stdout.note(format!("page {page} of {total_pages}, {images}; --page {next} for more"))?;
+    draw(&call.connect()?, stdout, images, &grid)?;
+    let number = |name| number(&page["pagination"], name);
+    let (at, pages) = (number("page"), number("total_pages"));
+    if is_screenful && at < pages {
+        let images = count(number("total_items"), "image");
+        let next = at + 1;
+        stdout.note(format!("page {at} of {pages}, {images}; --page {next} for more"))?;
     }
     Ok(())
 }
@@ -65,12 +59,12 @@ fn sheet(call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
 fn draw(
     connection: &Connection,
     stdout: &mut Stdout,
-    images: &[Captioned],
+    images: &[Value],
     grid: &Grid,
 ) -> Result<(), Error> {
     for row in images.chunks(grid.across()) {
-        let file = |image: &Captioned| {
-            let thumbnail = RequestPath::new(&[&"images", &image.id, &"thumbnail"]);
+        let file = |image: &Value| {
+            let thumbnail = RequestPath::new(&[&"images", &image["id"], &"thumbnail"]);
             // An image without a thumbnail has its name alone.
             connection.get(&thumbnail).map(|answer| answer.body).unwrap_or_default()
         };
@@ -82,10 +76,11 @@ fn draw(
     Ok(())
 }
 
-fn captions(row: &[Captioned], columns: usize) -> String {
+fn captions(row: &[Value], columns: usize) -> String {
     let mut line = String::new();
     for image in row {
-        let text = cut(&harmless(&format!("{} {}", image.id, image.name)), columns);
+        let text = format!("{} {}", image["id"], text(image, "name"));
+        let text = cut(&harmless(&text), columns);
         let fill = " ".repeat(columns + GAP - width(&text).min(columns));
         line.push_str(&text.replace('\n', " "));
         line.push_str(&fill);

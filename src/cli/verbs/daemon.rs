@@ -1,44 +1,46 @@
 //! The verbs for the daemon itself: start, stop, status, version.
 
+use std::fmt::Display;
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags};
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
-use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::super::Error;
 use super::super::call::Call;
-use super::super::columns::{View, more};
+use super::super::columns::{View, at, column, more, of, text};
 use super::super::connection::{Connection, RequestPath};
 use super::super::error::Exit;
+use super::super::next::{Next, Report, Start};
 use super::super::stdout::Stdout;
 use super::super::table::{Cell, CellStyle, Table};
+use super::super::template::written;
 use super::super::terminal::span;
-use super::super::verb::{Flag, Group, Task, Verb};
+use super::super::verb::{Flag, Group, Run, Verb};
 use crate::sys::poll_until;
-use crate::wire::{ActivePlaylist, BackendInfo, CurrentWallpaper, Monitor};
 
 #[rustfmt::skip]
 pub(super) const GROUP: Group = Group { title: "Daemon", verbs: &[
-    Verb::main(&["start"], "Run the daemon in the foreground", Task::Daemon)
+    Verb::of(&["start"], "Run the daemon in the foreground", Run::Main(start))
         .help("The daemon stops on SIGTERM, SIGINT or `murald stop`; the wallpapers stay on the \
                screen.\n\
                On SIGHUP it reopens the log, reloads the configuration and restores a missing socket."),
-    Verb::main(&["stop"], "Stop the daemon and wait until it has stopped", Task::Stop)
+    Verb::of(&["stop"], "Stop the daemon and wait until it has stopped", Run::Main(stop))
         .flags(&[Flag::switch("--clear", "Remove the wallpapers from the screen")])
-        .shows(&[&View::sheet("POST /shutdown", &[more("status")])])
+        .shows(&[&STOPPED])
         .help("If the daemon is not running, --clear removes the wallpapers of an earlier one."),
     Verb::own(&["status"], "Show whether the daemon runs and what each monitor displays", status)
-        .shows(&[&View::sheet("", &[more("info capabilities backends monitors wallpaper playlists")])]),
-    Verb::main(&["doctor"], "Find out why no wallpaper appears (works without a daemon)", Task::Doctor)
+        .shows(&[&STATUS]),
+    Verb::of(&["doctor"], "Find out why no wallpaper appears (works without a daemon)",
+        Run::Main(|call, _| Ok(Some(Next::Examine(Start::of(call), Report::of(call))))))
         .shows(&[&View::sheet("", &[more("subject state text step")])])
         .help("Checks the configuration, directories, the socket, the database, the session, its \
                backends and other programs that draw there.\n\
                Each row is STATE, SUBJECT and TEXT. STATE is \"ok\", \"note\" for possible problems, \
                or \"fix\" with the step to fix a problem. Exits with 1 if there is a \"fix\"."),
     Verb::own(&["version"], "Print the versions of the command and the daemon", version)
-        .shows(&[&View::sheet("", &[more("version daemon")])])
+        .shows(&[&VERSION])
         .help("Prints only the version of the command if the daemon is not running."),
     super::wallpaper::DEBUG,
     super::events::VERB,
@@ -48,38 +50,47 @@ pub(super) const GROUP: Group = Group { title: "Daemon", verbs: &[
 /// The daemon gives itself 5 s.
 const GONE_WITHIN: Duration = Duration::from_secs(10);
 
-#[derive(Deserialize)]
-struct Info {
-    version: String,
-    pid: i32,
-    uptime: u64,
-    #[serde(default)]
-    warnings: Vec<String>,
+const STOPPED: View = View::says("POST /shutdown", &[more("status")], "stopped");
+const STATUS: View =
+    View::own("", &[more("info capabilities backends monitors wallpaper playlists")], show_status);
+const VERSION: View = View::sheet(
+    "",
+    &[
+        column("murald", "version"),
+        of("daemon", "daemon", |both, _| {
+            let daemon = Some(&both["daemon"]).filter(|daemon| daemon.is_object())?;
+            Some(format!("{}, process {}", text(daemon, "version"), daemon["pid"]).into())
+        }),
+    ],
+);
+
+fn start(call: &Call, stdout: &mut Stdout) -> Result<Option<Next>, Error> {
+    let start = Start::of(call);
+    if let Some(file) = start.config.as_ref().filter(|file| !file.exists()) {
+        stdout.warn(format!("{} does not exist: creating it", file.display()));
+    }
+    Ok(Some(Next::Daemon(start)))
 }
 
-fn info(connection: &Connection) -> Result<Info, Error> {
-    connection.get(&RequestPath::new(&[&"info"]))?.read()
-}
-
-/// The outcome of `stop`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Stopped {
-    Daemon,
-    NoDaemon,
-}
-
-pub(crate) fn stop(call: &Call, stdout: &mut Stdout) -> Result<Stopped, Error> {
+/// Stops the daemon; if none runs, `main` can remove what an earlier one has left on the screen.
+fn stop(call: &Call, stdout: &mut Stdout) -> Result<Option<Next>, Error> {
     let connection = call.connect()?;
-    let pid = match info(&connection) {
-        Ok(Info { pid, .. }) => pid,
-        Err(_) if connection.has_nobody() => return none_to_stop(call, stdout),
+    let pid = match read(&connection, &[&"info"]) {
+        Ok(info) => info["pid"].as_i64().and_then(|pid| pid.try_into().ok()).unwrap_or_default(),
+        Err(_) if connection.has_nobody() && call.has("--clear") => {
+            return Ok(Some(Next::TakeDown(Start::of(call), Report::of(call))));
+        }
+        Err(_) if connection.has_nobody() => {
+            NOT_RUNNING.tell(call, stdout, &json!({ "status": "not_running" }))?;
+            return Ok(None);
+        }
         Err(error) => return Err(error),
     };
-    // Before it is told, or its number might be another's by then.
+    // Before the daemon stops, or its number might be another's by then.
     let process = Pid::from_raw(pid).map(|pid| pidfd_open(pid, PidfdFlags::empty()));
     let body = json!({"clear": call.has("--clear")});
     let answer = connection.post(&RequestPath::new(&[&"shutdown"]), &body)?;
-    // Our own connection must not be one that it waits for.
+    // The daemon waits for its connections, so ours must not stay open.
     drop(connection);
     if let Some(Ok(process)) = process {
         let mut ended = [PollFd::new(&process, PollFlags::IN)];
@@ -89,111 +100,95 @@ pub(crate) fn stop(call: &Call, stdout: &mut Stdout) -> Result<Stopped, Error> {
                 .hint(format!("its log says which part is late; `kill {pid}` ends it at once")));
         }
     }
-    stdout.show(&answer, |stdout, _: Value| stdout.say("stopped"))?;
-    Ok(Stopped::Daemon)
+    STOPPED.show(call, stdout, &answer)?;
+    Ok(None)
 }
 
-fn none_to_stop(call: &Call, stdout: &mut Stdout) -> Result<Stopped, Error> {
-    if call.has("--clear") {
-        return Ok(Stopped::NoDaemon);
-    }
-    match stdout.wants_data() {
-        true => stdout.data(&json!({ "status": "not_running" }))?,
-        false => stdout.note("no daemon runs")?,
-    }
-    Ok(Stopped::NoDaemon)
+/// Nothing on a pipe.
+const NOT_RUNNING: View =
+    View::own("", &[more("status")], |_, stdout, _| stdout.note("no daemon runs"));
+
+fn read(connection: &Connection, place: &[&dyn Display]) -> Result<Value, Error> {
+    connection.get(&RequestPath::new(place))?.read()
 }
 
 fn status(call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
     let connection = call.connect()?;
-    let get = |name: &str| connection.get(&RequestPath::new(&[&name]));
-    let (about, backends, monitors) = (get("info")?, get("backends")?, get("monitors")?);
-    let playlists = connection.get(&RequestPath::new(&[&"playlists", &"active"]))?;
+    let get = |name: &str| read(&connection, &[&name]);
     // Without a backend there is no answer to this, and the status says so.
-    let current = match connection.get(&RequestPath::new(&[&"wallpaper", &"current"])) {
-        Err(error) if error.exit == Exit::Refused => None,
-        answer => Some(answer?),
+    let wallpaper = match read(&connection, &[&"wallpaper", &"current"]) {
+        Err(error) if error.exit == Exit::Refused => Value::Null,
+        answer => answer?,
     };
-    if stdout.wants_data() {
-        let current: Option<Value> = current.map(|answer| answer.read()).transpose()?;
-        let all = json!({
-            "info": about.read::<Value>()?,
-            "capabilities": get("capabilities")?.read::<Value>()?,
-            "backends": backends.read::<Value>()?,
-            "monitors": monitors.read::<Value>()?,
-            "wallpaper": current,
-            "playlists": playlists.read::<Value>()?,
-        });
-        return stdout.data(&all);
-    }
-    let about: Info = about.read()?;
-    let backends: Vec<BackendInfo> = backends.read()?;
-    let current: Option<CurrentWallpaper> = current.map(|answer| answer.read()).transpose()?;
+    let all = json!({
+        "info": get("info")?,
+        "capabilities": get("capabilities")?,
+        "backends": get("backends")?,
+        "monitors": get("monitors")?,
+        "wallpaper": wallpaper,
+        "playlists": read(&connection, &[&"playlists", &"active"])?,
+    });
+    STATUS.tell(call, stdout, &all)
+}
+
+fn show_status(call: &Call, stdout: &mut Stdout, all: &Value) -> Result<(), Error> {
+    let list = |path: &str| at(all, path).as_array().map_or(&[][..], Vec::as_slice);
+    let (monitors, shown) = (list("monitors"), list("wallpaper.monitors"));
+    let bad = |text: &str| Cell::from(text).look(CellStyle::Bad);
+    let uptime = span(at(all, "info.uptime").as_u64().unwrap_or_default());
     let mut sheet = Table::sheet();
-    sheet.field("version", &about.version);
-    sheet.field("process", format!("{}, running for {}", about.pid, span(about.uptime)));
-    sheet.field("socket", connection.socket().display());
-    sheet.field("backend", backend(&backends));
-    let shown = current.map(|current| current.monitors).unwrap_or_default();
-    let monitors: Vec<Monitor> = monitors.read()?;
+    sheet.field("version", text(all, "info.version"));
+    sheet.field("process", format!("{}, running for {uptime}", at(all, "info.pid")));
+    sheet.field("socket", call.connect()?.socket().display());
+    sheet.field("backend", backend(list("backends")));
     if monitors.is_empty() {
-        sheet.field(
-            "monitors",
-            Cell::from("none, or no compositor can be reached").look(CellStyle::Bad),
-        );
+        sheet.field("monitors", bad("none, or no compositor can be reached"));
     }
     for monitor in monitors {
-        let here = shown.iter().find(|shown| shown.monitor_name == monitor.name);
-        let cell = here.map_or_else(
-            || Cell::from("no wallpaper").look(CellStyle::Dim),
-            |shown| {
-                let id = shown.image_id.map_or_else(|| "deleted".to_owned(), |id| id.to_string());
-                format!("{} ({id}), by {}", shown.image_name, shown.backend).into()
-            },
-        );
-        sheet.field(&monitor.name, cell);
+        let here = shown.iter().find(|shown| shown["monitor_name"] == monitor["name"]);
+        sheet.field(&text(monitor, "name"), here.map_or_else(no_wallpaper, wallpaper));
     }
-    for one in playlists.read::<Vec<ActivePlaylist>>()? {
-        let paused = if one.paused { ", paused" } else { "" };
-        let text = format!("{} on {}{paused}", one.playlist_name, one.applied_to.join(", "));
-        sheet.field("playlist", text);
+    for one in list("playlists") {
+        let paused = if one["paused"] == true { ", paused" } else { "" };
+        let (name, on) = (text(one, "playlist_name"), text(one, "applied_to"));
+        sheet.field("playlist", format!("{name} on {on}{paused}"));
     }
-    for warning in &about.warnings {
-        sheet.field("warning", Cell::from(warning).look(CellStyle::Bad));
+    for warning in list("info.warnings") {
+        sheet.field("warning", bad(&written(warning)));
     }
     stdout.table(&sheet)
 }
 
-fn backend(backends: &[BackendInfo]) -> Cell {
-    let has_builtin = backends.iter().any(|one| one.name == "builtin" && one.available);
-    match backends.iter().find(|backend| backend.active) {
-        Some(active) if active.name == "swaybg" && has_builtin => {
+fn no_wallpaper() -> Cell {
+    Cell::from("no wallpaper").look(CellStyle::Dim)
+}
+
+fn wallpaper(shown: &Value) -> Cell {
+    let id = if shown["image_id"].is_null() { "deleted".into() } else { text(shown, "image_id") };
+    format!("{} ({id}), by {}", text(shown, "image_name"), text(shown, "backend")).into()
+}
+
+fn backend(backends: &[Value]) -> Cell {
+    let has_builtin =
+        backends.iter().any(|one| one["name"] == "builtin" && one["available"] == true);
+    match backends.iter().find(|backend| backend["active"] == true) {
+        Some(active) if active["name"] == "swaybg" && has_builtin => {
             let step = "`murald backends activate builtin`";
             Cell::from(format!("swaybg, without transitions; with them: {step}")).raw("swaybg")
         }
-        Some(active) => Cell::from(&active.name).look(CellStyle::Good),
+        Some(active) => Cell::value(&active["name"]).look(CellStyle::Good),
         None => Cell::from("none; `murald doctor` says what is missing").look(CellStyle::Bad),
     }
 }
 
 fn version(call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
-    const OURS: &str = env!("CARGO_PKG_VERSION");
-    let daemon = match call.connect()?.get(&RequestPath::new(&[&"info"])) {
-        Err(error) if error.exit == Exit::Unavailable => None,
-        answer => Some(answer?),
+    let daemon = match read(&call.connect()?, &[&"info"]) {
+        Err(error) if error.exit == Exit::Unavailable => Value::Null,
+        answer => answer?,
     };
-    if stdout.wants_data() {
-        let daemon: Option<Value> = daemon.map(|answer| answer.read()).transpose()?;
-        return stdout.data(&json!({"version": OURS, "daemon": daemon}));
+    if daemon.is_null() && !stdout.wants_data() {
+        stdout.note("no daemon runs")?;
     }
-    let mut sheet = Table::sheet();
-    sheet.field("murald", OURS);
-    match daemon {
-        Some(answer) => {
-            let info: Info = answer.read()?;
-            sheet.field("daemon", format!("{}, process {}", info.version, info.pid));
-        }
-        None => stdout.note("no daemon runs")?,
-    }
-    stdout.table(&sheet)
+    let both = json!({ "version": env!("CARGO_PKG_VERSION"), "daemon": daemon });
+    VERSION.tell(call, stdout, &both)
 }

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::super::Error;
 use super::super::call::Call;
-use super::super::columns::{View, more, text};
+use super::super::columns::{View, more, number, text};
 use super::super::connection::RequestPath;
 use super::super::terminal::{count, harmless};
 
@@ -17,15 +17,10 @@ pub(super) const DELETED: View = View::own(
     "DELETE /images",
     &[more("deleted files_kept files_removed")],
     |call, stdout, answer| {
-        let number = |name: &str| answer[name].as_u64().unwrap_or_default();
         let forever = call.has("--forever");
-        match number("files_removed") {
-            0 => stdout.say(said(
-                number("deleted"),
-                number("files_kept"),
-                call.all("IMAGE").len() as u64,
-                forever,
-            )),
+        let (deleted, kept) = (number(answer, "deleted"), number(answer, "files_kept"));
+        match number(answer, "files_removed") {
+            0 => stdout.say(said(deleted, kept, call.all("IMAGE").len() as u64, forever)),
             files => stdout.say(format!("{} {}", count(files, "file"), done(forever))),
         }
     },

@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 
 use super::super::Error;
 use super::super::call::Call;
-use super::super::connection::{Answer, Connection, RequestPath};
+use super::super::connection::{Connection, RequestPath};
 use super::super::template::written;
 use super::super::verb::{Flag, Kind, NULL, Verb};
 use crate::wire::{Ids, MediaFilter, Orientation, Page, Pagination};
@@ -201,13 +201,13 @@ fn listed(place: RequestPath, call: &Call) -> RequestPath {
 }
 
 /// The page that a call asks for, or all of them in one; `per_page` images unless it says how many.
-pub(super) fn answer(call: &Call, per_page: Option<u32>) -> Result<Answer, Error> {
+pub(super) fn page(call: &Call, per_page: Option<u32>) -> Result<Value, Error> {
     let connection = call.connect()?;
     if !call.has("--all") {
         let place = listed(RequestPath::new(IMAGES), call);
         let place = place.query("page", call.query("--page"));
         let per_page = call.query("--per-page").or_else(|| Some(per_page?.min(200).to_string()));
-        return connection.get(&place.query("per_page", per_page));
+        return connection.get(&place.query("per_page", per_page))?.read();
     }
     if call.has("--page") || call.has("--per-page") {
         return Err(Error::usage("--all is every page: leave out --page and --per-page"));
@@ -215,7 +215,7 @@ pub(super) fn answer(call: &Call, per_page: Option<u32>) -> Result<Answer, Error
     let data = every(&connection, IMAGES, |place| listed(place, call))?;
     let items = data.len() as u64;
     let pagination = Pagination { page: 1, per_page: items, total_items: items, total_pages: 1 };
-    Answer::of(&Page { data, pagination })
+    Ok(json!(Page { data, pagination }))
 }
 
 /// The images that a list has at one instant, in its order; those that are gone by now are omitted.

@@ -4,13 +4,14 @@ use serde_json::Value;
 
 use super::super::Error;
 use super::super::call::Call;
-use super::super::columns::{View, column, more, text};
-use super::super::connection::{Method, RequestPath};
+use super::super::columns::{View, column, items, more, number, text};
+use super::super::connection::RequestPath;
 use super::super::reference::path;
 use super::super::request::{From, place};
 use super::super::stdout::Stdout;
 use super::super::terminal::count;
 use super::super::verb::{Argument, Flag, Group, Kind, Verb};
+use super::image_sheet::TOTAL;
 use super::images::{MOVED, MOVING};
 use super::{delete, filters};
 
@@ -68,13 +69,13 @@ const FOLDER: View = View::table(
 );
 const CREATED: View = FOLDER.saying("created folder {name} ({id})");
 const NESTING: View = FOLDER.showing(|_, stdout, answer| {
-    let folders = answer["data"].as_array().into_iter().flatten();
+    let folders = items(answer, "data").iter();
     stdout.line(folders.map(|one| text(one, "name")).collect::<Vec<_>>().join("/"))
 });
 /// If the whole tree is there, each folder has its path; otherwise its name alone.
 const FOLDERS: View = FOLDER.showing(|call, stdout, answer| {
     let mut named = answer.clone();
-    let all = answer["data"].as_array().map_or(&[][..], Vec::as_slice);
+    let all = items(answer, "data");
     for (folder, own) in named["data"].as_array_mut().into_iter().flatten().zip(all) {
         folder["name"] = path(own, all).into();
     }
@@ -84,9 +85,8 @@ const DELETED: View = View::own(
     "DELETE /folders/{id}",
     &[more("deleted mode images_deleted folders_deleted")],
     |_, stdout, gone| {
-        let number = |name: &str| gone[name].as_u64().unwrap_or_default();
-        let folders = count(number("folders_deleted"), "folder");
-        match number("images_deleted") {
+        let folders = count(number(gone, "folders_deleted"), "folder");
+        match number(gone, "images_deleted") {
             0 => stdout.say(format!("{folders} deleted")),
             images => stdout.say(format!("{folders} and {} deleted", count(images, "image"))),
         }
@@ -107,11 +107,10 @@ fn delete_folder(call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
     let mode = if contents { "delete_all" } else { "keep_contents" };
     let place = place("/folders/{FOLDER}", call).query("mode", Some(mode));
     let place = place.query("trash", trash.then_some(true));
-    let answer =
-        connection.ask(Method::Delete, &place, None).map_err(|error| match error.status() {
-            Some(500) if trash => error.hint("--forever deletes without the trash"),
-            _ => error,
-        })?;
+    let answer = connection.ask("DELETE", &place, None).map_err(|error| match error.status() {
+        Some(500) if trash => error.hint("--forever deletes without the trash"),
+        _ => error,
+    })?;
     DELETED.show(call, stdout, &answer)
 }
 
@@ -120,7 +119,7 @@ fn question(call: &Call) -> Result<Option<String>, Error> {
     let place = RequestPath::new(&[&"images"]).query("recursive", Some(true));
     let place = place.query("folder_id", call.query("FOLDER")).query("per_page", Some(1));
     let inside: Value = call.connect()?.get(&place)?.read()?;
-    let images = inside["pagination"]["total_items"].as_u64().unwrap_or_default();
+    let images = number(&inside, TOTAL);
     let forever = call.has("--forever");
     let how = if forever { "for good" } else { "and move their files to the trash" };
     let images = (images > 0).then(|| count(images, "image"));

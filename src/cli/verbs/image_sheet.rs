@@ -4,7 +4,9 @@ use serde_json::Value;
 
 use super::super::Error;
 use super::super::call::Call;
-use super::super::columns::{View, at, column, in_bytes, moment, more, of, palette, text};
+use super::super::columns::{
+    View, column, in_bytes, items, moment, more, number, of, palette, text,
+};
 use super::super::connection::RequestPath;
 use super::super::picture;
 use super::super::stdout::Stdout;
@@ -91,8 +93,7 @@ fn folder(id: &Value, call: &Call) -> Cell {
     let place = RequestPath::new(&[&"folders", id, &"path"]);
     let path = call.connect().and_then(|it| it.get(&place)).and_then(|answer| answer.read());
     let Ok(path): Result<Value, Error> = path else { return Cell::value(id) };
-    let names: Vec<String> =
-        path["data"].as_array().into_iter().flatten().map(|one| text(one, "name")).collect();
+    let names: Vec<String> = items(&path, "data").iter().map(|one| text(one, "name")).collect();
     Cell::from(format!("{} ({id})", names.join("/"))).raw(id)
 }
 
@@ -100,10 +101,8 @@ fn folder(id: &Value, call: &Call) -> Cell {
 fn playlists(image: &Value, call: &Call) -> Option<Cell> {
     let all: Value =
         call.connect().ok()?.get(&RequestPath::new(&[&"playlists"])).ok()?.read().ok()?;
-    let has = |playlist: &&Value| {
-        let items = playlist["images"].as_array().into_iter().flatten();
-        items.into_iter().any(|item| item["image_id"] == *image)
-    };
+    let has =
+        |playlist: &&Value| items(playlist, "images").iter().any(|item| item["image_id"] == *image);
     let named = |playlist: &Value| format!("{} ({})", text(playlist, "name"), playlist["id"]);
     let names: Vec<String> = all.as_array()?.iter().filter(has).map(named).collect();
     (!names.is_empty()).then(|| Cell::list(&names))
@@ -130,31 +129,25 @@ pub(super) fn picture(call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
 }
 
 pub(super) fn list(call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
-    let answer = filters::answer(call, None)?;
-    if stdout.is_json() {
-        return stdout.body(&answer.body);
+    let page = filters::page(call, None)?;
+    if !stdout.is_json() {
+        warn_of_more(call, stdout, &page);
     }
-    let page: Value = answer.read()?;
-    warn_of_more(call, stdout, &page);
-    if stdout.wants_data() { stdout.data(&page) } else { table(stdout, &page, call) }
+    LIST.tell(call, stdout, &page)
 }
 
 /// Says that this is not all, if no page was asked for.
 pub(super) fn warn_of_more(call: &Call, stdout: &Stdout, page: &Value) {
-    let (shown, total) = (page["data"].as_array().map_or(0, Vec::len), total(page));
+    let (shown, total) = (items(page, "data").len(), number(page, TOTAL));
     if (shown as u64) < total && !call.has("--page") {
         stdout.warn(format!("{shown} of {}; --all shows every one", count(total, "image")));
     }
 }
 
-fn total(page: &Value) -> u64 {
-    at(page, "pagination.total_items").as_u64().unwrap_or_default()
-}
-
-pub(super) fn table(stdout: &mut Stdout, page: &Value, call: &Call) -> Result<(), Error> {
-    let (total, all) = (total(page), &page["pagination"]);
+pub(super) const TOTAL: &str = "pagination.total_items";
+pub(super) const LIST: View = IMAGES.showing(|call, stdout, page| {
+    let (rows, total, all) = (items(page, "data"), number(page, TOTAL), &page["pagination"]);
     let images = count(total, "image");
-    let rows = page["data"].as_array().map_or(&[][..], Vec::as_slice);
     if total == 0 {
         return stdout.note(match filters::has_any(call) {
             true => "no image matches",
@@ -162,7 +155,7 @@ pub(super) fn table(stdout: &mut Stdout, page: &Value, call: &Call) -> Result<()
         });
     }
     if rows.is_empty() {
-        let pages = count(all["total_pages"].as_u64().unwrap_or_default(), "page");
+        let pages = count(number(all, "total_pages"), "page");
         return stdout.note(format!("no page {}; {images} on {pages}", all["page"]));
     }
     stdout.table(&IMAGES.as_table(rows, call))?;
@@ -171,4 +164,4 @@ pub(super) fn table(stdout: &mut Stdout, page: &Value, call: &Call) -> Result<()
         false if (rows.len() as u64) < total => Ok(()),
         false => stdout.note(images),
     }
-}
+});

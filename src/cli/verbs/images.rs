@@ -1,15 +1,15 @@
 //! The verbs about images of the library.
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
+use super::super::Error;
 use super::super::call::Call;
-use super::super::columns::{View, more, text};
-use super::super::connection::{Answer, Method, RequestPath};
-use super::super::request::{From, rewrite};
+use super::super::columns::{View, items, more, number, text};
+use super::super::request::{Body, From, Request};
 use super::super::stdout::Stdout;
+use super::super::template::written;
 use super::super::terminal::count;
 use super::super::verb::{Argument, Flag, Group, Kind, NULL, Verb};
-use super::super::{Error, reference};
 use super::contact_sheet::SHEET;
 use super::filters::{FILTERS, LISTED};
 use super::image_sheet::{IMAGE, IMAGES, ONE, PICTURE, SIZE, list, picture};
@@ -18,7 +18,6 @@ use crate::wire::{Resolution, collate};
 
 const MANY: Argument =
     Argument::any("IMAGE", Kind::Image, "The images; - reads from standard input");
-const FAVOURITE: &str = "favourite";
 const MATCHING: &str = "Filters select all images that match.";
 
 #[rustfmt::skip]
@@ -107,9 +106,11 @@ pub(super) const GROUP: Group = Group { title: "Images", verbs: &[
                images are not touched. If an image was deleted while on the screen, `murald \
                images delete current --files` \
                deletes the kept file."),
-    Verb::own(&["favourite"], "Toggle whether an image is a favourite", favourite)
-        .takes(&[Argument::optional("IMAGE", Kind::Image, "The image (default: those on the monitors)")])
-        .shows(&[&IMAGE])
+    Verb::change(&["favourite"], "Toggle whether an image is a favourite",
+        "PATCH /images/{IMAGE}", favourite)
+        .takes(&[Argument::optional("IMAGE", Kind::Image, "The image (default: those on the monitors)")
+            .or("current")])
+        .shows(&[&FAVOURITE])
         .help("A favourite has the tag `favourite`:\n\n    murald favourite\n    \
                murald random --tags favourite"),
 ]};
@@ -119,23 +120,33 @@ pub(super) const MOVING: &[(&str, From)] =
     &[("image_ids", From::All("IMAGE")), ("folder_id", From::Folder("FOLDER"))];
 pub(super) const MOVED: View =
     View::own("POST /folders/move-images", &[more("moved")], |call, stdout, answer| {
-        let moved = answer["moved"].as_u64().unwrap_or_default();
+        let moved = number(answer, "moved");
         let are_all = moved >= call.all("IMAGE").len() as u64;
         let others = if are_all { "" } else { "; there are no others of these" };
         stdout.say(format!("{} moved{others}", count(moved, "image")))
     });
 const TAGGED: View = IMAGE.saying("{name} ({id}): {tags}");
-const SELECTED: View = IMAGE.saying("{name} ({id}) selected");
-const UNSELECTED: View = IMAGE.saying("{name} ({id}) no longer selected");
-const ALL_SELECTED: View =
-    View::says("POST /images/select-all", &[more("updated selected")], "{updated#image} selected");
-const TAGS: View = View::own("GET /images/tags", &[more("tags")], |_, stdout, answer| {
-    let tags = answer["tags"].as_array().map_or(&[][..], Vec::as_slice);
-    if tags.is_empty() {
-        return stdout.note("no tags; `murald images tag IMAGE --add TAG` adds one");
-    }
-    tags.iter().filter_map(Value::as_str).try_for_each(|tag| stdout.line(tag))
+const SELECTED: View = IMAGE.showing(|call, stdout, image| {
+    let now = if call.has("--off") { "no longer selected" } else { "selected" };
+    stdout.say(format!("{} ({}) {now}", text(image, "name"), image["id"]))
 });
+const ALL_SELECTED: View =
+    View::own("POST /images/select-all", &[more("updated selected")], |call, stdout, answer| {
+        let now = if call.has("--off") { "no longer selected" } else { "selected" };
+        stdout.say(format!("{} {now}", count(number(answer, "updated"), "image")))
+    });
+const FAVOURITE: View = IMAGE.showing(|_, stdout, image| {
+    let is_one = items(image, "tags").iter().any(is_favourite);
+    let now = if is_one { "is a favourite" } else { "is no longer a favourite" };
+    stdout.say(format!("{} ({}) {now}", text(image, "name"), image["id"]))
+});
+const TAGS: View =
+    View::own("GET /images/tags", &[more("tags")], |_, stdout, answer| {
+        match items(answer, "tags") {
+            [] => stdout.note("no tags; `murald images tag IMAGE --add TAG` adds one"),
+            tags => tags.iter().try_for_each(|tag| stdout.line(written(tag))),
+        }
+    });
 const RENAMED: View = IMAGE.showing(|call, stdout, image| {
     IMAGE.people(call, stdout, image)?;
     let (wanted, name) = (call.word("NAME"), text(image, "name"));
@@ -145,85 +156,66 @@ const RENAMED: View = IMAGE.showing(|call, stdout, image| {
     Ok(())
 });
 
-fn at(id: &Value) -> RequestPath {
-    RequestPath::new(&[&"images", id])
-}
+const TAG: Request = Request::of("PATCH /images/{IMAGE}", Body::Changed(retagged));
+const SELECT: Request = Request::of("PATCH /images/{IMAGE}", CHOSEN);
+const SELECT_ALL: Request =
+    Request::of("POST /images/select-all", Body::Fields(&[("selected", From::Not("--off"))]));
+const CHOSEN: Body = Body::Fields(&[("is_selected", From::Not("--off"))]);
 
-/// Writes the tags that `change` makes of those that an image has.
-fn retag(call: &Call, id: &Value, change: impl FnOnce(&mut Vec<String>)) -> Result<Answer, Error> {
-    rewrite(call, Method::Patch, &at(id), |image| {
-        let tags = image["tags"].as_array().into_iter().flatten().filter_map(Value::as_str);
-        let mut tags: Vec<String> = tags.map(str::to_owned).collect();
-        change(&mut tags);
-        Ok(json!({ "tags": tags }))
-    })
+/// Sends a request for each of the images that a call names.
+fn each(request: &Request, view: &View, call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
+    for image in call.all("IMAGE") {
+        let mut one = call.clone();
+        one.values.retain(|(name, value)| *name != "IMAGE" || value == image);
+        view.show(call, stdout, &request.send(&one, "images")?)?;
+    }
+    Ok(())
 }
 
 fn tag(call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
-    let list = |flag: &str| -> Vec<String> {
-        let items = call.value(flag).and_then(Value::as_array).cloned().unwrap_or_default();
-        items.iter().filter_map(|tag| tag.as_str().map(str::to_owned)).collect()
-    };
-    let (add, remove) = (list("--add"), list("--remove"));
-    if add.is_empty() && remove.is_empty() {
+    if [&"--add", &"--remove"].iter().all(|flag| call.listed(flag).is_empty()) {
         return Err(Error::usage("no tags given; use --add or --remove"));
     }
-    for id in call.all("IMAGE") {
-        let answer = retag(call, id, |tags| {
-            tags.retain(|tag| !remove.iter().any(|gone| is_same_tag(gone, tag)));
-            tags.extend(add.iter().filter(|tag| !tags.contains(tag)).cloned().collect::<Vec<_>>());
-        })?;
-        TAGGED.show(call, stdout, &answer)?;
+    each(&TAG, &TAGGED, call, stdout)
+}
+
+/// The tags of an image with those to add, without those to remove.
+fn retagged(call: &Call, image: Value) -> Result<Value, Error> {
+    let mut tags = items(&image, "tags").to_vec();
+    let (add, remove) = (call.listed("--add"), call.listed("--remove"));
+    tags.retain(|tag| !remove.iter().any(|gone| is_same_tag(gone, tag)));
+    for tag in add {
+        if !tags.contains(tag) {
+            tags.push(tag.clone());
+        }
     }
-    Ok(())
+    Ok(json!({ "tags": tags }))
 }
 
 /// Tags ignore case wherever they are looked for.
-fn is_same_tag(one: &str, other: &str) -> bool {
-    collate::folded(one) == collate::folded(other)
+fn is_same_tag(one: &Value, other: &Value) -> bool {
+    collate::folded(&written(one)) == collate::folded(&written(other))
 }
 
-fn favourite(call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
-    let id = match call.value("IMAGE") {
-        Some(id) => id.clone(),
-        None => reference::not_deleted(&reference::current(&call.connect()?, None)?)?.into(),
-    };
-    let mut was = false;
-    let answer = retag(call, &id, |tags| {
-        let before = tags.len();
-        tags.retain(|tag| !is_same_tag(tag, FAVOURITE));
-        was = tags.len() < before;
-        if !was {
-            tags.push(FAVOURITE.to_owned());
-        }
-    })?;
-    let now =
-        if was { "{name} ({id}) is no longer a favourite" } else { "{name} ({id}) is a favourite" };
-    IMAGE.saying(now).show(call, stdout, &answer)
+fn is_favourite(tag: &Value) -> bool {
+    is_same_tag(tag, &"favourite".into())
+}
+
+fn favourite(_: &Call, image: Value) -> Result<Value, Error> {
+    let mut tags = items(&image, "tags").to_vec();
+    let before = tags.len();
+    tags.retain(|tag| !is_favourite(tag));
+    if tags.len() == before {
+        tags.push("favourite".into());
+    }
+    Ok(json!({ "tags": tags }))
 }
 
 fn select(call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
-    let selected = !call.has("--off");
-    let ids = call.all("IMAGE");
-    let connection = match (ids.is_empty(), call.has("--all")) {
-        (true, false) => return Err(Error::usage("no images given; name images, or use --all")),
-        (false, true) => return Err(Error::usage("give either images or --all")),
-        _ => call.connect()?,
-    };
-    if ids.is_empty() {
-        let place = RequestPath::new(&[&"images", &"select-all"]);
-        let answer = connection.post(&place, &json!({ "selected": selected }))?;
-        let said = if selected {
-            "{updated#image} selected"
-        } else {
-            "{updated#image} no longer selected"
-        };
-        return ALL_SELECTED.saying(said).show(call, stdout, &answer);
+    match (call.has("IMAGE"), call.has("--all")) {
+        (false, false) => Err(Error::usage("no images given; name images, or use --all")),
+        (true, true) => Err(Error::usage("give either images or --all")),
+        (true, false) => each(&SELECT, &SELECTED, call, stdout),
+        (false, true) => ALL_SELECTED.show(call, stdout, &SELECT_ALL.send(call, "images")?),
     }
-    let view = if selected { SELECTED } else { UNSELECTED };
-    for id in ids {
-        let body = Map::from_iter([("is_selected".to_owned(), selected.into())]);
-        view.show(call, stdout, &connection.patch(&at(id), &body.into())?)?;
-    }
-    Ok(())
 }

@@ -15,10 +15,10 @@ use signal_hook::{flag, low_level};
 
 use super::super::Error;
 use super::super::call::Call;
-use super::super::columns::{View, at, more, text};
+use super::super::columns::{View, at, more, number, text};
 use super::super::connection::{Connection, RequestPath};
 use super::super::error::Exit;
-use super::super::request::{From, Request, paths};
+use super::super::request::{Body, From, Request, paths};
 use super::super::sse::{Item, listen};
 use super::super::stdout::Progress;
 use super::super::stdout::Stdout;
@@ -66,7 +66,7 @@ pub(super) const GROUP: Group = Group { title: "Import", verbs: &[
 const INTO: (&str, From) = ("folder_id", From::Given("--folder"));
 const START: Request = Request::of(
     "POST /images",
-    Some(&[("paths", From::Paths("PATH")), INTO, ("in_place", From::Switch("--in-place"))]),
+    Body::Fields(&[("paths", From::Paths("PATH")), INTO, ("in_place", From::Switch("--in-place"))]),
 );
 const CANCELLED: View = View::says(
     "POST /images/cancel-import",
@@ -75,8 +75,7 @@ const CANCELLED: View = View::says(
 );
 const BEGUN: View =
     View::own("POST /images", &[more("status total batch_id")], |_, stdout, batch| {
-        let (files, id) =
-            (count(batch["total"].as_u64().unwrap_or_default(), "file"), text(batch, "batch_id"));
+        let (files, id) = (count(number(batch, "total"), "file"), text(batch, "batch_id"));
         match stdout.terminal() {
             Some(_) => {
                 stdout.say(format!("importing {files}; `murald import-cancel {id}` stops it"))
@@ -303,10 +302,6 @@ impl<'a> Watch<'a> {
         }
         self.stdout.flush()
     }
-}
-
-fn number(told: &Value, name: &str) -> u64 {
-    told[name].as_u64().unwrap_or_default()
 }
 
 /// A name may have a line break: it must not look like another file's line.

@@ -1,29 +1,35 @@
 //! `murald library` and `murald watch`: the database, missing images, watched directories.
 
-use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
 use super::super::call::Call;
-use super::super::columns::{View, column, more, of, text};
-use super::super::connection::{Connection, Method, RequestPath};
-use super::super::next::{REPORT, RESTORED};
-use super::super::request::{paths, rewrite};
-use super::super::stdout::Stdout;
+use super::super::columns::{View, column, items, more, of, text};
+use super::super::connection::{Connection, RequestPath};
+use super::super::next::{Next, REPORT, RESTORED, Report};
+use super::super::request::paths;
 use super::super::table::{Cell, CellStyle};
-use super::super::verb::{Argument, Flag, Group, Kind, Task, Verb};
+use super::super::template::written;
+use super::super::verb::{Argument, Flag, Group, Kind, Run, Verb};
 use super::super::{Error, edit_lock};
+use super::config;
 
 #[rustfmt::skip]
 pub(super) const GROUP: Group = Group { title: "Library", verbs: &[
-    Verb::main(&["library", "check"], "Check the database for damage (works without a daemon)",
-        Task::CheckDatabase)
+    Verb::of(&["library", "check"], "Check the database for damage (works without a daemon)",
+        Run::Main(|call, _| {
+            Ok(Some(Next::CheckDatabase(config::file(call)?, Report::of(call))))
+        }))
         .shows(&[&REPORT])
         .help("Reads the whole database and changes nothing; the daemon may be running. Exits with 1 \
                if the database is damaged. It is not an error if there is no database \
                yet."),
-    Verb::main(&["library", "restore"], "Restore the database from a backup", Task::RestoreDatabase)
+    Verb::of(&["library", "restore"], "Restore the database from a backup",
+        Run::Main(|call, _| {
+            let backup = call.text("FILE").map(PathBuf::from);
+            Ok(Some(Next::RestoreDatabase(config::file(call)?, backup, Report::of(call))))
+        }))
         .takes(&[Argument::optional("FILE", Kind::File, "Backup to restore (default: the newest \
                intact one)")])
         .shows(&[&RESTORED])
@@ -44,15 +50,16 @@ pub(super) const GROUP: Group = Group { title: "Library", verbs: &[
 
 #[rustfmt::skip]
 pub(super) const WATCHING: Group = Group { title: "Watched directories", verbs: &[
-    Verb::own(&["watch", "add"], "Keep the library in sync with a directory", add)
-        .takes(&[Argument::some("DIR", Kind::Directory, "Its path")]).shows(&[&WATCHED]).starting()
+    Verb::change(&["watch", "add"], "Keep the library in sync with a directory",
+        "PUT /library/watch", add)
+        .takes(&[Argument::some("DIR", Kind::Directory, "Its path")]).shows(&[&ADDED]).starting()
         .help("Pictures that are added to the directory or its subdirectories are added to the \
                library; deleted ones are removed. The files are used where they are and not changed; \
                with `library.in_place` set to false they are copied. Starts the daemon if it is not \
                running."),
     Verb::get(&["watch", "list"], "List the watched directories",
         "GET /library/watch").shows(&[&WATCHED]),
-    Verb::own(&["watch", "remove"], "Stop watching a directory", remove)
+    Verb::change(&["watch", "remove"], "Stop watching a directory", "PUT /library/watch", remove)
         .takes(&[Argument::some("DIR", Kind::Directory, "The path, as in the list")])
         .flags(&[Flag::switch("--forget", "Also remove its images from the library; the files stay")])
         .shows(&[&WATCHED])
@@ -81,58 +88,43 @@ const WATCHED: View = View::table(
 )
 .within("watch");
 
-fn place() -> RequestPath {
-    RequestPath::new(&[&"library", &"watch"])
-}
+const ADDED: View = WATCHED.showing(|call, stdout, watched| {
+    for path in paths(call, "DIR")?.iter().filter(|path| !Path::new(path).exists()) {
+        stdout.note(format!("{path} does not exist; murald will watch it when it does"))?;
+    }
+    WATCHED.people(call, stdout, watched)
+});
 
-fn add(call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
-    let more = paths(call, "DIR")?;
-    for path in &more {
-        match std::fs::metadata(path) {
-            Ok(found) if !found.is_dir() => {
-                return Err(Error::refused(format!("{path} is not a directory")));
-            }
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                stdout.note(format!("{path} does not exist; murald will watch it when it does"))?;
-            }
-            // Whatever else there is to say of it, the daemon says.
-            _ => {}
+fn add(call: &Call, watched: Value) -> Result<Value, Error> {
+    let watched = items(&watched, "watch");
+    let mut all: Vec<String> = watched.iter().map(|one| text(one, "path")).collect();
+    for path in paths(call, "DIR")? {
+        // Anything else that may be wrong with it, the daemon says.
+        if std::fs::metadata(&path).is_ok_and(|found| !found.is_dir()) {
+            return Err(Error::refused(format!("{path} is not a directory")));
+        }
+        if !watched.iter().any(|one| is_at(one, &path)) && !all.contains(&path) {
+            all.push(path);
         }
     }
-    let answer = rewrite(call, Method::Put, &place(), |watched| {
-        let watched = watched["watch"].as_array().cloned().unwrap_or_default();
-        let mut all: Vec<String> = watched.iter().map(|one| text(one, "path")).collect();
-        for path in more {
-            if !watched.iter().any(|one| is_at(one, &path)) && !all.contains(&path) {
-                all.push(path);
-            }
-        }
-        Ok(json!({ "watch": all }))
-    })?;
-    WATCHED.show(call, stdout, &answer)
+    Ok(json!({ "watch": all }))
 }
 
-fn remove(call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
-    let words: Vec<&str> = call.all("DIR").into_iter().filter_map(Value::as_str).collect();
-    let absolute = paths(call, "DIR")?;
-    let answer = rewrite(call, Method::Put, &place(), |watched| {
-        let mut left = watched["watch"].as_array().cloned().unwrap_or_default();
-        for (word, path) in words.iter().zip(&absolute) {
-            let before = left.len();
-            left.retain(|one| text(one, "path") != **word && !is_at(one, path));
-            if left.len() == before {
-                return Err(Error::refused(format!("{word} is not watched"))
-                    .hint("`murald watch list` shows what is"));
-            }
+fn remove(call: &Call, watched: Value) -> Result<Value, Error> {
+    let mut left: Vec<&Value> = items(&watched, "watch").iter().collect();
+    for (word, path) in call.all("DIR").into_iter().zip(paths(call, "DIR")?) {
+        let before = left.len();
+        left.retain(|one| one["path"] != *word && !is_at(one, &path));
+        if left.len() == before {
+            return Err(Error::refused(format!("{} is not watched", written(word)))
+                .hint("`murald watch list` shows what is"));
         }
-        let left: Vec<&Value> = left.iter().map(|one| &one["path"]).collect();
-        let mut body = json!({ "watch": left });
-        if call.has("--forget") {
-            body["forget"] = true.into();
-        }
-        Ok(body)
-    })?;
-    WATCHED.show(call, stdout, &answer)
+    }
+    let mut body = json!({ "watch": left.iter().map(|one| &one["path"]).collect::<Vec<_>>() });
+    if call.has("--forget") {
+        body["forget"] = true.into();
+    }
+    Ok(body)
 }
 
 /// Whether a watched directory has this path, as it was written or where its links lead.
@@ -141,17 +133,18 @@ fn is_at(watched: &Value, path: &str) -> bool {
     ["path", "directory"].iter().any(|field| text(watched, field).trim_end_matches('/') == path)
 }
 
-/// Has a directory watched, unless one above it is.
+/// Watches a directory, unless one above it is watched.
 pub(super) fn ensure(connection: &Connection, path: &str) -> Result<(), Error> {
+    let place = RequestPath::new(&[&"library", &"watch"]);
     edit_lock::hold(connection, || {
-        let watched: Value = connection.get(&place())?.read()?;
-        let watched = watched["watch"].as_array().cloned().unwrap_or_default();
+        let watched: Value = connection.get(&place)?.read()?;
+        let watched = items(&watched, "watch");
         let mut directories = watched.iter().filter_map(|one| one["directory"].as_str());
         if directories.any(|directory| Path::new(path).starts_with(directory)) {
             return Ok(());
         }
         let mut paths: Vec<String> = watched.iter().map(|one| text(one, "path")).collect();
         paths.push(path.to_owned());
-        connection.put(&place(), &json!({ "watch": paths })).map(drop)
+        connection.ask("PUT", &place, Some(&json!({ "watch": paths }))).map(drop)
     })
 }

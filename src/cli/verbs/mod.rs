@@ -36,8 +36,7 @@ use super::verb::{Flag, Group, Kind};
 use crate::wire::Mode;
 
 pub(super) use complete::complete;
-pub(super) use config::{file as config_file, file_to_check, known as known_settings};
-pub(super) use daemon::{Stopped, stop};
+pub(super) use config::known as known_settings;
 pub(super) use delete::confirm;
 pub(super) use filters::choose;
 

@@ -6,13 +6,14 @@ use serde_json::Value;
 
 use super::super::Error;
 use super::super::call::Call;
-use super::super::columns::{View, at, column, more, of, text};
+use super::super::columns::{View, at, column, items, more, number, of, text};
 use super::super::connection::RequestPath;
 use super::super::stdout::Stdout;
 use super::super::table::{Cell, CellStyle, Table};
 use super::super::template::written;
 use super::super::terminal::span;
 use super::filters;
+use super::image_sheet::TOTAL;
 
 /// On a terminal so many images are shown; elsewhere all are. As many as the daemon gives at once.
 const SHOWN: usize = 200;
@@ -29,10 +30,8 @@ pub(super) const PLAYLISTS: View = View::table(
         of(">IMAGES", "images source", |playlist, call| {
             // Counts the images that its filters find now, if it has any.
             Some(match playlist["source"].is_object() {
-                true => {
-                    written(at(&page(playlist, 1, 1, call).ok()?, "pagination.total_items")).into()
-                }
-                false => items(playlist).len().into(),
+                true => number(&page(playlist, 1, 1, call).ok()?, TOTAL).into(),
+                false => items(playlist, "images").len().into(),
             })
         }),
         column("ORDER", "configuration.order"),
@@ -64,16 +63,12 @@ const SHEET: View = View::sheet(
     ],
 );
 
-fn items(playlist: &Value) -> &[Value] {
-    playlist["images"].as_array().map_or(&[], Vec::as_slice)
-}
-
 fn people(call: &Call, stdout: &mut Stdout, playlist: &Value) -> Result<(), Error> {
     let mut sheet = SHEET.as_sheet(playlist, call);
     let is_cut = stdout.terminal().is_some();
     let (rows, all) = match playlist["source"].is_object() {
         true => found(playlist, is_cut, call)?,
-        false => (in_order(playlist, is_cut, call)?, items(playlist).len() as u64),
+        false => (in_order(playlist, is_cut, call)?, items(playlist, "images").len() as u64),
     };
     sheet.field("images", all);
     stdout.table(&sheet)?;
@@ -92,7 +87,7 @@ fn people(call: &Call, stdout: &mut Stdout, playlist: &Value) -> Result<(), Erro
 fn found(playlist: &Value, is_cut: bool, call: &Call) -> Result<(Vec<[Cell; 5]>, u64), Error> {
     let (images, all) = if is_cut {
         let mut page = page(playlist, 1, SHOWN, call)?;
-        let all = at(&page, "pagination.total_items").as_u64().unwrap_or_default();
+        let all = number(&page, TOTAL);
         (page["data"].take().as_array().cloned().unwrap_or_default(), all)
     } else {
         let path: &[&dyn std::fmt::Display] = &[&"playlists", &playlist["id"], &"images"];
@@ -109,12 +104,12 @@ fn found(playlist: &Value, is_cut: bool, call: &Call) -> Result<(Vec<[Cell; 5]>,
 
 /// The images of a playlist that has a list of them.
 fn in_order(playlist: &Value, is_cut: bool, call: &Call) -> Result<Vec<[Cell; 5]>, Error> {
-    let items = items(playlist);
-    let number = items.len().min(if is_cut { SHOWN } else { usize::MAX });
+    let listed = items(playlist, "images");
+    let number = listed.len().min(if is_cut { SHOWN } else { usize::MAX });
     let mut names = HashMap::new();
     for number in 1..=number.div_ceil(SHOWN) {
         let page = page(playlist, number, SHOWN, call)?;
-        let images = page["data"].as_array().into_iter().flatten();
+        let images = items(&page, "data").iter();
         names.extend(images.map(|image| (image["id"].as_i64(), text(image, "name"))));
     }
     let row = |(place, item): (usize, &Value)| {
@@ -130,7 +125,7 @@ fn in_order(playlist: &Value, is_cut: bool, call: &Call) -> Result<Vec<[Cell; 5]
             when.into(),
         ]
     };
-    Ok(items[..number].iter().enumerate().map(row).collect())
+    Ok(listed[..number].iter().enumerate().map(row).collect())
 }
 
 /// A page of the images of a playlist.
@@ -144,8 +139,8 @@ fn page(playlist: &Value, page: usize, per_page: usize, call: &Call) -> Result<V
 fn when(playlist: &Value, place: usize) -> String {
     const DAYS: [&str; 7] =
         ["Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday"];
-    let items = items(playlist);
-    let (item, last) = (&items[place], place + 1 == items.len());
+    let listed = items(playlist, "images");
+    let (item, last) = (&listed[place], place + 1 == listed.len());
     let day = || DAYS.get(place).copied().unwrap_or_default();
     match (text(playlist, "configuration.type").as_str(), item["time"].as_i64()) {
         ("appearance", _) => text(item, "when"),
@@ -167,7 +162,7 @@ pub(super) fn name_of(call: &Call, image: &Value) -> String {
 
 /// When it changes.
 fn changes(playlist: &Value) -> String {
-    let interval = at(playlist, "configuration.interval").as_u64().unwrap_or_default();
+    let interval = number(playlist, "configuration.interval");
     match text(playlist, "configuration.type").as_str() {
         "timer" => format!("every {}", span(interval)),
         "manual" => "by hand".to_owned(),

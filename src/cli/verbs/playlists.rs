@@ -4,9 +4,9 @@ use serde_json::{Map, Value, json};
 
 use super::super::Error;
 use super::super::call::Call;
-use super::super::columns::{View, column, listed, moment, more, of, text};
-use super::super::connection::{Connection, Method, RequestPath};
-use super::super::request::{From, place, rewrite};
+use super::super::columns::{View, column, items, listed, moment_of, more, of, text};
+use super::super::connection::RequestPath;
+use super::super::request::{Body, BodyFields, From, Request, place};
 use super::super::stdout::Stdout;
 use super::super::table::Cell;
 use super::super::terminal::count;
@@ -36,29 +36,34 @@ const ORDER: Flag = Flag::value("--order", "ORDER", Kind::Words(PlaylistOrder::W
 const FIRST: Flag = Flag::value("--from-first", "WHICH", ON_OFF,
     "Start with the first image each time, or at the last position");
 /// On one playlist, or without one on all that run.
-const STOPPING: &str = "POST /playlists/{PLAYLIST:active}/stop";
+const STOP: &str = "POST /playlists/{PLAYLIST:active}/stop";
+const PAUSE: &str = "POST /playlists/{PLAYLIST:active}/pause";
+const RESUME: &str = "POST /playlists/{PLAYLIST:active}/resume";
+const STEP_ON: &str = "POST /playlists/{PLAYLIST:active}/next";
+const STEP_BACK: &str = "POST /playlists/{PLAYLIST:active}/previous";
+const THEIRS: BodyFields = &[("monitors", From::Any("--monitor"))];
 const CONFIGURATION: (&str, From) = ("configuration", From::Of(configuration));
 
 #[rustfmt::skip]
 pub(super) const GROUP: Group = Group { title: "Playlists", verbs: &[
-    Verb::own(&["next"], "Show the next image of all running playlists", next)
-        .flags(STEPPED).shows(&[&NEXT]),
-    Verb::own(&["previous"], "Show the previous image of all running playlists", previous)
-        .flags(STEPPED).shows(&[&PREVIOUS]),
+    Verb::send(&["next"], "Show the next image of all running playlists", STEP_ON, THEIRS)
+        .flags(STEPPED).shows(&[&NEXT]).checked(moved),
+    Verb::send(&["previous"], "Show the previous image of all running playlists", STEP_BACK, THEIRS)
+        .flags(STEPPED).shows(&[&PREVIOUS]).checked(moved),
     Verb::own(&["toggle"], "Pause or resume all playlists", toggle)
         .shows(&[&PAUSED, &RESUMED])
         .help("Pauses all playlists if one is not paused; otherwise resumes all."),
     slideshow::SLIDESHOW,
     session::APPEARANCE,
     session::POWER,
-    Verb::own(&["pause"], "Pause all running playlists", pause).shows(&[&PAUSED])
+    Verb::send(&["pause"], "Pause all running playlists", PAUSE, &[]).shows(&[&PAUSED]).checked(moved)
         .help("Exits with 1 if no playlist is running."),
-    Verb::own(&["resume"], "Resume all paused playlists", resume).shows(&[&RESUMED]),
+    Verb::send(&["resume"], "Resume all paused playlists", RESUME, &[]).shows(&[&RESUMED]),
     Verb::get(&["playlist", "list"], "List the playlists", "GET /playlists").shows(&[&PLAYLISTS]),
     Verb::get(&["playlist", "show"], "Show a playlist and its images", "GET /playlists/{PLAYLIST}")
         .takes(&[ONE]).shows(&[&PLAYLIST]),
     Verb::send(&["playlist", "create"], "Create a playlist", "POST /playlists", &[
-            CONFIGURATION, ("images", From::Of(items)), ("name", From::Given("NAME")),
+            CONFIGURATION, ("images", From::Of(images)), ("name", From::Given("NAME")),
             ("source", From::Of(source)),
         ])
         .takes(&[Argument::one("NAME", Kind::Text, "Its \
@@ -88,11 +93,13 @@ pub(super) const GROUP: Group = Group { title: "Playlists", verbs: &[
         .takes(&[ONE, Argument::any("IMAGE", Kind::Item, "The images, replacing the current ones")])
         .flags(&[Flag::value("--name", "NAME", Kind::Text, "Its name"), TYPE, INTERVAL, ORDER, FIRST])
         .shows(&[&PLAYLIST]).help("A running playlist uses the change at once."),
-    Verb::own(&["playlist", "add"], "Add images to the end of a playlist", add)
+    Verb::change(&["playlist", "add"], "Add images to the end of a playlist",
+        "PATCH /playlists/{PLAYLIST}", add)
         .takes(&[ONE, Argument::any("IMAGE", Kind::Item, ITEMS)]).choosing()
         .flags(joined!(FILTERS; NULL, SEARCH)).shows(&[&PLAYLIST])
         .help("Filters select all images that match now."),
-    Verb::own(&["playlist", "remove"], "Remove images from a playlist", remove)
+    Verb::change(&["playlist", "remove"], "Remove images from a playlist",
+        "PATCH /playlists/{PLAYLIST}", remove)
         .takes(&[ONE, Argument::some("IMAGE", Kind::Image, "The images")]).shows(&[&PLAYLIST])
         .help("Removes every occurrence of an image."),
     Verb::own(&["playlist", "delete"], "Delete a playlist; its images stay", delete)
@@ -109,16 +116,17 @@ pub(super) const GROUP: Group = Group { title: "Playlists", verbs: &[
         .help("`--mode each` means that each monitor shows a different image.\n\n\
                Without --monitor, it runs on all monitors, including those connected later. Other \
                playlists on the same monitors are stopped. Starts the daemon if it is not running."),
-    Verb::send(&["playlist", "stop"], "Stop a playlist", STOPPING, &[])
+    Verb::send(&["playlist", "stop"], "Stop a playlist", STOP, &[])
         .takes(RUNNING).shows(&[&DONE, &STOPPED]),
-    Verb::own(&["playlist", "pause"], "Pause a playlist", pause).takes(RUNNING).shows(&[&DONE, &PAUSED]),
-    Verb::own(&["playlist", "resume"], "Resume a playlist", resume)
+    Verb::send(&["playlist", "pause"], "Pause a playlist", PAUSE, &[])
+        .takes(RUNNING).shows(&[&DONE, &PAUSED]).checked(moved),
+    Verb::send(&["playlist", "resume"], "Resume a playlist", RESUME, &[])
         .takes(RUNNING).shows(&[&DONE, &RESUMED]),
-    Verb::own(&["playlist", "next"], "Show the next image of a playlist", next)
-        .takes(RUNNING).flags(STEPPED).shows(&[&STEPPED_ONE, &NEXT]),
-    Verb::own(&["playlist", "previous"], "Show the previous image of a playlist", previous)
-        .takes(RUNNING).flags(STEPPED).shows(&[&STEPPED_ONE, &PREVIOUS]),
-    Verb::own(&["playlist", "active"], "List the running playlists", active)
+    Verb::send(&["playlist", "next"], "Show the next image of a playlist", STEP_ON, THEIRS)
+        .takes(RUNNING).flags(STEPPED).shows(&[&STEPPED_ONE, &NEXT]).checked(moved),
+    Verb::send(&["playlist", "previous"], "Show the previous image of a playlist", STEP_BACK, THEIRS)
+        .takes(RUNNING).flags(STEPPED).shows(&[&STEPPED_ONE, &PREVIOUS]).checked(moved),
+    Verb::get(&["playlist", "active"], "List the running playlists", "GET /playlists/active/{MONITOR}")
         .takes(&[Argument::optional("MONITOR", Kind::Monitor, "Only the one on this monitor")])
         .shows(&[&ACTIVE]),
 ]};
@@ -145,7 +153,14 @@ const PREVIOUS: View = View::own(
     &[more("message reversed image_id image_name image_path images")],
     stepped,
 );
-const ACTIVE: View = View::table(
+const ACTIVE: View = RUNS.showing(|call, stdout, all| {
+    RUNS.people(call, stdout, all)?;
+    match all.as_array().map_or(1, Vec::len) as u64 {
+        0 => Ok(()),
+        number => stdout.note(format!("{} running", count(number, "playlist"))),
+    }
+});
+const RUNS: View = View::table(
     "ActivePlaylist",
     &[
         column(">ID", "playlist_id"),
@@ -168,7 +183,10 @@ const ACTIVE: View = View::table(
             let place = one["current_index"].as_u64().unwrap_or_default() + 1;
             Some(format!("{place}/{all}").into())
         }),
-        moment("=NEXT CHANGE", "next_change_at"),
+        of("=NEXT CHANGE", "next_change_at", |one, _| {
+            // A playlist that is paused has no change ahead.
+            (one["paused"] != true).then(|| moment_of(&one["next_change_at"]))
+        }),
         more(
             "playlist_type previous_image_id next_image_id started_at slot_started_at monitors \
              extend mode",
@@ -200,7 +218,7 @@ fn configuration(call: &Call) -> Result<Option<Value>, Error> {
 }
 
 /// The images of a new playlist: those that are named, or that its filters find now.
-fn items(call: &Call) -> Result<Option<Value>, Error> {
+fn images(call: &Call) -> Result<Option<Value>, Error> {
     let filters = filters::narrows(call)?;
     match (filters, call.has("--fixed"), call.has("IMAGE")) {
         (false, true, _) => Err(Error::usage("--fixed needs a filter")),
@@ -219,42 +237,31 @@ fn source(call: &Call) -> Result<Option<Value>, Error> {
     Ok(finds.then(|| filters::source(call).into()))
 }
 
-fn add(call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
-    change(call, stdout, |mut images| {
-        images.extend(call.all("IMAGE").into_iter().cloned());
-        Ok(images)
-    })
+fn add(call: &Call, playlist: Value) -> Result<Value, Error> {
+    let mut images = listed_images(playlist)?;
+    images.extend(call.all("IMAGE").into_iter().cloned());
+    Ok(json!({ "images": images }))
 }
 
-fn remove(call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
-    let gone = call.all("IMAGE");
-    change(call, stdout, |mut images| {
-        let before = images.len();
-        images.retain(|item| !gone.contains(&&item["image_id"]));
-        match images.len() == before {
-            true => Err(Error::refused("the playlist contains none of these images")),
-            false => Ok(images),
-        }
-    })
+fn remove(call: &Call, playlist: Value) -> Result<Value, Error> {
+    let mut images = listed_images(playlist)?;
+    let (gone, before) = (call.all("IMAGE"), images.len());
+    images.retain(|item| !gone.contains(&&item["image_id"]));
+    if images.len() == before {
+        return Err(Error::refused("the playlist contains none of these images"));
+    }
+    Ok(json!({ "images": images }))
 }
 
-/// Writes the images that `change` makes of those that the playlist has.
-fn change(
-    call: &Call,
-    stdout: &mut Stdout,
-    change: impl FnOnce(Vec<Value>) -> Result<Vec<Value>, Error>,
-) -> Result<(), Error> {
-    let answer = rewrite(call, Method::Patch, &own_place(call), |mut playlist| {
-        if playlist["source"].is_object() {
-            let name = text(&playlist, "name");
-            return Err(Error::refused(format!("playlist {name} is dynamic")).hint(
-                "use `murald playlist edit PLAYLIST IMAGE...` to replace its filters with a list",
-            ));
-        }
-        let images = playlist["images"].take().as_array().cloned().unwrap_or_default();
-        Ok(json!({ "images": change(images)? }))
-    })?;
-    PLAYLIST.show(call, stdout, &answer)
+/// The images of a playlist that has a list of them.
+fn listed_images(mut playlist: Value) -> Result<Vec<Value>, Error> {
+    if playlist["source"].is_object() {
+        let name = text(&playlist, "name");
+        return Err(Error::refused(format!("playlist {name} is dynamic")).hint(
+            "use `murald playlist edit PLAYLIST IMAGE...` to replace its filters with a list",
+        ));
+    }
+    Ok(playlist["images"].take().as_array().cloned().unwrap_or_default())
 }
 
 fn own_place(call: &Call) -> RequestPath {
@@ -271,7 +278,7 @@ fn named(call: &Call) -> String {
 fn delete(call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
     // While it is there to be asked for.
     let name = if stdout.wants_data() { String::new() } else { named(call) };
-    let answer = call.connect()?.ask(Method::Delete, &own_place(call), None)?;
+    let answer = call.connect()?.ask("DELETE", &own_place(call), None)?;
     stdout.show(&answer, |stdout, _: Value| stdout.say(format!("{name} deleted")))
 }
 
@@ -280,44 +287,11 @@ fn done(call: &Call, stdout: &mut Stdout, answer: &Value) -> Result<(), Error> {
         return stdout.say(format!("{} {status}", named(call)));
     }
     match text(answer, "message") {
+        // Something runs, or that would be an error.
+        _ if answer["paused"] == 0 => stdout.say("all are paused already"),
         message if message.starts_with("0 ") => stdout.say(NONE),
         message => stdout.say(message),
     }
-}
-
-fn pause(call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
-    act(call, stdout, "pause", &PAUSED)
-}
-
-fn resume(call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
-    act(call, stdout, "resume", &RESUMED)
-}
-
-fn next(call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
-    act(call, stdout, "next", &NEXT)
-}
-
-fn previous(call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
-    act(call, stdout, "previous", &PREVIOUS)
-}
-
-/// Does something to one playlist, or to all that run. That nothing was there to be stepped or paused
-/// is an error.
-fn act(call: &Call, stdout: &mut Stdout, action: &str, view: &View) -> Result<(), Error> {
-    let connection = call.connect()?;
-    let on = call.all("--monitor");
-    let which = call.query("PLAYLIST").unwrap_or_else(|| "active".to_owned());
-    let place = RequestPath::new(&[&"playlists", &which, &action]);
-    let body = if on.is_empty() { json!({}) } else { json!({ "monitors": on }) };
-    let answer = connection.post(&place, &body)?;
-    let told: Value = answer.read()?;
-    if told["paused"] == 0 && !running_now(&connection)?.is_empty() {
-        return stdout.show(&answer, |stdout, _: Value| stdout.say("all are paused already"));
-    }
-    if ["advanced", "reversed", "paused"].iter().any(|done| told[done] == 0) {
-        return Err(stuck(&connection, &on)?);
-    }
-    view.show(call, stdout, &answer)
 }
 
 /// Shows the monitors' images after a step.
@@ -325,21 +299,28 @@ fn stepped(call: &Call, stdout: &mut Stdout, answer: &Value) -> Result<(), Error
     answer["images"].as_object().map_or(Ok(()), |images| on_each(images, call, stdout))
 }
 
-fn running_now(connection: &Connection) -> Result<Vec<Value>, Error> {
-    connection.get(&RequestPath::new(&[&"playlists", &"active"]))?.read()
+fn running_now(call: &Call) -> Result<Vec<Value>, Error> {
+    call.connect()?.get(&RequestPath::new(&[&"playlists", &"active"]))?.read()
 }
 
-/// Why a step moved nothing.
-fn stuck(connection: &Connection, on: &[&Value]) -> Result<Error, Error> {
-    let mut running = running_now(connection)?;
+/// It is an error if nothing was there to be stepped or paused.
+fn moved(call: &Call, answer: &Value) -> Result<(), Error> {
+    let is_pause = answer["paused"] == 0;
+    if !is_pause && answer["advanced"] != 0 && answer["reversed"] != 0 {
+        return Ok(());
+    }
+    let (mut running, on) = (running_now(call)?, call.all("--monitor"));
+    if is_pause && !running.is_empty() {
+        return Ok(());
+    }
     running.retain(|one| {
-        let mut shown = one["applied_to"].as_array().into_iter().flatten();
+        let mut shown = items(one, "applied_to").iter();
         on.is_empty() || shown.any(|monitor| on.contains(&monitor))
     });
     let Some(one) = running.first() else {
         let on = listed(&json!(on));
         let on = if on.is_empty() { on } else { format!(" on {on}") };
-        return Ok(Error::refused(format!("no playlist is running{on}"))
+        return Err(Error::refused(format!("no playlist is running{on}"))
             .hint("`murald playlist start PLAYLIST` starts one, `murald random` shows any image"));
     };
     let why = match text(one, "playlist_type").as_str() {
@@ -348,32 +329,14 @@ fn stuck(connection: &Connection, on: &[&Value]) -> Result<Error, Error> {
         _ if one["total_images"] == 0 => "is empty",
         _ => "did not move",
     };
-    Ok(Error::refused(format!("playlist {} {why}", text(one, "playlist_name"))))
+    Err(Error::refused(format!("playlist {} {why}", text(one, "playlist_name"))))
 }
 
 fn toggle(call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
-    let running = running_now(&call.connect()?)?;
-    match running.iter().any(|one| one["paused"] != true) || running.is_empty() {
-        true => act(call, stdout, "pause", &PAUSED),
-        false => act(call, stdout, "resume", &RESUMED),
-    }
-}
-
-fn active(call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
-    let place = match call.text("MONITOR") {
-        Some(monitor) => RequestPath::new(&[&"playlists", &"active", &monitor]),
-        None => RequestPath::new(&[&"playlists", &"active"]),
-    };
-    let answer = call.connect()?.get(&place)?;
-    stdout.show(&answer, |stdout, mut all: Value| {
-        // One that is paused has no change ahead.
-        let list = all.as_array_mut().into_iter().flatten();
-        list.filter(|one| one["paused"] == true).for_each(|one| drop(one["next_change_at"].take()));
-        ACTIVE.people(call, stdout, &all)?;
-        let number = all.as_array().map_or(1, Vec::len) as u64;
-        if number == 0 {
-            return Ok(());
-        }
-        stdout.note(format!("{} running", count(number, "playlist")))
-    })
+    let running = running_now(call)?;
+    let is_pause = running.iter().any(|one| one["paused"] != true) || running.is_empty();
+    let (place, view) = if is_pause { (PAUSE, PAUSED) } else { (RESUME, RESUMED) };
+    let answer = Request::of(place, Body::Fields(&[])).send(call, "toggle")?;
+    moved(call, &answer.read()?)?;
+    view.show(call, stdout, &answer)
 }

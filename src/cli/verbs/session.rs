@@ -4,9 +4,8 @@ use serde_json::{Value, json};
 
 use super::super::Error;
 use super::super::call::Call;
-use super::super::columns::{View, at, column, more, of, text};
-use super::super::connection::{Answer, RequestPath};
-use super::super::request::place;
+use super::super::columns::{View, at, column, items, more, of, text};
+use super::super::request::{From, place};
 use super::super::stdout::Stdout;
 use super::super::table::{Cell, CellStyle};
 use super::super::verb::{Argument, Group, Kind, Verb};
@@ -14,7 +13,7 @@ use crate::wire::AppearanceMode;
 
 #[rustfmt::skip]
 pub(super) const GROUP: Group = Group { title: "Monitors and backends", verbs: &[
-    Verb::own(&["monitors"], "List the connected monitors", monitors)
+    Verb::get(&["monitors"], "List the connected monitors", "GET /monitors/{NAME}")
         .takes(&[Argument::optional("NAME", Kind::Monitor, "Only this one")]).shows(&[&MONITORS]),
     Verb::get(&["backends"], "List the backends", "GET /backends")
         .shows(&[&BACKENDS]),
@@ -36,7 +35,10 @@ pub(super) const THEMES: Group = Group { title: "Themes", verbs: &[
 
 #[rustfmt::skip]
 pub(super) const POWER: Verb =
-    Verb::own(&["power"], "Show or set the session state (locked, idle)", power)
+    Verb::send(&["power"], "Show or set the session state (locked, idle)", "PUT /power", &[
+            ("locked", From::Of(|call| Ok(is_either(call, "locked", "unlocked")))),
+            ("idle", From::Of(|call| Ok(is_either(call, "idle", "active")))),
+        ])
         .takes(&[Argument::optional("STATE", Kind::Words(&["locked", "unlocked", "idle", "active"]),
             "The new state of the session")])
         .shows(&[&SESSION])
@@ -47,7 +49,8 @@ pub(super) const POWER: Verb =
 
 #[rustfmt::skip]
 pub(super) const APPEARANCE: Verb =
-    Verb::own(&["appearance"], "Show or set light and dark mode", appearance)
+    Verb::send(&["appearance"], "Show or set light and dark mode", "PUT /appearance",
+        &[("mode", From::Given("MODE"))])
         .takes(&[Argument::optional("MODE", Kind::Words(AppearanceMode::WORDS),
             "light, dark, or auto: by the sun")])
         .shows(&[&LIGHT])
@@ -96,7 +99,7 @@ const BACKENDS: View = View::table(
         column("=NAME", "name"),
         of("STATE", "installed available active", |backend, _| Some(state(backend))),
         of("SHOWS", "capabilities", |backend, _| {
-            let kinds = at(backend, "capabilities.content_kinds").as_array().into_iter().flatten();
+            let kinds = items(backend, "capabilities.content_kinds").iter();
             let kinds = kinds.filter_map(Value::as_str).map(|kind| match kind {
                 "static_image" => "images",
                 "animated_image" => "animations",
@@ -137,12 +140,6 @@ const THEME: View = View::table(
      `murald config path`",
 );
 
-fn monitors(call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
-    let template = if call.has("NAME") { "/monitors/{NAME}" } else { "/monitors" };
-    let answer = call.connect()?.get(&place(template, call))?;
-    MONITORS.show(call, stdout, &answer)
-}
-
 fn state(backend: &Value) -> Cell {
     let is = |field: &str| backend[field] == true;
     if is("active") {
@@ -166,26 +163,10 @@ fn state(backend: &Value) -> Cell {
     Cell::from(text).look(CellStyle::Dim)
 }
 
-/// Shows a state of the daemon, or sets it first.
-fn state_at(call: &Call, name: &str, change: Option<Value>) -> Result<Answer, Error> {
-    let (connection, place) = (call.connect()?, RequestPath::new(&[&name]));
-    match change {
-        Some(change) => connection.put(&place, &change),
-        None => connection.get(&place),
-    }
-}
-
-fn power(call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
-    let change = call.text("STATE").map(|state| match state {
-        "locked" | "unlocked" => json!({ "locked": state == "locked" }),
-        _ => json!({ "idle": state == "idle" }),
-    });
-    SESSION.show(call, stdout, &state_at(call, "power", change)?)
-}
-
-fn appearance(call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
-    let change = call.value("MODE").map(|mode| json!({ "mode": mode }));
-    LIGHT.show(call, stdout, &state_at(call, "appearance", change)?)
+/// Whether STATE is the one word or the other; none if it is neither.
+fn is_either(call: &Call, yes: &str, no: &str) -> Option<Value> {
+    let state = call.text("STATE")?;
+    [yes, no].contains(&state).then(|| (state == yes).into())
 }
 
 fn show_theme(call: &Call, stdout: &mut Stdout) -> Result<(), Error> {

@@ -8,11 +8,12 @@ use serde_json::{Value, json};
 
 use super::super::Error;
 use super::super::call::Call;
-use super::super::columns::{View, at, more, text};
+use super::super::columns::{View, more, number, text};
 use super::super::connection::{Connection, RequestPath, travelling};
 use super::super::stdout::Stdout;
 use super::super::terminal::count;
 use super::super::verb::{Argument, Flag, Kind, Verb};
+use super::image_sheet::TOTAL;
 use super::{INTERVAL, MONITORS, library};
 use crate::wire::Format;
 
@@ -78,7 +79,7 @@ fn first_pictures(
     let place = place.query("recursive", Some(true)).query("per_page", Some(1));
     loop {
         let page: Value = connection.get(&place)?.read()?;
-        match at(&page, "pagination.total_items").as_u64().unwrap_or_default() {
+        match number(&page, TOTAL) {
             0 if Instant::now() > deadline => {
                 return Err(Error::refused(format!("no pictures found in {word}"))
                     .hint("it is watched now: `murald watch list` says more"));

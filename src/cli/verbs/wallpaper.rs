@@ -4,8 +4,9 @@ use serde_json::{Map, Value};
 
 use super::super::Error;
 use super::super::call::Call;
-use super::super::columns::{View, column, each, listed, minute, moment, more, of, seconds, text};
-use super::super::connection::Answer;
+use super::super::columns::{
+    View, column, each, items, listed, minute, moment, more, of, seconds, text,
+};
 use super::super::request::{BodyFields, From, place};
 use super::super::stdout::Stdout;
 use super::super::table::Cell;
@@ -191,9 +192,8 @@ fn shown(call: &Call, stdout: &mut Stdout, answer: &Value) -> Result<(), Error> 
     if !skipped.is_empty() {
         stdout.warn(format!("skipped {skipped}: not connected"));
     }
-    let warnings = answer["warnings"].as_array().into_iter().flatten();
-    let texts = answer["note"].as_str().into_iter().chain(warnings.filter_map(Value::as_str));
-    texts.for_each(|text| stdout.warn(text));
+    answer["note"].as_str().into_iter().for_each(|note| stdout.warn(note));
+    stdout.warn_all(answer);
     Ok(())
 }
 
@@ -245,7 +245,7 @@ fn history(call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
         before = page.last().map(|entry| written(&entry["id"]));
         all.extend(page);
         if is_last {
-            return HISTORY.show(call, stdout, &Answer::of(&all)?);
+            return HISTORY.tell(call, stdout, &all.into());
         }
     }
 }
@@ -264,7 +264,7 @@ const STATE: View = View::sheet(
         seconds("uptime", "uptime"),
         column("clients", "clients"),
         of("threads", "threads", |debug, _| {
-            let threads = debug["threads"].as_array().into_iter().flatten();
+            let threads = items(debug, "threads").iter();
             Some(Cell::list(&threads.map(|one| text(one, "name")).collect::<Vec<_>>()))
         }),
         each("queue", "queues", |queue| {
