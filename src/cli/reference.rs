@@ -9,7 +9,6 @@ mod names;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use serde::Deserialize;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
@@ -22,6 +21,7 @@ use super::{Error, suggest};
 use crate::paths::{Dirs, from_uri, open_regular};
 use crate::wire::collate::folded;
 use crate::wire::{CurrentMonitor, CurrentWallpaper, Data, Folder, Format, Page};
+
 pub(super) use names::path;
 use names::{Named, among, exactly, nothing, only};
 
@@ -123,24 +123,8 @@ fn candidates(
     Ok(match kind {
         Kind::Folder | Kind::FolderOrRoot => ("folder", names::tree(&folders(connection)?)),
         Kind::Playlist => ("playlist", playlists(connection)?),
-        _ => ("image", images(connection, "name", name)?.iter().map(Named::from).collect()),
+        _ => ("image", images(connection, "name", name)?),
     })
-}
-
-/// The fields of an image that decide whether a word names it.
-#[derive(Deserialize)]
-struct NameCandidate {
-    id: i64,
-    name: String,
-    path: PathBuf,
-    format: Format,
-    checksum: String,
-}
-
-impl From<&NameCandidate> for Named {
-    fn from(image: &NameCandidate) -> Self {
-        Self { id: image.id, name: image.name.clone() }
-    }
 }
 
 /// An image of the library; with `files` also a file that could be one, as a path.
@@ -152,10 +136,23 @@ fn image(connection: &Connection, word: &str, files: bool) -> Result<Value, Erro
     if let Some(path) = is_path(word) {
         return at(&path);
     }
-    match named(connection, word)? {
-        Ok(id) => Ok(id.into()),
-        Err(_) if Path::new(word).exists() => at(Path::new(word)),
-        Err(known) => by_beginning(connection, word, known).map(Value::from),
+    // Mostly that is one; hundreds of names may begin with the word.
+    if let Some(one) = images(connection, "name", word)?.first() {
+        return Ok(one.id.into());
+    }
+    let known = images(connection, "name_prefix", word)?;
+    if let Some(one) = exactly(word, &known) {
+        return Ok(one.id.into());
+    }
+    if Path::new(word).exists() {
+        return at(Path::new(word));
+    }
+    if let Some(id) = by_file_name(connection, word)? {
+        return Ok(id.into());
+    }
+    match only(word, &known)? {
+        Some(one) => Ok(one.id.into()),
+        None => Err(nothing("image", word, &some_names(connection)?)),
     }
 }
 
@@ -165,37 +162,17 @@ fn current_of(word: &str) -> Option<Option<&str>> {
     if monitor.is_empty() { Some(None) } else { monitor.strip_prefix(':').map(Some) }
 }
 
-/// The image with exactly this name, else all whose names begin with it.
-fn named(connection: &Connection, word: &str) -> Result<Result<i64, Vec<NameCandidate>>, Error> {
-    // Mostly that is one; of those whose names begin so there may be hundreds.
-    if let Some(one) = images(connection, "name", word)?.first() {
-        return Ok(Ok(one.id));
-    }
-    let known = images(connection, "name_prefix", word)?;
-    let names: Vec<Named> = known.iter().map(Named::from).collect();
-    Ok(exactly(word, &names).map_or(Err(known), |one| Ok(one.id)))
+/// `sunset.jpg`: the image whose file had this name.
+fn by_file_name(connection: &Connection, word: &str) -> Result<Option<i64>, Error> {
+    let Some((stem, format)) = word.rsplit_once('.') else { return Ok(None) };
+    let Some(format) = format_of(format) else { return Ok(None) };
+    let mut alike = images(connection, "name_prefix", stem)?;
+    alike.retain(|image| image.format == Some(format));
+    Ok(exactly(stem, &alike).map(|one| one.id))
 }
 
-fn by_beginning(
-    connection: &Connection,
-    word: &str,
-    known: Vec<NameCandidate>,
-) -> Result<i64, Error> {
-    // `sunset.jpg`, as its file is called.
-    if let Some((stem, ending)) = word.rsplit_once('.')
-        && let Some(format) = format(ending)
-    {
-        let of_format = |image: &&NameCandidate| image.format == format;
-        let stems = images(connection, "name_prefix", stem)?;
-        let stems: Vec<Named> = stems.iter().filter(of_format).map(Named::from).collect();
-        if let Some(one) = exactly(stem, &stems) {
-            return Ok(one.id);
-        }
-    }
-    let names: Vec<Named> = known.iter().map(Named::from).collect();
-    if let Some(one) = only(word, &names)? {
-        return Ok(one.id);
-    }
+/// Names to compare a mistyped one with.
+fn some_names(connection: &Connection) -> Result<Vec<Named>, Error> {
     let all =
         RequestPath::new(&[&"images"]).query("sort_by", Some("name")).query("per_page", Some(PAGE));
     let mut names = Vec::new();
@@ -206,41 +183,30 @@ fn by_beginning(
             break;
         }
     }
-    Err(nothing("image", word, &names))
+    Ok(names)
 }
 
 /// `jpeg` is the same as `jpg`.
-fn format(ending: &str) -> Option<Format> {
-    let ending = ending.to_lowercase();
-    match ending.as_str() {
+fn format_of(extension: &str) -> Option<Format> {
+    match extension.to_lowercase().as_str() {
         "jpeg" => Some(Format::Jpg),
         "tif" => Some(Format::Tiff),
-        ending => ending.parse().ok(),
+        extension => extension.parse().ok(),
     }
 }
 
-/// Images that a parameter lets through; what an older daemon lets through besides is omitted.
-fn images(
-    connection: &Connection,
-    parameter: &str,
-    value: &str,
-) -> Result<Vec<NameCandidate>, Error> {
+/// The first images that a parameter finds, and among many that begin so the one with this name.
+fn images(connection: &Connection, parameter: &str, value: &str) -> Result<Vec<Named>, Error> {
     let place = RequestPath::new(&[&"images"])
         .query(parameter, Some(value))
         .query("sort_by", Some("name"))
         .query("sort_order", Some("asc"))
         .query("per_page", Some(PAGE));
-    let page: Page<NameCandidate> = connection.get(&place)?.read()?;
+    let page: Page<Named> = connection.get(&place)?.read()?;
     let mut known = page.data;
     if parameter == "name_prefix" && page.pagination.total_pages > 1 {
         known.extend(images(connection, "name", value)?);
     }
-    let lower = folded(value);
-    known.retain(|image| match parameter {
-        "name" => image.name == value,
-        "name_prefix" => folded(&image.name).starts_with(&lower),
-        _ => image.checksum == value,
-    });
     known.sort_by_key(|image| image.id);
     known.dedup_by_key(|image| image.id);
     Ok(known)

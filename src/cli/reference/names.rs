@@ -1,22 +1,29 @@
 //! Finds the record that a word names: by its exact name, else by a prefix that only one has. Pure.
 
+use std::path::PathBuf;
+
 use serde::Deserialize;
 use serde_json::Value;
 
 use super::super::Error;
 use super::super::columns::text;
 use super::super::suggest::distance;
-use crate::wire::Folder;
 use crate::wire::collate::folded;
+use crate::wire::{Folder, Format};
 
 /// Names that a message lists.
 const LISTED: usize = 10;
 
 /// A record that a word could mean.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 pub(super) struct Named {
     pub(super) id: i64,
     pub(super) name: String,
+    /// The file and the format of an image.
+    #[serde(default)]
+    pub(super) path: PathBuf,
+    #[serde(default)]
+    pub(super) format: Option<Format>,
 }
 
 /// The folders of the whole tree, by their own names.
@@ -25,7 +32,7 @@ pub(super) fn tree(all: &[Folder]) -> Vec<Named> {
 }
 
 fn named(folder: &Folder) -> Named {
-    Named { id: folder.id, name: folder.name.clone() }
+    Named { id: folder.id, name: folder.name.clone(), ..Named::default() }
 }
 
 /// A name of the whole tree, or the names from the root down with `/` between. A name may have a
@@ -58,10 +65,10 @@ pub(crate) fn path(folder: &Value, all: &[Value]) -> String {
     around.map_or_else(|| name.clone(), |around| format!("{}/{name}", path(around, all)))
 }
 
+/// The record with this name, in any letter case, or the only one whose name begins with it.
 pub(super) fn among(what: &str, word: &str, all: &[Named]) -> Result<i64, Error> {
-    let same: Vec<&Named> = all.iter().filter(|one| one.name == word).collect();
-    if same.len() > 1 {
-        return Err(several(word, &same));
+    if all.iter().any(|one| one.name == word) {
+        return whole(what, word, all);
     }
     if let Some(one) = exactly(word, all) {
         return Ok(one.id);
@@ -132,7 +139,11 @@ mod tests {
     use super::*;
 
     fn all(names: &[&str]) -> Vec<Named> {
-        let named = |(at, name): (usize, &&str)| Named { id: at as i64 + 1, name: (*name).into() };
+        let named = |(at, name): (usize, &&str)| Named {
+            id: at as i64 + 1,
+            name: (*name).into(),
+            ..Named::default()
+        };
         names.iter().enumerate().map(named).collect()
     }
 
