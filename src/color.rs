@@ -141,6 +141,18 @@ pub(crate) fn parse_hex(text: &str) -> Option<Rgb> {
     }
 }
 
+/// The id of a plain colour in place of an image's: below 0, as no image has it.
+pub(crate) fn image_id([r, g, b]: Rgb) -> i64 {
+    !i64::from(u32::from_be_bytes([0, r, g, b]))
+}
+
+/// The plain colour that an id stands for; none: the id is an image's.
+pub(crate) fn of_image(id: i64) -> Option<Rgb> {
+    let value = u32::try_from(!id).ok().filter(|value| *value < 1 << 24)?;
+    let [_, r, g, b] = value.to_be_bytes();
+    Some([r, g, b])
+}
+
 fn named(name: &str) -> Option<Rgb> {
     let mut named = NAMES.split(' ').filter_map(|word| word.split_once('='));
     named.find(|(known, _)| known.eq_ignore_ascii_case(name)).and_then(|(_, hex)| parse_hex(hex))
@@ -245,6 +257,17 @@ mod tests {
             ["", "#", "#00abf", "#00abfff", "#00abfg", "+0abff", "#+0abf", "##00abf", "é0abf"]
         {
             assert_eq!(parse_hex(bad), None, "{bad}");
+        }
+    }
+
+    #[test]
+    fn ids_of_colours_are_no_images() {
+        for color in [[0, 0, 0], [1, 2, 3], [255; 3]] {
+            let id = image_id(color);
+            assert_eq!((id < 0, of_image(id)), (true, Some(color)));
+        }
+        for id in [i64::MIN, image_id([255; 3]) - 1, 0, 1, i64::MAX] {
+            assert_eq!(of_image(id), None, "{id}");
         }
     }
 

@@ -8,12 +8,14 @@ use rusqlite::{Connection, Row, named_params};
 
 use super::Error;
 use super::row::{self, json, optional_word, word};
+use crate::color;
 use crate::wire::{Fit, Mode, Timestamp};
 
 /// One monitor's wallpaper.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Assignment {
     pub monitor: String,
+    /// Below 0: a plain colour ([`color::of_image`]).
     pub image_id: i64,
     pub mode: Mode,
     /// The monitors that were set together, this one among them.
@@ -28,7 +30,7 @@ pub(crate) struct Assignment {
 /// compositor has such names.
 const EVERY_MONITOR: &str = "*";
 const DEFAULT: &str = "*default";
-const COLUMNS: &str = "monitor, image_id, mode, together, backend, set_at, fit";
+const COLUMNS: &str = "monitor, ifnull(image_id, color_id), mode, together, backend, set_at, fit";
 
 /// Sorted by monitor.
 pub(crate) fn all(connection: &Connection) -> Result<Vec<Assignment>, Error> {
@@ -68,17 +70,19 @@ pub(crate) fn put_default(connection: &Connection, assignment: &Assignment) -> R
 }
 
 pub(crate) fn put(connection: &Connection, assignment: &Assignment) -> Result<(), Error> {
+    let is_color = color::of_image(assignment.image_id).is_some();
     connection
         .prepare_cached(
-            "INSERT INTO assignments (monitor, image_id, mode, together, backend, set_at, fit) VALUES \
-             (:monitor, :image_id, :mode, :together, :backend, :set_at, :fit) ON CONFLICT (monitor) \
-             DO UPDATE SET image_id = excluded.image_id, mode = excluded.mode, \
-             together = excluded.together, backend = excluded.backend, set_at = excluded.set_at, \
-             fit = excluded.fit",
+            "INSERT INTO assignments (monitor, image_id, color_id, mode, together, backend, set_at, fit) \
+             VALUES (:monitor, :image_id, :color_id, :mode, :together, :backend, :set_at, :fit) \
+             ON CONFLICT (monitor) DO UPDATE SET image_id = excluded.image_id, \
+             color_id = excluded.color_id, mode = excluded.mode, together = excluded.together, \
+             backend = excluded.backend, set_at = excluded.set_at, fit = excluded.fit",
         )?
         .execute(named_params! {
             ":monitor": assignment.monitor,
-            ":image_id": assignment.image_id,
+            ":image_id": Some(assignment.image_id).filter(|_| !is_color),
+            ":color_id": Some(assignment.image_id).filter(|_| is_color),
             ":mode": assignment.mode.as_str(),
             ":together": serde_json::json!(assignment.together).to_string(),
             ":backend": assignment.backend,
@@ -173,6 +177,9 @@ mod tests {
             fit,
         };
         let (own, every) = (of(a, Some(Fit::Contain)), of(b, None));
+        let colored = of(color::image_id([30, 30, 46]), None);
+        store.write(|c| put(c, &colored)).unwrap();
+        assert_eq!(store.read(all).unwrap(), [colored]);
         let read = |get: fn(&Connection) -> Result<Option<Assignment>, Error>| {
             store.read(get).unwrap().map(|found| found.image_id)
         };

@@ -60,6 +60,21 @@ pub(super) const STEPS: &[&str] = &[
      ) STRICT, WITHOUT ROWID",
     // Columns for searching and sorting, which `derived` writes, and the versions of the lists.
     include_str!("lists.sql"),
+    // A plain colour in place of an image, by its id: below 0, as in the history.
+    "CREATE TABLE shown (
+         monitor  TEXT PRIMARY KEY,
+         image_id INTEGER REFERENCES image (id) ON DELETE CASCADE,
+         mode     TEXT NOT NULL,
+         together TEXT NOT NULL,
+         backend  TEXT NOT NULL,
+         set_at   INTEGER NOT NULL,
+         fit      TEXT,
+         color_id INTEGER
+     ) STRICT, WITHOUT ROWID;
+     INSERT INTO shown SELECT monitor, image_id, mode, together, backend, set_at, fit, NULL FROM assignments;
+     DROP TABLE assignments;
+     ALTER TABLE shown RENAME TO assignments;
+     CREATE INDEX assignments_image ON assignments (image_id);",
 ];
 
 /// Brings the tables up to date, each step in a transaction of its own.
