@@ -16,6 +16,10 @@ pub(crate) fn hex_of<const BYTES: usize>(bytes: &[u8; BYTES]) -> [[u8; 2]; BYTES
     bytes.map(|byte| [digit(byte >> 4), digit(byte & 15)])
 }
 
+pub(crate) fn sha256(content: impl AsRef<[u8]>) -> Checksum {
+    Sha256::digest(content.as_ref()).into()
+}
+
 /// A short name for some content: that many bytes of its SHA-256.
 pub(crate) fn short(content: impl AsRef<[u8]>, bytes: usize) -> String {
     hex(&Sha256::digest(content.as_ref())[..bytes])

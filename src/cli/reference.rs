@@ -18,6 +18,7 @@ use super::template::written;
 use super::value::expand_stdin;
 use super::verb::{Kind, Verb};
 use super::{Error, suggest};
+use crate::color;
 use crate::paths::{Dirs, from_uri, open_regular};
 use crate::wire::collate::folded;
 use crate::wire::{CurrentMonitor, CurrentWallpaper, Data, Folder, Format, Page};
@@ -91,9 +92,10 @@ fn one(kind: Kind, word: &str, call: &Call, with_files: bool) -> Result<Value, E
     let connection = &call.connect()?;
     if let Some(monitor) = current_of(word) {
         let shown = current(connection, monitor)?;
-        return match shown.image_id {
-            None if with_files => travelling(&shown.image_path).map(Value::from),
-            _ => not_deleted(&shown).map(Value::from),
+        return match (&shown.color, &shown.image_path) {
+            (Some(color), _) if kind == Kind::Picture => Ok(color.as_str().into()),
+            (None, Some(path)) if with_files && shown.deleted => travelling(path).map(Value::from),
+            _ => in_library(&shown).map(Value::from),
         };
     }
     if let Some(id) = word.strip_prefix("id:") {
@@ -136,6 +138,10 @@ fn image(connection: &Connection, word: &str, files: bool) -> Result<Value, Erro
     if let Some(path) = is_path(word) {
         return at(&path);
     }
+    let rgb = color::parse(word).filter(|_| files);
+    if let Some(rgb) = rgb.filter(|_| word.starts_with('#')) {
+        return Ok(color::hex(rgb).into());
+    }
     // Mostly that is one; hundreds of names may begin with the word.
     if let Some(one) = images(connection, "name", word)?.first() {
         return Ok(one.id.into());
@@ -150,9 +156,13 @@ fn image(connection: &Connection, word: &str, files: bool) -> Result<Value, Erro
     if let Some(id) = by_file_name(connection, word)? {
         return Ok(id.into());
     }
-    match only(word, &known)? {
-        Some(one) => Ok(one.id.into()),
-        None => Err(nothing("image", word, &some_names(connection)?)),
+    if let Some(one) = only(word, &known)? {
+        return Ok(one.id.into());
+    }
+    match (rgb, color::parse_hex(word)) {
+        (Some(rgb), None) => Ok(color::hex(rgb).into()),
+        (Some(_), _) => Err(nothing("image", word, &[]).hint(meant_color(word))),
+        (None, _) => Err(nothing("image", word, &some_names(connection)?)),
     }
 }
 
@@ -261,10 +271,8 @@ fn current(connection: &Connection, monitor: Option<&str>) -> Result<CurrentMoni
     let place = RequestPath::new(&[&"wallpaper", &"current"]);
     let shown = connection.get(&place)?.read::<CurrentWallpaper>()?.monitors;
     let choices = || {
-        let choice = |one: &CurrentMonitor| {
-            let id = one.image_id.map_or_else(|| "deleted".to_owned(), |id| id.to_string());
-            format!("current:{} is {} ({id})", one.monitor_name, one.image_name)
-        };
+        let choice =
+            |one: &CurrentMonitor| format!("current:{} is {}", one.monitor_name, one.label());
         shown.iter().map(choice).collect::<Vec<_>>().join(", ")
     };
     if let Some(name) = monitor {
@@ -283,12 +291,12 @@ fn current(connection: &Connection, monitor: Option<&str>) -> Result<CurrentMoni
 }
 
 fn is_same(one: &CurrentMonitor, other: &CurrentMonitor) -> bool {
-    (one.image_id, &one.image_path) == (other.image_id, &other.image_path)
+    (one.image_id, &one.image_path, &one.color) == (other.image_id, &other.image_path, &other.color)
 }
 
-fn not_deleted(shown: &CurrentMonitor) -> Result<i64, Error> {
-    let deleted = || Error::refused(format!("{} was deleted", shown.image_name));
-    shown.image_id.ok_or_else(deleted)
+fn in_library(shown: &CurrentMonitor) -> Result<i64, Error> {
+    let why = if shown.deleted { "was deleted" } else { "is a plain colour" };
+    shown.image_id.ok_or_else(|| Error::refused(format!("{} {why}", shown.image_name)))
 }
 
 fn playlist(connection: &Connection, word: &str) -> Result<i64, Error> {
@@ -329,6 +337,16 @@ pub(super) fn named_like_an_id(verb: &Verb, call: &Call) -> Option<String> {
         Kind::Image | Kind::Picture => value.as_i64(),
         _ => None,
     })?;
-    let named = images(&call.connect().ok()?, "name", &id.to_string()).ok()?;
-    named.first().map(|one| format!("one is named so: {} ({})", one.name, one.id))
+    let word = id.to_string();
+    let named = images(&call.connect().ok()?, "name", &word).ok()?;
+    let color = || (takes_colors(verb) && word.len() == 6).then(|| meant_color(&word));
+    named.first().map(|one| format!("one is named so: {} ({})", one.name, one.id)).or_else(color)
+}
+
+fn takes_colors(verb: &Verb) -> bool {
+    verb.arguments.iter().any(|argument| argument.kind == Kind::Picture)
+}
+
+fn meant_color(digits: &str) -> String {
+    format!("did you mean the colour '#{digits}'?")
 }

@@ -48,7 +48,7 @@ pub(super) enum From {
     /// Paths from here, as absolute ones: the daemon's directory is not ours. A list, or one.
     Paths(&'static str),
     Path(&'static str),
-    /// The id of an image; a path instead goes into `path`.
+    /// The id of an image; a path instead goes into `path`, `#rrggbb` into `color`.
     Picture(&'static str),
     /// A folder's id; null for the root, and if none was given.
     Folder(&'static str),
@@ -126,8 +126,13 @@ fn body(fields: BodyFields, call: &Call) -> Result<Map<String, Value>, Error> {
     let mut body = Map::new();
     for &(name, from) in fields {
         let Some(value) = field(from, call)? else { continue };
-        let is_path = matches!(from, From::Picture(_)) && value.is_string();
-        body.insert(if is_path { "path" } else { name }.to_owned(), value);
+        let name = match (from, value.as_str()) {
+            (From::Picture(_), Some(color)) if color.starts_with('#') => "color",
+            // Paths are absolute.
+            (From::Picture(_), Some(_)) => "path",
+            _ => name,
+        };
+        body.insert(name.to_owned(), value);
     }
     Ok(body)
 }

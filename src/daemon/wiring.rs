@@ -24,6 +24,7 @@ use crate::http::{Api, Limits, Listening, ROUTES, Router, Server, Stop};
 use crate::library::{self, Library};
 use crate::lock::{Lock, Socket};
 use crate::logging::Log;
+use crate::media::PlainColors;
 use crate::parallax::Parallax;
 use crate::paths::Dirs;
 use crate::playlist::{self, DaemonWallpapers, Place, PlayerOwner, Playlists};
@@ -209,6 +210,7 @@ impl Base {
                 maker.still(ffmpeg, image, to).map_err(|error| chain(&error))
             }),
             wants_png: Arc::new(move || png.current().desktop.stills == StillFiles::Png),
+            colors: PlainColors::new(&self.dirs.cache()),
             directory: self.dirs.state(),
         };
         let hook = desktop::HookSources {

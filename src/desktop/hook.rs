@@ -165,12 +165,14 @@ fn work(shared: &SharedHook, waker: &Waker, mut scripts: Scripts) {
 fn launch(command: &str, run: &HookRun, sources: &HookSources) -> Launch {
     let HookRun { monitors, change, still } = run;
     let path = |path: Option<&PathBuf>| path.map_or_else(OsString::new, |path| path.into());
+    let id = change.image.library_id();
     let session = sources.outputs.session().map(|session| session.environment());
     let own: [(&str, OsString); 9] = [
         ("MURALD_HOOK", "1".into()),
         ("MURALD_SOCKET", path(Some(&sources.socket))),
         ("MURALD_MONITOR", monitors.join(",").into()),
-        ("MURALD_IMAGE_ID", change.image.id.to_string().into()),
+        // Empty for a plain colour.
+        ("MURALD_IMAGE_ID", id.map_or_else(String::new, |id| id.to_string()).into()),
         ("MURALD_IMAGE_NAME", (&change.image.name).into()),
         ("MURALD_PATH", path(Some(&change.image.path))),
         ("MURALD_STILL", path(still.as_ref())),

@@ -14,16 +14,21 @@ use serde::Serialize;
 use super::directory::FILES;
 use super::scheme::{Scheme, told_from};
 use crate::compositor::Outputs;
+use crate::media::PlainColors;
 use crate::store::{self, Store, assignments, images};
-use crate::wire::{Image, Timestamp};
+use crate::wire::{Image, Timestamp, put_id};
 
 /// The colours of one monitor's wallpaper.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub(super) struct Palette {
     pub(super) monitor: String,
+    #[serde(serialize_with = "put_id")]
     pub(super) image_id: i64,
     pub(super) image_name: String,
-    pub(super) path: PathBuf,
+    /// Null for a plain colour.
+    pub(super) path: Option<PathBuf>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) color: Option<String>,
     /// None: the still could not be made.
     pub(super) still: Option<PathBuf>,
     pub(super) appearance: &'static str,
@@ -48,7 +53,8 @@ impl Palette {
             monitor: monitor.to_owned(),
             image_id: image.id,
             image_name: image.name.clone(),
-            path: image.path.clone(),
+            path: image.library_path(),
+            color: image.color(),
             still,
             appearance: appearance.as_str(),
             background,
@@ -69,13 +75,18 @@ pub(super) struct MonitorImage {
 pub(super) fn read_shown(
     store: &Store,
     outputs: &Outputs,
+    colors: &PlainColors,
 ) -> Result<BTreeMap<String, MonitorImage>, store::Error> {
     let connected = outputs.list();
     store.read(|connection| {
         let mut rows = assignments::all(connection)?;
         rows.retain(|row| connected.iter().any(|output| output.name == row.monitor));
         let ids: Vec<i64> = rows.iter().map(|row| row.image_id).collect();
-        let images = images::by_ids(connection, &ids)?.into_iter().map(Arc::new);
+        let mut images = images::all_assigned(connection, &ids)?;
+        for image in &mut images {
+            colors.locate(image);
+        }
+        let images = images.into_iter().map(Arc::new);
         let images: BTreeMap<i64, Arc<Image>> = images.map(|image| (image.id, image)).collect();
         let shown = rows.into_iter().filter_map(|row| {
             let image = Arc::clone(images.get(&row.image_id)?);
@@ -183,7 +194,8 @@ mod tests {
             monitor: "A".to_owned(),
             image_id: 7,
             image_name: "sea".to_owned(),
-            path: "/films/sea.mp4".into(),
+            path: Some("/films/sea.mp4".into()),
+            color: None,
             still: Some(PathBuf::from(still)),
             appearance: scheme.appearance.as_str(),
             background: scheme.background,

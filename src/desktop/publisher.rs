@@ -19,6 +19,7 @@ use crate::compositor::Outputs;
 use crate::decode::Decoder;
 use crate::error_chain::chain;
 use crate::events::{EventBus, EventFilter, Message, Subscription};
+use crate::media::PlainColors;
 use crate::store::Store;
 use crate::transcode::Transcoder;
 use crate::wire::{EventKind, GalleryDomain, Timestamp};
@@ -35,6 +36,7 @@ pub(crate) struct Sources {
     pub decoder: Decoder,
     pub make_still: MakeStill,
     pub wants_png: WantsPng,
+    pub colors: PlainColors,
     /// `$XDG_STATE_HOME/murald`
     pub directory: PathBuf,
 }
@@ -45,6 +47,7 @@ pub(super) struct Publisher {
     outputs: Outputs,
     stills: Stills,
     made: Receiver<FinishedStill>,
+    colors: PlainColors,
     directory: StateDirectory,
     hook: Hook,
     /// The pictures on connected monitors; none without a compositor.
@@ -72,7 +75,7 @@ struct PendingChange {
 
 impl Publisher {
     pub(super) fn new(sources: Sources, hook: Hook) -> Self {
-        let Sources { store, bus, outputs, make_still, wants_png, directory, .. } = sources;
+        let Sources { store, bus, outputs, make_still, wants_png, colors, directory, .. } = sources;
         let tools = (sources.transcoder, sources.decoder);
         let (stills, made) = Stills::new(directory.join(STILLS), tools, make_still, wants_png);
         Self {
@@ -81,6 +84,7 @@ impl Publisher {
             outputs,
             stills,
             made,
+            colors,
             directory: StateDirectory::new(directory),
             hook,
             shown: None,
@@ -155,7 +159,8 @@ impl Publisher {
     /// Reads what monitors show: at the start, after edits, and when outputs come or go.
     fn read(&mut self) {
         // Without a session all monitors may come back.
-        self.shown = match self.outputs.session().map(|_| read_shown(&self.store, &self.outputs)) {
+        let read = || read_shown(&self.store, &self.outputs, &self.colors);
+        self.shown = match self.outputs.session().map(|_| read()) {
             Some(Ok(shown)) => Some(shown),
             None => None,
             Some(Err(error)) => {

@@ -6,6 +6,7 @@ use rusqlite::{Connection, Row, named_params, params};
 
 use super::Error;
 use super::row::{self, json, optional_word, word};
+use crate::color;
 use crate::wire::{Fit, HistoryEntry, HistorySource, Mode, Timestamp};
 
 const COLUMNS: &str = "id, image_id, image_name, monitors, mode, set_at, source, playlist_id, \
@@ -92,7 +93,7 @@ pub(crate) fn list(
     row::readable(rows, from_row)
 }
 
-/// The newest entry of a monitor before another whose image is still in the library.
+/// The newest entry of a monitor before another whose image is a plain colour or still in the library.
 pub(crate) fn before(
     connection: &Connection,
     monitor: &str,
@@ -100,7 +101,7 @@ pub(crate) fn before(
 ) -> Result<Option<HistoryEntry>, Error> {
     let sql = format!(
         "SELECT {COLUMNS} FROM history WHERE id < :before AND {NAMED} \
-         AND EXISTS (SELECT 1 FROM image WHERE image.id = image_id) ORDER BY id DESC LIMIT 1"
+         AND (image_id < 0 OR EXISTS (SELECT 1 FROM image WHERE image.id = image_id)) ORDER BY id DESC LIMIT 1"
     );
     let mut statement = connection.prepare_cached(&sql)?;
     let rows = statement.query(named_params! { ":before": entry, ":monitor": monitor })?;
@@ -135,10 +136,12 @@ pub(crate) fn purge_image(connection: &Connection, image_id: i64) -> Result<usiz
 
 fn from_row(row: &Row<'_>) -> Result<HistoryEntry, Error> {
     let mode: Mode = word(row, 4)?;
+    let image_id = row.get(1)?;
     Ok(HistoryEntry {
         id: row.get(0)?,
-        image_id: row.get(1)?,
+        image_id,
         image_name: row.get(2)?,
+        color: color::of_image(image_id).map(color::hex),
         monitors: json(row, 3)?.unwrap_or_default(),
         mode,
         set_at: Timestamp::from_micros(row.get(5)?),

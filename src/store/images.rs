@@ -11,6 +11,7 @@ use serde_json::{Map, json};
 
 use super::row::{self, IMAGE_COLUMNS, word};
 use super::{Error, derived, watched};
+use crate::color;
 use crate::digest::Checksum;
 use crate::wire::collate;
 use crate::wire::{Format, Image, MediaType, Timestamp, WebMeta};
@@ -134,6 +135,21 @@ pub(super) fn text(path: &Path) -> Value {
 pub(crate) fn get(connection: &Connection, id: i64) -> Result<Option<Image>, Error> {
     let sql = format!("SELECT {IMAGE_COLUMNS} FROM image WHERE id = ?1");
     one(connection, &sql, [id])
+}
+
+/// The image of an assignment: of the library, or a plain colour, without its file.
+pub(crate) fn assigned(connection: &Connection, id: i64) -> Result<Option<Image>, Error> {
+    match color::of_image(id) {
+        Some(color) => Ok(Some(Image::of_color(color, Path::new("")))),
+        None => get(connection, id),
+    }
+}
+
+/// The images of assignments; those that are gone or cannot be read are omitted.
+pub(crate) fn all_assigned(connection: &Connection, ids: &[i64]) -> Result<Vec<Image>, Error> {
+    let colors = ids.iter().filter_map(|&id| color::of_image(id));
+    let colors = colors.map(|color| Image::of_color(color, Path::new("")));
+    Ok(by_ids(connection, ids)?.into_iter().chain(colors).collect())
 }
 
 /// Whether it has a row, be that one that cannot be read.

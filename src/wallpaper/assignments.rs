@@ -10,7 +10,7 @@ use super::plan::{Placements, Step, WorkerKey, names};
 use crate::backends::{Kind, Placement, Web, registration};
 use crate::compositor::Output;
 use crate::store::assignments::Assignment;
-use crate::wire::{Image, JsonObject, Mode};
+use crate::wire::{Fit, Image, JsonObject, Mode};
 
 /// The images of the assignments by id.
 pub(super) type Pictures = BTreeMap<i64, Arc<Image>>;
@@ -114,6 +114,7 @@ pub(super) fn effective_mode(mode: Mode, kind: Kind) -> Mode {
 }
 
 fn placement(output: &Output, image: &Image, row: &Assignment) -> Placement {
+    let color = image.color();
     let web = image.web_meta.as_ref().map(|meta| Web {
         capabilities: meta.capabilities,
         parallax_direction: meta.parallax_direction.clone(),
@@ -129,10 +130,11 @@ fn placement(output: &Output, image: &Image, row: &Assignment) -> Placement {
         audio_enabled: image.audio_enabled,
         web,
         extended_over: match row.mode {
-            Mode::Extend => row.together.clone(),
+            Mode::Extend if color.is_none() => row.together.clone(),
             _ => Vec::new(),
         },
-        fit: row.fit,
+        // A plain colour fills its monitor, whatever the settings say.
+        fit: color.map_or(row.fit, |_| Some(Fit::Cover)),
     }
 }
 

@@ -213,8 +213,8 @@ fn is_upright(output: &Output) -> bool {
 
 /// An image whose file is there.
 fn image(store: &Store, id: i64) -> Result<Image, Error> {
-    let image = store.read(|c| store::images::get(c, id))?.ok_or(Error::NoImage { id })?;
-    match orphan::file_is_missing(&image.path) {
+    let image = store.read(|c| images::assigned(c, id))?.ok_or(Error::NoImage { id })?;
+    match orphan::lacks_file(&image) {
         true => Err(Error::FileGone { id: image.id, away: image.in_place, path: image.path }),
         false => Ok(image),
     }
@@ -294,8 +294,8 @@ fn step_back(
         if shown == Some(&ShownPicture::of_entry(&entry)) {
             continue;
         }
-        let image = images::get(connection, entry.image_id)?;
-        if let Some(image) = image.filter(|image| !orphan::file_is_missing(&image.path)) {
+        let image = images::assigned(connection, entry.image_id)?;
+        if let Some(image) = image.filter(|image| !orphan::lacks_file(image)) {
             return Ok(Some((entry, image)));
         }
     }

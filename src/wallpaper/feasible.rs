@@ -43,7 +43,8 @@ impl WorldState {
         let set_at = Timestamp::now();
         let (mut pictures, mut walk, mut note) = (Vec::new(), Vec::new(), None);
         let over = self.covering(picks.iter().map(|pick| (&pick.image, &*pick.monitors)));
-        for Pick { image, monitors, mode, fit, together, entries } in picks {
+        for Pick { mut image, monitors, mode, fit, together, entries } in picks {
+            self.colors.supply(&mut image);
             let kind = Kind::of(image.media_type, image.animated);
             let mut choice = self.choose(&image, kind)?;
             if let Some(backend) = over {

@@ -229,9 +229,9 @@ impl Handle {
         (mode, fit): (Mode, Option<Fit>),
     ) -> Result<Image, Error> {
         let image = store
-            .read(|connection| store::images::get(connection, image_id))?
+            .read(|connection| store::images::assigned(connection, image_id))?
             .ok_or(Error::NoImage { id: image_id })?;
-        if orphan::file_is_missing(&image.path) {
+        if orphan::lacks_file(&image) {
             let error = Error::FileGone { id: image.id, away: image.in_place, path: image.path };
             orphan::purge_if_gone(store, bus, &error);
             return Err(error);

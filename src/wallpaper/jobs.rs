@@ -16,7 +16,7 @@ use crate::config::{BackendName, SelectionMode};
 use crate::desktop::WallpaperChange;
 use crate::store::assignments::Assignment;
 use crate::store::{self, Connection, Store};
-use crate::wire::{Event, GalleryDomain, HistorySource, Image, Mode, Source, own_path};
+use crate::wire::{Event, GalleryDomain, HistorySource, Image, Mode, Source};
 
 pub(super) struct Job {
     /// Steps of one backend, carried out side by side.
@@ -222,7 +222,8 @@ impl PendingApply {
         let Feasible { pictures, for_all, applied, source, connected, walk, by_hook, .. } =
             &mut self.feasible;
         store.write(|transaction| -> Result<(), Error> {
-            for image in pictures.iter_mut().map(|picture| &mut picture.image) {
+            let of_library = |image: &&mut Arc<Image>| image.library_id().is_some();
+            for image in pictures.iter_mut().map(|one| &mut one.image).filter(of_library) {
                 let row = store::images::get(transaction, image.id)?;
                 *image = row.map(Arc::new).ok_or(Error::NoImage { id: image.id })?;
                 if applied.image.id == image.id {
@@ -322,7 +323,7 @@ impl Picture {
         let event = Event::WallpaperChanged {
             image_id: image.id,
             media_type: image.media_type,
-            path: own_path(&image.path).to_owned(),
+            path: image.library_path(),
             tags: image.tags.clone(),
             monitors: self.names(),
             mode: rows[0].mode,
@@ -330,6 +331,7 @@ impl Picture {
             backend: backend.to_string(),
             colors: image.color_texts(),
             image_name: image.name.clone(),
+            color: image.color(),
             images,
         };
         let change = WallpaperChange {

@@ -19,6 +19,11 @@ pub(super) fn is_gone(image: &Image) -> bool {
     presence(&image.path) == Presence::Missing && has_directory()
 }
 
+/// The same of an image's; a plain colour gets its own when it is shown.
+pub(super) fn lacks_file(image: &Image) -> bool {
+    image.library_id().is_some() && file_is_missing(&image.path)
+}
+
 /// Whether nobody can be given a file: its disk may only not answer.
 pub(super) fn file_is_missing(path: &Path) -> bool {
     presence(path) != Presence::There

@@ -1,4 +1,5 @@
-//! Pictures that are stretched over several monitors: cut for each, and kept while they are shown.
+//! Pictures that are stretched over several monitors, and plain colours: cut for each, and kept while
+//! they are shown.
 //!
 //! Runs on the worker's thread, since cutting takes as long as decoding. A slice's name says all that
 //! it was made from, so one that exists is right; those that nothing uses any more are removed.
@@ -8,6 +9,7 @@ use std::path::{Path, PathBuf};
 
 use crate::backends::decoding::{self, file_error};
 use crate::backends::{Error, Placement};
+use crate::color;
 use crate::compositor::Output;
 use crate::decode::{self, Decoder};
 use crate::digest;
@@ -32,8 +34,11 @@ impl Slices {
         cancel: &Cancel,
     ) -> Result<Vec<Placement>, Error> {
         let whole = placements.clone();
-        for placement in placements.iter_mut().filter(|placement| placement.extended_over.len() > 1)
-        {
+        // A colour with the pixels of its monitor fills it with any fit: feh has one for all monitors.
+        let is_cut = |placement: &&mut Placement| {
+            placement.extended_over.len() > 1 || color::of_image(placement.image_id).is_some()
+        };
+        for placement in placements.iter_mut().filter(is_cut) {
             let together: Vec<&Placement> = whole
                 .iter()
                 .filter(|other| other.image_id == placement.image_id)

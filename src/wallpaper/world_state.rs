@@ -9,6 +9,7 @@ use crate::backends::{Backends, Kind, REGISTRY, Registration, registration};
 use crate::compositor::{Output, alike, identities};
 use crate::config::{BackendName, SelectionMode};
 use crate::events::EventBus;
+use crate::media::PlainColors;
 use crate::store::assignments::Assignment;
 use crate::store::{self, Store};
 use crate::wire::{Image, MediaType, OrphanReason};
@@ -30,6 +31,7 @@ pub(super) struct WorldState {
     preference: Preference,
     /// The assigned images whose files are missing and whose rows are kept.
     missing: BTreeSet<i64>,
+    pub(super) colors: PlainColors,
     backends: Backends,
     /// [`Store::generation`] before the rows were read.
     generation: u64,
@@ -52,7 +54,7 @@ impl WorldState {
         {
             store.write(|transaction| store::monitors::follow(transaction, &identities, &alike))?;
         }
-        let (mut rows, mut fallbacks, pictures) = store.read(|connection| {
+        let (mut rows, mut fallbacks, mut images) = store.read(|connection| {
             let rows = store::assignments::all(connection)?;
             let fallbacks = Fallbacks {
                 playlist_shows: store::playlists::shows_everywhere(connection)?,
@@ -62,13 +64,15 @@ impl WorldState {
             };
             let assigned = rows.iter().chain(&fallbacks.default).chain(&fallbacks.for_all);
             let ids: Vec<i64> = assigned.map(|row| row.image_id).collect();
-            let images = store::images::by_ids(connection, &ids)?;
-            let pictures: Pictures =
-                images.into_iter().map(|image| (image.id, Arc::new(image))).collect();
-            Ok::<_, store::Error>((rows, fallbacks, pictures))
+            Ok::<_, store::Error>((rows, fallbacks, store::images::all_assigned(connection, &ids)?))
         })?;
+        let colors = PlainColors::new(&backends.dirs.cache());
+        images.iter_mut().for_each(|image| colors.supply(image));
+        colors.tidy(images.iter());
+        let pictures: Pictures =
+            images.into_iter().map(|image| (image.id, Arc::new(image))).collect();
         let mut missing = BTreeSet::new();
-        for image in pictures.values().filter(|image| orphan::file_is_missing(&image.path)) {
+        for image in pictures.values().filter(|image| orphan::lacks_file(image)) {
             if orphan::is_gone(image)
                 && orphan::purge(store, bus, image.id, OrphanReason::FileMissing)?
             {
@@ -90,7 +94,17 @@ impl WorldState {
         let available = backends.available().into_iter().map(candidate).collect();
         fallbacks.adopt(&mut rows, &outputs);
         let backends = backends.clone();
-        Ok(Self { rows, pictures, outputs, available, preference, missing, backends, generation })
+        Ok(Self {
+            rows,
+            pictures,
+            outputs,
+            available,
+            preference,
+            missing,
+            colors,
+            backends,
+            generation,
+        })
     }
 
     /// Leaves out backends that have come while murald draws by itself.
@@ -169,7 +183,7 @@ impl WorldState {
 
     /// Chooses the backend for an image.
     pub(super) fn choose(&self, image: &Image, kind: Kind) -> Result<Choice, Error> {
-        self.choose_for(kind, (image.media_type, Some(image.id), &image.name))
+        self.choose_for(kind, (image.media_type, image.library_id(), &image.name))
     }
 
     /// The same, also for a file that has no id yet.

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use serde::Serialize;
 
 use super::names::words;
+use super::plain_color::{put_id, put_ids};
 use super::{AppearanceMode, Image, MediaType, Mode, Source, Timestamp, Tone};
 
 words! {
@@ -55,9 +56,11 @@ macro_rules! events {
 
 events! {
     WallpaperChanged = "wallpaper_changed" {
+        #[serde(serialize_with = "put_id")]
         image_id: i64,
         media_type: MediaType,
-        path: PathBuf,
+        /// Null for a plain colour.
+        path: Option<PathBuf>,
         tags: Vec<String>,
         monitors: Vec<String>,
         mode: Mode,
@@ -67,11 +70,15 @@ events! {
         #[serde(skip_serializing_if = "Vec::is_empty")]
         colors: Vec<String>,
         image_name: String,
+        /// `#rrggbb`, in the place of an image.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        color: Option<String>,
         /// In mode `each`: which monitor shows which, of the whole call.
-        #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+        #[serde(skip_serializing_if = "BTreeMap::is_empty", serialize_with = "put_ids")]
         images: BTreeMap<String, i64>,
     }
     WallpaperApplyFailed = "wallpaper_apply_failed" {
+        #[serde(serialize_with = "put_id")]
         image_id: i64,
         error: String,
         backend: String,

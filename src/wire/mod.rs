@@ -8,6 +8,7 @@ mod error;
 mod event;
 mod image;
 mod names;
+mod plain_color;
 mod playlist_request;
 mod position;
 mod record;
@@ -28,6 +29,7 @@ pub(crate) use names::{
     Rest, SortOrder, Tone, Unknown, Word, words,
 };
 pub use names::{Format, Mode, Source};
+pub(crate) use plain_color::{COLOR_SIZE, labelled, put_id};
 pub(crate) use playlist_request::{
     CreatePlaylist, NewConfiguration, NewPlaylistItem, PatchPlaylist, StartPlaylist, StepPlaylists,
 };

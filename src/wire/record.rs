@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::names::words;
+use super::plain_color::{labelled, put_id, put_ids};
 use super::{AppearanceMode, Fit, MediaType, Mode, Rest, Timestamp, Tone};
 
 /// A list that has no pages: `{"data": [...]}`.
@@ -212,8 +213,12 @@ pub(crate) struct Capabilities {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct HistoryEntry {
     pub id: i64,
+    #[serde(serialize_with = "put_id")]
     pub image_id: i64,
     pub image_name: String,
+    /// `#rrggbb`, in the place of an image.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub color: Option<String>,
     pub monitors: Vec<String>,
     pub mode: Mode,
     pub set_at: Timestamp,
@@ -222,7 +227,7 @@ pub(crate) struct HistoryEntry {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fit: Option<Fit>,
     /// In mode `each`: which monitor shows which, of the whole call.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty", serialize_with = "put_ids")]
     pub images: BTreeMap<String, i64>,
 }
 
@@ -241,13 +246,15 @@ pub struct HistorySource {
 pub(crate) struct CurrentWallpaper {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub backend: Option<String>,
-    /// Null where that was deleted.
+    /// Null where that was deleted, and for a plain colour.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub image_id: Option<Option<i64>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub image_name: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub image_path: Option<PathBuf>,
+    pub image_path: Option<Option<PathBuf>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub color: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mode: Option<Mode>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -257,6 +264,8 @@ pub(crate) struct CurrentWallpaper {
     /// The wallpaper of a monitor that was never seen before.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub default_image_id: Option<i64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub default_color: Option<String>,
     pub monitors: Vec<CurrentMonitor>,
 }
 
@@ -264,11 +273,14 @@ pub(crate) struct CurrentWallpaper {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct SetAnswer {
     pub status: SetStatus,
+    #[serde(serialize_with = "put_id")]
     pub image_id: i64,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub image_name: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub image_path: Option<PathBuf>,
+    /// `#rrggbb`, in the place of an image.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub color: Option<String>,
     /// The monitor, `*` for all of them, else the names with commas.
     pub monitor: String,
     /// Empty if it is for monitors that are not connected yet.
@@ -279,7 +291,7 @@ pub(crate) struct SetAnswer {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub backend: Option<String>,
     /// Which monitor shows which, where each may have its own.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty", serialize_with = "put_ids")]
     pub images: BTreeMap<String, i64>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<String>,
@@ -299,10 +311,13 @@ pub enum SetStatus {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct CurrentMonitor {
     pub monitor_name: String,
-    /// None if the image was deleted while it is shown.
+    /// None if the image was deleted while it is shown, and for a plain colour.
     pub image_id: Option<i64>,
     pub image_name: String,
-    pub image_path: PathBuf,
+    pub image_path: Option<PathBuf>,
+    /// `#rrggbb`, in the place of an image.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub color: Option<String>,
     pub mode: Mode,
     pub backend: String,
     pub set_at: Timestamp,
@@ -310,6 +325,17 @@ pub(crate) struct CurrentMonitor {
     pub fit: Option<Fit>,
     #[serde(default, skip_serializing_if = "is_false")]
     pub deleted: bool,
+}
+
+impl CurrentMonitor {
+    /// The image with its id, for people.
+    pub(crate) fn label(&self) -> String {
+        match (self.image_id, self.deleted) {
+            (Some(id), _) => labelled(&self.image_name, id),
+            (None, true) => format!("{} (deleted)", self.image_name),
+            (None, false) => self.image_name.clone(),
+        }
+    }
 }
 
 fn is_false(flag: &bool) -> bool {

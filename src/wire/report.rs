@@ -6,6 +6,7 @@ use crossbeam_channel::Sender;
 use serde::{Deserialize, Serialize};
 
 use super::names::words;
+use super::plain_color::put_id;
 use super::{ActivePlaylist, Fit, HistorySource, Mode, Power, Timestamp};
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -52,7 +53,11 @@ impl DebugQueue {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct DebugAssignment {
     pub monitor: String,
+    #[serde(serialize_with = "put_id")]
     pub image_id: i64,
+    /// `#rrggbb`, in the place of an image.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub color: Option<String>,
     pub mode: Mode,
     pub backend: String,
     pub set_at: Timestamp,
@@ -118,6 +123,9 @@ pub(crate) struct Why {
     pub image_id: Option<i64>,
     pub image_name: Option<String>,
     pub image_path: Option<PathBuf>,
+    /// `#rrggbb`, in the place of an image.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub color: Option<String>,
     pub backend: Option<String>,
     pub source: Option<HistorySource>,
     pub set_at: Option<Timestamp>,
@@ -140,6 +148,7 @@ pub(crate) struct NextChange {
 /// A picture that did not come up.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct ApplyFailure {
+    #[serde(serialize_with = "put_id")]
     pub image_id: i64,
     pub image_name: String,
     pub backend: String,

@@ -82,8 +82,8 @@ pub(crate) struct ExportLoop {
     pub blend_halves: bool,
 }
 
-/// `POST /wallpaper/set`; without `monitor` and `monitors`, or with `*`: all connected. Either
-/// `image_id` or `path`, whose file is imported where the library does not have it.
+/// `POST /wallpaper/set`; without `monitor` and `monitors`, or with `*`: all connected. One of
+/// `image_id`, `path`, whose file is imported where the library does not have it, and `color`.
 ///
 /// A field that is not known is refused, here and wherever a mistyped `monitor` would change every
 /// screen.
@@ -94,6 +94,9 @@ pub(crate) struct SetWallpaper {
     pub image_id: Option<i64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub path: Option<PathBuf>,
+    /// `#rgb` or `#rrggbb`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub color: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub monitor: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]

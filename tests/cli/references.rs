@@ -61,6 +61,11 @@ fn images_are_named_in_many_ways() {
     check("name:7", 4);
     refused("name:sunset", 1, "no image named \"sunset\"");
     refused("id:x", 2, "what follows id: must be a number from 1 on, not \"id:x\"\n");
+    for (word, what) in [("1e1e2e", "named \"1e1e2e\""), ("112233", "with ID 112233")] {
+        let told = format!("murald: no image {what}\n  did you mean the colour '#{word}'?\n");
+        fails(&house, &["set", word], 1, &told);
+    }
+    fails(&house, &["images", "show", "1e1e2e"], 1, "murald: no image named \"1e1e2e\"\n");
     refused("007", 1, "no image named \"007\"\n");
     let both = "\"1\" is ambiguous: Sunset (1), 1 (6)\n  id:1 or name:1 says which\n";
     refused("1", 1, both);

@@ -56,6 +56,7 @@ fn every_verb_asks_for_what_it_means() {
     check("why", &["GET /why"]);
     check("why DP-1", &["GET /why?monitor=DP-1"]);
     check("wallpaper current", &["GET /wallpaper/current"]);
+    check("set #1E1e2e", &[r##"POST /wallpaper/set {"color":"#1e1e2e"}"##]);
     check("set /a/b.png", &[r#"POST /wallpaper/set {"path":"/a/b.png"}"#]);
     check(
         "history --monitor DP-1 --limit 5 --since-id 3",

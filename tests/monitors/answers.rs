@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 
+use crate::colors::{NIGHT, see_everywhere};
 use crate::desktop::{Desktop, wait_until};
 use crate::scene::{BLUE, GREEN, RED, see, set, three};
 use crate::support::House;
@@ -78,8 +79,11 @@ fn a_path_is_imported_once_and_shown() {
         let told = set(body).fails(status);
         assert!(told.to_string().contains(what), "{told}");
     };
-    says(json!({}), 400, "image_id or path is missing");
-    says(json!({ "image_id": 1, "path": path }), 400, "image_id or path, not both");
+    says(json!({}), 400, "image_id, path or color is missing");
+    says(json!({ "image_id": 1, "path": path }), 400, "give one of image_id, path and color");
+    says(json!({ "image_id": -1 }), 404, "no image");
+    says(json!({ "color": "1e1e2e" }), 400, "did you mean \\\"#1e1e2e\\\"?");
+    says(json!({ "color": "#1e1e" }), 400, "color must be #rrggbb or #rgb, not \\\"#1e1e\\\"");
     says(json!({ "path": "one file.png" }), 400, "not absolute");
     says(json!({ "path": house.root().join("none.png") }), 404, "none.png: cannot read it");
     says(json!({ "path": house.root() }), 400, "`murald import`");
@@ -105,6 +109,10 @@ fn a_path_is_imported_once_and_shown() {
     std::fs::write(page.join("project.json"), r#"{"type": "scene"}"#).unwrap();
     says(json!({ "path": page }), 400, "which murald cannot show");
     assert_eq!(client.get("/images").ok()["pagination"]["total_items"], 1);
+    // feh has one fit for all monitors, and a colour needs none.
+    client.patch("/config", &json!({ "backend": { "feh": { "mode": "center" } } })).ok();
+    set(json!({ "color": "#1e1e2e" })).ok();
+    see_everywhere(&desktop, &house, "VIRTUAL-1", NIGHT);
     // A command in another session says whose screens it changes.
     let display = desktop.var("DISPLAY").unwrap();
     let session = client.get("/info").ok()["session"].clone();

@@ -13,6 +13,7 @@ mod apply;
 mod awww;
 mod back;
 mod blinks;
+mod colors;
 #[path = "../desktop/mod.rs"]
 mod desktop;
 mod drawn;

@@ -164,8 +164,12 @@ fn no_wallpaper() -> Cell {
 }
 
 fn wallpaper(shown: &Value) -> Cell {
-    let id = if shown["image_id"].is_null() { "deleted".into() } else { text(shown, "image_id") };
-    format!("{} ({id}), by {}", text(shown, "image_name"), text(shown, "backend")).into()
+    let id = match shown["deleted"] == true {
+        true => " (deleted)".to_owned(),
+        // A plain colour has none.
+        false => shown["image_id"].as_i64().map_or_else(String::new, |id| format!(" ({id})")),
+    };
+    format!("{}{id}, by {}", text(shown, "image_name"), text(shown, "backend")).into()
 }
 
 fn backend(backends: &[Value]) -> Cell {

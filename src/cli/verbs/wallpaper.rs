@@ -15,10 +15,10 @@ use super::super::verb::{Argument, Flag, Group, Kind, Verb};
 use super::filters::{self, FILTERS};
 use super::playlist_sheet::name_of;
 use super::{MODE, MONITORS, pick};
-use crate::wire::Fit;
+use crate::wire::{Fit, labelled};
 
 const PICTURE: &[Argument] =
-    &[Argument::one("PICTURE", Kind::Picture, "An image of the library, or a file")];
+    &[Argument::one("PICTURE", Kind::Picture, "An image, a file, or a colour ('#1e1e2e', navy)")];
 /// The modes for one picture.
 #[rustfmt::skip]
 const MODE_OF_ONE: Flag = Flag::value("--mode", "MODE", Kind::Words(&["individual", "clone", "extend"]),
@@ -112,7 +112,8 @@ const CURRENT: View = View::table(
         column("=BACKEND", "backend"),
         moment("=SINCE", "set_at"),
         more(
-            "backend image_id image_name image_path mode set_at deleted default_image_id monitors",
+            "backend image_id image_name image_path color mode set_at deleted default_image_id \
+             default_color monitors",
         ),
     ],
     "no wallpaper is set; `murald set PICTURE` sets one",
@@ -121,7 +122,7 @@ const CURRENT: View = View::table(
 const WHY: View = View::own(
     "Why",
     &[more(
-        "monitor image_id image_name image_path backend source set_at next last_failure \
+        "monitor image_id image_name image_path color backend source set_at next last_failure \
          hook_failure text",
     )],
     |_, stdout, all| match all.as_array().map(Vec::as_slice) {
@@ -146,7 +147,7 @@ const HISTORY: View = View::table(
         column("=MODE", "mode"),
         column("=BACKEND", "backend"),
         column(">ENTRY", "id"),
-        more("fit images"),
+        more("color fit images"),
     ],
     "no entries",
 );
@@ -155,7 +156,7 @@ const CLEARED: View =
 const SHOWN: View = View::own(
     "Shown",
     &[more(
-        "status image_id image_name image_path monitor monitors skipped mode backend images \
+        "status image_id image_name image_path color monitor monitors skipped mode backend images \
          warnings note",
     )],
     shown,
@@ -176,17 +177,18 @@ fn filter(call: &Call) -> Result<Option<Value>, Error> {
 }
 
 fn shown(call: &Call, stdout: &mut Stdout, answer: &Value) -> Result<(), Error> {
-    let (on, id) = (text(answer, "monitors"), &answer["image_id"]);
+    let on = text(answer, "monitors");
     if answer["status"] == "superseded" {
         return stdout.say(format!("a newer request for {on} replaced this one"));
     }
     let name = answer["image_name"].as_str().unwrap_or("the image");
+    let what = answer["image_id"].as_i64().map_or_else(|| name.to_owned(), |id| labelled(name, id));
     if on.is_empty() {
-        return stdout.say(format!("new monitors will show {name} ({id})"));
+        return stdout.say(format!("new monitors will show {what}"));
     }
     match answer["images"].as_object() {
         Some(images) if !images.is_empty() => on_each(images, call, stdout)?,
-        _ => stdout.say(format!("{name} ({id}) is on {on}"))?,
+        _ => stdout.say(format!("{what} is on {on}"))?,
     }
     let skipped = text(answer, "skipped");
     if !skipped.is_empty() {
@@ -210,8 +212,14 @@ pub(super) fn on_each(
             None => shown.push((id, vec![monitor])),
         }
     }
-    for (id, on) in shown.into_iter().filter(|(id, _)| id.is_number()) {
-        stdout.say(format!("{} ({id}) is on {}", name_of(call, id), on.join(", ")))?;
+    for (id, on) in shown {
+        let what = match (id.as_i64(), id.as_str()) {
+            (Some(number), _) => labelled(&name_of(call, id), number),
+            // A plain colour.
+            (None, Some(color)) => color.to_owned(),
+            (None, None) => continue,
+        };
+        stdout.say(format!("{what} is on {}", on.join(", ")))?;
     }
     Ok(())
 }
@@ -274,7 +282,10 @@ const STATE: View = View::sheet(
         }),
         each("assignment", "assignments", |one| {
             let (monitor, backend) = (text(one, "monitor"), text(one, "backend"));
-            format!("{monitor}: image {}, by {backend}", one["image_id"])
+            let what = one["color"]
+                .as_str()
+                .map_or_else(|| format!("image {}", one["image_id"]), str::to_owned);
+            format!("{monitor}: {what}, by {backend}")
         }),
         each("playlist", "playlists", |one| {
             let paused = if one["paused"] == true { ", paused" } else { "" };

@@ -7,6 +7,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use super::{Api, Stop};
+use crate::color;
 use crate::events::EventFilter;
 use crate::http::{Error, Request, Response};
 use crate::process::Identity;
@@ -135,7 +136,8 @@ pub(in crate::http) fn debug(api: &Api, request: &Request<'_>) -> Result<Respons
 
 fn assignment(row: assignments::Assignment) -> DebugAssignment {
     let assignments::Assignment { monitor, image_id, mode, backend, set_at, fit, .. } = row;
-    DebugAssignment { monitor, image_id, mode, backend, set_at, fit }
+    let color = color::of_image(image_id).map(color::hex);
+    DebugAssignment { monitor, image_id, color, mode, backend, set_at, fit }
 }
 
 /// The threads that the kernel lists, so that a leaked thread is among them.

@@ -1,7 +1,7 @@
 //! Wallpapers: setting them, what is shown, and the history. A request waits until its picture is shown.
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::PathBuf;
 
 use serde_json::json;
 
@@ -9,6 +9,7 @@ use super::images::filter_in_body;
 use super::library::{content_at, import_at};
 use super::session::distinct_names;
 use super::{Api, SHOW_PATIENCE};
+use crate::color::{self, hex};
 use crate::http::{Error, Request, Response};
 use crate::store::assignments::{self, Assignment, Deleted};
 use crate::store::query::Query;
@@ -34,8 +35,10 @@ pub(in crate::http) fn current(api: &Api, _: &Request<'_>) -> Result<Response, E
         let mut monitors = Vec::new();
         for shown in assignments::all(connection)?.into_iter().filter(connected) {
             // A row without its image is about to be purged.
-            let Some(image) = images::get(connection, shown.image_id)? else { continue };
-            monitors.push(monitor(shown, (Some(image.id), image.name, &image.path)));
+            let Some(image) = images::assigned(connection, shown.image_id)? else { continue };
+            let (id, path, color) = (image.library_id(), image.library_path(), image.color());
+            let one = monitor(shown, id, image.name, path);
+            monitors.push(CurrentMonitor { deleted: false, color, ..one });
         }
         for Deleted { shown, name, path } in assignments::deleted(connection)? {
             let has_other = monitors.iter().any(|one| one.monitor_name == shown.monitor);
@@ -43,7 +46,7 @@ pub(in crate::http) fn current(api: &Api, _: &Request<'_>) -> Result<Response, E
                 && connected(&shown)
                 && api.wallpaper.shows(&shown.backend, &shown.monitor, shown.image_id)
             {
-                monitors.push(monitor(shown, (None, name, &path)));
+                monitors.push(monitor(shown, None, name, Some(own_path(&path).to_owned())));
             }
         }
         monitors.sort_by(|one, other| one.monitor_name.cmp(&other.monitor_name));
@@ -58,10 +61,12 @@ pub(in crate::http) fn current(api: &Api, _: &Request<'_>) -> Result<Response, E
         image_id: newest.as_ref().map(|one| one.image_id),
         image_name: newest.as_ref().map(|one| one.image_name.clone()),
         image_path: newest.as_ref().map(|one| one.image_path.clone()),
+        color: newest.as_ref().and_then(|one| one.color.clone()),
         mode: newest.as_ref().map(|one| one.mode),
         set_at: newest.as_ref().map(|one| one.set_at),
         deleted: newest.as_ref().is_some_and(|one| one.deleted),
-        default_image_id: default.map(|default| default.image_id),
+        default_color: default.as_ref().and_then(|one| color::of_image(one.image_id)).map(hex),
+        default_image_id: default.map(|one| one.image_id).filter(|id| *id > 0),
         monitors,
     };
     Ok(Response::json(200, &current)?)
@@ -70,13 +75,16 @@ pub(in crate::http) fn current(api: &Api, _: &Request<'_>) -> Result<Response, E
 /// An image without an id was deleted.
 fn monitor(
     shown: Assignment,
-    (image_id, name, path): (Option<i64>, String, &Path),
+    image_id: Option<i64>,
+    image_name: String,
+    image_path: Option<PathBuf>,
 ) -> CurrentMonitor {
     CurrentMonitor {
         monitor_name: shown.monitor,
         image_id,
-        image_name: name,
-        image_path: own_path(path).to_owned(),
+        image_name,
+        image_path,
+        color: None,
         mode: shown.mode,
         backend: shown.backend,
         set_at: shown.set_at,
@@ -100,13 +108,20 @@ pub(in crate::http) fn set(api: &Api, request: &Request<'_>) -> Result<Response,
     }
     let (fit, transition) = (body.fit, body.transition);
     let set = |ask| Wish { mode, fit, transition, ..Wish::new(ask, Source::Manual) };
-    let (image, wish) = match (body.image_id, body.path) {
-        (Some(id), None) => {
+    let (image, wish) = match (body.image_id, body.path, body.color) {
+        (Some(id), None, None) => {
+            if color::of_image(id).is_some() {
+                return Err(wallpaper::Error::NoImage { id }.into());
+            }
             // Its owner may have written it a moment ago.
             api.library.image_now(id)?;
             (id, set(Ask::Image(id)))
         }
-        (None, Some(path)) => {
+        (None, None, Some(text)) => {
+            let id = color_id(&text)?;
+            (id, set(Ask::Image(id)))
+        }
+        (None, Some(path), None) => {
             let wish = set(Ask::Random);
             // Checked first, so that a file that cannot be shown is not imported.
             let (path, content) = content_at(api, &path)?;
@@ -117,13 +132,28 @@ pub(in crate::http) fn set(api: &Api, request: &Request<'_>) -> Result<Response,
             let image = import_at(api, request, &path)?;
             (image, Wish { ask: Ask::Image(image), ..wish })
         }
-        (Some(_), Some(_)) => return Err(Error::bad_request("give image_id or path, not both")),
-        (None, None) => return Err(Error::bad_request("image_id or path is missing")),
+        (None, None, None) => {
+            return Err(Error::bad_request("image_id, path or color is missing"));
+        }
+        _ => return Err(Error::bad_request("give one of image_id, path and color")),
     };
     match default {
         true => set_default(api, image, (mode, fit)),
         false => apply(api, request, names, wish),
     }
+}
+
+/// The id of a plain colour.
+fn color_id(text: &str) -> Result<i64, Error> {
+    let rgb = color::parse_hex(text);
+    let marked = rgb.filter(|_| text.starts_with('#')).map(color::image_id);
+    marked.ok_or_else(|| {
+        let error = Error::bad_request(format!("color must be #rrggbb or #rgb, not {text:?}"));
+        match rgb {
+            Some(_) => error.details(format!("did you mean \"#{text}\"?")),
+            None => error,
+        }
+    })
 }
 
 fn check_default(names: &[String], transition: Option<&str>) -> Result<(), Error> {
@@ -145,8 +175,9 @@ fn set_default(api: &Api, image: i64, (mode, fit): (Mode, Option<Fit>)) -> Resul
         &SetAnswer {
             status: SetStatus::Set,
             image_id: image.id,
+            image_path: image.library_path(),
+            color: image.color(),
             image_name: Some(image.name),
-            image_path: Some(own_path(&image.path).to_owned()),
             monitor: "*".to_owned(),
             monitors: Vec::new(),
             skipped: Vec::new(),
@@ -247,7 +278,8 @@ fn answer(applied: Applied, all: bool) -> SetAnswer {
         status: applied.outcome,
         image_id: image.id,
         image_name: Some(image.name.clone()),
-        image_path: Some(own_path(&image.path).to_owned()),
+        image_path: image.library_path(),
+        color: image.color(),
         monitor: if all { "*".to_owned() } else { applied.monitors.join(",") },
         monitors: applied.monitors,
         skipped: applied.skipped,

@@ -8,7 +8,7 @@ use crate::http::{Error, Request, Response};
 use crate::store::{self, Connection, assignments, history, images};
 use crate::wire::{
     ActivePlaylist, ApplyFailure, HistorySource, HookFailure, Image, NextChange, PlaylistType,
-    Rest, Source, Timestamp, Why, own_path,
+    Rest, Source, Timestamp, Why, labelled,
 };
 
 /// The player waits for nothing but the disk.
@@ -82,7 +82,7 @@ fn shown(
     connection: &Connection,
     row: &assignments::Assignment,
 ) -> Result<Option<Shown>, store::Error> {
-    let Some(image) = images::get(connection, row.image_id)? else { return Ok(None) };
+    let Some(image) = images::assigned(connection, row.image_id)? else { return Ok(None) };
     let entry = history::at(connection, &row.monitor, row.set_at)?;
     // Nobody has put it on this monitor: it is shown because of what others show.
     let source = entry.map_or_else(|| bare(Source::Restore), |entry| entry.source);
@@ -121,9 +121,10 @@ fn record(
     };
     Why {
         monitor: monitor.to_owned(),
-        image_id: image.as_ref().map(|image| image.id),
-        image_name: image.as_ref().map(|image| image.name.clone()),
-        image_path: image.map(|image| own_path(&image.path).to_owned()),
+        image_id: image.as_ref().and_then(Image::library_id),
+        image_path: image.as_ref().and_then(Image::library_path),
+        color: image.as_ref().and_then(Image::color),
+        image_name: image.map(|image| image.name),
         backend,
         source,
         set_at,
@@ -153,9 +154,9 @@ fn text(
                 }
             };
             let ago = span(*set_at, now);
-            let (name, id) = (&image.name, image.id);
+            let what = labelled(&image.name, image.id);
             let missing = if *is_up { "" } else { " (not on the screen)" };
-            format!("{monitor}: {name} ({id}){missing}, {by}, {ago} ago, drawn by {backend}.")
+            format!("{monitor}: {what}{missing}, {by}, {ago} ago, drawn by {backend}.")
         }
     };
     let due = playlist
@@ -163,7 +164,8 @@ fn text(
     let failed = failure.map_or_else(String::new, |failure| {
         let ApplyFailure { image_id, image_name, backend, error, at } = failure;
         let ago = span(*at, now);
-        format!(" Last failure: {image_name} ({image_id}) by {backend}, {ago} ago: {error}.")
+        let what = labelled(image_name, *image_id);
+        format!(" Last failure: {what} by {backend}, {ago} ago: {error}.")
     });
     format!("{what} {due}{failed}")
 }

@@ -201,7 +201,7 @@ impl Reconciler {
         let message = format!("{key} {why}: it is left alone until the next change");
         log::error!("{message}");
         for placement in pictures {
-            let read = |connection: &Connection| images::get(connection, placement.image_id);
+            let read = |connection: &Connection| images::assigned(connection, placement.image_id);
             let Ok(Some(image)) = self.store.read(read) else { continue };
             let failure = ApplyFailure {
                 image_id: image.id,

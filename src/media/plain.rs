@@ -1,0 +1,91 @@
+//! The files of plain colours: backends and other programs show them as any other picture.
+//!
+//! They are in one directory of the cache. The thread `reconciler` writes them when they are needed.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use super::exif::Orientation;
+use super::picture::Picture;
+use crate::color::{self, Rgb};
+use crate::paths;
+use crate::wire::{COLOR_SIZE, Image};
+
+/// Files that are kept beside those of colours in use.
+const KEPT: usize = 64;
+
+#[derive(Clone, Debug)]
+pub(crate) struct PlainColors {
+    directory: PathBuf,
+}
+
+impl PlainColors {
+    /// In murald's cache.
+    pub(crate) fn new(cache: &Path) -> Self {
+        Self { directory: cache.join("colors") }
+    }
+
+    /// Gives a plain colour the path of its file; leaves images of the library as they are.
+    pub(crate) fn locate(&self, image: &mut Image) -> Option<Rgb> {
+        let rgb = color::of_image(image.id)?;
+        image.path = self.directory.join(format!("{}.png", &image.name[1..]));
+        Some(rgb)
+    }
+
+    /// The same, and writes the file if it is missing. The backend reports one that could not be written.
+    pub(crate) fn supply(&self, image: &mut Image) {
+        let Some(rgb) = self.locate(image).filter(|_| !image.path.exists()) else { return };
+        if let Err(error) = paths::replace(&image.path, &png(rgb)) {
+            log::warn!("cannot write {}: {error}", image.path.display());
+        }
+    }
+
+    /// Removes the oldest files but those of images in use, as soon as there are many.
+    pub(crate) fn tidy<'i>(&self, used: impl Iterator<Item = &'i Image>) {
+        let used: Vec<&Path> = used.map(|image| image.path.as_path()).collect();
+        let Ok(entries) = fs::read_dir(&self.directory) else { return };
+        let unused = entries.flatten().filter(|entry| !used.contains(&&*entry.path()));
+        let time =
+            |entry: fs::DirEntry| Some((entry.metadata().ok()?.modified().ok()?, entry.path()));
+        let mut unused: Vec<_> = unused.filter_map(time).collect();
+        unused.sort();
+        for (_, path) in &unused[..unused.len().saturating_sub(KEPT)] {
+            // Removal is tried again after the next change.
+            fs::remove_file(path).ok();
+        }
+    }
+}
+
+fn png(rgb: Rgb) -> Vec<u8> {
+    let (width, height) = COLOR_SIZE;
+    let pixels = rgb.repeat((width * height) as usize);
+    let extent = (f64::from(width), f64::from(height));
+    let picture = Picture::new(width, height, extent, 3, pixels, Orientation::NoTransforms);
+    picture.png().expect("a picture in memory can be encoded")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn colour_has_a_file_until_many_others_are_used() {
+        let cache = tempfile::tempdir().unwrap();
+        let colors = PlainColors::new(cache.path());
+        let of = |blue| {
+            let mut image = Image::of_color([30, 30, blue], Path::new(""));
+            colors.supply(&mut image);
+            image
+        };
+        let (shown, first) = (of(0), of(1));
+        let drawn = image::open(&shown.path).unwrap().to_rgb8();
+        assert_eq!(drawn.dimensions(), COLOR_SIZE);
+        assert!(drawn.pixels().all(|pixel| pixel.0 == [30, 30, 0]));
+        for number in 0..KEPT {
+            fs::write(cache.path().join(format!("colors/{number}.png")), "").unwrap();
+        }
+        colors.tidy(std::iter::once(&shown));
+        assert!(shown.path.exists() && !first.path.exists());
+        assert_eq!(fs::read_dir(cache.path().join("colors")).unwrap().count(), KEPT + 1);
+    }
+}
