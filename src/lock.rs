@@ -126,7 +126,7 @@ impl Holder {
         self.socket.as_ref().is_some_and(|socket| is_listened_on(socket))
     }
 
-    /// Whether it listens, and takes nobody in: no request reaches it.
+    /// Whether it listens, and does not accept connections: no request reaches it.
     pub(crate) fn is_stuck(&self) -> bool {
         let socket = self.socket.as_ref();
         socket.is_some_and(|socket| connect(socket).is_err_and(|error| is_queue_full(&error)))
@@ -240,10 +240,10 @@ pub(crate) enum Error {
     #[error("a daemon is running already: {} holds {}", named(holder), path.display())]
     Running { path: PathBuf, holder: Option<Holder> },
     /// Another daemon has this directory.
-    #[error("another daemon keeps its pictures in {}", path.display())]
+    #[error("another daemon uses the library in {}", path.display())]
     InUse { path: PathBuf },
     /// Something else lies where the socket should be.
-    #[error("{} is no socket and is left alone: move it away", path.display())]
+    #[error("{} exists and is not a socket: move it away", path.display())]
     NoSocket { path: PathBuf },
     #[error("cannot {operation} {}", path.display())]
     Io { operation: &'static str, path: PathBuf, source: io::Error },

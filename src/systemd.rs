@@ -24,7 +24,7 @@ pub(crate) fn activated(env: &Env) -> io::Result<Option<UnixListener>> {
         Some(1) => {}
         None | Some(0) => return Ok(None),
         Some(more) => {
-            let text = format!("the service manager passes {more} sockets, one is wanted");
+            let text = format!("the service manager passed {more} sockets instead of one");
             return Err(io::Error::new(io::ErrorKind::InvalidInput, text));
         }
     }
@@ -35,8 +35,7 @@ pub(crate) fn activated(env: &Env) -> io::Result<Option<UnixListener>> {
     let is_stream = sockopt::socket_type(&descriptor)? == SocketType::STREAM;
     let is_local = sockopt::socket_domain(&descriptor)? == AddressFamily::UNIX;
     if !is_stream || !is_local || !sockopt::socket_acceptconn(&descriptor)? {
-        let text = "what the service manager passes is no Unix stream socket that listens: \
-                    ListenStream= of its socket unit wants a path";
+        let text = "the service manager passed no listening Unix socket: set ListenStream= of its socket unit to a path";
         return Err(io::Error::new(io::ErrorKind::InvalidInput, text));
     }
     Ok(Some(UnixListener::from(descriptor)))

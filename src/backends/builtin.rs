@@ -89,7 +89,7 @@ impl Builtin {
             Ok(Asked::Shown) => Ok(process),
             Ok(Asked::Useless(why)) => {
                 end(process);
-                Err(Error::Unavailable(format!("murald cannot draw by itself: {why}")))
+                Err(Error::Unavailable(format!("the built-in renderer cannot start: {why}")))
             }
             Err(error) => {
                 end(process);
@@ -121,8 +121,12 @@ impl Builtin {
         let words = [OsStr::new(draw::VERB), OsStr::new("--once"), message];
         let launch = self.context.launch(self.program()).args(words);
         let output = run(&launch, SHOWN_WITHIN, Some(cancel))?;
-        let unusable =
-            || Error::Unavailable(format!("murald cannot draw by itself: {}", output.complaint()));
+        let unusable = || {
+            Error::Unavailable(format!(
+                "the built-in renderer cannot start: {}",
+                output.complaint()
+            ))
+        };
         match Response::read(&output.stdout).ok_or_else(unusable)?.outcome {
             Outcome::Shown(_) => self.context.root_painter.painted(BackendName::Builtin),
             outcome => return Err(refusal(outcome)),
@@ -250,7 +254,9 @@ fn ask(
     };
     match response.outcome {
         Outcome::Shown(_) => Ok(Asked::Shown),
-        Outcome::NotUnderstood => Ok(Asked::Useless("it does not understand us".to_owned())),
+        Outcome::NotUnderstood => {
+            Ok(Asked::Useless("it does not understand the message".to_owned()))
+        }
         outcome => Err(refusal(outcome)),
     }
 }
@@ -261,7 +267,9 @@ fn refusal(outcome: Outcome) -> Error {
         Outcome::NoMemory(why) => return Error::NoMemory(why),
         Outcome::Refused(why) => why,
         Outcome::Superseded => "another change came before it".to_owned(),
-        Outcome::NotUnderstood | Outcome::Shown(_) => "it does not understand us".to_owned(),
+        Outcome::NotUnderstood | Outcome::Shown(_) => {
+            "it does not understand the message".to_owned()
+        }
     };
     Error::Refused(why)
 }
@@ -272,11 +280,11 @@ fn not_up(error: NotUp, process: &BackendProcess) -> Error {
         NotUp::Late => "it does not respond in time".to_owned(),
         NotUp::Io(error) => error.to_string(),
         NotUp::Ended => match process.log_tail() {
-            said if said.is_empty() => "its process has ended".to_owned(),
+            said if said.is_empty() => "its process exited".to_owned(),
             said => said,
         },
     };
-    Error::Unavailable(format!("murald cannot draw by itself: {why}"))
+    Error::Unavailable(format!("the built-in renderer cannot start: {why}"))
 }
 
 fn style(settings: &config::Builtin, placement: &Placement, all: &[Placement]) -> Style {

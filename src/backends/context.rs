@@ -65,7 +65,7 @@ impl Context {
     pub(super) fn program(&self, name: &str) -> Result<PathBuf, Error> {
         let path = self.dirs.env().var("PATH").unwrap_or_default();
         process::which_in(name, &path)
-            .ok_or_else(|| Error::Unavailable(format!("there is no {name} on PATH")))
+            .ok_or_else(|| Error::Unavailable(format!("{name} is not on PATH")))
     }
 
     /// A command line that reaches the compositor, also one that came up after us.

@@ -135,7 +135,7 @@ fn drawn(process: &BackendProcess, files: &[PathBuf], cancel: &Cancel) -> Result
             return ControlFlow::Break(Ok(()));
         }
         if trace.is_idle() {
-            let why = "none of the outputs is connected any more".to_owned();
+            let why = "none of the outputs is connected".to_owned();
             return ControlFlow::Break(Err(Error::Refused(why)));
         }
         ControlFlow::Continue(())

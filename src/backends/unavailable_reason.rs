@@ -5,7 +5,7 @@ use super::registry::{Backends, Registration, registration};
 use crate::compositor::Compositor;
 use crate::config::BackendName;
 
-/// The reason why murald cannot draw by itself.
+/// The reason why the built-in renderer cannot start.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum UnavailableReason {
     /// No compositor answers; where it was looked for.

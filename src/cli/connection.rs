@@ -41,9 +41,9 @@ pub(super) fn socket(named: Option<PathBuf>, env: &Env) -> Result<PathBuf, Error
         }
     });
     found.map_err(|error| {
-        Error::new(Exit::Unavailable, "cannot tell where the daemon's socket is")
+        Error::new(Exit::Unavailable, "cannot find the daemon's socket")
             .because(error)
-            .hint("name it with --socket PATH")
+            .hint("set it with --socket PATH")
     })
 }
 
@@ -180,35 +180,36 @@ impl Connection {
             ureq::Error::Io(source) => source,
             // The only wait of ours that has an end.
             ureq::Error::Timeout(_) => {
-                let text = format!("the daemon on {socket} takes nobody in");
+                let text = format!("the daemon at {socket} does not accept connections");
                 return Error::new(Exit::Unavailable, text)
-                    .hint("it is stopped, or hangs: `murald doctor` says how to end it");
+                    .hint("it is suspended or has hung; run `murald doctor`");
             }
             error => io::Error::other(error),
         };
         match source.kind() {
             io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused => {
-                Error::new(Exit::Unavailable, format!("no daemon listens on {socket}")).hint(
-                    "start it with `murald start`, which says where it runs already; --socket or \
-                     MURALD_SOCKET name another socket",
-                )
+                Error::new(Exit::Unavailable, format!("the daemon is not running (no socket at {socket})"))
+                    .hint("start it with `murald start`; if it uses another socket, set --socket or MURALD_SOCKET")
             }
             io::ErrorKind::InvalidFilename | io::ErrorKind::InvalidInput => {
-                Error::new(Exit::Unavailable, format!("{socket} can be no socket"))
+                Error::new(Exit::Unavailable, format!("{socket} cannot be a socket"))
                     .because(source)
-                    .hint("its path has 107 bytes at most: --socket or MURALD_SOCKET name another")
+                    .hint("a socket's path has at most 107 bytes; set --socket or MURALD_SOCKET")
             }
             io::ErrorKind::Interrupted => {
                 Error::new(Exit::Interrupted, "interrupted").because(source)
             }
             io::ErrorKind::PermissionDenied => {
-                Error::new(Exit::Unavailable, format!("{socket} is not yours to use"))
+                Error::new(Exit::Unavailable, format!("no permission to use {socket}"))
                     .because(source)
                     .hint("each user has a daemon of their own")
             }
-            _ => Error::new(Exit::Unavailable, format!("the daemon on {socket} is lost"))
-                .because(source)
-                .hint("`murald status` tells whether it runs; its log may say why it ended"),
+            _ => Error::new(
+                Exit::Unavailable,
+                format!("lost the connection to the daemon at {socket}"),
+            )
+            .because(source)
+            .hint("`murald status` shows whether it still runs; the log may say why it stopped"),
         }
     }
 }

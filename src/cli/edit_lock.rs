@@ -59,9 +59,9 @@ fn take(file: &File, path: &Path, within: Duration) -> Result<(), Error> {
             Ok(()) => return Ok(()),
             Err(Errno::WOULDBLOCK) if Instant::now() < deadline => thread::sleep(PACE),
             Err(Errno::WOULDBLOCK) => {
-                let held = format!("another murald command holds {}", path.display());
+                let held = format!("{} is locked by another murald command", path.display());
                 return Err(Error::refused(format!("{held}; nothing was changed"))
-                    .hint("`ps -C murald` may show one that was stopped: end it, and try again"));
+                    .hint("`ps -C murald` lists the murald processes; end the one that hangs and try again"));
             }
             Err(Errno::INTR) => {}
             Err(error) => return Err(failed(path, error.into())),

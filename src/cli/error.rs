@@ -100,9 +100,9 @@ impl Error {
 
     /// An answer or a stream that broke off.
     pub(crate) fn of_lost_daemon(error: io::Error) -> Self {
-        Self::new(Exit::Unavailable, "the daemon is lost")
+        Self::new(Exit::Unavailable, "lost the connection to the daemon")
             .because(error)
-            .hint("`murald status` tells whether it runs; its log may say why it ended")
+            .hint("`murald status` shows whether it still runs; the log may say why it stopped")
     }
 
     /// Output that cannot be written; a broken pipe is a quiet success.

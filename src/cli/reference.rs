@@ -87,7 +87,9 @@ fn quoted(
 /// `with_files`: what is deleted goes with the files that were kept of it.
 fn one(kind: Kind, word: &str, call: &Call, with_files: bool) -> Result<Value, Error> {
     if word == "-" {
-        return Err(Error::usage("\"-\" is standard input only where several images can be named"));
+        return Err(Error::usage(
+            "\"-\" is standard input only for commands that take several images",
+        ));
     }
     let connection = &call.connect()?;
     if let Some(monitor) = current_of(word) {
@@ -101,7 +103,7 @@ fn one(kind: Kind, word: &str, call: &Call, with_files: bool) -> Result<Value, E
     if let Some(id) = word.strip_prefix("id:") {
         let id = id.parse().ok().filter(|id: &i64| *id > 0);
         return id.map(Value::from).ok_or_else(|| {
-            Error::usage(format!("what follows id: must be a number from 1 on, not {word:?}"))
+            Error::usage(format!("id: must be followed by a number from 1, not {word:?}"))
         });
     }
     if let Some(name) = word.strip_prefix("name:") {
@@ -236,7 +238,7 @@ fn is_path(word: &str) -> Option<PathBuf> {
 
 /// The image with this file or its content.
 fn at_path(connection: &Connection, word: &str, path: &Path) -> Result<i64, Error> {
-    let unread = |error| Error::refused(format!("{word} cannot be read")).because(error);
+    let unread = |error| Error::refused(format!("cannot read {word}")).because(error);
     let real = std::fs::canonicalize(path).map_err(unread)?;
     if let Some(stem) = real.file_stem().and_then(|stem| stem.to_str())
         && let Some(image) = images(connection, "name", stem)?.iter().find(|it| it.path == real)
@@ -250,7 +252,7 @@ fn at_path(connection: &Connection, word: &str, path: &Path) -> Result<i64, Erro
         }
     }
     Err(Error::not_found(format!("{word} is not in the library"))
-        .hint("`murald import PATH` brings it in, `murald set PATH` shows it as well"))
+        .hint("`murald import PATH` imports it, `murald set PATH` also shows it"))
 }
 
 fn checksum(path: &Path) -> std::io::Result<String> {
@@ -321,7 +323,7 @@ fn playlists(connection: &Connection) -> Result<Vec<Named>, Error> {
 /// A name anywhere in the tree, or the names from the root down with `/` between.
 fn folder(connection: &Connection, word: &str) -> Result<i64, Error> {
     if word == "root" {
-        return Err(Error::usage("root is no folder that could be changed or shown"));
+        return Err(Error::usage("root is not a folder that can be shown or changed"));
     }
     names::folder(word, &folders(connection)?)
 }

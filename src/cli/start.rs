@@ -133,7 +133,7 @@ fn ended(code: Option<i32>, said: &str) -> Error {
         Some(78) => Exit::Config,
         _ => Exit::Internal,
     };
-    Error::new(exit, format!("the daemon does not start: {}", words.trim_end()))
+    Error::new(exit, format!("the daemon did not start: {}", words.trim_end()))
 }
 
 /// The module `process` starts the daemon's children; this process is not one of them.

@@ -66,8 +66,7 @@ impl Error {
             }
             Self::Paths(_) => Some("set HOME to your home directory".to_owned()),
             Self::Store(store::Error::Newer { .. }) => Some(
-                "start the murald that wrote it, or run `murald library restore` for the newest backup \
-                 that this one can read"
+                "start the newer murald, or run `murald library restore` for the newest backup that this version can read"
                     .to_owned(),
             ),
             // Storage errors that the user can fix say so themselves.

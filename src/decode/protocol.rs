@@ -148,9 +148,9 @@ pub enum Error {
     #[error("its disk does not answer")]
     Silent,
     /// Nobody wants it any more.
-    #[error("it is no longer wanted")]
+    #[error("it was cancelled")]
     Stopped,
-    #[error("there is no process to decode it: {0}")]
+    #[error("cannot start a process to decode it: {0}")]
     NoProcess(String),
 }
 

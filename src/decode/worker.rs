@@ -103,7 +103,9 @@ impl Worker {
                 match serde_json::from_slice(&line) {
                     Ok(Reply::Progress) => until = Instant::now() + self.silent_for,
                     Ok(reply) => return Ok(reply),
-                    Err(error) => return Err(Error::Broke(format!("its reply is odd: {error}"))),
+                    Err(error) => {
+                        return Err(Error::Broke(format!("its reply is invalid: {error}")));
+                    }
                 }
             }
             if said.len() > REPLY_MAX {

@@ -53,7 +53,7 @@ fn show(request: &Request) -> Result<Outcome, Error> {
         }
     }
     if tasks.is_empty() && !request.outputs.is_empty() {
-        let why = "none of the outputs is connected any more";
+        let why = "none of the outputs is connected";
         return Ok(Outcome::Refused(why.to_owned()));
     }
     let frames = match paint(&tasks) {

@@ -111,7 +111,7 @@ fn version(bytes: &[u8]) -> Refusal {
     let line = bytes.trim_ascii_start().split(|&byte| byte == b'\r').next().unwrap_or_default();
     match line.rsplit(|&byte| byte == b' ').next() {
         Some([b'H', b'T', b'T', b'P', b'/', digit, ..]) if digit.is_ascii_digit() => {
-            refusal(505, "only HTTP/1.1 and HTTP/1.0 are spoken here")
+            refusal(505, "only HTTP/1.1 and HTTP/1.0 are supported")
         }
         _ => refusal(400, "this is not HTTP/1.1"),
     }
@@ -166,7 +166,7 @@ fn framing(
         if is("content-length") {
             let this = content_length(header.value)?;
             if length.is_some_and(|other| other != this) {
-                return Err(refusal(400, "two lengths that differ"));
+                return Err(refusal(400, "two different lengths"));
             }
             length = Some(this);
         } else if is("transfer-encoding") {

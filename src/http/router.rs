@@ -78,7 +78,7 @@ impl<C> Router<C> {
         let segments = request.segments();
         let resource = segments
             .and_then(|segments| self.resources.iter().find(|one| matches(&one.parts, segments)))
-            .ok_or_else(|| Error::not_found("there is nothing at this path"))?;
+            .ok_or_else(|| Error::not_found("no such path"))?;
         let wanted = match request.method() {
             Method::Head => &Method::Get,
             method => method,

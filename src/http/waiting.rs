@@ -34,7 +34,7 @@ impl PendingRequests {
         let take = |free: usize| free.checked_sub(1);
         match self.free.fetch_update(Ordering::Relaxed, Ordering::Relaxed, take) {
             Ok(_) => Ok(Permit(Arc::clone(&self.free))),
-            Err(_) => Err(Error::busy("too many requests take their time")),
+            Err(_) => Err(Error::busy("too many slow requests at once")),
         }
     }
 
@@ -50,10 +50,10 @@ impl PendingRequests {
         select! {
             recv(answered) -> result => match result {
                 Ok(result) => result.map_err(Into::into),
-                Err(_) => Err(Error::internal("who was asked has gone without an answer")),
+                Err(_) => Err(Error::internal("internal error: a thread ended without an answer")),
             },
             recv(self.ended) -> _ => Err(Error::busy("the daemon is shutting down")),
-            default(patience) => Err(Error::busy("the answer takes too long")),
+            default(patience) => Err(Error::busy("the answer took too long")),
         }
     }
 

@@ -98,7 +98,7 @@ impl Library {
             return bad("it means a directory");
         }
         if stem.starts_with(TEMPORARY) {
-            return bad("files that are called so are removed at each start");
+            return bad("files with such names are removed at each start");
         }
         if stem.contains(['/', '\\']) || stem.chars().any(char::is_control) {
             return bad("it has a separator or a control character");
@@ -139,7 +139,7 @@ impl Library {
         }
         let file_name = reserved.path.file_name().unwrap_or_default();
         if file_name.len() > NAME_MAX {
-            let why = "it is taken, and there is no room for a number behind it";
+            let why = "it is in use, and too long to append a number";
             return Err(Error::BadName { name: name.stem.clone(), why });
         }
         let moving =

@@ -20,7 +20,7 @@ pub enum Error {
     #[error("{} is not the file that murald knows", own_path(.path).display())]
     NotKnown { path: PathBuf },
     /// No image that was deleted has left a file there.
-    #[error("no deleted image has left its file at {}", .path.display())]
+    #[error("no deleted image has a file at {}", .path.display())]
     NotKept { path: PathBuf },
     /// A web package is needed.
     #[error(

@@ -205,8 +205,7 @@ impl Library {
         let total = self.guard.lock().total;
         guarded.then(|| {
             format!(
-                "{missing} of {total} pictures are missing and their rows are kept: bring the \
-                 files back, or forget them with `murald library purge-missing`"
+                "{missing} of {total} pictures are missing; their entries are kept. Restore the files, or remove the entries with `murald library purge-missing`"
             )
         })
     }

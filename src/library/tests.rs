@@ -207,7 +207,7 @@ fn a_batch_tells_everything_and_leaves_order() {
     };
     assert_eq!(reason("cut.png"), "the PNG is cut off: its end is missing");
     assert_eq!(reason("empty.png"), "the file is empty");
-    assert_eq!(reason("notes.txt"), "its content is no picture or video that murald knows");
+    assert_eq!(reason("notes.txt"), "not a supported image or video");
     let film = if transcode::is_available() {
         "ffprobe failed: "
     } else {

@@ -14,17 +14,15 @@ pub enum Error {
     #[error("the file is empty")]
     Empty,
     /// Nothing that we know by its content.
-    #[error("its content is no picture or video that murald knows")]
+    #[error("not a supported image or video")]
     Unknown,
     /// Only ffmpeg decodes it: this format at all, or what is special about the file.
     #[error("{}", needs_transcoder(*format, why.as_deref()))]
     NeedsTranscoder { format: Format, why: Option<String> },
     /// More pixels than are ever decoded.
-    #[error(
-        "{width} × {height} pixels are more than murald decodes (512 MiB of pixels, 65535 a side)"
-    )]
+    #[error("{width} × {height} pixels exceed the limit (512 MiB of pixels, 65535 per side)")]
     TooLarge { width: u32, height: u32 },
-    #[error("the {} is cut off: its end is missing", name(*.0))]
+    #[error("the {} is truncated", name(*.0))]
     Truncated(Format),
     #[error("the {} is damaged", name(*format))]
     Damaged { format: Format, source: Box<dyn std::error::Error + Send + Sync> },

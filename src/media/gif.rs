@@ -40,7 +40,7 @@ pub(super) fn open(input: &mut dyn Input) -> Result<Opened, Error> {
         first.get_or_insert(area(&frame));
         frames += 1;
     }
-    let first = first.ok_or_else(|| damaged("it holds no picture"))?;
+    let first = first.ok_or_else(|| damaged("it contains no picture"))?;
     check_bounds((first.width, first.height), 3)?;
     let size = blocks.size();
     if size.0 == 0 || size.1 == 0 {
@@ -64,10 +64,10 @@ pub(super) fn open(input: &mut dyn Input) -> Result<Opened, Error> {
 impl decoder::Decoder for Gif {
     fn decode(&self, header: &Header, input: &mut dyn Input, goal: Goal) -> Result<Picture, Error> {
         let mut blocks = Blocks::new(input)?;
-        let frame = blocks.next()?.ok_or_else(|| damaged("it holds no picture"))?;
+        let frame = blocks.next()?.ok_or_else(|| damaged("it contains no picture"))?;
         let pixels = u64::from(frame.width) * u64::from(frame.height);
         if (blocks.size(), pixels) != (header.size, self.pixels) {
-            return Err(damaged("it has changed meanwhile"));
+            return Err(damaged("it changed while it was read"));
         }
         let mut canvas = Canvas::new(Format::Gif, header.size, 0)?;
         let (count, outcome) = blocks.lay(&frame, &mut canvas)?;
@@ -123,7 +123,7 @@ impl<'a> Blocks<'a> {
                 return Ok(blocks);
             }
         }
-        Err(damaged("it holds no picture"))
+        Err(damaged("it contains no picture"))
     }
 
     /// The size of the canvas.

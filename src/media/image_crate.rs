@@ -91,7 +91,7 @@ impl Decoder for Whole {
         let failed = |error| from_crate(self.format, error);
         let decoder = decoder(input, self.create).map_err(failed)?;
         if (decoder.dimensions(), layout(self.format, &decoder)?) != (header.size, self.layout) {
-            return Err(Error::damaged(self.format, "it has changed meanwhile"));
+            return Err(Error::damaged(self.format, "it changed while it was read"));
         }
         let mut pixels = vec![0; decoder.total_bytes() as usize];
         decoder.read_image_boxed(&mut pixels).map_err(failed)?;

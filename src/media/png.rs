@@ -76,7 +76,7 @@ impl decoder::Decoder for Png {
         let mut reader = reader(input, false)?;
         let layout = layout(&reader);
         if (reader.info().size(), layout.channels()) != (header.size, header.channels) {
-            return Err(damaged("it has changed meanwhile"));
+            return Err(damaged("it changed while it was read"));
         }
         let mut shrink = header.shrink(goal);
         let mut line = Vec::new();

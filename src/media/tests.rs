@@ -305,7 +305,7 @@ fn non_pictures_are_refused_with_a_reason() {
         assert_eq!(probed(bytes).unwrap_err().to_string(), message);
     };
     check(b"", "the file is empty");
-    check(b"hello", "its content is no picture or video that murald knows");
+    check(b"hello", "not a supported image or video");
     check(b"\xff\x0a", "JPEG XL files need the transcoder (ffmpeg and ffprobe)");
     check(b"\x89PNG\r\n\x1a\n", "the PNG is cut off: its end is missing");
 }

@@ -133,7 +133,7 @@ impl decoder::Decoder for Inks {
         let read = reader(input).and_then(|mut file| file.read_image()).map_err(from_crate)?;
         let inks = header.profile.as_ref().and_then(Profile::of_inks);
         let (DecodingResult::U8(read), Some(inks)) = (read, inks) else {
-            return Err(Error::damaged(Format::Tiff, "it has changed meanwhile"));
+            return Err(Error::damaged(Format::Tiff, "it changed while it was read"));
         };
         let mut shrink = header.shrink(goal);
         let mut colors = vec![0; 3 * header.size.0 as usize];

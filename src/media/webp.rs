@@ -30,7 +30,7 @@ pub(super) fn open(input: &mut dyn Input) -> Result<Opened, Error> {
     let container = Container::read(&file).ok_or_else(|| refused(&file))?;
     let size = container.size();
     check_bounds(size, 3)?;
-    let (plain, alpha) = container.first().ok_or_else(|| damaged("it holds no picture"))?;
+    let (plain, alpha) = container.first().ok_or_else(|| damaged("it contains no picture"))?;
     let mut header = Header::plain(size, if plain && !alpha { 3 } else { 4 });
     header.animated = container.frames() > 1;
     let profile = container.chunk(b"ICCP", PROFILE_MAX).unwrap_or_default();
@@ -52,7 +52,7 @@ impl Decoder for Webp {
         let file = read(input)?;
         let container = Container::read(&file).ok_or_else(|| refused(&file))?;
         if container.size() != header.size {
-            return Err(damaged("it has changed meanwhile"));
+            return Err(damaged("it changed while it was read"));
         }
         drop(container);
         let pixels = if self.plain {

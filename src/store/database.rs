@@ -123,7 +123,7 @@ impl Store {
             }),
         };
         if is_lost {
-            store.note_damage("there was nothing in its file, and a new one is begun");
+            store.note_damage("its file was empty; creating a new one");
         }
         Ok(store)
     }

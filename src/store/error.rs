@@ -130,7 +130,7 @@ fn query_text(source: &rusqlite::Error) -> String {
             Some(DiskFull) => ": the disk is full",
             Some(DatabaseBusy | FileLockingProtocolFailed) => ": another program holds it",
             Some(OutOfMemory) => ": there is no memory left",
-            Some(ReadOnly | PermissionDenied) => ": it may not be written to",
+            Some(ReadOnly | PermissionDenied) => ": it is not writable",
             _ => "",
         };
         return format!("the database cannot be written{why}");
@@ -173,8 +173,8 @@ mod tests {
         let storage: &[&str] = &["storage"];
         let cases: [(rusqlite::Error, &[&str], &str, &str); 14] = [
             (failure(ffi::SQLITE_FULL), storage, unwritten, ": the disk is full"),
-            (failure(ffi::SQLITE_READONLY), storage, unwritten, ": it may not be written to"),
-            (failure(ffi::SQLITE_PERM), storage, unwritten, ": it may not be written to"),
+            (failure(ffi::SQLITE_READONLY), storage, unwritten, ": it is not writable"),
+            (failure(ffi::SQLITE_PERM), storage, unwritten, ": it is not writable"),
             (failure(ffi::SQLITE_BUSY), storage, unwritten, ": another program holds it"),
             (failure(ffi::SQLITE_PROTOCOL), storage, unwritten, ": another program holds it"),
             (failure(ffi::SQLITE_NOMEM), storage, unwritten, ": there is no memory left"),

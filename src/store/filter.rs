@@ -78,7 +78,7 @@ pub(crate) const SOURCE: [&str; FILTERS.len() + 2] = {
 /// Reads all parameters but the page; filters combine by AND.
 pub(crate) fn query(parameters: &Parameters<'_>) -> Result<Query, BadParameter> {
     let within = distance(parameters, "palette_max_delta_e")?.unwrap_or(SIMILAR);
-    let similar_to = parameters.id("palette_similar_to", "it is the id of an image")?;
+    let similar_to = parameters.id("palette_similar_to", "it must be an image ID")?;
     let sort_by = parameters.word("sort_by")?;
     let size = |name| {
         let least = parameters.integer(name, 1, u32::MAX.into());
@@ -87,7 +87,7 @@ pub(crate) fn query(parameters: &Parameters<'_>) -> Result<Query, BadParameter> 
     let text = |name| parameters.get(name).map(str::to_owned);
     Ok(Query {
         media_type: parameters.word::<MediaFilter>("media_type")?,
-        animated: parameters.value("animated", "animated is true or false")?,
+        animated: parameters.value("animated", "animated must be true or false")?,
         search: text("search").unwrap_or_default(),
         tags: parameters.list("tags", |tag| Ok(tag.to_owned()))?.unwrap_or_default(),
         colors: parameters.list("colors", |item| color("colors", item, item))?.unwrap_or_default(),
@@ -102,7 +102,9 @@ pub(crate) fn query(parameters: &Parameters<'_>) -> Result<Query, BadParameter> 
         similar_to: similar_to.map(|id| (id, within)),
         directory: parameters.get("directory").map(directory).transpose()?,
         folder: folder(parameters)?,
-        recursive: parameters.value("recursive", "recursive is true or false")?.unwrap_or(false),
+        recursive: parameters
+            .value("recursive", "recursive must be true or false")?
+            .unwrap_or(false),
         by_likeness: similar_to.is_some() && sort_by.is_none(),
         sort_by: sort_by.unwrap_or(SortBy::ImportedAt),
         descending: parameters.word("sort_order")?.unwrap_or(SortOrder::Desc) == SortOrder::Desc,
@@ -160,7 +162,7 @@ fn parameters<'a>(
 fn hue_group(item: &str) -> Result<u8, BadParameter> {
     let group = item.parse().ok().filter(|group| matches!(group, 0..12 | 99));
     group.ok_or_else(|| {
-        BadParameter::new("hue_group", item, "hue_group is 0 to 11, or 99 for neutral")
+        BadParameter::new("hue_group", item, "hue_group must be 0 to 11, or 99 for neutral")
     })
 }
 
@@ -175,7 +177,7 @@ fn checksum(text: &str) -> Result<Checksum, BadParameter> {
     });
     let is_whole = digits.len() == 64 && digits.bytes().all(|byte| byte.is_ascii_hexdigit());
     read.filter(|()| is_whole).map(|()| sum).ok_or_else(|| {
-        BadParameter::new("checksum", text, "checksum is 64 hexadecimal digits, as records have it")
+        BadParameter::new("checksum", text, "checksum must be 64 hexadecimal digits")
     })
 }
 
@@ -183,32 +185,33 @@ fn directory(text: &str) -> Result<PathBuf, BadParameter> {
     let path = PathBuf::from(text);
     match path.is_absolute() {
         true => Ok(path),
-        false => Err(BadParameter::new("directory", text, "directory is an absolute path")),
+        false => Err(BadParameter::new("directory", text, "directory must be an absolute path")),
     }
 }
 
 fn folder(parameters: &Parameters<'_>) -> Result<Option<Option<i64>>, BadParameter> {
     match parameters.get("folder_id") {
         Some("root") => Ok(Some(None)),
-        _ => Ok(parameters.id("folder_id", "folder_id is an id, or root")?.map(Some)),
+        _ => Ok(parameters.id("folder_id", "folder_id must be an ID or root")?.map(Some)),
     }
 }
 
 fn color(name: &str, item: &str, hex: &str) -> Result<Rgb, BadParameter> {
-    let allowed = "a colour is #rrggbb, #rgb or a name of CSS";
+    let allowed = "a color must be #rrggbb, #rgb or a CSS color name";
     color::parse(hex).ok_or_else(|| BadParameter::new(name, item, allowed))
 }
 
 /// `#rrggbb~maxDeltaE`
 fn near(item: &str) -> Result<Near, BadParameter> {
-    let refused = || BadParameter::new("colors_near", item, "items are written #rrggbb~12.5");
+    let refused =
+        || BadParameter::new("colors_near", item, "items must have the form #rrggbb~12.5");
     let (hex, within) = item.split_once('~').ok_or_else(refused)?;
     let within = within.parse().ok().filter(is_distance).ok_or_else(refused)?;
     Ok(Near { color: color("colors_near", item, hex)?, within })
 }
 
 fn distance(parameters: &Parameters<'_>, name: &str) -> Result<Option<f32>, BadParameter> {
-    let allowed = format!("{name} is a number from 0");
+    let allowed = format!("{name} must be a number from 0");
     match parameters.value::<f32>(name, &allowed)? {
         Some(number) if !is_distance(&number) => {
             Err(BadParameter::new(name, &number.to_string(), allowed))

@@ -17,15 +17,15 @@ pub(crate) const NAME_MAX: usize = 255;
 /// Why a folder is not made, changed or moved.
 #[derive(Debug, thiserror::Error)]
 pub enum Refusal {
-    #[error("there is no folder {id}")]
+    #[error("no folder with ID {id}")]
     NoFolder { id: i64 },
     /// A sibling has this name.
-    #[error("there is a folder {name:?} at this place already")]
+    #[error("a folder named {name:?} already exists here")]
     Taken { name: String },
     /// It would lie inside itself.
     #[error("folder {id} cannot be moved into itself")]
     Cycle { id: i64 },
-    #[error("folders can lie {DEPTH_MAX} deep at most")]
+    #[error("folders can be nested at most {DEPTH_MAX} deep")]
     TooDeep,
     #[error(transparent)]
     Store(#[from] Error),
@@ -100,7 +100,7 @@ pub(crate) fn path(connection: &Connection, id: i64) -> Result<Vec<Folder>, Erro
         next = folder.parent_id;
         path.insert(0, folder);
         if path.len() > DEPTH_MAX {
-            return Err(Error::Damaged { what: format!("folder {id} lies in a circle") });
+            return Err(Error::Damaged { what: format!("folder {id} is inside itself") });
         }
     }
     Ok(path)

@@ -115,11 +115,11 @@ impl OpenFile {
         let what = format!("{WHAT} ({})", self.path.display());
         let message = match (&known.saved, &known.failed) {
             (_, Some(failed)) => format!("{what} and cannot be saved: {failed}"),
-            (None, None) => format!("{what}: what murald has is being saved"),
+            (None, None) => format!("{what}; saving a copy of its content"),
             (Some(saved), None) => {
                 let saved = saved.display();
                 format!(
-                    "{what}; what murald has is saved: `murald stop; murald library restore {saved}`"
+                    "{what}; its content is saved: `murald stop; murald library restore {saved}`"
                 )
             }
         };

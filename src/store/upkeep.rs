@@ -85,7 +85,7 @@ impl Store {
                 self.note_damage(&chain(&error));
                 return;
             }
-            Err(error) => Some(format!("no backup of the database can be made: {}", chain(&error))),
+            Err(error) => Some(format!("cannot back up the database: {}", chain(&error))),
         };
         if let Some(failed) = &failed {
             log::error!("{failed}");

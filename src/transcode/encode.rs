@@ -125,7 +125,7 @@ impl Ffmpeg {
         checked("ffmpeg", path, ran)?;
         // An end that it cannot write it tells of, and calls it a success.
         if to.metadata().is_ok_and(|made| made.len() >= self.limits.output) {
-            let complaint = format!("more than {} MiB came of it", self.limits.output >> 20);
+            let complaint = format!("the result has more than {} MiB", self.limits.output >> 20);
             return Err(Error::Failed { program: "ffmpeg", complaint });
         }
         log::info!("{what} finished");

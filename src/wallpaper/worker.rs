@@ -338,7 +338,7 @@ impl Workers {
     fn worker(&mut self, key: &WorkerKey, may_work: bool) -> std::io::Result<&Worker> {
         if !self.running.contains_key(key) {
             if !may_work {
-                let why = "it failed several times within a minute by a mistake of murald";
+                let why = "it failed several times within a minute because of a bug in murald";
                 return Err(std::io::Error::other(why));
             }
             // One message is enough: the worker looks at all its processes.

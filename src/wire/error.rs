@@ -49,7 +49,7 @@ impl BadParameter {
     }
 
     pub(crate) fn word(name: &str, unknown: &Unknown) -> Self {
-        let allowed = format!("{name} is one of {}", unknown.allowed.join(", "));
+        let allowed = format!("{name} must be one of {}", unknown.allowed.join(", "));
         Self::new(name, &unknown.value, allowed)
     }
 }
@@ -112,8 +112,8 @@ impl<'a> Parameters<'a> {
         to: u64,
     ) -> Result<Option<u64>, BadParameter> {
         let allowed = || match to {
-            u64::MAX => format!("{name} is an integer from {from}"),
-            _ => format!("{name} is an integer from {from} to {to}"),
+            u64::MAX => format!("{name} must be an integer from {from}"),
+            _ => format!("{name} must be an integer from {from} to {to}"),
         };
         let Some(text) = self.get(name) else { return Ok(None) };
         let number = match text.parse::<u64>() {
@@ -133,7 +133,7 @@ impl<'a> Parameters<'a> {
     ) -> Result<Option<Vec<T>>, BadParameter> {
         let Some(text) = self.get(name) else { return Ok(None) };
         let items = text.split(',').map(|part| match part.trim() {
-            "" => Err(BadParameter::new(name, text, format!("{name} has no empty items"))),
+            "" => Err(BadParameter::new(name, text, format!("{name} must not have empty items"))),
             part => item(part),
         });
         items.collect::<Result<_, _>>().map(Some)

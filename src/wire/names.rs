@@ -15,7 +15,7 @@ pub struct Unknown {
 
 impl fmt::Display for Unknown {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:?} is none of {}", self.value, self.allowed.join(", "))
+        write!(f, "{:?} is not one of {}", self.value, self.allowed.join(", "))
     }
 }
 

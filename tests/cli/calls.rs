@@ -12,7 +12,7 @@ use crate::support::{House, end_of};
 #[test]
 fn without_a_daemon() {
     let house = House::new();
-    let nobody = format!("murald: no daemon listens on {}\n  start it", house.socket().display());
+    let nobody = format!("murald: the daemon is not running (no socket at {})\n  start it", house.socket().display());
     for line in [
         &["status"][..],
         &["set", "1"],
@@ -38,13 +38,13 @@ fn without_a_daemon() {
     let socket = house.socket().display().to_string();
     assert_eq!(ok(&house, &["--socket", &socket, "stop"]), "");
     let long = format!("/tmp/{}/murald.sock", "x".repeat(120));
-    let told = format!("murald: {long} can be no socket: ");
+    let told = format!("murald: {long} cannot be a socket: ");
     fails(&house, &["--socket", &long, "status"], 69, &told);
     assert_eq!(ok(&house, &["off"]), "no daemon runs, and no wallpaper of murald is left\n");
     // There is no database that could be damaged.
     assert!(ok(&house, &["library", "check"]).starts_with("database\t"));
     // For a script the same, as JSON.
-    fails(&house, &["monitors", "--json"], 69, "{\"error\":\"no daemon listens on ");
+    fails(&house, &["monitors", "--json"], 69, "{\"error\":\"the daemon is not running (no socket at ");
     fails(
         &house,
         &["--json", "set"],
@@ -137,10 +137,10 @@ fn useless_arguments_are_reported() {
 #[test]
 fn refusals_of_the_daemon_are_printed() {
     let house = House::started();
-    let no_section = "murald: there is no section \"wall\": sections are app, daemon, library, ";
+    let no_section = "murald: no section named \"wall\": sections are app, daemon, library, ";
     fails(&house, &["config", "get", "wall"], 1, no_section);
     // It is changed by activating one, through the whole and through each backend's section.
-    let backend = "murald: there is no section \"backend\"";
+    let backend = "murald: no section named \"backend\"";
     fails(&house, &["config", "get", "backend"], 1, backend);
     fails(&house, &["config", "set", "backend", r#"{"type": "feh"}"#], 1, backend);
     let output = run(&house, &["config", "get", "backend"]);
@@ -168,7 +168,7 @@ fn refusals_of_the_daemon_are_printed() {
         1,
         "murald: no monitor named DP-1 (none is connected)",
     );
-    fails(&house, &["themes", "show", "nord"], 1, "murald: there is no theme \"nord\"\n");
+    fails(&house, &["themes", "show", "nord"], 1, "murald: no theme named \"nord\"\n");
     fails(&house, &["config", "get", "app", "frob"], 1, "murald: app has no setting \"frob\"\n");
     fails(&house, &["images", "show", "7"], 1, "murald: no image with ID 7\n");
     fails(&house, &["set", "7"], 1, "murald: ");

@@ -152,9 +152,9 @@ fn filter_that_matches_everything_is_no_filter() {
         let refused = |flags: &[&str], told: &str| {
             fails(&house, &[verb, flags].concat(), 2, &format!("murald: {told}\n"));
         };
-        refused(&["--recursive"], "--recursive is no filter without --folder");
-        refused(&["--max-delta-e", "5"], "--max-delta-e is no filter without --similar-to");
-        refused(&["--tags", "x", "--recursive"], "--recursive is no filter without --folder");
+        refused(&["--recursive"], "--recursive needs --folder");
+        refused(&["--max-delta-e", "5"], "--max-delta-e needs --similar-to");
+        refused(&["--tags", "x", "--recursive"], "--recursive needs --folder");
         for flag in ["--name-prefix", "--name", "--tags", "--colors"] {
             refused(&[flag, ""], &format!("{flag} is empty and would match every image"));
         }

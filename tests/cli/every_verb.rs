@@ -72,7 +72,7 @@ fn without_a_daemon_each_says_so() {
         let output = run(&house, verb.words);
         let told = stderr(&output);
         match output.status.code() {
-            Some(69) => assert!(told.contains("no daemon listens on "), "{name}: {told}"),
+            Some(69) => assert!(told.contains("the daemon is not running"), "{name}: {told}"),
             // What is wrong with the line is told first.
             code => assert_eq!(code, Some(2), "{name}: {told}"),
         }

@@ -63,7 +63,7 @@ fn events_are_lines_until_the_daemon_ends() {
     assert_eq!(event["data"]["sections"], json!(["app"]));
     ok(&house, &["stop"]);
     let (status, told) = events.end();
-    assert_eq!((status.code(), told.as_str()), (Some(69), "murald: the daemon has ended\n"));
+    assert_eq!((status.code(), told.as_str()), (Some(69), "murald: the daemon has stopped\n"));
 }
 
 #[test]

@@ -402,7 +402,7 @@ fn without_a_configuration_and_with_a_broken_one() {
     // What is in order needs a daemon, unless it is dry.
     let file = theirs(&house, "one.toml", "[DP-3]\npath = '/'\n");
     let file = file.to_str().unwrap();
-    fails(&house, &["migrate", "wpaperd", "--from", file], 69, "murald: no daemon listens on ");
+    fails(&house, &["migrate", "wpaperd", "--from", file], 69, "murald: the daemon is not running");
     let dry = json_of(&house, &["migrate", "wpaperd", "--from", file, "--dry-run"]);
     let record = |kind: &str, subject: &str, text: &str| json!({"kind": kind, "subject": subject, "text": text, "state": "planned"});
     let text = "of /, changed by hand, at random, for DP-3";

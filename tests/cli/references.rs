@@ -73,12 +73,12 @@ fn images_are_named_in_many_ways() {
     refused("current", 1, "");
     refused("0", 2, "IMAGE must be a name, or an id from 1 on, not \"0\"\n");
     refused("", 2, "IMAGE must be a name, or an id from 1 on, not \"\"\n");
-    refused("-", 2, "\"-\" is standard input only where several images can be named\n");
+    refused("-", 2, "\"-\" is standard input only for commands that take several images\n");
     let other = house.root().join("other.png");
     image::RgbImage::new(3, 3).save(&other).unwrap();
     let other = other.to_str().unwrap();
     refused(other, 1, &format!("{other} is not in the library\n  `murald import PATH`"));
-    refused("/no/such/file.png", 1, "/no/such/file.png cannot be read: ");
+    refused("/no/such/file.png", 1, "cannot read /no/such/file.png: ");
 }
 
 #[test]
@@ -140,7 +140,7 @@ fn playlists_and_folders_are_named_too() {
     fails(&house, &["folders", "delete", "1", "--contents"], 1, told);
     ok(&house, &["folders", "delete", "name:1", "--contents"]);
     ok(&house, &["folders", "show", "1"]);
-    fails(&house, &["folders", "delete", "9", "--contents"], 1, "murald: there is no folder 9\n");
+    fails(&house, &["folders", "delete", "9", "--contents"], 1, "murald: no folder with ID 9\n");
     let list = ok(&house, &["folders", "list"]);
     assert!(list.contains("2\tsea/bay\t0\t"), "{list}");
     ok(&house, &["images", "move", "a", "b", "land/bay"]);

@@ -80,7 +80,7 @@ fn a_daemon_that_cannot_start_is_quoted() {
     let output = run(&house, &["set", picture.to_str().unwrap()]);
     assert_eq!(output.status.code(), Some(78));
     let told = stderr(&output);
-    assert!(told.starts_with("murald: the daemon does not start: /"), "{told}");
+    assert!(told.starts_with("murald: the daemon did not start: /"), "{told}");
     assert!(told.contains("line 2, column "), "{told}");
 }
 

@@ -69,9 +69,9 @@ fn nothing_is_wrong_in_a_session_that_works() {
     let found = examine(&house);
     assert!(found.iter().all(|one| one["state"] != "fix"), "{found:#?}");
     assert_eq!(files(), before, "it is to change nothing");
-    let shell = step(&found, "note", "daemon", &["no daemon listens on"]);
+    let shell = step(&found, "note", "daemon", &["the daemon is not running"]);
     assert!(shell.contains("murald start"), "{shell}");
-    step(&found, "ok", "cache", &["can be written to"]);
+    step(&found, "ok", "cache", &["is writable"]);
     step(&found, "ok", "database", &["the first start creates it"]);
     house.start();
     let found = examine(&house);
@@ -146,7 +146,7 @@ fn a_file_where_a_directory_is_to_be() {
         fs::write(house.root().join(place), "").unwrap();
         let path = house.root().join(place);
         let found = examine(&house);
-        let what = step(&found, "fix", subject, &[path.to_str().unwrap(), "is no directory"]);
+        let what = step(&found, "fix", subject, &[path.to_str().unwrap(), "is not a directory"]);
         follow(&house, &what);
         is_mended(&house, subject);
     }
@@ -200,12 +200,12 @@ fn a_disk_that_is_nearly_full() {
 fn obstacle_in_the_sockets_place_is_reported() {
     let house = House::new();
     fs::write(house.socket(), "").unwrap();
-    let what = step(&examine(&house), "fix", "daemon", &["murald.sock is no socket"]);
+    let what = step(&examine(&house), "fix", "daemon", &["murald.sock is not a socket"]);
     follow(&house, &what);
     is_mended(&house, "daemon");
     // One that an earlier daemon has left is no fault: the next start replaces it.
     drop(UnixListener::bind(house.socket()).unwrap());
-    step(&examine(&house), "note", "leftovers", &["nobody listens"]);
+    step(&examine(&house), "note", "leftovers", &["stale socket"]);
     is_mended(&house, "daemon");
 }
 
@@ -236,7 +236,7 @@ fn a_daemon_whose_socket_was_removed_or_is_another() {
     let told = String::from_utf8(output.stderr).unwrap();
     assert_eq!(output.status.code(), Some(75), "{told}");
     assert!(told.contains(&format!("its socket is missing: run `kill -HUP {pid}`")), "{told}");
-    let what = step(&examine(&house), "fix", "daemon", &["its socket was removed"]);
+    let what = step(&examine(&house), "fix", "daemon", &["was removed"]);
     follow(&house, &what);
     wait_until("the socket", || house.socket().exists());
     assert_eq!(house.client().get("/info").ok()["pid"], house.pid());
@@ -345,7 +345,7 @@ fn a_daemon_that_hangs_or_is_of_another_version() {
             .ok();
         }
     });
-    let what = step(&examine(&house), "note", "daemon", &["murald 0.0.1 runs as process 7"]);
+    let what = step(&examine(&house), "note", "daemon", &["murald 0.0.1 is running (process 7"]);
     assert!(what.contains("murald stop"), "{what}");
 }
 
@@ -371,7 +371,7 @@ fn no_backend() {
     let mut house = House::on(&desktop);
     house.only(&["sh"]);
     house.configure("[backend.builtin]\nenabled = false\n");
-    let what = step(&examine(&house), "fix", "backend", &["none can be used"]);
+    let what = step(&examine(&house), "fix", "backend", &["no usable backend"]);
     assert!(what.contains("backend.builtin.enabled to true, or install one of awww"), "{what}");
     house.configure("[backend.builtin]\nenabled = true\n");
     is_mended(&house, "backend");
@@ -379,8 +379,8 @@ fn no_backend() {
     let what = step(&examine(&house), "note", "backend", &["feh", "builtin is"]);
     assert_eq!(what, "install feh, or set backend.type to builtin");
     house.configure("[backend]\ntype = \"builtin\"\n");
-    step(&examine(&house), "ok", "backend", &["builtin shows pictures"]);
-    let what = step(&examine(&house), "note", "videos", &["nothing that is installed"]);
+    step(&examine(&house), "ok", "backend", &["using builtin"]);
+    let what = step(&examine(&house), "note", "videos", &["no installed program"]);
     assert_eq!(what, "install mpvpaper or wal-qt, if you want them");
     house.stub("mpvpaper", "#!/bin/sh\n");
     assert!(examine(&house).iter().all(|finding| finding["subject"] != "videos"));
@@ -461,12 +461,12 @@ fn a_database_that_is_damaged() {
         fs::read_dir(&backups).is_ok_and(|mut entries| entries.any(is_copy))
     });
     house.kill9();
-    step(&examine(&house), "note", "database", &["cut off"]);
+    step(&examine(&house), "note", "database", &["not closed cleanly"]);
     house.start();
     house.ends_well();
     let files = || fs::read_dir(house.database().parent().unwrap()).unwrap().count();
     let before = files();
-    step(&examine(&house), "ok", "database", &["is sound"]);
+    step(&examine(&house), "ok", "database", &["is intact"]);
     assert_eq!(files(), before, "a look leaves nothing");
     // All pages but the first two: one of them is in use.
     let mut bytes = fs::read(house.database()).unwrap();
@@ -491,13 +491,13 @@ fn records_of_processes_that_have_ended() {
     let child = house.client().get("/debug").ok()["children"][0]["pid"].to_string();
     house.kill9();
     let leftovers = |found: &[Value]| {
-        let has = |one: &&Value| one["text"].as_str().unwrap().contains("on record");
+        let has = |one: &&Value| one["text"].as_str().unwrap().contains("recorded in");
         found.iter().filter(has).count()
     };
     assert_eq!(leftovers(&examine(&house)), 0, "it runs");
     assert!(house.command("kill").arg(&child).status().unwrap().success());
     wait_until("its end is seen", || leftovers(&examine(&house)) == 1);
-    step(&examine(&house), "note", "leftovers", &["1 of the processes on record in "]);
+    step(&examine(&house), "note", "leftovers", &["1 of the processes recorded in "]);
     house.start();
     house.client().post("/wallpaper/set", &json!({ "image_id": id })).ok();
     house.murald(&["stop", "--clear"]).output().unwrap();

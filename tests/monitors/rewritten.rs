@@ -85,7 +85,7 @@ fn rewritten(desktop: &Desktop, [one, other]: [&str; 2], backend: &str) {
         String::from_utf8([output.stdout, output.stderr].concat()).unwrap()
     };
     let said = delete(&[]);
-    assert!(said.contains("1 image out of the library") && still.exists(), "{said}");
+    assert!(said.contains("1 image removed from the library") && still.exists(), "{said}");
     assert_eq!(told(other), [Value::Null, json!("still"), json!(true)]);
     assert_eq!(delete(&[]), "murald: still was deleted\n");
     assert_eq!(delete(&["--files"]), "1 file deleted\n");

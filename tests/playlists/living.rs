@@ -26,7 +26,7 @@ fn bad_sources_are_refused() {
     for source in [json!(null), json!([]), json!("x"), json!(7)] {
         check(json!({ "source": source }), "source");
     }
-    check(json!({ "source": { "tag": ["a"] } }), "do you mean tags?");
+    check(json!({ "source": { "tag": ["a"] } }), "did you mean tags?");
     check(json!({ "source": { "page": 1 } }), "no field");
     check(json!({ "source": { "sort_by": "size" } }), "file_size");
     check(json!({ "source": { "min_width": 0 } }), "from 1");

@@ -93,7 +93,7 @@ fn impossible_playlist_actions_are_refused() {
     post("/playlists/77/next", json!({})).fails(404);
     let lost = json!({ "name": "lost", "source": { "folder_id": 77 } });
     let refused = post("/playlists", lost).fails(400);
-    assert_eq!(refused["error"], "source.folder_id: there is no folder 77");
+    assert_eq!(refused["error"], "source.folder_id: no folder with ID 77");
     let change = json!({ "source": { "folder_id": 77 } });
     house.client().patch(&format!("/playlists/{empty}"), &change).fails(400);
     let nowhere = post(&format!("/playlists/{week}/start"), json!({ "monitors": ["DP-9"] }));

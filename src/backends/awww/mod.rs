@@ -126,7 +126,7 @@ impl Awww {
             // Wakes at once when it ends instead.
             let ended = process.child().wait(Some(Instant::now() + pause), Some(cancel));
             if ended || begun.elapsed() > UP_WITHIN {
-                let why = format!("{} does not come up: {}", launch.shown(), process.log_tail());
+                let why = format!("{} does not start: {}", launch.shown(), process.log_tail());
                 break Err(Error::Unavailable(why));
             }
             pause = (pause * 2).min(Duration::from_millis(500));
@@ -213,7 +213,7 @@ impl Awww {
             // Made for another size, the picture is not drawn, or breaks off in its transition.
             (before, is_resize) = (after, true);
         }
-        Err(Error::Refused(format!("{NAME}'s outputs change their sizes again and again")))
+        Err(Error::Refused(format!("the outputs of {NAME} keep changing size")))
     }
 
     fn img(&self, client: &Path, call: &Call, at_once: bool, cancel: &Cancel) -> Result<(), Error> {
@@ -239,7 +239,7 @@ impl Awww {
         let until = Instant::now() + HEARS_WITHIN;
         loop {
             let outputs = self.query(client, cancel)?.ok_or_else(|| {
-                let why = format!("no {NAME} server answers after the call");
+                let why = format!("the {NAME} server stopped during the call");
                 self.ended().unwrap_or(Error::Unavailable(why))
             })?;
             let (missing, is_late) = (call.missing(&outputs), Instant::now() > until);

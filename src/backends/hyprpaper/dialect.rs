@@ -207,7 +207,7 @@ pub(super) fn come_up(
         NotUp::Ended => Error::Unavailable(format!("{NAME} ended: {}", last_word(new))),
         NotUp::Late => {
             let (socket, said) = (path.display(), last_word(new));
-            Error::Unavailable(format!("{NAME} does not come up at {socket}: {said}"))
+            Error::Unavailable(format!("{NAME} does not answer at {socket}: {said}"))
         }
         NotUp::Io(error) => Error::Unavailable(format!("{NAME}: {error}")),
     })
@@ -238,7 +238,7 @@ pub(super) fn has_drawn(
         Followed::Late if dialect == Dialect::New => Ok(()),
         Followed::Late => {
             let limit = limit.as_secs();
-            Err(not_shown(left[0], &format!("it has not drawn it within {limit} s")))
+            Err(not_shown(left[0], &format!("not drawn within {limit} s")))
         }
         Followed::Cancelled => Err(Error::Cancelled),
     }

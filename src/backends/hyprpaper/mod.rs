@@ -81,7 +81,7 @@ impl Hyprpaper {
 
     fn channel(&self, cancel: &Cancel) -> Result<Channel, Error> {
         let instance = instance::find(&self.context.dirs)
-            .ok_or_else(|| Error::Unavailable("there is no Hyprland that runs".to_owned()))?;
+            .ok_or_else(|| Error::Unavailable("Hyprland is not running".to_owned()))?;
         let program = self.context.program(NAME)?;
         let versions = &self.context.versions;
         let version = versions.of(&program, &FLAGS, VERSION, Some(cancel))?;

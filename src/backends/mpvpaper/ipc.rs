@@ -247,7 +247,7 @@ pub(super) fn wait_until_it_plays(
         Ok(Err(why)) => Err(Error::File { path: file.to_owned(), why }),
         Err(NotUp::Cancelled) => Err(Error::Cancelled),
         Err(NotUp::Ended) => Err(Error::Unavailable("it ended".to_owned())),
-        Err(NotUp::Late) => Err(Error::Unavailable("it does not play in time".to_owned())),
+        Err(NotUp::Late) => Err(Error::Unavailable("it did not start playing in time".to_owned())),
         Err(NotUp::Io(error)) => Err(Error::Unavailable(error.to_string())),
     }
 }

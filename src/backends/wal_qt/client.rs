@@ -173,9 +173,7 @@ impl Client {
             Failed::Status(status, why) => {
                 Error::Refused(format!("wal-qt answers {path} with {status}: {why}"))
             }
-            Failed::Garbage => {
-                Error::Refused(format!("wal-qt answers {path} with what is no JSON"))
-            }
+            Failed::Garbage => Error::Refused(format!("wal-qt answers {path} with invalid JSON")),
         }
     }
 }
@@ -279,7 +277,8 @@ impl PausedSources {
             .collect();
         // Before they stand still: else, after a kill, nobody would have them go on.
         if let Err(error) = self.write(wanted) {
-            let why = format!("what is paused cannot be noted: {}: {error}", self.note.display());
+            let why =
+                format!("cannot save which outputs are paused: {}: {error}", self.note.display());
             return Err(Error::Unavailable(why));
         }
         for source in fresh {

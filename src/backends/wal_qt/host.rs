@@ -114,7 +114,7 @@ impl Host {
             // Wakes at once when it ends instead.
             if host.child().wait(Some(Instant::now() + wait), Some(cancel)) {
                 let said = host.log_tail();
-                break format!("{PROGRAM} ended: {}", said.lines().last().unwrap_or("no word"));
+                break format!("{PROGRAM} exited: {}", said.lines().last().unwrap_or("no word"));
             }
             match health(client, options, limit) {
                 Ok(()) => return Ok(()),
@@ -128,7 +128,7 @@ impl Host {
             wait = (wait * 2).min(LAST_PAUSE);
         };
         self.ours.end_all();
-        Err(Error::Unavailable(format!("wal-qt does not come up: {error}")))
+        Err(Error::Unavailable(format!("wal-qt does not start: {error}")))
     }
 
     /// So many windows are about to be ready.
@@ -210,7 +210,7 @@ fn health(client: &Client, options: &Options, limit: Duration) -> Result<(), Hea
     };
     let (service, version) = (word(&answer["service"]), word(&answer["api_version"]));
     if answer["ok"] == false {
-        return Err(Health::Silent("it says that it is not well".to_owned()));
+        return Err(Health::Silent("it reports an error".to_owned()));
     }
     if service != options.expected_service || version != options.expected_api_version {
         return Err(Health::Other(Error::Refused(format!(

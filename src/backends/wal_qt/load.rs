@@ -157,7 +157,7 @@ pub(super) fn loaded(answer: &Value, pieces: &[Piece]) -> Progress {
                 let why = result["error"].as_str().filter(|error| !error.is_empty());
                 return failed(&piece.output, why.unwrap_or(outcome));
             }
-            None => return failed(&piece.output, "it says nothing of this output"),
+            None => return failed(&piece.output, "it does not report this output"),
         }
     }
     Progress::Done
@@ -304,7 +304,7 @@ mod tests {
         check(both(result("B", "timeout")), failed("B", "timeout"));
         let error = json!({ "name": "B", "outcome": "failed", "error": "no such file" });
         check(both(error), failed("B", "no such file"));
-        check(both(result("C", "applied")), failed("B", "it says nothing of this output"));
+        check(both(result("C", "applied")), failed("B", "it does not report this output"));
         check(json!({ "ok": true, "accepted": true }), Progress::Waiting);
         check(json!({ "ok": false, "error": "busy" }), failed("", "busy"));
         check(json!([]), failed("", "it says no"));

@@ -164,7 +164,7 @@ fn set(call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
             Some(text) => text,
             None => "unset".to_owned(),
         };
-        let mut lines = changes.keys().map(|key| format!("{name}.{key} is {} now", now(key)));
+        let mut lines = changes.keys().map(|key| format!("{name}.{key} is now {}", now(key)));
         lines.try_for_each(|line| stdout.say(line))?;
         if settings.get("restart_required") == Some(&Value::Bool(true)) {
             stdout.say("restart murald to apply this")?;

@@ -55,13 +55,15 @@ fn said(deleted: u64, kept: u64, wanted: u64, forever: bool) -> String {
     let done = done(forever);
     let gone = match (deleted - kept.min(deleted), kept) {
         (gone, 0) => format!("{} {done}", count(gone, "image")),
-        (0, kept) => format!("{} out of the library", count(kept, "image")),
-        (gone, kept) => format!("{} {done}, {kept} more out of the library", count(gone, "image")),
+        (0, kept) => format!("{} removed from the library", count(kept, "image")),
+        (gone, kept) => {
+            format!("{} {done}, {kept} more removed from the library", count(gone, "image"))
+        }
     };
     let stays = match kept {
         0 => "",
-        1 => "; its file stays where it is, --files takes it, too",
-        _ => "; their files stay where they are, --files takes them, too",
+        1 => "; its file is kept (--files deletes it as well)",
+        _ => "; their files are kept (--files deletes them as well)",
     };
     format!("{gone}{stays}{others}")
 }
@@ -108,7 +110,7 @@ fn wording(names: &[String], all: usize, how: How) -> String {
     match how {
         How::ForGood => format!("Delete {what} for good?"),
         How::IntoTrash => format!("Move {what} to the trash?"),
-        How::KeepingFiles => format!("Take {what} out of the library, and leave the files?"),
+        How::KeepingFiles => format!("Remove {what} from the library and keep the files?"),
     }
 }
 
@@ -163,10 +165,9 @@ mod tests {
         };
         check(2, 0, 2, "2 images moved to the trash");
         check(1, 0, 3, "1 image moved to the trash; there are no others of these");
-        let kept = "1 image out of the library; its file stays where it is, --files takes it, too";
+        let kept = "1 image out of the library; its file is kept (--files deletes it as well)";
         check(1, 1, 1, kept);
-        let some = "1 image moved to the trash, 2 more out of the library; \
-                    their files stay where they are, --files takes them, too";
+        let some = "1 image moved to the trash, 2 more out of the library; their files are kept (--files deletes them as well)";
         check(3, 2, 3, some);
     }
 }

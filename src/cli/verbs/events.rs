@@ -47,7 +47,7 @@ fn events(call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
         match events.next() {
             Ok(Some(item)) => print(stdout, &item)?,
             Ok(None) => {
-                return Err(Error::new(Exit::Unavailable, "the daemon has ended"));
+                return Err(Error::new(Exit::Unavailable, "the daemon has stopped"));
             }
             // The reader of our output has gone.
             Err(error) if error.kind() == io::ErrorKind::Interrupted => return Ok(()),

@@ -12,8 +12,8 @@ use super::super::stdout::Stdout;
 pub(super) fn copy(call: &Call, stdout: &mut Stdout, template: &str) -> Result<(), Error> {
     let output = call.text("--output");
     if output.is_none() && io::stdout().is_terminal() {
-        return Err(Error::usage("a picture's bytes are not for a terminal")
-            .hint("name a file with --output FILE, or pass them on with |"));
+        return Err(Error::usage("not printing image data on a terminal")
+            .hint("write it to a file with --output FILE, or pipe it"));
     }
     let mut bytes = call.connect()?.stream(&place(template, call))?;
     if let Some(path) = output {

@@ -118,7 +118,7 @@ pub(super) fn source(call: &Call) -> Map<String, Value> {
 pub(super) fn narrows(call: &Call) -> Result<bool, Error> {
     for (flag, other) in [("--recursive", "--folder"), ("--max-delta-e", "--similar-to")] {
         if call.has(flag) && !call.has(other) {
-            return Err(Error::usage(format!("{flag} is no filter without {other}")));
+            return Err(Error::usage(format!("{flag} needs {other}")));
         }
     }
     for flag in FILTERS.iter().chain(&[SEARCH]).map(|flag| flag.name) {
@@ -210,7 +210,7 @@ pub(super) fn page(call: &Call, per_page: Option<u32>) -> Result<Value, Error> {
         return connection.get(&place.query("per_page", per_page))?.read();
     }
     if call.has("--page") || call.has("--per-page") {
-        return Err(Error::usage("--all is every page: leave out --page and --per-page"));
+        return Err(Error::usage("--all cannot be combined with --page or --per-page"));
     }
     let data = every(&connection, IMAGES, |place| listed(place, call))?;
     let items = data.len() as u64;

@@ -151,7 +151,7 @@ pub(super) const LIST: View = IMAGES.showing(|call, stdout, page| {
     if total == 0 {
         return stdout.note(match filters::has_any(call) {
             true => "no image matches",
-            false => "the library is empty; `murald import PATH` brings images in",
+            false => "the library is empty; `murald import PATH` imports images",
         });
     }
     if rows.is_empty() {

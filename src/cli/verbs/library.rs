@@ -71,7 +71,7 @@ pub(super) const WATCHING: Group = Group { title: "Watched directories", verbs: 
 ]};
 
 const PURGED: View =
-    View::says("POST /library/purge-missing", &[more("purged")], "{purged#image} forgotten");
+    View::says("POST /library/purge-missing", &[more("purged")], "{purged#image} removed");
 const WATCHED: View = View::table(
     "LibraryWatch",
     &[

@@ -38,7 +38,7 @@ fn pick(call: &Call, _: &mut Stdout) -> Result<(), Error> {
         return Err(match filters::has_any(call) {
             true => Error::refused("no image matches"),
             false => {
-                Error::refused("the library is empty").hint("`murald import PATH` brings images in")
+                Error::refused("the library is empty").hint("`murald import PATH` imports images")
             }
         });
     }

@@ -91,7 +91,7 @@ const MONITORS: View = View::table(
         }),
         more("make model serial"),
     ],
-    "no monitor is connected, or no compositor can be reached",
+    "no monitor is connected, or the compositor cannot be reached",
 );
 const BACKENDS: View = View::table(
     "Backend",
@@ -136,8 +136,7 @@ const LIGHT: View = View::sheet("Appearance", &[column("mode", "mode"), column("
 const THEME: View = View::table(
     "Theme",
     &[column("NAME", "name"), column("TITLE", "display_name"), more("displayName source url")],
-    "no themes; yours go into the directory themes beside the configuration file, see \
-     `murald config path`",
+    "no themes; put them into the directory `themes` beside the configuration file (see `murald config path`)",
 );
 
 fn state(backend: &Value) -> Cell {

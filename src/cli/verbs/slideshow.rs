@@ -82,7 +82,7 @@ fn first_pictures(
         match number(&page, TOTAL) {
             0 if Instant::now() > deadline => {
                 return Err(Error::refused(format!("no pictures found in {word}"))
-                    .hint("it is watched now: `murald watch list` says more"));
+                    .hint("it is now watched; `murald watch list` shows its state"));
             }
             0 => std::thread::sleep(PACE),
             images => return Ok(images),

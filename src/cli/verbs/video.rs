@@ -17,7 +17,7 @@ pub(super) const GROUP: Group = Group { title: "Videos", verbs: &[
     Verb::send(&["video", "preview"], "Create a preview of a video for browsers",
         "POST /images/{IMAGE}/ensure-browser-preview?force={--force=1}", &[])
         .takes(&[ONE]).flags(&[Flag::switch("--force", "Create it again if it exists")])
-        .shows(&[&PREVIEW]).waiting("making the preview..."),
+        .shows(&[&PREVIEW]).waiting("creating the preview..."),
     Verb::send(&["video", "export"], "Export a loop from a video",
         "POST /images/{IMAGE}/video-loop-export", &[
             ("in_seconds", From::Or("--in", "0")), ("out_seconds", From::Of(end)),
@@ -25,7 +25,7 @@ pub(super) const GROUP: Group = Group { title: "Videos", verbs: &[
             ("action", From::Or("--action", r#""import_new""#)),
             ("blend_halves", From::Is("--blend-halves")), ("folder_id", From::Given("--folder")),
         ])
-        .takes(&[ONE]).shows(&[&EXPORTED]).waiting("making the loop...").flags(&[
+        .takes(&[ONE]).shows(&[&EXPORTED]).waiting("creating the loop...").flags(&[
             Flag::value("--in", "SECONDS", Kind::Number, "Start of the loop; 0 by default"),
             Flag::value("--out", "SECONDS", Kind::Number, "End of the loop (required)"),
             Flag::value("--preset", "PRESET", Kind::Words(&["mp4_h264", "webm_vp9"]),

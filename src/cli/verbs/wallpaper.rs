@@ -152,7 +152,7 @@ const HISTORY: View = View::table(
     "no entries",
 );
 const CLEARED: View =
-    View::says("DELETE /images/history", &[more("status deleted")], "{deleted#entry} forgotten");
+    View::says("DELETE /images/history", &[more("status deleted")], "{deleted#entry} deleted");
 const SHOWN: View = View::own(
     "Shown",
     &[more(
@@ -242,7 +242,7 @@ fn history(call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
         });
     }
     if call.has("--limit") {
-        return Err(Error::usage("--all is every entry: leave out --limit"));
+        return Err(Error::usage("--all cannot be combined with --limit"));
     }
     let mut all: Vec<Value> = Vec::new();
     let mut before = call.query("--before-id");

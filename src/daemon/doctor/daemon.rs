@@ -42,8 +42,8 @@ pub(super) fn look(report: &mut Report, paths: &DaemonPaths, options: &Options) 
             return absent(report, paths, options);
         }
         Err(error) => {
-            let text = format!("{} cannot be looked at: {error}", socket.display());
-            let step = "make the directory of the socket readable, or name another socket";
+            let text = format!("cannot examine {}: {error}", socket.display());
+            let step = "make its directory readable, or set MURALD_SOCKET to another path";
             report.fix(SUBJECT, text, step);
             return true;
         }
@@ -59,16 +59,16 @@ pub(super) fn look(report: &mut Report, paths: &DaemonPaths, options: &Options) 
 fn is_ours(report: &mut Report, socket: &Path, found: &Metadata, options: &Options) -> bool {
     let shown = socket.display();
     if !found.file_type().is_socket() {
-        let step = format!("`rm {shown}`, or name another socket by MURALD_SOCKET");
-        report.fix(SUBJECT, format!("{shown} is no socket"), step);
+        let step = format!("`rm {shown}`, or set MURALD_SOCKET to another path");
+        report.fix(SUBJECT, format!("{shown} is not a socket"), step);
         return false;
     }
     let owner = found.uid();
     if owner != geteuid().as_raw() {
-        let text = format!("{shown} belongs to user {owner}: each user has a daemon of their own");
+        let text = format!("{shown} belongs to user {owner}; each user runs their own daemon");
         let step = match options.socket {
-            Some(_) => "name a socket of your own by MURALD_SOCKET or --socket",
-            None => "`rm` it, or name a socket of your own by MURALD_SOCKET",
+            Some(_) => "set MURALD_SOCKET or --socket to a path of your own",
+            None => "remove it, or set MURALD_SOCKET to a path of your own",
         };
         report.fix(SUBJECT, text, step);
         return false;
@@ -85,13 +85,13 @@ fn answers(report: &mut Report, paths: &DaemonPaths, options: &Options) -> bool 
         Ok(()) => asked(report, socket),
         Err(error) if is_queue_full(&error) => silent(report, socket),
         Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {
-            let text = format!("nobody listens on {shown}, which an earlier daemon has left");
-            report.note("leftovers", text, Some("none is needed: the next start replaces it"));
+            let text = format!("{shown} is a stale socket, left by an earlier daemon");
+            report.note("leftovers", text, Some("nothing to do: the next start replaces it"));
             return absent(report, paths, options);
         }
         Err(error) => {
             let step = format!("`rm {shown}` and start murald again");
-            report.fix(SUBJECT, format!("{shown} takes no connection: {error}"), step);
+            report.fix(SUBJECT, format!("cannot connect to {shown}: {error}"), step);
         }
     }
     true
@@ -102,8 +102,8 @@ fn absent(report: &mut Report, paths: &DaemonPaths, options: &Options) -> bool {
     let shown = paths.socket.display();
     let Some(holder) = [&paths.socket, &paths.database].into_iter().find_map(|at| Holder::of(at))
     else {
-        let text = format!("no daemon listens on {shown}");
-        let step = "`murald start` starts one, and so does `murald set PICTURE`";
+        let text = format!("the daemon is not running (no socket at {shown})");
+        let step = "start it with `murald start` or `murald set PICTURE`";
         report.note(SUBJECT, text, Some(step));
         return false;
     };
@@ -115,15 +115,15 @@ fn absent(report: &mut Report, paths: &DaemonPaths, options: &Options) -> bool {
             return true;
         }
         Some(other) => (
-            format!("process {pid} has this library, and listens on {}", other.display()),
+            format!("another daemon (process {pid}, socket {}) uses this library", other.display()),
             format!(
-                "`murald --socket {} stop` ends it, or name that socket by MURALD_SOCKET",
+                "`murald --socket {} stop` stops it; or set MURALD_SOCKET to that path",
                 other.display()
             ),
         ),
         None => (
-            format!("process {pid} runs, but nobody listens on {shown}: its socket was removed"),
-            format!("`kill -HUP {pid}` makes it listen there again"),
+            format!("the daemon (process {pid}) runs, but its socket {shown} was removed"),
+            format!("`kill -HUP {pid}` restores the socket"),
         ),
     };
     report.fix(SUBJECT, text, step);
@@ -134,11 +134,11 @@ fn absent(report: &mut Report, paths: &DaemonPaths, options: &Options) -> bool {
 fn asked(report: &mut Report, socket: &Path) {
     let Some(info) = get::<RunningDaemon>(socket, "info") else { return silent(report, socket) };
     let RunningDaemon { version, pid, warnings } = info;
-    let text = format!("murald {version} runs as process {pid} on {}", socket.display());
+    let text = format!("murald {version} is running (process {pid}, socket {})", socket.display());
     match version == env!("CARGO_PKG_VERSION") {
         true => report.ok(SUBJECT, text),
         false => {
-            let text = format!("{text}, and this is {}", env!("CARGO_PKG_VERSION"));
+            let text = format!("{text}; this command has version {}", env!("CARGO_PKG_VERSION"));
             report.note(SUBJECT, text, Some("`murald stop`, then `murald start`"));
         }
     }
@@ -146,7 +146,7 @@ fn asked(report: &mut Report, socket: &Path) {
     let whys = get::<Vec<Why>>(socket, "why").unwrap_or_default();
     if let Some(failure) = whys.iter().find_map(|why| why.hook_failure.as_ref()) {
         let text = format!("hooks.wallpaper_changed failed: {}", failure.error);
-        report.note("hook", text, Some("the log has what it printed"));
+        report.note("hook", text, Some("its output is in the log"));
     }
     for why in whys {
         if let Some(failure) = why.last_failure {
@@ -154,7 +154,7 @@ fn asked(report: &mut Report, socket: &Path) {
                 "{} could not be shown on {} by {}: {}",
                 failure.image_name, why.monitor, failure.backend, failure.error
             );
-            let step = "mend what it names, or `murald backends activate` another";
+            let step = "fix the cause, or switch with `murald backends activate`";
             report.fix("picture", text, step);
         }
     }
@@ -162,10 +162,10 @@ fn asked(report: &mut Report, socket: &Path) {
 
 /// Reports a daemon that hangs or was stopped by a signal: only SIGKILL ends it.
 fn silent(report: &mut Report, socket: &Path) {
-    let text = format!("the daemon on {} does not answer", socket.display());
+    let text = format!("the daemon at {} does not answer", socket.display());
     let step = match Holder::of(socket) {
         Some(Holder { pid, .. }) => format!("`kill -9 {pid}`, then `murald start`"),
-        None => "end its process, and `murald start` another".to_owned(),
+        None => "kill its process, then run `murald start`".to_owned(),
     };
     report.fix(SUBJECT, text, step);
 }
@@ -177,11 +177,9 @@ pub(super) fn look_at_leftovers(report: &mut Report, paths: &DaemonPaths) {
     database(report, &paths.database);
     let gone = ProcessRecords::at(&paths.backends).gone();
     if gone > 0 {
-        let text = format!(
-            "{gone} of the processes on record in {} have ended since",
-            paths.backends.display()
-        );
-        report.note("leftovers", text, Some("none is needed: the next start forgets them"));
+        let text =
+            format!("{gone} of the processes recorded in {} have exited", paths.backends.display());
+        report.note("leftovers", text, Some("nothing to do: the next start removes the records"));
     }
 }
 
@@ -198,33 +196,32 @@ fn database(report: &mut Report, database: &Path) {
     let shown = database.display();
     let damaged = |report: &mut Report, problem: String| {
         let step = match backup::list(database).first() {
-            Some(_) => "`murald library restore` brings back the newest backup",
-            None => "there is no backup of it: `murald library check` tells all that is wrong",
+            Some(_) => "`murald library restore` restores the newest backup",
+            None => "there is no backup; `murald library check` lists the damage",
         };
         report.fix(SUBJECT, format!("{shown} is damaged: {problem}"), step);
     };
     match store::quick_check(database, Instant::now() + WITHIN) {
         Ok(QuickCheck::None) => {
-            report.ok(SUBJECT, format!("there is no {shown} yet: the first start creates it"));
+            report.ok(SUBJECT, format!("no database yet; the first start creates {shown}"));
         }
-        Ok(QuickCheck::Sound) => report.ok(SUBJECT, format!("{shown} is sound")),
+        Ok(QuickCheck::Sound) => report.ok(SUBJECT, format!("{shown} is intact")),
         Ok(QuickCheck::Damaged(problem)) => damaged(report, problem),
         Ok(QuickCheck::Open) => {
-            let text = format!("{shown} is open, or was when its daemon was cut off");
-            report.note(SUBJECT, text, Some("none is needed: the next start looks at it"));
+            let text = format!("{shown} is in use, or was not closed cleanly");
+            report.note(SUBJECT, text, Some("nothing to do: the next start checks it"));
         }
         Ok(QuickCheck::TooLarge) => {
-            let text = format!("{shown} is too large for a quick look");
-            report.note(SUBJECT, text, Some("`murald library check` looks at all of it"));
+            let text = format!("{shown} is too large for a quick check");
+            report.note(SUBJECT, text, Some("`murald library check` checks all of it"));
         }
         Err(error) if error.is_damage() => damaged(report, chain(&error)),
         Err(error @ store::Error::Newer { .. }) => {
-            let step = "start the murald that wrote it; `murald library restore` brings back the newest \
-                        backup that this one can read";
+            let step = "start the newer murald, or run `murald library restore` for the newest backup that this version can read";
             report.fix(SUBJECT, chain(&error), step);
         }
         Err(error) => {
-            let step = "make it readable: `murald library check` looks again";
+            let step = "make it readable, then run `murald library check`";
             report.fix(SUBJECT, format!("{shown} cannot be read: {}", chain(&error)), step);
         }
     }

@@ -49,7 +49,7 @@ fn look(report: &mut Report, options: &Options, dirs: &Dirs) {
         }
         // Reported already.
         Err(Error::Paths(_)) if report.count() > warnings => {}
-        Err(error) => report.fix("settings", chain(&error), "mend it there"),
+        Err(error) => report.fix("settings", chain(&error), "fix that setting"),
     }
     look_at_programs(report);
 }
@@ -58,21 +58,24 @@ fn look(report: &mut Report, options: &Options, dirs: &Dirs) {
 fn settings(report: &mut Report, options: &Options, dirs: &Dirs) -> Config {
     let file = options.config.clone().unwrap_or_else(|| dirs.config_file());
     if !file.exists() && options.config.is_none() {
-        report.ok("settings", format!("there is no {}: the defaults count", file.display()));
+        report.ok(
+            "settings",
+            format!("no configuration file at {}; using the defaults", file.display()),
+        );
         return Config::default();
     }
     match config::check(&file) {
         Err(error) => {
-            let step = "mend the line; `murald config check` looks again";
+            let step = "fix the file, then run `murald config check`";
             report.fix("settings", chain(&error), step);
             Config::default()
         }
         Ok(settings) => {
             for warning in &settings.warnings {
-                report.fix("settings", warning, "mend the line");
+                report.fix("settings", warning, "fix the line, then run `murald config check`");
             }
             if settings.warnings.is_empty() {
-                report.ok("settings", format!("{} is in order", file.display()));
+                report.ok("settings", format!("{} is valid", file.display()));
             }
             settings
         }
@@ -120,23 +123,23 @@ fn runtime(report: &mut Report, env: &Env) {
     let Some(path) = env.var("XDG_RUNTIME_DIR").filter(|path| !path.is_empty()) else { return };
     let path = PathBuf::from(path);
     let step = format!(
-        "log in anew, or `export XDG_RUNTIME_DIR=/run/user/{}` where that is there",
+        "log in again, or `export XDG_RUNTIME_DIR=/run/user/{}` if that directory exists",
         getuid().as_raw()
     );
     let named = format!("XDG_RUNTIME_DIR is {}", path.display());
     match fs::metadata(&path) {
         _ if !path.is_absolute() => {
-            report.fix("runtime", format!("{named}, which is no absolute path"), step);
+            report.fix("runtime", format!("{named}, which is not an absolute path"), step);
         }
         Err(error) => report.fix("runtime", format!("{named}: {error}"), step),
         Ok(found) if !found.is_dir() => {
-            report.fix("runtime", format!("{named}, which is no directory"), step);
+            report.fix("runtime", format!("{named}, which is not a directory"), step);
         }
         Ok(found) if found.uid() != geteuid().as_raw() => {
             let owner = found.uid();
             report.fix("runtime", format!("{named}, which belongs to user {owner}"), step);
         }
-        Ok(_) => report.ok("runtime", format!("{named}, which is yours")),
+        Ok(_) => report.ok("runtime", format!("{named}")),
     }
 }
 
@@ -162,8 +165,8 @@ fn look_at_directories(report: &mut Report, paths: &DaemonPaths, dirs: &Dirs) {
         writable(report, subject, directory);
     }
     if report.count() == before {
-        report.ok("library", format!("{} can be written to", paths.images.display()));
-        report.ok("cache", format!("{} can be written to", paths.thumbnails.display()));
+        report.ok("library", format!("{} is writable", paths.images.display()));
+        report.ok("cache", format!("{} is writable", paths.thumbnails.display()));
     }
     free_space(report, &all[..3]);
 }
@@ -178,25 +181,25 @@ fn writable(report: &mut Report, subject: &str, directory: &Path) {
     let (shown, wanted) = (there.display(), directory.display());
     let for_what = match there == directory {
         true => String::new(),
-        false => format!(", and {wanted} is to be made in it"),
+        false => format!(" (murald needs to create {wanted} in it)"),
     };
     if !there.is_dir() {
         let step = format!("`mv {shown} {shown}.old`");
-        return report.fix(subject, format!("{shown} is no directory{for_what}"), step);
+        return report.fix(subject, format!("{shown} is not a directory{for_what}"), step);
     }
     let access = Access::WRITE_OK | Access::EXEC_OK;
     match accessat(CWD, there, access, AtFlags::EACCESS) {
         Ok(()) => {}
         Err(rustix::io::Errno::ROFS) => {
-            let text = format!("{shown} is on a file system that is read-only{for_what}");
+            let text = format!("{shown} is on a read-only file system{for_what}");
             report.fix(
                 subject,
                 text,
-                "mount it for writing, or name another place in the settings",
+                "remount it writable, or set another directory in the configuration",
             );
         }
         Err(error) => {
-            let text = format!("{shown} cannot be written to{for_what}: {error}");
+            let text = format!("{shown} is not writable{for_what}: {error}");
             let step = format!("`chmod u+rwx {shown}`, or `chown` it to you");
             report.fix(subject, text, step);
         }
@@ -214,10 +217,10 @@ fn free_space(report: &mut Report, places: &[(&str, &Path)]) {
         }
         seen.push(found.dev());
         let free = system.f_bavail.saturating_mul(system.f_frsize);
-        let text = format!("{} MiB are free at {}", free >> 20, there.display());
+        let text = format!("{} MiB free at {}", free >> 20, there.display());
         if free < ROOM {
-            let step = "make room there, or name another place in the settings";
-            report.fix("disk", format!("{text}, for the {subject}"), step);
+            let step = "free some space, or set another directory in the configuration";
+            report.fix("disk", format!("{text}, needed by the {subject}"), step);
         } else {
             report.ok("disk", text);
         }
@@ -245,10 +248,10 @@ fn unit(report: &mut Report) {
     let Ok(output) = process::run(&launch, PATIENCE, None) else { return };
     let said = String::from_utf8_lossy(&output.stdout);
     if said.lines().any(|line| line.starts_with("enabled")) {
-        report.ok("unit", "systemd starts murald with the session");
+        report.ok("unit", "systemd starts murald at login");
     } else if said.lines().any(|line| line == "disabled") {
         let step =
-            "`systemctl --user enable --now murald`, unless your session starts it otherwise";
-        report.note("unit", "systemd does not start murald with the session", Some(step));
+            "`systemctl --user enable --now murald`, unless your session starts it in another way";
+        report.note("unit", "systemd does not start murald at login", Some(step));
     }
 }

@@ -32,12 +32,12 @@ pub(super) fn look(report: &mut Report, settings: &Arc<Config>, paths: &DaemonPa
     let told = outputs.subscribe();
     if outputs.session().is_none() && told.recv_timeout(PATIENCE).is_err() {
         let seconds = PATIENCE.as_secs();
-        let text = format!("{shown} takes connections, and says nothing within {seconds} s");
-        return report.fix("compositor", text, "log in anew: it hangs");
+        let text = format!("{shown} accepts connections but does not answer within {seconds} s");
+        return report.fix("compositor", text, "it hangs: log out and in again");
     }
     let names: Vec<String> = outputs.list().iter().map(|output| output.name.clone()).collect();
     match names.is_empty() {
-        true => report.note("compositor", format!("{shown} has no monitor"), None),
+        true => report.note("compositor", format!("{shown} reports no monitor"), None),
         false => report.ok("compositor", format!("{shown}, monitors: {}", names.join(", "))),
     }
     let Ok(reaper) = Reaper::start(&spawner, &paths.backends) else { return };
@@ -70,21 +70,21 @@ fn shown(session: &Session) -> String {
 }
 
 fn unreachable(report: &mut Report, wanted: Option<Compositor>, env: &Env, error: &std::io::Error) {
-    let said: Vec<String> = ["WAYLAND_DISPLAY", "DISPLAY", "XDG_RUNTIME_DIR"]
-        .iter()
-        .map(|name| match env.var(name) {
-            Some(value) => format!("{name} is {}", value.to_string_lossy()),
-            None => format!("{name} is not set"),
-        })
-        .collect();
     let kind = match wanted {
-        Some(Compositor::Wayland) => "Wayland compositor (as daemon.compositor wants)",
-        Some(Compositor::X11) => "X server (as daemon.compositor wants)",
-        None => "Wayland compositor and no X server",
+        Some(Compositor::Wayland) => "Wayland session",
+        Some(Compositor::X11) => "X11 session",
+        None => "Wayland or X11 session",
     };
-    let text = format!("no {kind} can be reached ({error}): {}", said.join(", "));
-    let step = "run this inside your session; a daemon of systemd's learns of it by `systemctl --user \
-                import-environment WAYLAND_DISPLAY DISPLAY`";
+    let set: Vec<String> = ["WAYLAND_DISPLAY", "DISPLAY"]
+        .iter()
+        .filter_map(|name| Some(format!("{name} is {}", env.var(name)?.to_string_lossy())))
+        .collect();
+    let text = match set.is_empty() {
+        true => format!("no {kind} found (WAYLAND_DISPLAY and DISPLAY are not set)"),
+        false => format!("no {kind} found ({}): {error}", set.join(", ")),
+    };
+    let step = "run murald inside your session; if systemd starts it, run `systemctl --user \
+                import-environment WAYLAND_DISPLAY DISPLAY` first";
     report.fix("compositor", text, step);
 }
 
@@ -101,7 +101,7 @@ fn backend(report: &mut Report, backends: &Backends, settings: &Config) -> Optio
         let install = format!("install one of {}", names.join(", "));
         let why = backends.unavailable_reason();
         if let Some(instead) = why.instead() {
-            report.fix("backend", format!("none can be used: {why}"), instead);
+            report.fix("backend", format!("no usable backend: {why}"), instead);
             return None;
         }
         let step = match why {
@@ -110,19 +110,19 @@ fn backend(report: &mut Report, backends: &Backends, settings: &Config) -> Optio
             }
             UnavailableReason::Place(_) | UnavailableReason::Session { .. } => install,
         };
-        report.fix("backend", format!("none can be used: none is installed, and {why}"), step);
+        report.fix("backend", format!("no backend is installed, and {why}"), step);
         return None;
     };
     let name = used.name;
     if name == wanted || wanted == Config::default().backend.kind {
-        report.ok("backend", format!("{name} shows pictures"));
+        report.ok("backend", format!("using {name}"));
         let has_builtin = available.iter().any(|entry| entry.name == BackendName::Builtin);
         if name == BackendName::Swaybg && has_builtin {
-            let step = "`murald backends activate builtin` has them";
+            let step = "`murald backends activate builtin` switches to a renderer that has them";
             report.note("backend", format!("{name} has no transitions"), Some(step));
         }
     } else {
-        let text = format!("{wanted}, which backend.type names, cannot be used here: {name} is");
+        let text = format!("backend.type is {wanted}, which cannot be used here; using {name}");
         let set = format!("set backend.type to {name}");
         let (text, step) = match wanted {
             // The builtin renderer cannot be installed.
@@ -137,7 +137,9 @@ fn backend(report: &mut Report, backends: &Backends, settings: &Config) -> Optio
 
 /// Reports kinds of wallpapers that no installed backend shows.
 fn unshown(report: &mut Report, backends: &Backends) {
-    for (kind, subject) in [(Kind::Video, "videos"), (Kind::Web, "pages")] {
+    for (kind, subject, what) in
+        [(Kind::Video, "videos", "videos"), (Kind::Web, "html", "HTML wallpapers")]
+    {
         let shows = |entry: &&Registration| backends.kinds(entry).contains(&kind);
         if backends.available().iter().any(shows) {
             continue;
@@ -145,8 +147,8 @@ fn unshown(report: &mut Report, backends: &Backends) {
         let fitting = REGISTRY.iter().filter(|entry| backends.fits(entry)).filter(shows);
         let names: Vec<&str> = fitting.map(|entry| entry.name.as_str()).collect();
         if !names.is_empty() {
-            let step = format!("install {}, if you want them", names.join(" or "));
-            report.note(subject, "nothing that is installed shows them".to_owned(), Some(&step));
+            let step = format!("optional: install {}", names.join(" or "));
+            report.note(subject, format!("no installed program can show {what}"), Some(&step));
         }
     }
 }

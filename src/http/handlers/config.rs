@@ -120,7 +120,7 @@ fn section_of(request: &Request<'_>) -> Result<Section, Error> {
     Section::named(name).filter(has_route).ok_or_else(|| {
         let all = Section::TOP.into_iter().filter(has_route).map(Section::heading);
         let all = all.collect::<Vec<_>>().join(", ");
-        Error::not_found(format!("there is no section {name:?}"))
+        Error::not_found(format!("no section named {name:?}"))
             .details(format!("sections are {all}, and backends/NAME"))
     })
 }
@@ -202,9 +202,8 @@ pub(in crate::http) fn theme_css(api: &Api, request: &Request<'_>) -> Result<Res
     let asked = request.placeholder(0);
     let name = asked.strip_suffix(".css");
     let path = name.and_then(|name| theme_file(&api.dirs.themes(), name));
-    let path = path.ok_or_else(|| {
-        Error::not_found(format!("there is no theme {:?}", name.unwrap_or(asked)))
-    })?;
+    let path = path
+        .ok_or_else(|| Error::not_found(format!("no theme named {:?}", name.unwrap_or(asked))))?;
     file(request, &path, "text/css; charset=utf-8")
 }
 

@@ -164,9 +164,9 @@ fn thumbnail_failed(error: Arc<library::Error>, image: &Image) -> Error {
         return Error::new(503, error.to_string());
     }
     if let library::Error::Transcode { source: transcode::Error::Missing { .. }, .. } = *error {
-        return Error::new(503, "the thumbnail cannot be made").details(error.reason());
+        return Error::new(503, "cannot create the thumbnail").details(error.reason());
     }
-    Error::new(500, "the thumbnail cannot be made").details(error.reason())
+    Error::new(500, "cannot create the thumbnail").details(error.reason())
 }
 
 /// The field `filter` of a body.
@@ -183,7 +183,7 @@ pub(super) fn new_playlist_source(
     if let Some(Some(id)) = new.query.folder
         && !api.store.read(|connection| folders::exists(connection, id))?
     {
-        return Err(Error::bad_request(format!("source.folder_id: there is no folder {id}")));
+        return Err(Error::bad_request(format!("source.folder_id: no folder with ID {id}")));
     }
     Ok(new)
 }
@@ -200,13 +200,13 @@ fn refused_filter(object: &str, known: &[&str], bad: BadFilter) -> Error {
         BadFilter::Field { name } => {
             let error = Error::bad_request(format!("{object} has no field {name:?}"));
             match nearest(&name, known.iter().copied()) {
-                Some(known) => error.details(format!("do you mean {known}?")),
+                Some(known) => error.details(format!("did you mean {known}?")),
                 None => error,
             }
         }
         BadFilter::Type { name, value } => {
             Error::bad_request(format!("{object}.{name} cannot be {value}"))
-                .details("it is a text, a number, true or false, or a list of these")
+                .details("it must be a string, a number, true, false or a list of these")
         }
         BadFilter::Value(bad) => bad.into(),
     }
@@ -269,7 +269,7 @@ fn tags(given: Vec<String>) -> Result<Vec<String>, Error> {
         }
         if tag.chars().any(char::is_control) {
             return Err(Error::bad_request(format!("tags cannot have {tag:?}"))
-                .details("a tag has no control character"));
+                .details("a tag must not contain control characters"));
         }
         if !tags.iter().any(|known| collate::is_same(known, tag)) {
             tags.push(tag.to_owned());
@@ -298,7 +298,7 @@ fn colors(given: &[String]) -> Result<Vec<color::Rgb>, Error> {
     let one = |text: &String| {
         color::parse(text).ok_or_else(|| {
             Error::bad_request(format!("colors cannot have {text:?}"))
-                .details("a colour is #rrggbb, #rgb or a name of CSS")
+                .details("a color must be #rrggbb, #rgb or a CSS color name")
         })
     };
     given.iter().map(one).collect()

@@ -80,7 +80,7 @@ pub(in crate::http) fn folders(api: &Api, request: &Request<'_>) -> Result<Respo
     let (parent, whole) = match query.get("parent_id") {
         None | Some("root" | "null") => (None, false),
         Some("all") => (None, true),
-        Some(_) => (query.id("parent_id", "parent_id is an id, root or all")?, false),
+        Some(_) => (query.id("parent_id", "parent_id must be an ID, root or all")?, false),
     };
     let query = FolderQuery { parent, deep: whole || search.is_some(), search };
     let data = api.store.read(|connection| folders::list(connection, &query))?;
@@ -114,7 +114,7 @@ pub(in crate::http) fn patch_folder(api: &Api, request: &Request<'_>) -> Result<
 pub(in crate::http) fn delete_folder(api: &Api, request: &Request<'_>) -> Result<Response, Error> {
     let id = request.record()?;
     let library = &api.library;
-    let trash = request.query().value("trash", "trash is true or false")?.unwrap_or(false);
+    let trash = request.query().value("trash", "trash must be true or false")?.unwrap_or(false);
     match request.query().get("mode") {
         None | Some("keep_contents") => {
             folder_deleted("keep_contents", library.dissolve_folder(id)?)
@@ -124,7 +124,7 @@ pub(in crate::http) fn delete_folder(api: &Api, request: &Request<'_>) -> Result
             folder_deleted("delete_all", library.delete_folder(id, trash)?)
         }
         Some(other) => {
-            let allowed = "mode is one of keep_contents, delete_all";
+            let allowed = "mode must be keep_contents or delete_all";
             Err(Error::parameter("mode", other, allowed))
         }
     }
@@ -263,14 +263,14 @@ fn absolute(api: &Api, field: &str, path: &Path) -> Result<PathBuf, Error> {
         return Ok(path);
     }
     let error = format!("{field}: {:?} is not absolute", path.display().to_string());
-    Err(Error::bad_request(error).details(format!("{field} begins with / or ~")))
+    Err(Error::bad_request(error).details(format!("{field} must begin with / or ~")))
 }
 
 /// Fails with this status if the folder does not exist.
 pub(super) fn check_folder(api: &Api, folder: Option<i64>, status: u16) -> Result<(), Error> {
     match folder {
         Some(id) if !api.store.read(|connection| folders::exists(connection, id))? => {
-            Err(Error::new(status, format!("folder_id: there is no folder {id}")))
+            Err(Error::new(status, format!("folder_id: no folder with ID {id}")))
         }
         _ => Ok(()),
     }
@@ -313,7 +313,7 @@ pub(in crate::http) fn export_loop(api: &Api, request: &Request<'_>) -> Result<R
     let id = request.record()?;
     let goes = match (body.action, body.folder_id) {
         (LoopAction::Replace, Some(_)) => {
-            return Err(Error::bad_request("folder_id is for import_new only"));
+            return Err(Error::bad_request("folder_id can be used with import_new only"));
         }
         (LoopAction::Replace, None) => LoopGoes::Replace,
         (LoopAction::ImportNew, folder) => LoopGoes::New { folder },

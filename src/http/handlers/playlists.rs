@@ -75,7 +75,7 @@ fn located(api: &Api) -> bool {
 /// A list that is written down and a source that finds one exclude each other.
 fn either(images: bool, source: bool) -> Result<(), Error> {
     if images && source {
-        return Err(Error::bad_request("images and source exclude each other: give one of them"));
+        return Err(Error::bad_request("images and source cannot be combined"));
     }
     Ok(())
 }

@@ -38,7 +38,7 @@ pub(in crate::http) fn power(api: &Api, _: &Request<'_>) -> Result<Response, Err
 pub(in crate::http) fn put_power(api: &Api, request: &Request<'_>) -> Result<Response, Error> {
     let told: PutPower = request.json()?;
     if told.locked.is_none() && told.idle.is_none() {
-        return Err(Error::bad_request("nothing is said: give locked, idle or both"));
+        return Err(Error::bad_request("nothing to set: give locked, idle or both"));
     }
     let tell = |reply| api.playlists.tell_power(told, reply);
     let power: Power = request.wait(PATIENCE, tell)?;

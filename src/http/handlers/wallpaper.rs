@@ -99,7 +99,7 @@ pub(in crate::http) fn set(api: &Api, request: &Request<'_>) -> Result<Response,
     let names = wished(body.monitor, body.monitors)?;
     let mode = body.mode.unwrap_or(Mode::Individual);
     if mode == Mode::Each {
-        let text = "one image cannot be each monitor's own: mode each is for random and playlists";
+        let text = "mode each is only for random and playlists";
         return Err(Error::bad_request(text));
     }
     let default = body.default == Some(true);
@@ -158,11 +158,15 @@ fn color_id(text: &str) -> Result<i64, Error> {
 
 fn check_default(names: &[String], transition: Option<&str>) -> Result<(), Error> {
     if transition.is_some() {
-        return Err(Error::bad_request("a default changes nothing now: it has no transition"));
+        return Err(Error::bad_request(
+            "default cannot be combined with transition: no monitor changes now",
+        ));
     }
     match names.iter().all(|name| name == "*") {
         true => Ok(()),
-        false => Err(Error::bad_request("the default is for monitors that come: it takes none")),
+        false => Err(Error::bad_request(
+            "default cannot be combined with monitors: it is for monitors not seen before",
+        )),
     }
 }
 
@@ -300,8 +304,8 @@ pub(in crate::http) fn history(api: &Api, request: &Request<'_>) -> Result<Respo
     let limit = query.integer("limit", 1, u64::MAX)?.unwrap_or(HISTORY_LIMIT).min(HISTORY_MOST);
     let query = history::HistoryQuery {
         monitor: query.get("monitor").map(str::to_owned),
-        since_id: query.value("since_id", "since_id is an integer")?,
-        before_id: query.value("before_id", "before_id is an integer")?,
+        since_id: query.value("since_id", "since_id must be an integer")?,
+        before_id: query.value("before_id", "before_id must be an integer")?,
         limit: u32::try_from(limit).expect("at most a thousand"),
     };
     let entries = api.store.read(|connection| history::list(connection, &query))?;

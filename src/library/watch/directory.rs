@@ -354,8 +354,7 @@ impl Watched {
             Root::There => {}
         }
         if self.all_away {
-            let why = "all its files went at once: their images stay until they are back, or until \
-                       `murald watch remove --forget` removes them";
+            let why = "all its files disappeared at once; their images are kept until the files return or `murald watch remove --forget` removes them";
             return (WatchState::Away, Some(why.to_owned()));
         }
         if let Some(why) = &self.refused {

@@ -98,7 +98,7 @@ fn matters(kind: EventKind) -> bool {
 
 fn too_many(what: &str) -> String {
     format!(
-        "{}; until then changes are found at a start, by SIGHUP and by `murald library scan`",
+        "{}; until then, changes are found only at start, on SIGHUP and by `murald library scan`",
         no_watches_left(what)
     )
 }

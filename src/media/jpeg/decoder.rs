@@ -96,7 +96,7 @@ impl<'a> Decoder<'a> {
             return Err(damaged("it has two frames"));
         }
         self.framed = true;
-        if frame == self.frame { Ok(()) } else { Err(damaged("it has changed meanwhile")) }
+        if frame == self.frame { Ok(()) } else { Err(damaged("it changed while it was read")) }
     }
 
     fn segment(&mut self, kind: u8, content: &[u8]) -> Result<(), Damage> {
@@ -203,7 +203,7 @@ impl<'a> Decoder<'a> {
     /// Looks whether the scan brings what is due.
     fn begin(&mut self, scan: &Scan) -> Result<(), Damage> {
         if !self.plan.buffered && scan.parts.len() != self.components.len() {
-            return Err("it has changed meanwhile");
+            return Err("it changed while it was read");
         }
         let due = (scan.high > 0).then_some(scan.high);
         for &(part, ..) in &scan.parts {

@@ -68,7 +68,7 @@ fn read(input: &mut dyn Input) -> Result<(Header, Jpeg), Error> {
             }
             START_OF_SCAN => {
                 let content = segment(input)?;
-                let frame = frame.as_ref().ok_or_else(|| damaged("it holds no picture"))?;
+                let frame = frame.as_ref().ok_or_else(|| damaged("it contains no picture"))?;
                 effort.add(frame, &content)?;
                 let count = content.first().map_or(0, |&count| usize::from(count));
                 buffered.get_or_insert(frame.progressive || count < frame.components.len());
@@ -85,7 +85,7 @@ fn read(input: &mut dyn Input) -> Result<(Header, Jpeg), Error> {
     }
     let length = input.stream_position().map_err(Error::Read)?;
     let (Some(frame), Some(buffered)) = (frame, buffered) else {
-        return Err(damaged("it holds no picture"));
+        return Err(damaged("it contains no picture"));
     };
     let samples = match frame.components.len() {
         1 => Samples::Gray,

@@ -30,46 +30,46 @@ pub(super) const DEFAULT: PlaylistConfiguration = PlaylistConfiguration {
 /// Why a playlist is not made or changed.
 #[derive(Debug, thiserror::Error)]
 pub enum Refusal {
-    #[error("there is no playlist {id}")]
+    #[error("no playlist with ID {id}")]
     NoPlaylist { id: i64 },
-    #[error("there is a playlist {name:?} already")]
+    #[error("a playlist named {name:?} already exists")]
     Taken { name: String },
     #[error(
-        "configuration.interval cannot be {seconds}: it is {} to {} seconds",
+        "configuration.interval must be {} to {} seconds, not {seconds}",
         INTERVALS.start(),
         INTERVALS.end()
     )]
     Interval { seconds: i64 },
-    #[error("images cannot have {items} items: a playlist has {ITEMS_MAX} at most")]
+    #[error("images has {items} items; a playlist can have at most {ITEMS_MAX}")]
     TooMany { items: usize },
-    #[error("the library has no image {}", some_of(ids))]
+    #[error("no image with ID {}", some_of(ids))]
     UnknownImages { ids: Vec<i64> },
     /// A playlist of this type cannot be dynamic.
-    #[error("a playlist of the type {kind} has images: a source is for timer and manual")]
+    #[error("a playlist of type {kind} needs images; source is only for timer and manual")]
     Lives { kind: PlaylistType },
     #[error(
-        "images.time cannot be {minutes}: it is {} to {} minutes since midnight",
+        "images.time must be {} to {} minutes since midnight, not {minutes}",
         MINUTES.start(),
         MINUTES.end()
     )]
     Time { minutes: i64 },
     /// Not one for light and one for dark.
-    #[error("a playlist of the type appearance has two images: one when light, one when dark")]
+    #[error("a playlist of type appearance needs two images: one for light, one for dark")]
     Tones,
     /// `when` in a playlist that does not change with the desktop.
-    #[error("image {image_id} has when, which only the type appearance takes")]
+    #[error("image {image_id} has when, which is only for type appearance")]
     When { image_id: i64 },
     /// Neither a time nor `at`.
-    #[error("image {image_id} has no time, which time_of_day needs")]
+    #[error("image {image_id} needs a time, as the type is time_of_day")]
     NoTime { image_id: i64 },
     #[error("image {image_id} has both time and at: give one of them")]
     TwoTimes { image_id: i64 },
-    #[error("images.at cannot be {text:?}: it is {DAY_TIMES}")]
+    #[error("images.at must be {DAY_TIMES}, not {text:?}")]
     At { text: String },
     #[error("two images have the time {time}")]
     SameTime { time: DayTime },
     /// The time depends on the sun, and the settings do not say where that is seen from.
-    #[error("images.at cannot be {time}: set location.latitude and location.longitude first")]
+    #[error("images.at is {time}: set location.latitude and location.longitude first")]
     NoLocation { time: DayTime },
     #[error(transparent)]
     Store(#[from] Error),

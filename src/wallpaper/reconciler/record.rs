@@ -198,7 +198,7 @@ impl Reconciler {
 
     /// Gives a worker up until the next change, and notes why the screen is empty.
     pub(super) fn given_up(&self, key: &WorkerKey, pictures: &[Placement], why: &str) {
-        let message = format!("{key} {why}: it is left alone until the next change");
+        let message = format!("{key} {why}: not restarting it until the next change");
         log::error!("{message}");
         for placement in pictures {
             let read = |connection: &Connection| images::assigned(connection, placement.image_id);

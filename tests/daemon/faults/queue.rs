@@ -1,4 +1,4 @@
-//! A daemon that takes nobody in, and its queue is full: whoever comes is told so, and what to do.
+//! A daemon that does not accept connections, and its queue is full: whoever comes is told so, and what to do.
 
 use std::io::Read;
 use std::os::fd::OwnedFd;
@@ -50,7 +50,10 @@ fn full_queue_of_a_daemon_that_is_stopped_holds_up_nobody() {
     assert!(said.contains("is running already") && said.contains(&end), "{said}");
     let (code, _, said) = run(house.murald(&["status"]));
     assert_eq!(code, Some(69), "{said}");
-    assert!(said.contains("takes nobody in") && said.contains("murald doctor"), "{said}");
+    assert!(
+        said.contains("does not accept connections") && said.contains("murald doctor"),
+        "{said}"
+    );
     let (code, found, said) = run(house.murald(&["doctor", "--json"]));
     assert_eq!(code, Some(1), "{said}");
     let found: Vec<Value> = serde_json::from_str(&found).unwrap();
