@@ -202,7 +202,7 @@ impl Connection {
             io::ErrorKind::PermissionDenied => {
                 Error::new(Exit::Unavailable, format!("no permission to use {socket}"))
                     .because(source)
-                    .hint("each user has a daemon of their own")
+                    .hint("each user runs their own daemon")
             }
             _ => Error::new(
                 Exit::Unavailable,

@@ -229,7 +229,7 @@ mod tests {
         let said = "{\"level\":\"info\"}\nmurald: /c.toml, line 3: no\n  mend the file\n";
         let told = ended(Some(78), said);
         assert_eq!(told.exit, Exit::Config);
-        let expected = "murald: the daemon does not start: /c.toml, line 3: no\n  mend the file";
+        let expected = "murald: the daemon did not start: /c.toml, line 3: no\n  mend the file";
         assert_eq!(told.to_string(), expected);
         assert_eq!(ended(None, "").exit, Exit::Internal);
     }

@@ -148,7 +148,7 @@ mod tests {
         check(
             Error::from(BadParameter::word("mode", &"stretch".parse::<Mode>().unwrap_err())),
             400,
-            r#"{"error":"mode cannot be \"stretch\"","code":400,"details":"mode is one of individual, clone, extend, each"}"#,
+            r#"{"error":"mode cannot be \"stretch\"","code":400,"details":"mode must be one of individual, clone, extend, each"}"#,
         );
         let meta = [("checked".to_owned(), Value::from(vec!["feh"]))].into_iter().collect();
         check(

@@ -205,7 +205,7 @@ fn a_batch_tells_everything_and_leaves_order() {
         let path = |event: &&&Value| event["path"].as_str().unwrap().ends_with(name);
         errors.iter().find(path).unwrap()["error"].as_str().unwrap()
     };
-    assert_eq!(reason("cut.png"), "the PNG is cut off: its end is missing");
+    assert_eq!(reason("cut.png"), "the PNG is truncated");
     assert_eq!(reason("empty.png"), "the file is empty");
     assert_eq!(reason("notes.txt"), "not a supported image or video");
     let film = if transcode::is_available() {

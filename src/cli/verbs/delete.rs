@@ -154,7 +154,7 @@ mod tests {
         check(&["1"], 1, How::IntoTrash, "Move p (1) to the trash?");
         check(&["1", "2"], 2, How::ForGood, "Delete 2 images, p (1), p (2), for good?");
         check(&["1"], 9, How::IntoTrash, "Move 9 images, p (1) and 8 more, to the trash?");
-        let kept = "Take p (1) out of the library, and leave the files?";
+        let kept = "Remove p (1) from the library and keep the files?";
         check(&["1"], 1, How::KeepingFiles, kept);
     }
 
@@ -165,9 +165,9 @@ mod tests {
         };
         check(2, 0, 2, "2 images moved to the trash");
         check(1, 0, 3, "1 image moved to the trash; there are no others of these");
-        let kept = "1 image out of the library; its file is kept (--files deletes it as well)";
+        let kept = "1 image removed from the library; its file is kept (--files deletes it as well)";
         check(1, 1, 1, kept);
-        let some = "1 image moved to the trash, 2 more out of the library; their files are kept (--files deletes them as well)";
+        let some = "1 image moved to the trash, 2 more removed from the library; their files are kept (--files deletes them as well)";
         check(3, 2, 3, some);
     }
 }

@@ -222,7 +222,7 @@ fn database(report: &mut Report, database: &Path) {
         }
         Err(error) => {
             let step = "make it readable, then run `murald library check`";
-            report.fix(SUBJECT, format!("{shown} cannot be read: {}", chain(&error)), step);
+            report.fix(SUBJECT, format!("cannot read {shown}: {}", chain(&error)), step);
         }
     }
 }

@@ -317,7 +317,7 @@ mod tests {
                 filter_in_body(json.as_object().unwrap()).unwrap_err().into_response("x").text();
             assert!(text.contains(said), "{text}");
         };
-        check(json!({ "tag": "a" }), "do you mean tags?");
+        check(json!({ "tag": "a" }), "did you mean tags?");
         check(json!({ "page": 2 }), "no field");
         check(json!({ "tags": null }), "filter.tags cannot be null");
         check(json!({ "min_width": 0 }), "from 1");

@@ -158,7 +158,7 @@ fn database_that_is_lost_is_told_of_where_it_had_a_backup() {
             std::fs::write(&path, vec![0; length]).unwrap();
         }
         match Store::open(&path) {
-            Ok(store) => assert!(store.warnings()[0].contains("a new one is begun"), "{left:?}"),
+            Ok(store) => assert!(store.warnings()[0].contains("creating a new one"), "{left:?}"),
             Err(error) => assert!(error.is_damage() && left > Some(0), "{left:?}: {error:?}"),
         }
     }

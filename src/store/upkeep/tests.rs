@@ -149,7 +149,7 @@ fn why_there_is_no_backup_is_told_and_damage_makes_none() {
     let directory = store.shared.path.with_file_name("backup");
     std::fs::write(&directory, "in the way").unwrap();
     store.back_up(&ended);
-    assert!(store.warnings()[0].starts_with("no backup of the database can be made"));
+    assert!(store.warnings()[0].starts_with("cannot back up the database"));
     std::fs::remove_file(&directory).unwrap();
     store.back_up(&ended);
     assert_eq!((store.warnings(), backup::list(&store.shared.path).len()), (Vec::new(), 1));
