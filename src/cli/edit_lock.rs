@@ -90,7 +90,7 @@ mod tests {
         });
         let told = told.unwrap();
         assert!(told.contains(" is locked by another murald command"), "{told}");
-        assert!(told.contains("murald.edit.lock; nothing was changed\n"), "{told}");
+        assert!(told.contains("command; nothing was changed\n"), "{told}");
         // The lock is free again, also after an edit that failed.
         hold(&connection, || Err::<(), _>(Error::refused("no"))).unwrap_err();
         hold(&connection, || Ok(())).unwrap();

@@ -306,7 +306,7 @@ mod tests {
         use playlist::Error as Not;
         use store::playlists::Refusal;
         let name = || "x".to_owned();
-        check(Not::Refused(Refusal::NoPlaylist { id: 7 }), 404, "no playlist 7");
+        check(Not::Refused(Refusal::NoPlaylist { id: 7 }), 404, "no playlist with ID 7");
         check(Not::Refused(Refusal::Taken { name: name() }), 409, "already");
         check(Not::Refused(Refusal::UnknownImages { ids: vec![7, 8] }), 400, "no image 7, 8");
         check(Not::NotRunning { name: name() }, 409, "is not running");

@@ -188,10 +188,10 @@ mod tests {
         check("get /monitors/x", 405, "\"GET, HEAD\"");
         for nothing in ["/", "/images", "/images/", "/images//raw", "//images/7", "/images/7/raw/"]
         {
-            check(&format!("GET {nothing}"), 404, "nothing");
+            check(&format!("GET {nothing}"), 404, "no such path");
         }
-        check("OPTIONS *", 404, "nothing");
-        check("GET /a/b/c/d/e/f/g/h/i/j", 404, "nothing");
+        check("OPTIONS *", 404, "no such path");
+        check("GET /a/b/c/d/e/f/g/h/i/j", 404, "no such path");
     }
 
     #[test]

@@ -295,8 +295,8 @@ mod tests {
         check("colors_near=%23ff0000~NaN", "~12.5");
         check("colors_near=reddish~1", "#rrggbb");
         check("palette_max_delta_e=inf", "from 0");
-        check("palette_similar_to=x", "id");
-        check("palette_similar_to=0", "id");
+        check("palette_similar_to=x", "image ID");
+        check("palette_similar_to=0", "image ID");
         check("folder_id=null", "root");
         check("folder_id=-58800", "root");
         check("folder_id=0", "root");

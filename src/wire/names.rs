@@ -251,6 +251,9 @@ mod tests {
         let expected = "invalid type: integer `5`, expected one of individual, clone, extend, each";
         assert!(number.is_data() && number.to_string().starts_with(expected), "{number}");
         let unknown = "stretch".parse::<Mode>().unwrap_err();
-        assert_eq!(unknown.to_string(), "\"stretch\" is not one of individual, clone, extend, each");
+        assert_eq!(
+            unknown.to_string(),
+            "\"stretch\" is not one of individual, clone, extend, each"
+        );
     }
 }

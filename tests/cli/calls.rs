@@ -12,7 +12,10 @@ use crate::support::{House, end_of};
 #[test]
 fn without_a_daemon() {
     let house = House::new();
-    let nobody = format!("murald: the daemon is not running (no socket at {})\n  start it", house.socket().display());
+    let nobody = format!(
+        "murald: the daemon is not running (no socket at {})\n  start it",
+        house.socket().display()
+    );
     for line in [
         &["status"][..],
         &["set", "1"],
@@ -44,7 +47,12 @@ fn without_a_daemon() {
     // There is no database that could be damaged.
     assert!(ok(&house, &["library", "check"]).starts_with("database\t"));
     // For a script the same, as JSON.
-    fails(&house, &["monitors", "--json"], 69, "{\"error\":\"the daemon is not running (no socket at ");
+    fails(
+        &house,
+        &["monitors", "--json"],
+        69,
+        "{\"error\":\"the daemon is not running (no socket at ",
+    );
     fails(
         &house,
         &["--json", "set"],

@@ -165,7 +165,8 @@ mod tests {
         };
         check(2, 0, 2, "2 images moved to the trash");
         check(1, 0, 3, "1 image moved to the trash; there are no others of these");
-        let kept = "1 image removed from the library; its file is kept (--files deletes it as well)";
+        let kept =
+            "1 image removed from the library; its file is kept (--files deletes it as well)";
         check(1, 1, 1, kept);
         let some = "1 image moved to the trash, 2 more removed from the library; their files are kept (--files deletes them as well)";
         check(3, 2, 3, some);

@@ -141,10 +141,10 @@ fn playlist_of_light_and_dark_needs_both_once() {
     };
     let (light, dark) = (Some(Tone::Light), Some(Tone::Dark));
     for bad in [&[light][..], &[light, light], &[light, dark, dark], &[light, None], &[]] {
-        assert!(make(PlaylistType::Appearance, bad).unwrap_err().contains("one when dark"));
+        assert!(make(PlaylistType::Appearance, bad).unwrap_err().contains("one for dark"));
     }
     make(PlaylistType::Appearance, &[dark, light]).unwrap();
     for kind in [PlaylistType::Timer, PlaylistType::TimeOfDay] {
-        assert!(make(kind, &[light]).unwrap_err().contains("only the type appearance"));
+        assert!(make(kind, &[light]).unwrap_err().contains("only for type appearance"));
     }
 }

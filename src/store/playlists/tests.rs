@@ -84,15 +84,15 @@ fn changes_are_merged_or_refused_whole() {
     let none = NewConfiguration::default;
     let range = "configuration.interval must be 1 to 31536000 seconds, not 0";
     check(interval(0), None, range);
-    check(
-        none(),
-        Some(&[(77, None), (ids[0], None), (99, None)]),
-        "no image with ID 77, 99",
-    );
+    check(none(), Some(&[(77, None), (ids[0], None), (99, None)]), "no image with ID 77, 99");
     let range = "images.time must be 0 to 1439 minutes since midnight, not 1440";
     check(kind.clone(), Some(&[(ids[0], Some(1440))]), range);
     check(kind.clone(), Some(&[(ids[0], Some(-1))]), &range.replace("1440", "-1"));
-    check(kind.clone(), None, &format!("image {} needs a time, as the type is time_of_day", ids[0]));
+    check(
+        kind.clone(),
+        None,
+        &format!("image {} needs a time, as the type is time_of_day", ids[0]),
+    );
     let same = [(ids[0], Some(61)), (ids[1], Some(61))];
     check(kind.clone(), Some(&same), "two images have the time 01:01");
     let taken = store.write(|c| update(c, id, &change("two", &[])));
