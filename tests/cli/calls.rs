@@ -156,7 +156,7 @@ fn refusals_of_the_daemon_are_printed() {
     let output = run(&house, &["config", "set", "swaybg.fit_mode", "fit"]);
     let told = stderr(&output);
     assert!(
-        told.contains("no section \"swaybg.fit_mode\"") && told.contains("backend.NAME"),
+        told.contains("no section named \"swaybg.fit_mode\"") && told.contains("backend.NAME"),
         "{told}"
     );
     // The daemon keeps it, as the file may have it, and goes on with the default.

@@ -71,7 +71,7 @@ fn all_of_the_history_is_every_entry_once() {
     assert_eq!(names(&["--monitor", "DP-1"]).lines().count(), ENTRIES.div_ceil(2));
     assert_eq!(names(&["--before-id", "3"]), "p2\np1\n");
     assert_eq!(names(&["--since-id", "2344"]), "p2345\n");
-    fails(&house, &["history", "--all", "--limit", "5"], 2, "murald: --all is every entry");
+    fails(&house, &["history", "--all", "--limit", "5"], 2, "murald: --all cannot be combined with --limit");
 }
 
 #[test]
@@ -92,7 +92,7 @@ fn a_cut_list_says_so_and_all_has_every_page() {
     let all = json_of(&house, &["images", "list", "--all"]);
     assert_eq!(all["data"].as_array().unwrap().len(), 250);
     assert_eq!(all["pagination"]["total_pages"], 1);
-    fails(&house, &["images", "list", "--all", "--page", "2"], 2, "murald: --all is every page");
+    fails(&house, &["images", "list", "--all", "--page", "2"], 2, "murald: --all cannot be combined with --page");
 }
 
 #[test]
@@ -168,7 +168,7 @@ fn settings_by_their_names() {
     let house = House::started();
     assert_eq!(ok(&house, &["config", "get", "backend.type"]), "awww\n");
     let said = ok(&house, &["config", "set", "backend.swaybg.fit_mode", "fit"]);
-    assert_eq!(said, "backend.swaybg.fit_mode is fit now\n");
+    assert_eq!(said, "backend.swaybg.fit_mode is now fit\n");
     assert_eq!(ok(&house, &["config", "get", "backend.swaybg", "fit-mode"]), "fit\n");
     assert_eq!(ok(&house, &["config", "get", "backend.wal-qt.duration_ms"]), "300\n");
     ok(&house, &["config", "set", "backend", "transition_duration_seconds", "2"]);

@@ -132,7 +132,7 @@ fn playlists_and_folders_are_named_too() {
         1,
         "murald: \"bay\" is ambiguous: bay (2), bay (4)\n",
     );
-    fails(&house, &["folders", "show", "root"], 2, "murald: root is no folder ");
+    fails(&house, &["folders", "show", "root"], 2, "murald: root is not a folder ");
     for name in ["1", "9"] {
         ok(&house, &["folders", "create", name]);
     }

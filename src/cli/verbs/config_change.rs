@@ -160,7 +160,7 @@ fn elsewhere(section: &str, error: Error) -> Error {
              backend.transition_duration_seconds; `murald config get` shows all",
         ),
         _ if error.status() == Some(404) => {
-            error.hint("a backend's are named backend.NAME; `murald config get` shows all")
+            error.hint("the settings of a backend are named backend.NAME; `murald config get` shows all")
         }
         _ => error,
     }
