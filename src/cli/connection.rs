@@ -63,9 +63,9 @@ pub(super) struct Answer {
 impl Answer {
     pub(super) fn read<T: DeserializeOwned>(&self) -> Result<T, Error> {
         serde_json::from_slice(&self.body).map_err(|error| {
-            Error::new(Exit::Internal, "the daemon's answer cannot be read")
+            Error::new(Exit::Internal, "cannot read the daemon's answer")
                 .because(error)
-                .hint("is it of another version? `murald version` shows both")
+                .hint("it may have another version: run `murald version`")
         })
     }
 }

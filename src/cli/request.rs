@@ -80,7 +80,7 @@ impl Request {
             Body::Changed(change) => return rewrite(call, method, &place, |old| change(call, old)),
         };
         match (method, fields.is_empty()) {
-            ("PATCH", true) => Err(Error::usage("no change is given")
+            ("PATCH", true) => Err(Error::usage("no changes given")
                 .hint(format!("see `murald {verb} --help` for what can be changed"))),
             // Not while another command has read what it is about to write.
             ("PATCH", false) => edit_lock::hold(&connection, || {

@@ -308,7 +308,11 @@ mod tests {
         let name = || "x".to_owned();
         check(Not::Refused(Refusal::NoPlaylist { id: 7 }), 404, "no playlist with ID 7");
         check(Not::Refused(Refusal::Taken { name: name() }), 409, "already");
-        check(Not::Refused(Refusal::UnknownImages { ids: vec![7, 8] }), 400, "no image with ID 7, 8");
+        check(
+            Not::Refused(Refusal::UnknownImages { ids: vec![7, 8] }),
+            400,
+            "no image with ID 7, 8",
+        );
         check(Not::NotRunning { name: name() }, 409, "is not running");
         check(Not::Empty { name: name() }, 400, "no images");
         check(Not::NoMonitor { declared: names(), connected: vec![] }, 400, "no monitor");

@@ -71,7 +71,12 @@ fn all_of_the_history_is_every_entry_once() {
     assert_eq!(names(&["--monitor", "DP-1"]).lines().count(), ENTRIES.div_ceil(2));
     assert_eq!(names(&["--before-id", "3"]), "p2\np1\n");
     assert_eq!(names(&["--since-id", "2344"]), "p2345\n");
-    fails(&house, &["history", "--all", "--limit", "5"], 2, "murald: --all cannot be combined with --limit");
+    fails(
+        &house,
+        &["history", "--all", "--limit", "5"],
+        2,
+        "murald: --all cannot be combined with --limit",
+    );
 }
 
 #[test]
@@ -92,7 +97,12 @@ fn a_cut_list_says_so_and_all_has_every_page() {
     let all = json_of(&house, &["images", "list", "--all"]);
     assert_eq!(all["data"].as_array().unwrap().len(), 250);
     assert_eq!(all["pagination"]["total_pages"], 1);
-    fails(&house, &["images", "list", "--all", "--page", "2"], 2, "murald: --all cannot be combined with --page");
+    fails(
+        &house,
+        &["images", "list", "--all", "--page", "2"],
+        2,
+        "murald: --all cannot be combined with --page",
+    );
 }
 
 #[test]

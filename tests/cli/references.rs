@@ -60,7 +60,7 @@ fn images_are_named_in_many_ways() {
     check("name:1", 6);
     check("name:7", 4);
     refused("name:sunset", 1, "no image named \"sunset\"");
-    refused("id:x", 2, "what follows id: must be a number from 1 on, not \"id:x\"\n");
+    refused("id:x", 2, "id: must be followed by a number from 1, not \"id:x\"\n");
     for (word, what) in [("1e1e2e", "named \"1e1e2e\""), ("112233", "with ID 112233")] {
         let told = format!("murald: no image {what}\n  did you mean the colour '#{word}'?\n");
         fails(&house, &["set", word], 1, &told);

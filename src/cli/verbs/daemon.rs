@@ -142,7 +142,7 @@ fn show_status(call: &Call, stdout: &mut Stdout, all: &Value) -> Result<(), Erro
     sheet.field("socket", call.connect()?.socket().display());
     sheet.field("backend", backend(list("backends")));
     if monitors.is_empty() {
-        sheet.field("monitors", bad("none, or no compositor can be reached"));
+        sheet.field("monitors", bad("none (no monitor is connected, or there is no compositor)"));
     }
     for monitor in monitors {
         let here = shown.iter().find(|shown| shown["monitor_name"] == monitor["name"]);

@@ -117,7 +117,7 @@ fn remove(call: &Call, watched: Value) -> Result<Value, Error> {
         left.retain(|one| one["path"] != *word && !is_at(one, &path));
         if left.len() == before {
             return Err(Error::refused(format!("{} is not watched", written(word)))
-                .hint("`murald watch list` shows what is"));
+                .hint("`murald watch list` lists the watched directories"));
         }
     }
     let mut body = json!({ "watch": left.iter().map(|one| &one["path"]).collect::<Vec<_>>() });

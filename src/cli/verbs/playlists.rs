@@ -288,7 +288,7 @@ fn done(call: &Call, stdout: &mut Stdout, answer: &Value) -> Result<(), Error> {
     }
     match text(answer, "message") {
         // Something runs, or that would be an error.
-        _ if answer["paused"] == 0 => stdout.say("all are paused already"),
+        _ if answer["paused"] == 0 => stdout.say("all playlists are already paused"),
         message if message.starts_with("0 ") => stdout.say(NONE),
         message => stdout.say(message),
     }
