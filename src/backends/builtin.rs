@@ -37,7 +37,8 @@ const SHOWN_WITHIN: Duration = Duration::from_secs(30);
 const GRACE: Duration = Duration::from_secs(2);
 const SOCKET: &str = "--socket";
 /// Formats that murald does not decode are converted first.
-const TAKES: Takes = Takes { formats: None, turns: true, animates: true, name: None };
+const TAKES: Takes =
+    Takes { formats: None, turns: true, profiles: true, animates: true, name: None };
 
 pub(super) struct Builtin {
     context: Context,
@@ -66,7 +67,7 @@ impl Builtin {
         for placement in placements {
             outputs.push(Wanted {
                 output: placement.output.name.clone(),
-                path: self.copies.ready(&placement.path, &TAKES, cancel)?.into_os_string(),
+                path: self.copies.ready(placement, &TAKES, cancel)?.into_os_string(),
                 content: placement.content.clone(),
                 style: style(&settings.builtin, placement, placements),
             });

@@ -10,11 +10,11 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{MetadataExt, symlink};
 use std::path::{Path, PathBuf};
 
-use super::Error;
 use super::decoding::{self, file_error};
-use crate::decode::Decoder;
+use super::{Error, Placement};
+use crate::decode::{self, Decoder};
 use crate::digest;
-use crate::media::Tile;
+use crate::media::{SIDE_MAX, Tile};
 use crate::paths::Replacement;
 use crate::sys::Cancel;
 use crate::wire::Format;
@@ -25,6 +25,8 @@ pub(super) struct Takes {
     pub formats: Option<&'static [Format]>,
     /// It turns pictures as the camera noted in EXIF.
     pub turns: bool,
+    /// It honours colour profiles, or shows pictures without them in any case.
+    pub profiles: bool,
     /// It takes pictures with several frames: some refuse these, the others show the first one.
     pub animates: bool,
     /// None takes any name.
@@ -35,7 +37,8 @@ pub(super) struct Takes {
 pub(super) enum Names {
     /// Renamed through a symbolic link.
     Linked(fn(&Path) -> bool),
-    /// Renamed through a hard link or a copy, as the backend follows symbolic links.
+    /// Renamed through a hard link or a copy, as the backend follows symbolic links. It goes by the
+    /// extension, which is that of the content.
     Own(fn(&Path) -> bool),
 }
 
@@ -43,8 +46,8 @@ pub(super) enum Names {
 pub(super) struct Copies {
     directory: PathBuf,
     decoder: Decoder,
-    /// The copy of each file, by the state of the file, so that files are read once.
-    known: HashMap<FileState, PathBuf>,
+    /// The copy of each file for each size, by the state of the file, so that files are read once.
+    known: HashMap<(FileState, (u32, u32)), PathBuf>,
 }
 
 /// A file as it is now.
@@ -78,28 +81,45 @@ impl Copies {
         Self { directory, decoder, known: HashMap::new() }
     }
 
-    /// A file of the same picture that the backend can take.
+    /// A file of the same picture that the backend can take; of a drawing one of the output's size.
     pub(super) fn ready(
         &mut self,
+        placement: &Placement,
+        takes: &Takes,
+        cancel: &Cancel,
+    ) -> Result<PathBuf, Error> {
+        self.of_size(&placement.path, placement.output.turned_size(), takes, cancel)
+    }
+
+    fn of_size(
+        &mut self,
         path: &Path,
+        size: (u32, u32),
         takes: &Takes,
         cancel: &Cancel,
     ) -> Result<PathBuf, Error> {
         let state = FileState::of(path).map_err(|error| file_error(path, &error))?;
-        if let Some(ready) = self.known.get(&state).filter(|ready| self.has(ready, path)) {
+        let key = (state, size);
+        let state = &key.0;
+        if let Some(ready) = self.known.get(&key).filter(|ready| self.has(ready, path)) {
             return Ok(ready.clone());
         }
-        let ready = match self.converted(&state, takes, cancel)? {
+        let ready = match self.converted(state, size, takes, cancel)? {
             Some(copy) => copy,
             None => match takes.name {
-                Some(Names::Linked(takes)) if !takes(path) => self.link(&state)?,
-                Some(Names::Own(takes)) if !takes(path) || path.is_symlink() => {
-                    self.twin(&state)?
+                Some(Names::Linked(takes)) if !takes(path) => self.link(state)?,
+                Some(Names::Own(takes)) => {
+                    let stored = self.decoder.until(cancel).stored(path);
+                    let format = stored.map_err(decoding::failed(path))?.format;
+                    match !takes(path) || path.is_symlink() || !format.is_named(path) {
+                        true => self.twin(state, format)?,
+                        false => path.to_owned(),
+                    }
                 }
                 _ => path.to_owned(),
             },
         };
-        self.known.insert(state, ready.clone());
+        self.known.insert(key, ready.clone());
         Ok(ready)
     }
 
@@ -124,6 +144,7 @@ impl Copies {
     fn converted(
         &self,
         state: &FileState,
+        size: (u32, u32),
         takes: &Takes,
         cancel: &Cancel,
     ) -> Result<Option<PathBuf>, Error> {
@@ -131,26 +152,41 @@ impl Copies {
         let Some(formats) = takes.formats else {
             return match decoding::look(&decoder, source)? {
                 Ok(_) => Ok(None),
-                Err(format) => self.transcoded(state, format, cancel).map(Some),
+                Err(format) => self.transcoded((state, size), format, cancel).map(Some),
             };
         };
         // A file that can be shown as it is, is not read any further.
-        if let Ok(stored) = decoder.stored(source)
+        if takes.profiles
+            && let Ok(stored) = decoder.stored(source)
             && formats.contains(&stored.format)
             && (takes.turns || stored.upright)
             && (takes.animates || !stored.animated)
         {
             return Ok(None);
         }
-        let header = match decoding::look(&decoder, source)? {
+        let looked = decoder.look(source).map_err(decoding::failed(source))?;
+        let header = match looked.header {
             Ok(header) => header,
-            Err(format) if formats.contains(&format) => return Ok(None),
-            Err(format) => return self.transcoded(state, format, cancel).map(Some),
+            Err(decode::Error::NeedsTranscoder { format, .. }) if formats.contains(&format) => {
+                return Ok(None);
+            }
+            Err(decode::Error::NeedsTranscoder { format, .. }) => {
+                return self.transcoded((state, size), format, cancel).map(Some);
+            }
+            Err(error) => return Err(decoding::failed(source)(error)),
         };
+        // feh shows a picture of a single row or column black.
+        let is_broad = header.width > 1 && header.height > 1;
+        if !takes.profiles
+            && formats.contains(&looked.format)
+            && (header.plain && !header.animated && is_broad)
+        {
+            return Ok(None);
+        }
         let copy = self.copy_of(state);
         if !copy.exists() {
             let (width, height) = (header.width, header.height);
-            let whole = Tile { x: 0, y: 0, width, height, pixels: (width, height) };
+            let whole = Tile { x: 0, y: 0, width, height, pixels: (width.max(2), height.max(2)) };
             let new = Replacement::of(&copy).map_err(|error| self.unwritable(&error))?;
             let cut = decoder.slices(source, &[whole], &[new.path().to_owned()]);
             cut.map_err(decoding::failed(source))?;
@@ -159,26 +195,33 @@ impl Copies {
         Ok(Some(copy))
     }
 
-    /// A copy of what only ffmpeg decodes.
+    /// A copy of what only other programs decode.
     fn transcoded(
         &self,
-        state: &FileState,
+        (state, size): (&FileState, (u32, u32)),
         format: Format,
         cancel: &Cancel,
     ) -> Result<PathBuf, Error> {
-        let (source, copy) = (&state.path, self.copy_of(state));
+        let source = &state.path;
+        let copy = match format {
+            Format::Svg => self.named(state, (state.changed, size), "png"),
+            _ => self.copy_of(state),
+        };
         if copy.exists() {
             return Ok(copy);
         }
         let new = Replacement::of(&copy).map_err(|error| self.unwritable(&error))?;
-        decoding::transcode((source, format), new.path(), cancel)?;
+        let (path, decoder) = (new.path(), self.decoder.until(cancel));
+        let reader = decoding::transcode(&decoder, (source, format), size, path, cancel)?;
+        // Without the EXIF and the profile that backends may take another way.
+        reader.still(path, (SIDE_MAX, SIDE_MAX), path).map_err(decoding::failed(source))?;
         new.land().map_err(|error| self.unwritable(&error))?;
         Ok(copy)
     }
 
     /// The same file under a name without anything special in it.
     fn link(&self, state: &FileState) -> Result<PathBuf, Error> {
-        let link = self.twin_of(state);
+        let link = self.twin_of(state, plain_extension(&state.path));
         if fs::read_link(&link).is_ok_and(|target| target == state.path) {
             return Ok(link);
         }
@@ -189,8 +232,8 @@ impl Copies {
     }
 
     /// The same file, no link, under a name without anything special in it.
-    fn twin(&self, state: &FileState) -> Result<PathBuf, Error> {
-        let twin = self.twin_of(state);
+    fn twin(&self, state: &FileState, format: Format) -> Result<PathBuf, Error> {
+        let twin = self.twin_of(state, format.as_str());
         if twin.exists() {
             return Ok(twin);
         }
@@ -208,17 +251,23 @@ impl Copies {
 
     /// Also a file of the same length and modification may have other pixels.
     fn copy_of(&self, state: &FileState) -> PathBuf {
-        self.named(state, state.changed, "png")
+        self.named(state, (state.changed, (0, 0)), "png")
     }
 
-    fn twin_of(&self, state: &FileState) -> PathBuf {
-        self.named(state, state.modified, plain_extension(&state.path))
+    fn twin_of(&self, state: &FileState, extension: &str) -> PathBuf {
+        self.named(state, (state.modified, (0, 0)), extension)
     }
 
-    fn named(&self, state: &FileState, time: i128, extension: &str) -> PathBuf {
+    fn named(
+        &self,
+        state: &FileState,
+        (time, size): (i128, (u32, u32)),
+        extension: &str,
+    ) -> PathBuf {
         let FileState { path, length, inode, .. } = state;
         let path = path.as_os_str().as_bytes();
-        let state = [path, &length.to_le_bytes(), &inode.to_le_bytes(), &time.to_le_bytes()];
+        let size = [size.0.to_le_bytes(), size.1.to_le_bytes()].concat();
+        let state = [path, &length.to_le_bytes(), &inode.to_le_bytes(), &time.to_le_bytes(), &size];
         let name = digest::short(state.concat(), 12);
         self.directory.join(format!("{name}.{extension}"))
     }
@@ -235,137 +284,4 @@ fn plain_extension(path: &Path) -> &str {
 }
 
 #[cfg(test)]
-mod tests {
-    use std::fs::File;
-    use std::io::BufReader;
-
-    use super::*;
-    use crate::decode::Settings;
-    use crate::media;
-    use crate::thread::Spawner;
-
-    fn of(cache: &Path) -> Copies {
-        let (spawner, _) = Spawner::new();
-        Copies::new(cache.to_owned(), Decoder::start(Settings::default(), &spawner).unwrap())
-    }
-
-    const PLAIN: Takes =
-        Takes { formats: Some(&[Format::Png]), turns: true, animates: false, name: None };
-
-    /// A picture of one pixel, as BMP.
-    fn bmp(path: &Path) {
-        let mut bytes = b"BM\x3a\0\0\0\0\0\0\0\x36\0\0\0\x28\0\0\0\x01\0\0\0\x01\0\0\0".to_vec();
-        bytes.extend(
-            b"\x01\0\x18\0\0\0\0\0\x04\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\x01\x02\x03\0",
-        );
-        fs::write(path, bytes).unwrap();
-    }
-
-    #[test]
-    fn unsupported_pictures_are_copied_once() {
-        let dir = tempfile::tempdir().unwrap();
-        let (source, cache) = (dir.path().join("a.bmp"), dir.path().join("cache"));
-        bmp(&source);
-        let cancel = Cancel::new().unwrap();
-        let mut copies = of(&cache);
-        let copy = copies.ready(&source, &PLAIN, &cancel).unwrap();
-        assert_eq!(copy.parent(), Some(cache.as_path()));
-        let mut file = BufReader::new(File::open(&copy).unwrap());
-        let probe = media::probe(&mut file).unwrap();
-        assert_eq!((probe.format, probe.width, probe.height), (Format::Png, 1, 1));
-        let made = fs::metadata(&copy).unwrap().ino();
-        assert_eq!(of(&cache).ready(&source, &PLAIN, &cancel).unwrap(), copy);
-        assert_eq!(fs::metadata(&copy).unwrap().ino(), made);
-        assert_eq!(copies.ready(&copy, &PLAIN, &cancel).unwrap(), copy, "a PNG is taken as it is");
-        // Written over by something of the same length, as `cp -p` does, and given its time.
-        let time = fs::metadata(&source).unwrap().modified().unwrap();
-        bmp(&source);
-        File::options().append(true).open(&source).unwrap().set_modified(time).unwrap();
-        assert_ne!(copies.ready(&source, &PLAIN, &cancel).unwrap(), copy);
-        copies.tidy(&[]);
-        assert_eq!(fs::read_dir(&cache).unwrap().count(), 0);
-        assert!(copies.ready(&source, &PLAIN, &cancel).unwrap().exists(), "made again");
-    }
-
-    #[test]
-    fn picture_that_moves_is_given_as_its_first_frame() {
-        let dir = tempfile::tempdir().unwrap();
-        let source = dir.path().join("a.png");
-        let mut encoder = png::Encoder::new(File::create(&source).unwrap(), 1, 1);
-        encoder.set_animated(2, 0).unwrap();
-        let mut writer = encoder.write_header().unwrap();
-        [[7], [200]].iter().for_each(|frame| writer.write_image_data(frame).unwrap());
-        writer.finish().unwrap();
-        let (cancel, mut copies) = (Cancel::new().unwrap(), of(&dir.path().join("cache")));
-        let moves = Takes { animates: true, ..PLAIN };
-        assert_eq!(copies.ready(&source, &moves, &cancel).unwrap(), source);
-        let mut copies = of(&dir.path().join("cache"));
-        let copy = copies.ready(&source, &PLAIN, &cancel).unwrap();
-        let mut file = BufReader::new(File::open(&copy).unwrap());
-        let probe = media::probe(&mut file).unwrap();
-        let picture = probe.decode(&mut file, (1, 1)).unwrap();
-        assert_eq!((probe.animated, &picture.pixels()[..3]), (false, &[7; 3][..]));
-    }
-
-    #[test]
-    fn a_name_that_it_cannot_take_is_linked() {
-        let dir = tempfile::tempdir().unwrap();
-        let source = dir.path().join("a,\n#.bmp");
-        bmp(&source);
-        let name = Some(Names::Linked(|_| false));
-        let takes = Takes { formats: Some(&[Format::Bmp]), turns: true, animates: false, name };
-        let mut copies = of(&dir.path().join("cache"));
-        let link = copies.ready(&source, &takes, &Cancel::new().unwrap()).unwrap();
-        assert_eq!(fs::read_link(&link).unwrap(), source);
-        assert!(link.extension().is_some_and(|extension| extension == "bmp"));
-    }
-
-    #[test]
-    fn backend_that_follows_links_is_given_none() {
-        let dir = tempfile::tempdir().unwrap();
-        let source = dir.path().join("a.bmp");
-        bmp(&source);
-        let name = Some(Names::Own(|path| !path.to_string_lossy().contains(',')));
-        let takes = Takes { formats: Some(&[Format::Bmp]), turns: true, animates: false, name };
-        let cancel = Cancel::new().unwrap();
-        let ready = |cache: &Path, path: &Path| {
-            let copy = of(cache).ready(path, &takes, &cancel).unwrap();
-            assert!(!copy.is_symlink());
-            assert_eq!(fs::read(&copy).unwrap(), fs::read(&source).unwrap());
-            copy
-        };
-        let cache = dir.path().join("cache");
-        assert_eq!(ready(&cache, &source), source);
-        let (link, odd) = (dir.path().join("link.bmp"), dir.path().join("a,b.bmp"));
-        symlink("a.bmp", &link).unwrap();
-        fs::hard_link(&source, &odd).unwrap();
-        let inode = |path: &Path| fs::metadata(path).unwrap().ino();
-        for path in [&link, &odd] {
-            let twin = ready(&cache, path);
-            assert_eq!((twin.parent(), inode(&twin)), (Some(cache.as_path()), inode(&source)));
-            assert_eq!(ready(&cache, path), twin);
-        }
-        assert_eq!(fs::read_dir(&cache).unwrap().count(), 2, "and nothing is left beside them");
-        // Without hard links between the two file systems.
-        let device = |path: &Path| fs::metadata(path).unwrap().dev();
-        let places = ["/dev/shm", "/var/tmp"].map(Path::new).into_iter();
-        let mut other = places.filter(|at| at.is_dir() && device(at) != device(dir.path()));
-        let elsewhere = tempfile::tempdir_in(other.next().expect("a second file system")).unwrap();
-        ready(elsewhere.path(), &odd);
-    }
-
-    #[test]
-    fn no_picture() {
-        let dir = tempfile::tempdir().unwrap();
-        let source = dir.path().join("x.png");
-        let mut copies = of(&dir.path().join("cache"));
-        let cancel = Cancel::new().unwrap();
-        for content in [None, Some("no picture")] {
-            if let Some(content) = content {
-                fs::write(&source, content).unwrap();
-            }
-            let error = copies.ready(&source, &PLAIN, &cancel).unwrap_err();
-            assert!(matches!(error, Error::File { path, .. } if path == source));
-        }
-    }
-}
+mod tests;

@@ -6,9 +6,10 @@ use std::path::Path;
 use super::Error;
 use crate::decode::{self, Decoder, Header};
 use crate::error_chain::chain;
+use crate::media::{Shown, covering};
 use crate::sys::Cancel;
 use crate::transcode::{self, Ffmpeg, Limits};
-use crate::wire::Format;
+use crate::wire::{Format, MediaType};
 
 pub(crate) fn file_error(path: &Path, error: &dyn std::error::Error) -> Error {
     Error::File { path: path.to_owned(), why: chain(error) }
@@ -30,7 +31,7 @@ pub(crate) fn failed(path: &Path) -> impl Fn(decode::Error) -> Error {
     }
 }
 
-/// The content of a file, or its format if only ffmpeg decodes it.
+/// The content of a file, or its format if only other programs decode it.
 pub(crate) fn look(decoder: &Decoder, path: &Path) -> Result<Result<Header, Format>, Error> {
     match decoder.look(path).map_err(failed(path))?.header {
         Err(decode::Error::NeedsTranscoder { format, .. }) => Ok(Err(format)),
@@ -38,8 +39,8 @@ pub(crate) fn look(decoder: &Decoder, path: &Path) -> Result<Result<Header, Form
     }
 }
 
-/// Reads a picture to its end, to see whether it is whole. Of a format that only ffmpeg decodes nothing
-/// is checked.
+/// Reads a picture to its end, to see whether it is whole. Of a format that only other programs decode
+/// nothing is checked.
 pub(super) fn read_whole(decoder: &Decoder, path: &Path) -> Result<(), Error> {
     match decoder.read_whole(path) {
         Err(decode::Error::NeedsTranscoder { .. }) => Ok(()),
@@ -47,15 +48,32 @@ pub(super) fn read_whole(decoder: &Decoder, path: &Path) -> Result<(), Error> {
     }
 }
 
-/// Converts a picture, or the first frame of a video, to a PNG with ffmpeg.
+/// Has another program write a picture, or the first frame of a video, to a file whose name ends in
+/// `.png`; a drawing so that it covers a screen of this size. Returns the decoder that reads it right.
 pub(crate) fn transcode(
+    decoder: &Decoder,
     (path, format): (&Path, Format),
+    size: (u32, u32),
     to: &Path,
     cancel: &Cancel,
-) -> Result<(), Error> {
+) -> Result<Decoder, Error> {
     let ffmpeg = Ffmpeg::new(Limits::default(), cancel.clone());
-    ffmpeg.still((path, format), to).map_err(|error| match error {
+    let shown = match format.media_type() {
+        MediaType::Video => {
+            let facts = ffmpeg.facts(path, format);
+            facts.and_then(|facts| {
+                ffmpeg.frame((path, format), &facts, 0.0, (facts.width, facts.height), to)?;
+                Ok(Shown::default())
+            })
+        }
+        _ => {
+            let traits = decoder.traits(path).map_err(failed(path))?;
+            ffmpeg.picture((path, format), &traits, covering(traits.size, size), to)
+        }
+    };
+    let shown = shown.map_err(|error| match error {
         transcode::Error::Ended => Error::Cancelled,
         error => file_error(path, &error),
-    })
+    })?;
+    Ok(decoder.shown(shown))
 }

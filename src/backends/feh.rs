@@ -20,8 +20,13 @@ use crate::wire::{Fit, Format};
 /// 225 ms for a 4K JPEG; a wall of monitors with large PNGs takes seconds.
 const LIMIT: Duration = Duration::from_secs(20);
 /// Imlib2's other loaders differ from build to build; it turns pictures only in some.
-const TAKES: Takes =
-    Takes { formats: Some(&[Format::Jpg, Format::Png]), turns: false, animates: false, name: None };
+const TAKES: Takes = Takes {
+    formats: Some(&[Format::Jpg, Format::Png]),
+    turns: false,
+    profiles: false,
+    animates: false,
+    name: None,
+};
 
 pub(super) struct Feh {
     context: Context,
@@ -33,7 +38,7 @@ impl Backend for Feh {
     fn show(&mut self, placements: &[Placement], cancel: &Cancel) -> Result<(), Error> {
         let mut files = Vec::new();
         for placement in placements {
-            files.push(self.copies.ready(&placement.path, &TAKES, cancel)?);
+            files.push(self.copies.ready(placement, &TAKES, cancel)?);
         }
         let shown = |output: &Output| {
             let at =

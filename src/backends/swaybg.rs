@@ -29,8 +29,13 @@ const DRAWN_WITHIN: Duration = Duration::from_secs(10);
 /// It dies of SIGTERM at once.
 const GRACE: Duration = Duration::from_secs(2);
 /// gdk-pixbuf has these built in; its other loaders are packages of their own. 1.2.0 does not turn.
-const TAKES: Takes =
-    Takes { formats: Some(&[Format::Jpg, Format::Png]), turns: false, animates: false, name: None };
+const TAKES: Takes = Takes {
+    formats: Some(&[Format::Jpg, Format::Png]),
+    turns: false,
+    profiles: false,
+    animates: false,
+    name: None,
+};
 
 pub(super) struct Swaybg {
     context: Context,
@@ -52,7 +57,7 @@ impl Swaybg {
         placements: &[Placement],
         cancel: &Cancel,
     ) -> Result<(Launch, Vec<PathBuf>), Error> {
-        let ready = |placement: &Placement| self.copies.ready(&placement.path, &TAKES, cancel);
+        let ready = |placement: &Placement| self.copies.ready(placement, &TAKES, cancel);
         let files = placements.iter().map(ready).collect::<Result<Vec<_>, _>>()?;
         let fit_mode = (self.settings)().swaybg.fit_mode;
         let shown = placements.iter().zip(&files).map(|(placement, file)| {

@@ -21,7 +21,7 @@ use sha2::{Digest, Sha256};
 use super::protocol::{Drawn, Error, FileMeta, Hashed, Header, Job, Looked, Reply, Task};
 use super::sandbox;
 use crate::digest::Checksum;
-use crate::media::{self, Probe, Tile};
+use crate::media::{self, Probe, Shown, Tile};
 use crate::memory;
 use crate::paths::open_regular;
 use crate::sys::lock;
@@ -119,13 +119,15 @@ pub(super) fn serve(stream: UnixStream, daemon: &Daemon) {
         match job.task {
             Task::Meta => daemon.answer(open(path).and_then(|file| meta(&file))),
             Task::Look => daemon.answer(look(path)),
+            Task::Traits => daemon.answer(read(path, |input| media::traits(input))),
             Task::Stored => daemon.answer(read(path, |input| media::stored(input))),
-            Task::IsPlain => daemon.answer(read(path, |input| media::is_plain(input))),
             Task::Checksum => daemon.answer(checksum(path, daemon)),
             Task::Copy { to } => daemon.answer(copy(path, Path::new(&to), daemon)),
-            Task::Thumbnail { fits, to } => daemon.answer(thumbnail(path, fits, to)),
-            Task::Still { fits, to } => daemon.answer(still(path, fits, Path::new(&to))),
-            Task::Slices { tiles, to } => daemon.answer(slices(path, &tiles, &to)),
+            Task::Thumbnail { fits, to } => daemon.answer(thumbnail(path, job.shown, fits, to)),
+            Task::Still { fits, to } => {
+                daemon.answer(still(path, job.shown, fits, Path::new(&to)));
+            }
+            Task::Slices { tiles, to } => daemon.answer(slices(path, job.shown, &tiles, &to)),
             Task::ReadWhole => daemon.answer(read_whole(path)),
         }
     }
@@ -184,12 +186,25 @@ fn look(path: &Path) -> Result<Looked, Error> {
 
 fn header(probe: &Probe) -> Header {
     let Probe { width, height, animated, note, .. } = *probe;
-    Header { width, height, animated, note }
+    Header { width, height, animated, plain: probe.is_plain(), note }
 }
 
-fn thumbnail(path: &Path, fits: (u32, u32), to: Option<OsString>) -> Result<Drawn, Error> {
+fn probe(input: &mut Input, shown: Option<Shown>) -> Result<Probe, media::Error> {
+    let probe = media::probe(input)?;
+    Ok(match shown {
+        Some(shown) => probe.shown(shown),
+        None => probe,
+    })
+}
+
+fn thumbnail(
+    path: &Path,
+    shown: Option<Shown>,
+    fits: (u32, u32),
+    to: Option<OsString>,
+) -> Result<Drawn, Error> {
     let (probe, thumbnail) = read(path, |input| {
-        let probe = media::probe(input)?;
+        let probe = probe(input, shown)?;
         let thumbnail = probe.thumbnail(input, fits)?;
         Ok((probe, thumbnail))
     })?;
@@ -201,9 +216,9 @@ fn thumbnail(path: &Path, fits: (u32, u32), to: Option<OsString>) -> Result<Draw
 }
 
 /// The first frame as a PNG.
-fn still(path: &Path, fits: (u32, u32), to: &Path) -> Result<(), Error> {
+fn still(path: &Path, shown: Option<Shown>, fits: (u32, u32), to: &Path) -> Result<(), Error> {
     let png = read(path, |input| {
-        let probe = media::probe(input)?;
+        let probe = probe(input, shown)?;
         let (width, height) = probe.fit(fits);
         probe.decode(input, (width, height))?.resized(width, height).png()
     })?;
@@ -211,8 +226,8 @@ fn still(path: &Path, fits: (u32, u32), to: &Path) -> Result<(), Error> {
 }
 
 /// The parts of a picture as PNGs.
-fn slices(path: &Path, tiles: &[Tile], to: &[OsString]) -> Result<(), Error> {
-    let slices = read(path, |input| media::probe(input)?.slices(input, tiles))?;
+fn slices(path: &Path, shown: Option<Shown>, tiles: &[Tile], to: &[OsString]) -> Result<(), Error> {
+    let slices = read(path, |input| probe(input, shown)?.slices(input, tiles))?;
     to.iter().zip(slices).try_for_each(|(to, slice)| write(Path::new(to), &slice))
 }
 

@@ -17,7 +17,7 @@ use std::sync::Arc;
 
 use serde::de::DeserializeOwned;
 
-use crate::media::{Stored, Tile};
+use crate::media::{Shown, Stored, Tile, Traits};
 use crate::sys::Cancel;
 use crate::thread::Spawner;
 
@@ -35,6 +35,7 @@ pub struct Decoder {
     pool: Arc<Pool>,
     purpose: Purpose,
     cancel: Option<Cancel>,
+    shown: Option<Shown>,
 }
 
 impl Decoder {
@@ -42,7 +43,7 @@ impl Decoder {
     /// clone.
     pub fn start(settings: Settings, spawner: &Spawner) -> io::Result<Self> {
         let pool = Arc::new(Pool::start(settings, spawner)?);
-        Ok(Self { pool, purpose: Purpose::Client, cancel: None })
+        Ok(Self { pool, purpose: Purpose::Client, cancel: None, shown: None })
     }
 
     /// For jobs of imports.
@@ -53,6 +54,11 @@ impl Decoder {
     /// For jobs that may be cancelled while they run.
     pub(crate) fn until(&self, cancel: &Cancel) -> Self {
         Self { cancel: Some(cancel.clone()), ..self.clone() }
+    }
+
+    /// For a picture that another program has written.
+    pub(crate) fn shown(&self, shown: Shown) -> Self {
+        Self { shown: Some(shown), ..self.clone() }
     }
 
     /// Whether nobody wants results any more.
@@ -75,6 +81,11 @@ impl Decoder {
         self.run(path, Task::Look)
     }
 
+    /// The facts that decide which other program shows a picture right.
+    pub(crate) fn traits(&self, path: &Path) -> Result<Traits, Error> {
+        self.run(path, Task::Traits)
+    }
+
     /// How a picture lies in its file; reads as little of it as possible.
     pub(crate) fn stored(&self, path: &Path) -> Result<Stored, Error> {
         self.run(path, Task::Stored)
@@ -82,7 +93,7 @@ impl Decoder {
 
     /// Whether programs that ignore orientations and colour profiles show a picture as it is meant.
     pub(crate) fn is_plain(&self, path: &Path) -> Result<bool, Error> {
-        self.run(path, Task::IsPlain)
+        Ok(self.look(path)?.header?.plain)
     }
 
     /// Tells whether a file is the same and unchanged; reads none of it.
@@ -126,7 +137,7 @@ impl Decoder {
     }
 
     fn run<T: DeserializeOwned>(&self, path: &Path, task: Task) -> Result<T, Error> {
-        let job = Job { path: path.into(), task };
+        let job = Job { path: path.into(), task, shown: self.shown };
         self.pool.run(&job, self.purpose, self.cancel.as_ref())
     }
 }

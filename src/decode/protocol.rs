@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 use crate::color::Rgb;
 use crate::digest::Checksum;
 use crate::error_chain::causes;
-use crate::media::{self, Note, Tile};
+use crate::media::{self, Note, Shown, Tile};
 use crate::wire::Format;
 
 /// Bytes of a reply; a longer one is none of ours.
@@ -27,14 +27,16 @@ pub(super) const REPLY_MAX: usize = 64 << 10;
 pub(super) struct Job {
     pub(super) path: OsString,
     pub(super) task: Task,
+    /// How it is meant, if another program has written it.
+    pub(super) shown: Option<Shown>,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) enum Task {
     Meta,
     Look,
+    Traits,
     Stored,
-    IsPlain,
     Checksum,
     Copy { to: OsString },
     Thumbnail { fits: (u32, u32), to: Option<OsString> },
@@ -66,6 +68,8 @@ pub(crate) struct Header {
     pub(crate) width: u32,
     pub(crate) height: u32,
     pub(crate) animated: bool,
+    /// Programs that ignore orientations and colour profiles show it as it is meant.
+    pub(crate) plain: bool,
     pub(crate) note: Option<Note>,
 }
 
@@ -217,7 +221,9 @@ mod tests {
     #[test]
     fn any_path_arrives_as_it_is() {
         let path = OsString::from_vec(b"/a b\n\xff\".png".to_vec());
-        let line = serde_json::to_string(&Job { path: path.clone(), task: Task::Look }).unwrap();
+        let line =
+            serde_json::to_string(&Job { path: path.clone(), task: Task::Look, shown: None })
+                .unwrap();
         assert!(!line.contains('\n'));
         assert_eq!(serde_json::from_str::<Job>(&line).unwrap().path, path);
     }

@@ -201,7 +201,7 @@ impl From<transcode::Error> for Error {
         match error {
             Why::Busy | Why::Ended => Self::busy(error.to_string()),
             // Something the user can mend: the message says what.
-            Why::Missing { .. } => Self::new(503, error.to_string()),
+            Why::Missing { .. } | Why::NotShown(_) => Self::new(503, error.to_string()),
             // Mostly the file's fault, or the disk's: what ffmpeg said is all that is known.
             _ => {
                 let details = chain(&error);

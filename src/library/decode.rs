@@ -1,8 +1,8 @@
-//! Draws the picture that stands for a file: decoded in a process of its own, and by ffmpeg for videos,
-//! AVIF, JPEG XL and HEIC.
+//! Draws the picture that stands for a file: decoded in a process of its own, by ffmpeg for videos, and
+//! by other programs for formats that murald does not decode.
 //!
-//! A video is shown by its frame at one tenth of its length. ffmpeg writes the frame to a scratch file,
-//! which is decoded like any picture. Runs on threads that may wait for a program.
+//! A video is shown by its frame at one tenth of its length. The programs write to a scratch file, which
+//! is decoded like any picture. Runs on threads that may wait for a program.
 
 use std::path::Path;
 
@@ -37,7 +37,7 @@ pub(super) struct FileLook {
     pub(super) height: u32,
     pub(super) animated: bool,
     pub(super) colors: Vec<Rgb>,
-    /// The facts of a file that only ffmpeg decodes.
+    /// The facts of a video.
     pub(super) facts: Option<Facts>,
 }
 
@@ -52,11 +52,14 @@ impl Tools<'_> {
     ) -> Result<FileLook, Error> {
         match self.decoder.thumbnail(path, resolution.fits(), to) {
             Err(source @ decode::Error::NeedsTranscoder { format, special, .. }) => {
-                let framed = self.frame((path, format), None, resolution, scratch, to);
+                let made = match format.media_type() {
+                    MediaType::Video => self.frame((path, format), None, resolution, scratch, to),
+                    _ => self.picture((path, format), resolution, &scratch()?, to),
+                };
                 // The decoder's error for a special file says more than ffmpeg's.
                 match special {
-                    true => framed.map_err(|_| Error::decoding(path)(source)),
-                    false => framed,
+                    true => made.map_err(|_| Error::decoding(path)(source)),
+                    false => made,
                 }
             }
             drawn => {
@@ -78,7 +81,7 @@ impl Tools<'_> {
     ) -> Result<FileLook, Error> {
         let failed = |source| Error::Transcode { path: path.to_owned(), source };
         let facts = self.ffmpeg.facts(path, format).map_err(failed)?;
-        let at = moment_of(&facts, format, moment);
+        let at = moment_of(&facts, moment);
         let (whole, frame) = ((facts.width, facts.height), resolution.fits());
         let (width, height) = fit(whole, frame);
         let spare = if frame.0 <= CHEAP { 2 } else { 1 };
@@ -93,25 +96,48 @@ impl Tools<'_> {
         Ok(FileLook { format, width, height, animated: false, colors, facts: Some(facts) })
     }
 
-    /// Writes the picture that stands for a video to a new PNG file, no larger than `resolution`.
-    pub(super) fn video_still(
+    /// The same of a picture that another program draws.
+    fn picture(
         self,
-        (path, format): (&Path, Format),
+        file: (&Path, Format),
         resolution: Resolution,
-        to: &Path,
-    ) -> Result<(), Error> {
+        scratch: &Scratch,
+        to: Option<&Path>,
+    ) -> Result<FileLook, Error> {
+        let reader = self.converted(file, scratch.path())?;
+        let drawn = reader.thumbnail(scratch.path(), resolution.fits(), to);
+        let Drawn { header, colors, .. } = drawn.map_err(Error::decoding(file.0))?;
+        let Header { width, height, .. } = header;
+        Ok(FileLook { format: file.1, width, height, animated: false, colors, facts: None })
+    }
+
+    /// Has another program write a picture as PNG; returns the decoder that reads it right.
+    fn converted(self, (path, format): (&Path, Format), to: &Path) -> Result<Decoder, Error> {
+        let traits = self.decoder.traits(path).map_err(Error::decoding(path))?;
+        let shown = self.ffmpeg.picture((path, format), &traits, traits.size, to);
+        let failed = |source| Error::Transcode { path: path.to_owned(), source };
+        Ok(self.decoder.shown(shown.map_err(failed)?))
+    }
+
+    /// Writes the picture that stands for a file to a new PNG file, no larger than `resolution`.
+    pub(super) fn still(self, path: &Path, resolution: Resolution, to: &Path) -> Result<(), Error> {
+        let (size, decoding) = (resolution.fits(), Error::decoding(path));
+        let format = match self.decoder.still(path, size, to) {
+            Err(decode::Error::NeedsTranscoder { format, .. }) => format,
+            drawn => return drawn.map_err(decoding),
+        };
+        if format.media_type() != MediaType::Video {
+            return self.converted((path, format), to)?.still(to, size, to).map_err(decoding);
+        }
         let failed = |source| Error::Transcode { path: path.to_owned(), source };
         let facts = self.ffmpeg.facts(path, format).map_err(failed)?;
-        let size = fit((facts.width, facts.height), resolution.fits());
-        let at = moment_of(&facts, format, None);
+        let size = fit((facts.width, facts.height), size);
+        let at = moment_of(&facts, None);
         self.ffmpeg.frame((path, format), &facts, at, size, to).map_err(failed)
     }
 }
 
 /// The second of the frame that is taken.
-fn moment_of(facts: &Facts, format: Format, moment: Option<f64>) -> f64 {
-    match format.media_type() {
-        MediaType::Video => moment.unwrap_or(facts.duration * POSTER).clamp(0.0, facts.duration),
-        _ => 0.0,
-    }
+fn moment_of(facts: &Facts, moment: Option<f64>) -> f64 {
+    moment.unwrap_or(facts.duration * POSTER).clamp(0.0, facts.duration)
 }

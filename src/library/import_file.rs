@@ -22,6 +22,7 @@ use crate::digest::{self, Checksum};
 use crate::media::Note;
 use crate::store::images::{self, NewImage};
 use crate::store::{edits, pending_files};
+use crate::transcode;
 use crate::wire::{Image, MediaType, Resolution};
 
 impl ImportContext {
@@ -76,13 +77,18 @@ impl ImportContext {
         let decode::Error::NeedsTranscoder { format, special, .. } = *why else {
             return Err(Error::decoding(path)(why.clone()));
         };
-        let failed = |source| Error::Transcode { path: path.to_owned(), source };
-        let checked = tools.ffmpeg.facts(path, format).map(drop).map_err(failed);
-        match special {
+        let checked = match format.media_type() {
+            MediaType::Video => tools.ffmpeg.facts(path, format).map(drop),
+            _ => {
+                let traits = tools.decoder.traits(path).map_err(Error::decoding(path))?;
+                transcode::require_for(format, &traits)
+            }
+        };
+        checked.map_err(|source| match special {
             // The decoder's error for it says more than ffmpeg's failure.
-            true => checked.map_err(|_| Error::decoding(path)(why.clone())),
-            false => checked,
-        }
+            true => Error::decoding(path)(why.clone()),
+            false => Error::Transcode { path: path.to_owned(), source },
+        })
     }
 
     /// Gives a row to a file that somebody put into the library's directory, or rewrote there.
@@ -167,7 +173,6 @@ impl ImportContext {
         if let Some(new) = new.filter(|new| new.path().exists()) {
             self.put_thumbnail(source, &copy.checksum, &new);
         }
-        let duration = look.facts.as_ref().map_or(0.0, |facts| facts.duration);
         let is_video = look.format.media_type() == MediaType::Video;
         Ok(NewImage {
             name: String::new(),
@@ -175,7 +180,7 @@ impl ImportContext {
             format: look.format,
             width: look.width,
             height: look.height,
-            duration: if is_video { duration } else { 0.0 },
+            duration: look.facts.as_ref().map_or(0.0, |facts| facts.duration),
             animated: look.animated,
             audio_enabled: is_video && (self.audio)(),
             file_size: copy.size,
@@ -227,9 +232,7 @@ impl ImportContext {
             look => look,
         };
         let look = look.map_err(|error| error.about(path, source))?;
-        if let Some(facts) = &look.facts
-            && look.format.media_type() == MediaType::Video
-        {
+        if let Some(facts) = &look.facts {
             let whole = tools.ffmpeg.check_end(path, look.format, facts);
             let path = source.to_owned();
             whole.map_err(|source| Error::Transcode { path, source })?;

@@ -10,7 +10,7 @@ use super::task::Source;
 use super::{Error, Library, disk, package};
 use crate::decode;
 use crate::store::images;
-use crate::transcode::{self, Ffmpeg};
+use crate::transcode::Ffmpeg;
 use crate::wire::{GalleryDomain, Image, MediaType, Resolution};
 
 impl Library {
@@ -80,15 +80,9 @@ impl Library {
     /// that its thumbnails show, of a page its preview.
     pub(crate) fn still(&self, ffmpeg: &Ffmpeg, image: &Image, to: &Path) -> Result<(), Error> {
         let tools = Tools { decoder: &self.context.decoder, ffmpeg };
-        if transcode::is_needed_for(image.format) {
-            return tools.video_still((&image.path, image.format), SIZE, to);
-        }
         match &image.web_meta {
             Some(meta) => package::package_still(meta, SIZE, tools, to),
-            None => {
-                let drawn = tools.decoder.still(&image.path, SIZE.fits(), to);
-                drawn.map_err(Error::decoding(&image.path))
-            }
+            None => tools.still(&image.path, SIZE, to),
         }
     }
 }

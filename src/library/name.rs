@@ -16,26 +16,10 @@ const SUFFIX_MAX: usize = 11;
 /// Remembered name stems; past that they are looked up again.
 const HINTS_MAX: usize = 4096;
 
-/// Other extensions that a format goes by; those of [`Format::as_str`] are not repeated.
-const ALIASES: &[(Format, &[&str])] = &[
-    (Format::Jpg, &["jpeg", "jpe", "jfif"]),
-    (Format::Png, &["apng"]),
-    (Format::Bmp, &["dib"]),
-    (Format::Tiff, &["tif"]),
-    (Format::Heic, &["heif"]),
-    (Format::Mp4, &["m4v"]),
-];
-
 /// Whether files of this extension are pictures or videos. A page is imported with its package.
 pub(super) fn is_media_extension(extension: &str) -> bool {
     let mut files = Format::ALL.iter().filter(|format| format.media_type() != MediaType::Web);
-    files.any(|&format| is_of(format, extension))
-}
-
-fn is_of(format: Format, extension: &str) -> bool {
-    let is = |word: &&str| extension.eq_ignore_ascii_case(word);
-    let aliases = ALIASES.iter().find(|(of, _)| *of == format).map_or(&[][..], |(_, words)| words);
-    is(&format.as_str()) || aliases.iter().any(is)
+    files.any(|format| format.has_extension(extension))
 }
 
 /// The name of a library file before it is made unique; a package has no extension.
@@ -55,7 +39,7 @@ impl Name {
             // The text after another dot is part of the name.
             _ => (name, ""),
         };
-        let truth = is_of(format, extension);
+        let truth = format.has_extension(extension);
         let extension = if truth { extension } else { format.as_str() }.to_owned();
         Ok(Self { stem: fit(stem, extension.len() + 1), extension })
     }

@@ -16,7 +16,7 @@ use crate::store::images::{self, NewImage};
 use crate::store::watched::WatchedFile;
 use crate::store::{self, Connection};
 use crate::transcode;
-use crate::wire::{Format, Image};
+use crate::wire::{Format, Image, MediaType};
 
 #[derive(Clone, Debug)]
 pub(super) enum Task {
@@ -171,7 +171,7 @@ impl Source {
 
     pub(super) fn of(path: &Path, looked: Result<Looked, decode::Error>) -> Result<Self, Error> {
         let Looked { format, meta, header } = looked.map_err(Error::decoding(path))?;
-        if transcode::is_needed_for(format) && !transcode::is_available() {
+        if format.media_type() == MediaType::Video && !transcode::is_available() {
             return Err(header.err().map_or(Error::Ended, Error::decoding(path)));
         }
         Ok(Self { format, name: Name::of(path, format)?, meta, header })

@@ -164,7 +164,8 @@ impl Thumbnails {
         let directory = self.shared.directory.join(PREVIEWS);
         fs::create_dir_all(&directory).map_err(Error::file("make", &directory))?;
         let serial = self.shared.serial.fetch_add(1, Ordering::Relaxed);
-        Ok(Scratch::at(directory.join(format!("{TEMPORARY}{serial}"))))
+        // Programs go by the extension.
+        Ok(Scratch::at(directory.join(format!("{TEMPORARY}{serial}.png"))))
     }
 
     /// A file for a thumbnail that is about to be made, in the directory where it is to be.
@@ -241,7 +242,8 @@ impl Thumbnails {
     /// Whether this is a temporary file of the last run: clients are served already, and ours have
     /// the first numbers again.
     fn is_stale(&self, name: &str) -> bool {
-        let serial = name.strip_prefix(TEMPORARY).and_then(|serial| serial.parse::<u64>().ok());
+        let serial = name.strip_prefix(TEMPORARY).and_then(|name| name.split(['.', '-']).next());
+        let serial = serial.and_then(|serial| serial.parse::<u64>().ok());
         serial.is_some_and(|serial| serial >= self.shared.serial.load(Ordering::Relaxed))
     }
 

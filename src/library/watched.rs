@@ -227,7 +227,10 @@ fn is_for_good(error: &Error) -> bool {
     match error {
         Error::Transcode { source, .. } => !matches!(
             source,
-            transcode::Error::Missing { .. } | transcode::Error::Busy | transcode::Error::Ended
+            transcode::Error::Missing { .. }
+                | transcode::Error::NotShown(_)
+                | transcode::Error::Busy
+                | transcode::Error::Ended
         ),
         Error::Media { source, .. } => !matches!(
             source,

@@ -4,7 +4,7 @@ use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use crate::thread::panic_text;
-use crate::wire::Format;
+use crate::wire::{Format, MediaType};
 
 /// Does not name the path: the caller that opened the file knows it.
 #[derive(Debug, thiserror::Error)]
@@ -58,13 +58,16 @@ impl Error {
 fn needs_transcoder(format: Format, why: Option<&str>) -> String {
     let name = name(format);
     match why {
+        None if format.media_type() == MediaType::Image => {
+            format!("{name} files are decoded by other programs")
+        }
         None => format!("{name} files need the transcoder (ffmpeg and ffprobe)"),
         Some(why) => format!("this variety of {name} is decoded by ffmpeg at most: {why}"),
     }
 }
 
 /// The name of a format in messages.
-fn name(format: Format) -> &'static str {
+pub(crate) fn name(format: Format) -> &'static str {
     match format {
         Format::Jpg => "JPEG",
         Format::Png => "PNG",
@@ -75,6 +78,7 @@ fn name(format: Format) -> &'static str {
         Format::Avif => "AVIF",
         Format::Jxl => "JPEG XL",
         Format::Heic => "HEIC",
+        Format::Svg => "SVG",
         Format::Mp4 => "MP4",
         Format::Webm => "WebM",
         Format::Mkv => "Matroska",

@@ -15,6 +15,7 @@ mod exif;
 #[path = "../../tests/fuzz/src/parsers/media.rs"]
 pub mod fuzz;
 mod gif;
+mod heif;
 mod icc;
 mod image_crate;
 mod jpeg;
@@ -28,14 +29,15 @@ mod probe;
 mod samples;
 mod shrink;
 mod slice;
+mod svg;
 #[cfg(test)]
 mod tests;
 mod tiff;
 mod webp;
 
 pub(crate) use decoder::{Note, PIXELS_MAX, SIDE_MAX};
-pub(crate) use error::Error;
-pub(crate) use error::catch_panic;
+pub(crate) use error::{Error, catch_panic, name};
+pub(crate) use heif::Traits;
 pub use palette::palette;
 pub use picture::Picture;
 pub(crate) use picture::{Region, fit};
@@ -43,6 +45,7 @@ pub(crate) use placeholder::placeholder;
 pub(crate) use plain::PlainColors;
 pub(crate) use probe::Thumbnail;
 pub use probe::probe;
-pub(crate) use probe::{Probe, Stored, format, is_plain, stored};
-pub(crate) use slice::Tile;
+pub(crate) use probe::{Probe, Shown, Stored, format, stored, traits};
+pub(crate) use slice::{Tile, extent};
+pub(crate) use svg::covering;
 pub use webp::encode;

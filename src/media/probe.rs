@@ -8,9 +8,10 @@ use serde::{Deserialize, Serialize};
 use super::decoder::{Decoder, Goal, Header, Input, Note, Opened, check_bounds};
 use super::error::Error;
 use super::exif::{self, Orientation};
+use super::heif::{self, Traits};
 use super::icc::Profile;
 use super::picture::{Picture, fit};
-use super::{gif, image_crate, jpeg, png, tiff, webp};
+use super::{gif, image_crate, jpeg, png, svg, tiff, webp};
 use crate::wire::Format;
 
 /// A file that is a picture which we decode.
@@ -50,7 +51,11 @@ pub(crate) fn format(input: &mut dyn Input) -> Result<Format, Error> {
     if head.is_empty() {
         return Err(Error::Empty);
     }
-    let format = sniff(&head).ok_or(Error::Unknown)?;
+    let format = match sniff(&head) {
+        Some(format) => format,
+        None if svg::size(input)?.is_some() => Format::Svg,
+        None => return Err(Error::Unknown),
+    };
     opener(format).map(|_| format).ok_or(Error::NeedsTranscoder { format, why: None })
 }
 
@@ -92,15 +97,46 @@ pub(crate) fn stored(input: &mut dyn Input) -> Result<Stored, Error> {
     Ok(Stored { format, upright: orientation == Orientation::NoTransforms, animated })
 }
 
-/// Whether programs that ignore orientations and colour profiles show a picture as it is meant. Reads no
-/// pixels.
-pub(crate) fn is_plain(input: &mut dyn Input) -> Result<bool, Error> {
-    let Header { orientation, profile, .. } = probe(input)?.header;
-    let is_srgb = profile.is_none_or(|profile| !profile.changes_anything());
-    Ok(orientation == Orientation::NoTransforms && is_srgb)
+/// The facts that decide which other program shows a picture right. Reads no pixels.
+pub(crate) fn traits(input: &mut dyn Input) -> Result<Traits, Error> {
+    match format(input) {
+        Err(Error::NeedsTranscoder { format: Format::Avif | Format::Heic, .. }) => {
+            heif::traits(input)
+        }
+        Err(Error::NeedsTranscoder { format: Format::Svg, .. }) => {
+            let size = svg::size(input)?.ok_or(Error::Unknown)?;
+            Ok(Traits { size, ..Traits::default() })
+        }
+        Err(Error::NeedsTranscoder { .. }) | Ok(_) => Ok(Traits::default()),
+        Err(error) => Err(error),
+    }
+}
+
+/// How a picture is meant that another program has written, whatever its EXIF says.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Shown {
+    /// As EXIF numbers it; 0: as it is stored.
+    pub orientation: u8,
+    /// H.273's numbers of its colours, unless it has a profile.
+    pub points: Option<(u8, u8)>,
 }
 
 impl Probe {
+    pub(crate) fn shown(mut self, shown: Shown) -> Self {
+        let orientation = Orientation::from_exif(shown.orientation);
+        self.header.orientation = orientation.unwrap_or(Orientation::NoTransforms);
+        (self.width, self.height) = exif::size(self.header.orientation, self.header.size);
+        let own = self.header.profile.take();
+        self.header.profile = own.or_else(|| Profile::of_code_points(shown.points?));
+        self
+    }
+
+    /// Whether programs that ignore orientations and colour profiles show it as it is meant.
+    pub(crate) fn is_plain(&self) -> bool {
+        let is_srgb = self.profile().is_none_or(|profile| !profile.changes_anything());
+        self.orientation() == Orientation::NoTransforms && is_srgb
+    }
+
     /// How the stored pixels are to be turned.
     pub(super) fn orientation(&self) -> Orientation {
         self.header.orientation

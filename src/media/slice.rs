@@ -37,15 +37,25 @@ impl Probe {
 /// The size that a picture of this size should be decoded for, so that no slice lacks pixels.
 fn wanted(size: (u32, u32), tiles: &[Tile]) -> (u32, u32) {
     let bounds = Bounds::of(tiles);
-    // The scale of the monitor with the most pixels to a unit of the layout.
+    let density = density(tiles);
+    let scale = bounds.scale((f64::from(size.0), f64::from(size.1))) * density;
+    let side = |length: u32| (f64::from(length) * scale.min(1.0)).ceil() as u32;
+    (side(size.0), side(size.1))
+}
+
+/// The scale of the monitor with the most pixels to a unit of the layout.
+fn density(tiles: &[Tile]) -> f64 {
     let density = |tile: &Tile| {
         let unit = |pixels: u32, length: u32| f64::from(pixels) / f64::from(length.max(1));
         unit(tile.pixels.0, tile.width).max(unit(tile.pixels.1, tile.height))
     };
-    let density = tiles.iter().map(density).fold(1.0, f64::max);
-    let scale = bounds.scale((f64::from(size.0), f64::from(size.1))) * density;
-    let side = |length: u32| (f64::from(length) * scale.min(1.0)).ceil() as u32;
-    (side(size.0), side(size.1))
+    tiles.iter().map(density).fold(1.0, f64::max)
+}
+
+/// The pixels that all tiles have together, as fine as the finest.
+pub(crate) fn extent(tiles: &[Tile]) -> (u32, u32) {
+    let (bounds, density) = (Bounds::of(tiles), density(tiles));
+    ((bounds.width * density) as u32, (bounds.height * density) as u32)
 }
 
 struct Bounds {

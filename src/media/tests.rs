@@ -306,7 +306,7 @@ fn non_pictures_are_refused_with_a_reason() {
     };
     check(b"", "the file is empty");
     check(b"hello", "not a supported image or video");
-    check(b"\xff\x0a", "JPEG XL files need the transcoder (ffmpeg and ffprobe)");
+    check(b"\xff\x0a", "JPEG XL files are decoded by other programs");
     check(b"\x89PNG\r\n\x1a\n", "the PNG is truncated");
 }
 

@@ -90,7 +90,7 @@ impl Ffmpeg {
     /// The beginning of every command that writes a video. The same input gives the same bytes: a
     /// loop that is asked for twice is in the library once.
     fn writer(&self) -> Result<Launch, Error> {
-        let launch = self.program("ffmpeg")?;
+        let launch = self.ffmpeg("ffmpeg")?;
         Ok(launch
             .args(["-nostdin", "-y", "-nostats", "-progress", "pipe:1"])
             .args(["-stats_period", TELL_EVERY]))

@@ -8,6 +8,9 @@ pub enum Error {
     /// It is not on `PATH`.
     #[error("{program} is not installed; videos need ffmpeg and ffprobe")]
     Missing { program: &'static str },
+    /// No installed program shows it right.
+    #[error("{0}")]
+    NotShown(String),
     /// As many jobs as are ever kept wait already.
     #[error("too many videos are waiting; try again later")]
     Busy,

@@ -22,6 +22,8 @@ pub struct Facts {
     pub(super) is_bt709: bool,
     /// Its brightness is coded for screens brighter than ours: as PQ or HLG.
     pub(super) is_hdr: bool,
+    /// It names primaries other than those of sRGB.
+    pub(super) is_wide: bool,
 }
 
 impl Facts {
@@ -52,6 +54,7 @@ impl Facts {
             stream: number,
             rate: rate(video),
             is_hdr: matches!(video["color_transfer"].as_str(), Some("smpte2084" | "arib-std-b67")),
+            is_wide: !matches!(video["color_primaries"].as_str(), None | Some("unknown" | "bt709")),
             is_bt709: colors == "unknown" && width.max(height) >= 1280,
         })
     }

@@ -27,7 +27,7 @@ const MISSING: f64 = 1.0;
 
 /// From the brightness of PQ or HLG to that of other pictures: up to the middle tones it stays as it
 /// is, and what is brighter than white is pressed together. White is 203 cd/m² (ITU-R BT.2408).
-const TONES: &str = ",format=gbrp16le,zscale=t=linear:npl=203,format=gbrpf32le,zscale=p=bt709,\
+pub(super) const TONES: &str = ",format=gbrp16le,zscale=t=linear:npl=203,format=gbrpf32le,zscale=p=bt709,\
     tonemap=mobius,zscale=t=bt709";
 
 /// Clones are cancelled together.
@@ -50,10 +50,10 @@ pub(crate) fn is_available() -> bool {
     require().is_ok()
 }
 
-/// Whether files of this format are decoded by ffmpeg alone.
+/// Whether files of this format are decoded by other programs alone.
 pub(crate) fn is_needed_for(format: Format) -> bool {
     match format {
-        Format::Avif | Format::Jxl | Format::Heic => true,
+        Format::Avif | Format::Jxl | Format::Heic | Format::Svg => true,
         other => other.media_type() == MediaType::Video,
     }
 }
@@ -79,9 +79,9 @@ impl Ffmpeg {
     /// Examines a file.
     pub fn facts(&self, path: &Path, format: Format) -> Result<Facts, Error> {
         const WANTED: &str = "format=duration:stream=codec_type,width,height,sample_aspect_ratio,\
-            avg_frame_rate,r_frame_rate,duration,color_space,color_transfer:stream_disposition=attached_pic:\
+            avg_frame_rate,r_frame_rate,duration,color_space,color_transfer,color_primaries:stream_disposition=attached_pic:\
             stream_side_data=rotation:stream_tags=rotate";
-        let launch = self.program("ffprobe")?.args(["-of", "json", "-show_entries", WANTED]);
+        let launch = self.ffmpeg("ffprobe")?.args(["-of", "json", "-show_entries", WANTED]);
         let launch = launch.args(input(path, format));
         let output = self.run("ffprobe", path, &launch, self.limits.look)?;
         let mut facts = Facts::parse(&output.stdout)?;
@@ -102,7 +102,7 @@ impl Ffmpeg {
         }
         let from = (facts.duration - TAIL).max(0.0);
         let launch = self
-            .program("ffprobe")?
+            .ffmpeg("ffprobe")?
             .args([
                 "-read_intervals",
                 &format!("{from}%"),
@@ -148,7 +148,7 @@ impl Ffmpeg {
         self.filtered(file, facts, at, &scale, to)
     }
 
-    fn filtered(
+    pub(super) fn filtered(
         &self,
         (path, format): (&Path, Format),
         facts: &Facts,
@@ -159,9 +159,12 @@ impl Ffmpeg {
         // Close to the end there may be none any more.
         for at in [at, at - 1.0, 0.0] {
             let seek = (at > 0.0).then(|| ["-ss".to_owned(), format!("{at:.6}")]);
+            // The container says how a still is turned, and not every version obeys it.
+            let as_stored = (format.media_type() != MediaType::Video).then_some("-noautorotate");
             let launch = self
-                .program("ffmpeg")?
+                .ffmpeg("ffmpeg")?
                 .args(["-nostdin", "-y"])
+                .args(as_stored)
                 .args(seek.into_iter().flatten())
                 .args(input(path, format))
                 .args(["-map", &format!("0:{}", facts.stream), "-frames:v", "1", "-vf", filter])
@@ -175,16 +178,10 @@ impl Ffmpeg {
         Err(Error::NoPicture)
     }
 
-    /// Writes a picture, or a video's first frame, to a new PNG file: as large as it is.
-    pub fn still(&self, file: (&Path, Format), to: &Path) -> Result<(), Error> {
-        let facts = self.facts(file.0, file.1)?;
-        self.frame(file, &facts, 0.0, (facts.width, facts.height), to)
-    }
-
     /// How long a video is, by walking through it: it is not decoded.
     fn measure(&self, path: &Path, format: Format) -> Result<f64, Error> {
         let launch = self
-            .program("ffmpeg")?
+            .ffmpeg("ffmpeg")?
             .args(["-nostdin", "-nostats", "-progress", "pipe:1"])
             .args(input(path, format))
             .args(["-map", "0:v", "-c", "copy", "-f", "null", "-"]);
@@ -206,11 +203,15 @@ impl Ffmpeg {
         // An arena of the allocator for each of its threads would take most of the memory's limit.
         let launch =
             Launch::new(path).env("MALLOC_ARENA_MAX", "2").limits(self.resources(FRAME_CPU));
-        let launch = launch.makes_our_files();
-        Ok(launch.args(["-hide_banner", "-v", "error"]))
+        Ok(launch.makes_our_files())
     }
 
-    fn run(
+    /// The same for ffmpeg and ffprobe, which otherwise say much.
+    pub(super) fn ffmpeg(&self, program: &'static str) -> Result<Launch, Error> {
+        Ok(self.program(program)?.args(["-hide_banner", "-v", "error"]))
+    }
+
+    pub(super) fn run(
         &self,
         program: &'static str,
         path: &Path,

@@ -12,6 +12,7 @@ mod ffmpeg;
 #[cfg(debug_assertions)]
 #[path = "../../tests/fuzz/src/parsers/transcode.rs"]
 pub mod fuzz;
+mod pictures;
 
 use std::io;
 use std::time::{Duration, Instant};
@@ -27,6 +28,7 @@ pub use error::Error;
 pub(crate) use facts::Facts;
 pub use ffmpeg::{Ffmpeg, Limits};
 pub(crate) use ffmpeg::{is_available, is_needed_for, require};
+pub(crate) use pictures::{PROGRAMS, require_for};
 
 /// Jobs of minutes that wait; one more is refused.
 const JOBS_MAX: usize = 8;

@@ -13,7 +13,7 @@ use crate::color;
 use crate::compositor::Output;
 use crate::decode::{self, Decoder};
 use crate::digest;
-use crate::media::Tile;
+use crate::media::{Tile, extent};
 use crate::paths::Replacement;
 use crate::sys::Cancel;
 
@@ -101,8 +101,9 @@ impl Slices {
         // Removed when it has been read.
         let png = Replacement::of(&self.directory.join(format!("{key}.png")))
             .map_err(|error| file_error(&self.directory, &error))?;
-        decoding::transcode((source, format), png.path(), cancel)?;
-        decoder.slices(png.path(), tiles, to).map_err(failed)
+        let file = (source, format);
+        let reader = decoding::transcode(&decoder, file, extent(tiles), png.path(), cancel)?;
+        reader.slices(png.path(), tiles, to).map_err(failed)
     }
 
     fn path(&self, key: &str, output: &Output) -> PathBuf {

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::marker::PhantomData;
+use std::path::Path;
 use std::str::FromStr;
 
 use serde::de::{Error, Visitor};
@@ -202,12 +203,36 @@ words! {
     /// The format of a library file, by its content.
     Format {
         Jpg = "jpg", Png = "png", Gif = "gif", Webp = "webp", Bmp = "bmp", Tiff = "tiff",
-        Avif = "avif", Jxl = "jxl", Heic = "heic", Mp4 = "mp4", Webm = "webm", Mkv = "mkv",
-        Mov = "mov", Avi = "avi", Html = "html",
+        Avif = "avif", Jxl = "jxl", Heic = "heic", Svg = "svg", Mp4 = "mp4", Webm = "webm",
+        Mkv = "mkv", Mov = "mov", Avi = "avi", Html = "html",
     }
 }
 
+/// Other extensions that a format goes by; that of [`Format::as_str`] is not repeated.
+const ALIASES: &[(Format, &[&str])] = &[
+    (Format::Jpg, &["jpeg", "jpe", "jfif"]),
+    (Format::Png, &["apng"]),
+    (Format::Bmp, &["dib"]),
+    (Format::Tiff, &["tif"]),
+    (Format::Heic, &["heif"]),
+    (Format::Svg, &["svgz"]),
+    (Format::Mp4, &["m4v"]),
+];
+
 impl Format {
+    /// Whether files of this format have such an extension.
+    pub(crate) fn has_extension(self, extension: &str) -> bool {
+        let is = |word: &&str| extension.eq_ignore_ascii_case(word);
+        let aliases = ALIASES.iter().find(|(of, _)| *of == self);
+        is(&self.as_str()) || aliases.is_some_and(|(_, words)| words.iter().any(is))
+    }
+
+    /// Whether the name of a file says that it is of this format.
+    pub(crate) fn is_named(self, path: &Path) -> bool {
+        let extension = path.extension().and_then(|extension| extension.to_str());
+        extension.is_some_and(|extension| self.has_extension(extension))
+    }
+
     pub fn media_type(self) -> MediaType {
         match self {
             Self::Mp4 | Self::Webm | Self::Mkv | Self::Mov | Self::Avi => MediaType::Video,
@@ -228,6 +253,7 @@ impl Format {
             Self::Avif => "image/avif",
             Self::Jxl => "image/jxl",
             Self::Heic => "image/heic",
+            Self::Svg => "image/svg+xml",
             Self::Mp4 => "video/mp4",
             Self::Webm => "video/webm",
             Self::Mkv => "video/x-matroska",

@@ -56,6 +56,8 @@ fn fits_turns_and_follows_the_monitors() {
         show(&[("DUMMY0", &square)]).shows(at.0, at.1, color);
     }
     wall.set("feh", "mode", "fill");
+    let dot = wall.picture("dot.png", &["-size", "1x1", "xc:red"]);
+    show(&[("DUMMY0", &dot)]).is_all(RED);
     let (red, blue) = (wall.flat("red.png", RED), wall.flat("blue.png", BLUE));
     wall.desktop.run("unplug", &["DUMMY0"]);
     wait_until("one monitor", || wall.backends.outputs.list().len() == 1);

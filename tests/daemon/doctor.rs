@@ -363,6 +363,9 @@ fn programs_that_are_missed() {
     house.only(&["sh"]);
     let what = step(&examine(&house), "note", "ffmpeg", &["not installed"]);
     assert_eq!(what, "install ffmpeg");
+    step(&examine(&house), "note", "djxl", &["not installed", "JPEG XL"]);
+    house.stub("heif-convert", "#!/bin/sh\n");
+    step(&examine(&house), "ok", "heif-convert", &["AVIF, HEIC"]);
 }
 
 #[test]

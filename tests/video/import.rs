@@ -167,39 +167,6 @@ fn pictures_are_as_they_are_shown() {
 }
 
 #[test]
-fn stills_that_only_ffmpeg_decodes() {
-    let house = House::started();
-    let check = |name: &str, encoder: &str, options: &[&str]| {
-        if !has_encoder(encoder) {
-            left_out(name, &format!("this ffmpeg has no {encoder}"));
-            return;
-        }
-        let options = [&["-frames:v", "1", "-c:v", encoder], options].concat();
-        let path = make(&house, name, "color=0x2040c0:s=300x200:d=1", &options);
-        let image = import(&house, &path).unwrap();
-        assert_eq!((&image["media_type"], &image["duration"]), (&json!("image"), &json!(0.0)));
-        assert_eq!((&image["width"], &image["height"]), (&json!(300), &json!(200)), "{name}");
-        let (size, color) = thumbnail(&house, &image["id"], "default");
-        assert_eq!(size, (300, 200));
-        let close =
-            color.iter().zip([0x20, 0x40, 0xc0]).all(|(a, b): (&u8, u8)| a.abs_diff(b) < 12);
-        assert!(close, "{name} is {color:?}");
-        assert_eq!(
-            house.client().get(&format!("/images/{}/raw", image["id"])).body,
-            fs::read(&path).unwrap()
-        );
-    };
-    check("a.jxl", "libjxl", &[]);
-    check("a.avif", "libaom-av1", &["-still-picture", "1", "-pix_fmt", "yuv444p"]);
-    // Damaged, or of a kind that this ffmpeg does not know: a plain word, and nothing is kept.
-    let heic = house.root().join("a.heic");
-    fs::write(&heic, b"\0\0\0\x18ftypheic\0\0\0\0mif1heic\0\0\0\x08mdat").unwrap();
-    let reason = import(&house, &heic).unwrap_err();
-    assert!(reason.starts_with("ffprobe failed: ") || reason.contains("no picture"), "{reason}");
-    assert!(!reason.contains("/tmp") && !reason.contains(".murald"), "{reason}");
-}
-
-#[test]
 fn damaged_files_and_other_formats_are_refused() {
     let house = House::started();
     let films = [

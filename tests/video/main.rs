@@ -6,10 +6,10 @@
 #[path = "../desktop/mod.rs"]
 mod desktop;
 mod film;
+mod formats;
 mod import;
 mod kill;
 mod made;
 #[path = "../support/mod.rs"]
 mod support;
 mod trouble;
-mod wall;

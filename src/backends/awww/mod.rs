@@ -55,6 +55,7 @@ const TAKES: Takes = Takes {
         Format::Tiff,
     ]),
     turns: false,
+    profiles: true,
     animates: true,
     name: None,
 };
@@ -170,7 +171,7 @@ impl Awww {
         self.note_settings(&options.awww);
         let mut wanted = Vec::new();
         for placement in placements {
-            let path = self.copies.ready(&placement.path, &TAKES, cancel)?;
+            let path = self.copies.ready(placement, &TAKES, cancel)?;
             let look = PictureLook::new(path, &options.awww, placement.fit);
             let geometry = Geometry::of(&placement.output);
             wanted.push((placement.output.name.clone(), MonitorPicture { look, geometry }));

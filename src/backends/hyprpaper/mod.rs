@@ -47,6 +47,7 @@ const GRACE: Duration = Duration::from_secs(2);
 const TAKES: Takes = Takes {
     formats: Some(&[Format::Jpg, Format::Png, Format::Webp]),
     turns: false,
+    profiles: true,
     animates: false,
     name: Some(Names::Own(is_plain)),
 };
@@ -286,7 +287,7 @@ impl Backend for Hyprpaper {
         let (mut wanted, mut unfit) = (Vec::new(), Vec::new());
         for placement in placements {
             let output = placement.output.name.clone();
-            let file = self.copies.ready(&placement.path, &TAKES, cancel)?;
+            let file = self.copies.ready(placement, &TAKES, cancel)?;
             let asked = fit_or(BackendName::Hyprpaper, placement.fit, setting);
             let fit = dialect.fit(asked);
             unfit.extend((fit != asked).then(|| output.clone()));

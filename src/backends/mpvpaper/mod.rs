@@ -36,6 +36,7 @@ use player::{PLAYS_WITHIN, PlayOutcome, Player};
 const TAKES: Takes = Takes {
     formats: Some(&[Format::Mp4, Format::Webm, Format::Mkv, Format::Mov, Format::Avi]),
     turns: true,
+    profiles: true,
     animates: true,
     name: Some(Names::Linked(|path| path.to_str().is_some())),
 };
@@ -67,7 +68,7 @@ impl Mpvpaper {
     fn wanted(&mut self, placement: &Placement, cancel: &Cancel) -> Result<Wanted, Error> {
         Ok(Wanted {
             matched: matched(&placement.output, &self.context.outputs.list())?,
-            file: self.copies.ready(&placement.path, &TAKES, cancel)?,
+            file: self.copies.ready(placement, &TAKES, cancel)?,
             content: placement.content.clone(),
             audio: placement.audio_enabled,
             fit: placement.fit,

@@ -58,6 +58,7 @@ const TAKES: Takes = Takes {
         Format::Avi,
     ]),
     turns: true,
+    profiles: true,
     animates: true,
     name: Some(Names::Linked(|path| path.to_str().is_some())),
 };
@@ -131,7 +132,7 @@ impl WalQt {
             let target = match placement.kind {
                 // Its files lie beside it.
                 Kind::Web => placement.path.clone(),
-                _ => self.copies.ready(&placement.path, &TAKES, cancel)?,
+                _ => self.copies.ready(placement, &TAKES, cancel)?,
             };
             pieces.push(Piece::new(placement, target));
         }

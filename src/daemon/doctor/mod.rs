@@ -19,6 +19,7 @@ use super::error::Error;
 use super::options::{DaemonPaths, Options};
 use crate::config::{self, Config};
 use crate::error_chain::chain;
+use crate::media;
 use crate::paths::{Dirs, Env};
 use crate::process::{self, Launch};
 use crate::transcode;
@@ -232,10 +233,20 @@ const PATIENCE: Duration = Duration::from_secs(5);
 
 fn look_at_programs(report: &mut Report) {
     if transcode::is_available() {
-        report.ok("ffmpeg", "it is installed");
+        report.ok("ffmpeg", "it is installed, for videos and simple AVIF, HEIC and JPEG XL");
     } else {
-        let text = "it is not installed: no videos, AVIF, JPEG XL and HEIC";
-        report.note("ffmpeg", text, Some("install ffmpeg"));
+        report.note("ffmpeg", "it is not installed: no videos", Some("install ffmpeg"));
+    }
+    for program in transcode::PROGRAMS.iter().filter(|program| program.name() != "ffmpeg") {
+        let opens: Vec<_> = program.opens.iter().map(|&format| media::name(format)).collect();
+        let opens = opens.join(", ");
+        match program.installed() {
+            Some(name) => report.ok(name, format!("it is installed, for {opens}")),
+            None => {
+                let (text, name) = (format!("it is not installed, for {opens}"), program.name());
+                report.note(name, text, Some(&format!("install {name}, if you have such files")));
+            }
+        }
     }
     unit(report);
 }

@@ -163,7 +163,8 @@ fn thumbnail_failed(error: Arc<library::Error>, image: &Image) -> Error {
     if let library::Error::NoAnswer { .. } | library::Error::Stopped = *error {
         return Error::new(503, error.to_string());
     }
-    if let library::Error::Transcode { source: transcode::Error::Missing { .. }, .. } = *error {
+    use transcode::Error::{Missing, NotShown};
+    if let library::Error::Transcode { source: Missing { .. } | NotShown(_), .. } = *error {
         return Error::new(503, "cannot create the thumbnail").details(error.reason());
     }
     Error::new(500, "cannot create the thumbnail").details(error.reason())

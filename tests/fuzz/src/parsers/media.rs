@@ -1,11 +1,19 @@
 //! For the targets of `tests/fuzz`: EXIF and colour profiles, by plain types. A part of its module in debug builds only.
 
+use std::io::Cursor;
+
 use super::exif;
 use super::icc::{Profile, Samples};
 
 /// How an EXIF block says that a picture is to be turned, 1 to 8.
 pub fn orientation(block: &[u8]) -> u8 {
     exif::orientation(block).to_exif()
+}
+
+/// How the boxes of AVIF and HEIC say that a picture is to be turned, and the size of a drawing.
+pub fn traits(file: &[u8]) -> Option<(u8, (u32, u32))> {
+    let traits = super::traits(&mut Cursor::new(file)).ok()?;
+    Some((traits.orientation, traits.size))
 }
 
 /// Pixels of a grey, coloured or printed picture with this profile, made sRGB; false where the

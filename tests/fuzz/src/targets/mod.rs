@@ -30,6 +30,7 @@ mod sway;
 mod template;
 mod tiff;
 mod trace;
+mod traits;
 mod wal_qt;
 mod webp;
 mod words;
@@ -49,7 +50,7 @@ macro_rules! targets {
 targets! {
     arguments awww bmp config_overlay config_read draw edid exif ffprobe file_name gif
     http_chunks http_connection http_head http_query http_range http_request hyprland
-    hyprpaper icc jpeg manifest mpv png process sse sway template tiff trace wal_qt webp
+    hyprpaper icc jpeg manifest mpv png process sse sway template tiff trace traits wal_qt webp
     words
 }
 

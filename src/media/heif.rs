@@ -1,0 +1,337 @@
+//! The boxes of AVIF and HEIC that say how the primary picture is composed, turned and coloured. Other
+//! programs decode it: these facts decide which of them shows it right.
+//!
+//! No number is trusted: each is read within the box that has it.
+
+use std::collections::BTreeMap;
+use std::io::Read;
+
+use serde::{Deserialize, Serialize};
+
+use super::decoder::Input;
+use super::error::Error;
+use super::icc::{Profile, Samples};
+
+/// Bytes of a file that are read: its metadata are at the beginning, with a profile of 4 MiB at most.
+const META_MAX: u64 = 5 << 20;
+/// What says that an auxiliary picture is alpha.
+const ALPHA: [&[u8]; 2] =
+    [b"urn:mpeg:mpegB:cicp:systems:auxiliary:alpha", b"urn:mpeg:hevc:2015:auxid:1"];
+
+/// The properties of a picture that decide which program shows it right.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Traits {
+    /// Composed of other pictures, such as tiles.
+    pub derived: bool,
+    pub cropped: bool,
+    pub alpha: bool,
+    /// It has an ICC profile of other colours than those of sRGB.
+    pub profile: bool,
+    /// H.273's numbers for primaries and transfer function, unless they are those of sRGB.
+    pub points: Option<(u8, u8)>,
+    /// The turn of the decoded pixels as EXIF numbers it; 0: none.
+    pub orientation: u8,
+    /// The number of the primary picture, if there are others beside it.
+    pub number: Option<usize>,
+    /// Pixels of a drawing.
+    pub size: (u32, u32),
+}
+
+impl Traits {
+    /// Whether its brightness is coded for screens brighter than ours, as PQ or HLG.
+    pub(crate) fn is_hdr(&self) -> bool {
+        matches!(self.points, Some((_, 16 | 18)))
+    }
+}
+
+/// Reads the boxes of a file. Without a primary picture there is nothing special about it.
+pub(super) fn traits(input: &mut dyn Input) -> Result<Traits, Error> {
+    let mut file = Vec::new();
+    input.rewind().map_err(Error::Read)?;
+    input.take(META_MAX).read_to_end(&mut file).map_err(Error::Read)?;
+    let meta = Bytes(&file).boxes().find(|(name, _)| name == b"meta");
+    let meta = meta.and_then(|(_, content)| Meta::read(content));
+    Ok(meta.map(|meta| meta.traits()).unwrap_or_default())
+}
+
+#[derive(Clone, Copy)]
+struct Bytes<'a>(&'a [u8]);
+
+impl<'a> Bytes<'a> {
+    fn take(&mut self, count: usize) -> Option<&'a [u8]> {
+        let (taken, left) = self.0.split_at_checked(count)?;
+        self.0 = left;
+        Some(taken)
+    }
+
+    fn number(&mut self, bytes: usize) -> Option<u32> {
+        Some(self.take(bytes)?.iter().fold(0, |number, &byte| number << 8 | u32::from(byte)))
+    }
+
+    fn name(&mut self) -> Option<[u8; 4]> {
+        self.take(4)?.try_into().ok()
+    }
+
+    /// Version and flags.
+    fn version(&mut self) -> Option<(u32, u32)> {
+        Some((self.number(1)?, self.number(3)?))
+    }
+
+    fn next_box(&mut self) -> Option<([u8; 4], Self)> {
+        let (length, name) = (self.number(4)?, self.name()?);
+        let length = match length {
+            // To the end.
+            0 => self.0.len(),
+            1 => {
+                let (high, low) = (self.number(4)?, self.number(4)?);
+                usize::try_from(u64::from(high) << 32 | u64::from(low)).ok()?.checked_sub(16)?
+            }
+            length => (length as usize).checked_sub(8)?,
+        };
+        Some((name, Self(self.take(length)?)))
+    }
+
+    fn boxes(mut self) -> impl Iterator<Item = ([u8; 4], Self)> {
+        std::iter::from_fn(move || self.next_box())
+    }
+}
+
+/// The content of `meta`, as far as it says how pictures are shown.
+#[derive(Default)]
+struct Meta<'a> {
+    primary: u32,
+    /// The kind of each item, unless it is hidden.
+    items: BTreeMap<u32, Option<[u8; 4]>>,
+    /// Kind, and the items at both ends.
+    references: Vec<([u8; 4], u32, u32)>,
+    properties: Vec<([u8; 4], Bytes<'a>)>,
+    /// Items, and the numbers of their properties from 1.
+    associations: Vec<(u32, usize)>,
+}
+
+impl<'a> Meta<'a> {
+    fn read(mut content: Bytes<'a>) -> Option<Self> {
+        content.version()?;
+        let mut meta = Self::default();
+        for (name, mut content) in content.boxes() {
+            // What is damaged says nothing.
+            match &name {
+                b"pitm" => {
+                    let (version, _) = content.version()?;
+                    meta.primary = content.number(if version == 0 { 2 } else { 4 })?;
+                }
+                b"iinf" => drop(meta.read_items(content)),
+                b"iref" => drop(meta.read_references(content)),
+                b"iprp" => content.boxes().for_each(|(name, content)| match &name {
+                    b"ipco" => meta.properties = content.boxes().collect(),
+                    b"ipma" => drop(meta.read_associations(content)),
+                    _ => {}
+                }),
+                _ => {}
+            }
+        }
+        meta.items.contains_key(&meta.primary).then_some(meta)
+    }
+
+    fn read_items(&mut self, mut content: Bytes<'a>) -> Option<()> {
+        let (version, _) = content.version()?;
+        content.number(if version == 0 { 2 } else { 4 })?;
+        for (_, mut entry) in content.boxes() {
+            let (version, flags) = entry.version()?;
+            let id = entry.number(if version < 3 { 2 } else { 4 })?;
+            entry.number(2)?;
+            let kind = entry.name()?;
+            self.items.insert(id, (flags & 1 == 0).then_some(kind));
+        }
+        Some(())
+    }
+
+    fn read_references(&mut self, mut content: Bytes<'a>) -> Option<()> {
+        let bytes = if content.version()?.0 == 0 { 2 } else { 4 };
+        for (kind, mut entry) in content.boxes() {
+            let (from, count) = (entry.number(bytes)?, entry.number(2)?);
+            for _ in 0..count {
+                self.references.push((kind, from, entry.number(bytes)?));
+            }
+        }
+        Some(())
+    }
+
+    fn read_associations(&mut self, mut content: Bytes<'a>) -> Option<()> {
+        let (version, flags) = content.version()?;
+        for _ in 0..content.number(4)? {
+            let item = content.number(if version == 0 { 2 } else { 4 })?;
+            for _ in 0..content.number(1)? {
+                // The highest bit says that it is essential.
+                let number = match flags & 1 {
+                    0 => content.number(1)? & 0x7f,
+                    _ => content.number(2)? & 0x7fff,
+                };
+                self.associations.push((item, number as usize));
+            }
+        }
+        Some(())
+    }
+
+    fn properties_of(&self, item: u32) -> impl Iterator<Item = &([u8; 4], Bytes<'a>)> {
+        let of_it = self.associations.iter().filter(move |(of, _)| *of == item);
+        of_it.filter_map(|(_, number)| self.properties.get(number.checked_sub(1)?))
+    }
+
+    fn traits(&self) -> Traits {
+        let mut traits = Traits { number: self.number(), ..Traits::default() };
+        let kind = self.items.get(&self.primary).copied().flatten();
+        traits.derived = matches!(kind.as_ref(), Some(b"grid" | b"iovl" | b"iden"));
+        let auxiliary =
+            self.references.iter().filter(|(kind, _, to)| kind == b"auxl" && *to == self.primary);
+        traits.alpha = auxiliary.clone().any(|(_, from, _)| {
+            let is_alpha = |content: &Bytes<'_>| {
+                let kind = content.0.get(4..).unwrap_or_default();
+                ALPHA.iter().any(|alpha| kind.starts_with(alpha))
+            };
+            self.properties_of(*from).any(|(name, it)| name == b"auxC" && is_alpha(it))
+        });
+        let (mut corners, mut has_profile) = ([0, 1, 2, 3], false);
+        for (name, mut content) in self.properties_of(self.primary).copied() {
+            let first = content.0.first().copied().unwrap_or_default();
+            match &name {
+                b"clap" => traits.cropped = true,
+                // Quarters against the clock.
+                b"irot" => corners.rotate_left(usize::from(first & 3)),
+                b"imir" if first & 1 == 0 => corners.reverse(),
+                b"imir" => corners = [corners[1], corners[0], corners[3], corners[2]],
+                b"colr" => match content.name().as_ref() {
+                    Some(b"nclx") => traits.points = points(content),
+                    Some(b"prof" | b"rICC") => {
+                        has_profile = true;
+                        let profile = Profile::read(content.0, Samples::Rgb);
+                        traits.profile = profile.is_some_and(|it| it.changes_anything());
+                    }
+                    _ => {}
+                },
+                _ => {}
+            }
+        }
+        traits.points = traits.points.filter(|_| !has_profile);
+        traits.orientation = exif_number(corners);
+        traits
+    }
+
+    /// The number of the primary picture among those that are for people, if there are several.
+    fn number(&self) -> Option<usize> {
+        let is_part = |id: u32| {
+            let is = |(kind, from, _): &([u8; 4], u32, u32)| {
+                *from == id && (kind == b"thmb" || kind == b"auxl")
+            };
+            self.references.iter().any(is)
+        };
+        let is_picture = |id: u32| self.properties_of(id).any(|(name, _)| name == b"ispe");
+        let shown = self.items.iter().filter(|(_, kind)| kind.is_some()).map(|(&id, _)| id);
+        let shown: Vec<u32> = shown.filter(|&id| is_picture(id) && !is_part(id)).collect();
+        let at = shown.iter().position(|&id| id == self.primary)?;
+        (shown.len() > 1).then_some(at + 1)
+    }
+}
+
+/// Of several numbers for the same colours those of sRGB; none if all colours are sRGB's.
+fn points(mut content: Bytes<'_>) -> Option<(u8, u8)> {
+    let (primaries, transfer) = (content.number(2)?, content.number(2)?);
+    let primaries = if matches!(primaries, 0 | 2) { 1 } else { u8::try_from(primaries).ok()? };
+    let transfer = match transfer {
+        0..=2 | 6 | 13..=15 => 13,
+        other => u8::try_from(other).ok()?,
+    };
+    ((primaries, transfer) != (1, 13)).then_some((primaries, transfer))
+}
+
+/// The number of the turn that leaves the corners so, clockwise from the upper left.
+fn exif_number(corners: [u8; 4]) -> u8 {
+    match corners {
+        [1, 0, ..] => 2,
+        [2, 3, ..] => 3,
+        [3, 2, ..] => 4,
+        [0, 3, ..] => 5,
+        [3, 0, ..] => 6,
+        [2, 1, ..] => 7,
+        [1, 2, ..] => 8,
+        _ => 0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Cursor;
+
+    use super::*;
+
+    fn a_box(name: &[u8; 4], content: &[u8]) -> Vec<u8> {
+        [&(content.len() as u32 + 8).to_be_bytes(), &name[..], content].concat()
+    }
+
+    /// A file whose picture is of this kind and has these properties, with alpha beside it.
+    fn file(kind: &[u8; 4], properties: &[(&[u8; 4], &[u8])]) -> Vec<u8> {
+        let entry = |id: u8, kind: &[u8; 4]| {
+            a_box(b"infe", &[&[2, 0, 0, 0, 0, id, 0, 0], &kind[..], b"\0"].concat())
+        };
+        let items = [&[0, 0, 0, 0, 0, 2][..], &entry(1, kind), &entry(2, b"av01")].concat();
+        let alpha = [&[0; 4], ALPHA[0], b"\0"].concat();
+        let all = [(b"ispe", &[0; 12][..]), (b"auxC", &alpha)];
+        let ipco = all.iter().chain(properties).flat_map(|(name, it)| a_box(name, it)).collect();
+        let own: Vec<u8> = (3..3 + properties.len() as u8).map(|number| number | 0x80).collect();
+        let ipma = [&[0, 0, 0, 0, 0, 0, 0, 2, 0, 1, 1 + own.len() as u8, 1][..], &own];
+        let ipma = [&ipma.concat()[..], &[0, 2, 2, 1, 2]].concat();
+        let iprp = [a_box(b"ipco", &Vec::<u8>::as_slice(&ipco)), a_box(b"ipma", &ipma)].concat();
+        let auxl = a_box(b"auxl", &[0, 2, 0, 1, 0, 1]);
+        let meta = [
+            vec![0; 4],
+            a_box(b"pitm", &[0, 0, 0, 0, 0, 1]),
+            a_box(b"iinf", &items),
+            a_box(b"iref", &[&[0; 4], &auxl[..]].concat()),
+            a_box(b"iprp", &iprp),
+        ];
+        [a_box(b"ftyp", b"avif\0\0\0\0avif"), a_box(b"meta", &meta.concat())].concat()
+    }
+
+    fn of(bytes: &[u8]) -> Traits {
+        traits(&mut Cursor::new(bytes)).unwrap()
+    }
+
+    #[test]
+    fn boxes_of_the_primary_picture_are_read() {
+        let alpha = Traits { alpha: true, ..Traits::default() };
+        assert_eq!(of(&file(b"av01", &[])), alpha);
+        assert_eq!(of(&file(b"grid", &[])), Traits { derived: true, ..alpha });
+        assert_eq!(of(&file(b"av01", &[(b"clap", b"")])), Traits { cropped: true, ..alpha });
+        let colors = |numbers: &[u8]| of(&file(b"av01", &[(b"colr", numbers)])).points;
+        assert_eq!(colors(b"nclx\0\x09\0\x10\0\x09\x80"), Some((9, 16)));
+        assert_eq!(colors(b"nclx\0\x0c\0\x01\0\x06\x80"), Some((12, 13)));
+        assert_eq!(colors(b"nclx\0\x01\0\x06\0\x06\x80"), None);
+    }
+
+    #[test]
+    fn turns_and_mirrors_are_in_the_order_of_the_file() {
+        let check = |properties: &[(&[u8; 4], &[u8])], expected| {
+            assert_eq!(of(&file(b"av01", properties)).orientation, expected, "{properties:?}");
+        };
+        for (turns, expected) in [0, 8, 3, 6].into_iter().enumerate() {
+            check(&[(b"irot", &[turns as u8])], expected);
+        }
+        check(&[(b"imir", &[0])], 4);
+        check(&[(b"imir", &[1])], 2);
+        check(&[(b"irot", &[1]), (b"imir", &[1])], 7);
+        check(&[(b"imir", &[1]), (b"irot", &[1])], 5);
+    }
+
+    #[test]
+    fn damaged_boxes_are_no_panic() {
+        let whole = file(b"grid", &[(b"irot", &[1]), (b"colr", b"nclx\0\x09\0\x10\0\x09\x80")]);
+        for at in 0..whole.len() {
+            of(&whole[..at]);
+            for value in [0, 1, 0x7f, 0xff] {
+                let mut damaged = whole.clone();
+                damaged[at] = value;
+                of(&damaged);
+            }
+        }
+    }
+}
