@@ -163,6 +163,8 @@ struct Watch<'a> {
     failures: Vec<(String, String)>,
     /// Packages of kinds that cannot be shown: each is named.
     packages: Vec<(String, String)>,
+    /// The faults of files that were imported all the same.
+    notes: Vec<(String, String)>,
     progress: Progress,
     stdout: &'a mut Stdout,
 }
@@ -174,6 +176,7 @@ impl<'a> Watch<'a> {
         progress.draw(0, total, "");
         let (taken, known, skipped, cancelled) = (0, 0, 0, false);
         let (images, failures, packages) = (Vec::new(), Vec::new(), Vec::new());
+        let notes = Vec::new();
         Self {
             batch_id,
             total,
@@ -185,6 +188,7 @@ impl<'a> Watch<'a> {
             cancelled,
             failures,
             packages,
+            notes,
             progress,
             stdout,
         }
@@ -210,6 +214,8 @@ impl<'a> Watch<'a> {
                 self.known += u64::from(told["duplicate"] == true);
                 self.progress.draw(current, total, &name);
                 let id = at(&told, "image.id").as_i64().unwrap_or_default();
+                let note = told["note"].as_str();
+                self.notes.extend(note.map(|note| (path.clone(), note.to_owned())));
                 self.images.push((path.into(), id, name));
             }
             "image_error" => {
@@ -281,6 +287,9 @@ impl<'a> Watch<'a> {
         });
         for package in &self.packages {
             self.stdout.warn(format!("skipped {}", line(package)));
+        }
+        for note in &self.notes {
+            self.stdout.warn(format!("imported {}", line(note)));
         }
         let files = self.skipped.saturating_sub(self.packages.len() as u64);
         if files > 0 {
