@@ -36,6 +36,7 @@ use crate::systemd;
 use crate::thread::{Deaths, Spawner};
 use crate::transcode::{self, Transcoder};
 use crate::wallpaper::{self, ReconcilerOwner};
+use crate::wire::Resolution;
 
 /// Stop requests and signals that wait for `main`; more are dropped.
 const WAKES: usize = 8;
@@ -153,6 +154,8 @@ impl Base {
         let stills = self.dirs.state().join(desktop::STILLS);
         let mut writable = vec![self.dirs.cache(), stills];
         writable.extend([images, thumbnails, backends].map(Clone::clone));
+        // Each may be a link to another disk.
+        writable.extend(Resolution::ALL.iter().map(|size| thumbnails.join(size.as_str())));
         let settings = decode::Settings { program: None, writable, imports: self.processors };
         Decoder::start(settings, &self.spawner).map_err(start("the processes that decode"))
     }
