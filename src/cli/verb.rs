@@ -195,6 +195,16 @@ impl Verb {
         Self::of(words, summary, Run::Client(run))
     }
 
+    /// The same verb in other words.
+    pub(super) const fn also(
+        mut self,
+        words: &'static [&'static str],
+        summary: &'static str,
+    ) -> Self {
+        (self.words, self.summary, self.help) = (words, summary, "");
+        self
+    }
+
     pub(super) const fn takes(mut self, arguments: &'static [Argument]) -> Self {
         self.arguments = arguments;
         self

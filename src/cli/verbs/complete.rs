@@ -173,30 +173,23 @@ struct Source<'a> {
 
 impl Source<'_> {
     fn values(&self, kind: Kind, partial: &str, plain: &[String]) -> Vec<Candidate> {
-        let words = |words: &[&str]| words.iter().map(|&word| (word.into(), "".into())).collect();
+        // Files are found better by a shell.
+        let files = || bare([":files"]);
         match kind {
-            Kind::File => vec![(":files".into(), String::new())],
-            Kind::Directory => vec![(":directories".into(), String::new())],
-            Kind::Words(list) => words(list),
+            Kind::File => files(),
+            Kind::Directory => bare([":directories"]),
+            Kind::Words(list) => bare(list.iter().copied()),
             Kind::Hues => behind_the_comma(partial, HUES.iter().copied()),
             Kind::List(list) => behind_the_comma(partial, list.iter().copied()),
             Kind::Tags => behind_the_comma(partial, self.tags().iter().map(String::as_str)),
             Kind::Image | Kind::Item => self.images(partial),
-            Kind::Picture => {
-                // Files, too; a shell finds those better.
-                let mut found = self.images(partial);
-                found.push((":files".into(), String::new()));
-                found
-            }
+            Kind::Picture => [self.images(partial), files()].concat(),
             Kind::Folder => self.folders(),
-            Kind::FolderOrRoot => {
-                let mut found = self.folders();
-                found.push(("root".into(), String::new()));
-                found
-            }
+            Kind::FolderOrRoot => [self.folders(), bare(["root"])].concat(),
             Kind::Playlist => self.named(&RequestPath::new(&[&"playlists"])),
             Kind::Monitor => self.listed(&RequestPath::new(&[&"monitors"]), "name", "description"),
-            Kind::Backend => self.backends(),
+            // The daemon would ask each program for its version first.
+            Kind::Backend => self.setting_values(&["backend.type".to_owned()]),
             Kind::Theme => {
                 self.listed(&RequestPath::new(&[&"api", &"themes"]), "name", "display_name")
             }
@@ -207,14 +200,6 @@ impl Source<'_> {
                 Vec::new()
             }
         }
-    }
-
-    /// The values of `backend.type`: the daemon would ask each program for its version first.
-    fn backends(&self) -> Vec<Candidate> {
-        let settings = (self.call.settings)();
-        let is_type = |it: &&Setting| it.section == "backend" && it.key == "type";
-        let words = settings.iter().find(is_type).map(|it| it.words.clone()).unwrap_or_default();
-        words.into_iter().map(|word| (word.to_owned(), String::new())).collect()
     }
 
     /// Images whose names begin so; the newest if `partial` is empty or digits.
@@ -261,18 +246,17 @@ impl Source<'_> {
 
     /// Sections; behind the name of one and a point, its keys.
     fn sections(&self, partial: &str) -> Vec<Candidate> {
-        let settings = (self.call.settings)();
-        let mut found: Vec<Candidate> = Vec::new();
-        for Setting { section, key, .. } in settings {
+        let mut found: Vec<String> = Vec::new();
+        for Setting { section, key, .. } in (self.call.settings)() {
+            let with_key = format!("{section}.{key}");
+            let has_keys = section == "backend" || partial.starts_with(&format!("{section}."));
             // `backend` itself is none that can be named alone.
-            if section != "backend" && !found.iter().any(|(known, _)| *known == section) {
-                found.push((section.clone(), String::new()));
+            if section != "backend" && !found.contains(&section) {
+                found.push(section);
             }
-            if section == "backend" || partial.starts_with(&format!("{section}.")) {
-                found.push((format!("{section}.{key}"), String::new()));
-            }
+            found.extend(has_keys.then_some(with_key));
         }
-        found
+        bare(found)
     }
 
     /// The keys of the section that was named, with their values now; or the values of a setting.
@@ -283,20 +267,19 @@ impl Source<'_> {
             return values;
         }
         let settings = self.connection().and_then(|it| settings(&it, section, false).ok());
-        let settings = settings.into_iter().flatten();
-        settings.map(|(key, value)| (key, value.to_string())).collect()
+        let settings = settings.as_ref().and_then(Value::as_object).into_iter().flatten();
+        settings.map(|(key, value)| (key.clone(), value.to_string())).collect()
     }
 
     /// The values of the setting that a line names in one word or in two.
     fn setting_values(&self, plain: &[String]) -> Vec<Candidate> {
-        let named = |setting: &&Setting| {
+        let named = |setting: &Setting| {
             let whole = format!("{}.{}", setting.section, setting.key);
             let last = plain.last().is_some_and(|word| *word == whole);
             last || plain.ends_with(&[setting.section.clone(), setting.key.to_owned()])
         };
-        let settings = (self.call.settings)();
-        let words = settings.iter().find(named).map(|setting| setting.words.clone());
-        words.into_iter().flatten().map(|word| (word.to_owned(), String::new())).collect()
+        let setting = (self.call.settings)().into_iter().find(named);
+        bare(setting.map(|setting| setting.words).unwrap_or_default())
     }
 
     /// None where nobody answers, or not in time.
@@ -320,14 +303,15 @@ fn both_ways(named: Vec<Candidate>) -> Vec<Candidate> {
     named.into_iter().chain(ids).collect()
 }
 
+/// Words without a meaning.
+fn bare(words: impl IntoIterator<Item = impl Into<String>>) -> Vec<Candidate> {
+    words.into_iter().map(|word| (word.into(), String::new())).collect()
+}
+
 /// The fields of a verb's answer, behind what is written of the template.
 fn template(verb: &Verb, partial: &str, call: &Call) -> Vec<Candidate> {
-    let Some((done, _)) = partial.rsplit_once('{') else {
-        return fields(verb, call)
-            .map(|name| (format!("{partial}{{{name}}}"), String::new()))
-            .collect();
-    };
-    fields(verb, call).map(|name| (format!("{done}{{{name}}}"), String::new())).collect()
+    let done = partial.rsplit_once('{').map_or(partial, |(done, _)| done);
+    bare(fields(verb, call).map(|name| format!("{done}{{{name}}}")))
 }
 
 fn fields(verb: &Verb, call: &Call) -> impl Iterator<Item = String> {
@@ -340,8 +324,7 @@ fn fields(verb: &Verb, call: &Call) -> impl Iterator<Item = String> {
 fn behind_the_comma<'a>(partial: &str, words: impl Iterator<Item = &'a str>) -> Vec<Candidate> {
     let done = partial.rfind(',').map_or("", |at| &partial[..=at]);
     let given: Vec<&str> = done.split(',').collect();
-    let others = words.filter(|word| !given.contains(word));
-    others.map(|word| (format!("{done}{word}"), String::new())).collect()
+    bare(words.filter(|word| !given.contains(word)).map(|word| format!("{done}{word}")))
 }
 
 /// Becomes readable when patience ends.

@@ -3,7 +3,7 @@
 use std::io;
 use std::path::PathBuf;
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use super::super::Error;
 use super::super::call::{Call, Setting};
@@ -92,8 +92,7 @@ pub(crate) fn known(call: &Call) -> Vec<String> {
 fn get(call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
     let connection = call.connect()?;
     let Some(word) = call.text("SECTION[.KEY]") else {
-        let answer = connection.get(&RequestPath::new(&[&"config"]))?;
-        return stdout.show(&answer, |stdout, all: Map<String, Value>| sheet(stdout, &all));
+        return SETTINGS.show(call, stdout, &connection.get(&RequestPath::new(&[&"config"]))?);
     };
     let (section, key) = split(call, word);
     let key = match (key, call.text("KEY")) {
@@ -105,9 +104,7 @@ fn get(call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
         (key, other) => key.or_else(|| other.map(str::to_owned)),
     };
     let settings = settings(&connection, &section, key.is_some())?;
-    let Some(key) = key else {
-        return show(stdout, &settings);
-    };
+    let Some(key) = key else { return SETTINGS.tell(call, stdout, &settings) };
     let spelled = key.replace('-', "_");
     let is_known = |one: &Setting| one.section == section && one.key == spelled;
     let value = match settings.get(&spelled).or_else(|| settings.get(&key)) {
@@ -123,21 +120,17 @@ fn get(call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
     if stdout.wants_data() { stdout.data(value) } else { stdout.line(plain(value)) }
 }
 
-fn show(stdout: &mut Stdout, settings: &Map<String, Value>) -> Result<(), Error> {
-    if stdout.wants_data() { stdout.data(&json!(settings)) } else { sheet(stdout, settings) }
-}
-
-fn sheet(stdout: &mut Stdout, settings: &Map<String, Value>) -> Result<(), Error> {
+const SETTINGS: View = View::own("", &[], |_, stdout, settings| {
     let mut sheet = Table::sheet();
     flatten(&mut sheet, "", settings);
     stdout.table(&sheet)
-}
+});
 
 /// Tables inside tables by their dotted names.
-fn flatten(sheet: &mut Table, prefix: &str, settings: &Map<String, Value>) {
-    for (key, value) in settings {
+fn flatten(sheet: &mut Table, prefix: &str, settings: &Value) {
+    for (key, value) in settings.as_object().into_iter().flatten() {
         match value {
-            Value::Object(inner) => flatten(sheet, &format!("{prefix}{key}."), inner),
+            Value::Object(_) => flatten(sheet, &format!("{prefix}{key}."), value),
             value => sheet.field(&format!("{prefix}{key}"), plain(value)),
         }
     }
@@ -153,25 +146,26 @@ fn set(call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
     let (name, changes) = change(call, &connection)?;
     let section = Section::of(&name, true);
     let answer = connection.patch(&section.place, &section.wrap(changes.clone().into()))?;
-    let body: Map<String, Value> = answer.read()?;
-    let settings = section.unwrap(body.clone());
+    let body: Value = answer.read()?;
+    let settings = section.unwrap(&body);
     let used = in_effect(&name, &changes, &settings);
     if stdout.wants_data() {
-        show(stdout, &settings)?;
+        stdout.data(&settings)?;
     } else if used.is_ok() {
-        let now = |key: &String| match settings.get(key).map(plain) {
-            Some(text) if text.is_empty() => "empty".to_owned(),
-            Some(text) => text,
-            None => "unset".to_owned(),
-        };
-        let mut lines = changes.keys().map(|key| format!("{name}.{key} is now {}", now(key)));
-        lines.try_for_each(|line| stdout.say(line))?;
-        if settings.get("restart_required") == Some(&Value::Bool(true)) {
+        for key in changes.keys() {
+            let now = match settings.get(key).map(plain) {
+                Some(text) if text.is_empty() => "empty".to_owned(),
+                Some(text) => text,
+                None => "unset".to_owned(),
+            };
+            stdout.say(format!("{name}.{key} is now {now}"))?;
+        }
+        if settings["restart_required"] == true {
             stdout.say("restart murald to apply this")?;
         }
     }
     if used.is_ok() {
-        stdout.warn_all(&body.into());
+        stdout.warn_all(&body);
     }
     used
 }

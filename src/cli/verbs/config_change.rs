@@ -4,10 +4,10 @@ use std::fmt::Display;
 
 use serde_json::{Map, Value, json};
 
-use super::super::Error;
 use super::super::call::Call;
 use super::super::connection::{Connection, RequestPath};
 use super::super::error::Exit;
+use super::super::{Error, columns};
 
 /// The section that a line names, and the changes to it.
 pub(super) fn change(
@@ -16,13 +16,11 @@ pub(super) fn change(
 ) -> Result<(String, Map<String, Value>), Error> {
     let word = call.word("SECTION[.KEY]");
     let (section, key) = split(call, &word);
-    match (key, call.text("KEY"), call.text("VALUE")) {
-        (None, Some(key), Some(value)) | (Some(_), Some(key), Some(value)) if section == word => {
-            Ok((section.clone(), one_setting(connection, &section, key, value)?))
+    let changes = match (key.as_deref(), call.text("KEY"), call.text("VALUE")) {
+        (_, Some(key), Some(value)) if section == word => {
+            one_setting(connection, &section, key, value)?
         }
-        (Some(key), Some(value), None) => {
-            Ok((section.clone(), one_setting(connection, &section, &key, value)?))
-        }
+        (Some(key), Some(value), None) => one_setting(connection, &section, key, value)?,
         (None, Some(several), None) => {
             let changes = changes(several);
             // The daemon's error says so if the API has no such section.
@@ -32,18 +30,20 @@ pub(super) fn change(
             {
                 return Err(error);
             }
-            Ok((section, changes?))
+            changes?
         }
-        _ => Err(Error::usage("no value given")
-            .hint("usage: murald config set SECTION.KEY VALUE, or SECTION '{\"KEY\": VALUE}'")),
-    }
+        _ => return Err(Error::usage("no value given").hint(SET)),
+    };
+    Ok((section, changes))
 }
+
+const SET: &str = "usage: murald config set SECTION.KEY VALUE, or SECTION '{\"KEY\": VALUE}'";
 
 /// The daemon keeps some values that it cannot use, and goes on with the default.
 pub(super) fn in_effect(
     section: &str,
     changes: &Map<String, Value>,
-    settings: &Map<String, Value>,
+    settings: &Value,
 ) -> Result<(), Error> {
     let not = |(key, wanted): (&String, &Value)| {
         let used = settings.get(key).filter(|used| !wanted.is_null() && !same(used, wanted))?;
@@ -66,7 +66,7 @@ fn changes(text: &str) -> Result<Map<String, Value>, Error> {
     match serde_json::from_str(text) {
         Ok(Value::Object(changes)) => Ok(changes),
         _ => Err(Error::usage(format!("{text:?} is not a JSON object, and no value follows it"))
-            .hint("usage: murald config set SECTION.KEY VALUE, or SECTION '{\"KEY\": VALUE}'")),
+            .hint(SET)),
     }
 }
 
@@ -78,14 +78,14 @@ fn one_setting(
     key: &str,
     word: &str,
 ) -> Result<Map<String, Value>, Error> {
-    // A section that cannot be read is told of when it is written.
+    // If a section cannot be read, writing it reports that.
     let settings = match settings(connection, section, true) {
-        Err(error) if error.exit == Exit::Refused => Map::new(),
+        Err(error) if error.exit == Exit::Refused => Value::Null,
         settings => settings?,
     };
     // Both ways of writing it are the same key to the daemon.
     let known = key.replace('-', "_");
-    let key = if settings.contains_key(&known) { known } else { key.to_owned() };
+    let key = if settings.get(&known).is_some() { known } else { key.to_owned() };
     let value = typed(settings.get(&key), word);
     Ok(Map::from_iter([(key, value)]))
 }
@@ -100,44 +100,40 @@ fn typed(present: Option<&Value>, word: &str) -> Value {
 /// A section of the file, as the API has it.
 pub(super) struct Section {
     pub(super) place: RequestPath,
-    /// The tables around its settings in the bodies of that place.
-    inside: &'static [&'static str],
+    /// The path of its settings in the bodies of that place.
+    inside: &'static str,
 }
 
 impl Section {
     pub(super) fn of(name: &str, has_key: bool) -> Self {
-        let at = |place: &[&dyn Display]| Self { place: RequestPath::new(place), inside: &[] };
+        let at = |place: &[&dyn Display]| Self { place: RequestPath::new(place), inside: "" };
         match name.strip_prefix("backend.") {
             // They have no place of their own.
             Some("auto_priorities") => {
-                Self { inside: &["backend", "auto_priorities"], ..at(&[&"config"]) }
+                Self { inside: "backend.auto_priorities", ..at(&[&"config"]) }
             }
             Some(backend) => at(&[&"config", &"backends", &backend]),
-            None if name == "backend" && has_key => {
-                Self { inside: &["backend"], ..at(&[&"config"]) }
-            }
+            None if name == "backend" && has_key => Self { inside: "backend", ..at(&[&"config"]) },
             // `backend` itself is no section of the API: the daemon says so.
             None => at(&[&"config", &name]),
         }
     }
 
     /// Its settings out of a body.
-    pub(super) fn unwrap(&self, body: Map<String, Value>) -> Map<String, Value> {
-        let restart = body.get("restart_required").cloned();
-        let mut settings = self.inside.iter().fold(body, |mut body, table| {
-            match body.get_mut(*table).map(Value::take) {
-                Some(Value::Object(inner)) => inner,
-                _ => Map::new(),
-            }
-        });
-        if !self.inside.is_empty() {
-            settings.extend(restart.map(|restart| ("restart_required".to_owned(), restart)));
+    pub(super) fn unwrap(&self, body: &Value) -> Value {
+        if self.inside.is_empty() {
+            return body.clone();
+        }
+        let mut settings = columns::at(body, self.inside).clone();
+        if let Some(restart) = body.get("restart_required") {
+            settings["restart_required"] = restart.clone();
         }
         settings
     }
 
     pub(super) fn wrap(&self, changes: Value) -> Value {
-        self.inside.iter().rev().fold(changes, |inner, table| json!({ *table: inner }))
+        let tables = self.inside.rsplit('.').filter(|table| !table.is_empty());
+        tables.fold(changes, |inner, table| json!({ table: inner }))
     }
 }
 
@@ -146,10 +142,10 @@ pub(super) fn settings(
     connection: &Connection,
     section: &str,
     has_key: bool,
-) -> Result<Map<String, Value>, Error> {
+) -> Result<Value, Error> {
     let at = Section::of(section, has_key);
     let answer = connection.get(&at.place).map_err(|error| elsewhere(section, error))?;
-    Ok(at.unwrap(answer.read()?))
+    Ok(at.unwrap(&answer.read()?))
 }
 
 /// Hints at the settings' names if no section has this name.
@@ -215,7 +211,7 @@ mod tests {
             _ => panic!("an object"),
         };
         let check = |changes: Value, settings: Value| {
-            in_effect("s", &map(changes), &map(settings)).map_err(|error| error.to_string())
+            in_effect("s", &map(changes), &settings).map_err(|error| error.to_string())
         };
         assert_eq!(check(json!({"a": 1.0, "b": null}), json!({"a": 1, "b": "x"})), Ok(()));
         let told = check(json!({"a": "loud"}), json!({"a": "info"})).unwrap_err();
@@ -229,8 +225,7 @@ mod tests {
             let section = Section::of(section, false);
             assert_eq!(section.place, RequestPath::new(place));
             assert_eq!(section.wrap(json!({"k": 1})), body);
-            let Value::Object(body) = body else { panic!("an object") };
-            assert_eq!(Value::from(section.unwrap(body)), json!({"k": 1}));
+            assert_eq!(section.unwrap(&body), json!({"k": 1}));
         }
         check("app", &[&"config", &"app"], json!({"k": 1}));
         check("backend.awww", &[&"config", &"backends", &"awww"], json!({"k": 1}));

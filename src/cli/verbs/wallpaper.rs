@@ -230,32 +230,26 @@ const USUAL: usize = 50;
 const ENTRIES: &str = "/images/history?monitor={--monitor}&limit={--limit}&since_id={--since-id}";
 
 fn history(call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
-    let connection = call.connect()?;
-    if !call.has("--all") {
-        let place = place(ENTRIES, call).query("before_id", call.query("--before-id"));
-        let answer = connection.get(&place)?;
-        return stdout.show(&answer, |stdout, entries: Value| {
-            if !call.has("--limit") && entries.as_array().is_some_and(|all| all.len() == USUAL) {
-                stdout.warn(format!("the newest {USUAL} entries; --all shows every one"));
-            }
-            HISTORY.people(call, stdout, &entries)
-        });
-    }
-    if call.has("--limit") {
+    let (connection, is_all) = (call.connect()?, call.has("--all"));
+    if is_all && call.has("--limit") {
         return Err(Error::usage("--all cannot be combined with --limit"));
     }
     let mut all: Vec<Value> = Vec::new();
     let mut before = call.query("--before-id");
     loop {
-        let page = place(ENTRIES, call).query("limit", Some(MOST)).query("before_id", before);
-        let page: Vec<Value> = connection.get(&page)?.read()?;
-        let is_last = page.len() < MOST;
+        let place = place(ENTRIES, call).query("limit", is_all.then_some(MOST));
+        let page: Vec<Value> = connection.get(&place.query("before_id", before))?.read()?;
+        let is_last = !is_all || page.len() < MOST;
         before = page.last().map(|entry| written(&entry["id"]));
         all.extend(page);
         if is_last {
-            return HISTORY.tell(call, stdout, &all.into());
+            break;
         }
     }
+    if !is_all && !call.has("--limit") && all.len() == USUAL && !stdout.wants_data() {
+        stdout.warn(format!("the newest {USUAL} entries; --all shows every one"));
+    }
+    HISTORY.tell(call, stdout, &all.into())
 }
 
 pub(super) const DEBUG: Verb =
