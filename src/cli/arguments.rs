@@ -51,8 +51,8 @@ pub(super) fn parse(verbs: Verbs, arguments: Vec<OsString>) -> Result<Parsed, Er
     }
     let (verb, used) = match verbs.find(&words) {
         VerbMatch::Verb(verb, used) => (verb, used),
-        VerbMatch::Prefix(prefix) if help => return Ok(Parsed::Help(help::group(verbs, &prefix))),
-        VerbMatch::Prefix(prefix) => return Err(suggest::incomplete(verbs, &prefix, words.get(1))),
+        VerbMatch::Prefix(prefix) if help => return Ok(Parsed::Help(help::group(verbs, prefix))),
+        VerbMatch::Prefix(prefix) => return Err(suggest::incomplete(verbs, prefix, words.get(1))),
         // `murald` alone is `murald start`; with `--help` it is the whole command's.
         VerbMatch::Nothing if words.is_empty() && help => {
             return Ok(Parsed::Help(help::SHORT.to_owned()));

@@ -69,10 +69,13 @@ pub(super) fn all(verbs: Verbs) -> String {
     out
 }
 
-/// Help for the verbs that begin with the same words.
-pub(super) fn group(verbs: Verbs, prefix: &[String]) -> String {
-    let mut out = format!("Usage: murald {} COMMAND\n", prefix.join(" "));
-    let lines = verbs.with_prefix(prefix).map(|verb| (synopsis(verb), verb.summary.to_owned()));
+/// Help for the verbs that begin with the same word.
+pub(super) fn group(verbs: Verbs, first: &str) -> String {
+    let mut out = format!("Usage: murald {first} COMMAND\n");
+    let lines = verbs
+        .all()
+        .filter(|verb| verb.words[0] == first)
+        .map(|verb| (synopsis(verb), verb.summary.to_owned()));
     section(&mut out, "Commands", lines.collect());
     out
 }

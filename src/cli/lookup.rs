@@ -29,8 +29,8 @@ pub(super) struct Verbs(pub(super) &'static [Group]);
 pub(super) enum VerbMatch {
     /// A verb, with the number of its words.
     Verb(&'static Verb, usize),
-    /// The beginning of several verbs.
-    Prefix(Vec<String>),
+    /// The first word of several verbs.
+    Prefix(&'static str),
     Nothing,
 }
 
@@ -84,12 +84,11 @@ impl Verbs {
         if let Some(verb) = self.all().filter(fits).max_by_key(|verb| verb.words.len()) {
             return VerbMatch::Verb(verb, verb.words.len());
         }
-        match words.first() {
-            Some(first) if self.all().any(|verb| verb.words[0] == first) => {
-                VerbMatch::Prefix(vec![first.clone()])
-            }
-            _ => VerbMatch::Nothing,
-        }
+        let first = self
+            .all()
+            .map(|verb| verb.words[0])
+            .find(|first| words.first().is_some_and(|word| word == first));
+        first.map_or(VerbMatch::Nothing, VerbMatch::Prefix)
     }
 
     /// The verbs whose first words are these.

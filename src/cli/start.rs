@@ -136,9 +136,9 @@ fn ended(code: Option<i32>, said: &str) -> Error {
     Error::new(exit, format!("the daemon did not start: {}", words.trim_end()))
 }
 
-/// The module `process` starts the daemon's children; this process is not one of them.
+/// A program that a command runs; the daemon's children are started by the module `process`.
 #[expect(clippy::disallowed_methods, reason = "the module `process` is for the daemon")]
-fn command(program: impl AsRef<OsStr>) -> Command {
+pub(super) fn command(program: impl AsRef<OsStr>) -> Command {
     Command::new(program)
 }
 

@@ -5,21 +5,19 @@ use super::help::usage;
 use super::lookup::Verbs;
 use super::verb::{GLOBAL, Kind, Verb};
 
-/// The words begin a command that is none, or none yet.
-pub(super) fn incomplete(verbs: Verbs, prefix: &[String], given: Option<&String>) -> Error {
-    let at = prefix.len();
-    let mut next: Vec<&str> =
-        verbs.with_prefix(prefix).filter_map(|verb| verb.words.get(at).copied()).collect();
-    next.dedup();
-    let prefix = prefix.join(" ");
+/// The first word begins several commands, and `given` is the second word of none of them.
+pub(super) fn incomplete(verbs: Verbs, first: &str, given: Option<&String>) -> Error {
+    let known = verbs.all().filter(|verb| verb.words[0] == first);
+    let mut known: Vec<&str> = known.filter_map(|verb| verb.words.get(1).copied()).collect();
+    known.dedup();
+    let see = format!("see `murald {first} --help`");
     let Some(given) = given else {
-        return Error::usage(format!("murald {prefix} needs one of {}", next.join(", ")))
-            .hint(format!("see `murald {prefix} --help`"));
+        return Error::usage(format!("murald {first} needs one of {}", known.join(", "))).hint(see);
     };
-    let meant = by_sense(given, &next).or_else(|| nearest(given, next.iter().copied()));
-    Error::usage(format!("unknown command \"{prefix} {given}\"")).hint(match meant {
-        Some(meant) => format!("did you mean {prefix} {meant}? see `murald {prefix} --help`"),
-        None => format!("see `murald {prefix} --help`"),
+    let meant = sense(SENSE, given, &known).or_else(|| nearest(given, known.iter().copied()));
+    Error::usage(format!("unknown command \"{first} {given}\"")).hint(match meant {
+        Some(meant) => format!("did you mean {first} {meant}? {see}"),
+        None => see,
     })
 }
 
@@ -66,10 +64,6 @@ const SENSE_FLAGS: &[(&str, &[&str])] = &[
     ("--size", &["--per-page"]), ("--sort", &["--sort-by"]), ("--tag", &["--tags", "--add"]),
     ("--type", &["--media-type", "--types"]),
 ];
-
-fn by_sense<'a>(word: &str, known: &[&'a str]) -> Option<&'a str> {
-    sense(SENSE, word, known)
-}
 
 fn sense<'a>(table: &[(&str, &[&str])], word: &str, known: &[&'a str]) -> Option<&'a str> {
     let (_, meant) = table.iter().find(|(other, _)| *other == word)?;
@@ -147,22 +141,21 @@ mod tests {
 
     #[test]
     fn other_words_are_guessed_by_their_sense() {
-        let check = |word: &str, prefix: &[&str], expected: &str| {
-            let prefix: Vec<String> = prefix.iter().map(|&word| word.to_owned()).collect();
-            let error = match prefix.is_empty() {
+        let check = |word: &str, first: &str, expected: &str| {
+            let error = match first.is_empty() {
                 true => unknown_verb(ALL, word),
-                false => incomplete(ALL, &prefix, Some(&word.to_owned())),
+                false => incomplete(ALL, first, Some(&word.to_owned())),
             };
             let told = error.to_string();
             assert!(told.contains(expected), "{told}");
         };
-        check("rm", &[], "did you mean images delete, playlist delete or folders delete?");
-        check("add", &[], "did you mean import PATH?");
-        check("rename", &[], "did you mean images rename, playlist rename or folders rename?");
-        check("query", &[], "did you mean current?");
-        check("remove", &["images"], "did you mean images delete?");
-        check("make", &["playlist"], "did you mean playlist create?");
-        check("frobnicate", &["playlist"], "see `murald playlist --help`");
+        check("rm", "", "did you mean images delete, playlist delete or folders delete?");
+        check("add", "", "did you mean import PATH?");
+        check("rename", "", "did you mean images rename, playlist rename or folders rename?");
+        check("query", "", "did you mean current?");
+        check("remove", "images", "did you mean images delete?");
+        check("make", "playlist", "did you mean playlist create?");
+        check("frobnicate", "playlist", "see `murald playlist --help`");
         let create = ALL.all().find(|verb| verb.words == ["folders", "create"]).unwrap();
         let told = unknown_flag(create, "--folder").to_string();
         assert!(told.contains("did you mean --parent?"), "{told}");

@@ -12,19 +12,23 @@ use super::terminal::Terminal;
 use super::terminal::{color_code, cut, escaped, harmless, width};
 use crate::color::{Rgb, hue_group, parse};
 
-/// The group of hues that a colour is in, as `--hue-group` names it.
-fn hue_word(color: Rgb) -> &'static str {
-    match hue_group(&[color]) {
-        0 | 11 => "red",
-        1 => "orange",
-        2 => "yellow",
-        3..=5 => "green",
-        6 => "cyan",
-        7 | 8 => "blue",
-        9 => "purple",
-        10 => "pink",
-        _ => "grey",
-    }
+/// The names of hues, and the groups that people call so; of a colour the first name is shown.
+pub(super) const HUES: [(&str, &[u8]); 9] = [
+    ("red", &[0, 11]),
+    ("orange", &[1]),
+    ("yellow", &[2]),
+    ("green", &[3, 4, 5]),
+    ("cyan", &[6]),
+    ("blue", &[7, 8]),
+    ("purple", &[9]),
+    ("pink", &[10, 11]),
+    ("grey", &[99]),
+];
+
+fn hue_name(color: Rgb) -> &'static str {
+    let group = hue_group(&[color]);
+    let named = HUES.iter().find(|(_, groups)| groups.contains(&group));
+    named.map_or("grey", |(name, _)| name)
 }
 
 /// Between two columns.
@@ -109,7 +113,7 @@ impl Cell {
     pub(super) fn palette(colors: &Value) -> Self {
         let colors: Vec<String> = colors.as_array().into_iter().flatten().map(written).collect();
         let words = colors.iter().map(|color| match parse(color) {
-            Some(rgb) => format!("{color} {}", hue_word(rgb)),
+            Some(rgb) => format!("{color} {}", hue_name(rgb)),
             None => color.clone(),
         });
         let text = Self::from(words.collect::<Vec<_>>().join(", "));

@@ -8,10 +8,10 @@ use std::os::unix::ffi::OsStrExt;
 
 use serde_json::{Value, json};
 
-use super::Error;
 use super::call::Call;
 use super::error::Exit;
 use super::verb::{Kind, NULL, Verb};
+use super::{Error, table};
 use crate::paths::from_uri;
 use crate::wire::{DayTime, Tone};
 
@@ -89,21 +89,14 @@ fn list(name: &str, text: &str, words: &[&str]) -> Result<Value, Error> {
 
 const HUES: &str = "0 to 11, 99 or red, orange, yellow, green, cyan, blue, purple, pink, grey";
 
-/// The numbers of the groups of hues; a colour's name stands for all groups that people call so.
+/// The numbers of the groups of hues, given as numbers or by name.
 fn hues(text: &str) -> Option<Value> {
     let mut groups: Vec<u8> = Vec::new();
     for item in text.split(',').map(str::trim) {
-        match item.to_lowercase().as_str() {
-            "red" => groups.extend([0, 11]),
-            "orange" => groups.push(1),
-            "yellow" => groups.push(2),
-            "green" => groups.extend([3, 4, 5]),
-            "cyan" => groups.push(6),
-            "blue" => groups.extend([7, 8]),
-            "purple" => groups.push(9),
-            "pink" => groups.extend([10, 11]),
-            "grey" | "gray" => groups.push(99),
-            number => groups.push(number.parse().ok().filter(|n| matches!(n, 0..12 | 99))?),
+        let name = item.to_lowercase().replace("gray", "grey");
+        match table::HUES.iter().find(|(known, _)| *known == name) {
+            Some((_, named)) => groups.extend(*named),
+            None => groups.push(name.parse().ok().filter(|n| matches!(n, 0..12 | 99))?),
         }
     }
     Some(groups.into())

@@ -1,10 +1,10 @@
 //! Runs chafa, which knows the graphics protocols of terminals.
 
 use std::io::Write;
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 
-use super::super::Error;
 use super::super::stdout::Stdout;
+use super::super::{Error, start};
 use super::Raster;
 
 const NAME: &str = "chafa";
@@ -23,7 +23,7 @@ pub(super) fn draw(
 ) -> Result<bool, Error> {
     // chafa writes behind our text.
     stdout.flush()?;
-    let mut command = command();
+    let mut command = start::command(NAME);
     command.args(["--animate", "off", "--size", &format!("{columns}x{rows}")]).args(more).arg("-");
     let Ok(mut child) = command.stdin(Stdio::piped()).stderr(Stdio::null()).spawn() else {
         return Ok(false);
@@ -39,9 +39,4 @@ pub(super) fn draw(
 pub(super) fn file(raster: &Raster) -> Vec<u8> {
     let pixels = raster.pixels.as_flattened();
     webp::Encoder::from_rgb(pixels, raster.width, raster.height).encode(90.0).to_vec()
-}
-
-#[expect(clippy::disallowed_methods, reason = "the module `process` is for the daemon")]
-fn command() -> Command {
-    Command::new(NAME)
 }

@@ -19,6 +19,7 @@ use super::super::connection::{Connection, RequestPath};
 use super::super::lookup::{VerbMatch, Verbs};
 use super::super::reference::path;
 use super::super::stdout::Stdout;
+use super::super::table::HUES;
 use super::super::template::written;
 use super::super::verb::{Argument, Arity, Flag, GLOBAL, Kind, Run, Verb};
 use super::config::known;
@@ -35,9 +36,6 @@ pub(super) const COMPLETE: Verb =
 const PATIENCE: Duration = Duration::from_millis(500);
 /// Images that are offered.
 const IMAGES: u32 = 50;
-
-const HUES: &[&str] =
-    &["red", "orange", "yellow", "green", "cyan", "blue", "purple", "pink", "grey"];
 
 /// A word, and what it means.
 type Candidate = (String, String);
@@ -179,7 +177,7 @@ impl Source<'_> {
             Kind::File => files(),
             Kind::Directory => bare([":directories"]),
             Kind::Words(list) => bare(list.iter().copied()),
-            Kind::Hues => behind_the_comma(partial, HUES.iter().copied()),
+            Kind::Hues => behind_the_comma(partial, HUES.iter().map(|(name, _)| *name)),
             Kind::List(list) => behind_the_comma(partial, list.iter().copied()),
             Kind::Tags => behind_the_comma(partial, self.tags().iter().map(String::as_str)),
             Kind::Image | Kind::Item => self.images(partial),

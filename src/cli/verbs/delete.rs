@@ -68,14 +68,6 @@ fn said(deleted: u64, kept: u64, wanted: u64, forever: bool) -> String {
     format!("{gone}{stays}{others}")
 }
 
-/// The fate of the files.
-#[derive(Clone, Copy)]
-enum How {
-    IntoTrash,
-    ForGood,
-    KeepingFiles,
-}
-
 /// Names the first images, and what would become of their files.
 pub(super) fn question(call: &Call) -> Result<Option<String>, Error> {
     let all = call.all("IMAGE");
@@ -90,27 +82,22 @@ pub(super) fn question(call: &Call) -> Result<Option<String>, Error> {
         names.push(format!("{} ({one})", text(&image, "name")));
         in_place &= image["in_place"] == true;
     }
-    let how = match (in_place, call.has("--forever")) {
-        (true, _) => How::KeepingFiles,
-        (false, true) => How::ForGood,
-        (false, false) => How::IntoTrash,
-    };
-    Ok(Some(wording(&names, all.len(), how)))
+    let what = listing(&names, all.len());
+    Ok(Some(match (in_place, call.has("--forever")) {
+        (true, _) => format!("Remove {what} from the library and keep the files?"),
+        (false, true) => format!("Delete {what} for good?"),
+        (false, false) => format!("Move {what} to the trash?"),
+    }))
 }
 
-fn wording(names: &[String], all: usize, how: How) -> String {
+fn listing(names: &[String], all: usize) -> String {
     let listed = names.join(", ");
-    let what = match all {
+    match all {
         1 => listed,
         _ if all > names.len() => {
             format!("{all} images, {listed} and {} more,", all - names.len())
         }
         _ => format!("{all} images, {listed},"),
-    };
-    match how {
-        How::ForGood => format!("Delete {what} for good?"),
-        How::IntoTrash => format!("Move {what} to the trash?"),
-        How::KeepingFiles => format!("Remove {what} from the library and keep the files?"),
     }
 }
 
@@ -146,16 +133,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_question_says_what_would_happen() {
+    fn the_question_names_the_first_images() {
         let names = |ids: &[&str]| ids.iter().map(|id| format!("p ({id})")).collect::<Vec<_>>();
-        let check = |ids: &[&str], all, how, expected: &str| {
-            assert_eq!(wording(&names(ids), all, how), expected);
+        let check = |ids: &[&str], all, expected: &str| {
+            assert_eq!(listing(&names(ids), all), expected);
         };
-        check(&["1"], 1, How::IntoTrash, "Move p (1) to the trash?");
-        check(&["1", "2"], 2, How::ForGood, "Delete 2 images, p (1), p (2), for good?");
-        check(&["1"], 9, How::IntoTrash, "Move 9 images, p (1) and 8 more, to the trash?");
-        let kept = "Remove p (1) from the library and keep the files?";
-        check(&["1"], 1, How::KeepingFiles, kept);
+        check(&["1"], 1, "p (1)");
+        check(&["1", "2"], 2, "2 images, p (1), p (2),");
+        check(&["1"], 9, "9 images, p (1) and 8 more,");
     }
 
     #[test]

@@ -1,8 +1,7 @@
 //! `murald import`: imports files and directories, and shows the progress.
 
 use std::collections::HashMap;
-use std::fmt::Write as _;
-use std::io;
+use std::io::{self, Read};
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
@@ -19,7 +18,7 @@ use super::super::columns::{View, at, more, number, text};
 use super::super::connection::{Connection, RequestPath};
 use super::super::error::Exit;
 use super::super::request::{Body, From, Request, paths};
-use super::super::sse::{Item, listen};
+use super::super::sse::{Events, Item, listen};
 use super::super::stdout::Progress;
 use super::super::stdout::Stdout;
 use super::super::terminal::count;
@@ -99,23 +98,16 @@ fn import(call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
     let mut events = listen(&connection.interruptible(interrupt), EVENTS)?;
     let batch: Value = START.send(call, "import")?.read()?;
     let mut watch = Watch::new(batch, paths(call, "PATH")?, stdout);
-    loop {
-        match events.next() {
-            Ok(Some(item)) => {
-                if watch.hear(&item)? {
-                    return watch.end();
-                }
-            }
-            Ok(None) => {
-                return Err(Error::new(Exit::Unavailable, "the daemon stopped during the import")
-                    .hint("imported images stay; import again to complete"));
-            }
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {
-                return cancel(&connection, watch);
-            }
-            Err(error) => return Err(Error::of_lost_daemon(error)),
+    match watch.follow(&mut events) {
+        Ok(true) => {}
+        Ok(false) => {
+            return Err(Error::new(Exit::Unavailable, "the daemon stopped during the import")
+                .hint("imported images stay; import again to complete"));
         }
+        Err(error) if error.is_interrupt() => cancel(&connection, &mut watch)?,
+        Err(error) => return Err(error),
     }
+    watch.end()
 }
 
 /// Becomes readable with the first SIGINT or SIGTERM; the second one ends us.
@@ -131,76 +123,78 @@ fn interrupt() -> io::Result<OwnedFd> {
     Ok(reader.into())
 }
 
-fn cancel(connection: &Connection, mut watch: Watch<'_>) -> Result<(), Error> {
+/// Stops the import and waits for its end.
+fn cancel(connection: &Connection, watch: &mut Watch<'_>) -> Result<(), Error> {
     // The stream that was interrupted is of no use any more. This one is open before the import is
     // cancelled, so that its end is not missed.
     let mut events = listen(connection, ENDS)?;
     let place = RequestPath::new(&[&"images", &"cancel-import"]);
-    match connection.post(&place, &json!({"batch_id": watch.batch_id})) {
-        // It has ended meanwhile: there is nothing to wait for.
-        Err(error) if error.exit == Exit::Refused => return watch.end(),
-        answer => answer?,
-    };
-    while let Some(item) = events.next().map_err(Error::of_lost_daemon)? {
-        if watch.hear(&item)? {
-            break;
-        }
+    match connection.post(&place, &json!({ "batch_id": watch.batch["batch_id"] })) {
+        // The import has ended by itself: there is nothing to wait for.
+        Err(error) if error.exit == Exit::Refused => Ok(()),
+        answer => answer.and_then(|_| watch.follow(&mut events)).map(drop),
     }
-    watch.end()
 }
 
 /// The state of the import so far.
 struct Watch<'a> {
-    batch_id: Value,
-    total: u64,
-    taken: u64,
-    known: u64,
-    skipped: u64,
-    /// As they were named, and where each image came from.
+    /// The daemon's answer to the request.
+    batch: Value,
+    /// The paths as they were named.
     paths: Vec<String>,
+    /// Where each image came from, its id and its name.
     images: Vec<(PathBuf, i64, String)>,
+    /// How many of them were in the library before.
+    known: u64,
+    /// A line for each file that could not be imported.
+    failures: Vec<String>,
+    /// A line for each package of a kind that cannot be shown.
+    packages: Vec<String>,
+    /// A line for each file that is damaged but was imported.
+    notes: Vec<String>,
+    /// The last event; null before it has come.
+    end: Value,
     cancelled: bool,
-    failures: Vec<(String, String)>,
-    /// Packages of kinds that cannot be shown: each is named.
-    packages: Vec<(String, String)>,
-    /// The faults of files that were imported all the same.
-    notes: Vec<(String, String)>,
     progress: Progress,
     stdout: &'a mut Stdout,
 }
 
 impl<'a> Watch<'a> {
-    fn new(mut batch: Value, paths: Vec<String>, stdout: &'a mut Stdout) -> Self {
-        let (batch_id, total) = (batch["batch_id"].take(), number(&batch, "total"));
+    fn new(batch: Value, paths: Vec<String>, stdout: &'a mut Stdout) -> Self {
         let mut progress = Progress::stderr(!stdout.wants_data() && !stdout.is_quiet());
-        progress.draw(0, total, "");
-        let (taken, known, skipped, cancelled) = (0, 0, 0, false);
-        let (images, failures, packages) = (Vec::new(), Vec::new(), Vec::new());
-        let notes = Vec::new();
+        progress.draw(0, number(&batch, "total"), "");
         Self {
-            batch_id,
-            total,
-            taken,
-            known,
-            skipped,
+            batch,
             paths,
-            images,
-            cancelled,
-            failures,
-            packages,
-            notes,
+            images: Vec::new(),
+            known: 0,
+            failures: Vec::new(),
+            packages: Vec::new(),
+            notes: Vec::new(),
+            end: Value::Null,
+            cancelled: false,
             progress,
             stdout,
         }
     }
 
-    /// Takes an event in; true with the last one.
+    /// Reads events until the import is over; false if the stream ends before.
+    fn follow(&mut self, events: &mut Events<impl Read>) -> Result<bool, Error> {
+        while let Some(item) = events.next().map_err(Error::of_lost_daemon)? {
+            if self.hear(&item)? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// Notes an event; true with the last one.
     fn hear(&mut self, item: &Item) -> Result<bool, Error> {
         let Item::Event { kind, data } = item else {
             return events::print(self.stdout, item).map(|()| false);
         };
         let Ok(told) = serde_json::from_str::<Value>(data) else { return Ok(false) };
-        if told["batch_id"] != self.batch_id {
+        if told["batch_id"] != self.batch["batch_id"] {
             return Ok(false);
         }
         if self.stdout.wants_data() {
@@ -210,26 +204,24 @@ impl<'a> Watch<'a> {
         let (current, total) = (number(&told, "current"), number(&told, "total"));
         match kind.as_str() {
             "image_processed" => {
-                self.taken += 1;
-                self.known += u64::from(told["duplicate"] == true);
                 self.progress.draw(current, total, &name);
+                self.known += u64::from(told["duplicate"] == true);
                 let id = at(&told, "image.id").as_i64().unwrap_or_default();
-                let note = told["note"].as_str();
-                self.notes.extend(note.map(|note| (path.clone(), note.to_owned())));
+                self.notes.extend(told["note"].as_str().map(|note| line(&path, note)));
                 self.images.push((path.into(), id, name));
             }
             "image_error" => {
                 self.progress.draw(current, total, &path);
-                let is_package = Path::new(&path).is_dir();
-                let problem = (path, text(&told, "error"));
-                match told["skipped"] == true {
-                    true if is_package => self.packages.push(problem),
-                    true => {}
-                    false => self.failures.push(problem),
+                let line = line(&path, &text(&told, "error"));
+                match (told["skipped"] == true, Path::new(&path).is_dir()) {
+                    (false, _) => self.failures.push(line),
+                    (true, true) => self.packages.push(line),
+                    (true, false) => {}
                 }
             }
             "processing_complete" | "processing_cancelled" => {
-                self.conclude(&told, kind == "processing_cancelled");
+                self.cancelled = kind == "processing_cancelled";
+                self.conclude(told);
                 return Ok(true);
             }
             _ => {}
@@ -238,14 +230,17 @@ impl<'a> Watch<'a> {
     }
 
     /// Events may have been lost: the counts of the last one are right all the same.
-    fn conclude(&mut self, told: &Value, cancelled: bool) {
-        self.cancelled = cancelled;
-        (self.taken, self.total) = (number(told, "succeeded"), number(told, "total"));
-        self.skipped = number(told, "skipped");
-        let unheard = number(told, "failed").saturating_sub(self.failures.len() as u64);
+    fn conclude(&mut self, end: Value) {
+        let unheard = number(&end, "failed").saturating_sub(self.failures.len() as u64);
         if unheard > 0 {
-            self.failures.push((count(unheard, "more file"), "the log says why".to_owned()));
+            self.failures.push(format!("{}: the log says why", count(unheard, "more file")));
         }
+        self.end = end;
+    }
+
+    /// How many images were imported, or were known already.
+    fn taken(&self) -> u64 {
+        if self.end.is_null() { self.images.len() as u64 } else { number(&self.end, "succeeded") }
     }
 
     fn end(mut self) -> Result<(), Error> {
@@ -253,27 +248,25 @@ impl<'a> Watch<'a> {
         if !self.stdout.wants_data() {
             self.tell()?;
         }
-        let mut problem = String::new();
+        let mut problems = Vec::new();
         if self.cancelled {
-            write!(problem, "cancelled after {} of {}", self.taken, count(self.total, "file"))
-                .expect("a String takes all");
+            let total = count(number(&self.end, "total"), "file");
+            problems.push(format!("cancelled after {} of {total}", self.taken()));
         }
         if !self.failures.is_empty() {
             let failed = count(self.failures.len() as u64, "file");
-            let and = if self.cancelled { "; " } else { "" };
-            write!(problem, "{and}{failed} could not be imported").expect("a String takes all");
+            problems.push(format!("{failed} could not be imported"));
         }
         let exit = if self.cancelled { Exit::Interrupted } else { Exit::Refused };
-        let lines = self.failures.iter().map(line);
-        let lines = lines.collect::<Vec<_>>().join("\n  ");
-        match (problem.is_empty(), lines.is_empty()) {
+        let error = Error::new(exit, problems.join("; "));
+        match (problems.is_empty(), self.failures.is_empty()) {
             (true, _) => Ok(()),
-            (false, true) => Err(Error::new(exit, problem)),
-            (false, false) => Err(Error::new(exit, problem).hint(lines)),
+            (false, true) => Err(error),
+            (false, false) => Err(error.hint(self.failures.join("\n  "))),
         }
     }
 
-    /// The images, in the order in which their paths were given and directories are walked.
+    /// Prints the images in the order in which their paths were given and directories are walked.
     fn tell(&mut self) -> Result<(), Error> {
         // A file may be there by its own name and by its directory's, too.
         let mut seen: HashMap<PathBuf, usize> = HashMap::new();
@@ -286,12 +279,12 @@ impl<'a> Watch<'a> {
             (place, path_key(path), path.clone())
         });
         for package in &self.packages {
-            self.stdout.warn(format!("skipped {}", line(package)));
+            self.stdout.warn(format!("skipped {package}"));
         }
         for note in &self.notes {
-            self.stdout.warn(format!("imported {}", line(note)));
+            self.stdout.warn(format!("imported {note}"));
         }
-        let files = self.skipped.saturating_sub(self.packages.len() as u64);
+        let files = number(&self.end, "skipped").saturating_sub(self.packages.len() as u64);
         if files > 0 {
             let files = count(files, "file");
             self.stdout.warn(format!("skipped {files}: not pictures, videos or packages"));
@@ -304,7 +297,7 @@ impl<'a> Watch<'a> {
             0 => String::new(),
             known => format!(", {known} in the library already"),
         };
-        let new = count(self.taken.saturating_sub(self.known), "image");
+        let new = count(self.taken().saturating_sub(self.known), "image");
         match self.images.as_slice() {
             [(_, id, name)] => self.stdout.say(format!("{name} ({id}): {new} imported{known}"))?,
             _ => self.stdout.say(format!("{new} imported{known}"))?,
@@ -313,7 +306,7 @@ impl<'a> Watch<'a> {
     }
 }
 
-/// A name may have a line break: it must not look like another file's line.
-fn line((path, error): &(String, String)) -> String {
-    format!("{path}: {error}").replace('\n', " ")
+/// A line break in a name must not look like the line of another file.
+fn line(path: &str, problem: &str) -> String {
+    format!("{path}: {problem}").replace('\n', " ")
 }

@@ -2,9 +2,8 @@
 //!
 //! The script reads the other program's configuration and calls this executable for each step.
 
-use std::ffi::OsStr;
 use std::io;
-use std::process::{Command, Output, Stdio};
+use std::process::{Output, Stdio};
 
 use serde_json::json;
 
@@ -69,7 +68,7 @@ fn migrate(call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
 
 fn script(call: &Call, is_dry: bool, stdout: Stdio) -> Result<Output, Error> {
     let failed = |error| Error::new(Exit::Internal, "cannot run python3").because(error);
-    let mut command = command("python3");
+    let mut command = start::command("python3");
     command.args(["-I", "-X", "utf8", "-c", SCRIPT]).arg(call.word("PROGRAM"));
     command.args(call.text("--from").map(|file| format!("--from={file}")));
     command.args(is_dry.then_some("--dry-run"));
@@ -107,9 +106,4 @@ fn of_script(output: &Output) -> Error {
         Some((message, hint)) => Error::new(exit, message).hint(hint),
         None => Error::new(exit, said),
     }
-}
-
-#[expect(clippy::disallowed_methods, reason = "the module `process` is for the daemon")]
-fn command(program: impl AsRef<OsStr>) -> Command {
-    Command::new(program)
 }

@@ -1,17 +1,16 @@
 //! `murald pick`: runs the menu script of `contrib`, which is part of the executable.
 
-use std::ffi::OsStr;
 use std::fs::{self, OpenOptions};
 use std::io::Write;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::PathBuf;
-use std::process::Command;
 
 use serde_json::Value;
 
 use super::super::Error;
 use super::super::call::Call;
 use super::super::error::Exit;
+use super::super::start;
 use super::super::stdout::Stdout;
 use super::super::template::Template;
 use super::super::verb::{Argument, Flag, Kind, Verb};
@@ -44,7 +43,7 @@ fn pick(call: &Call, _: &mut Stdout) -> Result<(), Error> {
     }
     let list = List::write(&images)?;
     let failed = |error| Error::new(Exit::Internal, "the menu cannot be shown").because(error);
-    let mut command = command("sh");
+    let mut command = start::command("sh");
     command.args(["-c", SCRIPT, "murald-pick"]).env("MURALD_PICK_LIST", &list.0);
     command.env("MURALD", std::env::current_exe().map_err(failed)?);
     command.env("MURALD_SOCKET", connection.socket());
@@ -58,11 +57,6 @@ fn pick(call: &Call, _: &mut Stdout) -> Result<(), Error> {
         Some(130) => Err(Error::new(Exit::Interrupted, String::new())),
         _ => Err(Error::refused(String::new())),
     }
-}
-
-#[expect(clippy::disallowed_methods, reason = "the module `process` is for the daemon")]
-fn command(program: impl AsRef<OsStr>) -> Command {
-    Command::new(program)
 }
 
 /// A file that is gone when the menu is.
