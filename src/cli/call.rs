@@ -8,6 +8,7 @@ use serde_json::Value;
 use super::Error;
 use super::connection::{self, Connection};
 use super::template::{Template, written};
+use super::terminal::variable;
 use crate::paths::Env;
 use crate::sys::is_listened_on;
 
@@ -68,8 +69,7 @@ impl Call {
 
     /// Whether the user has said where the daemon listens.
     pub(super) fn names_socket(&self) -> bool {
-        let variable = std::env::var_os("MURALD_SOCKET");
-        self.globals.socket.is_some() || variable.is_some_and(|path| !path.is_empty())
+        self.globals.socket.is_some() || variable("MURALD_SOCKET").is_some()
     }
 
     /// The socket of the daemon that has the library, as its lock says.

@@ -21,6 +21,7 @@ use crate::wire::{Session, unix};
 
 use super::Error;
 use super::error::Exit;
+use super::terminal::variable;
 
 /// Bodies that are no files: far above what the daemon sends.
 const MOST: u64 = 256 << 20;
@@ -133,7 +134,7 @@ impl Connection {
         let url = format!("http://localhost{}", place.0);
         let mut request = Request::builder().method(method).uri(url);
         // What a hook of the daemon changes runs no hook again.
-        if std::env::var_os("MURALD_HOOK").is_some_and(|value| !value.is_empty()) {
+        if variable("MURALD_HOOK").is_some() {
             request = request.header("X-Murald-Hook", "1");
         }
         let sent = match body {

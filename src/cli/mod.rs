@@ -156,10 +156,7 @@ fn prepare(verb: &Verb, call: &mut Call) -> Result<(), Error> {
 
 /// Refuses a `--format` that names what the command's answer never has, before anything is done.
 fn check_format(verb: &Verb, call: &mut Call) -> Result<(), Error> {
-    let mut names: Vec<String> = verb.fields().into_iter().map(str::to_owned).collect();
-    if verb.words[0] == "config" {
-        names.extend(verbs::known_settings(call));
-    }
+    let names = verbs::fields(verb, call);
     match &mut call.globals.output.format {
         Some(template) if !verb.views.is_empty() => template.check(&names),
         _ => Ok(()),

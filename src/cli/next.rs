@@ -14,10 +14,9 @@ use super::columns::{View, column, each, more};
 use super::stdout::Stdout;
 use super::table::Table;
 use super::template::written;
-use super::terminal::{Terminal, harmless, width, wrapped};
+use super::terminal::{Terminal, harmless, variable, width, wrapped};
 use super::{Error, Exit, start};
 use crate::error_chain::chain;
-use crate::paths::Env;
 use crate::wire::{DatabaseReport, Finding, FindingState};
 
 /// The work left for `main`; the report prints its result.
@@ -54,16 +53,15 @@ pub(crate) struct Start {
 
 impl Start {
     pub(super) fn of(call: &Call) -> Self {
-        let env = Env::process();
-        let from_env = || env.var("MURALD_SOCKET").filter(|path| !path.is_empty());
+        let from_env = || variable("MURALD_SOCKET").map(PathBuf::from);
         let Globals { config, log_level, socket, .. } = call.globals.clone();
         // The daemon may change its directory; the user meant the path as seen from here.
         let absolute = |path: PathBuf| std::path::absolute(&path).unwrap_or(path);
         Self {
             config: config.map(absolute),
             log_level,
-            socket: socket.or_else(|| from_env().map(PathBuf::from)).map(absolute),
-            detached: start::is_detached(&env),
+            socket: socket.or_else(from_env).map(absolute),
+            detached: start::is_detached(),
         }
     }
 }

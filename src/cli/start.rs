@@ -19,7 +19,7 @@ use super::call::Call;
 use super::connection::{Connection, RequestPath};
 use super::error::Exit;
 use super::terminal::for_stderr;
-use crate::paths::{Dirs, Env};
+use crate::paths::Dirs;
 use crate::wire::Monitor;
 
 /// The wait for a daemon that has just been started, and for its monitors.
@@ -200,8 +200,7 @@ fn systemctl(words: &[&str]) -> bool {
 
 /// A compositor may be slower than we are. If there is none, the command itself reports that.
 fn monitors(connection: &Connection) {
-    let env = Env::process();
-    if ["WAYLAND_DISPLAY", "DISPLAY"].iter().all(|name| env.var(name).is_none()) {
+    if ["WAYLAND_DISPLAY", "DISPLAY"].iter().all(|name| std::env::var_os(name).is_none()) {
         return;
     }
     let deadline = Instant::now() + WITHIN;
@@ -216,8 +215,8 @@ fn monitors(connection: &Connection) {
 }
 
 /// Whether a command has started this daemon and waits for it.
-pub(super) fn is_detached(env: &Env) -> bool {
-    env.var(DETACHED).is_some()
+pub(super) fn is_detached() -> bool {
+    std::env::var_os(DETACHED).is_some()
 }
 
 #[cfg(test)]

@@ -7,7 +7,6 @@ use std::fmt::Display;
 use std::io::{self, BufWriter, IsTerminal, Write};
 use std::time::{Duration, Instant};
 
-use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use super::Error;
@@ -15,7 +14,9 @@ use super::call::OutputOptions;
 use super::connection::Answer;
 use super::table::Table;
 use super::template::Template;
-use super::terminal::{Terminal, cut, folded, for_stderr, harmless, harmless_json, width};
+use super::terminal::{
+    Terminal, cut, folded, for_stderr, harmless, harmless_json, variable, width,
+};
 
 /// The output of a command.
 pub(super) struct Stdout {
@@ -71,10 +72,10 @@ impl Stdout {
     }
 
     /// Prints the daemon's body as it is, by the template, or with `people`.
-    pub(super) fn show<T: DeserializeOwned>(
+    pub(super) fn show(
         &mut self,
         answer: &Answer,
-        people: impl FnOnce(&mut Self, T) -> Result<(), Error>,
+        people: impl FnOnce(&mut Self, Value) -> Result<(), Error>,
     ) -> Result<(), Error> {
         match &self.form {
             Form::Json => self.body(&answer.body),
@@ -226,8 +227,7 @@ impl Progress {
 /// Whether nothing is to be drawn over itself: the user says so, or the terminal would print escape
 /// sequences as text.
 fn is_plain() -> bool {
-    let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
-    set("NO_COLOR").is_some() || set("TERM").is_some_and(|term| term == "dumb")
+    variable("NO_COLOR").is_some() || variable("TERM").is_some_and(|term| term == "dumb")
 }
 
 impl Drop for Progress {

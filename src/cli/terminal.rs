@@ -1,5 +1,6 @@
 //! The terminal: its width and colours, and text that is measured, cut and made harmless for it.
 
+use std::ffi::OsString;
 use std::io::{self, IsTerminal};
 
 /// Text is not folded into fewer columns than this.
@@ -17,24 +18,29 @@ pub(super) struct Terminal {
 impl Terminal {
     /// A terminal that is not our output, but somewhere behind it.
     pub(super) fn assumed() -> Self {
-        let depth = std::env::var("COLORTERM").unwrap_or_default();
-        let true_color = depth == "truecolor" || depth == "24bit";
-        Self { columns: 80, color: true, true_color }
+        Self { columns: 80, color: true, true_color: has_true_color() }
     }
 
     pub(super) fn of(stdout: &io::Stdout) -> Self {
-        let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
         let size = rustix::termios::tcgetwinsize(stdout).ok().map(|size| size.ws_col.into());
-        let told = || set("COLUMNS")?.to_str()?.parse().ok();
-        let color = set("NO_COLOR").is_none() && set("TERM").is_some_and(|term| term != "dumb");
-        let depth = set("COLORTERM");
+        let told = || variable("COLUMNS")?.to_str()?.parse().ok();
+        let color =
+            variable("NO_COLOR").is_none() && variable("TERM").is_some_and(|term| term != "dumb");
         Self {
             columns: size.filter(|&columns| columns > 0).or_else(told).unwrap_or(80),
             color,
-            true_color: color
-                && depth.is_some_and(|depth| depth == "truecolor" || depth == "24bit"),
+            true_color: color && has_true_color(),
         }
     }
+}
+
+fn has_true_color() -> bool {
+    variable("COLORTERM").is_some_and(|depth| depth == "truecolor" || depth == "24bit")
+}
+
+/// An environment variable that is set and not empty.
+pub(super) fn variable(name: &str) -> Option<OsString> {
+    std::env::var_os(name).filter(|value| !value.is_empty())
 }
 
 /// Columns that a text takes. The wide ranges are those of Unicode's East Asian Width that names of

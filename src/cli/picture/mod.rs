@@ -44,6 +44,7 @@ pub(super) struct Wish {
 }
 
 impl Wish {
+    /// The wish of `--size` and `--picture`.
     pub(super) fn of(size: Option<&str>, way: Option<&str>) -> Result<Self, Error> {
         let size = size.map(|text| {
             let wrong =
@@ -64,17 +65,13 @@ impl Wish {
         Ok(Self { size: size.transpose()?, way })
     }
 
-    /// Whether it is drawn wherever the output goes, such as into the preview of another program.
-    pub(super) fn is_forced(self) -> bool {
-        self.way == Way::Blocks
-    }
-
-    /// Whether anything is drawn: `auto` draws only with colours.
-    pub(super) fn is_drawn(self, terminal: Terminal) -> bool {
+    /// The terminal to draw for, if anything is drawn. `auto` draws only with colours, `blocks`
+    /// wherever the output goes, such as into the preview of another program.
+    pub(super) fn terminal(self, stdout: Option<Terminal>) -> Option<Terminal> {
         match self.way {
-            Way::Auto => terminal.color,
-            Way::Blocks => true,
-            Way::None => false,
+            Way::Auto => stdout.filter(|terminal| terminal.color),
+            Way::Blocks => Some(stdout.unwrap_or_else(Terminal::assumed)),
+            Way::None => None,
         }
     }
 
@@ -215,7 +212,7 @@ mod tests {
             assert!(Wish::of(Some(bad), None).is_err(), "{bad}");
         }
         let dumb = Terminal { columns: 80, color: false, true_color: false };
-        let drawn = |way| Wish::of(None, way).unwrap().is_drawn(dumb);
+        let drawn = |way| Wish::of(None, way).unwrap().terminal(Some(dumb)).is_some();
         assert_eq!([drawn(None), drawn(Some("none")), drawn(Some("blocks"))], [false, false, true]);
     }
 

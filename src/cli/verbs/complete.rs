@@ -22,7 +22,7 @@ use super::super::stdout::Stdout;
 use super::super::table::HUES;
 use super::super::template::written;
 use super::super::verb::{Argument, Arity, Flag, GLOBAL, Kind, Run, Verb};
-use super::config::known;
+use super::config::fields;
 use super::config_change::settings;
 use crate::sys::Timer;
 
@@ -309,13 +309,7 @@ fn bare(words: impl IntoIterator<Item = impl Into<String>>) -> Vec<Candidate> {
 /// The fields of a verb's answer, behind what is written of the template.
 fn template(verb: &Verb, partial: &str, call: &Call) -> Vec<Candidate> {
     let done = partial.rsplit_once('{').map_or(partial, |(done, _)| done);
-    bare(fields(verb, call).map(|name| format!("{done}{{{name}}}")))
-}
-
-fn fields(verb: &Verb, call: &Call) -> impl Iterator<Item = String> {
-    let of_settings = verb.words[0] == "config" && !verb.views.is_empty();
-    let settings = if of_settings { known(call) } else { Vec::new() };
-    verb.fields().into_iter().map(str::to_owned).chain(settings)
+    bare(fields(verb, call).into_iter().map(|name| format!("{done}{{{name}}}")))
 }
 
 /// Words that go on a list whose last one is not whole yet.

@@ -61,7 +61,7 @@ pub(super) const GROUP: Group = Group { title: "Configuration", verbs: &[
                file."),
 ]};
 
-/// The answers have the settings, too, whichever the file has: [`known`] lists these.
+/// The answers have the settings, too, whichever the file has: [`fields`] lists these.
 const CHANGED: View = View::own("", BESIDE, |_, stdout, settings| {
     stdout.say("changed")?;
     stdout.warn_all(settings);
@@ -77,16 +77,18 @@ const RESET: View = View::own("", BESIDE, |_, stdout, settings| {
 });
 const BESIDE: &[Column] = &[more("backup restart_required warnings")];
 
-/// The fields that an answer about settings may have.
-pub(crate) fn known(call: &Call) -> Vec<String> {
-    let mut names = Vec::new();
-    for setting in (call.settings)() {
-        names.extend(setting.section.split('.').map(str::to_owned));
-        names.push(setting.key.to_owned());
+/// The fields that `--format` may name: those of the verb, and of an answer about settings these.
+pub(crate) fn fields(verb: &Verb, call: &Call) -> Vec<String> {
+    let mut settings = Vec::new();
+    if verb.words[0] == "config" && !verb.views.is_empty() {
+        for setting in (call.settings)() {
+            settings.extend(setting.section.split('.').map(str::to_owned));
+            settings.push(setting.key.to_owned());
+        }
     }
-    names.sort();
-    names.dedup();
-    names
+    settings.sort();
+    settings.dedup();
+    verb.fields().into_iter().map(str::to_owned).chain(settings).collect()
 }
 
 fn get(call: &Call, stdout: &mut Stdout) -> Result<(), Error> {

@@ -8,7 +8,6 @@ use super::super::columns::{items, number, text};
 use super::super::connection::{Connection, RequestPath};
 use super::super::picture::{Grid, Wish};
 use super::super::stdout::Stdout;
-use super::super::terminal::Terminal;
 use super::super::terminal::{count, cut, harmless, width};
 use super::super::verb::{Flag, Verb};
 use super::filters::{self, LISTED};
@@ -29,9 +28,8 @@ pub(super) const SHEET: Verb =
 
 fn sheet(call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
     let wish = Wish::of(call.text("--size"), call.text("--picture"))?;
-    let assumed = || wish.is_forced().then(Terminal::assumed);
-    let terminal = stdout.terminal().or_else(assumed).filter(|it| wish.is_drawn(*it));
-    let Some(terminal) = terminal.filter(|_| !stdout.wants_data()) else {
+    let terminal = wish.terminal(stdout.terminal()).filter(|_| !stdout.wants_data());
+    let Some(terminal) = terminal else {
         return list(call, stdout);
     };
     let grid = Grid::new(terminal, &wish, GAP);

@@ -215,7 +215,8 @@ pub(super) fn page(call: &Call, per_page: Option<u32>) -> Result<Value, Error> {
     let data = every(&connection, IMAGES, |place| listed(place, call))?;
     let items = data.len() as u64;
     let pagination = Pagination { page: 1, per_page: items, total_items: items, total_pages: 1 };
-    Ok(json!(Page { data, pagination }))
+    let page = [("data", data.into()), ("pagination", json!(pagination))];
+    Ok(page.map(|(name, value): (&str, Value)| (name.to_owned(), value)).into_iter().collect())
 }
 
 /// The images that a list has at one instant, in its order; those that are gone by now are omitted.

@@ -11,7 +11,7 @@ use super::super::connection::RequestPath;
 use super::super::picture;
 use super::super::stdout::Stdout;
 use super::super::table::Cell;
-use super::super::terminal::{Terminal, count};
+use super::super::terminal::count;
 use super::super::verb::{Argument, Flag, Kind};
 use super::filters;
 
@@ -114,11 +114,9 @@ pub(super) fn picture(call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
     let id = call.word("IMAGE");
     let answer = connection.get(&RequestPath::new(&[&"images", &id]))?;
     let thumbnail = RequestPath::new(&[&"images", &id, &"thumbnail"]);
-    stdout.show(&answer, |stdout, image: Value| {
+    stdout.show(&answer, |stdout, image| {
         let sheet = IMAGE.as_sheet(&image, call);
-        let assumed = || wish.is_forced().then(Terminal::assumed);
-        if let Some(terminal) = stdout.terminal().or_else(assumed)
-            && wish.is_drawn(terminal)
+        if let Some(terminal) = wish.terminal(stdout.terminal())
             // The words tell enough if there is no thumbnail.
             && let Ok(file) = connection.get(&thumbnail)
         {

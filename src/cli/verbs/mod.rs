@@ -36,7 +36,7 @@ use super::verb::{Flag, Group, Kind};
 use crate::wire::Mode;
 
 pub(super) use complete::complete;
-pub(super) use config::known as known_settings;
+pub(super) use config::fields;
 pub(super) use delete::confirm;
 pub(super) use filters::choose;
 

@@ -2,14 +2,14 @@
 
 use std::collections::HashMap;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::super::Error;
 use super::super::call::Call;
 use super::super::columns::{View, at, column, items, more, number, of, text};
 use super::super::connection::RequestPath;
 use super::super::stdout::Stdout;
-use super::super::table::{Cell, CellStyle, Table};
+use super::super::table::{Cell, CellStyle};
 use super::super::template::written;
 use super::super::terminal::span;
 use super::filters;
@@ -77,33 +77,39 @@ fn people(call: &Call, stdout: &mut Stdout, playlist: &Value) -> Result<(), Erro
     }
     stdout.note("")?;
     let more = all.saturating_sub(rows.len() as u64);
-    let mut table = Table::new(&[">PLACE", ">ID", "NAME", "=TYPE", "=WHEN"]);
-    rows.into_iter().for_each(|row| table.row(row));
-    stdout.table(&table)?;
+    stdout.table(&ITEMS.as_table(&rows, call))?;
     if more > 0 { stdout.note(format!("and {more} more")) } else { Ok(()) }
 }
 
+const ITEMS: View = View::table(
+    "",
+    &[
+        column(">PLACE", "place"),
+        column(">ID", "id"),
+        column("NAME", "name"),
+        column("=TYPE", "media_type"),
+        column("=WHEN", "when"),
+    ],
+    "",
+);
+
 /// The images that a playlist's filters find now, and their number in all.
-fn found(playlist: &Value, is_cut: bool, call: &Call) -> Result<(Vec<[Cell; 5]>, u64), Error> {
-    let (images, all) = if is_cut {
-        let mut page = page(playlist, 1, SHOWN, call)?;
-        let all = number(&page, TOTAL);
-        (page["data"].take().as_array().cloned().unwrap_or_default(), all)
+fn found(playlist: &Value, is_cut: bool, call: &Call) -> Result<(Vec<Value>, u64), Error> {
+    let (mut images, all) = if is_cut {
+        let page = page(playlist, 1, SHOWN, call)?;
+        (items(&page, "data").to_vec(), number(&page, TOTAL))
     } else {
         let path: &[&dyn std::fmt::Display] = &[&"playlists", &playlist["id"], &"images"];
         let images = filters::every(&call.connect()?, path, |place| place)?;
         let all = images.len() as u64;
         (images, all)
     };
-    let row = |(image, place): (Value, u64)| {
-        let cell = |name: &str| Cell::value(&image[name]);
-        [place.into(), cell("id"), cell("name"), cell("media_type"), Cell::default()]
-    };
-    Ok((images.into_iter().zip(1..).map(row).collect(), all))
+    images.iter_mut().zip(1..).for_each(|(image, place)| image["place"] = place.into());
+    Ok((images, all))
 }
 
 /// The images of a playlist that has a list of them.
-fn in_order(playlist: &Value, is_cut: bool, call: &Call) -> Result<Vec<[Cell; 5]>, Error> {
+fn in_order(playlist: &Value, is_cut: bool, call: &Call) -> Result<Vec<Value>, Error> {
     let listed = items(playlist, "images");
     let number = listed.len().min(if is_cut { SHOWN } else { usize::MAX });
     let mut names = HashMap::new();
@@ -114,16 +120,10 @@ fn in_order(playlist: &Value, is_cut: bool, call: &Call) -> Result<Vec<[Cell; 5]
     }
     let row = |(place, item): (usize, &Value)| {
         let id = &item["image_id"];
-        // The list may have changed meanwhile, and what a page is of.
+        // The list may have changed between the requests, and so what a page is of.
         let name = names.get(&id.as_i64()).cloned().unwrap_or_else(|| name_of(call, id));
-        let when = when(playlist, place);
-        [
-            (place + 1).into(),
-            Cell::value(id),
-            name.into(),
-            text(item, "media_type").into(),
-            when.into(),
-        ]
+        let (kind, when) = (&item["media_type"], when(playlist, place));
+        json!({ "place": place + 1, "id": id, "name": name, "media_type": kind, "when": when })
     };
     Ok(listed[..number].iter().enumerate().map(row).collect())
 }
