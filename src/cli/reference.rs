@@ -36,56 +36,35 @@ const COMPARED: u64 = 2000;
 pub(super) fn resolve(verb: &Verb, call: &mut Call) -> Result<(), Error> {
     ids::say_which(verb, call)?;
     expand_stdin(verb, call)?;
-    let with_files = call.has("--files");
-    let mut values = std::mem::take(&mut call.values);
-    let words: Vec<(&str, String)> =
-        values.iter().map(|(name, value)| (*name, written(value))).collect();
-    let mut found = Ok(());
-    for (name, value) in &mut values {
+    let given = call.clone();
+    for (name, value) in &mut call.values {
         let Some(kind) = verb.kind(name) else { continue };
         let word = match kind {
             Kind::Item => value.get_mut("image_id"),
             kind if kind.is_reference() => Some(value),
             _ => None,
         };
-        if let Some(value) = word
-            && let Some(word) = value.as_str().map(str::to_owned)
-        {
-            match one(kind, &word, call, with_files) {
-                Ok(meant) => *value = meant,
-                Err(error) => {
-                    found = Err(match quoted(verb, name, kind, &words, call) {
-                        Some(hint) if error.status() == Some(404) => error.hint(hint),
-                        _ => error,
-                    });
-                    break;
-                }
-            }
+        if let Some(word) = word.filter(|word| word.is_string()) {
+            let meant = one(kind, &written(word), &given);
+            *word = meant.map_err(|error| with_quotes(error, verb, name, kind, &given))?;
         }
     }
-    call.values = values;
-    found?;
     ids::see_all(verb, call)
 }
 
-/// The hint that several words may be one name.
-fn quoted(
-    verb: &Verb,
-    name: &str,
-    kind: Kind,
-    words: &[(&str, String)],
-    call: &Call,
-) -> Option<String> {
+/// Hints at quotes if several words are one name.
+fn with_quotes(error: Error, verb: &Verb, name: &str, kind: Kind, call: &Call) -> Error {
     let is_argument = verb.arguments.iter().any(|one| one.name == name);
-    let words = words.iter().filter(|(of, _)| *of == name).map(|(_, word)| word.as_str());
-    let words: Vec<&str> = words.collect();
+    let words: Vec<String> = call.all(name).into_iter().map(written).collect();
     let whole = words.join(" ");
-    let is_name = is_argument && words.len() > 1 && one(kind, &whole, call, false).is_ok();
-    is_name.then(|| suggest::quotes(&whole))
+    let may_be = error.status() == Some(404) && is_argument && words.len() > 1;
+    let is_name = may_be && one(kind, &whole, call).is_ok();
+    if is_name { error.hint(suggest::quotes(&whole)) } else { error }
 }
 
-/// `with_files`: what is deleted goes with the files that were kept of it.
-fn one(kind: Kind, word: &str, call: &Call, with_files: bool) -> Result<Value, Error> {
+/// The id of the record that a word names. An image that was deleted while it is shown is named by the
+/// path of its file, which `--files` deletes.
+fn one(kind: Kind, word: &str, call: &Call) -> Result<Value, Error> {
     if word == "-" {
         return Err(Error::usage(
             "\"-\" is standard input only for commands that take several images",
@@ -96,7 +75,9 @@ fn one(kind: Kind, word: &str, call: &Call, with_files: bool) -> Result<Value, E
         let shown = current(connection, monitor)?;
         return match (&shown.color, &shown.image_path) {
             (Some(color), _) if kind == Kind::Picture => Ok(color.as_str().into()),
-            (None, Some(path)) if with_files && shown.deleted => travelling(path).map(Value::from),
+            (None, Some(path)) if shown.deleted && call.has("--files") => {
+                travelling(path).map(Value::from)
+            }
             _ => in_library(&shown).map(Value::from),
         };
     }

@@ -61,6 +61,8 @@ pub(super) enum From {
     /// Whether it was given, or was not.
     Is(&'static str),
     Not(&'static str),
+    /// An object of these fields, omitted if it has none.
+    Object(BodyFields),
     /// A value computed from the call.
     Of(fn(&Call) -> Result<Option<Value>, Error>),
 }
@@ -156,6 +158,9 @@ fn field(from: From, call: &Call) -> Result<Option<Value>, Error> {
         From::On(name) => call.text(name).map(|word| (word == "on").into()),
         From::Is(name) => Some(call.has(name).into()),
         From::Not(name) => Some((!call.has(name)).into()),
+        From::Object(fields) => {
+            Some(body(fields, call)?).filter(|fields| !fields.is_empty()).map(Value::from)
+        }
         From::Of(make) => make(call)?,
     })
 }

@@ -54,7 +54,9 @@ pub(crate) fn complete(verbs: Verbs, call: &Call, stdout: &mut Stdout) -> Result
         None => (String::new(), last.as_str()),
     };
     let line = Line::read(verbs, &before);
-    let source = Source { call, socket: line.socket.clone() };
+    let mut call = call.clone();
+    call.globals.socket = line.socket.clone().or(call.globals.socket);
+    let source = Source { call };
     for (word, meaning) in line.candidates(partial, &source) {
         let word = match word.starts_with(':') {
             true => word,
@@ -111,9 +113,9 @@ impl Line {
         }
     }
 
-    fn candidates(&self, partial: &str, source: &Source<'_>) -> Vec<Candidate> {
+    fn candidates(&self, partial: &str, source: &Source) -> Vec<Candidate> {
         if let (Some(Kind::Template), Some(verb)) = (self.open, self.verb()) {
-            return template(verb, partial, source.call);
+            return template(verb, partial, &source.call);
         }
         if let Some(kind) = self.open {
             return source.values(kind, partial, &self.plain);
@@ -163,13 +165,11 @@ fn argument(verb: &Verb, place: usize) -> Option<Kind> {
 }
 
 /// The source of candidates that the table does not have.
-struct Source<'a> {
-    call: &'a Call,
-    /// The value of `--socket` on the line.
-    socket: Option<PathBuf>,
+struct Source {
+    call: Call,
 }
 
-impl Source<'_> {
+impl Source {
     fn values(&self, kind: Kind, partial: &str, plain: &[String]) -> Vec<Candidate> {
         // Files are found better by a shell.
         let files = || bare([":files"]);
@@ -287,11 +287,7 @@ impl Source<'_> {
 
     /// One that waits no longer than patience.
     fn connection(&self) -> Option<Connection> {
-        let connection = match &self.socket {
-            Some(socket) => Connection::new(socket),
-            None => self.call.connect().ok()?,
-        };
-        Some(connection.interruptible(timer().ok()?))
+        Some(self.call.connect().ok()?.interruptible(timer().ok()?))
     }
 }
 

@@ -1,6 +1,6 @@
 //! The verbs that show, change and run playlists.
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use super::super::Error;
 use super::super::call::Call;
@@ -42,7 +42,16 @@ const RESUME: &str = "POST /playlists/{PLAYLIST:active}/resume";
 const STEP_ON: &str = "POST /playlists/{PLAYLIST:active}/next";
 const STEP_BACK: &str = "POST /playlists/{PLAYLIST:active}/previous";
 const THEIRS: BodyFields = &[("monitors", From::Any("--monitor"))];
-const CONFIGURATION: (&str, From) = ("configuration", From::Of(configuration));
+/// Only what was said: the daemon has the defaults, and keeps what it has.
+const CONFIGURATION: (&str, From) = (
+    "configuration",
+    From::Object(&[
+        ("type", From::Of(kind)),
+        ("interval", From::Given("--interval")),
+        ("order", From::Given("--order")),
+        ("always_start_on_first_image", From::On("--from-first")),
+    ]),
+);
 
 #[rustfmt::skip]
 pub(super) const GROUP: Group = Group { title: "Playlists", verbs: &[
@@ -196,25 +205,15 @@ const RUNS: View = View::table(
 );
 const NONE: &str = "no playlist runs; `murald playlist start PLAYLIST` starts one";
 
-/// Only what was said: the daemon has the defaults, and keeps the rest.
-fn configuration(call: &Call) -> Result<Option<Value>, Error> {
-    let mut configuration = Map::new();
+/// The type of a playlist: times of its images, or light and dark, imply it, too.
+fn kind(call: &Call) -> Result<Option<Value>, Error> {
     let says = |field: &str| call.all("IMAGE").into_iter().any(|item| item.get(field).is_some());
-    // The images' times, or light and dark, imply the type, too.
-    let meant = match (says("when"), says("time") || says("at")) {
-        (true, _) => Some(json!(PlaylistType::Appearance)),
-        (false, true) => Some(json!(PlaylistType::TimeOfDay)),
-        (false, false) => None,
-    };
-    let kind = call.value("--type").cloned().or(meant);
-    configuration.extend(kind.map(|kind| ("type".to_owned(), kind)));
-    for (field, flag) in [("interval", "--interval"), ("order", "--order")] {
-        configuration.extend(call.value(flag).map(|value| (field.to_owned(), value.clone())));
-    }
-    if let Some(word) = call.text("--from-first") {
-        configuration.insert("always_start_on_first_image".to_owned(), (word == "on").into());
-    }
-    Ok((!configuration.is_empty()).then(|| configuration.into()))
+    Ok(match call.value("--type") {
+        Some(kind) => Some(kind.clone()),
+        None if says("when") => Some(json!(PlaylistType::Appearance)),
+        None if says("time") || says("at") => Some(json!(PlaylistType::TimeOfDay)),
+        None => None,
+    })
 }
 
 /// The images of a new playlist: those that are named, or that its filters find now.
