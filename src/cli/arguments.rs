@@ -26,7 +26,7 @@ pub(super) enum Parsed {
 /// A value of the verb, by the name of its argument or flag.
 type Named = (&'static str, Value);
 
-/// Without the program's own name.
+/// Parses a command line without the program's own name.
 pub(super) fn parse(verbs: Verbs, arguments: Vec<OsString>) -> Result<Parsed, Error> {
     let mut line = Line::new(arguments);
     let (globals, mut help, version) = line.globals()?;
@@ -53,7 +53,7 @@ pub(super) fn parse(verbs: Verbs, arguments: Vec<OsString>) -> Result<Parsed, Er
         VerbMatch::Verb(verb, used) => (verb, used),
         VerbMatch::Prefix(prefix) if help => return Ok(Parsed::Help(help::group(verbs, prefix))),
         VerbMatch::Prefix(prefix) => return Err(suggest::incomplete(verbs, prefix, words.get(1))),
-        // `murald` alone is `murald start`; with `--help` it is the whole command's.
+        // `murald` alone is `murald start`, and `murald --help` the help on all commands.
         VerbMatch::Nothing if words.is_empty() && help => {
             return Ok(Parsed::Help(help::SHORT.to_owned()));
         }
@@ -173,7 +173,7 @@ impl Line {
         Ok(values)
     }
 
-    /// All words that are left, of which none may be a flag.
+    /// All other words; an unknown flag among them is an error.
     fn positionals(self, verb: &Verb, leading: Vec<OsString>) -> Result<Vec<OsString>, Error> {
         if let Some(word) = self.words.iter().find(|word| is_flag(word)) {
             let (name, _) = split(word);
@@ -234,7 +234,7 @@ fn short(name: &str) -> &str {
     }
 }
 
-/// A word, or the flag and the value of `--flag=value`.
+/// Splits `--flag=value`; any other word stays whole.
 fn split(word: &OsStr) -> (&OsStr, Option<&OsStr>) {
     let bytes = word.as_bytes();
     match bytes.iter().position(|&byte| byte == b'=').filter(|_| bytes.starts_with(b"--")) {
@@ -243,7 +243,7 @@ fn split(word: &OsStr) -> (&OsStr, Option<&OsStr>) {
     }
 }
 
-/// Negative numbers and a lone dash are words.
+/// Whether a word is a flag: negative numbers and a lone dash are not.
 fn is_flag(word: &OsString) -> bool {
     let text = word.to_string_lossy();
     text == "-0" || text.len() > 1 && text.starts_with('-') && text.parse::<f64>().is_err()

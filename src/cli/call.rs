@@ -16,13 +16,13 @@ use crate::sys::is_listened_on;
 #[derive(Clone, Debug)]
 pub(super) struct Call {
     pub(super) globals: Globals,
-    /// Values by the name of the argument or flag, in the order of the table.
+    /// Values by the name of the argument or flag: flags in the order of the line, then arguments.
     pub(super) values: Vec<(&'static str, Value)>,
     /// All settings of the configuration, for verbs about settings.
     pub(super) settings: fn() -> Vec<Setting>,
     /// Finds the socket of the daemon that has this user's library.
     pub(super) elsewhere: Elsewhere,
-    /// The connection to the daemon, from the first request on.
+    /// The connection to the daemon, once there was a request.
     pub(super) connection: OnceCell<Connection>,
 }
 
@@ -104,7 +104,7 @@ impl Call {
         written(self.value(name).expect("the table requires it"))
     }
 
-    /// As a query writes it: lists with commas, and words that were given one by one with blanks.
+    /// The values as a query parameter: lists with commas, words that were given one by one with spaces.
     pub(super) fn query(&self, name: &str) -> Option<String> {
         let given: Vec<String> = self.all(name).into_iter().map(written).collect();
         (!given.is_empty()).then(|| given.join(" "))

@@ -33,7 +33,7 @@ enum Shape {
     Sheet,
     /// A sentence, with `{name}` for what was given or answered and `{name#noun}` for a number of these.
     Say(&'static str),
-    /// The verb's own way.
+    /// A function of the verb.
     Own(Show),
 }
 
@@ -167,7 +167,7 @@ impl View {
         stdout.show(answer, |stdout, value: Value| self.people(call, stdout, &value))
     }
 
-    /// The same for a record of our own making.
+    /// The same for a record that the command has made.
     pub(super) fn tell(
         &self,
         call: &Call,

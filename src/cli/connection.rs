@@ -23,7 +23,7 @@ use super::Error;
 use super::error::Exit;
 use super::terminal::variable;
 
-/// Bodies that are no files: far above what the daemon sends.
+/// The largest answer that is read into memory, far above what the daemon sends.
 const MOST: u64 = 256 << 20;
 
 /// The daemon's socket, for a client: `--socket` (`named`), else `MURALD_SOCKET`, else the default.
@@ -48,14 +48,14 @@ pub(super) fn socket(named: Option<PathBuf>, env: &Env) -> Result<PathBuf, Error
     })
 }
 
-/// The way to the daemon.
+/// A connection to the daemon.
 #[derive(Clone, Debug)]
 pub(super) struct Connection {
     agent: Agent,
     socket: PathBuf,
 }
 
-/// A success: its body as the daemon sent it.
+/// A successful answer, with the body as the daemon sent it.
 #[derive(Debug)]
 pub(super) struct Answer {
     pub(super) body: Vec<u8>,
@@ -76,7 +76,7 @@ impl Connection {
         Self { agent: unix::agent(socket, None), socket: socket.to_owned() }
     }
 
-    /// Another one, whose waits end when `interrupt` becomes readable or hangs up.
+    /// Another connection, whose waits end when `interrupt` becomes readable or hangs up.
     pub(super) fn interruptible(&self, interrupt: OwnedFd) -> Self {
         let agent = unix::agent(&self.socket, Some(interrupt));
         Self { agent, socket: self.socket.clone() }
@@ -86,7 +86,7 @@ impl Connection {
         &self.socket
     }
 
-    /// Whether nobody listens there, as opposed to somebody who does not answer.
+    /// Whether no daemon listens on the socket, as opposed to a daemon that does not answer.
     pub(super) fn has_nobody(&self) -> bool {
         connect(&self.socket).is_err_and(|error| {
             matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused)
@@ -133,7 +133,7 @@ impl Connection {
     ) -> Result<Response<Body>, Error> {
         let url = format!("http://localhost{}", place.0);
         let mut request = Request::builder().method(method).uri(url);
-        // What a hook of the daemon changes runs no hook again.
+        // A change by a hook of the daemon must not run a hook again.
         if variable("MURALD_HOOK").is_some() {
             request = request.header("X-Murald-Hook", "1");
         }
@@ -168,18 +168,18 @@ impl Connection {
             if session.is_another(var) {
                 let text =
                     format!("murald: changed {session}, where the daemon runs, not this one");
-                // There may be nobody to tell.
+                // Stderr may be closed.
                 writeln!(io::stderr(), "{text}").ok();
             }
         });
     }
 
-    /// Nobody answers, or nobody any more.
+    /// The error if no daemon answers, or the daemon stopped.
     fn lost(&self, error: ureq::Error) -> Error {
         let socket = self.socket.display();
         let source = match error {
             ureq::Error::Io(source) => source,
-            // The only wait of ours that has an end.
+            // The only wait with a time limit is for a place in the daemon's queue.
             ureq::Error::Timeout(_) => {
                 let text = format!("the daemon at {socket} does not accept connections");
                 return Error::new(Exit::Unavailable, text)
@@ -259,7 +259,7 @@ pub(super) fn travelling(path: &Path) -> Result<String, Error> {
     text.map_err(|path| Error::usage(format!("{} is not UTF-8", path.to_string_lossy())))
 }
 
-/// Everything but RFC 3986's unreserved characters as `%XX`.
+/// Appends a text with `%XX` for everything but the unreserved characters of RFC 3986.
 fn encode(out: &mut String, text: &str) {
     for byte in text.bytes() {
         match byte {

@@ -17,7 +17,7 @@ use rustix::io::Errno;
 use super::Error;
 use super::connection::Connection;
 
-/// Far longer than any edit; a command that was stopped with Ctrl-Z holds the lock for ever.
+/// Far longer than any edit. A command that is stopped with Ctrl-Z would hold the lock for ever.
 const WITHIN: Duration = Duration::from_secs(20);
 /// The time between two tries: a kernel lock has no wait with a time limit.
 const PACE: Duration = Duration::from_millis(5);

@@ -17,7 +17,7 @@ use super::terminal::{for_stderr, harmless, harmless_json};
 /// Contract section 9; the higher ones are numbered as in `sysexits.h`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Exit {
-    /// The reader of our output has enough: nothing is printed.
+    /// The reader of our output has closed it: nothing is printed.
     Done = 0,
     /// The daemon answered with an error.
     Refused = 1,
@@ -58,8 +58,8 @@ impl Error {
         Self::new(Exit::Refused, message)
     }
 
-    /// The daemon does not start, or ended: `error` with its causes, under its own exit code and with
-    /// its own hint, where it has one.
+    /// The daemon did not start, or failed: `error` with its causes, under its own exit code and with
+    /// its own hint, if it has one.
     pub(crate) fn of_daemon(exit_code: u8, hint: Option<&str>, error: &dyn StdError) -> Self {
         let (exit, usual) = match exit_code {
             75 => (Exit::Running, "`murald status` shows it, `murald stop` ends it"),
@@ -74,7 +74,7 @@ impl Error {
         Self { status: Some(404), ..Self::refused(message) }
     }
 
-    /// An answer that is no success.
+    /// The daemon's answer to a request that failed.
     pub(crate) fn of_answer(status: u16, body: Vec<u8>) -> Self {
         let Ok(told) = serde_json::from_slice::<ErrorBody>(&body) else {
             return Self::refused(format!("the daemon answered with status {status}"))
@@ -133,18 +133,18 @@ impl Error {
         self.status
     }
 
-    /// The connection's interrupt spoke before there was an answer.
+    /// Whether the connection was interrupted before there was an answer.
     pub(crate) fn is_interrupt(&self) -> bool {
         let source = self.source.as_ref().and_then(|source| source.downcast_ref::<io::Error>());
         source.is_some_and(|error| error.kind() == io::ErrorKind::Interrupted)
     }
 
-    /// Tells the person, or with `json` the script, and gives the exit code.
+    /// Prints the error, with `json` as JSON, and returns the exit code.
     pub(crate) fn report(&self, json: bool) -> ExitCode {
-        // Without words it was said already, by whom we started.
+        // Without a message, the program that we started has already printed it.
         if self.exit != Exit::Done && !self.message.is_empty() {
             let mut stderr = io::stderr();
-            // There is nobody left to tell.
+            // Stderr may be closed.
             if json {
                 let body = self.body.clone();
                 let body = body.unwrap_or_else(|| self.as_json().to_string().into_bytes());

@@ -35,7 +35,7 @@ IMAGE is an ID, a name or unique prefix, a file path, or `current`.
 `murald help all` lists all commands, `murald COMMAND --help` describes one.
 ";
 
-/// The whole command's.
+/// The help on the whole command.
 pub(super) fn all(verbs: Verbs) -> String {
     let mut out = String::from(
         "murald - wallpaper daemon and client for Wayland and X11\n\n\
@@ -155,7 +155,7 @@ fn meaning(text: &str, kind: Option<Kind>, many: bool) -> String {
 
 /// A heading with two columns; nothing if there are no lines.
 fn section(out: &mut String, title: &str, lines: Vec<(String, String)>) {
-    /// A longer left side has its meaning on the next line.
+    /// If the left side is longer, its meaning begins on the next line.
     const WIDEST: usize = 30;
     if lines.is_empty() {
         return;

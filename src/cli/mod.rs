@@ -49,8 +49,8 @@ pub use error::Exit;
 pub use verb::{Arity, Flag, GLOBAL, Kind, Verb};
 pub use verbs::GROUPS;
 
-/// Reads the command line and does what it says, unless that is to be the daemon. `settings` are all
-/// that the configuration has; `elsewhere` is asked if no daemon listens on the usual socket.
+/// Reads the command line and runs the verb, unless that is work of `main`. `settings` lists all of the
+/// configuration; `elsewhere` is asked if no daemon listens on the usual socket.
 pub(crate) fn main(settings: fn() -> Vec<Setting>, elsewhere: Elsewhere) -> Next {
     let words: Vec<_> = std::env::args_os().skip(1).collect();
     let json = words.iter().any(|word| word == "--json");
@@ -128,7 +128,7 @@ fn hinted(error: Error, verb: &Verb, call: &Call) -> Error {
     }
 }
 
-/// Whether a backend refused a transition that has none at all.
+/// Whether the error is of a backend that has no transitions at all.
 fn has_no_transitions(error: &Error) -> bool {
     let reason = error.reason();
     ["feh", "hyprpaper", "mpvpaper", "swaybg"]
@@ -136,8 +136,8 @@ fn has_no_transitions(error: &Error) -> bool {
         .any(|name| reason.starts_with(&format!("{name} has no transition")))
 }
 
-/// Before anything is asked for: how the answer is to look, a daemon if the verb starts one, and ids
-/// for all references.
+/// Before the request: checks the format, starts a daemon if the verb does so, and looks up all
+/// references.
 fn prepare(verb: &Verb, call: &mut Call) -> Result<(), Error> {
     check_format(verb, call)?;
     if matches!(verb.run, Run::Main(_) | Run::Complete) {

@@ -158,7 +158,7 @@ fn rows(findings: &[Finding]) -> Table {
     table
 }
 
-/// Folded, with each step on a line of its own.
+/// Findings as folded lines, each step on a line of its own.
 fn for_people(findings: &[Finding], terminal: Terminal) -> String {
     const STATE: usize = 4;
     let subjects = findings.iter().map(|one| width(&one.subject)).max().unwrap_or_default();

@@ -125,7 +125,7 @@ fn image(connection: &Connection, word: &str, files: bool) -> Result<Value, Erro
     if let Some(rgb) = rgb.filter(|_| word.starts_with('#')) {
         return Ok(color::hex(rgb).into());
     }
-    // Mostly that is one; hundreds of names may begin with the word.
+    // First by the whole name, as hundreds of names may begin with the word.
     if let Some(one) = images(connection, "name", word)?.first() {
         return Ok(one.id.into());
     }
@@ -188,7 +188,7 @@ fn format_of(extension: &str) -> Option<Format> {
     }
 }
 
-/// The first images that a parameter finds, and among many that begin so the one with this name.
+/// The first page of images that a parameter finds; for a prefix also the image with exactly that name.
 fn images(connection: &Connection, parameter: &str, value: &str) -> Result<Vec<Named>, Error> {
     let place = RequestPath::new(&[&"images"])
         .query(parameter, Some(value))
@@ -205,7 +205,7 @@ fn images(connection: &Connection, parameter: &str, value: &str) -> Result<Vec<N
     Ok(known)
 }
 
-/// Whether a word begins as only paths do.
+/// The path that a word is if it begins as only paths do.
 fn is_path(word: &str) -> Option<PathBuf> {
     if let Some(path) = from_uri(word) {
         return Some(path);
@@ -284,7 +284,7 @@ fn in_library(shown: &CurrentMonitor) -> Result<i64, Error> {
 
 fn playlist(connection: &Connection, word: &str) -> Result<i64, Error> {
     let all = playlists(connection)?;
-    // `murald slideshow` names a playlist by its directory: the last part of that path will do.
+    // `murald slideshow` names a playlist by its directory: the last part of the path is enough.
     let lower = folded(word);
     let is_last = |one: &&Named| {
         one.name.starts_with('/')

@@ -41,11 +41,11 @@ pub(super) enum From {
     Given(&'static str),
     /// The same, or this JSON.
     Or(&'static str, &'static str),
-    /// Everything that was given under this name, as a list.
+    /// All values given under this name, as a list.
     All(&'static str),
     /// The same, omitted if nothing was given.
     Any(&'static str),
-    /// Paths from here, as absolute ones: the daemon's directory is not ours. A list, or one.
+    /// Paths as absolute ones, since the daemon's directory is not ours: a list, or one.
     Paths(&'static str),
     Path(&'static str),
     /// The id of an image; a path instead goes into `path`, `#rrggbb` into `color`.
@@ -84,7 +84,7 @@ impl Request {
         match (method, fields.is_empty()) {
             ("PATCH", true) => Err(Error::usage("no changes given")
                 .hint(format!("see `murald {verb} --help` for what can be changed"))),
-            // Not while another command has read what it is about to write.
+            // Not between the two requests of a command that edits the same record.
             ("PATCH", false) => edit_lock::hold(&connection, || {
                 connection.ask(method, &place, Some(&fields.into()))
             }),

@@ -29,7 +29,7 @@ const PACE: Duration = Duration::from_millis(20);
 /// Tells the daemon that nobody reads its output once it is ready.
 const DETACHED: &str = "MURALD_DETACHED";
 
-/// Starts a daemon if none answers, unless the user does not want that.
+/// Starts a daemon if none is running, unless `MURALD_AUTOSTART` is 0.
 pub(super) fn ensure(call: &Call) -> Result<(), Error> {
     let connection = call.connect()?;
     // The command itself reports any other failure.
@@ -82,7 +82,7 @@ fn by_ourselves(call: &Call, socket: &Path) -> Result<Option<Error>, Error> {
     let Some(said) = said else { return Ok(None) };
     let code = child.wait().map_err(failed)?.code();
     let error = ended(code, &String::from_utf8_lossy(&said));
-    // Another command was quicker: its daemon will do.
+    // Another command was quicker, and its daemon can be used.
     if code == Some(75) { Ok(Some(error)) } else { Err(error) }
 }
 
@@ -101,7 +101,7 @@ fn until_ready(
             PollFd::new(&process, PollFlags::IN),
             PollFd::new(&stderr, PollFlags::IN),
         ];
-        // A closed pipe would always be ready.
+        // A closed pipe is always readable.
         watched.truncate(if is_open { 3 } else { 2 });
         match poll(&mut watched, None) {
             Err(Errno::INTR) => continue,
@@ -125,7 +125,7 @@ fn until_ready(
     }
 }
 
-/// The daemon's last words as an error, under its own exit code.
+/// The daemon's last message as an error, under its own exit code.
 fn ended(code: Option<i32>, said: &str) -> Error {
     let words = said.rfind("murald: ").map_or("it says nothing", |at| &said[at + 8..]);
     let exit = match code {
@@ -163,7 +163,7 @@ fn tell(connection: &Connection) {
     let written = written.as_ref().and_then(|daemon| daemon["log_file"].as_str());
     let log = written.and_then(|path| Dirs::of_process().ok()?.expand(path).ok());
     let log = log.map(|path| format!(", log {}", path.display())).unwrap_or_default();
-    // Nobody may be reading stderr.
+    // Stderr may be closed.
     writeln!(std::io::stderr(), "murald: started murald (process {pid}{log})").ok();
 }
 
@@ -181,7 +181,7 @@ fn tell_of_login() {
     };
     let text = format!("murald: {text} (see murald-tutorial(7))");
     writeln!(std::io::stderr(), "{}", for_stderr(&text)).ok();
-    // If it cannot be noted, it is said again with the next start.
+    // Without the note, the hint is printed again after the next start.
     note.parent().map(std::fs::create_dir_all);
     std::fs::write(note, "").ok();
 }

@@ -122,7 +122,7 @@ impl Stdout {
     /// Prints a warning to stderr: the command succeeded, but not as asked.
     pub(super) fn warn(&self, text: impl Display) {
         if !self.quiet {
-            // Nobody may be reading stderr.
+            // Stderr may be closed.
             writeln!(io::stderr(), "{}", for_stderr(&format!("murald: {text}"))).ok();
         }
     }
@@ -212,7 +212,7 @@ impl Progress {
             return;
         }
         self.drawn = Some(Instant::now());
-        // As with the bar.
+        // As for the bar: a failure to draw is no reason to stop.
         write!(io::stderr().lock(), "\r{}\x1b[K", cut(what, columns.saturating_sub(1))).ok();
     }
 
@@ -224,8 +224,7 @@ impl Progress {
     }
 }
 
-/// Whether nothing is to be drawn over itself: the user says so, or the terminal would print escape
-/// sequences as text.
+/// Whether a bar would be wrong: the user wants none, or the terminal prints escape sequences as text.
 fn is_plain() -> bool {
     variable("NO_COLOR").is_some() || variable("TERM").is_some_and(|term| term == "dumb")
 }

@@ -32,7 +32,7 @@ pub(super) fn unknown_verb(verbs: Verbs, word: &str) -> Error {
     )
 }
 
-/// Words that people bring along, and what they mean by them here.
+/// Words of other programs, and their meaning here.
 #[rustfmt::skip]
 const SENSE_ALONE: &[(&str, &str)] = &[
     ("add", "import PATH"), ("clear", "stop --clear"), ("del", "images delete"),
@@ -46,7 +46,7 @@ const SENSE_ALONE: &[(&str, &str)] = &[
     ("tag", "images tag"), ("tags", "images tags"), ("view", "images show"),
     ("wall", "set PICTURE"),
 ];
-/// The same behind a resource: each with words of which the first that is there is meant.
+/// The same after a resource: the first of the words that the resource has is meant.
 #[rustfmt::skip]
 const SENSE: &[(&str, &[&str])] = &[
     ("activate", &["start"]), ("change", &["update", "edit", "set"]),
@@ -78,7 +78,7 @@ pub(super) fn unknown_flag(verb: &Verb, name: &str) -> Error {
     let see = format!("see `murald {} --help`", verb.name());
     let names: Vec<&str> = known().map(|flag| flag.name).collect();
     let meant = sense(SENSE_FLAGS, name, &names);
-    // A flag that has a sense of its own is no slip of the pen.
+    // A flag of another program is no typing error.
     let has_sense = SENSE_FLAGS.iter().any(|(other, _)| *other == name);
     let meant = meant.or_else(|| nearest(name, names.into_iter()).filter(|_| !has_sense));
     Error::usage(format!("unknown flag {name}")).hint(match meant {

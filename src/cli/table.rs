@@ -33,7 +33,7 @@ fn hue_name(color: Rgb) -> &'static str {
 
 /// Between two columns.
 const GAP: usize = 2;
-/// No column is made narrower than this to make room.
+/// No column is cut to less than this.
 const LEAST: usize = 8;
 
 /// Rows under headings.
@@ -169,7 +169,7 @@ impl Table {
         self.rows.len()
     }
 
-    /// Complete, a line for each row.
+    /// All rows, each as a line with tabs.
     pub(super) fn rows(&self) -> String {
         let mut out = String::new();
         for row in &self.rows {

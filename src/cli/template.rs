@@ -10,7 +10,7 @@ use super::Error;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Template {
     parts: Vec<Part>,
-    /// All fields are such as the records may have: one that is not there is empty.
+    /// All fields are known ones, so a field that a record lacks is empty.
     is_checked: bool,
 }
 
@@ -83,8 +83,7 @@ impl Template {
         Ok(())
     }
 
-    /// The line for a record; of records whose fields were not known before, it must have those that
-    /// are named.
+    /// The line for a record. If the fields were not checked before, the record must have them.
     pub(super) fn line(&self, record: &Value) -> Result<String, Error> {
         let mut line = String::new();
         for part in &self.parts {
@@ -131,7 +130,7 @@ fn unknown<'a>(name: &str, fields: impl Iterator<Item = &'a str>) -> Error {
         .hint(format!("there are {}", all.join(", ")))
 }
 
-/// A value as a line has it.
+/// A value as text: lists with commas, null as nothing.
 pub(super) fn written(value: &Value) -> String {
     match value {
         Value::Null => String::new(),

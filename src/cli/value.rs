@@ -61,7 +61,7 @@ fn path(name: &str, word: String) -> Result<Value, Error> {
     }
 }
 
-/// The word as UTF-8, which is all that JSON can carry.
+/// The word as UTF-8: JSON can carry nothing else.
 pub(super) fn utf8(name: &str, word: &OsStr) -> Result<String, Error> {
     word.to_str().map(str::to_owned).ok_or_else(|| {
         Error::usage(format!("{name} is not UTF-8: {}", word.to_string_lossy()))
@@ -164,7 +164,7 @@ pub(super) fn expand_stdin(verb: &Verb, call: &mut Call) -> Result<(), Error> {
         .lock()
         .read_to_end(&mut bytes)
         .map_err(|error| Error::refused("cannot read standard input").because(error))?;
-    // `find | murald ... -` with nothing found: there is nothing to do.
+    // `find | murald ... -` found nothing, so there is nothing to do.
     if bytes.trim_ascii().is_empty() {
         return Err(Error::new(Exit::Done, String::new()));
     }

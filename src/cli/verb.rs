@@ -21,11 +21,11 @@ pub struct Verb {
     pub summary: &'static str,
     /// Details beyond the summary; may be empty.
     pub help: &'static str,
-    /// All that it may answer with; the answer of its request is shown as the first one.
+    /// All views of its answers; the answer of its request is shown as the first one.
     pub views: &'static [&'static View],
     /// Starts a daemon if none answers.
     pub(super) starts: bool,
-    /// Its images are those that are named, or all that its filters find.
+    /// Its images are the named ones, or all that its filters find.
     pub(super) chooses: bool,
     /// The question before the request, on a terminal.
     pub(super) confirm: Option<Confirm>,
@@ -47,7 +47,7 @@ pub struct Group {
 pub(super) enum Run {
     /// One request.
     Request(Request),
-    /// The verb's own way.
+    /// A function of the verb.
     Client(Action),
     /// Work of `main`, as the command line asks for it; none if everything is done.
     Main(fn(&Call, &mut Stdout) -> Result<Option<Next>, Error>),
@@ -56,11 +56,11 @@ pub(super) enum Run {
 }
 
 pub(super) type Action = fn(&Call, &mut Stdout) -> Result<(), Error>;
-/// None: there is nothing to ask.
+/// The question, if there is one to ask.
 pub(super) type Confirm = fn(&Call) -> Result<Option<String>, Error>;
 pub(super) type Check = fn(&Call, &Value) -> Result<(), Error>;
 
-/// A word that stands by itself; its place gives its meaning.
+/// A word without a flag; its place gives its meaning.
 #[derive(Clone, Copy, Debug)]
 pub struct Argument {
     pub name: &'static str,
@@ -132,7 +132,7 @@ pub enum Kind {
     Words(&'static [&'static str]),
     /// Some of these, with commas; an empty slice allows any words.
     List(&'static [&'static str]),
-    /// Words with commas, of which the library has some already.
+    /// Tags with commas; completion offers those of the library.
     Tags,
 }
 
@@ -195,7 +195,7 @@ impl Verb {
         Self::of(words, summary, Run::Client(run))
     }
 
-    /// The same verb in other words.
+    /// The same verb under other words, with a summary of its own.
     pub(super) const fn also(
         mut self,
         words: &'static [&'static str],

@@ -14,7 +14,7 @@ pub(super) fn is_installed() -> bool {
     std::env::split_paths(&path).any(|directory| directory.join(NAME).is_file())
 }
 
-/// Has chafa draw the picture in this file on at most so many columns and rows; false if it fails.
+/// Lets chafa draw the picture in this file on at most so many columns and rows; false if it fails.
 pub(super) fn draw(
     stdout: &mut Stdout,
     file: &[u8],

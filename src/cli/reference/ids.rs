@@ -12,7 +12,7 @@ use super::candidates;
 use super::names::{self, Named};
 use crate::wire::Ids;
 
-/// The id that a value of the command line is.
+/// The id in a value of the command line, if it is one.
 fn id(kind: Kind, value: &Value) -> Option<i64> {
     match kind {
         Kind::Item => value["image_id"].as_i64(),
@@ -21,7 +21,7 @@ fn id(kind: Kind, value: &Value) -> Option<i64> {
     }
 }
 
-/// Refuses digits that are the id of one thing and the name of another.
+/// Refuses digits that are the id of one record and the name of another.
 pub(super) fn say_which(verb: &Verb, call: &Call) -> Result<(), Error> {
     for (name, value) in &call.values {
         let Some((kind, id)) = verb.kind(name).and_then(|kind| Some((kind, id(kind, value)?)))

@@ -97,7 +97,7 @@ pub(super) fn exactly<'a>(word: &str, all: &'a [Named]) -> Option<&'a Named> {
     same.or_else(|| alike.next().filter(|_| alike.next().is_none()))
 }
 
-/// The only one whose name begins so; an error where several do.
+/// The only record whose name begins with the word; an error if there are several.
 pub(super) fn only<'a>(word: &str, all: &'a [Named]) -> Result<Option<&'a Named>, Error> {
     let lower = folded(word);
     let fits: Vec<&Named> =
@@ -108,7 +108,7 @@ pub(super) fn only<'a>(word: &str, all: &'a [Named]) -> Result<Option<&'a Named>
     Err(several(word, &fits))
 }
 
-/// More than one that the word may mean.
+/// The error for a word that may mean several records.
 pub(super) fn several(word: &str, fits: &[&Named]) -> Error {
     let shown = fits.iter().take(LISTED).map(|one| format!("{} ({})", one.name, one.id));
     let shown = shown.collect::<Vec<_>>().join(", ");

@@ -34,7 +34,7 @@ pub(super) const COMPLETE: Verb =
         .help("    murald complete -- images ''");
 
 const PATIENCE: Duration = Duration::from_millis(500);
-/// Images that are offered.
+/// The most images that are offered.
 const IMAGES: u32 = 50;
 
 /// A word, and what it means.
@@ -69,7 +69,7 @@ pub(crate) fn complete(verbs: Verbs, call: &Call, stdout: &mut Stdout) -> Result
     Ok(())
 }
 
-/// The words before the one that is completed.
+/// The words before the word that is completed.
 #[derive(Debug)]
 struct Line {
     verbs: Verbs,
@@ -200,7 +200,7 @@ impl Source {
         }
     }
 
-    /// Images whose names begin so; the newest if `partial` is empty or digits.
+    /// Images whose names begin with `partial`; the newest if that is empty or a number.
     fn images(&self, partial: &str) -> Vec<Candidate> {
         let beginning = partial.contains(|c: char| !c.is_ascii_digit()).then_some(partial);
         let place = RequestPath::new(&[&"images"])
@@ -242,13 +242,13 @@ impl Source {
         }
     }
 
-    /// Sections; behind the name of one and a point, its keys.
+    /// All sections, and the keys of a section that is already typed with its dot.
     fn sections(&self, partial: &str) -> Vec<Candidate> {
         let mut found: Vec<String> = Vec::new();
         for Setting { section, key, .. } in (self.call.settings)() {
             let with_key = format!("{section}.{key}");
             let has_keys = section == "backend" || partial.starts_with(&format!("{section}."));
-            // `backend` itself is none that can be named alone.
+            // `backend` cannot be named without a key.
             if section != "backend" && !found.contains(&section) {
                 found.push(section);
             }
@@ -280,18 +280,18 @@ impl Source {
         bare(setting.map(|setting| setting.words).unwrap_or_default())
     }
 
-    /// None where nobody answers, or not in time.
+    /// The daemon's answer; none if there is no answer in time.
     fn ask<T: DeserializeOwned>(&self, place: &RequestPath) -> Option<T> {
         self.connection()?.get(place).ok()?.read().ok()
     }
 
-    /// One that waits no longer than patience.
+    /// A connection that waits no longer than `PATIENCE`.
     fn connection(&self) -> Option<Connection> {
         Some(self.call.connect().ok()?.interruptible(timer().ok()?))
     }
 }
 
-/// The words that name records: their names and ids.
+/// Records by their names, then by their ids.
 fn both_ways(named: Vec<Candidate>) -> Vec<Candidate> {
     let ids: Vec<Candidate> = named.iter().map(|(name, id)| (id.clone(), name.clone())).collect();
     named.into_iter().chain(ids).collect()
@@ -302,20 +302,20 @@ fn bare(words: impl IntoIterator<Item = impl Into<String>>) -> Vec<Candidate> {
     words.into_iter().map(|word| (word.into(), String::new())).collect()
 }
 
-/// The fields of a verb's answer, behind what is written of the template.
+/// The fields of a verb's answer, after the part of the template that is already typed.
 fn template(verb: &Verb, partial: &str, call: &Call) -> Vec<Candidate> {
     let done = partial.rsplit_once('{').map_or(partial, |(done, _)| done);
     bare(fields(verb, call).into_iter().map(|name| format!("{done}{{{name}}}")))
 }
 
-/// Words that go on a list whose last one is not whole yet.
+/// Words that continue a list with commas; words that it has already are omitted.
 fn behind_the_comma<'a>(partial: &str, words: impl Iterator<Item = &'a str>) -> Vec<Candidate> {
     let done = partial.rfind(',').map_or("", |at| &partial[..=at]);
     let given: Vec<&str> = done.split(',').collect();
     bare(words.filter(|word| !given.contains(word)).map(|word| format!("{done}{word}")))
 }
 
-/// Becomes readable when patience ends.
+/// Becomes readable after `PATIENCE`.
 fn timer() -> std::io::Result<OwnedFd> {
     let timer = Timer::new(TimerfdClockId::Monotonic)?;
     timer.set(TimerfdTimerFlags::empty(), PATIENCE.subsec_nanos().into())?;

@@ -61,7 +61,7 @@ pub(super) const GROUP: Group = Group { title: "Configuration", verbs: &[
                file."),
 ]};
 
-/// The answers have the settings, too, whichever the file has: [`fields`] lists these.
+/// Fields beside the settings, which [`fields`] lists.
 const CHANGED: View = View::own("", BESIDE, |_, stdout, settings| {
     stdout.say("changed")?;
     stdout.warn_all(settings);
@@ -111,7 +111,7 @@ fn get(call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
     let is_known = |one: &Setting| one.section == section && one.key == spelled;
     let value = match settings.get(&spelled).or_else(|| settings.get(&key)) {
         Some(value) => value,
-        // One that has no default and is not set.
+        // A setting without a value and without a default.
         None if (call.settings)().iter().any(is_known) => &Value::Null,
         None => {
             let of = if section == "backend" { "" } else { section.as_str() };
@@ -128,7 +128,7 @@ const SETTINGS: View = View::own("", &[], |_, stdout, settings| {
     stdout.table(&sheet)
 });
 
-/// Tables inside tables by their dotted names.
+/// Adds settings of tables inside tables under their dotted names.
 fn flatten(sheet: &mut Table, prefix: &str, settings: &Value) {
     for (key, value) in settings.as_object().into_iter().flatten() {
         match value {
@@ -138,7 +138,7 @@ fn flatten(sheet: &mut Table, prefix: &str, settings: &Value) {
     }
 }
 
-/// Lists are JSON, as `config set` takes them.
+/// A value as `config set` reads it: lists are JSON.
 fn plain(value: &Value) -> String {
     if value.is_array() { value.to_string() } else { written(value) }
 }
@@ -181,7 +181,7 @@ fn patch(call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
 fn reset(call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
     let place = match call.text("BACKEND") {
         Some(backend) => {
-            // As its section is named elsewhere.
+            // Other verbs name the section of a backend so.
             let backend = backend.strip_prefix("backend.").unwrap_or(backend);
             RequestPath::new(&[&"config", &"backends", &backend, &"reset"])
         }

@@ -23,7 +23,7 @@ pub(super) fn change(
         (Some(key), Some(value), None) => one_setting(connection, &section, key, value)?,
         (None, Some(several), None) => {
             let changes = changes(several);
-            // The daemon's error says so if the API has no such section.
+            // For an unknown section, the daemon's error is the better one.
             if (section == "backend" || changes.is_err())
                 && let Err(error) = settings(connection, &section, false)
                 && error.status() == Some(404)
@@ -39,7 +39,7 @@ pub(super) fn change(
 
 const SET: &str = "usage: murald config set SECTION.KEY VALUE, or SECTION '{\"KEY\": VALUE}'";
 
-/// The daemon keeps some values that it cannot use, and goes on with the default.
+/// Refuses values that the daemon stored but cannot use: it uses the default instead.
 pub(super) fn in_effect(
     section: &str,
     changes: &Map<String, Value>,
@@ -57,7 +57,7 @@ pub(super) fn in_effect(
     }
 }
 
-/// Equal, whole numbers and others alike.
+/// Whether values are equal; 1 and 1.0 are.
 fn same(one: &Value, other: &Value) -> bool {
     one == other || one.as_f64().is_some_and(|number| other.as_f64() == Some(number))
 }
@@ -70,8 +70,8 @@ fn changes(text: &str) -> Result<Map<String, Value>, Error> {
     }
 }
 
-/// The word as the type that the setting has: `80` is a number for one and a text for another. `null` is
-/// none for all.
+/// A change of one setting, with the word as the setting's type: `80` is a number for one and a string
+/// for another. `null` removes any setting.
 fn one_setting(
     connection: &Connection,
     section: &str,
@@ -83,7 +83,7 @@ fn one_setting(
         Err(error) if error.exit == Exit::Refused => Value::Null,
         settings => settings?,
     };
-    // Both ways of writing it are the same key to the daemon.
+    // The daemon reads hyphens in keys as underscores.
     let known = key.replace('-', "_");
     let key = if settings.get(&known).is_some() { known } else { key.to_owned() };
     let value = typed(settings.get(&key), word);
@@ -108,18 +108,18 @@ impl Section {
     pub(super) fn of(name: &str, has_key: bool) -> Self {
         let at = |place: &[&dyn Display]| Self { place: RequestPath::new(place), inside: "" };
         match name.strip_prefix("backend.") {
-            // They have no place of their own.
+            // The priorities have no route of their own.
             Some("auto_priorities") => {
                 Self { inside: "backend.auto_priorities", ..at(&[&"config"]) }
             }
             Some(backend) => at(&[&"config", &"backends", &backend]),
             None if name == "backend" && has_key => Self { inside: "backend", ..at(&[&"config"]) },
-            // `backend` itself is no section of the API: the daemon says so.
+            // The API has no section `backend`: the daemon reports that.
             None => at(&[&"config", &name]),
         }
     }
 
-    /// Its settings out of a body.
+    /// The settings of the section in a body.
     pub(super) fn unwrap(&self, body: &Value) -> Value {
         if self.inside.is_empty() {
             return body.clone();

@@ -53,7 +53,7 @@ fn sheet(call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
     Ok(())
 }
 
-/// Row by row: the first ones are seen while others are loaded.
+/// Draws row by row, so that the first rows are visible while others are loaded.
 fn draw(
     connection: &Connection,
     stdout: &mut Stdout,

@@ -47,7 +47,7 @@ pub(super) const GROUP: Group = Group { title: "Daemon", verbs: &[
     super::complete::COMPLETE,
 ]};
 
-/// The daemon gives itself 5 s.
+/// The daemon stops within 5 s.
 const GONE_WITHIN: Duration = Duration::from_secs(10);
 
 const STOPPED: View = View::says("POST /shutdown", &[more("status")], "stopped");

@@ -26,7 +26,7 @@ pub(super) const DELETED: View = View::own(
     },
 );
 
-/// Ids; paths are of images that were deleted before, without their files.
+/// The ids to delete; `paths` are files of images that were deleted before, without their files.
 pub(super) fn ids(call: &Call) -> Result<Option<Value>, Error> {
     Ok(chosen(call, Value::is_number))
 }
@@ -35,7 +35,7 @@ pub(super) fn paths(call: &Call) -> Result<Option<Value>, Error> {
     Ok(chosen(call, Value::is_string))
 }
 
-/// Said in any case: without it the trash would get files in place, too.
+/// Always sent: without this field, files in place would go to the trash, too.
 pub(super) fn files(call: &Call) -> Result<Option<Value>, Error> {
     Ok(Some((call.has("--files") || chosen(call, Value::is_string).is_some()).into()))
 }
@@ -101,7 +101,7 @@ fn listing(names: &[String], all: usize) -> String {
     }
 }
 
-/// Asks before anything is deleted, if somebody sits there who can answer and sees what is asked.
+/// Asks before anything is deleted, if input and stderr are a terminal.
 pub(crate) fn confirm(
     call: &Call,
     question: impl FnOnce(&Call) -> Result<Option<String>, Error>,
@@ -116,13 +116,13 @@ pub(crate) fn confirm(
     }
 }
 
-/// Only a clear yes is one; the end of input is none.
+/// Reads the answer: only `y` or `yes` agrees.
 fn agrees(question: &str) -> Result<bool, Error> {
     let failed = |error| Error::refused("nothing was deleted").because(error);
     write!(io::stderr(), "{} [y/N] ", harmless(question)).map_err(failed)?;
     let mut line = String::new();
     if io::stdin().lock().read_line(&mut line).map_err(failed)? == 0 {
-        // Begins a line for the next output.
+        // The next output begins on a line of its own.
         writeln!(io::stderr()).map_err(failed)?;
     }
     Ok(matches!(line.trim().to_lowercase().as_str(), "y" | "yes"))

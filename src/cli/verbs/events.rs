@@ -49,14 +49,14 @@ fn events(call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
             Ok(None) => {
                 return Err(Error::new(Exit::Unavailable, "the daemon has stopped"));
             }
-            // The reader of our output has gone.
+            // The reader of our output has closed it.
             Err(error) if error.kind() == io::ErrorKind::Interrupted => return Ok(()),
             Err(error) => return Err(Error::of_lost_daemon(error)),
         }
     }
 }
 
-/// One line for an event; what was lost goes to stderr.
+/// Prints an event as a line, and the number of lost events to stderr.
 pub(super) fn print(stdout: &mut Stdout, item: &Item) -> Result<(), Error> {
     match item {
         Item::Event { kind, data } => {
@@ -70,14 +70,14 @@ pub(super) fn print(stdout: &mut Stdout, item: &Item) -> Result<(), Error> {
         }
         Item::Lost(count) => {
             use std::io::Write as _;
-            // There may be nobody to tell.
+            // Stderr may be closed.
             writeln!(io::stderr(), "murald: {count} events were lost").ok();
             Ok(())
         }
     }
 }
 
-/// Standard output, if it is a pipe: it hangs up when its reader goes, even while nothing happens.
+/// Standard output, if it is a pipe: it hangs up when its reader closes it, even without any event.
 fn reader_s_end() -> Option<OwnedFd> {
     let stdout = io::stdout();
     let is_pipe =

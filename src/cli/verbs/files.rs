@@ -8,7 +8,7 @@ use super::super::call::Call;
 use super::super::request::place;
 use super::super::stdout::Stdout;
 
-/// Piece by piece: a video may be larger than our memory.
+/// Copies piece by piece, as a video may be larger than our memory.
 pub(super) fn copy(call: &Call, stdout: &mut Stdout, template: &str) -> Result<(), Error> {
     let output = call.text("--output");
     if output.is_none() && io::stdout().is_terminal() {
@@ -17,7 +17,7 @@ pub(super) fn copy(call: &Call, stdout: &mut Stdout, template: &str) -> Result<(
     }
     let mut bytes = call.connect()?.stream(&place(template, call))?;
     if let Some(path) = output {
-        // Only now: a refused request leaves no empty file.
+        // After the answer, so that a refused request leaves no empty file.
         let copied = File::create(path).and_then(|mut file| io::copy(&mut bytes, &mut file));
         return copied
             .map(drop)

@@ -12,7 +12,7 @@ use super::super::template::written;
 use super::super::verb::{Flag, Kind, NULL, Verb};
 use crate::wire::{Ids, MediaFilter, Orientation, Page, Pagination};
 
-/// As many as the daemon gives at once.
+/// The daemon's largest page.
 const PER_PAGE: usize = 200;
 const IMAGES: &[&dyn Display] = &[&"images"];
 
@@ -48,7 +48,7 @@ pub(super) const FILTERS: &[Flag] = &[
     Flag::value("--max-delta-e", "D", Kind::Number,
         "Maximum distance to that palette (ΔE); 18 by default"),
 ];
-/// Words, where there is no argument for them.
+/// The words to search, for verbs without an argument for them.
 #[rustfmt::skip]
 pub(super) const SEARCH: Flag = Flag::value("--search", "WORDS", Kind::Text,
     "Only images with all of these words in name, title, description or tags");
@@ -63,7 +63,7 @@ pub(super) const LISTED: &[Flag] = joined!(FILTERS;
     Flag::value("--sort-order", "ORDER", DIRECTIONS, "Ascending or descending; desc by default"),
 );
 
-/// For [`joined`].
+/// Concatenates flags for [`joined`].
 pub(super) const fn join<const SUM: usize>(own: &[Flag], more: &[Flag]) -> [Flag; SUM] {
     let mut all = [NULL; SUM];
     let mut at = 0;
@@ -91,19 +91,18 @@ pub(super) fn filter(call: &Call) -> Map<String, Value> {
     given.collect()
 }
 
-/// Whether a call asks for some of the images only.
+/// Whether a call has any filter.
 pub(super) fn has_any(call: &Call) -> bool {
     call.has("WORD") || !filter(call).is_empty()
 }
 
-/// The filters of a call as the source of a playlist: truth values are JSON's own.
+/// The filters of a call as the source of a playlist.
 pub(super) fn source(call: &Call) -> Map<String, Value> {
     let mut source = filter(call);
     if let Some(value) = source.get_mut("animated") {
         *value = (value == "true").into();
     }
-    // A source takes in what is in the folders inside, or for `root` in any, unless it says otherwise;
-    // a list does not.
+    // By default a source includes the folders inside a folder; a list does not.
     if source.contains_key("folder_id") {
         source.insert("recursive".to_owned(), call.has("--recursive").into());
     }
@@ -113,8 +112,8 @@ pub(super) fn source(call: &Call) -> Map<String, Value> {
     source
 }
 
-/// Whether a call that does something to what its filters let through has any. A flag that leaves
-/// nothing out, as a script with an empty variable gives it, would mean all of the library.
+/// Whether a verb that changes images has filters. Refuses an empty one, as a script with an empty
+/// variable gives it: it would match the whole library.
 pub(super) fn narrows(call: &Call) -> Result<bool, Error> {
     for (flag, other) in [("--recursive", "--folder"), ("--max-delta-e", "--similar-to")] {
         if call.has(flag) && !call.has(other) {
@@ -123,7 +122,7 @@ pub(super) fn narrows(call: &Call) -> Result<bool, Error> {
     }
     for flag in FILTERS.iter().chain(&[SEARCH]).map(|flag| flag.name) {
         let is_empty = match call.value(flag) {
-            // Only the words between blanks count; a name may begin with a blank.
+            // Blanks do not count in a search, but in a name they do.
             Some(Value::String(text)) if flag == SEARCH.name => text.trim().is_empty(),
             Some(Value::String(text)) => text.is_empty(),
             Some(Value::Array(items)) => items.is_empty(),
@@ -137,7 +136,7 @@ pub(super) fn narrows(call: &Call) -> Result<bool, Error> {
     Ok(!filter(call).is_empty())
 }
 
-/// Puts the images that a call means in the place of its IMAGE.
+/// Replaces the IMAGE of a call by the ids of all images that are named, or that match.
 pub(crate) fn choose(verb: &Verb, call: &mut Call) -> Result<(), Error> {
     let chosen = chosen(call, verb.kind("IMAGE"))?;
     call.values.retain(|(name, _)| *name != "IMAGE");
@@ -145,7 +144,7 @@ pub(crate) fn choose(verb: &Verb, call: &mut Call) -> Result<(), Error> {
     Ok(())
 }
 
-/// The images that a call names, or all that its filters let through.
+/// The images that a call names, or all that match its filters.
 pub(super) fn chosen(call: &Call, kind: Option<Kind>) -> Result<Vec<Value>, Error> {
     match (call.has("IMAGE"), narrows(call)?) {
         (true, false) => return Ok(call.all("IMAGE").into_iter().cloned().collect()),
@@ -166,8 +165,8 @@ pub(super) fn chosen(call: &Call, kind: Option<Kind>) -> Result<Vec<Value>, Erro
     })
 }
 
-/// Refuses a daemon that is older than this command: it would pass over what it does not know, and
-/// change more than was meant.
+/// Refuses a daemon that is older than this command: it would ignore filters that it does not know,
+/// and change more images than meant.
 pub(super) fn knows(connection: &Connection, what: &str) -> Result<(), Error> {
     let info: Value = connection.get(&RequestPath::new(&[&"info"]))?.read()?;
     let (ours, theirs) = (env!("CARGO_PKG_VERSION"), info["version"].as_str().unwrap_or_default());
@@ -185,14 +184,14 @@ fn is_older(one: &str, other: &str) -> bool {
     numbers(one) < numbers(other)
 }
 
-/// The records of all images that a call means, by name.
+/// The records of all images that match a call's filters, sorted by name.
 pub(super) fn by_name(call: &Call, connection: &Connection) -> Result<Vec<Value>, Error> {
     every(connection, IMAGES, |place| {
         listed(place, call).query("sort_by", Some("name")).query("sort_order", Some("asc"))
     })
 }
 
-/// The list that a call asks for, without its page.
+/// Adds the filters and the order of a call to a request.
 fn listed(place: RequestPath, call: &Call) -> RequestPath {
     let own = [("search", "WORD"), ("sort_by", "--sort-by"), ("sort_order", "--sort-order")];
     let own = own.map(|(name, slot)| (name, call.query(slot)));
@@ -200,7 +199,7 @@ fn listed(place: RequestPath, call: &Call) -> RequestPath {
     filter(call).iter().fold(place, |place, (name, value)| place.query(name, Some(written(value))))
 }
 
-/// The page that a call asks for, or all of them in one; `per_page` images unless it says how many.
+/// The page of images that a call asks for, or all pages as one. `per_page` is for calls without it.
 pub(super) fn page(call: &Call, per_page: Option<u32>) -> Result<Value, Error> {
     let connection = call.connect()?;
     if !call.has("--all") {
@@ -219,7 +218,7 @@ pub(super) fn page(call: &Call, per_page: Option<u32>) -> Result<Value, Error> {
     Ok(page.map(|(name, value): (&str, Value)| (name.to_owned(), value)).into_iter().collect())
 }
 
-/// The images that a list has at one instant, in its order; those that are gone by now are omitted.
+/// The images that a list has at one instant, in its order, without those that are deleted by now.
 pub(super) fn every(
     connection: &Connection,
     path: &[&dyn Display],
@@ -235,7 +234,7 @@ pub(super) fn every(
     }
     let mut images = Vec::with_capacity(ids.len());
     for id in ids {
-        // Images that came or went have moved others to a page that was read before.
+        // New and deleted images move others to pages that were read before.
         match read.remove(&Some(id)) {
             Some(image) => images.push(image),
             None => images.extend(one(connection, id)?),
@@ -244,7 +243,7 @@ pub(super) fn every(
     Ok(images)
 }
 
-/// One image, unless it is gone.
+/// One image, unless it is deleted.
 fn one(connection: &Connection, id: i64) -> Result<Option<Value>, Error> {
     match connection.get(&RequestPath::new(&[&"images", &id])) {
         Err(error) if error.status() == Some(404) => Ok(None),

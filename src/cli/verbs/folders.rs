@@ -72,7 +72,7 @@ const NESTING: View = FOLDER.showing(|_, stdout, answer| {
     let folders = items(answer, "data").iter();
     stdout.line(folders.map(|one| text(one, "name")).collect::<Vec<_>>().join("/"))
 });
-/// If the whole tree is there, each folder has its path; otherwise its name alone.
+/// Folders with their paths; only with their names if not all folders are listed.
 const FOLDERS: View = FOLDER.showing(|call, stdout, answer| {
     let mut named = answer.clone();
     let all = items(answer, "data");
@@ -98,7 +98,7 @@ fn delete_folder(call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
     let contents = call.has("--contents");
     let trash = contents && !call.has("--forever");
     if trash {
-        // An older one would remove the files for good.
+        // An older daemon would remove the files for good.
         filters::knows(&connection, "the trash here")?;
     }
     if contents {
@@ -114,7 +114,7 @@ fn delete_folder(call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
     DELETED.show(call, stdout, &answer)
 }
 
-/// Whether the images of a folder may go with it; without images there is nothing to ask.
+/// Asks whether the images of a folder may be deleted with it, if there are any.
 fn question(call: &Call) -> Result<Option<String>, Error> {
     let place = RequestPath::new(&[&"images"]).query("recursive", Some(true));
     let place = place.query("folder_id", call.query("FOLDER")).query("per_page", Some(1));

@@ -85,7 +85,7 @@ fn is_video(image: &Value) -> bool {
     image["media_type"] == "video"
 }
 
-/// `sea/bay (2)`; if its names cannot be had, its id must do.
+/// `sea/bay (2)`, or only the id if the names cannot be read.
 fn folder(id: &Value, call: &Call) -> Cell {
     if id.is_null() {
         return "root".into();
@@ -97,7 +97,7 @@ fn folder(id: &Value, call: &Call) -> Cell {
     Cell::from(format!("{} ({id})", names.join("/"))).raw(id)
 }
 
-/// The playlists that an image was put into.
+/// The playlists that contain an image.
 fn playlists(image: &Value, call: &Call) -> Option<Cell> {
     let all: Value =
         call.connect().ok()?.get(&RequestPath::new(&[&"playlists"])).ok()?.read().ok()?;
@@ -117,7 +117,7 @@ pub(super) fn picture(call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
     stdout.show(&answer, |stdout, image| {
         let sheet = IMAGE.as_sheet(&image, call);
         if let Some(terminal) = wish.terminal(stdout.terminal())
-            // The words tell enough if there is no thumbnail.
+            // Without a thumbnail, the text alone is shown.
             && let Ok(file) = connection.get(&thumbnail)
         {
             picture::show(&file.body, stdout, terminal, &wish, sheet.lines())?;
@@ -134,7 +134,7 @@ pub(super) fn list(call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
     LIST.tell(call, stdout, &page)
 }
 
-/// Says that this is not all, if no page was asked for.
+/// Warns that there are more images, unless a page was given.
 pub(super) fn warn_of_more(call: &Call, stdout: &Stdout, page: &Value) {
     let (shown, total) = (items(page, "data").len(), number(page, TOTAL));
     if (shown as u64) < total && !call.has("--page") {

@@ -115,7 +115,7 @@ pub(super) const GROUP: Group = Group { title: "Images", verbs: &[
                murald random --tags favourite"),
 ]};
 
-/// Without a folder: out of all folders.
+/// The root as a folder takes the images out of all folders.
 pub(super) const MOVING: &[(&str, From)] =
     &[("image_ids", From::All("IMAGE")), ("folder_id", From::Folder("FOLDER"))];
 pub(super) const MOVED: View =
@@ -179,7 +179,7 @@ fn tag(call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
     each(&TAG, &TAGGED, call, stdout)
 }
 
-/// The tags of an image with those to add, without those to remove.
+/// Removes and adds tags of an image.
 fn retagged(call: &Call, image: Value) -> Result<Value, Error> {
     let mut tags = items(&image, "tags").to_vec();
     let (add, remove) = (call.listed("--add"), call.listed("--remove"));

@@ -94,7 +94,7 @@ fn import(call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
     }
     let interrupt = interrupt()
         .map_err(|error| Error::new(Exit::Internal, "cannot listen for Ctrl-C").because(error))?;
-    // Before the import begins, or its first events would be missed.
+    // Subscribed before the import begins, so that no event is missed.
     let mut events = listen(&connection.interruptible(interrupt), EVENTS)?;
     let batch: Value = START.send(call, "import")?.read()?;
     let mut watch = Watch::new(batch, paths(call, "PATH")?, stdout);
@@ -125,8 +125,8 @@ fn interrupt() -> io::Result<OwnedFd> {
 
 /// Stops the import and waits for its end.
 fn cancel(connection: &Connection, watch: &mut Watch<'_>) -> Result<(), Error> {
-    // The stream that was interrupted is of no use any more. This one is open before the import is
-    // cancelled, so that its end is not missed.
+    // The interrupted stream cannot be used again. The new one is open before the import is cancelled,
+    // so that its last event is not missed.
     let mut events = listen(connection, ENDS)?;
     let place = RequestPath::new(&[&"images", &"cancel-import"]);
     match connection.post(&place, &json!({ "batch_id": watch.batch["batch_id"] })) {
@@ -268,7 +268,7 @@ impl<'a> Watch<'a> {
 
     /// Prints the images in the order in which their paths were given and directories are walked.
     fn tell(&mut self) -> Result<(), Error> {
-        // A file may be there by its own name and by its directory's, too.
+        // A file may be given by its own path and by its directory's.
         let mut seen: HashMap<PathBuf, usize> = HashMap::new();
         self.images.sort_by_cached_key(|(path, ..)| {
             let before = seen.entry(path.clone()).or_default();

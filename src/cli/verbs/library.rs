@@ -99,7 +99,7 @@ fn add(call: &Call, watched: Value) -> Result<Value, Error> {
     let watched = items(&watched, "watch");
     let mut all: Vec<String> = watched.iter().map(|one| text(one, "path")).collect();
     for path in paths(call, "DIR")? {
-        // Anything else that may be wrong with it, the daemon says.
+        // The daemon reports anything else that is wrong.
         if std::fs::metadata(&path).is_ok_and(|found| !found.is_dir()) {
             return Err(Error::refused(format!("{path} is not a directory")));
         }
@@ -127,7 +127,7 @@ fn remove(call: &Call, watched: Value) -> Result<Value, Error> {
     Ok(body)
 }
 
-/// Whether a watched directory has this path, as it was written or where its links lead.
+/// Whether a watched directory has this path, with or without its links resolved.
 fn is_at(watched: &Value, path: &str) -> bool {
     let path = path.trim_end_matches('/');
     ["path", "directory"].iter().any(|field| text(watched, field).trim_end_matches('/') == path)

@@ -56,7 +56,7 @@ pub static GROUPS: &[Group] = &[
     session::THEMES,
 ];
 
-/// A switch that can be told to be off.
+/// The values of a flag that turns something on or off.
 const ON_OFF: Kind = Kind::Words(&["on", "off"]);
 const MONITORS: Flag =
     Flag::value("--monitor", "NAME", Kind::Monitor, "Apply to this monitor only").many();

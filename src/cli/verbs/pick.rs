@@ -53,13 +53,13 @@ fn pick(call: &Call, _: &mut Stdout) -> Result<(), Error> {
     command.args(call.text("MENU"));
     match command.status().map_err(failed)?.code() {
         Some(0) => Ok(()),
-        // The script has said why, or nothing was picked.
+        // The script has printed the reason, or nothing was picked.
         Some(130) => Err(Error::new(Exit::Interrupted, String::new())),
         _ => Err(Error::refused(String::new())),
     }
 }
 
-/// A file that is gone when the menu is.
+/// A file that is removed when the menu is closed.
 struct List(PathBuf);
 
 impl List {

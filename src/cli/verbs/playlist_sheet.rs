@@ -15,7 +15,7 @@ use super::super::terminal::span;
 use super::filters;
 use super::image_sheet::TOTAL;
 
-/// On a terminal so many images are shown; elsewhere all are. As many as the daemon gives at once.
+/// The most images of a playlist on a terminal; elsewhere all are shown. Also the daemon's largest page.
 const SHOWN: usize = 200;
 
 pub(super) const PLAYLISTS: View = View::table(
@@ -28,7 +28,7 @@ pub(super) const PLAYLISTS: View = View::table(
             Some(Cell::from(changes(playlist)).raw(text(playlist, "configuration.type")))
         }),
         of(">IMAGES", "images source", |playlist, call| {
-            // Counts the images that its filters find now, if it has any.
+            // A dynamic playlist has the images that its filters find now.
             Some(match playlist["source"].is_object() {
                 true => number(&page(playlist, 1, 1, call).ok()?, TOTAL).into(),
                 false => items(playlist, "images").len().into(),
@@ -120,7 +120,7 @@ fn in_order(playlist: &Value, is_cut: bool, call: &Call) -> Result<Vec<Value>, E
     }
     let row = |(place, item): (usize, &Value)| {
         let id = &item["image_id"];
-        // The list may have changed between the requests, and so what a page is of.
+        // The list may have changed between the requests.
         let name = names.get(&id.as_i64()).cloned().unwrap_or_else(|| name_of(call, id));
         let (kind, when) = (&item["media_type"], when(playlist, place));
         json!({ "place": place + 1, "id": id, "name": name, "media_type": kind, "when": when })
@@ -160,7 +160,7 @@ pub(super) fn name_of(call: &Call, image: &Value) -> String {
     image.map(|image: Value| text(&image, "name")).unwrap_or_default()
 }
 
-/// When it changes.
+/// When a playlist changes the image.
 fn changes(playlist: &Value) -> String {
     let interval = number(playlist, "configuration.interval");
     match text(playlist, "configuration.type").as_str() {

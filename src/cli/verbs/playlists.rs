@@ -35,14 +35,14 @@ const ORDER: Flag = Flag::value("--order", "ORDER", Kind::Words(PlaylistOrder::W
 #[rustfmt::skip]
 const FIRST: Flag = Flag::value("--from-first", "WHICH", ON_OFF,
     "Start with the first image each time, or at the last position");
-/// On one playlist, or without one on all that run.
+/// The requests about one playlist; without PLAYLIST about all that are running.
 const STOP: &str = "POST /playlists/{PLAYLIST:active}/stop";
 const PAUSE: &str = "POST /playlists/{PLAYLIST:active}/pause";
 const RESUME: &str = "POST /playlists/{PLAYLIST:active}/resume";
 const STEP_ON: &str = "POST /playlists/{PLAYLIST:active}/next";
 const STEP_BACK: &str = "POST /playlists/{PLAYLIST:active}/previous";
 const THEIRS: BodyFields = &[("monitors", From::Any("--monitor"))];
-/// Only what was said: the daemon has the defaults, and keeps what it has.
+/// Only the fields that were given: the daemon keeps the others, or has a default.
 const CONFIGURATION: (&str, From) = (
     "configuration",
     From::Object(&[
@@ -142,7 +142,7 @@ pub(super) const GROUP: Group = Group { title: "Playlists", verbs: &[
 
 const RENAMED: View = PLAYLIST.saying("renamed the playlist to {name} ({id})");
 const DELETED: View = View::says("DELETE /playlists/{id}", &[more("status")], "deleted");
-/// The answers of actions: on one playlist, and on all that run.
+/// The answers of actions on one playlist, and on all that are running.
 const DONE: View = View::own("POST /playlists/{id}/start", &[more("status")], done);
 const STOPPED: View = View::own("POST /playlists/active/stop", &[more("message stopped")], done);
 const PAUSED: View = View::own("POST /playlists/active/pause", &[more("message paused")], done);
@@ -193,7 +193,7 @@ const RUNS: View = View::table(
             Some(format!("{place}/{all}").into())
         }),
         of("=NEXT CHANGE", "next_change_at", |one, _| {
-            // A playlist that is paused has no change ahead.
+            // The next change of a paused playlist is unknown.
             (one["paused"] != true).then(|| moment_of(&one["next_change_at"]))
         }),
         more(
@@ -205,7 +205,7 @@ const RUNS: View = View::table(
 );
 const NONE: &str = "no playlist runs; `murald playlist start PLAYLIST` starts one";
 
-/// The type of a playlist: times of its images, or light and dark, imply it, too.
+/// The type of a playlist, also if only the images' times or modes imply it.
 fn kind(call: &Call) -> Result<Option<Value>, Error> {
     let says = |field: &str| call.all("IMAGE").into_iter().any(|item| item.get(field).is_some());
     Ok(match call.value("--type") {
@@ -216,7 +216,7 @@ fn kind(call: &Call) -> Result<Option<Value>, Error> {
     })
 }
 
-/// The images of a new playlist: those that are named, or that its filters find now.
+/// The images of a new playlist: the named ones, or all that its filters find now.
 fn images(call: &Call) -> Result<Option<Value>, Error> {
     let filters = filters::narrows(call)?;
     match (filters, call.has("--fixed"), call.has("IMAGE")) {
@@ -230,7 +230,7 @@ fn images(call: &Call) -> Result<Option<Value>, Error> {
     }
 }
 
-/// The filters of a new playlist that is to find images by itself.
+/// The filters of a new dynamic playlist.
 fn source(call: &Call) -> Result<Option<Value>, Error> {
     let finds = filters::narrows(call)? && !call.has("--fixed") && !call.has("IMAGE");
     Ok(finds.then(|| filters::source(call).into()))
@@ -267,7 +267,7 @@ fn own_place(call: &Call) -> RequestPath {
     place("/playlists/{PLAYLIST}", call)
 }
 
-/// `Night (3)`; if it is gone, its number must do.
+/// `Night (3)`, or only the id if the playlist no longer exists.
 fn named(call: &Call) -> String {
     let read = call.connect().and_then(|it| it.get(&own_place(call))).and_then(|it| it.read());
     let named = |one: Value| format!("{} ({})", text(&one, "name"), one["id"]);
@@ -275,7 +275,7 @@ fn named(call: &Call) -> String {
 }
 
 fn delete(call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
-    // While it is there to be asked for.
+    // The name has to be read before the playlist is deleted.
     let name = if stdout.wants_data() { String::new() } else { named(call) };
     let answer = call.connect()?.ask("DELETE", &own_place(call), None)?;
     stdout.show(&answer, |stdout, _: Value| stdout.say(format!("{name} deleted")))
@@ -286,7 +286,7 @@ fn done(call: &Call, stdout: &mut Stdout, answer: &Value) -> Result<(), Error> {
         return stdout.say(format!("{} {status}", named(call)));
     }
     match text(answer, "message") {
-        // Something runs, or that would be an error.
+        // Without any running playlist, `moved` has refused the answer.
         _ if answer["paused"] == 0 => stdout.say("all playlists are already paused"),
         message if message.starts_with("0 ") => stdout.say(NONE),
         message => stdout.say(message),
@@ -302,7 +302,7 @@ fn running_now(call: &Call) -> Result<Vec<Value>, Error> {
     call.connect()?.get(&RequestPath::new(&[&"playlists", &"active"]))?.read()
 }
 
-/// It is an error if nothing was there to be stepped or paused.
+/// Refuses an answer that says that no playlist was stepped or paused.
 fn moved(call: &Call, answer: &Value) -> Result<(), Error> {
     let is_pause = answer["paused"] == 0;
     if !is_pause && answer["advanced"] != 0 && answer["reversed"] != 0 {

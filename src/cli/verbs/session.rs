@@ -162,7 +162,7 @@ fn state(backend: &Value) -> Cell {
     Cell::from(text).look(CellStyle::Dim)
 }
 
-/// Whether STATE is the one word or the other; none if it is neither.
+/// True if STATE is the first word, false if it is the second one, otherwise none.
 fn is_either(call: &Call, yes: &str, no: &str) -> Option<Value> {
     let state = call.text("STATE")?;
     [yes, no].contains(&state).then(|| (state == yes).into())

@@ -17,7 +17,7 @@ use super::image_sheet::TOTAL;
 use super::{INTERVAL, MONITORS, library};
 use crate::wire::Format;
 
-/// A large directory is looked at for longer, but its first picture is in by then.
+/// The scan of a large directory takes longer, but the first picture is found by then.
 const WITHIN: Duration = Duration::from_secs(10);
 const PACE: Duration = Duration::from_millis(50);
 
@@ -49,7 +49,7 @@ fn slideshow(call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
     let (path, connection) = (travelling(&real)?, call.connect()?);
     library::ensure(&connection, &path)?;
     let images = first_pictures(&connection, &word, &path, WITHIN)?;
-    // Most of a large directory has yet to come in.
+    // The scan of a large directory goes on, so its files are counted, too.
     let images = images.max(pictures_below(&real));
     let playlist = playlist(call, &connection, &path)?;
     let mut body = json!({});
@@ -67,7 +67,7 @@ fn slideshow(call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
     })
 }
 
-/// How many images have a file in a watched directory by now: at least one.
+/// Waits for the first image of a watched directory and returns the number of images.
 fn first_pictures(
     connection: &Connection,
     word: &str,
@@ -90,7 +90,7 @@ fn first_pictures(
     }
 }
 
-/// The playlist of this name, made or brought in line.
+/// Creates the playlist of this name, or updates it.
 fn playlist(call: &Call, connection: &Connection, name: &str) -> Result<Value, Error> {
     let order = if call.has("--shuffle") { "random" } else { "ordered" };
     let mut configuration = json!({ "type": "timer", "order": order });
@@ -109,7 +109,7 @@ fn playlist(call: &Call, connection: &Connection, name: &str) -> Result<Value, E
     }
 }
 
-/// Extensions of pictures and videos that are not the format's own name.
+/// Extensions of pictures and videos that are not the name of a format.
 const OTHER_EXTENSIONS: [&str; 7] = ["jpeg", "jpe", "tif", "heif", "m4v", "apng", "jfif"];
 
 /// How many pictures and videos a directory has, by their extensions.

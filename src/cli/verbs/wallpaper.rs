@@ -98,7 +98,7 @@ pub(super) const GROUP: Group = Group { title: "Wallpapers", verbs: &[
     Verb::get(&["history", "clear"], "Clear the history", "DELETE /images/history").shows(&[&CLEARED]),
 ]};
 
-/// Each monitor, and its image under its name or, deleted, without its number.
+/// Each monitor with its image; a deleted image has no id.
 const CURRENT: View = View::table(
     "CurrentWallpaper",
     &[
@@ -224,7 +224,7 @@ pub(super) fn on_each(
     Ok(())
 }
 
-/// As many as the daemon gives at once, and as it gives where nobody says.
+/// The daemon's largest page of the history, and its default.
 const MOST: usize = 1000;
 const USUAL: usize = 50;
 const ENTRIES: &str = "/images/history?monitor={--monitor}&limit={--limit}&since_id={--since-id}";
