@@ -166,7 +166,8 @@ const CHOSEN: Body = Body::Fields(&[("is_selected", From::Not("--off"))]);
 fn each(request: &Request, view: &View, call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
     for image in call.all("IMAGE") {
         let mut one = call.clone();
-        one.values.retain(|(name, value)| *name != "IMAGE" || value == image);
+        one.values.retain(|(name, _)| *name != "IMAGE");
+        one.values.push(("IMAGE", image.clone()));
         view.show(call, stdout, &request.send(&one, "images")?)?;
     }
     Ok(())

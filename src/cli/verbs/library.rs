@@ -89,7 +89,8 @@ const WATCHED: View = View::table(
 .within("watch");
 
 const ADDED: View = WATCHED.showing(|call, stdout, watched| {
-    for path in paths(call, "DIR")?.iter().filter(|path| !Path::new(path).exists()) {
+    let is_missing = |path: &&String| Path::new(path).try_exists().is_ok_and(|exists| !exists);
+    for path in paths(call, "DIR")?.iter().filter(is_missing) {
         stdout.note(format!("{path} does not exist; murald will watch it when it does"))?;
     }
     WATCHED.people(call, stdout, watched)
