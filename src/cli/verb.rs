@@ -195,16 +195,6 @@ impl Verb {
         Self::of(words, summary, Run::Client(run))
     }
 
-    /// The same verb under other words, with a summary of its own.
-    pub(super) const fn also(
-        mut self,
-        words: &'static [&'static str],
-        summary: &'static str,
-    ) -> Self {
-        (self.words, self.summary, self.help) = (words, summary, "");
-        self
-    }
-
     pub(super) const fn takes(mut self, arguments: &'static [Argument]) -> Self {
         self.arguments = arguments;
         self
