@@ -45,24 +45,17 @@ pub(super) fn parse(verbs: Verbs, arguments: Vec<OsString>) -> Result<Parsed, Er
     if is_off {
         "stop".clone_into(&mut words[0]);
     }
-    // Help on a resource is help on all of its commands.
-    if verbs.spell(&mut words) && help {
-        words.pop();
+    if help {
+        return help_on(verbs, words).map(Parsed::Help);
     }
+    verbs.spell(&mut words);
     let (verb, used) = match verbs.find(&words) {
         VerbMatch::Verb(verb, used) => (verb, used),
-        VerbMatch::Prefix(prefix) if help => return Ok(Parsed::Help(help::group(verbs, prefix))),
         VerbMatch::Prefix(prefix) => return Err(suggest::incomplete(verbs, prefix, words.get(1))),
-        // `murald` alone is `murald start`, and `murald --help` the help on all commands.
-        VerbMatch::Nothing if words.is_empty() && help => {
-            return Ok(Parsed::Help(help::SHORT.to_owned()));
-        }
+        // `murald` alone is `murald start`.
         VerbMatch::Nothing if words.is_empty() => (verbs.start(), 0),
         VerbMatch::Nothing => return Err(suggest::unknown_verb(verbs, &words[0])),
     };
-    if help {
-        return Ok(Parsed::Help(help::verb(verbs, verb)));
-    }
     let mut values = line.flags(verb)?;
     if is_off && values.is_empty() {
         values.push(("--clear", true.into()));
@@ -70,6 +63,19 @@ pub(super) fn parse(verbs: Verbs, arguments: Vec<OsString>) -> Result<Parsed, Er
     let words = words.into_iter().skip(used).map(OsString::from).collect();
     values.extend(positionals(verb, line.positionals(verb, words)?)?);
     Ok(Parsed::Call(verb, Box::new(Call { globals, values, ..Call::default() })))
+}
+
+fn help_on(verbs: Verbs, mut words: Vec<String>) -> Result<String, Error> {
+    // Help on a resource is help on all of its commands.
+    if verbs.spell(&mut words) {
+        words.pop();
+    }
+    match verbs.find(&words) {
+        VerbMatch::Verb(verb, _) => Ok(help::verb(verbs, verb)),
+        VerbMatch::Prefix(prefix) => Ok(help::group(verbs, prefix)),
+        VerbMatch::Nothing if words.is_empty() => Ok(help::SHORT.to_owned()),
+        VerbMatch::Nothing => Err(suggest::unknown_verb(verbs, &words[0])),
+    }
 }
 
 /// The words of the command line that are not read yet.

@@ -39,21 +39,8 @@ impl Template {
                     plain.push('}');
                 }
                 '{' => {
-                    let mut is_whole = false;
-                    let is_field = |&c: &char| {
-                        is_whole = c == '}';
-                        !is_whole
-                    };
-                    let field: String = rest.by_ref().take_while(is_field).collect();
-                    if !is_whole {
-                        return Err(Error::usage(format!("--format: {{{field} has no end"))
-                            .hint("fields are written {name}, {a.b} or {a[0]}, a brace {{"));
-                    }
                     parts.push(Part::Text(std::mem::take(&mut plain)));
-                    parts.push(Part::field(&field).ok_or_else(|| {
-                        Error::usage(format!("--format: {{{field}}} is no field"))
-                            .hint("fields are written {name}, {a.b} or {a[0]}, a brace {{")
-                    })?);
+                    parts.push(Part::read(&mut rest)?);
                 }
                 '\\' => match rest.next() {
                     Some('t') => plain.push('\t'),
@@ -107,6 +94,22 @@ impl Template {
 }
 
 impl Part {
+    /// Reads a field up to its closing brace.
+    fn read(rest: &mut impl Iterator<Item = char>) -> Result<Self, Error> {
+        let mut is_whole = false;
+        let is_field = |&c: &char| {
+            is_whole = c == '}';
+            !is_whole
+        };
+        let field: String = rest.take_while(is_field).collect();
+        let problem = match Self::field(&field) {
+            _ if !is_whole => format!("--format: {{{field} has no end"),
+            Some(part) => return Ok(part),
+            None => format!("--format: {{{field}}} is no field"),
+        };
+        Err(Error::usage(problem).hint("fields are written {name}, {a.b} or {a[0]}, a brace {{"))
+    }
+
     fn field(text: &str) -> Option<Self> {
         let mut steps = Vec::new();
         for piece in text.split('.') {
