@@ -142,7 +142,7 @@ struct Watch<'a> {
     batch: Value,
     /// The paths as they were named.
     paths: Vec<String>,
-    /// Where each image came from, its id and its name.
+    /// The path, the id and the name of each image.
     images: Vec<(PathBuf, i64, String)>,
     /// How many of them were in the library before.
     known: u64,

@@ -230,26 +230,32 @@ const USUAL: usize = 50;
 const ENTRIES: &str = "/images/history?monitor={--monitor}&limit={--limit}&since_id={--since-id}";
 
 fn history(call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
-    let (connection, is_all) = (call.connect()?, call.has("--all"));
+    let is_all = call.has("--all");
     if is_all && call.has("--limit") {
         return Err(Error::usage("--all cannot be combined with --limit"));
     }
-    let mut all: Vec<Value> = Vec::new();
-    let mut before = call.query("--before-id");
-    loop {
-        let place = place(ENTRIES, call).query("limit", is_all.then_some(MOST));
-        let page: Vec<Value> = connection.get(&place.query("before_id", before))?.read()?;
-        let is_last = !is_all || page.len() < MOST;
-        before = page.last().map(|entry| written(&entry["id"]));
-        all.extend(page);
-        if is_last {
-            break;
+    let mut all = entries(call, call.query("--before-id"))?;
+    if let Some(list) = all.as_array_mut().filter(|_| is_all) {
+        // After a full page there may be older entries.
+        while let Some(last) = list.last().filter(|_| list.len() % MOST == 0) {
+            match entries(call, Some(written(&last["id"])))?.as_array_mut() {
+                Some(older) if !older.is_empty() => list.append(older),
+                _ => break,
+            }
         }
-    }
-    if !is_all && !call.has("--limit") && all.len() == USUAL && !stdout.wants_data() {
+    } else if all.as_array().is_some_and(|all| all.len() == USUAL)
+        && !call.has("--limit")
+        && !stdout.wants_data()
+    {
         stdout.warn(format!("the newest {USUAL} entries; --all shows every one"));
     }
-    HISTORY.tell(call, stdout, &all.into())
+    HISTORY.tell(call, stdout, &all)
+}
+
+/// A page of the history, with `--all` the largest one.
+fn entries(call: &Call, before: Option<String>) -> Result<Value, Error> {
+    let place = place(ENTRIES, call).query("limit", call.has("--all").then_some(MOST));
+    call.connect()?.get(&place.query("before_id", before))?.read()
 }
 
 pub(super) const DEBUG: Verb =
