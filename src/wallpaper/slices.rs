@@ -191,6 +191,11 @@ mod tests {
         };
         let all = parts.iter().chain(&other).map(|part| part.path.clone()).collect();
         assert_eq!(there(), all);
+        // A plain colour has all pixels of its monitor, so that no fit leaves a border.
+        let night =
+            Placement { path: path.clone(), ..placement("A", color::image_id([30, 30, 46])) };
+        let drawn = image::open(&cut(vec![night])[0].path).unwrap();
+        assert_eq!((drawn.width(), drawn.height()), (1920, 1080));
         slices.tidy(&parts[..1]);
         assert_eq!(there(), BTreeSet::from([parts[0].path.clone()]));
         // The file holds another picture now.
