@@ -15,7 +15,7 @@ use crate::color::{self, Rgb, hex, hue_group};
 use crate::digest::sha256;
 
 /// The pixels of a colour's file: enough for programs that blend the edges of what they scale.
-pub(crate) const COLOR_SIZE: (u32, u32) = (1920, 1080);
+pub(crate) const COLOR_SIZE: (u32, u32) = (960, 540);
 
 impl Image {
     /// The record of a plain colour; its file is at `path`.

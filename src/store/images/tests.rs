@@ -134,7 +134,8 @@ fn nothing_refers_to_what_is_deleted() {
                 c.execute_batch(&format!(
                     "INSERT INTO history (image_id, image_name, monitors, mode, set_at, source, \
                      backend) VALUES ({image}, 'x', '[]', 'clone', 1, 'manual', 'feh'); \
-                     INSERT INTO assignments VALUES ('DP-{image}', {image}, 'clone', '[]', 'feh', 1, NULL);"
+                     INSERT INTO assignments (monitor, image_id, mode, together, backend, set_at) \
+                     VALUES ('DP-{image}', {image}, 'clone', '[]', 'feh', 1);"
                 ))?;
             }
             Ok::<_, Error>(())
