@@ -111,6 +111,11 @@ impl Decoder {
         self.run(path, Task::Copy { to: to.into() })
     }
 
+    /// The description that a picture carries; empty if it has none.
+    pub(crate) fn description(&self, path: &Path) -> Result<String, Error> {
+        self.run(path, Task::Description)
+    }
+
     /// Decodes a picture and writes its thumbnail, which fits into a frame of this size, as WebP.
     pub(crate) fn thumbnail(
         &self,

@@ -38,6 +38,7 @@ pub(super) enum Task {
     Traits,
     Stored,
     Checksum,
+    Description,
     Copy { to: OsString },
     Thumbnail { fits: (u32, u32), to: Option<OsString> },
     Still { fits: (u32, u32), to: OsString },

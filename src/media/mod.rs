@@ -9,6 +9,7 @@ mod animation;
 mod apng;
 mod canvas;
 mod decoder;
+mod description;
 mod error;
 mod exif;
 #[cfg(debug_assertions)]
@@ -36,6 +37,7 @@ mod tiff;
 mod webp;
 
 pub(crate) use decoder::{Note, PIXELS_MAX, SIDE_MAX};
+pub(crate) use description::description;
 pub(crate) use error::{Error, catch_panic, name};
 pub(crate) use heif::Traits;
 pub use palette::palette;

@@ -13,7 +13,7 @@ use crate::color::{self, NEUTRAL, Rgb};
 use crate::wire::collate::{folded, sort_key};
 
 /// The columns that they follow from.
-pub(super) const SOURCES: [&str; 4] = ["name", "web_meta", "tags", "colors"];
+pub(super) const SOURCES: [&str; 5] = ["name", "web_meta", "tags", "colors", "description"];
 /// Between the parts of `words`: no word that is searched for has it.
 const BETWEEN: &str = "\n";
 /// `hue` is the group times this, and the saturation in thousandths.
@@ -32,7 +32,7 @@ struct Package {
 /// Writes them for one image, if there is one: its name, tags, colours or package have changed.
 pub(super) fn renew(connection: &Connection, id: i64) -> Result<(), Error> {
     let mut statement = connection.prepare_cached(
-        "SELECT name, web_meta, tags, colors, hue_group FROM image WHERE id = ?1",
+        "SELECT name, web_meta, tags, colors, hue_group, description FROM image WHERE id = ?1",
     )?;
     let Some(source) = statement.query_row([id], |row| Ok(Source::read(row))).optional()? else {
         return Ok(());
@@ -72,6 +72,7 @@ pub(super) fn is_any_missing(connection: &Connection) -> Result<bool, Error> {
 /// What [`SOURCES`] hold. A column that cannot be read is empty: the row is in no list.
 struct Source {
     name: String,
+    own_description: String,
     package: Package,
     tags: Vec<String>,
     colors: Vec<Rgb>,
@@ -83,6 +84,7 @@ impl Source {
         let colors: Vec<u8> = row.get(3).unwrap_or_default();
         Self {
             name: row.get(0).unwrap_or_default(),
+            own_description: row.get(5).unwrap_or_default(),
             package: json(row, 1).ok().flatten().unwrap_or_default(),
             tags: json(row, 2).ok().flatten().unwrap_or_default(),
             colors: colors.as_chunks().0.to_vec(),
@@ -94,7 +96,8 @@ impl Source {
     fn words(&self) -> String {
         let Package { title, description } = &self.package;
         let tags = self.tags.iter().map(String::as_str);
-        let parts = [self.name.as_str(), title, description].into_iter().chain(tags);
+        let parts = [&self.name, title, description, &self.own_description].map(String::as_str);
+        let parts = parts.into_iter().chain(tags);
         folded(&parts.filter(|part| !part.is_empty()).collect::<Vec<_>>().join(BETWEEN))
     }
 

@@ -16,6 +16,7 @@ use crate::wire::{Image, PatchCapabilities, WebMeta, collate};
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ImageChange {
     pub tags: Option<Vec<String>>,
+    pub description: Option<String>,
     pub colors: Option<Vec<Rgb>>,
     /// Within it none: to the root.
     pub folder_id: Option<Option<i64>>,
@@ -36,8 +37,9 @@ pub fn change(connection: &Connection, id: i64, change: &ImageChange) -> Result<
     let json = |value: serde_json::Value| value.to_string().into();
     let meta = change.capabilities.map(|capabilities| granted(connection, id, capabilities));
     let meta = meta.transpose()?.flatten();
-    let columns: [(_, Option<Value>); 8] = [
+    let columns: [(_, Option<Value>); 9] = [
         ("tags", change.tags.as_ref().map(|tags| json(json!(tags)))),
+        ("description", change.description.clone().map(Value::from)),
         ("colors", change.colors.as_ref().map(|colors| colors.concat().into())),
         ("hue_group", change.colors.as_deref().map(|colors| color::hue_group(colors).into())),
         ("folder_id", change.folder_id.map(Value::from)),

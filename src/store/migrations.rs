@@ -75,6 +75,8 @@ pub(super) const STEPS: &[&str] = &[
      DROP TABLE assignments;
      ALTER TABLE shown RENAME TO assignments;
      CREATE INDEX assignments_image ON assignments (image_id);",
+    // For those who cannot see the image; empty: nobody has said.
+    "ALTER TABLE image ADD COLUMN description TEXT NOT NULL DEFAULT ''",
 ];
 
 /// Brings the tables up to date, each step in a transaction of its own.

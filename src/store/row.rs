@@ -62,6 +62,7 @@ columns! {
     file_size: number,
     checksum: get,
     tags: tags,
+    description: get,
     colors: colors,
     hue_group: get,
     folder_id: get,

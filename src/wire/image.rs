@@ -36,6 +36,8 @@ pub struct Image {
     pub file_size: u64,
     pub checksum: Checksum,
     pub tags: Vec<String>,
+    /// What is to be seen, for those who cannot see it; empty if nobody has said.
+    pub description: String,
     /// Most dominant first, at most 12.
     pub colors: Vec<Rgb>,
     /// 0 to 11, or 99 if no colour decides.
@@ -61,6 +63,9 @@ pub struct ThumbnailPaths {
     /// Sizes in the order of their names, each with the directory of the one that serves for it.
     pub(crate) sizes: Vec<(&'static str, &'static str)>,
 }
+
+/// Bytes of a description.
+pub(crate) const DESCRIPTION_MAX: usize = 4 << 10;
 
 /// The suffix to the path, before the image's id, in the row of an image whose file now has
 /// another's content: no file is there.
@@ -115,6 +120,7 @@ impl Image {
             file_size: put(out, &self.file_size),
             checksum: self.put_checksum(out),
             tags: put(out, &self.tags),
+            description: put_text(out, &self.description),
             colors: self.put_colors(out),
             hue_group: put(out, &self.hue_group),
             folder_id: put(out, &self.folder_id),

@@ -22,7 +22,7 @@ pub(crate) mod zone;
 pub(crate) use error::{BadParameter, ErrorBody, ErrorCode, Parameters};
 pub use event::{Event, EventKind, GalleryDomain};
 pub(crate) use event::{OrphanReason, SkippedItem};
-pub(crate) use image::{DISPLACED, JsonObject, ThumbnailPaths, WebMeta, own_path};
+pub(crate) use image::{DESCRIPTION_MAX, DISPLACED, JsonObject, ThumbnailPaths, WebMeta, own_path};
 pub use image::{Image, WebCapabilities};
 pub(crate) use names::{
     AppearanceMode, Fit, LoopAction, LoopPreset, MediaFilter, MediaType, Orientation, Resolution,

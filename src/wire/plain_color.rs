@@ -33,6 +33,7 @@ impl Image {
             audio_enabled: false,
             file_size: 0,
             checksum: sha256(&name),
+            description: String::new(),
             tags: Vec::new(),
             colors: vec![rgb],
             hue_group: hue_group(&[rgb]),

@@ -318,6 +318,8 @@ pub(crate) struct CurrentMonitor {
     /// `#rrggbb`, in the place of an image.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub color: Option<String>,
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub description: String,
     pub mode: Mode,
     pub backend: String,
     pub set_at: Timestamp,

@@ -184,6 +184,8 @@ pub(crate) struct PatchImage {
     pub name: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "given")]
     pub tags: Option<Vec<String>>,
+    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "given")]
+    pub description: Option<String>,
     /// `#rrggbb`, most dominant first.
     #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "given")]
     pub colors: Option<Vec<String>>,

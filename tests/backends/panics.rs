@@ -66,6 +66,7 @@ impl Bench {
             audio_enabled: false,
             file_size: 1,
             checksum,
+            description: String::new(),
             colors: Vec::new(),
             hue_group: 0,
             folder_id: None,

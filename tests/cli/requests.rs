@@ -90,9 +90,9 @@ fn every_verb_asks_for_what_it_means() {
     check("images show 7", &["GET /images/7"]);
     check("images sheet --name x --checksum 00ff", &["GET /images?name=x&checksum=00ff"]);
     check(
-        "images update 7 --name x --tags a,b --folder root --selected on --audio off",
+        "images update 7 --name x --tags a,b --description y --folder root --selected on --audio off",
         &[
-            r#"PATCH /images/7 {"name":"x","tags":["a","b"],"folder_id":null,"is_selected":true,"audio_enabled":false}"#,
+            r#"PATCH /images/7 {"name":"x","tags":["a","b"],"description":"y","folder_id":null,"is_selected":true,"audio_enabled":false}"#,
         ],
     );
     check(

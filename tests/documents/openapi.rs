@@ -208,7 +208,7 @@ fn images(to: &Recorder, house: &House, pictures: &[PathBuf]) {
     }
     to.get("/images/1/thumbnail?resolution=huge");
     let changes = json!({
-        "name": "lake", "tags": ["a", "b"], "colors": ["#102030"], "is_selected": false,
+        "name": "lake", "tags": ["a", "b"], "description": "A lake", "colors": ["#102030"], "is_selected": false,
         "audio_enabled": true, "folder_id": null,
     });
     to.ask("PATCH", "/images/1", changes);

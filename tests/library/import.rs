@@ -103,13 +103,15 @@ fn a_batch_tells_of_every_picture() {
 fn a_record_has_what_the_picture_has() {
     let house = House::started();
     let path = picture(house.root(), "Some picture.png", 7);
+    let packet = "<dc:description><rdf:li>A lake at dawn</rdf:li></dc:description>";
+    fs::write(&path, [&fs::read(&path).unwrap()[..], packet.as_bytes()].concat()).unwrap();
     let id = house.import(&[&path])[0];
     let client = house.client();
     let image = client.get(&format!("/images/{id}")).ok();
     let expected = json!({
         "name": "Some picture", "media_type": "image", "format": "png", "width": 800,
         "height": 500, "duration": 0.0, "animated": false, "audio_enabled": false, "tags": [],
-        "folder_id": null, "is_selected": false, "source_path": path,
+        "folder_id": null, "is_selected": false, "source_path": path, "description": "A lake at dawn",
         "file_size": fs::metadata(&path).unwrap().len(),
         "path": house.images().join("Some picture.png"),
     });

@@ -71,6 +71,8 @@ fn changes_are_checked_whole() {
         json!({ "colors": vec!["#010203"; 13] }),
         json!({ "folder_id": "root" }),
         json!({ "is_selected": 1 }),
+        json!({ "description": "a\nb" }),
+        json!({ "description": "x".repeat(4097) }),
     ] {
         patch(bad).fails(400);
     }
@@ -79,9 +81,15 @@ fn changes_are_checked_whole() {
 
     let changed = patch(json!({
         "tags": [" blue ", "calm,,blue", " "], "colors": ["#F00", "00ff00"], "is_selected": true,
-        "audio_enabled": true,
+        "audio_enabled": true, "description": " A lake at dawn ",
     }))
     .ok();
+    assert_eq!(changed["description"], "A lake at dawn");
+    let total = |path| client.get(path).ok()["pagination"]["total_items"].clone();
+    assert_eq!(
+        (total("/images?search=DAWN+one"), total("/images?search=dusk")),
+        (1.into(), 0.into())
+    );
     assert_eq!(changed["tags"], json!(["blue", "calm"]));
     assert_eq!(changed["colors"], json!(["#ff0000", "#00ff00"]));
     assert_eq!(changed["hue_group"], 0);

@@ -32,6 +32,10 @@ fn why_tells_who_what_is_due_and_what_failed() {
         "{said}"
     );
     assert!(text(&house, "HEADLESS-2").contains(&format!("({random}), set at random, ")));
+    house.client().patch(&format!("/images/{red}"), &json!({ "description": "All red." })).ok();
+    assert!(text(&house, "HEADLESS-1").contains("drawn by swaybg. It shows: All red. No change"));
+    let shown = house.client().get("/wallpaper/current").ok()["monitors"][0].clone();
+    assert_eq!(shown["description"], "All red.");
 
     let items: Vec<_> = [blue, green].map(|id| json!({ "image_id": id })).into();
     let timer = json!({ "type": "timer", "interval": 3600 });

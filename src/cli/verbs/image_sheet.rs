@@ -24,7 +24,7 @@ pub(super) const PICTURE: Flag = Flag::value("--picture", "HOW", Kind::Words(pic
     "How to draw it; blocks also draws into a pipe; auto by default");
 
 const FIELDS: &str = "id name path media_type format width height duration animated audio_enabled \
-    file_size checksum tags colors hue_group folder_id is_selected imported_at source_path in_place \
+    file_size checksum tags description colors hue_group folder_id is_selected imported_at source_path in_place \
     thumbnails preview_path web_meta wallpaper_config_overrides";
 
 pub(super) const IMAGES: View = View::table(
@@ -63,6 +63,9 @@ pub(super) const IMAGE: View = View::sheet(
         }),
         in_bytes("size", "file_size"),
         column("tags", "tags"),
+        of("description", "description", |image, _| {
+            Some(text(image, "description")).filter(|text| !text.is_empty()).map(Cell::from)
+        }),
         palette("colors", "colors"),
         of("folder", "folder_id", |image, call| Some(folder(&image["folder_id"], call))),
         of("playlists", "", |image, call| playlists(&image["id"], call)),

@@ -36,6 +36,7 @@ pub(super) const GROUP: Group = Group { title: "Images", verbs: &[
     Verb::send(&["images", "update"], "Change the properties of an image",
         "PATCH /images/{IMAGE}", &[
             ("name", From::Given("--name")), ("tags", From::Given("--tags")),
+            ("description", From::Given("--description")),
             ("colors", From::Given("--colors")), ("folder_id", From::IntoFolder("--folder")),
             ("is_selected", From::On("--selected")), ("audio_enabled", From::On("--audio")),
             ("wallpaper_config_overrides", From::Given("--overrides")),
@@ -44,6 +45,8 @@ pub(super) const GROUP: Group = Group { title: "Images", verbs: &[
         .takes(&[ONE]).shows(&[&IMAGE]).flags(&[
             Flag::value("--name", "NAME", Kind::Text, "The name, also of its file"),
             Flag::value("--tags", "A,B", Kind::Tags, "The tags, replacing the current ones"),
+            Flag::value("--description", "TEXT", Kind::Text, "What it shows, for searches and screen \
+               readers"),
             Flag::value("--colors", "HEX,HEX", Kind::List(&[]), "The palette, replacing the current \
                one"),
             Flag::value("--folder", "FOLDER", Kind::FolderOrRoot,

@@ -1,5 +1,7 @@
 //! The verbs that set and show wallpapers, and their history.
 
+use std::collections::BTreeSet;
+
 use serde_json::{Map, Value};
 
 use super::super::Error;
@@ -99,7 +101,7 @@ pub(super) const GROUP: Group = Group { title: "Wallpapers", verbs: &[
 ]};
 
 /// Each monitor with its image; a deleted image has no id.
-const CURRENT: View = View::table(
+const ON_MONITORS: View = View::table(
     "CurrentWallpaper",
     &[
         column("=MONITOR", "monitor_name"),
@@ -119,6 +121,14 @@ const CURRENT: View = View::table(
     "no wallpaper is set; `murald set PICTURE` sets one",
 )
 .within("monitors");
+const CURRENT: View = ON_MONITORS.showing(|call, stdout, answer| {
+    ON_MONITORS.people(call, stdout, answer)?;
+    let all = answer["monitors"].as_array().into_iter().flatten();
+    let told = all.filter(|shown| shown["description"].is_string());
+    let lines: BTreeSet<_> =
+        told.map(|it| (text(it, "image_name"), text(it, "description"))).collect();
+    lines.into_iter().try_for_each(|(name, told)| stdout.note(format!("{name}: {told}")))
+});
 const WHY: View = View::own(
     "Why",
     &[more(

@@ -14,7 +14,9 @@ use crate::store::filter::{self, BadFilter};
 use crate::store::playlists::NewSource;
 use crate::store::query::Query;
 use crate::store::{folders, images};
-use crate::wire::{DeleteImages, Ids, Image, PatchImage, Resolution, SelectAll, collate};
+use crate::wire::{
+    DESCRIPTION_MAX, DeleteImages, Ids, Image, PatchImage, Resolution, SelectAll, collate,
+};
 use crate::{color, library, transcode, wallpaper};
 
 const WEBP: &str = "image/webp";
@@ -225,6 +227,7 @@ pub(in crate::http) fn patch(api: &Api, request: &Request<'_>) -> Result<Respons
     let body: PatchImage = request.json()?;
     let change = ImageChange {
         tags: body.tags.map(tags).transpose()?,
+        description: body.description.map(description).transpose()?,
         colors: body.colors.as_deref().map(colors).transpose()?,
         folder_id: body.folder_id,
         is_selected: body.is_selected,
@@ -277,6 +280,18 @@ fn tags(given: Vec<String>) -> Result<Vec<String>, Error> {
         }
     }
     Ok(tags)
+}
+
+/// A line, as tags are.
+fn description(given: String) -> Result<String, Error> {
+    if given.len() > DESCRIPTION_MAX {
+        let text = format!("description has more than {DESCRIPTION_MAX} bytes");
+        return Err(Error::bad_request(text));
+    }
+    if given.chars().any(char::is_control) {
+        return Err(Error::bad_request("description has a control character"));
+    }
+    Ok(given.trim().to_owned())
 }
 
 /// A page of the gallery carries two hundred of these.

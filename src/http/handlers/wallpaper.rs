@@ -38,7 +38,12 @@ pub(in crate::http) fn current(api: &Api, _: &Request<'_>) -> Result<Response, E
             let Some(image) = images::assigned(connection, shown.image_id)? else { continue };
             let (id, path, color) = (image.library_id(), image.library_path(), image.color());
             let one = monitor(shown, id, image.name, path);
-            monitors.push(CurrentMonitor { deleted: false, color, ..one });
+            monitors.push(CurrentMonitor {
+                deleted: false,
+                color,
+                description: image.description,
+                ..one
+            });
         }
         for Deleted { shown, name, path } in assignments::deleted(connection)? {
             let has_other = monitors.iter().any(|one| one.monitor_name == shown.monitor);
@@ -85,6 +90,7 @@ fn monitor(
         image_name,
         image_path,
         color: None,
+        description: String::new(),
         mode: shown.mode,
         backend: shown.backend,
         set_at: shown.set_at,

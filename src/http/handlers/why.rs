@@ -156,7 +156,11 @@ fn text(
             let ago = span(*set_at, now);
             let what = labelled(&image.name, image.id);
             let missing = if *is_up { "" } else { " (not on the screen)" };
-            format!("{monitor}: {what}{missing}, {by}, {ago} ago, drawn by {backend}.")
+            let told = match image.description.trim_end_matches('.') {
+                "" => String::new(),
+                told => format!(" It shows: {told}."),
+            };
+            format!("{monitor}: {what}{missing}, {by}, {ago} ago, drawn by {backend}.{told}")
         }
     };
     let due = playlist

@@ -192,6 +192,7 @@ impl ImportContext {
             audio_enabled: false,
             file_size: content.size,
             checksum: content.checksum,
+            description: String::new(),
             hue_group: color::hue_group(&colors),
             colors,
             folder_id: folder,

@@ -53,6 +53,7 @@ fn change_is_of_what_it_names() {
     let put = |what: &ImageChange| store.write(|c| change(c, before.id, what));
     let all = ImageChange {
         tags: Some(vec!["t".into()]),
+        description: Some("a lake".into()),
         colors: Some(vec![[0, 255, 0]]),
         folder_id: Some(Some(folder)),
         is_selected: Some(true),
@@ -63,6 +64,7 @@ fn change_is_of_what_it_names() {
     let after = now(&store, &before);
     let expected = Image {
         tags: vec!["t".into()],
+        description: "a lake".into(),
         colors: vec![[0, 255, 0]],
         hue_group: color::hue_group(&[[0, 255, 0]]),
         folder_id: Some(folder),

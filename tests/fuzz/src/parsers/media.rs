@@ -2,8 +2,8 @@
 
 use std::io::Cursor;
 
-use super::exif;
 use super::icc::{Profile, Samples};
+use super::{description, exif};
 
 /// How an EXIF block says that a picture is to be turned, 1 to 8.
 pub fn orientation(block: &[u8]) -> u8 {
@@ -14,6 +14,11 @@ pub fn orientation(block: &[u8]) -> u8 {
 pub fn traits(file: &[u8]) -> Option<(u8, (u32, u32))> {
     let traits = super::traits(&mut Cursor::new(file)).ok()?;
     Some((traits.orientation, traits.size))
+}
+
+/// The description in a part of a file.
+pub fn described(bytes: &[u8]) -> String {
+    description::in_bytes(bytes)
 }
 
 /// Pixels of a grey, coloured or printed picture with this profile, made sRGB; false where the

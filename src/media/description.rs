@@ -1,0 +1,167 @@
+//! The description that a picture carries for its readers: XMP's `dc:description`, else EXIF's
+//! ImageDescription.
+//!
+//! Looked for at both ends of the file, whatever its format: packets of XMP are made to be found so, and
+//! a block of EXIF begins as a TIFF does. Reads nothing else, and decodes no picture.
+
+use std::collections::BTreeSet;
+use std::io::{Read, Seek, SeekFrom};
+
+use memchr::memmem::{find, find_iter};
+
+use super::Error;
+use crate::wire::DESCRIPTION_MAX;
+
+/// Bytes that are looked through at each end of a file.
+const LOOKED_THROUGH: u64 = 256 << 10;
+/// EXIF's number for ImageDescription, and its type.
+const IMAGE_DESCRIPTION: [u16; 2] = [0x010e, 2];
+/// Cameras and programs write these into every picture; compared in upper case.
+const SAY_NOTHING: &[&str] = &[
+    "DCIM",
+    "DEFAULT",
+    "DIGITAL CAMERA",
+    "EXIF_JPEG_PICTURE",
+    "IMG",
+    "KONICA MINOLTA DIGITAL CAMERA",
+    "MINOLTA DIGITAL CAMERA",
+    "OLYMPUS DIGITAL CAMERA",
+    "SAMSUNG",
+    "SAMSUNG DIGITAL CAMERA",
+    "SONY DSC",
+    "UNTITLED",
+];
+
+/// One line, at most [`DESCRIPTION_MAX`] bytes; empty if the file has none.
+pub(crate) fn description(input: &mut (impl Read + Seek)) -> Result<String, Error> {
+    let length = input.seek(SeekFrom::End(0)).map_err(Error::Read)?;
+    for from in BTreeSet::from([0, length.saturating_sub(LOOKED_THROUGH)]) {
+        let mut bytes = Vec::new();
+        input.seek(SeekFrom::Start(from)).map_err(Error::Read)?;
+        input.take(LOOKED_THROUGH).read_to_end(&mut bytes).map_err(Error::Read)?;
+        let found = in_bytes(&bytes);
+        if !found.is_empty() {
+            return Ok(found);
+        }
+    }
+    Ok(String::new())
+}
+
+/// The same of a part of a file.
+pub(super) fn in_bytes(bytes: &[u8]) -> String {
+    let exif = [b"II*\0", b"MM\0*"].into_iter().flat_map(|start| find_iter(bytes, start));
+    let exif = exif.filter_map(|start| of_exif(&bytes[start..]));
+    of_xmp(bytes)
+        .into_iter()
+        .chain(exif)
+        .map(clean)
+        .find(|text| !text.is_empty())
+        .unwrap_or_default()
+}
+
+/// The text in the first language, which is the default one.
+fn of_xmp(bytes: &[u8]) -> Option<Vec<u8>> {
+    let element = between(bytes, b"<dc:description", b"</dc:description>")?;
+    let text = match between(element, b"<rdf:li", b"</rdf:li>") {
+        Some(item) => item,
+        None => element,
+    };
+    let text = text.splitn(2, |&byte| byte == b'>').nth(1)?;
+    let mut text =
+        String::from_utf8_lossy(&text[..text.len().min(4 * DESCRIPTION_MAX)]).into_owned();
+    for (entity, letter) in [
+        ("&lt;", "<"),
+        ("&gt;", ">"),
+        ("&quot;", "\""),
+        ("&apos;", "'"),
+        ("&#xA;", "\n"),
+        ("&amp;", "&"),
+    ] {
+        text = text.replace(entity, letter);
+    }
+    Some(text.into_bytes())
+}
+
+fn between<'b>(bytes: &'b [u8], start: &[u8], end: &[u8]) -> Option<&'b [u8]> {
+    let bytes = &bytes[find(bytes, start)? + start.len()..];
+    Some(&bytes[..find(bytes, end)?])
+}
+
+/// A block from its byte order on.
+fn of_exif(block: &[u8]) -> Option<Vec<u8>> {
+    let is_little = block.first() == Some(&b'I');
+    let short = |at: usize| -> Option<u16> {
+        let bytes = *block.get(at..)?.first_chunk()?;
+        Some(if is_little { u16::from_le_bytes(bytes) } else { u16::from_be_bytes(bytes) })
+    };
+    let long = |at: usize| -> Option<usize> {
+        let bytes = *block.get(at..)?.first_chunk()?;
+        Some(if is_little { u32::from_le_bytes(bytes) } else { u32::from_be_bytes(bytes) } as usize)
+    };
+    let directory = long(4)?;
+    let entries = (0..usize::from(short(directory)?)).map(|entry| directory + 2 + 12 * entry);
+    for entry in entries {
+        if [short(entry)?, short(entry + 2)?] == IMAGE_DESCRIPTION {
+            let length = long(entry + 4)?;
+            let start = if length <= 4 { entry + 8 } else { long(entry + 8)? };
+            return Some(block.get(start..)?.get(..length)?.to_vec());
+        }
+    }
+    None
+}
+
+/// A line without control characters, of what readers can read; nothing if it says nothing.
+fn clean(text: Vec<u8>) -> String {
+    let text = text.split(|&byte| byte == 0).next().unwrap_or_default().to_vec();
+    // ASCII by the standard; programs write UTF-8, and old ones Latin-1.
+    let text = String::from_utf8(text)
+        .unwrap_or_else(|error| error.as_bytes().iter().map(|&byte| char::from(byte)).collect());
+    let text = text.replace(|letter: char| letter.is_control(), " ");
+    let mut line = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    line.truncate(line.floor_char_boundary(DESCRIPTION_MAX));
+    if SAY_NOTHING.contains(&line.to_uppercase().as_str()) { String::new() } else { line }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Cursor;
+
+    use super::*;
+
+    fn exif(text: &[u8]) -> Vec<u8> {
+        let mut block = b"Exif\0\0II*\0\x08\0\0\0\x01\0\x0e\x01\x02\0".to_vec();
+        block.extend((text.len() as u32).to_le_bytes());
+        block.extend(26_u32.to_le_bytes());
+        block.extend([0; 4]);
+        block.extend(text);
+        block
+    }
+
+    fn xmp(text: &str) -> Vec<u8> {
+        let item = format!("<rdf:Alt><rdf:li xml:lang=\"x-default\">{text}</rdf:li></rdf:Alt>");
+        format!("<x:xmpmeta><dc:description>{item}</dc:description></x:xmpmeta>").into_bytes()
+    }
+
+    #[test]
+    fn description_is_a_clean_line_of_either_end() {
+        let check = |file: &[u8], expected: &str| {
+            assert_eq!(description(&mut Cursor::new(file)).unwrap(), expected);
+        };
+        let pixels = vec![7; 600 << 10];
+        check(b"", "");
+        check(&pixels, "");
+        check(&exif(b"A lake\0"), "A lake");
+        check(
+            &[exif(b"A lake\r\nat dawn \x1b[1m\0"), pixels.clone()].concat(),
+            "A lake at dawn [1m",
+        );
+        check(&[&pixels[..], &xmp("M\u{e4}hne &amp; B&lt;r")].concat(), "M\u{e4}hne & B<r");
+        check(&[exif(b"by EXIF"), xmp("by XMP")].concat(), "by XMP");
+        check(&exif(b"by K\xf6ln"), "by K\u{f6}ln");
+        check(&[exif(b"OLYMPUS DIGITAL CAMERA         \0"), exif(b"Sea\0\0")].concat(), "Sea");
+        check(&xmp(&"\u{e4}".repeat(5000)), &"\u{e4}".repeat(DESCRIPTION_MAX / 2));
+        for cut in 0..exif(b"A lake").len() - 1 {
+            check(&exif(b"A lake")[..cut], "");
+        }
+    }
+}
