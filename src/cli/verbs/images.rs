@@ -1,11 +1,14 @@
 //! The verbs about images of the library.
 
+use std::fs::File;
+use std::io::{self, IsTerminal, Read};
+
 use serde_json::{Value, json};
 
 use super::super::Error;
 use super::super::call::Call;
 use super::super::columns::{View, items, more, number, text};
-use super::super::request::{Body, From, Request};
+use super::super::request::{Body, From, Request, place};
 use super::super::stdout::Stdout;
 use super::super::template::written;
 use super::super::terminal::count;
@@ -13,7 +16,7 @@ use super::super::verb::{Argument, Flag, Group, Kind, NULL, Verb};
 use super::contact_sheet::SHEET;
 use super::filters::{FILTERS, LISTED};
 use super::image_sheet::{IMAGE, IMAGES, ONE, PICTURE, SIZE, list, picture};
-use super::{ON_OFF, OUTPUT, delete, files};
+use super::{ON_OFF, OUTPUT, delete};
 use crate::wire::{Resolution, collate};
 
 const MANY: Argument =
@@ -81,7 +84,7 @@ pub(super) const GROUP: Group = Group { title: "Images", verbs: &[
         ]),
     Verb::get(&["images", "tags"], "List the tags in use", "GET /images/tags").shows(&[&TAGS]),
     Verb::own(&["images", "thumbnail"], "Print the thumbnail of an image (WebP)", |call, stdout| {
-            files::copy(call, stdout, "/images/{IMAGE}/thumbnail?resolution={--resolution}")
+            copy(call, stdout, "/images/{IMAGE}/thumbnail?resolution={--resolution}")
         })
         .takes(&[ONE]).flags(&[
             Flag::value("--resolution", "SIZE", Kind::Words(Resolution::WORDS),
@@ -89,7 +92,7 @@ pub(super) const GROUP: Group = Group { title: "Images", verbs: &[
             OUTPUT,
         ]),
     Verb::own(&["images", "raw"], "Print the file of an image", |call, stdout| {
-            files::copy(call, stdout, "/images/{IMAGE}/raw")
+            copy(call, stdout, "/images/{IMAGE}/raw")
         })
         .takes(&[ONE]).flags(&[OUTPUT]),
     Verb::send(&["images", "delete"], "Delete images and their files",
@@ -221,5 +224,29 @@ fn select(call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
         (true, true) => Err(Error::usage("give either images or --all")),
         (true, false) => each(&SELECT, &SELECTED, call, stdout),
         (false, true) => ALL_SELECTED.show(call, stdout, &SELECT_ALL.send(call, "images")?),
+    }
+}
+
+/// Prints a file of the library piece by piece, as a video may be larger than our memory.
+fn copy(call: &Call, stdout: &mut Stdout, template: &str) -> Result<(), Error> {
+    let output = call.text("--output");
+    if output.is_none() && io::stdout().is_terminal() {
+        return Err(Error::usage("not printing image data on a terminal")
+            .hint("write it to a file with --output FILE, or pipe it"));
+    }
+    let mut bytes = call.connect()?.stream(&place(template, call))?;
+    if let Some(path) = output {
+        // After the answer, so that a refused request leaves no empty file.
+        let copied = File::create(path).and_then(|mut file| io::copy(&mut bytes, &mut file));
+        return copied
+            .map(drop)
+            .map_err(|error| Error::refused(format!("cannot write {path}")).because(error));
+    }
+    let mut piece = vec![0; 64 << 10];
+    loop {
+        match bytes.read(&mut piece).map_err(Error::of_lost_daemon)? {
+            0 => return Ok(()),
+            read => stdout.raw(&piece[..read])?,
+        }
     }
 }

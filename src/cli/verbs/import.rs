@@ -59,7 +59,7 @@ pub(super) const GROUP: Group = Group { title: "Import", verbs: &[
         .takes(&[Argument::one("BATCH", Kind::Text, "The import, as printed by `import --no-wait`")])
         .shows(&[&CANCELLED])
         .help("Files in progress are finished, and imported images stay."),
-    super::migrate::MIGRATE,
+    super::scripts::MIGRATE,
 ]};
 
 const INTO: (&str, From) = ("folder_id", From::Given("--folder"));

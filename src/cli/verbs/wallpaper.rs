@@ -16,7 +16,7 @@ use super::super::template::written;
 use super::super::verb::{Argument, Flag, Group, Kind, Verb};
 use super::filters::{self, FILTERS};
 use super::playlist_sheet::name_of;
-use super::{MODE, MONITORS, pick};
+use super::{MODE, MONITORS, scripts};
 use crate::wire::{Fit, labelled};
 
 const PICTURE: &[Argument] =
@@ -80,7 +80,7 @@ pub(super) const GROUP: Group = Group { title: "Wallpapers", verbs: &[
     Verb::get(&["why"], "Explain what each monitor displays", "GET /why?monitor={MONITOR}")
         .takes(&[Argument::optional("MONITOR", Kind::Monitor, "Only this monitor")]).shows(&[&WHY])
         .help("Shows what set the wallpaper, the next change, and the last failure."),
-    pick::PICK,
+    scripts::PICK,
     Verb::send(&["wallpaper", "set"], "The same as `set`", "POST /wallpaper/set", SET)
         .takes(PICTURE).flags(ON).shows(&[&SHOWN]).starting(),
     Verb::send(&["wallpaper", "random"], "The same as `random`", "POST /wallpaper/random", RANDOM)
