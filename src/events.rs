@@ -161,7 +161,9 @@ impl EventBus {
 /// Events of the daemon's own actions at its start. A client follows those that it asks for itself.
 fn is_startup_event(event: &Event) -> bool {
     match event {
-        Event::WallpaperChanged { source, .. } => *source == Source::Restore,
+        Event::WallpaperChanged { source, .. } => {
+            matches!(source, Source::Restore | Source::Workspace)
+        }
         Event::PlaylistImageChanged { source, .. } => source.is_some(),
         Event::BackendUnavailable { .. }
         | Event::WallpaperRestoreFailed { .. }

@@ -91,11 +91,22 @@ fn one(kind: Kind, word: &str, call: &Call) -> Result<Value, Error> {
         let (what, known) = candidates(kind, name, connection)?;
         return names::whole(what, name, &known).map(Value::from);
     }
+    if kind == Kind::PictureOrPlaylist
+        && let Some(name) = word.strip_prefix("playlist:")
+    {
+        // By its whole name: the daemon looks it up.
+        let id = playlist(connection, name)?;
+        let named = playlists(connection)?.into_iter().find(|one| one.id == id);
+        return Ok(format!("playlist:{}", named.map_or_else(String::new, |one| one.name)).into());
+    }
     match kind {
         Kind::FolderOrRoot if word == "root" => Ok(word.into()),
         Kind::Folder | Kind::FolderOrRoot => folder(connection, word).map(Value::from),
         Kind::Playlist => playlist(connection, word).map(Value::from),
-        _ => image(connection, word, kind == Kind::Picture),
+        kind => {
+            let files = matches!(kind, Kind::Picture | Kind::PictureOrPlaylist);
+            image(connection, word, files)
+        }
     }
 }
 
@@ -317,7 +328,7 @@ fn folders(connection: &Connection) -> Result<Vec<Folder>, Error> {
 /// The hint for an id that was meant as a name.
 pub(super) fn named_like_an_id(verb: &Verb, call: &Call) -> Option<String> {
     let id = call.values.iter().find_map(|(name, value)| match verb.kind(name)? {
-        Kind::Image | Kind::Picture => value.as_i64(),
+        Kind::Image | Kind::Picture | Kind::PictureOrPlaylist => value.as_i64(),
         _ => None,
     })?;
     let word = id.to_string();

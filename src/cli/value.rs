@@ -43,7 +43,12 @@ pub(super) fn read_value(name: &str, kind: Kind, word: &OsStr) -> Result<Value, 
             reference(&text).ok_or_else(|| wrong("a name, or an id from 1 on"))
         }
         Kind::Item => item(&text).ok_or_else(|| wrong("an image, or IMAGE@HH:MM")),
-        Kind::Image | Kind::Picture | Kind::Folder | Kind::FolderOrRoot | Kind::Playlist => {
+        Kind::Image
+        | Kind::Picture
+        | Kind::PictureOrPlaylist
+        | Kind::Folder
+        | Kind::FolderOrRoot
+        | Kind::Playlist => {
             unreachable!("these are references")
         }
         Kind::Hues => hues(&text).ok_or_else(|| wrong(HUES)),

@@ -114,6 +114,8 @@ pub enum Kind {
     Playlist,
     /// An image, or a file that can become one.
     Picture,
+    /// The same, or `playlist:NAME`.
+    PictureOrPlaylist,
     /// A folder, or `root`.
     FolderOrRoot,
     /// An image, and `@HH:MM` after it if the playlist follows the clock.
@@ -269,7 +271,12 @@ impl Kind {
     pub(super) fn is_reference(self) -> bool {
         matches!(
             self,
-            Self::Image | Self::Picture | Self::Folder | Self::FolderOrRoot | Self::Playlist
+            Self::Image
+                | Self::Picture
+                | Self::PictureOrPlaylist
+                | Self::Folder
+                | Self::FolderOrRoot
+                | Self::Playlist
         )
     }
 }

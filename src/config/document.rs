@@ -95,7 +95,7 @@ impl<'a> Reader<'a> {
             out.extend(value.map(|value| (key.name.to_owned(), value)));
         }
         if let Some(table) = table {
-            self.others(table, section, &mut out);
+            self.others(table, section, &mut out)?;
         }
         Ok(out)
     }
@@ -131,8 +131,13 @@ impl<'a> Reader<'a> {
         Ok(shown)
     }
 
-    /// Unknown keys: kept in the client's sections, reported as warnings elsewhere.
-    fn others(&mut self, table: &dyn TableLike, section: Section, out: &mut Map<String, Json>) {
+    /// Unknown keys: kept in open sections, reported as warnings elsewhere.
+    fn others(
+        &mut self,
+        table: &dyn TableLike,
+        section: Section,
+        out: &mut Map<String, Json>,
+    ) -> Result<(), Error> {
         let ours = |name: &str| {
             let key = section.key(name).map(|key| key.name);
             let child =
@@ -144,13 +149,18 @@ impl<'a> Reader<'a> {
             })
         };
         for (name, item) in table.iter().filter(|(name, _)| !ours(name)) {
-            if section.is_client_s() {
+            if section == Section::Workspaces && !item.is_str() {
+                let key = format!("{}.{name}", section.heading());
+                return Err(self.type_error(item.span(), key, "a string", item));
+            }
+            if section.is_open() {
                 out.insert(name.to_owned(), toml::to_json(item));
             } else {
                 let problem = format!("unknown setting {}.{name}", section.heading());
                 self.warn_in(section, key_span(table, name), &problem);
             }
         }
+        Ok(())
     }
 
     fn warn(&mut self, span: Option<Range<usize>>, problem: &str) {

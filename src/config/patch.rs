@@ -119,7 +119,7 @@ pub(super) fn reset_all(stored: impl Fn(Section) -> Map<String, Json>) -> Vec<Ed
     let reset = |section: Section| {
         let mut edits = defaults(section);
         let extra = stored(section).into_iter().map(|(key, _)| key);
-        let extra = extra.filter(|key| section.is_client_s() && section.key(key).is_none());
+        let extra = extra.filter(|key| section.is_open() && section.key(key).is_none());
         edits.extend(extra.map(|key| Edit { section, key, value: None }));
         edits
     };
@@ -165,11 +165,14 @@ fn known(section: Section, key: &Key, value: &Json) -> Result<Option<Json>, Erro
 
 fn unknown(section: Section, name: &str, value: &Json) -> Result<Option<Json>, Error> {
     let key = || format!("{}.{name}", section.heading());
-    if !section.is_client_s() {
+    if !section.is_open() {
         return Err(Error::UnknownKey { key: key() });
     }
     if value.is_null() {
         return Ok(None);
+    }
+    if section == Section::Workspaces && !value.is_string() {
+        return Err(Error::Type { key: key(), value: shown(value), expected: "a string" });
     }
     match toml::from_json(value) {
         Some(_) => Ok(Some(value.clone())),

@@ -32,6 +32,8 @@ pub struct Config {
     pub hooks: Hooks,
     pub power: Power,
     pub desktop: Desktop,
+    /// The wallpaper of each workspace: a reference to an image, or `playlist:NAME`.
+    pub workspaces: BTreeMap<String, String>,
     pub monitors: Monitors,
     pub remote_gallery: RemoteGallery,
     /// Problems of the file, for people.
@@ -72,6 +74,10 @@ impl Config {
             hooks: Hooks::read(table(Section::Hooks)),
             power: Power::read(table(Section::Power)),
             desktop: Desktop::read(table(Section::Desktop)),
+            workspaces: table(Section::Workspaces)
+                .iter()
+                .filter_map(|(name, shown)| Some((name.clone(), shown.as_str()?.to_owned())))
+                .collect(),
             monitors: Monitors::read(table(Section::Monitors)),
             remote_gallery: RemoteGallery::read(table(Section::RemoteGallery)),
             warnings,
@@ -227,6 +233,7 @@ mod tests {
                 "hooks",
                 "power",
                 "desktop",
+                "workspaces",
                 "daemon",
                 "app",
                 "monitors",

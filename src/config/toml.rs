@@ -116,6 +116,11 @@ const CLIENTS: &str = "\
 # The sections below are for graphical clients; the daemon stores them but does not use them.
 ";
 
+const WORKSPACES: &str = "\
+# Wallpapers of workspaces in sway, i3 and Hyprland: an image, or \"playlist:NAME\"
+# \"1:web\" = \"lake\"
+";
+
 pub(super) fn template() -> String {
     let mut text = HEADER.to_owned();
     let mut clients = false;
@@ -126,6 +131,9 @@ pub(super) fn template() -> String {
             text += CLIENTS;
         }
         text += &format!("[{}]\n", section.heading());
+        if section == Section::Workspaces {
+            text += WORKSPACES;
+        }
         for key in section.keys() {
             text += &key_lines(key);
         }

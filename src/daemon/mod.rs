@@ -145,6 +145,7 @@ impl Daemon {
             in_time("config", watch.end(deadline.min(Instant::now() + LOOK_WITHIN)));
         }
         in_time("parallax", self.parallax.end(deadline));
+        in_time("workspaces", self.workspaces.end(deadline));
         in_time("outputs", self.outputs.end(deadline));
         in_time("battery", self.pause.end(deadline));
         in_time("playlist", self.playlists.end(deadline));

@@ -15,7 +15,7 @@ use crate::paths::{Dirs, Env};
 use crate::playlist::Playlists;
 use crate::sys::lock;
 use crate::thread::Spawner;
-use crate::wallpaper;
+use crate::wallpaper::{self, WorkspaceFollower};
 
 /// Follows the settings until it is ended.
 pub(super) struct PauseFollower(Arc<Mutex<PauseState>>);
@@ -103,14 +103,16 @@ pub(super) fn watch_directories(config: &ConfigHandle, dirs: &Dirs, library: &Li
     });
 }
 
-/// Reports changes of settings to the reconciler, the parallax and the files for other programs.
+/// Reports changes of settings to the reconciler, the followers of workspaces and the files for other
+/// programs.
 pub(super) fn tell_changes(
     config: &ConfigHandle,
     wallpaper: &wallpaper::Handle,
-    parallax: &Arc<Parallax>,
+    (parallax, workspaces): (&Arc<Parallax>, &Arc<WorkspaceFollower>),
     desktop: &desktop::Handle,
 ) {
     let (wallpaper, parallax) = (wallpaper.clone(), Arc::clone(parallax));
+    let workspaces = Arc::clone(workspaces);
     let desktop = desktop.clone();
     config.subscribe(move |change| {
         let backends = change.sections.iter().filter_map(|section| match section {
@@ -128,6 +130,9 @@ pub(super) fn tell_changes(
         }
         if backends.contains(&BackendName::WalQt) {
             parallax.on_settings();
+        }
+        if change.sections.contains(&Section::Workspaces) {
+            workspaces.on_settings();
         }
         if !backends.is_empty() || change.sections.iter().any(chosen) {
             wallpaper.settings_changed(backends);

@@ -35,7 +35,7 @@ use crate::sys::{FOR_CLIENT, has_descriptors};
 use crate::systemd;
 use crate::thread::{Deaths, Spawner};
 use crate::transcode::{self, Transcoder};
-use crate::wallpaper::{self, ReconcilerOwner};
+use crate::wallpaper::{self, ReconcilerOwner, WorkspaceFollower};
 use crate::wire::Resolution;
 
 /// Stop requests and signals that wait for `main`; more are dropped.
@@ -49,6 +49,7 @@ pub(crate) struct Daemon {
     pub(super) pause: PauseFollower,
     pub(super) playlists: PlayerOwner,
     pub(super) parallax: Arc<Parallax>,
+    pub(super) workspaces: Arc<WorkspaceFollower>,
     pub(super) reconciler: ReconcilerOwner,
     pub(super) wallpaper: wallpaper::Handle,
     pub(super) desktop_owner: DesktopOwner,
@@ -279,10 +280,13 @@ impl Daemon {
         .map_err(start("the reconciler"))?;
         let parallax =
             Arc::new(Parallax::new(spawner.clone(), backends.clone(), wallpaper.clone()));
-        tell_changes(config, &wallpaper, &parallax, &desktop);
+        let (spare, shown) = (spawner.clone(), wallpaper.clone());
+        let workspaces = Arc::new(WorkspaceFollower::new(spare, backends.clone(), shown));
+        tell_changes(config, &wallpaper, (&parallax, &workspaces), &desktop);
         let shown = wallpaper.clone();
         library.on_rewritten(Box::new(move |image| shown.rewritten(image)));
         parallax.on_settings();
+        workspaces.on_settings();
         let (playlists, player) = base.playlists(&wallpaper, &backends)?;
         let pause = PauseFollower::by_settings(config, &playlists, spawner, base.dirs.env());
         watch_directories(config, &base.dirs, &library);
@@ -309,6 +313,7 @@ impl Daemon {
             pause,
             playlists: player,
             parallax,
+            workspaces,
             reconciler,
             wallpaper,
             desktop_owner,

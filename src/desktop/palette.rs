@@ -15,7 +15,7 @@ use super::directory::FILES;
 use super::scheme::{Scheme, told_from};
 use crate::compositor::Outputs;
 use crate::media::PlainColors;
-use crate::store::{self, Store, assignments, images};
+use crate::store::{self, Store, images, workspaces};
 use crate::wire::{Image, Timestamp, put_id};
 
 /// The colours of one monitor's wallpaper.
@@ -79,7 +79,7 @@ pub(super) fn read_shown(
 ) -> Result<BTreeMap<String, MonitorImage>, store::Error> {
     let connected = outputs.list();
     store.read(|connection| {
-        let mut rows = assignments::all(connection)?;
+        let mut rows = workspaces::shown(connection)?;
         rows.retain(|row| connected.iter().any(|output| output.name == row.monitor));
         let ids: Vec<i64> = rows.iter().map(|row| row.image_id).collect();
         let mut images = images::all_assigned(connection, &ids)?;

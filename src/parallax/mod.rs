@@ -57,6 +57,7 @@ impl Parallax {
                 ParallaxDriver::Sway => Some(Protocol::I3),
             },
             topics: &WORKSPACES,
+            none: Box::new(|| ()),
         };
         Following::start(&self.spawner, "parallax", source, move |connection, cancel| {
             follower.follow(connection, cancel)

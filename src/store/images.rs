@@ -234,7 +234,7 @@ pub(crate) fn has_size(connection: &Connection, bytes: u64) -> Result<bool, Erro
 }
 
 /// The images of this name, composed or decomposed.
-pub(super) fn named(connection: &Connection, name: &str) -> Result<Vec<i64>, Error> {
+pub(crate) fn named(connection: &Connection, name: &str) -> Result<Vec<i64>, Error> {
     let mut statement =
         connection.prepare_cached("SELECT id, name FROM image WHERE name_key = ?1")?;
     let mut rows = statement.query([collate::sort_key(name)])?;

@@ -77,6 +77,15 @@ pub(super) const STEPS: &[&str] = &[
      CREATE INDEX assignments_image ON assignments (image_id);",
     // For those who cannot see the image; empty: nobody has said.
     "ALTER TABLE image ADD COLUMN description TEXT NOT NULL DEFAULT ''",
+    // The pictures that workspaces show on monitors in place of their assignments.
+    "CREATE TABLE workspace_picture (
+         monitor   TEXT PRIMARY KEY,
+         workspace TEXT NOT NULL,
+         image_id  INTEGER NOT NULL REFERENCES image (id) ON DELETE CASCADE,
+         backend   TEXT NOT NULL,
+         set_at    INTEGER NOT NULL
+     ) STRICT, WITHOUT ROWID;
+     CREATE INDEX workspace_picture_image ON workspace_picture (image_id);",
 ];
 
 /// Brings the tables up to date, each step in a transaction of its own.

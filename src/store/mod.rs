@@ -34,6 +34,7 @@ mod row;
 mod select;
 mod upkeep;
 pub(crate) mod watched;
+pub(crate) mod workspaces;
 
 pub(crate) use check::{QuickCheck, check, quick_check};
 pub use database::Store;

@@ -233,6 +233,20 @@ pub(crate) fn state<T: DeserializeOwned>(
     Ok(text.and_then(|text| read(id, &text)))
 }
 
+/// The playlist of this name.
+pub(crate) fn named(connection: &Connection, name: &str) -> Result<Option<i64>, Error> {
+    let mut statement = connection.prepare_cached("SELECT id FROM playlist WHERE name = ?1")?;
+    Ok(statement.query_row([name], |row| row.get(0)).optional()?)
+}
+
+/// The image that a playlist shows; none if it is not running.
+pub(crate) fn current_image(connection: &Connection, id: i64) -> Result<Option<i64>, Error> {
+    let sql = "SELECT iif(json_valid(state), state ->> '$.image_id', NULL) FROM playback \
+               WHERE playlist_id = ?1 AND running";
+    let mut statement = connection.prepare_cached(sql)?;
+    Ok(statement.query_row([id], |row| row.get(0)).optional()?.flatten())
+}
+
 pub(crate) fn running(connection: &Connection) -> Result<Vec<i64>, Error> {
     let sql = "SELECT playlist_id FROM playback WHERE running ORDER BY playlist_id";
     let mut statement = connection.prepare_cached(sql)?;

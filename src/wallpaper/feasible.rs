@@ -2,6 +2,7 @@
 //!
 //! Runs on the thread `reconciler`, and changes nothing.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::backends::{self, Kind};
@@ -66,9 +67,12 @@ impl WorldState {
             };
             walk.extend(entries);
             let rows = monitors.iter().map(row).collect();
-            pictures.push(Picture { image: Arc::new(image), backend, rows, is_rewritten: false });
+            let image = Arc::new(image);
+            let (is_rewritten, of_workspace) = (false, false);
+            pictures.push(Picture { image, backend, rows, is_rewritten, of_workspace });
         }
-        let applied = applied(&pictures, skipped, note).ok_or(Error::NoMonitor)?;
+        let mut applied = applied(&pictures, skipped, note).ok_or(Error::NoMonitor)?;
+        self.note_hidden(&mut applied);
         let back = matches!(request.ask, Ask::Back(_));
         let for_all = request.targets == Targets::All && (!back || pictures.len() == 1);
         let connected = self.outputs().iter().map(|output| output.name.clone()).collect();
@@ -76,6 +80,19 @@ impl WorldState {
         let by_hook = request.by_hook;
         let transition = request.transition.clone();
         Ok(Feasible { pictures, for_all, walk, applied, source, connected, transition, by_hook })
+    }
+
+    /// Notes the monitors on which a workspace hides what was asked for.
+    fn note_hidden(&self, applied: &mut Applied) {
+        for monitor in &applied.monitors {
+            let Some(picture) = self.hidden_by(monitor) else { continue };
+            let workspace = picture.workspace.clone();
+            applied.warnings.push(format!(
+                "{monitor} shows the wallpaper of workspace {workspace} until another workspace is visible"
+            ));
+            applied.backends.remove(monitor);
+            applied.hidden_by.insert(monitor.clone(), workspace);
+        }
     }
 }
 
@@ -95,6 +112,7 @@ fn applied(pictures: &[Picture], skipped: Vec<String>, note: Option<String>) -> 
         backends: rows().map(|(one, row)| (row.monitor.clone(), one.backend)).collect(),
         warnings: Vec::new(),
         note,
+        hidden_by: BTreeMap::new(),
     })
 }
 

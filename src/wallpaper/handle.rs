@@ -12,6 +12,7 @@ use super::request::{Activated, Applied, Reply, Request};
 use super::status::{Changes, HookRequest, SharedStatus, Status};
 use super::{Error, orphan};
 use crate::backends::Placement;
+use crate::compositor::ipc::Visible;
 use crate::config::BackendName;
 use crate::events::EventBus;
 use crate::library::Content;
@@ -19,7 +20,7 @@ use crate::store::assignments::Assignment;
 use crate::store::{self, Store};
 use crate::sys::Gate;
 use crate::thread::Thread;
-use crate::wire::{ApplyFailure, DebugFailure, DebugQueue, Fit, Image, Mode, Timestamp};
+use crate::wire::{ApplyFailure, DebugFailure, DebugQueue, Fit, Image, Mode, Timestamp, Workspace};
 
 /// Commands that wait for the reconciler; one more is refused with [`Error::Busy`].
 pub(super) const INBOX: usize = 32;
@@ -92,6 +93,30 @@ impl Handle {
     /// The limit of what processes may have of memory has changed.
     pub(crate) fn limit_changed(&self) {
         self.ring();
+    }
+
+    /// The wallpapers of workspaces have changed in the settings.
+    pub(crate) fn workspaces_changed(&self) {
+        self.note(Changes { workspaces: true, ..Changes::default() });
+    }
+
+    /// These workspaces are visible on these monitors; other monitors show what they showed.
+    pub(crate) fn show_workspaces(&self, visible: Vec<Visible>) {
+        if self.status.show_workspaces(visible) {
+            self.workspaces_changed();
+        }
+    }
+
+    /// No workspace is known to be visible.
+    pub(crate) fn forget_workspaces(&self) {
+        if self.status.forget_workspaces() {
+            self.workspaces_changed();
+        }
+    }
+
+    /// The wallpapers of workspaces, with what they mean now.
+    pub(crate) fn workspaces(&self, reply: Reply<Vec<Workspace>>) {
+        self.send(Command::Workspaces(reply));
     }
 
     /// Pauses videos and HTML wallpapers, or lets them play; those that are set during a pause play.
@@ -184,6 +209,7 @@ pub(super) enum Command {
     Set(Request, Reply<Applied>),
     /// Whether such a file could be shown so.
     Check(Request, Content, Reply<()>),
+    Workspaces(Reply<Vec<Workspace>>),
     Activate(String, Reply<Activated>),
     Clear(Reply<()>),
 }
@@ -214,6 +240,7 @@ impl Command {
         match self {
             Self::Set(_, reply) => reply(Err(error)),
             Self::Activate(_, reply) => reply(Err(error)),
+            Self::Workspaces(reply) => reply(Err(error)),
             Self::Check(_, _, reply) | Self::Clear(reply) => reply(Err(error)),
         }
     }

@@ -7,8 +7,8 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use super::Error;
-use super::plan::Step;
 use super::plan::WorkerKey;
+use super::plan::{Placements, Step};
 use super::request::{Activated, Applied, Reply, Request};
 use crate::backends;
 use crate::compositor::Output;
@@ -120,6 +120,8 @@ pub(super) struct Picture {
     pub(super) rows: Vec<Assignment>,
     /// It was there before, with what its file held then.
     pub(super) is_rewritten: bool,
+    /// A workspace shows it in place of the assignment.
+    pub(super) of_workspace: bool,
 }
 
 impl Job {
@@ -182,6 +184,14 @@ impl Job {
         }
     }
 
+    /// Whether somebody asks for this image on this monitor.
+    pub(super) fn asks(&self, monitor: &str, image_id: i64) -> bool {
+        match &self.purpose {
+            Purpose::Apply(apply) => apply.feasible.applied.images.get(monitor) == Some(&image_id),
+            _ => false,
+        }
+    }
+
     /// Whether what somebody asks for has failed where this worker fails.
     pub(super) fn needs(&self, key: &WorkerKey) -> bool {
         match &self.purpose {
@@ -217,8 +227,13 @@ impl PendingApply {
     }
 
     /// Writes rows and history in one transaction; returns what is to be reported. An image that was
-    /// deleted in between cannot be set.
-    pub(super) fn commit(&mut self, store: &Store) -> Result<Vec<Changed>, Error> {
+    /// deleted in between cannot be set. A picture that a workspace hides, by what is shown, is written
+    /// only.
+    pub(super) fn commit(
+        &mut self,
+        store: &Store,
+        current: &Placements,
+    ) -> Result<Vec<Changed>, Error> {
         let Feasible { pictures, for_all, applied, source, connected, walk, by_hook, .. } =
             &mut self.feasible;
         store.write(|transaction| -> Result<(), Error> {
@@ -246,14 +261,26 @@ impl PendingApply {
             pictures.iter().try_for_each(|one| one.enter(transaction, source, applied))?;
             Ok(())
         })?;
-        let of = |picture: &Picture| picture.changed(source.kind, picture.images(applied));
-        let mut changed: Vec<Changed> = pictures.iter().map(of).collect();
+        let of = |picture: &Picture| {
+            let rows =
+                picture.rows.iter().filter(|row| !is_hidden(row, current)).cloned().collect();
+            let seen = Picture { rows, image: Arc::clone(&picture.image), ..*picture };
+            let images = picture.images(applied);
+            (!seen.rows.is_empty()).then(|| seen.changed(source.kind, images))
+        };
+        let mut changed: Vec<Changed> = pictures.iter().filter_map(of).collect();
         changed.iter_mut().for_each(|one| one.change.by_hook = *by_hook);
         if let Some(last) = changed.last_mut() {
             last.events.push(Event::GalleryChanged { domain: GalleryDomain::History });
         }
         Ok(changed)
     }
+}
+
+/// Whether a monitor shows something else than its assignment.
+fn is_hidden(row: &Assignment, current: &Placements) -> bool {
+    let shown = || current.values().flatten().filter(|one| one.output.name == row.monitor);
+    shown().next().is_some() && shown().all(|one| one.image_id != row.image_id)
 }
 
 impl Picture {
@@ -308,8 +335,11 @@ impl Picture {
     }
 
     /// Writes which backend shows the picture now; returns what is to be reported. No history
-    /// entry.
+    /// entry. The picture of a workspace leaves the assignment as it is.
     pub(super) fn commit_restored(&self, store: &Store) -> Result<Changed, store::Error> {
+        if self.of_workspace {
+            return Ok(self.changed(Source::Workspace, BTreeMap::new()));
+        }
         store.write(|transaction| {
             self.rows.iter().try_for_each(|row| store::assignments::put(transaction, row))
         })?;

@@ -26,6 +26,8 @@ mod request;
 mod slices;
 mod status;
 mod worker;
+mod workspace_follower;
+mod workspaces;
 mod world_state;
 
 use crate::backends::Backends;
@@ -42,6 +44,8 @@ pub use request::Targets;
 pub use request::{Applied, Ask, Request};
 
 pub(crate) use status::HookRequest;
+pub(crate) use workspace_follower::WorkspaceFollower;
+pub(crate) use workspaces::{entries_by_name, reference};
 
 use reconciler::Reconciler;
 use status::SharedStatus;

@@ -19,7 +19,8 @@ use crate::backends::{Backends, Placement, registration};
 use crate::config::BackendName;
 use crate::desktop;
 use crate::error_chain::chain;
-use crate::events::EventBus;
+use crate::events::{EventBus, Subscription};
+use crate::store::workspaces::WorkspacePicture;
 use crate::store::{self, Store};
 use crate::thread::Spawner;
 
@@ -84,6 +85,10 @@ pub(super) struct Reconciler {
     children: Children,
     /// Workers that are to use new processes.
     renew: BTreeSet<WorkerKey>,
+    /// The pictures of workspaces, as they are written.
+    workspaces: Vec<WorkspacePicture>,
+    /// Changes of images and playlists, while wallpapers of workspaces depend on them.
+    library: Option<Subscription>,
 }
 
 impl Reconciler {
@@ -97,6 +102,9 @@ impl Reconciler {
     ) -> Self {
         let (workers, reports) = Workers::new(spawner, backends.clone());
         let recovery = Recovery::open(&backends);
+        // Until the compositor says which workspaces are visible, those of before are.
+        let workspaces = store.read(store::workspaces::all).unwrap_or_default();
+        status.restore_workspaces(&workspaces);
         let children = Children::new(settings::memory_look_interval(backends.dirs.env()));
         Self {
             store,
@@ -122,6 +130,8 @@ impl Reconciler {
             pause: Pause::default(),
             children,
             renew: BTreeSet::new(),
+            workspaces,
+            library: None,
         }
     }
 
@@ -129,11 +139,14 @@ impl Reconciler {
         let outputs = self.backends.outputs.subscribe();
         let reports = self.reports.clone();
         mailbox.wait_for_look(self.backends.outputs.looked());
+        self.listen_to_library();
         self.reconcile();
         self.status.looked.open();
         loop {
             let retry = self.backoffs.next_retry().map_or_else(never, at);
             let look = self.next_look().map_or_else(never, at);
+            let library = self.library.as_ref().map(|library| library.receiver().clone());
+            let library = library.unwrap_or_else(never);
             select! {
                 recv(mailbox.commands) -> command => match command {
                     Ok(command) => {
@@ -147,6 +160,7 @@ impl Reconciler {
                 recv(mailbox.end) -> _ => break,
                 recv(reports) -> report => if let Ok(report) = report { self.on_report(report) },
                 recv(outputs) -> _ => self.reconcile(),
+                recv(library) -> message => if let Ok(message) = message { self.on_library(message) },
                 recv(retry) -> _ => self.retry(),
                 recv(look) -> _ => self.look_at_children(),
             }
@@ -162,7 +176,7 @@ impl Reconciler {
                 self.begin(Command::Clear(reply));
             }
             // Changes nothing, and waits for nothing.
-            command @ Command::Check(..) => self.begin(command),
+            command @ (Command::Check(..) | Command::Workspaces(_)) => self.begin(command),
             command if self.jobs.is_empty() => self.begin(command),
             Command::Set(request, reply) => match self.feasible(&request) {
                 Ok((feasible, _)) => {
@@ -194,6 +208,11 @@ impl Reconciler {
             Command::Check(request, content, reply) => {
                 let world = self.world_state().map_err(Error::from);
                 reply(world.and_then(|world| world.check(&request, &content)));
+            }
+            Command::Workspaces(reply) => {
+                let world = self.world_state().map_err(Error::from);
+                let visible = self.status.visible_workspaces();
+                reply(world.and_then(|world| world.workspaces(&self.store, &visible)));
             }
             Command::Activate(name, reply) => self.activate(&name, reply),
             Command::Clear(reply) => {
@@ -292,6 +311,7 @@ impl Reconciler {
             }
         };
         self.note_active(&world);
+        self.note_workspaces(&world);
         self.recall(&world);
         let desired = self.desired(&world);
         let mut steps = plan::steps(&self.jobs.expected(&self.current), &desired);
@@ -348,6 +368,7 @@ impl Reconciler {
         let mut world = WorldState::read(&self.store, &self.bus, &self.backends, activated)?;
         let draws = self.current.keys().any(|key| key.backend == BackendName::Builtin);
         world.keep_found(&self.found, draws);
+        world.cover(&self.store, &self.status.visible_workspaces())?;
         Ok(world)
     }
 

@@ -81,7 +81,9 @@ pub struct Applied {
     pub backend: BackendName,
     /// Which monitor shows which.
     pub images: BTreeMap<String, i64>,
-    /// Which backend shows it where.
+    /// The monitors that show the wallpaper of a workspace, and that workspace.
+    pub(crate) hidden_by: BTreeMap<String, String>,
+    /// Which backend shows it where; no monitor that shows the wallpaper of a workspace.
     pub(crate) backends: BTreeMap<String, BackendName>,
     /// Other problems with what is shown: for people.
     pub warnings: Vec<String>,

@@ -4,10 +4,13 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard};
 
+use super::workspaces::VisibleWorkspaces;
 use crate::backends::Placement;
+use crate::compositor::ipc::Visible;
 use crate::config::BackendName;
+use crate::store::workspaces::WorkspacePicture;
 use crate::sys::{Gate, lock};
-use crate::wire::{ApplyFailure, DebugFailure, HistorySource, Source};
+use crate::wire::{ApplyFailure, DebugFailure, HistorySource, Source, Timestamp};
 
 /// Monitors of which a failure is remembered.
 const FAILURES: usize = 256;
@@ -46,6 +49,7 @@ struct Inner {
     recent: VecDeque<DebugFailure>,
     /// Playlists that hooks have asked something of, each as often as it is asked; none: all.
     hook_requests: Vec<Option<i64>>,
+    visible: VisibleWorkspaces,
 }
 
 /// A hook waits for a playlist: what that brings up while this lives runs no hook.
@@ -75,6 +79,8 @@ pub(super) struct Changes {
     pub(super) rewritten: BTreeSet<i64>,
     /// Videos and HTML wallpapers are paused from now on, or play again.
     pub(super) paused: Option<bool>,
+    /// Other workspaces are visible, or have other wallpapers.
+    pub(super) workspaces: bool,
     /// There is more than that and what was rewritten.
     pub(super) anything: bool,
 }
@@ -171,6 +177,36 @@ impl SharedStatus {
         source.kind == Source::Playlist && self.lock().hook_requests.iter().any(asked)
     }
 
+    pub(super) fn visible_workspaces(&self) -> VisibleWorkspaces {
+        self.lock().visible.clone()
+    }
+
+    /// Whether another workspace is visible on any of these monitors than before.
+    pub(super) fn show_workspaces(&self, visible: Vec<Visible>) -> bool {
+        let (mut inner, now) = (self.lock(), Timestamp::now());
+        let mut changed = false;
+        for Visible { output, name, .. } in visible {
+            if inner.visible.get(&output).is_none_or(|(before, _)| *before != name) {
+                inner.visible.insert(output, (name, now));
+                changed = true;
+            }
+        }
+        changed
+    }
+
+    /// Whether any was known to be visible.
+    pub(super) fn forget_workspaces(&self) -> bool {
+        !std::mem::take(&mut self.lock().visible).is_empty()
+    }
+
+    /// Takes those that were visible when the daemon last ran for visible.
+    pub(super) fn restore_workspaces(&self, pictures: &[WorkspacePicture]) {
+        let place = |WorkspacePicture { workspace, row }: &WorkspacePicture| {
+            (row.monitor.clone(), (workspace.clone(), row.set_at))
+        };
+        self.lock().visible = pictures.iter().map(place).collect();
+    }
+
     /// Notes that settings have changed, for the reconciler to look at.
     pub(super) fn note(&self, changes: Changes) {
         let mut inner = self.lock();
@@ -179,6 +215,7 @@ impl SharedStatus {
         noted.deactivated |= changes.deactivated;
         noted.rewritten.extend(changes.rewritten);
         noted.paused = changes.paused.or(noted.paused);
+        noted.workspaces |= changes.workspaces;
         noted.anything |= changes.anything;
     }
 

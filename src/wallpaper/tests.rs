@@ -14,6 +14,7 @@ use std::sync::Arc;
 use crossbeam_channel::{Receiver, unbounded};
 
 use super::jobs::{Feasible, PendingApply};
+use super::plan::Placements;
 use super::request::Targets;
 use super::request::{Applied, Ask, Reply, Request};
 use super::world_state::WorldState;
@@ -167,7 +168,7 @@ impl Room {
         let feasible = self.feasible(&request).unwrap();
         let applied = feasible.applied.clone();
         let mut pending = PendingApply { request, feasible, reply: reply().0 };
-        pending.commit(&self.store).unwrap();
+        pending.commit(&self.store, &Placements::new()).unwrap();
         applied
     }
 

@@ -11,6 +11,7 @@ use crate::config::{BackendName, SelectionMode};
 use crate::events::EventBus;
 use crate::media::PlainColors;
 use crate::store::assignments::Assignment;
+use crate::store::workspaces::{self, WorkspacePicture};
 use crate::store::{self, Store};
 use crate::wire::{Image, MediaType, OrphanReason};
 
@@ -32,7 +33,9 @@ pub(super) struct WorldState {
     /// The assigned images whose files are missing and whose rows are kept.
     missing: BTreeSet<i64>,
     pub(super) colors: PlainColors,
-    backends: Backends,
+    /// The pictures that lie over the assignments.
+    workspaces: Vec<WorkspacePicture>,
+    pub(super) backends: Backends,
     /// [`Store::generation`] before the rows were read.
     generation: u64,
 }
@@ -94,6 +97,7 @@ impl WorldState {
         let available = backends.available().into_iter().map(candidate).collect();
         fallbacks.adopt(&mut rows, &outputs);
         let backends = backends.clone();
+        let workspaces = Vec::new();
         Ok(Self {
             rows,
             pictures,
@@ -102,6 +106,7 @@ impl WorldState {
             preference,
             missing,
             colors,
+            workspaces,
             backends,
             generation,
         })
@@ -126,6 +131,32 @@ impl WorldState {
         &self.outputs
     }
 
+    pub(super) fn is_connected(&self, monitor: &str) -> bool {
+        self.outputs.iter().any(|output| output.name == monitor)
+    }
+
+    /// Lays the picture of a workspace over an assignment.
+    pub(super) fn lay_over(&mut self, picture: WorkspacePicture, image: Image) {
+        self.pictures.insert(image.id, Arc::new(image));
+        self.workspaces.push(picture);
+    }
+
+    /// The pictures that lie over the assignments.
+    pub(super) fn over_assignments(&self) -> &[WorkspacePicture] {
+        &self.workspaces
+    }
+
+    /// The workspace whose picture hides the assignment of a monitor.
+    pub(super) fn hidden_by(&self, monitor: &str) -> Option<&WorkspacePicture> {
+        self.workspaces.iter().find(|picture| picture.row.monitor == monitor)
+    }
+
+    /// All that is shown, by monitor.
+    fn shown_rows(&self) -> Vec<Assignment> {
+        let pictures = self.workspaces.iter().map(|picture| picture.row.clone());
+        workspaces::over(self.rows.clone(), pictures)
+    }
+
     fn connected(&self) -> Vec<&str> {
         self.outputs.iter().map(|output| output.name.as_str()).collect()
     }
@@ -133,7 +164,8 @@ impl WorldState {
     /// All that should be shown.
     pub(super) fn desired(&self, current: &Placements) -> Placements {
         let choose = |kind| backend_choice::choose(&self.preference, &self.available, kind).ok();
-        let mut desired = assignments::desired(&self.rows, &self.pictures, &self.outputs, choose);
+        let rows = self.shown_rows();
+        let mut desired = assignments::desired(&rows, &self.pictures, &self.outputs, choose);
         self.leave_out_missing(&mut desired);
         plan::keep_current(current, &mut desired, &self.outputs);
         desired
@@ -167,11 +199,13 @@ impl WorldState {
         new: impl Iterator<Item = (&'a Image, &'a [String])>,
     ) -> Option<BackendName> {
         let mut images: BTreeMap<&str, &Image> = BTreeMap::new();
-        for row in self.rows.iter().filter(|row| self.connected().contains(&&*row.monitor)) {
-            images.extend(self.pictures.get(&row.image_id).map(|image| (&*row.monitor, &**image)));
+        for name in self.connected() {
+            let image = self.shown_row(name).and_then(|row| self.pictures.get(&row.image_id));
+            images.extend(image.map(|image| (name, &**image)));
         }
         for (image, monitors) in new {
-            images.extend(monitors.iter().map(|monitor| (monitor.as_str(), image)));
+            let seen = monitors.iter().filter(|monitor| self.hidden_by(monitor).is_none());
+            images.extend(seen.map(|monitor| (monitor.as_str(), image)));
         }
         let choose = |image: &&Image| {
             let kind = Kind::of(image.media_type, image.animated);
@@ -232,7 +266,7 @@ impl WorldState {
         for output in self.outputs.iter() {
             let name = output.name.as_str();
             let image = self
-                .row(name)
+                .shown_row(name)
                 .and_then(|row| self.pictures.get(&row.image_id))
                 .map(|image| &**image);
             let mut shown = current.values().flatten();
@@ -257,6 +291,11 @@ impl WorldState {
     /// The assignment of a monitor.
     pub(super) fn row(&self, monitor: &str) -> Option<&Assignment> {
         self.rows.iter().find(|row| row.monitor == monitor)
+    }
+
+    /// The same, or what a workspace shows in its place.
+    pub(super) fn shown_row(&self, monitor: &str) -> Option<&Assignment> {
+        self.hidden_by(monitor).map(|picture| &picture.row).or_else(|| self.row(monitor))
     }
 
     /// The connected monitors that are meant, and those that are skipped.
@@ -285,19 +324,21 @@ impl WorldState {
                     Some(before) if before.content == placement.content => continue,
                     before => before.is_some(),
                 };
-                let Some(row) = self.row(name) else { continue };
+                let Some(row) = self.shown_row(name) else { continue };
+                let of_workspace = self.hidden_by(name).is_some();
                 let Some(image) = self.pictures.get(&row.image_id) else { continue };
                 let row = Assignment { backend: backend.to_string(), ..row.clone() };
                 let group = restored.iter_mut().find(|group| {
                     group.image.id == image.id
                         && (group.backend, group.is_rewritten) == (backend, is_rewritten)
+                        && group.of_workspace == of_workspace
                         && (group.rows[0].mode, group.rows[0].fit) == (row.mode, row.fit)
                 });
                 match group {
                     Some(group) => group.rows.push(row),
                     None => {
                         let (image, rows) = (Arc::clone(image), vec![row]);
-                        restored.push(Picture { image, backend, rows, is_rewritten });
+                        restored.push(Picture { image, backend, rows, is_rewritten, of_workspace });
                     }
                 }
             }

@@ -40,7 +40,7 @@ pub(crate) use record::{
     CurrentWallpaper, Data, DatabaseHealth, DatabaseReport, DatabaseState, Folder, HistoryEntry,
     Ids, ImportNote, ImportProblem, ImportedBatch, InfoPaths, LibraryHealth, Monitor, Page,
     Pagination, Playback, Playlist, PlaylistConfiguration, PlaylistItem, PlaylistOrder,
-    PlaylistType, Power, SetAnswer, SetStatus, Theme,
+    PlaylistType, Power, SetAnswer, SetStatus, Theme, Workspace,
 };
 pub(crate) use report::{
     ApplyFailure, Debug, DebugAssignment, DebugChild, DebugFailure, DebugQueue, DebugThread,

@@ -152,7 +152,10 @@ words! {
 
 words! {
     /// The source of a wallpaper.
-    Source { Manual = "manual", Random = "random", Playlist = "playlist", Restore = "restore" }
+    Source {
+        Manual = "manual", Random = "random", Playlist = "playlist", Restore = "restore",
+        Workspace = "workspace",
+    }
 }
 
 words! {

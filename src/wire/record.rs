@@ -297,6 +297,9 @@ pub(crate) struct SetAnswer {
     pub warnings: Vec<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
+    /// The monitors that show the wallpaper of a workspace, and that workspace.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub hidden_by: BTreeMap<String, String>,
 }
 
 /// The outcome of a request for a wallpaper.
@@ -327,6 +330,21 @@ pub(crate) struct CurrentMonitor {
     pub fit: Option<Fit>,
     #[serde(default, skip_serializing_if = "is_false")]
     pub deleted: bool,
+    /// The workspace whose wallpaper is shown in place of the monitor's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub workspace: Option<String>,
+}
+
+/// An entry of `[workspaces]`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Workspace {
+    pub name: String,
+    /// Null if nothing matches, or nothing can show it.
+    pub image_id: Option<i64>,
+    pub playlist_id: Option<i64>,
+    /// The monitor that shows the workspace.
+    pub monitor: Option<String>,
+    pub warning: Option<String>,
 }
 
 impl CurrentMonitor {

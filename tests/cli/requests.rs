@@ -54,6 +54,7 @@ fn every_verb_asks_for_what_it_means() {
     check("current", &["GET /wallpaper/current"]);
     check("debug", &["GET /debug"]);
     check("why", &["GET /why"]);
+    check("workspace list", &["GET /workspaces"]);
     check("why DP-1", &["GET /why?monitor=DP-1"]);
     check("wallpaper current", &["GET /wallpaper/current"]);
     check("set #1E1e2e", &[r##"POST /wallpaper/set {"color":"#1e1e2e"}"##]);

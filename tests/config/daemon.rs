@@ -186,6 +186,7 @@ fn config_routes() {
         "hooks",
         "power",
         "desktop",
+        "workspaces",
         "monitors",
         "remote_gallery",
     ] {

@@ -29,6 +29,7 @@ fn table() -> Vec<(&'static str, Value)> {
                 "sort_order": "desc",
             }),
         ),
+        ("workspaces", json!({})),
         ("library", json!({"watch": [], "in_place": true, "watch_folders": true})),
         (
             "daemon",

@@ -265,6 +265,8 @@ fn wallpapers(to: &Recorder, house: &House) {
     to.post("/wallpaper/set", json!({ "image_id": 1, "transition": "spiral" }));
     to.get("/wallpaper/current");
     to.post("/wallpaper/set", json!({ "image_id": 1, "mode": "each" }));
+    to.ask("PATCH", "/config/workspaces", json!({ "2": "a", "3": "playlist:none" }));
+    to.get("/workspaces");
     to.get("/why");
     to.get("/debug");
     to.get("/why?monitor=DP-9");

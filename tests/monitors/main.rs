@@ -32,3 +32,4 @@ mod seams;
 mod support;
 mod why;
 mod wishes;
+mod workspaces;

@@ -50,7 +50,7 @@ pub(super) fn say_which(verb: &Verb, call: &Call) -> Result<(), Error> {
 }
 
 fn kind_is_image(kind: Kind) -> bool {
-    matches!(kind, Kind::Image | Kind::Picture | Kind::Item)
+    matches!(kind, Kind::Image | Kind::Picture | Kind::PictureOrPlaylist | Kind::Item)
 }
 
 /// Refuses ids of images that do not exist, before anything is done to one of several images.

@@ -181,7 +181,7 @@ impl Source {
             Kind::List(list) => behind_the_comma(partial, list.iter().copied()),
             Kind::Tags => behind_the_comma(partial, self.tags().iter().map(String::as_str)),
             Kind::Image | Kind::Item => self.images(partial),
-            Kind::Picture => [self.images(partial), files()].concat(),
+            Kind::Picture | Kind::PictureOrPlaylist => [self.images(partial), files()].concat(),
             Kind::Folder => self.folders(),
             Kind::FolderOrRoot => [self.folders(), bare(["root"])].concat(),
             Kind::Playlist => self.named(&RequestPath::new(&[&"playlists"])),

@@ -19,7 +19,7 @@ use super::config_change::{Section, change, in_effect, settings, split};
 use crate::paths::Dirs;
 
 const SECTION: &str = "A section: app, daemon, backend.NAME, backend.auto_priorities, library, \
-                       location, hooks, power, desktop, monitors, remote_gallery; or a setting, \
+                       location, hooks, power, desktop, workspaces, monitors, remote_gallery; or a setting, \
                        as backend.type or app.theme";
 
 #[rustfmt::skip]

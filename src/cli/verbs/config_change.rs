@@ -9,6 +9,9 @@ use super::super::connection::{Connection, RequestPath};
 use super::super::error::Exit;
 use super::super::{Error, columns};
 
+/// A section in which each key is the name of a workspace, and each value a string.
+const WORKSPACES: &str = "workspaces";
+
 /// The section that a line names, and the changes to it.
 pub(super) fn change(
     call: &Call,
@@ -86,7 +89,8 @@ fn one_setting(
     // The daemon reads hyphens in keys as underscores.
     let known = key.replace('-', "_");
     let key = if settings.get(&known).is_some() { known } else { key.to_owned() };
-    let value = typed(settings.get(&key), word);
+    let text = (section == WORKSPACES).then(|| Value::from(""));
+    let value = typed(settings.get(&key).or(text.as_ref()), word);
     Ok(Map::from_iter([(key, value)]))
 }
 
@@ -176,6 +180,8 @@ pub(super) fn split(call: &Call, word: &str) -> (String, Option<String>) {
             spelled(start, section) && (rest.is_empty() || rest.starts_with('.'))
         })
     };
+    // It has no keys of its own.
+    let sections = sections.chain([WORKSPACES]);
     match sections.filter(inside).max_by_key(|section| section.len()) {
         Some(section) => {
             let key = word[section.len()..].strip_prefix('.').map(str::to_owned);

@@ -29,6 +29,7 @@ mod session;
 mod slideshow;
 mod video;
 mod wallpaper;
+mod workspaces;
 
 use super::verb::{Flag, Group, Kind};
 use crate::wire::Mode;

@@ -16,7 +16,7 @@ use super::super::template::written;
 use super::super::verb::{Argument, Flag, Group, Kind, Verb};
 use super::filters::{self, FILTERS};
 use super::playlist_sheet::name_of;
-use super::{MODE, MONITORS, scripts};
+use super::{MODE, MONITORS, scripts, workspaces};
 use crate::wire::{Fit, labelled};
 
 const PICTURE: &[Argument] =
@@ -81,6 +81,9 @@ pub(super) const GROUP: Group = Group { title: "Wallpapers", verbs: &[
         .takes(&[Argument::optional("MONITOR", Kind::Monitor, "Only this monitor")]).shows(&[&WHY])
         .help("Shows what set the wallpaper, the next change, and the last failure."),
     scripts::PICK,
+    workspaces::LIST,
+    workspaces::SET,
+    workspaces::CLEAR,
     Verb::send(&["wallpaper", "set"], "The same as `set`", "POST /wallpaper/set", SET)
         .takes(PICTURE).flags(ON).shows(&[&SHOWN]).starting(),
     Verb::send(&["wallpaper", "random"], "The same as `random`", "POST /wallpaper/random", RANDOM)
@@ -114,7 +117,7 @@ const ON_MONITORS: View = View::table(
         column("=BACKEND", "backend"),
         moment("=SINCE", "set_at"),
         more(
-            "backend image_id image_name image_path color mode set_at deleted default_image_id \
+            "backend image_id image_name image_path color mode set_at deleted workspace default_image_id \
              default_color monitors",
         ),
     ],
@@ -167,7 +170,7 @@ const SHOWN: View = View::own(
     "Shown",
     &[more(
         "status image_id image_name image_path color monitor monitors skipped mode backend images \
-         warnings note",
+         warnings note hidden_by",
     )],
     shown,
 );

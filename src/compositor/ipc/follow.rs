@@ -28,6 +28,8 @@ pub(crate) struct Source {
     /// None: any.
     pub(crate) wanted: Option<Protocol>,
     pub(crate) topics: &'static Topics,
+    /// Called if a session has no such socket.
+    pub(crate) none: Box<dyn Fn() + Send>,
 }
 
 /// Dropping it cancels and closes, then joins the thread: the order of the fields.
@@ -130,6 +132,10 @@ impl Source {
 
     fn connect(&self) -> Option<Connection> {
         let session = self.outputs.session()?;
-        Connection::open(self.wanted, self.topics, (&session, &self.env))
+        let connection = Connection::open(self.wanted, self.topics, (&session, &self.env));
+        if connection.is_none() {
+            (self.none)();
+        }
+        connection
     }
 }

@@ -38,13 +38,14 @@ pub enum Section {
     Hooks,
     Power,
     Desktop,
+    Workspaces,
     Monitors,
     RemoteGallery,
 }
 
 impl Section {
     /// In the order of the file: frequently changed sections first, clients' sections last.
-    pub const ALL: [Self; 18] = [
+    pub const ALL: [Self; 19] = [
         Self::Backend,
         Self::AutoPriorities,
         Self::BackendOptions(BackendName::Awww),
@@ -59,6 +60,7 @@ impl Section {
         Self::Hooks,
         Self::Power,
         Self::Desktop,
+        Self::Workspaces,
         Self::Daemon,
         Self::App,
         Self::Monitors,
@@ -66,7 +68,7 @@ impl Section {
     ];
 
     /// The top-level tables of the file, in the order of the API.
-    pub const TOP: [Self; 10] = [
+    pub const TOP: [Self; 11] = [
         Self::App,
         Self::Daemon,
         Self::Backend,
@@ -75,6 +77,7 @@ impl Section {
         Self::Hooks,
         Self::Power,
         Self::Desktop,
+        Self::Workspaces,
         Self::Monitors,
         Self::RemoteGallery,
     ];
@@ -102,6 +105,7 @@ impl Section {
             Self::Hooks => Hooks::KEYS,
             Self::Power => Power::KEYS,
             Self::Desktop => Desktop::KEYS,
+            Self::Workspaces => &[],
             Self::Monitors => Monitors::KEYS,
             Self::RemoteGallery => RemoteGallery::KEYS,
         }
@@ -120,6 +124,7 @@ impl Section {
             Self::Hooks => ("hooks", None),
             Self::Power => ("power", None),
             Self::Desktop => ("desktop", None),
+            Self::Workspaces => ("workspaces", None),
             Self::Monitors => ("monitors", None),
             Self::RemoteGallery => ("remote_gallery", None),
         };
@@ -142,6 +147,11 @@ impl Section {
     /// Kept for the client, which may add keys of its own; the daemon does not read it.
     pub fn is_client_s(self) -> bool {
         matches!(self, Self::App | Self::Monitors | Self::RemoteGallery)
+    }
+
+    /// Whether it takes keys beyond the schema's: the client's own, and names of workspaces.
+    pub fn is_open(self) -> bool {
+        self.is_client_s() || self == Self::Workspaces
     }
 
     /// The settings of a backend: `-` and `_` in its keys are the same when read.

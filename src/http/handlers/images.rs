@@ -7,7 +7,7 @@ use std::time::Duration;
 use serde_json::{Map, Value, json};
 
 use super::super::request::nearest;
-use super::Api;
+use super::{Api, workspaces};
 use crate::http::{Error, Paging, Reply, Request, Response, file};
 use crate::store::edits::ImageChange;
 use crate::store::filter::{self, BadFilter};
@@ -239,7 +239,11 @@ pub(in crate::http) fn patch(api: &Api, request: &Request<'_>) -> Result<Respons
     let told = change.audio_enabled.is_some()
         || change.overrides.is_some()
         || change.capabilities.is_some();
-    let mut image = api.library.edit(id, body.name.as_deref(), &change)?;
+    let edit = || api.library.edit(id, body.name.as_deref(), &change);
+    let mut image = match &body.name {
+        Some(_) => workspaces::renamed(api, id, edit)?,
+        None => edit()?,
+    };
     if told {
         api.wallpaper.settings_changed(Vec::new());
     }

@@ -9,6 +9,7 @@ pub(super) mod playlists;
 pub(super) mod session;
 pub(super) mod wallpaper;
 pub(super) mod why;
+pub(super) mod workspaces;
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};

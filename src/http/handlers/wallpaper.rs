@@ -13,7 +13,7 @@ use crate::color::{self, hex};
 use crate::http::{Error, Request, Response};
 use crate::store::assignments::{self, Assignment, Deleted};
 use crate::store::query::Query;
-use crate::store::{self, history, images};
+use crate::store::{self, history, images, workspaces};
 use crate::wallpaper::{self, Applied, Ask, Targets};
 use crate::wire::{
     BackWallpaper, CurrentMonitor, CurrentWallpaper, Event, Fit, GalleryDomain, HistorySource,
@@ -33,14 +33,21 @@ pub(in crate::http) fn current(api: &Api, _: &Request<'_>) -> Result<Response, E
     let connected = |shown: &Assignment| outputs.iter().any(|output| output.name == shown.monitor);
     let (monitors, default) = api.store.read::<_, store::Error>(|connection| {
         let mut monitors = Vec::new();
-        for shown in assignments::all(connection)?.into_iter().filter(connected) {
+        let pictures = workspaces::all(connection)?;
+        let workspace = |monitor: &str| {
+            let picture = pictures.iter().find(|picture| picture.row.monitor == monitor);
+            picture.map(|picture| picture.workspace.clone())
+        };
+        for shown in workspaces::shown(connection)?.into_iter().filter(connected) {
             // A row without its image is about to be purged.
             let Some(image) = images::assigned(connection, shown.image_id)? else { continue };
             let (id, path, color) = (image.library_id(), image.library_path(), image.color());
+            let workspace = workspace(&shown.monitor);
             let one = monitor(shown, id, image.name, path);
             monitors.push(CurrentMonitor {
                 deleted: false,
                 color,
+                workspace,
                 description: image.description,
                 ..one
             });
@@ -96,6 +103,7 @@ fn monitor(
         set_at: shown.set_at,
         fit: shown.fit,
         deleted: image_id.is_none(),
+        workspace: None,
     }
 }
 
@@ -196,6 +204,7 @@ fn set_default(api: &Api, image: i64, (mode, fit): (Mode, Option<Fit>)) -> Resul
             images: BTreeMap::new(),
             warnings: Vec::new(),
             note: None,
+            hidden_by: BTreeMap::new(),
         },
     )?)
 }
@@ -298,6 +307,7 @@ fn answer(applied: Applied, all: bool) -> SetAnswer {
         images: applied.images,
         warnings: applied.warnings,
         note: applied.note,
+        hidden_by: applied.hidden_by,
     }
 }
 

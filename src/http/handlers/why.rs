@@ -5,6 +5,7 @@ use std::time::Duration;
 use super::Api;
 use crate::compositor::Output;
 use crate::http::{Error, Request, Response};
+use crate::store::workspaces::{self, WorkspacePicture};
 use crate::store::{self, Connection, assignments, history, images};
 use crate::wire::{
     ActivePlaylist, ApplyFailure, HistorySource, HookFailure, Image, NextChange, PlaylistType,
@@ -27,9 +28,13 @@ pub(in crate::http) fn list(api: &Api, request: &Request<'_>) -> Result<Response
     let running: Vec<ActivePlaylist> =
         request.wait(PATIENCE, |reply| api.playlists.active(reply))?;
     let shown = api.store.read::<_, store::Error>(|connection| {
-        let rows = assignments::all(connection)?;
+        let rows = workspaces::shown(connection)?;
+        let pictures = workspaces::all(connection)?;
         let of = |output: &Output| match rows.iter().find(|row| row.monitor == output.name) {
-            Some(row) => shown(connection, row),
+            Some(row) => {
+                let is_its = |one: &WorkspacePicture| one.row.monitor == output.name;
+                shown(connection, row, pictures.iter().find(|one| is_its(one)))
+            }
             None => Ok(None),
         };
         outputs.iter().map(of).collect::<Result<Vec<_>, _>>()
@@ -43,7 +48,8 @@ pub(in crate::http) fn list(api: &Api, request: &Request<'_>) -> Result<Response
             let shown = shown.map(|shown| {
                 // Not where its backend was given up, or cannot be had.
                 let is_up = api.wallpaper.shows(&shown.backend, name, shown.image.id);
-                Shown { is_up, ..shown.known_by(api.wallpaper.is_restored(name)) }
+                let restored = shown.workspace.is_none() && api.wallpaper.is_restored(name);
+                Shown { is_up, ..shown.known_by(restored) }
             });
             let playlist = running.iter().find(|one| one.applied_to.iter().any(|on| on == name));
             let failures = (api.wallpaper.last_failure(name), hook_failure.clone());
@@ -59,6 +65,8 @@ struct Shown {
     backend: String,
     source: HistorySource,
     set_at: Timestamp,
+    /// The workspace that shows it.
+    workspace: Option<String>,
     /// A backend shows it, as far as murald knows.
     is_up: bool,
 }
@@ -81,13 +89,18 @@ fn bare(kind: Source) -> HistorySource {
 fn shown(
     connection: &Connection,
     row: &assignments::Assignment,
+    picture: Option<&WorkspacePicture>,
 ) -> Result<Option<Shown>, store::Error> {
     let Some(image) = images::assigned(connection, row.image_id)? else { return Ok(None) };
     let entry = history::at(connection, &row.monitor, row.set_at)?;
     // Nobody has put it on this monitor: it is shown because of what others show.
-    let source = entry.map_or_else(|| bare(Source::Restore), |entry| entry.source);
+    let source = match picture {
+        Some(_) => bare(Source::Workspace),
+        None => entry.map_or_else(|| bare(Source::Restore), |entry| entry.source),
+    };
+    let workspace = picture.map(|picture| picture.workspace.clone());
     let (backend, set_at) = (row.backend.clone(), row.set_at);
-    Ok(Some(Shown { image, backend, source, set_at, is_up: true }))
+    Ok(Some(Shown { image, backend, source, set_at, workspace, is_up: true }))
 }
 
 fn next(one: &ActivePlaylist) -> Option<NextChange> {
@@ -144,11 +157,14 @@ fn text(
 ) -> String {
     let what = match shown {
         None => format!("{monitor}: no wallpaper is set."),
-        Some(Shown { image, backend, source, set_at, is_up }) => {
+        Some(Shown { image, backend, source, set_at, workspace, is_up }) => {
             let by = match source.kind {
                 Source::Manual => "set manually".to_owned(),
                 Source::Random => "set at random".to_owned(),
                 Source::Restore => "restored at startup".to_owned(),
+                Source::Workspace => {
+                    format!("shown for workspace {}", workspace.as_deref().unwrap_or(""))
+                }
                 Source::Playlist => {
                     format!("set by playlist {:?}", source.playlist_name.as_deref().unwrap_or(""))
                 }

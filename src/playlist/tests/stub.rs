@@ -107,6 +107,7 @@ impl StubWallpapers {
             backends: BTreeMap::new(),
             warnings: Vec::new(),
             note: None,
+            hidden_by: BTreeMap::new(),
         };
         reply(outcome.map(applied));
     }

@@ -17,6 +17,7 @@ use crate::wallpaper::plan::WorkerKey;
 use crate::wallpaper::plan::{self, Step};
 use crate::wallpaper::request::Activated;
 use crate::wallpaper::worker::{Done, News, Order, Report};
+use crate::wire::{Event, GalleryDomain};
 
 impl Reconciler {
     /// Gives the orders for the job's next steps, all of one backend at once; without any left, the
@@ -311,11 +312,19 @@ impl Reconciler {
 
     fn finish(&mut self, job: Job) {
         match job.purpose {
-            Purpose::Apply(mut apply) => match apply.commit(&self.store) {
+            Purpose::Apply(mut apply) => match apply.commit(&self.store, &self.current) {
                 Ok(mut changed) => {
                     self.pause.note_asked(&apply.feasible.applied.monitors);
-                    let asked = &apply.feasible.applied.monitors;
-                    self.untold.retain(|(_, name), _| !asked.contains(name));
+                    let asked = &apply.feasible.applied.images;
+                    self.untold.retain(|(key, name), _| {
+                        let shown = self.current.get(key).into_iter().flatten();
+                        let mut shown = shown.filter(|one| one.output.name == *name);
+                        !shown.any(|one| asked.get(name) == Some(&one.image_id))
+                    });
+                    if changed.is_empty() {
+                        let domain = GalleryDomain::History;
+                        self.bus.publish(&Event::GalleryChanged { domain });
+                    }
                     let by_hook = self.status.is_by_hook(&apply.feasible.source);
                     changed.iter_mut().for_each(|one| one.change.by_hook |= by_hook);
                     for picture in &apply.feasible.pictures {

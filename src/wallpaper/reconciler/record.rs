@@ -28,7 +28,7 @@ impl Reconciler {
             return self.untold.retain(|(worker, _), _| worker != key);
         }
         let told = self.told();
-        let others = placements.iter().filter(|one| !job.asked_for().contains(&one.output.name));
+        let others = placements.iter().filter(|one| !job.asks(&one.output.name, one.image_id));
         for placement in others {
             let before = told.get(key).and_then(|before| plan::same_picture(before, placement));
             if before.is_none_or(|before| before.content != placement.content) {
@@ -55,7 +55,7 @@ impl Reconciler {
     pub(super) fn tell_untold(&mut self, world: &WorldState, steps: &[Step]) {
         let is_planned = |key: &WorkerKey| steps.iter().any(|step| step.key() == key);
         let is_meant = |one: &Placement| {
-            world.row(&one.output.name).is_some_and(|row| row.image_id == one.image_id)
+            world.shown_row(&one.output.name).is_some_and(|row| row.image_id == one.image_id)
         };
         let mut shown = Vec::new();
         for (key, name) in self.untold.keys().filter(|(key, _)| !is_planned(key)) {
@@ -100,6 +100,21 @@ impl Reconciler {
             found.iter().map(|(monitor, image, _)| ((*monitor).to_owned(), image.id)).collect();
     }
 
+    /// Writes which workspaces hide assignments now. An assignment that is shown again is shown for the
+    /// reason of before.
+    pub(super) fn note_workspaces(&mut self, world: &WorldState) {
+        let (before, now) = (&self.workspaces, world.over_assignments());
+        if before == now {
+            return;
+        }
+        let left = before.iter().map(|picture| picture.row.monitor.as_str());
+        self.status.note_taken_back(left.filter(|monitor| world.hidden_by(monitor).is_none()));
+        if let Err(error) = self.store.note(|c| store::workspaces::replace(c, now)) {
+            log::error!("cannot save the wallpapers of workspaces: {}", chain(&error));
+        }
+        self.workspaces = now.to_vec();
+    }
+
     pub(super) fn commit_restored(&self, restored: &[Picture]) {
         let changed = self.committed(restored);
         if !changed.is_empty() {
@@ -110,7 +125,7 @@ impl Reconciler {
     pub(super) fn committed(&self, restored: &[Picture]) -> Vec<Changed> {
         let commit = |picture: &Picture| {
             // A file that its owner has written again is shown for the same reason as before.
-            if !picture.is_rewritten {
+            if !picture.is_rewritten && !picture.of_workspace {
                 self.status.note_shown(picture.monitors(), true);
             }
             let committed = picture.commit_restored(&self.store);

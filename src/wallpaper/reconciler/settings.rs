@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use super::Reconciler;
 use crate::backends::{self, Kind, Placement};
 use crate::config::{BackendName, SelectionMode};
+use crate::events::Message;
 use crate::paths::Env;
 use crate::wallpaper::Error;
 use crate::wallpaper::jobs::{Failed, Feasible, PendingApply};
@@ -17,11 +18,13 @@ use crate::wallpaper::paused_outputs::ProcessMemory;
 use crate::wallpaper::plan::WorkerKey;
 use crate::wallpaper::request::Request;
 use crate::wallpaper::world_state::WorldState;
+use crate::wire::{EventKind, GalleryDomain};
 
 impl Reconciler {
     /// Looks again where settings have changed since it last looked.
     pub(super) fn on_settings(&mut self) {
         let Some(changes) = self.status.take_changes() else { return };
+        self.listen_to_library();
         if let Some(paused) = changes.paused {
             self.pause.set(paused);
             self.apply_pause();
@@ -29,7 +32,8 @@ impl Reconciler {
         let shows = |image: &i64| self.current.values().flatten().any(|one| one.image_id == *image);
         // A job may be about to show one of them.
         let may_show = |image: &i64| !self.jobs.is_empty() || shows(image);
-        if !changes.anything && !changes.rewritten.iter().any(may_show) {
+        let is_noted = changes.anything || changes.workspaces;
+        if !is_noted && !changes.rewritten.iter().any(may_show) {
             return;
         }
         if changes.deactivated {
@@ -45,6 +49,29 @@ impl Reconciler {
         let now = self.selection();
         self.activated = self.activated.filter(|activated| activated.settings == now);
         self.reconcile();
+    }
+
+    /// Listens to changes of images and playlists while the settings have wallpapers of workspaces.
+    pub(super) fn listen_to_library(&mut self) {
+        let wanted = !(self.backends.settings)().workspaces.is_empty();
+        if wanted != self.library.is_some() {
+            use EventKind::{
+                GalleryChanged, PlaylistImageChanged, PlaylistStarted, PlaylistStopped,
+            };
+            let kinds = [GalleryChanged, PlaylistImageChanged, PlaylistStarted, PlaylistStopped];
+            let filter = kinds.into_iter().collect();
+            self.library = wanted.then(|| self.bus.subscribe(filter, || ()));
+        }
+    }
+
+    /// Looks again if the wallpaper of a workspace may be another one.
+    pub(super) fn on_library(&mut self, message: Message) {
+        let more = self.library.iter().flat_map(|library| library.receiver().try_iter());
+        let is_about = |one: &Message| one.domain != Some(GalleryDomain::History);
+        // All are read: a full buffer would lose the last.
+        if std::iter::once(message).chain(more).filter(is_about).count() > 0 {
+            self.reconcile();
+        }
     }
 
     /// Pauses videos and HTML wallpapers where they are to be paused; the others play. Nobody waits

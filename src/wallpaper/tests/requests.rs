@@ -43,7 +43,7 @@ fn rows_and_history_are_written_together() {
     let feasible = room.feasible(&asked).unwrap();
     assert!(feasible.for_all);
     let mut pending = PendingApply { request: asked, feasible, reply: reply().0 };
-    let changed = pending.commit(&room.store).unwrap();
+    let changed = pending.commit(&room.store, &Placements::new()).unwrap();
     let kinds: Vec<usize> = changed.iter().map(|one| one.events.len()).collect();
     assert_eq!(kinds, [1, 2], "that the history has grown is told once, at the end");
     for (changed, (name, id)) in changed.iter().zip([("A", one), ("B", two)]) {
@@ -65,7 +65,13 @@ fn requests_of_a_hook_are_marked() {
     let asked = Request { by_hook: true, ..request(Ask::Image(room.add("one")), &[]) };
     let feasible = room.feasible(&asked).unwrap();
     let mut pending = PendingApply { request: asked, feasible, reply: reply().0 };
-    assert!(pending.commit(&room.store).unwrap().iter().all(|one| one.change.by_hook));
+    assert!(
+        pending
+            .commit(&room.store, &Placements::new())
+            .unwrap()
+            .iter()
+            .all(|one| one.change.by_hook)
+    );
 }
 
 #[test]
@@ -345,6 +351,7 @@ fn picture_is_restored_monitor_by_monitor() {
         backend: BackendName::Mpvpaper,
         rows: vec![a, b],
         is_rewritten: false,
+        of_workspace: false,
     };
     assert!(picture.split_off(&WorkerKey::of(BackendName::Swaybg, "A")).is_none());
     assert!(picture.split_off(&WorkerKey::of(BackendName::Mpvpaper, "C")).is_none());

@@ -1,0 +1,111 @@
+//! The pictures that workspaces show on monitors in place of their assignments.
+//! Runs in the caller's transaction.
+
+use rusqlite::{Connection, Row, named_params};
+
+use super::Error;
+use super::assignments::{self, Assignment};
+use super::row;
+use crate::wire::{Mode, Timestamp};
+
+/// A picture of a workspace on a monitor.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct WorkspacePicture {
+    pub workspace: String,
+    /// Never written as the monitor's assignment.
+    pub row: Assignment,
+}
+
+impl WorkspacePicture {
+    /// `since`: the moment at which the workspace became visible.
+    pub(crate) fn new(
+        (workspace, monitor): (String, String),
+        image_id: i64,
+        backend: String,
+        since: Timestamp,
+    ) -> Self {
+        let (mode, together) = (Mode::Individual, Vec::new());
+        let row =
+            Assignment { monitor, image_id, mode, together, backend, set_at: since, fit: None };
+        Self { workspace, row }
+    }
+}
+
+/// Sorted by monitor.
+pub(crate) fn all(connection: &Connection) -> Result<Vec<WorkspacePicture>, Error> {
+    let sql = "SELECT workspace, monitor, image_id, backend, set_at FROM workspace_picture \
+               ORDER BY monitor";
+    row::readable(connection.prepare_cached(sql)?.query([])?, from_row)
+}
+
+/// Makes these the pictures of workspaces.
+pub(crate) fn replace(connection: &Connection, all: &[WorkspacePicture]) -> Result<(), Error> {
+    connection.execute("DELETE FROM workspace_picture", [])?;
+    let mut insert = connection.prepare_cached(
+        "INSERT INTO workspace_picture (workspace, monitor, image_id, backend, set_at) \
+         VALUES (:workspace, :monitor, :image_id, :backend, :set_at)",
+    )?;
+    for WorkspacePicture { workspace, row } in all {
+        insert.execute(named_params! {
+            ":workspace": workspace,
+            ":monitor": row.monitor,
+            ":image_id": row.image_id,
+            ":backend": row.backend,
+            ":set_at": row.set_at.as_micros(),
+        })?;
+    }
+    Ok(())
+}
+
+/// What each monitor shows: the picture of its workspace, else its assignment.
+pub(crate) fn shown(connection: &Connection) -> Result<Vec<Assignment>, Error> {
+    let rows = assignments::all(connection)?;
+    Ok(over(rows, all(connection)?.into_iter().map(|picture| picture.row)))
+}
+
+/// Puts pictures of workspaces over the assignments.
+pub(crate) fn over(
+    mut rows: Vec<Assignment>,
+    pictures: impl Iterator<Item = Assignment>,
+) -> Vec<Assignment> {
+    for picture in pictures {
+        rows.retain(|row| row.monitor != picture.monitor);
+        rows.push(picture);
+    }
+    rows.sort_by(|one, other| one.monitor.cmp(&other.monitor));
+    rows
+}
+
+fn from_row(row: &Row<'_>) -> Result<WorkspacePicture, Error> {
+    let since = Timestamp::from_micros(row.get(4)?);
+    Ok(WorkspacePicture::new((row.get(0)?, row.get(1)?), row.get(2)?, row.get(3)?, since))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::images;
+    use crate::store::images::tests::picture;
+    use crate::store::tests::scratch;
+
+    #[test]
+    fn picture_of_a_workspace_hides_the_assignment_while_its_image_exists() {
+        let (_directory, store) = scratch();
+        let [a, b] =
+            ["a", "b"].map(|name| store.write(|c| images::insert(c, &picture(name, 1))).unwrap());
+        let of = |monitor: &str, id| {
+            let names = ("2".to_owned(), monitor.to_owned());
+            WorkspacePicture::new(names, id, "feh".to_owned(), Timestamp::from_micros(7))
+        };
+        for monitor in ["A", "B"] {
+            store.write(|c| assignments::put(c, &of(monitor, a).row)).unwrap();
+        }
+        store.write(|c| replace(c, &[of("B", b)])).unwrap();
+        assert_eq!(store.read(all).unwrap(), [of("B", b)]);
+        assert_eq!(store.read(shown).unwrap(), [of("A", a).row, of("B", b).row]);
+        store
+            .write(|c| Ok::<_, Error>(c.execute("DELETE FROM image WHERE id = ?1", [b])?))
+            .unwrap();
+        assert_eq!(store.read(shown).unwrap(), [of("A", a).row, of("B", a).row]);
+    }
+}

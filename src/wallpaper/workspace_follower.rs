@@ -1,0 +1,61 @@
+//! The thread `workspaces`: reports which workspace each monitor shows to the reconciler.
+//!
+//! It runs only while the section `[workspaces]` has entries, and wakes only when the compositor reports
+//! a change.
+
+use std::io;
+use std::time::Instant;
+
+use super::Handle;
+use crate::backends::Backends;
+use crate::compositor::ipc::{Connection, Following, Source, Toggle, WORKSPACES};
+use crate::sys::Cancel;
+use crate::thread::Spawner;
+
+/// Starts and ends the thread as the settings say.
+pub(crate) struct WorkspaceFollower {
+    spawner: Spawner,
+    backends: Backends,
+    wallpaper: Handle,
+    toggle: Toggle<()>,
+}
+
+impl WorkspaceFollower {
+    /// Follows nothing before [`Self::on_settings`] is called.
+    pub(crate) fn new(spawner: Spawner, backends: Backends, wallpaper: Handle) -> Self {
+        Self { spawner, backends, wallpaper, toggle: Toggle::off() }
+    }
+
+    /// Does what the settings say now.
+    pub(crate) fn on_settings(&self) {
+        let wanted = (!(self.backends.settings)().workspaces.is_empty()).then_some(());
+        self.toggle.set(wanted, |()| self.follow());
+        if wanted.is_none() {
+            self.wallpaper.forget_workspaces();
+        }
+        self.wallpaper.workspaces_changed();
+    }
+
+    /// Ends it for good, by the deadline; false if the thread is late.
+    pub(crate) fn end(&self, deadline: Instant) -> bool {
+        self.toggle.end(deadline)
+    }
+
+    fn follow(&self) -> io::Result<Following> {
+        let (wallpaper, none) = (self.wallpaper.clone(), self.wallpaper.clone());
+        let source = Source {
+            outputs: self.backends.outputs.clone(),
+            env: self.backends.dirs.env().clone(),
+            wanted: None,
+            topics: &WORKSPACES,
+            none: Box::new(move || none.forget_workspaces()),
+        };
+        let follow = move |connection: &mut Connection, cancel: &Cancel| loop {
+            match connection.next(cancel) {
+                Ok(visible) => wallpaper.show_workspaces(visible),
+                Err(error) => return error,
+            }
+        };
+        Following::start(&self.spawner, "workspaces", source, follow)
+    }
+}

@@ -1,0 +1,197 @@
+//! The wallpapers of workspaces: what an entry of `[workspaces]` means now, and which pictures lie over
+//! the assignments of monitors.
+//!
+//! Runs on the thread `reconciler`. Reads the library and the playlists, and changes nothing.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use super::Error;
+use super::orphan;
+use super::world_state::WorldState;
+use crate::backends::Kind;
+use crate::paths::Dirs;
+use crate::store::query::Query;
+use crate::store::workspaces::WorkspacePicture;
+use crate::store::{self, Store, filter, images, playlists};
+use crate::wire::{Image, Timestamp, Workspace};
+
+/// By monitor: the workspace that is visible there, and since when.
+pub(super) type VisibleWorkspaces = BTreeMap<String, (String, Timestamp)>;
+
+/// A reference as it is written in the configuration.
+#[derive(Debug, PartialEq, Eq)]
+enum Reference<'a> {
+    Playlist(&'a str),
+    Id(i64),
+    Path(&'a Path),
+    Name(&'a str),
+}
+
+impl<'a> Reference<'a> {
+    fn of(written: &'a str) -> Self {
+        if let Some(name) = written.strip_prefix("playlist:") {
+            return Self::Playlist(name);
+        }
+        let id = written.strip_prefix("id:").and_then(|id| id.parse().ok());
+        match (id, written.starts_with(['/', '~'])) {
+            (Some(id), _) => Self::Id(id),
+            (None, true) => Self::Path(Path::new(written)),
+            (None, false) => Self::Name(written.strip_prefix("name:").unwrap_or(written)),
+        }
+    }
+
+    /// The warning if it matches no image.
+    fn nothing(&self) -> String {
+        match self {
+            Self::Playlist(name) => format!("playlist {name:?} has no images"),
+            Self::Id(id) => format!("no image {id}"),
+            Self::Path(path) => format!("no image of the library is {}", path.display()),
+            Self::Name(name) => format!("no image named {name:?}"),
+        }
+    }
+}
+
+/// The meaning of an entry.
+struct Meaning {
+    playlist_id: Option<i64>,
+    /// The image, or the warning why there is none.
+    image: Result<Image, String>,
+}
+
+impl Meaning {
+    fn find(store: &Store, dirs: &Dirs, written: &str) -> Result<Self, store::Error> {
+        let reference = Reference::of(written);
+        let (playlist_id, id) = match reference {
+            Reference::Playlist(name) => match store.read(|c| playlists::named(c, name))? {
+                None => {
+                    let image = Err(format!("no playlist named {name:?}"));
+                    return Ok(Self { playlist_id: None, image });
+                }
+                Some(playlist) => (Some(playlist), image_of_playlist(store, playlist)?),
+            },
+            Reference::Id(id) => (None, Some(id)),
+            Reference::Path(path) => {
+                let path = dirs.tilde(path);
+                (None, store.read(|c| images::by_path(c, &path))?.map(|image| image.id))
+            }
+            Reference::Name(name) => (None, store.read(|c| images::named(c, name))?.pop()),
+        };
+        let image = id.map(|id| store.read(|c| images::get(c, id))).transpose()?.flatten();
+        Ok(Self { playlist_id, image: image.ok_or_else(|| reference.nothing()) })
+    }
+}
+
+/// The image that a playlist shows while it runs, otherwise its first.
+fn image_of_playlist(store: &Store, id: i64) -> Result<Option<i64>, store::Error> {
+    if let Some(current) = store.read(|c| playlists::current_image(c, id))? {
+        return Ok(Some(current));
+    }
+    let Some(playlist) = store.read(|c| playlists::get(c, id))? else { return Ok(None) };
+    // A source that cannot be read is reported by the playlist.
+    match playlist.source.map(|source| filter::of_source(&source)) {
+        Some(Ok(query)) => Ok(store.find_all(&Query { limit: 1, ..query })?.first().copied()),
+        Some(Err(_)) => Ok(None),
+        None => Ok(playlist.images.first().map(|item| item.image_id)),
+    }
+}
+
+/// The names of the workspaces whose entries name this image by its name.
+pub(crate) fn entries_by_name(
+    store: &Store,
+    entries: &BTreeMap<String, String>,
+    image_id: i64,
+) -> Result<Vec<String>, store::Error> {
+    let mut found = Vec::new();
+    for (workspace, written) in entries {
+        let Reference::Name(name) = Reference::of(written) else { continue };
+        if store.read(|c| images::named(c, name))?.contains(&image_id) {
+            found.push(workspace.clone());
+        }
+    }
+    Ok(found)
+}
+
+/// The reference that names an image whatever its name looks like.
+pub(crate) fn reference(image: &Image) -> String {
+    match Reference::of(&image.name) {
+        Reference::Name(name) if name == image.name => image.name.clone(),
+        _ => format!("id:{}", image.id),
+    }
+}
+
+impl WorldState {
+    /// Lays the pictures of visible workspaces over the assignments.
+    pub(super) fn cover(
+        &mut self,
+        store: &Store,
+        visible: &VisibleWorkspaces,
+    ) -> Result<(), store::Error> {
+        let settings = (self.backends.settings)();
+        for (monitor, (workspace, since)) in visible {
+            let Some(written) = settings.workspaces.get(workspace) else { continue };
+            let Ok(image) = self.meaning(store, written)?.image else { continue };
+            let kind = Kind::of(image.media_type, image.animated);
+            let Ok(choice) = self.choose(&image, kind) else { continue };
+            let (place, backend) =
+                ((workspace.clone(), monitor.clone()), choice.backend.to_string());
+            let picture = WorkspacePicture::new(place, image.id, backend, *since);
+            self.lay_over(picture, image);
+        }
+        Ok(())
+    }
+
+    /// The entries of the configuration.
+    pub(super) fn workspaces(
+        &self,
+        store: &Store,
+        visible: &VisibleWorkspaces,
+    ) -> Result<Vec<Workspace>, Error> {
+        let settings = (self.backends.settings)();
+        let record = |(name, written): (&String, &String)| {
+            let Meaning { playlist_id, image } = self.meaning(store, written)?;
+            let is_it = |(monitor, (workspace, _)): &(&String, &(String, Timestamp))| {
+                workspace == name && self.is_connected(monitor)
+            };
+            Ok(Workspace {
+                name: name.clone(),
+                image_id: image.as_ref().ok().map(|image| image.id),
+                playlist_id,
+                monitor: visible.iter().find(is_it).map(|(monitor, _)| monitor.clone()),
+                warning: image.err(),
+            })
+        };
+        settings.workspaces.iter().map(record).collect()
+    }
+
+    /// The meaning of an entry; an image that cannot be shown is none.
+    fn meaning(&self, store: &Store, written: &str) -> Result<Meaning, store::Error> {
+        let found = Meaning::find(store, &self.backends.dirs, written)?;
+        let showable = |image: Image| {
+            if orphan::file_is_missing(&image.path) {
+                return Err(format!("the file of {} ({}) is missing", image.name, image.id));
+            }
+            let kind = Kind::of(image.media_type, image.animated);
+            self.choose(&image, kind).map(|_| image).map_err(|why| why.to_string())
+        };
+        Ok(Meaning { image: found.image.and_then(showable), ..found })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn references_are_told_apart() {
+        let check = |written, expected| assert_eq!(Reference::of(written), expected, "{written}");
+        check("lake", Reference::Name("lake"));
+        check("7", Reference::Name("7"));
+        check("name:id:7", Reference::Name("id:7"));
+        check("id:7", Reference::Id(7));
+        check("id:x", Reference::Name("id:x"));
+        check("playlist:sea", Reference::Playlist("sea"));
+        check("/a.png", Reference::Path(Path::new("/a.png")));
+        check("~/a.png", Reference::Path(Path::new("~/a.png")));
+    }
+}

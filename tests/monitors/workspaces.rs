@@ -1,0 +1,173 @@
+//! Wallpapers of workspaces on real sway: by pixels, and in what clients are told.
+
+use serde_json::{Value, json};
+
+use crate::desktop::{Desktop, wait_until};
+use crate::scene::{BLUE, GREEN, RED, near, see, seen, set, three};
+use crate::support::House;
+
+const OUTPUT: &str = "HEADLESS-1";
+
+struct Scene {
+    desktop: Desktop,
+    house: House,
+}
+
+impl Scene {
+    fn show(&self, workspace: &str) {
+        self.desktop.output("swaymsg", &["-q", &format!("workspace {workspace}")]);
+    }
+
+    fn patch(&self, entries: &Value) {
+        self.house.client().patch("/config/workspaces", entries).ok();
+    }
+
+    /// The workspace whose wallpaper the first monitor shows, and the image.
+    fn current(&self) -> (Value, Value) {
+        let current = self.house.client().get("/wallpaper/current").ok();
+        let first = &current["monitors"][0];
+        (first["workspace"].clone(), first["image_name"].clone())
+    }
+
+    fn entry(&self, name: &str) -> Value {
+        let all = self.house.client().get("/workspaces").ok();
+        all.as_array().unwrap().iter().find(|one| one["name"] == name).cloned().unwrap_or_default()
+    }
+
+    fn history(&self) -> usize {
+        self.house.client().get("/images/history").ok().as_array().unwrap().len()
+    }
+
+    #[track_caller]
+    fn sees(&self, color: [u8; 3]) {
+        see(&self.desktop, &self.house, OUTPUT, color);
+    }
+}
+
+fn scene() -> Scene {
+    let desktop = Desktop::wayland(&["640x480", "640x480"]);
+    let mut house = House::on(&desktop);
+    let settings = "[backend]\ntype = 'builtin'\n[backend.builtin]\ntransition_type = 'none'\n";
+    house.configure(settings);
+    house.start();
+    desktop.output("swaymsg", &["-q", "focus output HEADLESS-1"]);
+    Scene { desktop, house }
+}
+
+#[test]
+fn workspace_shows_its_wallpaper_while_it_is_visible() {
+    let mut scene = scene();
+    let [red, green, blue] = three(&scene.house);
+    set(&scene.house, red, "*").ok();
+    let threads = || scene.house.client().get("/debug").ok()["threads"].to_string();
+    assert!(!threads().contains("workspaces"));
+    scene.patch(&json!({ "3": "green", "4:web": format!("id:{blue}"), "5": "none" }));
+    assert!(threads().contains("workspaces"));
+    let entry = json!({ "name": "3", "image_id": green, "playlist_id": null, "monitor": null,
+        "warning": null });
+    assert_eq!(scene.entry("3"), entry);
+    assert_eq!(scene.entry("5")["warning"], "no image named \"none\"");
+    let (before, mut events) = (scene.history(), scene.house.events("wallpaper_changed"));
+    scene.show("3");
+    scene.sees(GREEN);
+    let event = events.wait_for("wallpaper_changed");
+    assert_eq!((&event["source"], &event["monitors"]), (&json!("workspace"), &json!([OUTPUT])));
+    assert_eq!(scene.current(), (json!("3"), json!("green")));
+    wait_until("its monitor", || scene.entry("3")["monitor"] == OUTPUT);
+    see(&scene.desktop, &scene.house, "HEADLESS-2", RED);
+    // A wallpaper that is set there is hidden.
+    let answer = set(&scene.house, blue, OUTPUT).ok();
+    assert_eq!(answer["hidden_by"], json!({ OUTPUT: "3" }));
+    assert!(answer["warnings"][0].as_str().unwrap().contains("workspace 3"), "{answer}");
+    assert_eq!((scene.history(), scene.current().0), (before + 1, json!("3")));
+    assert!(near(seen(&scene.desktop, &scene.house, OUTPUT), GREEN));
+    // The daemon is killed, and shows it still.
+    scene.house.kill9();
+    scene.house.start();
+    assert_eq!(scene.current(), (json!("3"), json!("green")));
+    scene.sees(GREEN);
+    let mut events = scene.house.events("wallpaper_changed");
+    scene.show("1");
+    scene.sees(BLUE);
+    wait_until("the restored one", || events.wait_for("wallpaper_changed")["source"] == "restore");
+    assert_eq!(scene.current(), (Value::Null, json!("blue")));
+    let why = scene.house.client().get(&format!("/why?monitor={OUTPUT}")).ok();
+    assert_eq!(why[0]["source"]["type"], "manual");
+    // An image that nothing matches leaves the assignment as it is.
+    scene.show("5");
+    wait_until("its monitor", || scene.entry("5")["monitor"] == OUTPUT);
+    scene.sees(BLUE);
+    assert_eq!(scene.history(), before + 1);
+    assert_eq!(scene.house.stop(), Some(0));
+}
+
+#[test]
+fn entries_follow_renames_deletions_and_playlists() {
+    let scene = scene();
+    let [red, green, blue] = three(&scene.house);
+    set(&scene.house, red, "*").ok();
+    scene.patch(&json!({ "3": "green", "4": "playlist:sea" }));
+    scene.show("3");
+    scene.sees(GREEN);
+    let client = scene.house.client();
+    client.patch(&format!("/images/{green}"), &json!({ "name": "lake" })).ok();
+    assert_eq!(client.get("/config/workspaces").ok(), json!({ "3": "lake", "4": "playlist:sea" }));
+    assert_eq!(scene.current(), (json!("3"), json!("lake")));
+    // Which is seen as soon as there is such a playlist, and follows its steps.
+    scene.show("4");
+    scene.sees(RED);
+    let images: Vec<Value> = [blue, green].iter().map(|id| json!({ "image_id": id })).collect();
+    let playlist =
+        json!({ "name": "sea", "images": images, "configuration": { "type": "manual" } });
+    let playlist = client.post("/playlists", &playlist).ok()["id"].clone();
+    scene.sees(BLUE);
+    assert_eq!(scene.entry("4")["playlist_id"], playlist);
+    let on = json!({ "monitors": ["HEADLESS-2"] });
+    client.post(&format!("/playlists/{playlist}/start"), &on).ok();
+    client.post(&format!("/playlists/{playlist}/next"), &json!({})).ok();
+    scene.sees(GREEN);
+    client.post(&format!("/playlists/{playlist}/stop"), &json!({})).ok();
+    scene.sees(BLUE);
+    scene.show("3");
+    scene.sees(GREEN);
+    client.send("DELETE", "/images", "", json!({ "ids": [green] }).to_string().as_bytes()).ok();
+    scene.sees(RED);
+    let entry = scene.entry("3");
+    assert_eq!(
+        (&entry["image_id"], &entry["warning"]),
+        (&Value::Null, &json!("no image named \"lake\""))
+    );
+    scene.show("4");
+    scene.sees(BLUE);
+    client.patch("/config/workspaces", &json!({ "4": 7 })).fails(400);
+    client.patch("/config/workspaces", &json!({ "4": null })).ok();
+    scene.sees(RED);
+    client.post("/config/reset", &json!({})).ok();
+    assert_eq!(client.get("/workspaces").ok(), json!([]));
+}
+
+#[test]
+fn many_switches_leave_the_right_picture_and_no_trace() {
+    let scene = scene();
+    let [red, green, _] = three(&scene.house);
+    set(&scene.house, red, "*").ok();
+    scene.patch(&json!({ "3": "green", "4": "blue" }));
+    scene.show("3");
+    scene.sees(GREEN);
+    let pid = scene.house.pid();
+    let open = || std::fs::read_dir(format!("/proc/{pid}/fd")).unwrap().count();
+    let (before, files) = (scene.history(), open());
+    for (workspace, image) in
+        [("3", "green"), ("4", "blue"), ("1", "red"), ("4", "blue")].repeat(10)
+    {
+        scene.show(workspace);
+        wait_until(workspace, || scene.current().1 == image);
+    }
+    scene.sees(BLUE);
+    // Only the last of many is shown.
+    scene.desktop.output("swaymsg", &["-q", &"workspace 3; workspace 4; ".repeat(20)]);
+    scene.show("3");
+    scene.sees(GREEN);
+    assert_eq!((scene.history(), open()), (before, files));
+    set(&scene.house, green, OUTPUT).ok();
+}
