@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::super::Error;
 use super::super::call::Call;
-use super::super::columns::{View, at, column, more, of, text};
+use super::super::columns::{View, at, column, items, more, number, of, text};
 use super::super::connection::{Connection, RequestPath};
 use super::super::error::Exit;
 use super::super::next::{Next, Report, Start};
@@ -132,15 +132,14 @@ fn status(call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
 }
 
 fn show_status(call: &Call, stdout: &mut Stdout, all: &Value) -> Result<(), Error> {
-    let list = |path: &str| at(all, path).as_array().map_or(&[][..], Vec::as_slice);
-    let (monitors, shown) = (list("monitors"), list("wallpaper.monitors"));
+    let (monitors, shown) = (items(all, "monitors"), items(all, "wallpaper.monitors"));
     let bad = |text: &str| Cell::from(text).look(CellStyle::Bad);
-    let uptime = span(at(all, "info.uptime").as_u64().unwrap_or_default());
+    let uptime = span(number(all, "info.uptime"));
     let mut sheet = Table::sheet();
     sheet.field("version", text(all, "info.version"));
     sheet.field("process", format!("{}, running for {uptime}", at(all, "info.pid")));
     sheet.field("socket", call.connect()?.socket().display());
-    sheet.field("backend", backend(list("backends")));
+    sheet.field("backend", backend(items(all, "backends")));
     if monitors.is_empty() {
         sheet.field("monitors", bad("none (no monitor is connected, or there is no compositor)"));
     }
@@ -148,12 +147,12 @@ fn show_status(call: &Call, stdout: &mut Stdout, all: &Value) -> Result<(), Erro
         let here = shown.iter().find(|shown| shown["monitor_name"] == monitor["name"]);
         sheet.field(&text(monitor, "name"), here.map_or_else(no_wallpaper, wallpaper));
     }
-    for one in list("playlists") {
+    for one in items(all, "playlists") {
         let paused = if one["paused"] == true { ", paused" } else { "" };
         let (name, on) = (text(one, "playlist_name"), text(one, "applied_to"));
         sheet.field("playlist", format!("{name} on {on}{paused}"));
     }
-    for warning in list("info.warnings") {
+    for warning in items(all, "info.warnings") {
         sheet.field("warning", bad(&written(warning)));
     }
     stdout.table(&sheet)
