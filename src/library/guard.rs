@@ -1,26 +1,23 @@
-//! The library guard: decides which rows with missing files are purged and when all are kept, and keeps
-//! its last verdict.
+//! Judges rows and files that do not agree: which rows are purged, which are kept though their files are
+//! missing, and which files are adopted. Keeps the last verdict.
 //!
 //! One missing picture takes its row with it. Many at once are an unmounted disk, a moved directory or
 //! a failed synchronisation: their tags, folders and playlists are kept until their owner purges them.
-//! Judging is pure; purging runs on the thread that asks. The verdict is renewed only when rows or
+//! Judging is pure; looking runs on the thread that asks. The verdict is renewed only when rows or
 //! directories have changed, and a disk that does not answer changes nothing of it.
 
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::collections::HashSet;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use super::Error;
 use super::context::ImportContext;
-use super::disk::is_gone;
-use super::file_removal::clear_own;
+use super::disk::{self, is_gone};
 use crate::digest::Checksum;
-use crate::store::images::{self, Places};
-use crate::store::purge::{self, Purged};
-use crate::store::{self, Connection, Store, watched};
+use crate::store::images;
 use crate::sys::lock;
-use crate::wire::{Event, GalleryDomain, LibraryHealth, OrphanReason, own_path};
+use crate::wire::{LibraryHealth, own_path};
 
 /// Clones are the same.
 #[derive(Clone, Debug, Default)]
@@ -31,42 +28,48 @@ pub(super) struct GuardState {
     pub(super) health: LibraryHealth,
     pub(super) total: usize,
     /// The state of rows and directories that the verdict is about.
-    pub(super) seen: Option<Arc<Signature>>,
+    seen: Option<Signature>,
 }
 
-/// Equal where no row and no file has come or gone.
-#[derive(Debug, PartialEq, Eq)]
-pub(super) struct Signature {
-    generation: u64,
-    /// Each directory; none where it is not there.
-    homes: Vec<(PathBuf, Option<Stamp>)>,
-}
-
-/// Device, inode and time of change of a directory.
-type Stamp = (u64, u64, i64, i64);
+/// Equal where no row and no file has come or gone: a number of the store, and device, inode and time of
+/// change of the library's directory; none where it is not there.
+type Signature = (u64, Option<(u64, u64, i64, i64)>);
 
 impl Guard {
-    /// Takes note of what was found missing; from here on rows are purged again, or not.
-    pub(super) fn note(&self, store: &Store, generation: u64, rows: &[Row], verdict: &Verdict) {
-        let guarded = !verdict.keep.is_empty();
-        let homes = || homes(rows).into_iter().map(PathBuf::from).collect();
-        let seen = guarded.then(|| Arc::new(Signature::of(generation, homes())));
-        let mut state = self.lock();
+    /// Looks at all copies and judges; `follow` gives rows the files that their owner has renamed. From
+    /// here on rows are purged again, or not.
+    pub(super) fn look(
+        &self,
+        context: &ImportContext,
+        follow: impl FnOnce(&mut [Row], &[PathBuf]) -> Result<(), Error>,
+    ) -> Result<Verdict, Error> {
+        // Read before the look: a change during the look makes it stale, not wrong.
+        let signature = signature(context);
+        let mut rows = context.store.read(images::files)?;
+        let listed = disk::list(&context.directory, context.run)?;
+        follow(&mut rows, &listed)?;
+        let verdict = judge(&rows, &Files::seen(context, &rows, &listed));
+        let (kept, total) = (verdict.keep.len(), rows.len());
+        let (guarded, mut state) = (kept > 0, self.lock());
         if guarded && !state.health.guarded {
             log::error!(
-                "{} of {} pictures are missing; keeping their entries. Is the disk mounted? \
-                 `murald library purge-missing` removes them",
-                verdict.keep.len(),
-                verdict.total
+                "{kept} of {total} pictures are missing; keeping their entries. Is the disk mounted? \
+                 `murald library purge-missing` removes them"
             );
         } else if state.health.guarded && !guarded {
             log::info!("all missing pictures are back");
         }
-        state.health = LibraryHealth { missing: verdict.keep.len(), guarded };
-        state.total = verdict.total;
-        state.seen = seen;
+        state.health = LibraryHealth { missing: kept, guarded };
+        (state.total, state.seen) = (total, guarded.then_some(signature));
         drop(state);
-        store.keep_rows(guarded);
+        context.store.keep_rows(guarded);
+        Ok(verdict)
+    }
+
+    /// Whether rows are kept, and the look that found them is no longer of the present.
+    pub(super) fn is_stale(&self, context: &ImportContext) -> bool {
+        let seen = self.lock().seen;
+        seen.is_some_and(|seen| seen != signature(context))
     }
 
     pub(super) fn lock(&self) -> MutexGuard<'_, GuardState> {
@@ -75,25 +78,10 @@ impl Guard {
     }
 }
 
-/// The directories of rows.
-fn homes(rows: &[Row]) -> BTreeSet<&Path> {
-    rows.iter().filter_map(|(_, path, _)| path.parent()).collect()
-}
-
-impl Signature {
-    fn of(generation: u64, homes: Vec<PathBuf>) -> Self {
-        let look = |home: PathBuf| {
-            let found = home.metadata().ok();
-            let found = found.map(|m| (m.dev(), m.ino(), m.mtime(), m.mtime_nsec()));
-            (home, found)
-        };
-        Self { generation, homes: homes.into_iter().map(look).collect() }
-    }
-
-    pub(super) fn is_still_so(&self, generation: u64) -> bool {
-        let homes = self.homes.iter().map(|(home, _)| home);
-        *self == Self::of(generation, homes.cloned().collect())
-    }
+fn signature(context: &ImportContext) -> Signature {
+    let found = context.directory.metadata().ok();
+    let found = found.map(|m| (m.dev(), m.ino(), m.mtime(), m.mtime_nsec()));
+    (context.store.generation(), found)
 }
 
 /// An image's id, its file or package, and what is in it.
@@ -103,233 +91,108 @@ pub(super) type Row = (i64, PathBuf, Checksum);
 const FEW: usize = 20;
 /// One of so many may be missing however large it is.
 const SHARE: usize = 5;
-/// Rows that one transaction purges: others that write wait for tenths of a second, not for all.
-const AT_ONCE: usize = 2000;
 
-/// A directory in which rows have their files: most libraries have one, some have been moved.
+/// The library's directory as it was seen beside some rows.
 #[derive(Debug, Default)]
-struct Home {
-    missing: Vec<i64>,
-    total: usize,
+pub(super) struct Files<'a> {
+    listed: &'a [PathBuf],
+    /// Files of rows that are missing.
+    missing: HashSet<&'a Path>,
     is_there: bool,
 }
 
-/// The verdict on rows whose files are missing.
+impl<'a> Files<'a> {
+    pub(super) fn seen(context: &ImportContext, rows: &'a [Row], listed: &'a [PathBuf]) -> Self {
+        let known: HashSet<&Path> = listed.iter().map(PathBuf::as_path).collect();
+        let paths = rows.iter().map(|(_, path, _)| path.as_path());
+        let missing = paths.filter(|path| !known.contains(path) && is_gone(path)).collect();
+        Self { listed, missing, is_there: context.directory.is_dir() }
+    }
+}
+
+/// The verdict on rows and files.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Verdict {
-    /// They go.
+    /// Rows that go with their missing files.
     pub(super) purge: Vec<i64>,
-    /// They stay.
+    /// Rows that stay without their files.
     pub(super) keep: Vec<i64>,
-    /// All rows, those with files too.
-    pub(super) total: usize,
+    /// Files without a row.
+    pub(super) adopt: Vec<PathBuf>,
 }
 
 impl Verdict {
-    /// On all rows, with the files that the library's directory was seen to have.
-    pub(super) fn on(rows: &[Row], files: &[PathBuf]) -> Self {
-        let listed: HashSet<&Path> = files.iter().map(PathBuf::as_path).collect();
-        let mut homes: BTreeMap<&Path, Home> = BTreeMap::new();
-        let mut elsewhere = Vec::new();
-        for (id, path, _) in rows {
-            let directory = path.parent().unwrap_or(path);
-            let home = homes.entry(directory).or_default();
-            home.total += 1;
-            if own_path(path) != path {
-                // Nobody looks at where it is now: its owner is told.
-                elsewhere.push(*id);
-            } else if !listed.contains(path.as_path()) && is_gone(path) {
-                home.missing.push(*id);
-            }
-        }
-        homes.iter_mut().for_each(|(directory, home)| home.is_there = directory.is_dir());
-        let mut verdict = judge(homes.into_values());
-        verdict.keep.extend(elsewhere);
-        verdict
-    }
-
-    /// All that are missing.
-    pub(super) fn missing(self) -> Vec<i64> {
-        [self.purge, self.keep].concat()
+    /// All rows whose files are missing.
+    pub(super) fn missing(&self) -> Vec<i64> {
+        [&self.purge[..], &self.keep].concat()
     }
 }
 
-fn judge(homes: impl Iterator<Item = Home>) -> Verdict {
-    let homes: Vec<Home> = homes.collect();
-    let total = homes.iter().map(|home| home.total).sum();
-    let missing: usize = homes.iter().map(|home| home.missing.len()).sum();
-    let many = missing > FEW && missing * SHARE > total;
-    let mut verdict = Verdict { total, ..Verdict::default() };
-    for home in homes {
-        // A whole directory is more likely away than emptied, however few were in it.
-        let away = !home.is_there || (home.missing.len() == home.total && home.total > 1);
-        let list = if many || away { &mut verdict.keep } else { &mut verdict.purge };
-        list.extend(home.missing);
+/// Whether a directory is more likely away than emptied, however few files were in it.
+pub(super) fn is_away(missing: usize, total: usize, is_there: bool) -> bool {
+    !is_there || (missing == total && total > 1)
+}
+
+/// All rows with copies: they lie in the library's directory, or nowhere.
+pub(super) fn judge(rows: &[Row], files: &Files<'_>) -> Verdict {
+    let mut verdict = Verdict::default();
+    for (id, path, _) in rows {
+        if own_path(path) != path {
+            // Nobody looks at where it is now: its owner is told.
+            verdict.keep.push(*id);
+        } else if files.missing.contains(path.as_path()) {
+            verdict.purge.push(*id);
+        }
     }
+    let (missing, total) = (verdict.purge.len(), rows.len() - verdict.keep.len());
+    let many = missing > FEW && missing * SHARE > rows.len();
+    if many || is_away(missing, total, files.is_there) {
+        verdict.keep.append(&mut verdict.purge);
+    }
+    let owned: HashSet<&Path> = rows.iter().map(|(_, path, _)| path.as_path()).collect();
+    let strangers = files.listed.iter().filter(|path| !owned.contains(path.as_path()));
+    verdict.adopt = strangers.cloned().collect();
     verdict
-}
-
-/// Removes the rows of those images whose files are not there, with every reference to them, and
-/// publishes it. Returns how many were removed.
-pub(super) fn purge(context: &ImportContext, ids: &[i64]) -> Result<usize, Error> {
-    let ImportContext { store, bus, .. } = context;
-    let (mut count, mut references) = (0, Purged::default());
-    for some in ids.chunks(AT_ONCE) {
-        let gone = loop {
-            if let Some(gone) = MissingRows::look(store, some)?.purge(store)? {
-                break gone;
-            }
-        };
-        count += gone.len();
-        for Lost { id, places, purged } in &gone {
-            references += *purged;
-            log::warn!("{} was deleted; removed image {id}", places.home.display());
-            bus.publish(&Event::ImageOrphanPurged {
-                image_id: *id,
-                reason: OrphanReason::FileMissing,
-                monitor_states_purged: purged.monitor_states,
-                history_entries_purged: purged.history_entries,
-                playlists_affected: purged.playlists,
-            });
-        }
-        clear_own(context, gone.iter().filter_map(|lost| lost.places.preview.as_deref()));
-    }
-    let images = (count > 0).then_some(GalleryDomain::Images);
-    for domain in images.into_iter().chain(references.domains()) {
-        bus.publish(&Event::GalleryChanged { domain });
-    }
-    Ok(count)
-}
-
-/// A row that went.
-struct Lost {
-    id: i64,
-    places: Places,
-    purged: Purged,
-}
-
-/// Rows whose files were not there, looked at outside of any transaction: every writer would wait for
-/// the disk.
-struct MissingRows {
-    rows: Vec<(i64, Places)>,
-    given_back: u64,
-}
-
-impl MissingRows {
-    fn look(store: &Store, ids: &[i64]) -> Result<Self, Error> {
-        let given_back = store.given_back();
-        let place = |c: &Connection, id: i64| Ok(images::places(c, id)?.map(|places| (id, places)));
-        let rows: Result<Vec<_>, store::Error> =
-            store.read(|c| ids.iter().filter_map(|&id| place(c, id).transpose()).collect());
-        let mut rows = rows?;
-        rows.retain(|(_, places)| is_gone(&places.home));
-        Ok(Self { rows, given_back })
-    }
-
-    /// Removes those that are as they were. None where a file was given back since: it may be that of
-    /// one of them.
-    fn purge(self, store: &Store) -> Result<Option<Vec<Lost>>, Error> {
-        store.write(|c| {
-            if store.given_back() != self.given_back {
-                return Ok(None);
-            }
-            let mut gone = Vec::new();
-            for (id, places) in self.rows {
-                // An image that was renamed or rewritten has a file.
-                if images::places(c, id)?.as_ref() == Some(&places) {
-                    // In a watched directory it may return, or be there still where this was a copy.
-                    watched::forget_image(c, id)?;
-                    gone.push(Lost { id, places, purged: purge::one(c, id)? });
-                }
-            }
-            Ok(Some(gone))
-        })
-    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::store::edits::take_home;
-    use crate::store::images::NewImage;
-    use crate::wire::Format;
-
-    /// Rows of files that are not there.
-    fn rows(store: &Store, directory: &Path, names: &[&str]) -> Vec<i64> {
-        let row = |(at, name): (usize, &&str)| NewImage {
-            name: (*name).to_owned(),
-            path: directory.join(name),
-            format: Format::Png,
-            width: 4,
-            height: 3,
-            duration: 0.0,
-            animated: false,
-            audio_enabled: false,
-            file_size: 1,
-            checksum: [at as u8; 32],
-            description: String::new(),
-            colors: Vec::new(),
-            hue_group: 99,
-            folder_id: None,
-            source_path: "/from".into(),
-            in_place: false,
-            web: None,
-        };
-        let insert = |row: &NewImage| store.write(|c| images::insert(c, row)).unwrap();
-        names.iter().enumerate().map(row).map(|row| insert(&row)).collect()
-    }
-
-    #[test]
-    fn rows_are_purged_by_what_was_seen_of_them_and_no_disk_is_asked() {
-        let (directory, store) = store::tests::scratch();
-        let ids = rows(&store, directory.path(), &["there", "gone", "renamed", "hangs"]);
-        std::fs::write(directory.path().join("there"), "").unwrap();
-        let look = || MissingRows::look(&store, &ids).unwrap();
-        let purged = |seen: MissingRows| -> Option<Vec<i64>> {
-            let gone = seen.purge(&store).unwrap();
-            gone.map(|gone| gone.iter().map(|lost| lost.id).collect())
-        };
-        let seen = look();
-        let count = store.write(|c| -> Result<(), store::Error> {
-            store.count_given_back(c);
-            Ok(())
-        });
-        count.unwrap();
-        assert_eq!(purged(seen), None, "it may be the file of one of them");
-        let seen = look();
-        store.write(|c| take_home(c, ids[2], &directory.path().join("other"))).unwrap();
-        // A look would tell that it is back, or wait for its disk.
-        std::fs::write(directory.path().join("hangs"), "").unwrap();
-        assert_eq!(purged(seen), Some(vec![ids[1], ids[3]]));
-    }
 
     #[track_caller]
-    fn check(homes: &[(usize, usize, bool)], purged: usize, kept: usize) {
-        let homes = homes.iter().map(|&(missing, total, is_there)| Home {
-            missing: (0..missing as i64).collect(),
-            total,
-            is_there,
-        });
-        let verdict = judge(homes);
+    fn check(missing: usize, total: usize, is_there: bool, (purged, kept): (usize, usize)) {
+        let path = |file: usize| PathBuf::from(format!("/{file}"));
+        let rows: Vec<Row> = (0..total).map(|at| (0, path(at), Checksum::default())).collect();
+        let gone: Vec<PathBuf> = (0..missing).map(path).collect();
+        let listed: Vec<PathBuf> = (missing..total + 1).map(path).collect();
+        let missing = gone.iter().map(PathBuf::as_path).collect();
+        let verdict = judge(&rows, &Files { listed: &listed, missing, is_there });
         assert_eq!((verdict.purge.len(), verdict.keep.len()), (purged, kept), "{verdict:?}");
+        assert_eq!(verdict.adopt, [path(total)]);
     }
 
     #[test]
     fn guard_keeps_rows_over_a_fifth_and_over_twenty() {
-        check(&[(0, 0, false)], 0, 0);
-        check(&[(1, 1, true)], 1, 0);
-        check(&[(20, 21, true)], 20, 0);
-        check(&[(21, 105, true)], 21, 0);
-        check(&[(21, 104, true)], 0, 21);
-        check(&[(1200, 10_000, true)], 1200, 0);
-        check(&[(9998, 10_000, true)], 0, 9998);
+        check(0, 0, false, (0, 0));
+        check(1, 1, true, (1, 0));
+        check(20, 21, true, (20, 0));
+        check(21, 105, true, (21, 0));
+        check(21, 104, true, (0, 21));
+        check(1200, 10_000, true, (1200, 0));
+        check(9998, 10_000, true, (0, 9998));
     }
 
     #[test]
     fn guard_keeps_rows_of_a_directory_that_is_away_or_empty() {
-        check(&[(3, 3, true)], 0, 3);
-        check(&[(1, 1, false)], 0, 1);
-        check(&[(2, 2, false), (1, 9, true)], 1, 2);
-        check(&[(30, 30, false), (1, 9, true)], 0, 31);
+        check(3, 3, true, (0, 3));
+        check(1, 1, false, (0, 1));
+        check(2, 11, false, (0, 2));
+    }
+
+    #[test]
+    fn row_whose_copy_lies_elsewhere_is_kept() {
+        let rows = [(7, PathBuf::from("/a/b.png.murald-displaced-7"), Checksum::default())];
+        let verdict = judge(&rows, &Files { is_there: true, ..Files::default() });
+        assert_eq!((verdict.purge, verdict.keep), (vec![], vec![7]));
     }
 }

@@ -8,9 +8,10 @@ use crossbeam_channel::{Sender, TrySendError, bounded};
 
 use super::batch::{Done, Reply};
 use super::context::{ImportContext, OnRewritten};
+use super::departed::purge;
 use super::disk;
 use super::error::Error;
-use super::guard::{Guard, Verdict, purge};
+use super::guard::{Guard, Verdict};
 use super::import::{Answer, Message, Started};
 use super::task::Task;
 use super::thumbnails::Thumbnails;
@@ -190,10 +191,9 @@ impl Library {
     /// Whether rows are kept though their files are missing, and how many. While they are, it is
     /// found out again after each change.
     pub fn health(&self) -> LibraryHealth {
-        let generation = self.store.generation();
-        let seen = self.guard.lock().seen.clone();
-        let is_stale = seen.is_some_and(|seen| !seen.is_still_so(generation));
-        if is_stale && let Err(error) = self.look_for_missing() {
+        if self.guard.is_stale(&self.context)
+            && let Err(error) = self.look_for_missing()
+        {
             log::warn!("cannot count the missing pictures: {}", error.reason());
         }
         self.guard.lock().health
@@ -236,13 +236,7 @@ impl Library {
     }
 
     fn look_for_missing(&self) -> Result<Verdict, Error> {
-        // Read before the look: a change during the look makes it stale, not wrong.
-        let generation = self.store.generation();
-        let rows = self.store.read(images::files)?;
-        let files = disk::list(&self.context.directory, self.context.run)?;
-        let verdict = Verdict::on(&rows, &files);
-        self.guard.note(&self.store, generation, &rows, &verdict);
-        Ok(verdict)
+        self.guard.look(&self.context, |_, _| Ok(()))
     }
 
     /// Says what is to be watched. Returns at once.

@@ -6,7 +6,6 @@
 //! committed together, so that they wait for the disk once.
 
 use std::io;
-use std::path::Path;
 
 use super::Error;
 use super::context::ImportContext;
@@ -144,12 +143,7 @@ impl ImportContext {
     fn settle(&self, mut copy: Copy, reserved: Reserved<'_>, landed: Landed) -> Landed {
         copy.kept = matches!(&landed, Ok(imported) if !imported.duplicate);
         if !copy.kept {
-            // The file before its note, and both before the name is anybody else's. What cannot be
-            // removed stays noted: the next start tries again.
-            drop(copy);
-            if disk::is_gone(&reserved.path) {
-                self.store.note(|c| pending_files::unmark(c, &reserved.path)).ok();
-            }
+            self.discard(copy, &reserved);
         }
         landed.map(|imported| self.complete(imported))
     }
@@ -173,9 +167,7 @@ impl ImportContext {
             .and_then(|()| self.store.write(|transaction| write(transaction, &row)));
         copy.kept = written.is_ok();
         if !copy.kept {
-            // The file before its note.
-            drop(copy);
-            self.store.note(|c| pending_files::unmark(c, &reserved.path)).ok();
+            self.discard(copy, &reserved);
         }
         Ok((written?, reserved))
     }
@@ -247,7 +239,7 @@ impl ImportContext {
     /// the library's directory, in this one.
     pub(super) fn restore_file(
         &self,
-        copy: Copy,
+        mut copy: Copy,
         name: &Name,
         imported: Imported,
     ) -> Result<Imported, Error> {
@@ -256,62 +248,44 @@ impl ImportContext {
             return Ok(imported);
         }
         flush(&copy)?;
-        match !image.in_place && image.path.parent() == Some(&self.directory) {
-            true => self.restore_in_place(copy, image)?,
-            false => self.take_home(copy, name, image)?,
+        let is_here = !image.in_place && image.path.parent() == Some(&self.directory);
+        let former = is_here.then(|| Name::of(&image.path, image.format)).transpose()?;
+        let own = former.as_ref().map(|name| name.stem.as_str());
+        own.inspect(|own| self.names.look_anew(own));
+        let reserved = self.rename_to_free(&mut copy, former.as_ref().unwrap_or(name), own)?;
+        disk::sync_directory(&self.directory)?;
+        copy.kept = self.store.write(|c| -> Result<_, Error> {
+            // Another worker may have had a copy of it, too.
+            let is_lost = !is_here || reserved.path == image.path || disk::is_gone(&image.path);
+            let is_so = is_lost && is_as_it_was(images::get(c, image.id)?.as_ref(), image);
+            if is_so {
+                edits::take_home(c, image.id, &reserved.path)?;
+                pending_files::unmark(c, &reserved.path)?;
+                self.store.count_given_back(c);
+            }
+            Ok(is_so)
+        })?;
+        match copy.kept {
+            true => {
+                log::info!("found the missing file of {}: {}", image.name, copy.path.display());
+                self.bus.publish(&Event::GalleryChanged { domain: GalleryDomain::Images });
+            }
+            false => self.discard(copy, &reserved),
         }
         self.imported(image.id, true)
     }
 
-    fn restore_in_place(&self, mut copy: Copy, image: &Image) -> Result<(), Error> {
-        // As a writer: until its end the image is neither renamed nor deleted.
-        copy.kept = self.store.write(|c| {
-            if !is_as_it_was(images::get(c, image.id)?.as_ref(), image) {
-                return Ok(false);
-            }
-            match disk::rename(&copy.path, &image.path) {
-                Ok(()) => {
-                    self.store.count_given_back(c);
-                    Ok(true)
-                }
-                // Another worker had a copy of it, too.
-                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(false),
-                Err(error) => Err(Error::file("rename", &copy.path)(error)),
-            }
-        })?;
-        if copy.kept {
-            self.publish_restored(image, &image.path);
-        }
-        disk::sync_directory(&self.directory)
-    }
-
-    fn take_home(&self, mut copy: Copy, name: &Name, image: &Image) -> Result<(), Error> {
-        let reserved = self.rename_to_free(&mut copy, name, None)?;
-        disk::sync_directory(&self.directory)?;
-        copy.kept = self.store.write(|c| -> Result<_, Error> {
-            let is_so = is_as_it_was(images::get(c, image.id)?.as_ref(), image);
-            if is_so {
-                edits::take_home(c, image.id, &reserved.path)?;
-                pending_files::unmark(c, &reserved.path)?;
-            }
-            Ok(is_so)
-        })?;
-        if copy.kept {
-            self.publish_restored(image, &reserved.path);
-            return Ok(());
-        }
+    /// Removes a copy that has a name but no row. The file before its note, and both before the name is
+    /// anybody else's; what cannot be removed stays noted: the next start tries again.
+    fn discard(&self, copy: Copy, reserved: &Reserved<'_>) {
         drop(copy);
-        self.store.note(|c| pending_files::unmark(c, &reserved.path)).ok();
-        Ok(())
-    }
-
-    fn publish_restored(&self, image: &Image, path: &Path) {
-        log::info!("found the missing file of {}: {}", image.name, path.display());
-        self.bus.publish(&Event::GalleryChanged { domain: GalleryDomain::Images });
+        if disk::is_gone(&reserved.path) {
+            self.store.note(|c| pending_files::unmark(c, &reserved.path)).ok();
+        }
     }
 }
 
 /// Whether an image has the file still that it was seen to have lost, and the content.
-fn is_as_it_was(now: Option<&Image>, seen: &Image) -> bool {
+pub(super) fn is_as_it_was(now: Option<&Image>, seen: &Image) -> bool {
     now.is_some_and(|now| (&now.path, &now.checksum) == (&seen.path, &seen.checksum))
 }

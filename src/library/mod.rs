@@ -10,6 +10,7 @@
 mod batch;
 mod context;
 mod decode;
+mod departed;
 mod disk;
 mod edit;
 mod error;
@@ -100,8 +101,7 @@ pub fn start(
     let work: Work = Arc::new(move |job| work(&importing, job));
     let workers = Workers::start(settings.workers.max(1), spawner, &work)?;
     let guard = Guard::default();
-    let (watching, watch) =
-        watch::start(Arc::clone(&context), bus.clone(), inbox.clone(), spawner)?;
+    let (watching, watch) = watch::start(Arc::clone(&context), inbox.clone(), spawner)?;
     let reconciler = Reconciler {
         context: Arc::clone(&context),
         leftovers,

@@ -19,19 +19,20 @@ use crossbeam_channel::{Receiver, Sender, TryRecvError};
 
 use super::Error;
 use super::context::ImportContext;
+use super::departed::purge;
 use super::disk::{self, is_away, is_gone, stamp};
 use super::edit::undo_renames;
 use super::file_removal::ExpectedFile;
-use super::guard::{Guard, Row, Verdict, purge};
+use super::guard::{Files, Guard, Row, judge};
 use super::import::Message;
 use super::name::Name;
 use super::package::looks_like_package;
 use super::walk::looks_like_picture;
 use super::watch::Watching;
-use crate::digest::{self, Checksum};
+use crate::digest::Checksum;
 use crate::store::edits::{self, Rename};
 use crate::store::pending_files::{self, Pending};
-use crate::store::{Store, elsewhere, images};
+use crate::store::{elsewhere, images};
 
 pub(super) struct Reconciler {
     pub(super) context: Arc<ImportContext>,
@@ -64,62 +65,40 @@ impl Reconciler {
     /// Returns the files to be adopted.
     fn reconcile(self) -> Result<Vec<PathBuf>, Error> {
         let (context, store) = (&*self.context, &self.context.store);
-        // Read before the look: a change during the look makes it stale, not wrong.
-        let generation = store.generation();
-        let mut rows = store.read(images::files)?;
         // An empty directory in the place of one that is away would look like one that was emptied.
-        if rows.is_empty() {
+        if store.read(images::count)? == 0 {
             disk::make_directory(&context.directory)?;
         }
         self.leftovers.clear(context)?;
-        let files = disk::list(&context.directory, context.run)?;
         let goes_on = || self.end.try_recv() != Err(TryRecvError::Disconnected);
-        follow_owner(context, &mut rows, &files, goes_on)?;
-        let verdict = Verdict::on(&rows, &files);
-        self.guard.note(store, generation, &rows, &verdict);
+        let follow = |rows: &mut [_], files: &[_]| follow_owner(context, rows, files, goes_on);
+        let verdict = self.guard.look(context, follow)?;
         if purge(context, &verdict.purge)? > 0 {
             // The original of a copy may still be there.
             self.watching.scan();
         }
-        let gone: HashSet<i64> = verdict.purge.into_iter().collect();
-        rows.retain(|(id, ..)| !gone.contains(id));
-        let mut checksums: Vec<&Checksum> = rows.iter().map(|(.., checksum)| checksum).collect();
-        checksums.sort_unstable();
-        // Digits sort as what they are the digits of.
-        let compare =
-            |sum: &Checksum, hex: &str| digest::hex_of(sum).as_flattened().cmp(hex.as_bytes());
-        let had = |hex: &str| checksums.binary_search_by(|sum| compare(sum, hex)).is_ok();
-        let imported = |hex: &str| store.read(|c| images::has_checksum(c, hex)).unwrap_or(true);
-        context.thumbnails.sweep(|hex| had(hex) || imported(hex));
-        let rewritten = rewritten(store)?;
-        let strangers = strangers(&rows, &files).into_iter();
-        let fit = |path: &&PathBuf| looks_like_picture(path) || looks_like_package(path);
+        store.read(|c| {
+            let is_known = |hex: &str| images::has_checksum(c, hex).unwrap_or(true);
+            context.thumbnails.sweep(is_known);
+            Ok::<_, Error>(())
+        })?;
+        // Files that their owner has rewritten: their rows describe the old content. A file of the same
+        // size as before is not noticed.
+        let mut rewritten = store.read(images::sizes)?;
+        rewritten.retain(|(path, size)| path.metadata().is_ok_and(|meta| meta.len() != *size));
+        let fit = |path: &PathBuf| looks_like_picture(path) || looks_like_package(path);
         let is_ours = |path: &Path| {
             store.read(|c| {
                 Ok::<_, Error>(images::has_path(c, path)? || pending_files::has(c, path)?)
             })
         };
         // A file that was committed since the rows were read, or is about to be, is no stranger.
+        let strangers = verdict.adopt.into_iter().filter(fit);
         strangers
-            .filter(fit)
-            .filter_map(|path| is_ours(path).map(|ours| (!ours).then(|| path.clone())).transpose())
-            .chain(rewritten.into_iter().map(Ok))
+            .filter_map(|path| is_ours(&path).map(|ours| (!ours).then_some(path)).transpose())
+            .chain(rewritten.into_iter().map(|(path, _)| Ok(path)))
             .collect()
     }
-}
-
-/// Files without a row.
-fn strangers<'a>(rows: &[Row], files: &'a [PathBuf]) -> Vec<&'a PathBuf> {
-    let owned: HashSet<&Path> = rows.iter().map(|(_, path, _)| path.as_path()).collect();
-    files.iter().filter(|path| !owned.contains(path.as_path())).collect()
-}
-
-/// Files that their owner has rewritten: their rows describe the old content. A file of the same size as
-/// before is not noticed.
-fn rewritten(store: &Store) -> Result<Vec<PathBuf>, Error> {
-    let mut sizes = store.read(images::sizes)?;
-    sizes.retain(|(path, size)| path.metadata().is_ok_and(|meta| meta.len() != *size));
-    Ok(sizes.into_iter().map(|(path, _)| path).collect())
 }
 
 /// Files that their owner has renamed keep their rows.
@@ -129,18 +108,12 @@ fn follow_owner(
     files: &[PathBuf],
     goes_on: impl Fn() -> bool,
 ) -> Result<(), Error> {
-    let strangers = strangers(rows, files);
-    if strangers.is_empty() {
-        return Ok(());
-    }
-    let lost: HashMap<Checksum, usize> = (rows.iter().enumerate())
-        .filter(|(_, (_, path, _))| is_gone(path))
-        .map(|(at, (.., checksum))| (*checksum, at))
-        .collect();
-    if lost.is_empty() {
-        return Ok(());
-    }
-    for path in strangers.into_iter().filter(|path| path.is_file() && looks_like_picture(path)) {
+    let verdict = judge(rows, &Files::seen(context, rows, files));
+    let missing: HashSet<i64> = verdict.missing().into_iter().collect();
+    let lost = rows.iter().enumerate().filter(|(_, (id, ..))| missing.contains(id));
+    let lost: HashMap<Checksum, usize> = lost.map(|(at, (.., checksum))| (*checksum, at)).collect();
+    let strangers = verdict.adopt.iter().filter(|_| !lost.is_empty());
+    for path in strangers.filter(|path| path.is_file() && looks_like_picture(path)) {
         if !goes_on() {
             return Ok(());
         }
@@ -207,39 +180,28 @@ impl Leftovers {
 
     /// Removes the files, and then their notes.
     pub(super) fn clear(self, context: &ImportContext) -> Result<(), Error> {
-        // Held until the notes are gone: the next file of that name has a note of its own.
-        let held: Vec<_> = (self.pending.iter().filter(|note| !is_away(&note.path)))
-            .filter_map(|note| Some((note, context.names.try_hold(&stem(&note.path), &note.path)?)))
-            .collect();
-        let mut done = Vec::new();
-        for (note, _) in &held {
+        for note in self.pending.iter().filter(|note| !is_away(&note.path)) {
+            // Held until the note is gone: the next file of that name has a note of its own.
+            let Some(_held) = context.names.try_hold(&stem(&note.path), &note.path) else {
+                continue;
+            };
             // A row is the stronger word.
             let has_row = context.store.read(|c| images::has_path(c, &note.path))?;
-            let known = left(context, note).filter(|_| !has_row);
-            let was_there = !is_gone(&note.path);
-            match known.map(|known| known.is_removed(&note.path)) {
-                Some(true) if was_there => {
-                    log::info!("removed {}, whose import was not finished", note.path.display());
+            if let Some(known) = left(context, note).filter(|_| !has_row && !is_gone(&note.path)) {
+                if !known.is_removed(&note.path) {
+                    continue;
                 }
-                Some(false) => continue,
-                _ => {}
+                log::info!("removed {}, whose import was not finished", note.path.display());
             }
-            done.push(*note);
+            context.store.note(|c| {
+                // Its row may have been deleted since, and then the note is that deletion's.
+                let is_there = left(context, note).is_some() && !is_gone(&note.path);
+                match is_there && !images::has_path(c, &note.path)? {
+                    true => Ok(()),
+                    false => pending_files::unmark(c, &note.path),
+                }
+            })?;
         }
-        if done.is_empty() {
-            return Ok(());
-        }
-        context.store.write(|c| {
-            // Its row may have been deleted since, and then the note is that deletion's.
-            let settled = |note: &Pending| {
-                let there = left(context, note).is_some() && !is_gone(&note.path);
-                Ok(!there || images::has_path(c, &note.path)?)
-            };
-            done.iter().try_for_each(|note| match settled(note) {
-                Ok(true) => pending_files::unmark(c, &note.path),
-                other => other.map(drop),
-            })
-        })?;
         Ok(())
     }
 }

@@ -39,17 +39,7 @@ impl Copied {
 
     /// With its file or package at another place.
     fn at(&self, home: PathBuf) -> Self {
-        let package = self.package.as_ref().map(|package| {
-            let inside = |path: &Path| {
-                let inside = path.strip_prefix(&package.package_root).ok();
-                inside.map_or_else(|| home.clone(), |inside| home.join(inside))
-            };
-            WebMeta {
-                manifest_path: inside(&package.manifest_path),
-                entry_path: inside(&package.entry_path),
-                ..package.moved(&home)
-            }
-        });
+        let package = self.package.as_ref().map(|package| package.moved(&home));
         let path = package.as_ref().map_or(home, |package| package.entry_path.clone());
         Self { id: self.id, path, package }
     }

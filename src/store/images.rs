@@ -277,29 +277,6 @@ pub(crate) fn has_checksum(connection: &Connection, hex: &str) -> Result<bool, E
     Ok(statement.exists([hex])?)
 }
 
-/// An image's paths and checksum.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Places {
-    /// Its file or package.
-    pub home: PathBuf,
-    pub preview: Option<PathBuf>,
-    /// The content's hash.
-    pub checksum: Checksum,
-}
-
-pub(crate) fn places(connection: &Connection, id: i64) -> Result<Option<Places>, Error> {
-    let mut statement = connection.prepare_cached(
-        "SELECT ifnull(web_meta ->> '$.package_root', path), preview_path, checksum FROM image \
-         WHERE id = ?1 AND json_valid(ifnull(web_meta, '{}'))",
-    )?;
-    let places = statement.query_row([id], |row| {
-        let preview: Option<String> = row.get(1)?;
-        let home = PathBuf::from(row.get::<_, String>(0)?);
-        Ok(Places { home, preview: preview.map(PathBuf::from), checksum: row.get(2)? })
-    });
-    Ok(places.optional()?)
-}
-
 /// How many images there are.
 pub(crate) fn count(connection: &Connection) -> Result<u64, Error> {
     let mut statement = connection.prepare_cached("SELECT count(*) FROM image")?;

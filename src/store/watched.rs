@@ -72,14 +72,15 @@ pub(crate) fn below(connection: &Connection, path: &Path) -> Result<Vec<WatchedF
     Ok(files.collect::<Result<_, _>>()?)
 }
 
-/// Whether a directory has several files that their images would be lost without, and all of them are
-/// gone: those that it `has`, without those whose image is another watched file with the same content.
-pub(crate) fn are_all_gone_below(
+/// The files of a directory that their images would be lost without: how many are gone, and how many
+/// there are, counted up to the first that is there. Only those that it `has`, without those whose
+/// image is another watched file with the same content.
+pub(crate) fn missing_below(
     connection: &Connection,
     directory: &Path,
     has: &dyn Fn(&Path) -> bool,
     is_gone: &dyn Fn(&Path) -> bool,
-) -> Result<bool, Error> {
+) -> Result<(usize, usize), Error> {
     let (from, to) = directory_range(directory);
     let mut statement = connection.prepare_cached(
         "SELECT file.path FROM watched_file AS file JOIN image ON image.id = file.image_id \
@@ -89,16 +90,13 @@ pub(crate) fn are_all_gone_below(
     let mut gone = 0;
     while let Some(row) = rows.next()? {
         let path = PathBuf::from(row.get::<_, String>(0)?);
-        if !has(&path) {
-            continue;
+        match has(&path) {
+            true if is_gone(&path) => gone += 1,
+            true => return Ok((gone, gone + 1)),
+            false => {}
         }
-        // Mostly the first one is there.
-        if !is_gone(&path) {
-            return Ok(false);
-        }
-        gone += 1;
     }
-    Ok(gone > 1)
+    Ok((gone, gone))
 }
 
 /// How many images come from a directory.

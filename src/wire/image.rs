@@ -239,11 +239,11 @@ pub struct WebMeta {
 }
 
 impl WebMeta {
-    /// The same package at another place.
+    /// The same package at another place; it names nothing outside of it.
     pub fn moved(&self, root: &Path) -> Self {
         let at = |path: &Path| match path.strip_prefix(&self.package_root) {
             Ok(inside) => root.join(inside),
-            Err(_) => path.to_owned(),
+            Err(_) => root.to_owned(),
         };
         Self {
             package_root: root.to_owned(),

@@ -7,16 +7,16 @@ use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
+use super::super::Error;
 use super::super::context::ImportContext;
+use super::super::departed::{AT_ONCE, Departed};
+use super::super::guard::is_away;
 use super::super::task::{Directory, Which};
-use super::super::{Error, file_removal};
 use super::directory::Watched;
 use super::findings::{Difference, Findings, Scope, compare};
 use super::settings::GRACE;
-use crate::events::EventBus;
-use crate::store::purge::{self, Purged};
 use crate::store::{Connection, Store, edits, folders, images, watched};
-use crate::wire::{Event, GalleryDomain, Image};
+use crate::wire::{Event, GalleryDomain};
 
 pub(super) struct Expirations {
     /// Images whose files have another one's content, and since when.
@@ -50,7 +50,7 @@ impl Expirations {
     /// Ends the images whose time is up.
     pub(super) fn end_images(
         &mut self,
-        (context, bus): (&ImportContext, &EventBus),
+        context: &ImportContext,
         directories: &mut [Watched],
         now: Instant,
     ) -> Result<(), Error> {
@@ -59,7 +59,7 @@ impl Expirations {
                 one.vanish();
             }
         }
-        self.end_gone((context, bus), directories)?;
+        self.end_gone(context, directories)?;
         if self.look_for_displaced && directories.iter().all(Watched::is_at_rest) {
             let found = context.store.read(watched::displaced)?;
             self.look_for_displaced = false;
@@ -72,7 +72,7 @@ impl Expirations {
         for (id, path) in due {
             // One that cannot be ended now is tried again after as long.
             self.displaced.insert(id, (path.clone(), now));
-            unite(context, bus, id, &path)?;
+            unite(context, id, &path)?;
             self.displaced.remove(&id);
         }
         Ok(())
@@ -80,7 +80,7 @@ impl Expirations {
 
     fn end_gone(
         &mut self,
-        (context, bus): (&ImportContext, &EventBus),
+        context: &ImportContext,
         directories: &mut [Watched],
     ) -> Result<(), Error> {
         let leaving: Vec<PathBuf> = directories.iter().flat_map(Watched::leaving).collect();
@@ -91,7 +91,7 @@ impl Expirations {
         let is_there = |path: &Path| {
             !gone.contains(&path.to_owned()) && !directories.iter().any(|one| one.is_gone(path))
         };
-        leave(context, bus, &leaving, &is_there)?;
+        leave(context, &leaving, &is_there)?;
         for path in &leaving {
             directories.iter_mut().for_each(|one| one.left(path));
         }
@@ -173,62 +173,32 @@ pub(super) fn all_are_missing(store: &Store, one: &Watched) -> Result<bool, Erro
     }
     let is_gone = |path: &Path| one.is_gone(path);
     let has = |path: &Path| one.task.has(path);
-    Ok(store.read(|c| watched::are_all_gone_below(c, one.path(), &has, &is_gone))?)
-}
-
-/// Rows that one transaction takes away: others that write wait for tenths of a second, not for all.
-const AT_ONCE: usize = 500;
-
-/// Images without rows, and what referred to them.
-#[derive(Default)]
-struct Ended {
-    images: Vec<Image>,
-    references: Purged,
-    moved: usize,
-}
-
-impl Ended {
-    fn end(&mut self, c: &Connection, image: Image) -> Result<(), Error> {
-        self.references += purge::one(c, image.id)?;
-        self.images.push(image);
-        Ok(())
-    }
-
-    /// Removes the thumbnails and files that murald itself has of them, and publishes it.
-    fn tell(self, context: &ImportContext, bus: &EventBus) -> Result<(), Error> {
-        self.images.iter().for_each(|image| context.thumbnails.remove(image));
-        file_removal::clear_own(context, self.images.iter().flat_map(purge::on_disk));
-        let images = (self.images.len() + self.moved > 0).then_some(GalleryDomain::Images);
-        for domain in images.into_iter().chain(self.references.domains()) {
-            bus.publish(&Event::GalleryChanged { domain });
-        }
-        Ok(())
-    }
+    let (missing, total) = store.read(|c| watched::missing_below(c, one.path(), &has, &is_gone))?;
+    Ok(is_away(missing, total, true))
 }
 
 /// Takes the images of these files out of the library; where another file has the content, that is
 /// the image's from now on.
 pub(super) fn leave(
     context: &ImportContext,
-    bus: &EventBus,
     paths: &[PathBuf],
     is_there: &dyn Fn(&Path) -> bool,
 ) -> Result<(), Error> {
     for some in paths.chunks(AT_ONCE) {
-        let mut ended = Ended::default();
+        let mut ended = Departed::default();
         context.store.write(|c| -> Result<(), Error> {
             some.iter().try_for_each(|path| leave_one(c, path, is_there, &mut ended))
         })?;
-        ended.tell(context, bus)?;
+        ended.tell(context);
     }
-    clear_folders(context, bus)
+    clear_folders(context)
 }
 
 fn leave_one(
     c: &Connection,
     path: &Path,
     is_there: &dyn Fn(&Path) -> bool,
-    ended: &mut Ended,
+    ended: &mut Departed,
 ) -> Result<(), Error> {
     let Some(file) = watched::get(c, path)? else { return Ok(()) };
     watched::forget(c, path)?;
@@ -252,38 +222,29 @@ fn leave_one(
 
 /// Ends an image whose file has another one's content, and whose own has not turned up: what it had
 /// of tags and places is the other's.
-pub(super) fn unite(
-    context: &ImportContext,
-    bus: &EventBus,
-    id: i64,
-    path: &Path,
-) -> Result<(), Error> {
-    let mut ended = Ended::default();
+pub(super) fn unite(context: &ImportContext, id: i64, path: &Path) -> Result<(), Error> {
+    let mut ended = Departed::default();
     context.store.write(|c| -> Result<(), Error> {
         let still = watched::displaced(c)?.iter().any(|(one, _)| *one == id);
         let Some(image) = images::get(c, id)?.filter(|_| still) else { return Ok(()) };
         let successor = watched::get(c, path)?.and_then(|file| file.image_id);
         let successor = successor.map(|id| images::get(c, id)).transpose()?.flatten();
         if let Some(successor) = successor {
-            ended.references.playlists += edits::unite(c, &image, &successor)?;
+            ended.passed_on += edits::unite(c, &image, &successor)?;
         }
-        ended.end(c, image)
+        Ok(ended.end(c, image)?)
     })?;
-    ended.tell(context, bus)?;
+    ended.tell(context);
     // The other image takes its place where it is shown.
     context.tell_rewritten(id);
     Ok(())
 }
 
 /// Images in place go with their directory's watch; their files stay.
-pub(super) fn forget(
-    context: &ImportContext,
-    bus: &EventBus,
-    directory: &Path,
-) -> Result<(), Error> {
+pub(super) fn forget(context: &ImportContext, directory: &Path) -> Result<(), Error> {
     let all = context.store.read(|c| watched::images_below(c, directory))?;
     for some in all.chunks(AT_ONCE) {
-        let mut ended = Ended::default();
+        let mut ended = Departed::default();
         context.store.write(|c| -> Result<(), Error> {
             for (id, _) in some {
                 if let Some(image) = images::get(c, *id)?.filter(|image| image.in_place) {
@@ -292,17 +253,17 @@ pub(super) fn forget(
             }
             Ok(())
         })?;
-        ended.tell(context, bus)?;
+        ended.tell(context);
     }
     context.store.write(|c| -> Result<(), Error> {
         // A new watch of it starts from nothing.
         Ok(watched::forget_below(c, directory)?)
     })?;
-    clear_folders(context, bus)
+    clear_folders(context)
 }
 
 /// Folders that were made for directories go when nothing is in them any more.
-fn clear_folders(context: &ImportContext, bus: &EventBus) -> Result<(), Error> {
+fn clear_folders(context: &ImportContext) -> Result<(), Error> {
     let mut gone = 0;
     loop {
         if context.store.read(watched::empty_folders)?.is_empty() {
@@ -317,7 +278,7 @@ fn clear_folders(context: &ImportContext, bus: &EventBus) -> Result<(), Error> {
         })?;
     }
     if gone > 0 {
-        bus.publish(&Event::GalleryChanged { domain: GalleryDomain::Folders });
+        context.bus.publish(&Event::GalleryChanged { domain: GalleryDomain::Folders });
     }
     Ok(())
 }
@@ -337,7 +298,7 @@ mod tests {
         expirations.look_for_displaced = false;
         expirations.displaced.insert(7, ("/x".into(), now));
         let mut end = |at| {
-            let ended = expirations.end_images((context, &scene.bus), &mut [], at);
+            let ended = expirations.end_images(context, &mut [], at);
             (ended.is_ok(), expirations.due())
         };
         scene.damage("ALTER TABLE image RENAME TO away");

@@ -25,7 +25,6 @@ use crossbeam_channel::{RecvTimeoutError, Sender, bounded};
 use super::context::ImportContext;
 use super::error::Error;
 use super::import;
-use crate::events::EventBus;
 use crate::store::{Store, watched};
 use crate::thread::{Spawner, Thread};
 use crate::wire::{WatchState, WatchedDirectory};
@@ -55,14 +54,13 @@ pub(super) struct WatchThread {
 /// Starts the thread, which watches nothing until it is told what.
 pub(super) fn start(
     context: Arc<ImportContext>,
-    bus: EventBus,
     importer: Sender<import::Message>,
     spawner: &Spawner,
 ) -> io::Result<(Watching, WatchThread)> {
     let (inbox, status) = (Inbox::new()?, StatusList::default());
     let watching = Watching { inbox: inbox.clone(), status: status.clone() };
     let told = (inbox.clone(), status);
-    let watcher = Watcher::new(told, context, bus, importer);
+    let watcher = Watcher::new(told, context, importer);
     let thread = spawner.spawn("watch", move || watcher.run())?;
     Ok((watching, WatchThread { inbox, thread: Some(thread) }))
 }

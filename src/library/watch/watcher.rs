@@ -26,7 +26,6 @@ use super::inbox::{Inbox, Message, Status, StatusList};
 use super::look::DirectoryLook;
 use super::notices::{Mounts, Notice, Notices};
 use super::settings::{Wanted, WatchSettings};
-use crate::events::EventBus;
 use crate::store::watched;
 use crate::sys::{lock, poll_until};
 use crate::thread;
@@ -42,7 +41,6 @@ const NAMED: &str = "files in place";
 pub(super) struct Watcher {
     pub(super) inbox: Inbox,
     pub(super) context: Arc<ImportContext>,
-    pub(super) bus: EventBus,
     pub(super) importer: Sender<import::Message>,
     pub(super) status: StatusList,
     state: WatcherState,
@@ -60,7 +58,6 @@ impl Watcher {
     pub(super) fn new(
         (inbox, status): (Inbox, StatusList),
         context: Arc<ImportContext>,
-        bus: EventBus,
         importer: Sender<import::Message>,
     ) -> Self {
         let state = WatcherState {
@@ -70,7 +67,7 @@ impl Watcher {
             hung: 0,
             expirations: Expirations::new(),
         };
-        Self { inbox, context, bus, importer, status, state }
+        Self { inbox, context, importer, status, state }
     }
 
     /// The body of the thread.
@@ -162,12 +159,14 @@ impl Watcher {
                 }
                 self.state.expirations.on_taken();
                 if self.context.folders_made.swap(false, Ordering::Relaxed) {
-                    self.bus.publish(&Event::GalleryChanged { domain: GalleryDomain::Folders });
+                    self.context
+                        .bus
+                        .publish(&Event::GalleryChanged { domain: GalleryDomain::Folders });
                 }
             }
             Message::Forget { directory, reply } => {
                 // The client may have gone.
-                reply.send(expirations::forget(&self.context, &self.bus, &directory)).ok();
+                reply.send(expirations::forget(&self.context, &directory)).ok();
                 self.state.expirations.on_missing();
             }
             Message::End => {}
@@ -324,7 +323,7 @@ impl Watcher {
         }
         self.look_for_away()?;
         let WatcherState { directories, expirations, .. } = &mut self.state;
-        expirations.end_images((&self.context, &self.bus), directories, now)?;
+        expirations.end_images(&self.context, directories, now)?;
         expirations.tell_missing(&self.context, directories)
     }
 

@@ -184,16 +184,6 @@ fn image_is_found_by_what_is_its_own() {
     let sums = ["61".repeat(32), "62".repeat(32), "6".to_owned(), "no digits".to_owned()]
         .map(|hex| store.read(|c| has_checksum(c, &hex)).unwrap());
     assert_eq!(sums, [true, false, false, false]);
-    let places = [plain, page, 99].map(|id| store.read(|c| places(c, id)).unwrap());
-    let preview = Some(PathBuf::from("/library/page/p.png"));
-    let expected =
-        [("/library/a.png", None, picture("a", 9)), ("/library/page", preview, package("page"))]
-            .map(|(home, preview, new)| Places {
-                home: home.into(),
-                preview,
-                checksum: new.checksum,
-            });
-    assert_eq!(places, [Some(expected[0].clone()), Some(expected[1].clone()), None]);
     let listed = [(plain, MediaType::Image, false), (page, MediaType::Web, false)];
     assert_eq!(store.read(ids_of).unwrap(), listed);
 }

@@ -13,7 +13,6 @@ fn directory_is_listed_again_if_the_database_fails() {
     let mut watcher = Watcher::new(
         (Inbox::new().unwrap(), StatusList::default()),
         Arc::clone(alive.context()),
-        scene.bus.clone(),
         crossbeam_channel::bounded(1).0,
     );
     let task = task::Directory { path: scene.at("source"), ..task::Directory::default() };

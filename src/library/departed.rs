@@ -1,0 +1,170 @@
+//! Images that leave the library because their files did: their rows go with all that refers to them,
+//! and so does what murald itself has made of them.
+//!
+//! Rows are read and removed in transactions; disks are looked at outside of these, since every writer
+//! would wait for them.
+
+use super::Error;
+use super::context::ImportContext;
+use super::disk::is_gone;
+use super::file_removal::clear_own;
+use super::landing::is_as_it_was;
+use crate::store::purge::{self, Purged};
+use crate::store::{self, Connection, Store, images, watched};
+use crate::wire::{Event, GalleryDomain, Image, OrphanReason};
+
+/// Rows that one transaction takes away: others that write wait for tenths of a second, not for all.
+pub(super) const AT_ONCE: usize = 500;
+
+/// Images without rows, and what referred to them.
+#[derive(Default)]
+pub(super) struct Departed {
+    images: Vec<(Image, Purged)>,
+    /// Places in playlists that are another image's now.
+    pub(super) passed_on: usize,
+    /// Images whose file is another one now.
+    pub(super) moved: usize,
+}
+
+impl Departed {
+    /// Removes a row, with every reference to it.
+    pub(super) fn end(&mut self, c: &Connection, image: Image) -> Result<(), store::Error> {
+        let purged = purge::one(c, image.id)?;
+        self.images.push((image, purged));
+        Ok(())
+    }
+
+    /// Removes the thumbnails and previews of them, and publishes it.
+    pub(super) fn tell(self, context: &ImportContext) {
+        let mut references = Purged { playlists: self.passed_on, ..Purged::default() };
+        for (image, purged) in &self.images {
+            context.thumbnails.remove(image);
+            references += *purged;
+        }
+        clear_own(context, self.images.iter().filter_map(|(image, _)| purge::preview(image)));
+        let images = (self.images.len() + self.moved > 0).then_some(GalleryDomain::Images);
+        for domain in images.into_iter().chain(references.domains()) {
+            context.bus.publish(&Event::GalleryChanged { domain });
+        }
+    }
+}
+
+/// Removes the rows of those images whose files are not there, with every reference to them, and
+/// publishes it. Returns how many were removed.
+pub(super) fn purge(context: &ImportContext, ids: &[i64]) -> Result<usize, Error> {
+    let mut count = 0;
+    for some in ids.chunks(AT_ONCE) {
+        let gone = loop {
+            if let Some(gone) = MissingRows::look(&context.store, some)?.purge(&context.store)? {
+                break gone;
+            }
+        };
+        count += gone.images.len();
+        for (image, purged) in &gone.images {
+            log::warn!("{} was deleted; removed image {}", image.home().display(), image.id);
+            context.bus.publish(&Event::ImageOrphanPurged {
+                image_id: image.id,
+                reason: OrphanReason::FileMissing,
+                monitor_states_purged: purged.monitor_states,
+                history_entries_purged: purged.history_entries,
+                playlists_affected: purged.playlists,
+            });
+        }
+        gone.tell(context);
+    }
+    Ok(count)
+}
+
+/// Rows whose files were not there.
+struct MissingRows {
+    images: Vec<Image>,
+    given_back: u64,
+}
+
+impl MissingRows {
+    fn look(store: &Store, ids: &[i64]) -> Result<Self, Error> {
+        let given_back = store.given_back();
+        let mut images = store.read(|c| images::by_ids(c, ids))?;
+        images.retain(|image| is_gone(image.home()));
+        Ok(Self { images, given_back })
+    }
+
+    /// Removes those that are as they were. None where a file was given back since: it may be that of
+    /// one of them.
+    fn purge(self, store: &Store) -> Result<Option<Departed>, Error> {
+        store.write(|c| {
+            if store.given_back() != self.given_back {
+                return Ok(None);
+            }
+            let mut gone = Departed::default();
+            for image in self.images {
+                // An image that was renamed or rewritten has a file.
+                if is_as_it_was(images::get(c, image.id)?.as_ref(), &image) {
+                    // In a watched directory it may return, or be there still where this was a copy.
+                    watched::forget_image(c, image.id)?;
+                    gone.end(c, image)?;
+                }
+            }
+            Ok(Some(gone))
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+    use crate::store::edits::take_home;
+    use crate::store::images::NewImage;
+    use crate::wire::Format;
+
+    /// Rows of files that are not there.
+    fn rows(store: &Store, directory: &Path, names: &[&str]) -> Vec<i64> {
+        let row = |(at, name): (usize, &&str)| NewImage {
+            name: (*name).to_owned(),
+            path: directory.join(name),
+            format: Format::Png,
+            width: 4,
+            height: 3,
+            duration: 0.0,
+            animated: false,
+            audio_enabled: false,
+            file_size: 1,
+            checksum: [at as u8; 32],
+            description: String::new(),
+            colors: Vec::new(),
+            hue_group: 99,
+            folder_id: None,
+            source_path: "/from".into(),
+            in_place: false,
+            web: None,
+        };
+        let insert = |row: &NewImage| store.write(|c| images::insert(c, row)).unwrap();
+        names.iter().enumerate().map(row).map(|row| insert(&row)).collect()
+    }
+
+    #[test]
+    fn rows_are_purged_by_what_was_seen_of_them_and_no_disk_is_asked() {
+        let (directory, store) = store::tests::scratch();
+        let ids = rows(&store, directory.path(), &["there", "gone", "renamed", "hangs"]);
+        std::fs::write(directory.path().join("there"), "").unwrap();
+        let look = || MissingRows::look(&store, &ids).unwrap();
+        let purged = |seen: MissingRows| -> Option<Vec<i64>> {
+            let gone = seen.purge(&store).unwrap();
+            gone.map(|gone| gone.images.iter().map(|(image, _)| image.id).collect())
+        };
+        let seen = look();
+        let count = store.write(|c| -> Result<(), store::Error> {
+            store.count_given_back(c);
+            Ok(())
+        });
+        count.unwrap();
+        assert_eq!(purged(seen), None, "it may be the file of one of them");
+        let seen = look();
+        store.write(|c| take_home(c, ids[2], &directory.path().join("other"))).unwrap();
+        // A look would tell that it is back, or wait for its disk.
+        std::fs::write(directory.path().join("hangs"), "").unwrap();
+        assert_eq!(purged(seen), Some(vec![ids[1], ids[3]]));
+    }
+}
