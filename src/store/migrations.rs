@@ -86,6 +86,12 @@ pub(super) const STEPS: &[&str] = &[
          set_at    INTEGER NOT NULL
      ) STRICT, WITHOUT ROWID;
      CREATE INDEX workspace_picture_image ON workspace_picture (image_id);",
+    // Tags that no image has any more go.
+    "DELETE FROM tag WHERE id NOT IN (SELECT tag_id FROM image_tag);
+     CREATE TRIGGER tag_unused AFTER DELETE ON image_tag
+     WHEN NOT EXISTS (SELECT 1 FROM image_tag WHERE tag_id = OLD.tag_id) BEGIN
+         DELETE FROM tag WHERE id = OLD.tag_id;
+     END;",
 ];
 
 /// Brings the tables up to date, each step in a transaction of its own.

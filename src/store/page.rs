@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use rusqlite::Connection;
 
-use super::hits::Hits;
+use super::hits::{Hits, ListVersion};
 use super::palettes::{Match, Palettes};
 use super::playlists::Item;
 use super::query::{Query, SortBy};
@@ -15,18 +15,20 @@ use crate::wire::Image;
 use crate::wire::collate::sort_key;
 
 /// The versions of the rows that lists are made of: triggers count them in the table `library`.
-#[derive(Clone, Copy, Debug)]
+#[derive(Debug)]
 struct Versions {
-    /// Grows with every change that may change what a query finds.
-    lists: i64,
+    /// The first grows with every change that may change what a query finds.
+    lists: ListVersion,
     /// The same of the colours of images.
     palettes: i64,
 }
 
 impl Versions {
-    fn read(connection: &Connection) -> Result<Self, Error> {
+    fn read(connection: &Connection, left_out: Vec<i64>) -> Result<Self, Error> {
         let mut statement = connection.prepare_cached("SELECT lists, palettes FROM library")?;
-        let read = |row: &rusqlite::Row<'_>| Ok(Self { lists: row.get(0)?, palettes: row.get(1)? });
+        let read = |row: &rusqlite::Row<'_>| {
+            Ok(Self { lists: (row.get(0)?, left_out), palettes: row.get(1)? })
+        };
         Ok(statement.query_row([], read)?)
     }
 }
@@ -104,15 +106,13 @@ impl Store {
     /// Grows whenever a query may find something else: read before one, an equal number afterwards
     /// means that it would find the same.
     pub(crate) fn findings(&self) -> Result<u64, Error> {
-        self.read(|connection| Ok(Versions::read(connection)?.lists.unsigned_abs()))
+        self.read(|connection| Ok(Versions::read(connection, Vec::new())?.lists.0.unsigned_abs()))
     }
 
     /// All tags in use, sorted.
     pub fn tags(&self) -> Result<Vec<String>, Error> {
         self.read(|connection| {
-            let mut statement = connection.prepare_cached(
-                "SELECT name FROM tag WHERE EXISTS (SELECT 1 FROM image_tag WHERE tag_id = tag.id)",
-            )?;
+            let mut statement = connection.prepare_cached("SELECT name FROM tag")?;
             let tags = statement.query_map([], |row| row.get(0))?;
             let mut tags: Vec<String> = tags.collect::<Result<_, _>>()?;
             tags.sort_by_cached_key(|tag| (sort_key(tag), tag.clone()));
@@ -130,16 +130,17 @@ impl Store {
 
     /// The ids of all pages.
     fn hits(&self, moment: &Connection, query: &Query) -> Result<Hits, Error> {
-        self.hits_at(moment, Versions::read(moment)?, query.without_page())
+        let left_out = lock(&self.shared.unreadable).iter().copied().collect();
+        self.hits_at(moment, &Versions::read(moment, left_out)?, query.without_page())
     }
 
     fn hits_at(
         &self,
         moment: &Connection,
-        versions: Versions,
+        versions: &Versions,
         query: Query,
     ) -> Result<Hits, Error> {
-        if let Some(hits) = lock(&self.shared.hits).get(versions.lists, &query) {
+        if let Some(hits) = lock(&self.shared.hits).get(&versions.lists, &query) {
             return Ok(hits);
         }
         let ids = if query.is_about_colors() {
@@ -152,14 +153,14 @@ impl Store {
             let order = Query { sort_by, descending, ..Query::default() }.without_page();
             let all = self.hits_at(moment, versions, order)?;
             let found = Query { sort_by: SortBy::ImportedAt, ..query.clone() };
-            let mut found = select::ids(moment, &found, &self.unreadable())?;
+            let mut found = select::ids(moment, &found, &versions.lists.1)?;
             found.sort_unstable();
             all.iter().copied().filter(|id| found.binary_search(id).is_ok()).collect()
         } else {
-            select::ids(moment, &query, &self.unreadable())?
+            select::ids(moment, &query, &versions.lists.1)?
         };
         let hits = Arc::new(ids);
-        lock(&self.shared.hits).keep(versions.lists, query, &hits);
+        lock(&self.shared.hits).keep(&versions.lists, query, &hits);
         Ok(hits)
     }
 
@@ -170,10 +171,6 @@ impl Store {
             *kept = Arc::new(Palettes::read(moment, version)?);
         }
         Ok(Arc::clone(&kept))
-    }
-
-    fn unreadable(&self) -> Vec<i64> {
-        lock(&self.shared.unreadable).iter().copied().collect()
     }
 
     /// Leaves those that cannot be read out of lists, until they are written again.
@@ -194,17 +191,11 @@ impl Store {
         if lock(&self.shared.unreadable).insert(id) {
             log::error!("skipping image {id} in lists: {error}");
         }
-        lock(&self.shared.hits).clear();
     }
 
     /// After a commit, which may have repaired them.
     pub(super) fn reread_unreadable(&self, writer: &Connection) {
-        let mut unreadable = lock(&self.shared.unreadable);
-        let before = unreadable.len();
-        unreadable.retain(|&id| images::get(writer, id).is_err());
-        if unreadable.len() < before {
-            lock(&self.shared.hits).clear();
-        }
+        lock(&self.shared.unreadable).retain(|&id| images::get(writer, id).is_err());
     }
 }
 

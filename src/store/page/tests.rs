@@ -524,6 +524,9 @@ fn all_are_found_whatever_the_page() {
     assert_eq!((within(Some(99), false), within(Some(99), true)), (0, 0));
     assert_eq!((within(None, false), within(None, true)), (58, 60));
     assert_eq!(store.tags().unwrap(), ["Alps", "sea"]);
+    store.write(|c| edits::change(c, 4, &tagged(&["Sea"]))).unwrap();
+    store.write(|c| purge::delete(c, &[3], false)).unwrap();
+    assert_eq!(store.tags().unwrap(), ["Sea"], "tags go with their last image");
 }
 
 #[test]
