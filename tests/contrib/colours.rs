@@ -113,7 +113,25 @@ fn sway_takes_the_colours_for_its_borders() {
     assert!(output.stdout.is_empty() && output.stderr.is_empty(), "{output:?}");
 }
 
-/// Debian has none of the three: they note how they are called.
+/// The keys are those of Noctalia (Commons/Settings.qml), DankMaterialShell
+/// (Common/settings/SettingsSpec.js) and caelestia (Config/backgroundconfig.hpp).
+#[test]
+fn shells_leave_the_wallpaper_to_murald() {
+    let settings = |path: &str| -> serde_json::Value {
+        serde_json::from_str(&fs::read_to_string(contrib(&format!("shells/{path}"))).unwrap())
+            .unwrap()
+    };
+    let noctalia = json!({
+        "wallpaper": { "enabled": false }, "colorSchemes": { "useWallpaperColors": true }
+    });
+    assert_eq!(settings("noctalia/settings.json"), noctalia);
+    let dank = json!({ "screenPreferences": { "wallpaper": [] }, "currentThemeName": "dynamic" });
+    assert_eq!(settings("DankMaterialShell/settings.json"), dank);
+    let caelestia = json!({ "background": { "wallpaperEnabled": false } });
+    assert_eq!(settings("caelestia/shell.json"), caelestia);
+}
+
+/// Debian has none of them: they note how they are called.
 #[test]
 fn the_manuals_hooks_drive_the_makers_of_colours() {
     let page = fs::read_to_string(contrib("../man/murald.toml.5")).unwrap();
@@ -125,7 +143,7 @@ fn the_manuals_hooks_drive_the_makers_of_colours() {
     let desktop = Desktop::wayland(&["640x360"]);
     let mut house = house(&desktop);
     let notes = house.root().join("notes");
-    for program in ["wal", "wallust", "matugen", "pkill"] {
+    for program in ["wal", "wallust", "matugen", "pkill", "qs", "dms", "caelestia"] {
         let note = format!("echo {program} \"$@\" >'{}'", notes.display());
         house.stub(program, &format!("#!/bin/sh\n{note}\n"));
     }
@@ -137,6 +155,9 @@ fn the_manuals_hooks_drive_the_makers_of_colours() {
         format!("wallust run {path}\n"),
         format!("matugen image {path} --source-color-index 0\n"),
         "pkill -USR2 -x waybar\n".to_owned(),
+        format!("qs -c noctalia-shell ipc call wallpaper set {path} all\n"),
+        format!("dms ipc call wallpaper set {path}\n"),
+        format!("caelestia wallpaper -f {path}\n"),
     ];
     assert_eq!(lines.len(), expected.len());
     for (line, expected) in lines.iter().zip(expected) {
