@@ -18,9 +18,10 @@ use super::fit_and_transition::fit_or;
 use super::socket::{NotUp, connect_when_up, wait};
 use super::{Backend, Error, Kind, Placement};
 use crate::compositor::Session;
-use crate::config::{self, BackendName, BuiltinFit, BuiltinTransition};
+use crate::config::{self, BackendName, BuiltinBackdrop, BuiltinFit, BuiltinTransition};
 use crate::draw::{
-    self, Effect, Fit, LINE_MAX, Outcome, Request, Response, Span, Style, Transition, Wanted,
+    self, Backdrop, Effect, Fit, LINE_MAX, Outcome, Request, Response, Span, Style, Transition,
+    Wanted,
 };
 use crate::process::{self, BackendProcess, run};
 use crate::random;
@@ -70,6 +71,7 @@ impl Builtin {
                 path: self.copies.ready(placement, &TAKES, cancel)?.into_os_string(),
                 content: placement.content.clone(),
                 style: style(&settings.builtin, placement, placements),
+                backdrop: backdrop(&settings.builtin).filter(|_| !self.is_on_root()),
             });
         }
         let transition = transition(&settings.builtin);
@@ -258,6 +260,7 @@ fn ask(
         Outcome::NotUnderstood => {
             Ok(Asked::Useless("it does not understand the message".to_owned()))
         }
+        Outcome::Replace => Ok(Asked::Useless("it has no surface for a backdrop".to_owned())),
         outcome => Err(refusal(outcome)),
     }
 }
@@ -268,7 +271,7 @@ fn refusal(outcome: Outcome) -> Error {
         Outcome::NoMemory(why) => return Error::NoMemory(why),
         Outcome::Refused(why) => why,
         Outcome::Superseded => "another change came before it".to_owned(),
-        Outcome::NotUnderstood | Outcome::Shown(_) => {
+        Outcome::NotUnderstood | Outcome::Replace | Outcome::Shown(_) => {
             "it does not understand the message".to_owned()
         }
     };
@@ -325,6 +328,16 @@ fn effect(kind: BuiltinTransition, settings: &config::Builtin) -> Effect {
     }
 }
 
+fn backdrop(settings: &config::Builtin) -> Option<Backdrop> {
+    let (blur, dim) = match settings.backdrop {
+        BuiltinBackdrop::None => return None,
+        BuiltinBackdrop::Same => (0.0, 0.0),
+        BuiltinBackdrop::Blur => (settings.backdrop_blur, settings.backdrop_dim.unwrap_or(0.0)),
+        BuiltinBackdrop::Dim => (0.0, settings.backdrop_dim.unwrap_or(0.3)),
+    };
+    Some(Backdrop { blur, dim })
+}
+
 /// The area that a stretched picture covers, and the part of this output.
 fn span(placement: &Placement, all: &[Placement]) -> Option<Span> {
     if placement.extended_over.len() < 2 {
@@ -358,12 +371,18 @@ mod tests {
 
     #[test]
     fn settings_are_what_the_child_is_told() {
-        let told = |toml: &str| {
+        let settings = |toml: &str| {
             let directory = tempfile::tempdir().unwrap();
             let path = directory.path().join("config.toml");
             std::fs::write(&path, format!("[backend.builtin]\n{toml}")).unwrap();
-            transition(&config::check(&path).unwrap().builtin)
+            config::check(&path).unwrap().builtin.clone()
         };
+        let told = |toml: &str| transition(&settings(toml));
+        let below = |toml: &str| backdrop(&settings(toml)).map(|it| (it.blur, it.dim));
+        assert_eq!((below(""), below("backdrop = 'same'")), (None, Some((0.0, 0.0))));
+        assert_eq!(below("backdrop = 'blur'\nbackdrop_blur = 7"), Some((7.0, 0.0)));
+        assert_eq!(below("backdrop = 'blur'\nbackdrop_dim = 0.5"), Some((24.0, 0.5)));
+        assert_eq!(below("backdrop = 'dim'"), Some((0.0, 0.3)));
         let wipe = told("transition_type = 'wipe'\ntransition_angle = 90\nfps_max = 24");
         assert_eq!((wipe.effect, wipe.fps_max), (Effect::Wipe { angle: 90.0 }, 24));
         let grow = told("transition_type = 'grow'\ntransition_pos = 'top-left'");
@@ -374,9 +393,7 @@ mod tests {
         assert_eq!(told("transition_type = 'none'").effect, Effect::None);
         let random = || discriminant(&told("transition_type = 'random'").effect);
         let kinds: HashSet<_> = (0..100).map(|_| random()).collect();
-        assert_eq!(
-            kinds,
-            [fade.effect, wipe.effect, grow.effect].map(|it| discriminant(&it)).into()
-        );
+        let moving = [fade.effect, wipe.effect, grow.effect];
+        assert_eq!(kinds, moving.map(|it| discriminant(&it)).into());
     }
 }

@@ -39,6 +39,16 @@ pub(crate) struct Wanted {
     /// Stands for what is in the file: the same picture may have come to lie elsewhere.
     pub content: String,
     pub style: Style,
+    /// How the second surface of the output differs from the wallpaper, if there is to be one.
+    pub backdrop: Option<Backdrop>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Backdrop {
+    /// The standard deviation in pixels of the output.
+    pub blur: f64,
+    /// How much black is laid over, from 0 to 1.
+    pub dim: f64,
 }
 
 /// All that decides how a picture looks once it is up.
@@ -102,6 +112,8 @@ pub(crate) enum Outcome {
     NoMemory(String),
     /// Another request came before this one was up.
     Superseded,
+    /// A new process has to draw it: this one's surfaces would be in the wrong order.
+    Replace,
     /// The request is of another version, or nothing that this one knows.
     NotUnderstood,
 }
@@ -140,7 +152,7 @@ pub(crate) fn line(message: &impl Serialize) -> Vec<u8> {
 }
 
 impl Wanted {
-    /// Whether the screen would be the same.
+    /// Whether the wallpaper would be the same.
     pub(crate) fn looks_like(&self, other: &Self) -> bool {
         let same_file = self.path == other.path;
         let same_content = !self.content.is_empty() && self.content == other.content;
@@ -269,6 +281,7 @@ mod tests {
                     span: None,
                     animate: false,
                 },
+                backdrop: Some(Backdrop { blur: 24.0, dim: 0.25 }),
             }],
             transition: Transition {
                 effect: Effect::Fade,

@@ -3,6 +3,7 @@
 //! The daemon starts it as `murald draw` and sends it over a socket what to show; it outlives the
 //! daemon as every backend does. It has none of the daemon's threads and reads none of its settings.
 
+mod backdrop;
 mod fit;
 #[cfg(debug_assertions)]
 #[path = "../../tests/fuzz/src/parsers/draw.rs"]
@@ -23,7 +24,8 @@ use std::process::ExitCode;
 
 pub(crate) use fit::{Fit, Span};
 pub(crate) use message::{
-    Effect, LINE_MAX, Outcome, Request, Response, Style, Transition, VERSION, Wanted, line,
+    Backdrop, Effect, LINE_MAX, Outcome, Request, Response, Style, Transition, VERSION, Wanted,
+    line,
 };
 
 use crate::memory;

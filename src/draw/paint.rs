@@ -10,6 +10,7 @@ use std::io::BufReader;
 use std::path::Path;
 use std::sync::Arc;
 
+use super::backdrop;
 use super::fit::{Fit, Layout};
 use super::message::{Outcome, Style, Wanted};
 use super::storage::{PIXEL, Storage};
@@ -46,6 +47,7 @@ pub(super) struct Painted {
     pub(super) frame: Arc<Storage>,
     /// It is the first of many, and the others are wanted.
     pub(super) moves: bool,
+    pub(super) backdrop: Option<Arc<Storage>>,
 }
 
 /// A frame for each task, in their order. Tasks that come to the same share one.
@@ -67,16 +69,18 @@ pub(super) fn paint(tasks: &[Task]) -> Result<Vec<Painted>, Outcome> {
         let mut first = Some(first);
         for task in tasks {
             let same = |(other, _): &&(&Task, Painted)| is_same(task, other);
-            let frame = match painted.iter().find(same) {
-                Some((_, painted)) => Arc::clone(&painted.frame),
+            let frames = match painted.iter().find(same) {
+                Some((_, painted)) => painted.clone(),
                 None => {
                     let storage = first.take().unwrap_or_else(|| Storage::new(task.size));
                     let frame = storage.and_then(|it| lay(&picture, natural, task, it));
-                    Arc::new(frame.map_err(|error| no_memory(task.size, &error))?)
+                    let frames = frame.and_then(|frame| with_backdrop(Arc::new(frame), task));
+                    let frames = frames.map_err(|error| no_memory(task.size, &error))?;
+                    let moves = is_animated && task.wanted.style.animate;
+                    Painted { moves, ..frames }
                 }
             };
-            let moves = is_animated && task.wanted.style.animate;
-            painted.push((task, Painted { frame, moves }));
+            painted.push((task, frames));
         }
     }
     let of = |task: &Task| {
@@ -84,6 +88,11 @@ pub(super) fn paint(tasks: &[Task]) -> Result<Vec<Painted>, Outcome> {
         found.map(|(_, painted)| painted.clone()).expect("all tasks were painted")
     };
     Ok(tasks.iter().map(of).collect())
+}
+
+fn with_backdrop(frame: Arc<Storage>, task: &Task) -> std::io::Result<Painted> {
+    let backdrop = task.wanted.backdrop.map(|effect| backdrop::paint(&frame, effect));
+    Ok(Painted { backdrop: backdrop.transpose()?, frame, moves: false })
 }
 
 /// The results of both functions; the first runs on a thread of its own if one can be started.
@@ -102,8 +111,8 @@ fn no_memory((width, height): Size, error: &std::io::Error) -> Outcome {
 }
 
 fn is_same(one: &Task, other: &Task) -> bool {
-    (one.size, &one.wanted.path, &one.wanted.style)
-        == (other.size, &other.wanted.path, &other.wanted.style)
+    (one.size, &one.wanted.path, &one.wanted.style, one.wanted.backdrop)
+        == (other.size, &other.wanted.path, &other.wanted.style, other.wanted.backdrop)
 }
 
 /// The picture upright, with as many pixels as any of the tasks can show, and the size that it has
@@ -242,6 +251,7 @@ mod tests {
             path: path.as_os_str().to_owned(),
             content: String::new(),
             style,
+            backdrop: None,
         };
         Task { wanted, size }
     }

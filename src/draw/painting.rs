@@ -170,7 +170,7 @@ mod tests {
         let position = Position::CENTER;
         let style = Style { fit: Fit::Fill, position, fill: [0; 3], span: None, animate: true };
         let (output, content) = ("A".to_owned(), String::new());
-        let wanted = Wanted { output, path: path.into_os_string(), content, style };
+        let wanted = Wanted { output, path: path.into_os_string(), content, style, backdrop: None };
         let (send, frames) = sync_channel(9);
         let ring = Ring(Arc::new(Waker::new().unwrap()));
         let again = run(&Task { wanted, size: (8, 4) }, &send, &ring);

@@ -29,6 +29,14 @@ fn show(wall: &Wall, builtin: &mut Box<dyn Backend>, pictures: &[(&str, &Path)])
     builtin.show(&wall.hang(pictures), &wall.cancel).unwrap();
 }
 
+/// How many frames the process keeps.
+fn frames(wall: &Wall) -> usize {
+    let process = wall.processes(NAME).remove(0).pid;
+    let files = fs::read_dir(format!("/proc/{process}/fd")).unwrap();
+    let links = files.filter_map(|file| fs::read_link(file.unwrap().path()).ok());
+    links.filter(|link| link.to_string_lossy().starts_with("/memfd:murald")).count()
+}
+
 /// Red above, blue below.
 fn halves(wall: &Wall) -> PathBuf {
     wall.picture("halves.png", &["-size", "200x100", "xc:red", "xc:blue", "-append"])
@@ -51,6 +59,18 @@ fn each_output_has_its_own_picture_and_only_what_differs_is_changed() {
         wall.pixels(output).is_all(color);
     }
     assert_eq!(wall.processes(NAME), before, "one process for all of it");
+    // Black beneath each picture: it would be seen if it were above.
+    wall.set(NAME, "backdrop", "dim");
+    wall.set_json(NAME, "backdrop_dim", 1.into());
+    show(&wall, &mut builtin, &pictures);
+    assert_eq!(frames(&wall), 6);
+    for (output, color) in [("HEADLESS-1", RED), ("HEADLESS-2", GREEN), ("HEADLESS-3", BLUE)] {
+        wall.pixels(output).is_all(color);
+    }
+    let before = wall.processes(NAME);
+    wall.set(NAME, "backdrop", "none");
+    show(&wall, &mut builtin, &pictures);
+    assert_eq!((frames(&wall), wall.processes(NAME)), (3, before.clone()));
     builtin.clear().unwrap();
     assert!(wall.processes(NAME).is_empty() && !before[0].is_running());
 }
@@ -226,6 +246,9 @@ fn one_of_another_version_or_that_is_stopped_is_replaced() {
 fn outputs_that_go_and_come_are_served_without_the_daemon() {
     let (wall, mut builtin) = wall(&["640x480", "800x600"]);
     let (red, blue) = (wall.flat("red.png", RED), wall.flat("blue.png", BLUE));
+    // Black beneath each picture: it would be seen if it were above.
+    wall.set(NAME, "backdrop", "blur");
+    wall.set_json(NAME, "backdrop_dim", 1.into());
     show(&wall, &mut builtin, &[("HEADLESS-1", &red), ("HEADLESS-2", &blue)]);
     let process = wall.processes(NAME);
     drop(builtin);
@@ -250,6 +273,7 @@ fn outputs_that_go_and_come_are_served_without_the_daemon() {
         let seen = wall.pixels("HEADLESS-1");
         seen.size() == (1024, 768) && near(seen.part(98, 98), RED)
     });
+    wait_until("the frames in the new size", || frames(&wall) == 4);
     assert_eq!(wall.processes(NAME), process);
 }
 

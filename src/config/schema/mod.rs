@@ -14,7 +14,7 @@ pub(crate) use backend_options::{
     Awww, AwwwFilter, AwwwFormat, AwwwResize, AwwwTransition, Feh, FehMode, Hyprpaper,
     HyprpaperFit, Mpvpaper, MpvpaperLayer, Swaybg, SwaybgFit,
 };
-pub(crate) use builtin::{Builtin, BuiltinFit, BuiltinTransition};
+pub(crate) use builtin::{Builtin, BuiltinBackdrop, BuiltinFit, BuiltinTransition};
 pub(in crate::config) use key::beginning;
 pub use key::{Key, Rule, ValueType};
 pub(crate) use key::{OnInvalid, Value};

@@ -29,17 +29,25 @@ use wayland_protocols_wlr::layer_shell::v1::client::zwlr_layer_surface_v1::{
 use super::super::paint;
 use super::super::storage::{PIXEL, Storage};
 
-/// Which frame of which output.
+/// One of the surfaces of an output.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct SurfaceId {
+    /// The number of the output (its global).
+    pub(super) output: u32,
+    pub(super) is_backdrop: bool,
+}
+
+/// Which frame of which surface.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct FrameTag {
-    pub(super) output: u32,
+    pub(super) surface: SurfaceId,
     pub(super) number: u64,
 }
 
-/// Which buffer of which output.
+/// Which buffer of which surface.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct BufferTag {
-    pub(super) output: u32,
+    pub(super) surface: SurfaceId,
     pub(super) number: u64,
 }
 
@@ -47,7 +55,7 @@ pub(super) struct BufferTag {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Sync(pub(super) u64);
 
-/// One event, with the number of the output (its global) that it concerns.
+/// One event, with the output (its global) or surface that it concerns.
 pub(super) enum Event {
     OutputAdded {
         output: u32,
@@ -63,7 +71,7 @@ pub(super) enum Event {
     },
     /// The compositor gives a surface a size.
     Configured {
-        output: u32,
+        surface: SurfaceId,
         serial: u32,
         size: (u32, u32),
     },
@@ -73,7 +81,7 @@ pub(super) enum Event {
     },
     /// The scale that the compositor prefers, in parts of 120.
     PreferredScale {
-        output: u32,
+        surface: SurfaceId,
         scale: u32,
     },
     /// The compositor asks for the next frame.
@@ -130,38 +138,39 @@ impl Dispatch<WlOutput, u32> for Events {
     }
 }
 
-impl Dispatch<ZwlrLayerSurfaceV1, u32> for Events {
+impl Dispatch<ZwlrLayerSurfaceV1, SurfaceId> for Events {
     fn event(
         events: &mut Self,
         _: &ZwlrLayerSurfaceV1,
         event: zwlr_layer_surface_v1::Event,
-        output: &u32,
+        &surface: &SurfaceId,
         _: &Connection,
         _: &QueueHandle<Self>,
     ) {
-        let output = *output;
         match event {
             zwlr_layer_surface_v1::Event::Configure { serial, width, height } => {
                 let size = (width.max(1), height.max(1));
-                events.0.push(Event::Configured { output, serial, size });
+                events.0.push(Event::Configured { surface, serial, size });
             }
-            zwlr_layer_surface_v1::Event::Closed => events.0.push(Event::Closed { output }),
+            zwlr_layer_surface_v1::Event::Closed => {
+                events.0.push(Event::Closed { output: surface.output });
+            }
             _ => {}
         }
     }
 }
 
-impl Dispatch<WpFractionalScaleV1, u32> for Events {
+impl Dispatch<WpFractionalScaleV1, SurfaceId> for Events {
     fn event(
         events: &mut Self,
         _: &WpFractionalScaleV1,
         event: wp_fractional_scale_v1::Event,
-        output: &u32,
+        &surface: &SurfaceId,
         _: &Connection,
         _: &QueueHandle<Self>,
     ) {
         if let wp_fractional_scale_v1::Event::PreferredScale { scale } = event {
-            events.0.push(Event::PreferredScale { output: *output, scale: scale.max(1) });
+            events.0.push(Event::PreferredScale { surface, scale: scale.max(1) });
         }
     }
 }
@@ -227,7 +236,13 @@ pub(super) struct Globals {
     /// Only with a viewporter: frames of fractional sizes are laid over the surface by it.
     pub(super) fractional: Option<WpFractionalScaleManagerV1>,
     single_pixel: Option<WpSinglePixelBufferManagerV1>,
+    /// The compositor puts newer surfaces of a layer below older ones.
+    pub(super) newer_is_below: bool,
 }
+
+/// Offered by wlroots until 0.17. Of its compositors sway puts newer surfaces below until 1.9, which is
+/// the last to offer this, and the order cannot be asked for.
+const OFFERED_BY_OLD_WLROOTS: &str = "zwlr_input_inhibit_manager_v1";
 
 impl Globals {
     pub(super) fn bind(list: &GlobalList, handle: &QueueHandle<Events>) -> Result<Self, String> {
@@ -242,6 +257,9 @@ impl Globals {
             fractional,
             single_pixel: list.bind(handle, 1..=1, ()).ok().filter(|_| viewporter.is_some()),
             viewporter,
+            newer_is_below: list.contents().with_list(|globals| {
+                globals.iter().any(|global| global.interface == OFFERED_BY_OLD_WLROOTS)
+            }),
         })
     }
 

@@ -1,9 +1,10 @@
-//! An output as the compositor describes it, its size in pixels, and the surface on it.
+//! An output as the compositor describes it, its size in pixels, and the surfaces on it.
 
 use wayland_client::protocol::wl_output::{self, WlOutput};
 use wayland_client::{Proxy, WEnum};
 
-use super::events::Globals;
+use super::super::message::Wanted;
+use super::events::{Globals, SurfaceId};
 use super::surface::Surface;
 
 pub(super) struct DrawnOutput {
@@ -17,6 +18,7 @@ pub(super) struct DrawnOutput {
     is_turned: bool,
     scale: u32,
     pub(super) surface: Option<Surface>,
+    pub(super) backdrop: Option<Surface>,
 }
 
 impl DrawnOutput {
@@ -30,6 +32,7 @@ impl DrawnOutput {
             is_turned: false,
             scale: 1,
             surface: None,
+            backdrop: None,
         }
     }
 
@@ -59,9 +62,8 @@ impl DrawnOutput {
             wl_output::Event::Name { name } => self.name = Some(name),
             wl_output::Event::Done => {
                 self.is_known = true;
-                if let Some(surface) = &mut self.surface {
-                    surface.whole = self.scale;
-                }
+                let scale = self.scale;
+                self.surfaces_mut().for_each(|surface| surface.whole = scale);
                 return true;
             }
             _ => {}
@@ -69,18 +71,59 @@ impl DrawnOutput {
         false
     }
 
-    /// Creates the surface unless there is one.
-    pub(super) fn create_surface(&mut self, globals: &Globals) {
-        if self.surface.is_none() {
-            let mut surface = Surface::new(globals, &self.output, self.global);
-            surface.whole = self.scale;
-            self.surface = Some(surface);
+    pub(super) fn surfaces(&self) -> impl Iterator<Item = &Surface> {
+        self.surface.iter().chain(&self.backdrop)
+    }
+
+    pub(super) fn surfaces_mut(&mut self) -> impl Iterator<Item = &mut Surface> {
+        self.surface.iter_mut().chain(&mut self.backdrop)
+    }
+
+    /// Removes the surfaces.
+    pub(super) fn clear(&mut self) {
+        (self.surface, self.backdrop) = (None, None);
+    }
+
+    /// Whether the wallpaper would be above a backdrop. Nothing moves a surface later on.
+    pub(super) fn takes(&self, wanted: &Wanted, globals: &Globals) -> bool {
+        let is_later = self.backdrop.is_none() && self.surface.is_some();
+        wanted.backdrop.is_none() || !is_later || globals.newer_is_below
+    }
+
+    /// Creates the surfaces that are missing, in the order that puts the wallpaper above the backdrop.
+    pub(super) fn create_surfaces(&mut self, globals: &Globals, wanted: &Wanted) {
+        if !self.takes(wanted, globals) {
+            // It was connected a moment ago, and the wallpaper's surface is for an older request.
+            self.clear();
+        }
+        for is_backdrop in [!globals.newer_is_below, globals.newer_is_below] {
+            let surface = match is_backdrop {
+                true if wanted.backdrop.is_none() => continue,
+                true => &mut self.backdrop,
+                false => &mut self.surface,
+            };
+            if surface.is_none() {
+                let id = SurfaceId { output: self.global, is_backdrop };
+                let new = surface.insert(Surface::new(globals, &self.output, id));
+                new.whole = self.scale;
+            }
         }
     }
 
-    /// The size of a frame in pixels; none before the surface has a size.
+    /// Whether the surfaces show this picture in this size already; an unwanted backdrop does not count.
+    pub(super) fn shows(&self, wanted: &Wanted, size: (u32, u32)) -> bool {
+        let is_shown = |surface: &Surface| surface.shows(wanted, size);
+        let backdrop = self.backdrop.as_ref().filter(|it| is_shown(it)).and_then(Surface::content);
+        let is_below = |_| backdrop.is_some_and(|it| it.wanted.backdrop == wanted.backdrop);
+        self.surface.as_ref().is_some_and(is_shown) && wanted.backdrop.is_none_or(is_below)
+    }
+
+    /// The size of a frame in pixels; none before the surfaces have a size.
     pub(super) fn frame_size(&self) -> Option<(u32, u32)> {
         let surface = self.surface.as_ref()?;
+        if self.surfaces().any(|surface| surface.logical.is_none()) {
+            return None;
+        }
         let turned =
             |(width, height)| if self.is_turned { (height, width) } else { (width, height) };
         let facts = SizeFacts {
@@ -96,7 +139,7 @@ impl DrawnOutput {
 
 impl Drop for DrawnOutput {
     fn drop(&mut self) {
-        self.surface = None;
+        self.clear();
         if self.output.version() >= wl_output::REQ_RELEASE_SINCE {
             self.output.release();
         }

@@ -2,23 +2,36 @@
 //!
 //! Nothing on the screen changes before everything is painted, so a failure leaves the old picture.
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use super::super::backdrop;
 use super::super::message::ClientId;
 use super::super::message::{Effect, Outcome, Request, Transition, Wanted};
 use super::super::paint::{Painted, Task};
 use super::super::painting::Painting;
+use super::super::storage::Storage;
+use super::events::SurfaceId;
 use super::renderer::{PictureChange, Renderer, Stage};
 use super::surface::Content;
 
 /// A surface that has no size within this time belongs to an output that is being disconnected.
 const SIZES_WITHIN: Duration = Duration::from_secs(2);
 
+const AT_ONCE: Transition =
+    Transition { effect: Effect::None, duration: 0.0, easing: [0.0; 4], fps_max: 1 };
+
 impl Renderer {
     /// Starts the change that a client asks for. A change that another client waits for is superseded.
     pub(super) fn request(&mut self, client: ClientId, request: Request) {
         if let Some(PictureChange { client: Some(other), .. }) = self.change.take() {
             self.server.respond(other, Outcome::Superseded);
+        }
+        let is_takeable = |wanted: &Wanted| {
+            self.named(&wanted.output).is_none_or(|output| output.takes(wanted, &self.globals))
+        };
+        if !request.outputs.iter().all(is_takeable) {
+            return self.server.respond(client, Outcome::Replace);
         }
         let all_known = request.outputs.iter().all(|wanted| self.named(&wanted.output).is_some());
         let stage = match all_known {
@@ -54,12 +67,12 @@ impl Renderer {
         self.change = Some(change);
     }
 
-    /// Gives each of these outputs a surface.
+    /// Gives each of these outputs its surfaces.
     fn sizing(&mut self, outputs: &[Wanted]) -> Stage {
         for wanted in outputs {
             let output = self.outputs.iter_mut().find(|output| output.is(&wanted.output));
             if let Some(output) = output {
-                output.create_surface(&self.globals);
+                output.create_surfaces(&self.globals, wanted);
             }
         }
         Stage::Sizing { until: Instant::now() + SIZES_WITHIN }
@@ -124,7 +137,7 @@ impl Renderer {
                 continue;
             };
             connected += 1;
-            if output.surface.as_ref().is_some_and(|surface| !surface.shows(wanted, size)) {
+            if !output.shows(wanted, size) {
                 tasks.push(Task { wanted: wanted.clone(), size });
                 outputs.push(output.global);
             }
@@ -152,12 +165,9 @@ impl Renderer {
         if let Stage::Painting { painting, outputs } = &change.stage {
             for ((&global, task), painted) in outputs.iter().zip(&painting.tasks).zip(frames) {
                 let (wanted, size) = (task.wanted.clone(), task.size);
-                let Painted { frame, moves } = painted;
+                let Painted { frame, moves, backdrop } = painted;
                 let content = Content { wanted, size, frame: Some(frame), moves };
-                let transition = &change.transition;
-                self.with_surface(global, |surface, globals| {
-                    surface.show(globals, content, transition);
-                });
+                self.show(global, content, backdrop, &change.transition);
             }
         }
         self.shown.clone_from(&change.outputs);
@@ -165,6 +175,7 @@ impl Renderer {
         for wanted in &change.outputs {
             let output = self.outputs.iter_mut().find(|output| output.is(&wanted.output));
             let Some(output) = output else { continue };
+            output.create_surfaces(&self.globals, wanted);
             outputs.push(output.global);
             if let Some(surface) = &mut output.surface {
                 surface.rename(wanted);
@@ -206,16 +217,13 @@ impl Renderer {
     fn repair(&mut self) -> Option<PictureChange> {
         let needs = |wanted: &Wanted| {
             let output = self.named(&wanted.output)?;
-            let (surface, size) = (output.surface.as_ref()?, output.frame_size()?);
-            (!surface.shows(wanted, size)).then_some(())
+            (!output.shows(wanted, output.frame_size()?)).then_some(())
         };
         let is_needed = self.shown.iter().any(|wanted| needs(wanted).is_some());
-        let at_once =
-            Transition { effect: Effect::None, duration: 0.0, easing: [0.0; 4], fps_max: 1 };
         is_needed.then(|| PictureChange {
             client: None,
             outputs: self.shown.clone(),
-            transition: at_once,
+            transition: AT_ONCE,
             stage: Stage::Sizing { until: Instant::now() },
         })
     }
@@ -226,11 +234,31 @@ impl Renderer {
         for (&global, task) in outputs.iter().zip(&painting.tasks) {
             let (wanted, size) = (task.wanted.clone(), task.size);
             let frame = self.last_frame(&wanted);
+            let backdrop = frame.as_ref().zip(wanted.backdrop);
+            let backdrop = backdrop.and_then(|(frame, effect)| backdrop::paint(frame, effect).ok());
             let content = Content { wanted, size, frame, moves: false };
-            let transition = &change.transition;
-            self.with_surface(global, |surface, globals| {
-                surface.show(globals, content, transition);
-            });
+            self.show(global, content, backdrop, &change.transition);
         }
+    }
+
+    /// Shows a picture on an output, and then the backdrop, which is covered by it.
+    fn show(
+        &mut self,
+        output: u32,
+        content: Content,
+        backdrop: Option<Arc<Storage>>,
+        transition: &Transition,
+    ) {
+        let (wanted, size) = (content.wanted.clone(), content.size);
+        let wallpaper = SurfaceId { output, is_backdrop: false };
+        self.with_surface(wallpaper, |surface, globals| {
+            if !surface.shows(&content.wanted, size) {
+                surface.show(globals, content, transition);
+            }
+        });
+        self.with_surface(SurfaceId { output, is_backdrop: true }, |surface, globals| {
+            let content = Content { wanted, size, frame: backdrop, moves: false };
+            surface.show(globals, content, &AT_ONCE);
+        });
     }
 }

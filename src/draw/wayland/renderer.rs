@@ -14,7 +14,7 @@ use super::super::message::{Transition, Wanted};
 use super::super::painting::Painting;
 use super::super::storage::Storage;
 use super::events::Globals;
-use super::events::{Event, Sync};
+use super::events::{Event, SurfaceId, Sync};
 use super::output::DrawnOutput;
 use super::surface::Surface;
 
@@ -62,28 +62,28 @@ impl Renderer {
                     self.output_described(output);
                 }
             }
-            Event::Configured { output, serial, size } => {
-                self.with_surface(output, |surface, globals| {
+            Event::Configured { surface, serial, size } => {
+                self.with_surface(surface, |surface, globals| {
                     surface.configure(globals, (serial, size));
                 });
             }
             Event::Closed { output } => {
                 if let Some(output) = self.output(output) {
-                    output.surface = None;
+                    output.clear();
                     // The output is about to be removed: it gets no further surface.
                     output.is_known = false;
                 }
             }
-            Event::PreferredScale { output, scale } => {
-                self.with_surface(output, |surface, _| surface.preferred = Some(scale));
+            Event::PreferredScale { surface, scale } => {
+                self.with_surface(surface, |surface, _| surface.preferred = Some(scale));
             }
             Event::FrameDone(tag) => {
-                self.with_surface(tag.output, |surface, globals| {
+                self.with_surface(tag.surface, |surface, globals| {
                     surface.frame(globals, tag.number);
                 });
             }
             Event::BufferReleased(tag) => {
-                self.with_surface(tag.output, |surface, globals| {
+                self.with_surface(tag.surface, |surface, globals| {
                     surface.released(globals, tag.number);
                 });
             }
@@ -107,7 +107,7 @@ impl Renderer {
     }
 
     pub(super) fn deadline(&self) -> Option<Instant> {
-        let surfaces = self.outputs.iter().filter_map(|output| output.surface.as_ref());
+        let surfaces = self.outputs.iter().flat_map(DrawnOutput::surfaces);
         let change = self.change.as_ref().and_then(PictureChange::deadline);
         surfaces.filter_map(Surface::deadline).chain(change).min()
     }
@@ -115,7 +115,7 @@ impl Renderer {
     /// Does what is due without an event of the compositor.
     pub(super) fn tick(&mut self) {
         let now = Instant::now();
-        for surface in self.outputs.iter_mut().filter_map(|output| output.surface.as_mut()) {
+        for surface in self.outputs.iter_mut().flat_map(DrawnOutput::surfaces_mut) {
             surface.tick(&self.globals, now);
             if surface.animation().is_some() {
                 surface.play(&self.globals, now);
@@ -131,10 +131,14 @@ impl Renderer {
         self.outputs.iter().find(|output| output.is(name))
     }
 
-    /// Calls `act` with the surface of an output, if the output still has one.
-    pub(super) fn with_surface(&mut self, global: u32, act: impl FnOnce(&mut Surface, &Globals)) {
-        let output = self.outputs.iter_mut().find(|output| output.global == global);
-        if let Some(surface) = output.and_then(|output| output.surface.as_mut()) {
+    /// Calls `act` with a surface, if the output still has it.
+    pub(super) fn with_surface(&mut self, id: SurfaceId, act: impl FnOnce(&mut Surface, &Globals)) {
+        let output = self.outputs.iter_mut().find(|output| output.global == id.output);
+        let surface = output.and_then(|output| match id.is_backdrop {
+            true => output.backdrop.as_mut(),
+            false => output.surface.as_mut(),
+        });
+        if let Some(surface) = surface {
             act(surface, &self.globals);
         }
     }
@@ -149,8 +153,8 @@ impl Renderer {
         let Some(output) = self.outputs.iter_mut().find(|output| output.global == global) else {
             return;
         };
-        if self.shown.iter().any(|wanted| output.is(&wanted.output)) {
-            output.create_surface(&self.globals);
+        if let Some(wanted) = self.shown.iter().find(|wanted| output.is(&wanted.output)) {
+            output.create_surfaces(&self.globals, wanted);
         }
     }
 
@@ -177,13 +181,15 @@ impl Renderer {
 
     /// Removes the surfaces and frames of outputs that are to show nothing.
     pub(super) fn remove_unwanted(&mut self) {
-        let is_wanted = |name: &str| self.shown.iter().any(|wanted| wanted.output == name);
+        let wanted = |name: &str| self.shown.iter().find(|wanted| wanted.output == name);
         for output in &mut self.outputs {
-            if !output.name.as_deref().is_some_and(is_wanted) {
-                output.surface = None;
+            match output.name.as_deref().and_then(wanted) {
+                None => output.clear(),
+                Some(Wanted { backdrop: None, .. }) => output.backdrop = None,
+                Some(_) => {}
             }
         }
-        self.last_frames.retain(|name, _| is_wanted(name));
+        self.last_frames.retain(|name, _| wanted(name).is_some());
     }
 
     /// Asks the compositor for a [`Event::Synced`]; returns the number of the request.

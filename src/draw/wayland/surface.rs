@@ -1,4 +1,4 @@
-//! The surface of one output on the background layer: its frame, transition and animation.
+//! A surface of one output on the background layer: its frame, transition and animation.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -18,15 +18,14 @@ use super::super::paint::Task;
 use super::super::painting::{Animation, NextFrame};
 use super::super::storage::Storage;
 use super::events::Globals;
-use super::events::{BufferTag, FrameTag};
+use super::events::{BufferTag, FrameTag, SurfaceId};
 use super::fade::{Fade, Next};
 
 /// An output that is off or covered asks for no frames. After this time, its frame counts as shown.
 const FRAME_WITHIN: Duration = Duration::from_millis(500);
 
 pub(super) struct Surface {
-    /// The number of the output.
-    global: u32,
+    id: SurfaceId,
     surface: WlSurface,
     layer: ZwlrLayerSurfaceV1,
     viewport: Option<WpViewport>,
@@ -72,26 +71,26 @@ pub(super) struct Content {
 }
 
 impl Surface {
-    pub(super) fn new(globals: &Globals, output: &WlOutput, global: u32) -> Self {
+    pub(super) fn new(globals: &Globals, output: &WlOutput, id: SurfaceId) -> Self {
         let surface = globals.compositor.create_surface(&globals.handle, ());
         let region = globals.compositor.create_region(&globals.handle, ());
         surface.set_input_region(Some(&region));
         region.destroy();
         let (fractional, viewport) = (&globals.fractional, &globals.viewporter);
-        let fractional = fractional
-            .as_ref()
-            .map(|it| it.get_fractional_scale(&surface, &globals.handle, global));
+        let fractional =
+            fractional.as_ref().map(|it| it.get_fractional_scale(&surface, &globals.handle, id));
         let viewport = viewport.as_ref().map(|it| it.get_viewport(&surface, &globals.handle, ()));
-        let (below, name) = (Layer::Background, "wallpaper".to_owned());
+        let name = if id.is_backdrop { "murald-backdrop" } else { "wallpaper" };
+        let (below, name) = (Layer::Background, name.to_owned());
         let shell = &globals.layer_shell;
         let layer =
-            shell.get_layer_surface(&surface, Some(output), below, name, &globals.handle, global);
+            shell.get_layer_surface(&surface, Some(output), below, name, &globals.handle, id);
         layer.set_size(0, 0);
         layer.set_anchor(Anchor::all());
         layer.set_exclusive_zone(-1);
         surface.commit();
         Self {
-            global,
+            id,
             surface,
             layer,
             viewport,
@@ -174,7 +173,7 @@ impl Surface {
     pub(super) fn advance(&mut self, globals: &Globals, now: Instant) {
         (self.wake_at, self.is_due) = (None, false);
         let number = self.next_number();
-        let tag = BufferTag { output: self.global, number };
+        let tag = BufferTag { surface: self.id, number };
         let next = match &mut self.fade {
             Some(fade) => fade
                 .next(now, |storage| globals.buffer(storage, tag).map(|buffer| (number, buffer))),
@@ -190,7 +189,7 @@ impl Surface {
 
     /// The picture itself. Its storage is never written again, so its buffer goes at once.
     fn finish(&mut self, globals: &Globals) {
-        let tag = BufferTag { output: self.global, number: self.next_number() };
+        let tag = BufferTag { surface: self.id, number: self.next_number() };
         let Some(content) = &self.content else { return };
         let made = match &content.frame {
             Some(frame) => globals.buffer(frame, tag).map(|made| (made, frame.size())),
@@ -209,7 +208,7 @@ impl Surface {
         self.surface.damage_buffer(0, 0, width as i32, height as i32);
         let number = self.next_number();
         self.asked = number;
-        self.surface.frame(&globals.handle, FrameTag { output: self.global, number });
+        self.surface.frame(&globals.handle, FrameTag { surface: self.id, number });
         self.awaited = Some((number, Instant::now() + FRAME_WITHIN));
         self.is_waiting = true;
         self.surface.commit();

@@ -153,6 +153,9 @@ fn builtin() -> Vec<Row> {
         row("transition_pos", told),
         row("transition_easing", told),
         row("fps_max", told),
+        row("backdrop", told),
+        row("backdrop_blur", told),
+        row("backdrop_dim", told),
         row(
             "animate",
             ("tests/backends/builtin.rs", "pictures_that_move_do_so_until_they_are_told_not_to"),
