@@ -115,19 +115,19 @@ fn read(connection: &Connection, place: &[&dyn Display]) -> Result<Value, Error>
 fn status(call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
     let connection = call.connect()?;
     let get = |name: &str| read(&connection, &[&name]);
-    // Without a backend there is no answer to this, and the status says so.
-    let wallpaper = match read(&connection, &[&"wallpaper", &"current"]) {
-        Err(error) if error.exit == Exit::Refused => Value::Null,
-        answer => answer?,
-    };
-    let all = json!({
+    let mut all = json!({
         "info": get("info")?,
         "capabilities": get("capabilities")?,
         "backends": get("backends")?,
         "monitors": get("monitors")?,
-        "wallpaper": wallpaper,
+        "wallpaper": null,
         "playlists": read(&connection, &[&"playlists", &"active"])?,
     });
+    // Last, as the daemon logs an error if there is no backend.
+    match read(&connection, &[&"wallpaper", &"current"]) {
+        Err(error) if error.exit == Exit::Refused => {}
+        answer => all["wallpaper"] = answer?,
+    }
     STATUS.tell(call, stdout, &all)
 }
 
