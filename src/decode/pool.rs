@@ -23,7 +23,11 @@ const IDLE_FOR: Duration = Duration::from_secs(30);
 /// Requests to the thread that wait; those who ask wait for a place before they send one.
 const REQUESTS: usize = 64;
 
-/// Imports leave a process to clients that wait.
+/// Places for clients that wait, however many are at work for imports: a slow one keeps none from the
+/// next.
+const CLIENTS_MIN: usize = 2;
+
+/// Imports leave some processes to clients that wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Purpose {
     Client,
@@ -159,9 +163,12 @@ impl Shared {
     /// Waits for a place. Each is left in time, as each job has its limits.
     fn seat(&self, purpose: Purpose) -> Result<Seat<'_>, Error> {
         let is_full = |state: &mut PoolState| {
-            let imports = state.busy.values().filter(|(of, _)| *of == Purpose::Import).count();
-            let is_full = state.busy.len() > self.imports_max
-                || (purpose == Purpose::Import && imports >= self.imports_max);
+            let of_it = state.busy.values().filter(|(of, _)| *of == purpose).count();
+            let all_busy = state.busy.len() > self.imports_max;
+            let is_full = match purpose {
+                Purpose::Client => all_busy && of_it >= CLIENTS_MIN,
+                Purpose::Import => all_busy || of_it >= self.imports_max,
+            };
             is_full && !state.ended.contains(&purpose)
         };
         let mut state = unpoisoned(self.freed.wait_while(self.lock(), is_full));
@@ -235,5 +242,24 @@ impl Starter {
         // Not under the lock: it waits for their ends.
         drop(ended);
         next
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn slow_client_keeps_no_place_from_the_next_during_an_import() {
+        let (spawner, _) = Spawner::new();
+        let settings = Settings { imports: 1, ..Settings::default() };
+        let pool = Pool::start(settings, &spawner).unwrap();
+        let _import = pool.shared.seat(Purpose::Import).unwrap();
+        let slow = pool.shared.seat(Purpose::Client).unwrap();
+        let (tell, told) = bounded(1);
+        let shared = Arc::clone(&pool.shared);
+        std::thread::spawn(move || tell.send(shared.seat(Purpose::Client).is_ok()));
+        assert_eq!(told.recv_timeout(Duration::from_secs(60)), Ok(true));
+        drop(slow);
     }
 }

@@ -36,7 +36,7 @@ pub struct Settings {
     pub program: Option<PathBuf>,
     /// The directories below which they write.
     pub writable: Vec<PathBuf>,
-    /// How many work for imports at once; clients that wait have one more.
+    /// How many work for imports at once; clients that wait have two more.
     pub imports: usize,
 }
 
