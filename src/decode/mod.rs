@@ -56,6 +56,11 @@ impl Decoder {
         Self { cancel: Some(cancel.clone()), ..self.clone() }
     }
 
+    /// What cancels its jobs.
+    pub(crate) fn cancel(&self) -> Option<&Cancel> {
+        self.cancel.as_ref()
+    }
+
     /// For a picture that another program has written.
     pub(crate) fn shown(&self, shown: Shown) -> Self {
         Self { shown: Some(shown), ..self.clone() }

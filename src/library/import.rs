@@ -68,7 +68,8 @@ pub(super) enum Message {
 
 /// Prepares the file of a job, in a worker.
 pub(super) fn work(context: &ImportContext, job: &Job) -> Result<Prepared, Error> {
-    let tools = Tools { decoder: &job.decoder, ffmpeg: &context.ffmpeg };
+    let ffmpeg = context.ffmpeg.until(job.decoder.cancel());
+    let tools = Tools { decoder: &job.decoder, ffmpeg: &ffmpeg };
     let (path, folder) = (&job.path, job.folder);
     match &job.task {
         Task::Copy => context.prepare(path, folder, tools),

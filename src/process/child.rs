@@ -67,7 +67,7 @@ impl Child {
 
     /// Waits until it has ended; `false` when the time is up or the wait is cancelled.
     pub fn wait(&self, until: Option<Instant>, cancel: Option<&Cancel>) -> bool {
-        wait_readable(&[self.as_fd()], until, cancel)
+        wait_readable(&[self.as_fd()], until, cancel.as_slice())
     }
 
     /// How it ended; none while it runs. Takes it out of the process table, and with it whatever it
@@ -168,11 +168,11 @@ impl fmt::Display for Ended {
 pub(super) fn wait_readable(
     fds: &[BorrowedFd<'_>],
     until: Option<Instant>,
-    cancel: Option<&Cancel>,
+    cancels: &[&Cancel],
 ) -> bool {
     let mut polled: Vec<PollFd<'_>> =
         fds.iter().map(|fd| PollFd::from_borrowed_fd(*fd, PollFlags::IN)).collect();
-    polled.extend(cancel.map(|cancel| PollFd::new(cancel, PollFlags::IN)));
+    polled.extend(cancels.iter().map(|cancel| PollFd::new(*cancel, PollFlags::IN)));
     // Only a full kernel fails (ENOMEM): as if the time were up.
     poll_until(&mut polled, until).unwrap_or(false)
         && polled[..fds.len()].iter().any(|fd| !fd.revents().is_empty())

@@ -35,7 +35,7 @@ pub(crate) use groups::Groups;
 pub use identity::Identity;
 pub use launch::Launch;
 pub(crate) use launch::{own_program, show_command};
-pub(crate) use oneshot::{Output, STDOUT_MAX, run, run_telling};
+pub(crate) use oneshot::{Output, STDOUT_MAX, run, run_telling, run_until};
 pub(crate) use orders::{ResourceLimits, keep_files_private};
 pub use reaper::Reaper;
 pub use records::ProcessRecords;

@@ -51,7 +51,16 @@ pub(crate) fn run(
     limit: Duration,
     cancel: Option<&Cancel>,
 ) -> Result<Output, Error> {
-    attend(launch, limit, cancel, None)
+    attend(launch, limit, cancel.as_slice(), None)
+}
+
+/// The same for one that several may cancel.
+pub(crate) fn run_until(
+    launch: &Launch,
+    limit: Duration,
+    cancels: &[&Cancel],
+) -> Result<Output, Error> {
+    attend(launch, limit, cancels, None)
 }
 
 /// The same for one that takes as long as it takes, and says on stdout how far it is: `told` gets
@@ -62,13 +71,13 @@ pub(crate) fn run_telling(
     cancel: Option<&Cancel>,
     told: Told<'_>,
 ) -> Result<Output, Error> {
-    attend(launch, silence, cancel, Some(told))
+    attend(launch, silence, cancel.as_slice(), Some(told))
 }
 
 fn attend(
     launch: &Launch,
     limit: Duration,
-    cancel: Option<&Cancel>,
+    cancels: &[&Cancel],
     mut told: Option<Told<'_>>,
 ) -> Result<Output, Error> {
     let mut until = Instant::now() + limit;
@@ -86,12 +95,13 @@ fn attend(
         waited.extend(stdout.open.as_ref().map(AsFd::as_fd));
         waited.extend(stderr.open.as_ref().map(AsFd::as_fd));
         // One that always has more to say is late, too.
-        let is_late = Instant::now() >= until || !wait_readable(&waited, Some(until), cancel);
-        if is_late || cancel.is_some_and(Cancel::is_cancelled) {
+        let is_late = Instant::now() >= until || !wait_readable(&waited, Some(until), cancels);
+        let is_cancelled = cancels.iter().any(|cancel| cancel.is_cancelled());
+        if is_late || is_cancelled {
             child.kill();
             let command = launch.shown();
-            return Err(match cancel {
-                Some(cancel) if cancel.is_cancelled() => Error::Cancelled,
+            return Err(match is_cancelled {
+                true => Error::Cancelled,
                 _ if told.is_some() => Error::Silent { command, limit },
                 _ => Error::Late { command, limit },
             });

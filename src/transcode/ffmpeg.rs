@@ -35,6 +35,8 @@ pub(super) const TONES: &str = ",format=gbrp16le,zscale=t=linear:npl=203,format=
 pub struct Ffmpeg {
     pub(super) limits: Limits,
     pub(super) cancel: Cancel,
+    /// That of the batch alone.
+    batch: Option<Cancel>,
     /// Grows while there is something to see of what it does.
     life: Arc<AtomicU64>,
 }
@@ -60,11 +62,16 @@ pub(crate) fn is_needed_for(format: Format) -> bool {
 
 impl Ffmpeg {
     pub fn new(limits: Limits, cancel: Cancel) -> Self {
-        Self { limits, cancel, life: Arc::default() }
+        Self { limits, cancel, batch: None, life: Arc::default() }
+    }
+
+    /// For the files of a batch, which may be cancelled by itself.
+    pub(crate) fn until(&self, batch: Option<&Cancel>) -> Self {
+        Self { batch: batch.cloned(), ..self.clone() }
     }
 
     pub fn is_cancelled(&self) -> bool {
-        self.cancel.is_cancelled()
+        self.cancel.is_cancelled() || self.batch.as_ref().is_some_and(Cancel::is_cancelled)
     }
 
     /// Counts signs of life, so that it differs if something was run in between.
@@ -218,7 +225,8 @@ impl Ffmpeg {
         launch: &Launch,
         limit: Duration,
     ) -> Result<Output, Error> {
-        let ran = process::run(launch, limit, Some(&self.cancel));
+        let cancels: Vec<_> = std::iter::once(&self.cancel).chain(&self.batch).collect();
+        let ran = process::run_until(launch, limit, &cancels);
         self.show_life();
         checked(program, path, ran)
     }

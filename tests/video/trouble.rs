@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 use std::thread::{self, JoinHandle};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use murald::internals::sys::Cancel;
 use murald::internals::transcode::{self, Ffmpeg, Limits};
@@ -130,6 +130,16 @@ fn failure_of_ffmpeg_is_reported_without_leftovers() {
         assert_eq!(error, format!("ffmpeg failed: {says}"));
         assert_eq!(files(&house), ["film.mp4"]);
     }
+    // A batch that is cancelled takes its ffmpeg with it.
+    mood(&house, "hang");
+    let other = house.root().join("other.mkv");
+    let batch = house.client().post("/images", &json!({ "paths": [other] })).ok();
+    wait_until("ffmpeg hangs", || !children(&house, "sleep").is_empty());
+    let began = Instant::now();
+    let cancel = json!({ "batch_id": batch["batch_id"] });
+    house.client().post("/images/cancel-import", &cancel).ok();
+    wait_until("it is gone", || children(&house, "sleep").is_empty());
+    assert!(began.elapsed() < Duration::from_secs(20), "its own limit is 40 s");
     mood(&house, "");
     for (action, body) in actions() {
         house.client().post(&format!("/images/{id}/{action}"), &body).ok();
