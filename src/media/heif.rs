@@ -14,7 +14,7 @@ use super::icc::{Profile, Samples};
 
 /// Bytes of a file that are read: its metadata are at the beginning, with a profile of 4 MiB at most.
 const META_MAX: u64 = 5 << 20;
-/// What says that an auxiliary picture is alpha.
+/// Types of auxiliary pictures that are alpha.
 const ALPHA: [&[u8]; 2] =
     [b"urn:mpeg:mpegB:cicp:systems:auxiliary:alpha", b"urn:mpeg:hevc:2015:auxid:1"];
 
@@ -114,7 +114,7 @@ impl<'a> Meta<'a> {
         content.version()?;
         let mut meta = Self::default();
         for (name, mut content) in content.boxes() {
-            // What is damaged says nothing.
+            // Damaged boxes say nothing.
             match &name {
                 b"pitm" => {
                     let (version, _) = content.version()?;
@@ -233,7 +233,7 @@ impl<'a> Meta<'a> {
     }
 }
 
-/// Of several numbers for the same colours those of sRGB; none if all colours are sRGB's.
+/// The numbers of `nclx`; none if the colours are sRGB's, which have several.
 fn points(mut content: Bytes<'_>) -> Option<(u8, u8)> {
     let (primaries, transfer) = (content.number(2)?, content.number(2)?);
     let primaries = if matches!(primaries, 0 | 2) { 1 } else { u8::try_from(primaries).ok()? };

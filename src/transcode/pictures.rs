@@ -171,7 +171,7 @@ impl Ffmpeg {
     }
 }
 
-/// Of the pictures of a file that were written, each with its number, leaves this one.
+/// Keeps one of the pictures of a file, which were all written, each with its number.
 fn keep_number(kept: usize, to: &Path) {
     let stem = to.with_extension("");
     for number in 1.. {

@@ -1,3 +1,5 @@
+//! Files of every kind for backends that accept some of them.
+
 use std::fs::File;
 use std::io::BufReader;
 
