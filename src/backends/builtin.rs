@@ -23,6 +23,7 @@ use crate::draw::{
     self, Backdrop, Effect, Fit, LINE_MAX, Outcome, Request, Response, Span, Style, Transition,
     Wanted,
 };
+use crate::media::Cut;
 use crate::process::{self, BackendProcess, run};
 use crate::random;
 use crate::sys::{Cancel, connect};
@@ -68,7 +69,7 @@ impl Builtin {
         for placement in placements {
             outputs.push(Wanted {
                 output: placement.output.name.clone(),
-                path: self.copies.ready(placement, &TAKES, cancel)?.into_os_string(),
+                path: self.copies.ready(placement, &Cut::WHOLE, &TAKES, cancel)?.into_os_string(),
                 content: placement.content.clone(),
                 style: style(&settings.builtin, placement, placements),
                 backdrop: backdrop(&settings.builtin).filter(|_| !self.is_on_root()),
@@ -303,7 +304,7 @@ fn style(settings: &config::Builtin, placement: &Placement, all: &[Placement]) -
     let [_, red, green, blue] = fill.to_be_bytes();
     Style {
         fit,
-        position: settings.position,
+        position: placement.position.unwrap_or(settings.position),
         fill: [red, green, blue],
         span: span(placement, all),
         animate: settings.animate && placement.kind == Kind::AnimatedImage,

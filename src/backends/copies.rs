@@ -1,7 +1,8 @@
 //! Pictures in a form that a backend accepts: the file itself, or a copy or link in our cache.
 //!
-//! Runs on the worker's thread. Copies are PNGs of the whole picture, upright; links give a file
-//! another name. The name of a copy says what it was made from, so an existing copy is right.
+//! Runs on the worker's thread. Copies are PNGs, upright: of the whole picture, or of the part that is
+//! seen on a monitor. Links give a file another name. The name of a copy says what it was made from and
+//! how, so an existing copy is right.
 
 use std::collections::HashMap;
 use std::fs;
@@ -11,13 +12,13 @@ use std::os::unix::fs::{MetadataExt, symlink};
 use std::path::{Path, PathBuf};
 
 use super::decoding::{self, file_error};
-use super::{Error, Placement};
+use super::{Error, Kind, Placement};
 use crate::decode::{self, Decoder};
 use crate::digest;
-use crate::media::{SIDE_MAX, Tile};
+use crate::media::{Cut, Tile};
 use crate::paths::Replacement;
 use crate::sys::Cancel;
-use crate::wire::Format;
+use crate::wire::{Format, Position};
 
 /// The files that a backend accepts.
 pub(super) struct Takes {
@@ -60,10 +61,12 @@ struct FileState {
     modified: i128,
     /// The same of a change of anything: also of its links, as that to a twin.
     changed: i128,
+    /// What is made of it, in words; empty: nothing.
+    cut: String,
 }
 
 impl FileState {
-    fn of(path: &Path) -> io::Result<Self> {
+    fn of(path: &Path, cut: &Cut) -> io::Result<Self> {
         let metadata = fs::metadata(path)?;
         let nanoseconds = |seconds, rest| i128::from(seconds) * 1_000_000_000 + i128::from(rest);
         Ok(Self {
@@ -72,8 +75,21 @@ impl FileState {
             inode: metadata.ino(),
             modified: nanoseconds(metadata.mtime(), metadata.mtime_nsec()),
             changed: nanoseconds(metadata.ctime(), metadata.ctime_nsec()),
+            cut: if cut.is_whole() { String::new() } else { format!("{cut:?}") },
         })
     }
+}
+
+/// The part of a picture that is seen, for a backend that can only crop at the centre and is to cover
+/// the output: cut for it. Pictures that move are not.
+pub(super) fn seen_part(placement: &Placement, covers: bool) -> Cut {
+    let position = placement.position.filter(|position| {
+        covers && *position != Position::CENTER && placement.kind == Kind::StaticImage
+    });
+    let Some(position) = position else { return Cut::WHOLE };
+    let (width, height) = placement.output.turned_size();
+    let tile = Tile { x: 0, y: 0, width, height, pixels: (width, height) };
+    Cut { tiles: vec![tile], position, ..Cut::WHOLE }
 }
 
 impl Copies {
@@ -85,26 +101,27 @@ impl Copies {
     pub(super) fn ready(
         &mut self,
         placement: &Placement,
+        cut: &Cut,
         takes: &Takes,
         cancel: &Cancel,
     ) -> Result<PathBuf, Error> {
-        self.of_size(&placement.path, placement.output.turned_size(), takes, cancel)
+        self.of_size(&placement.path, (cut, placement.output.turned_size()), takes, cancel)
     }
 
     fn of_size(
         &mut self,
         path: &Path,
-        size: (u32, u32),
+        (cut, size): (&Cut, (u32, u32)),
         takes: &Takes,
         cancel: &Cancel,
     ) -> Result<PathBuf, Error> {
-        let state = FileState::of(path).map_err(|error| file_error(path, &error))?;
+        let state = FileState::of(path, cut).map_err(|error| file_error(path, &error))?;
         let key = (state, size);
         let state = &key.0;
         if let Some(ready) = self.known.get(&key).filter(|ready| self.has(ready, path)) {
             return Ok(ready.clone());
         }
-        let ready = match self.converted(state, size, takes, cancel)? {
+        let ready = match self.converted(state, (cut, size), takes, cancel)? {
             Some(copy) => copy,
             None => match takes.name {
                 Some(Names::Linked(takes)) if !takes(path) => self.link(state)?,
@@ -140,23 +157,17 @@ impl Copies {
         }
     }
 
-    /// A copy, if the backend cannot take the file's content.
+    /// A copy, if the backend cannot take the file's content or is to show only a part of it.
     fn converted(
         &self,
         state: &FileState,
-        size: (u32, u32),
+        (cut, size): (&Cut, (u32, u32)),
         takes: &Takes,
         cancel: &Cancel,
     ) -> Result<Option<PathBuf>, Error> {
         let (source, decoder) = (&state.path, self.decoder.until(cancel));
-        let Some(formats) = takes.formats else {
-            return match decoding::look(&decoder, source)? {
-                Ok(_) => Ok(None),
-                Err(format) => self.transcoded((state, size), format, cancel).map(Some),
-            };
-        };
         // A file that can be shown as it is, is not read any further.
-        if takes.profiles
+        if let (Some(formats), true) = (takes.formats, takes.profiles && cut.is_whole())
             && let Ok(stored) = decoder.stored(source)
             && formats.contains(&stored.format)
             && (takes.turns || stored.upright)
@@ -165,58 +176,32 @@ impl Copies {
             return Ok(None);
         }
         let looked = decoder.look(source).map_err(decoding::failed(source))?;
-        let header = match looked.header {
-            Ok(header) => header,
-            Err(decode::Error::NeedsTranscoder { format, .. }) if formats.contains(&format) => {
-                return Ok(None);
+        let is_ready = match (looked.header, takes.formats) {
+            (Ok(_), None) => true,
+            (Ok(header), Some(formats)) => {
+                // feh shows a picture of a single row or column black.
+                let is_broad = header.width > 1 && header.height > 1;
+                !takes.profiles
+                    && formats.contains(&looked.format)
+                    && (header.plain && !header.animated && is_broad)
+                    && (cut.tiles.is_empty() && (cut.fill.is_none() || !header.alpha))
             }
-            Err(decode::Error::NeedsTranscoder { format, .. }) => {
-                return self.transcoded((state, size), format, cancel).map(Some);
+            (Err(decode::Error::NeedsTranscoder { format, .. }), formats) => {
+                formats.is_some_and(|formats| formats.contains(&format)) && cut.tiles.is_empty()
             }
-            Err(error) => return Err(decoding::failed(source)(error)),
+            (Err(error), _) => return Err(decoding::failed(source)(error)),
         };
-        // feh shows a picture of a single row or column black.
-        let is_broad = header.width > 1 && header.height > 1;
-        if !takes.profiles
-            && formats.contains(&looked.format)
-            && (header.plain && !header.animated && is_broad)
-        {
+        if is_ready {
             return Ok(None);
         }
-        let copy = self.copy_of(state);
+        let own_size = if looked.format == Format::Svg { size } else { (0, 0) };
+        let copy = self.named(state, (state.changed, own_size), "png");
         if !copy.exists() {
-            let (width, height) = (header.width, header.height);
-            let whole = Tile { x: 0, y: 0, width, height, pixels: (width.max(2), height.max(2)) };
             let new = Replacement::of(&copy).map_err(|error| self.unwritable(&error))?;
-            let cut = decoder.slices(source, &[whole], &[new.path().to_owned()]);
-            cut.map_err(decoding::failed(source))?;
+            decoding::cut(&decoder, source, (cut, size), &[new.path().to_owned()], cancel)?;
             new.land().map_err(|error| self.unwritable(&error))?;
         }
         Ok(Some(copy))
-    }
-
-    /// A copy of what only other programs decode.
-    fn transcoded(
-        &self,
-        (state, size): (&FileState, (u32, u32)),
-        format: Format,
-        cancel: &Cancel,
-    ) -> Result<PathBuf, Error> {
-        let source = &state.path;
-        let copy = match format {
-            Format::Svg => self.named(state, (state.changed, size), "png"),
-            _ => self.copy_of(state),
-        };
-        if copy.exists() {
-            return Ok(copy);
-        }
-        let new = Replacement::of(&copy).map_err(|error| self.unwritable(&error))?;
-        let (path, decoder) = (new.path(), self.decoder.until(cancel));
-        let reader = decoding::transcode(&decoder, (source, format), size, path, cancel)?;
-        // Without the EXIF and the profile that backends may take another way.
-        reader.still(path, (SIDE_MAX, SIDE_MAX), path).map_err(decoding::failed(source))?;
-        new.land().map_err(|error| self.unwritable(&error))?;
-        Ok(copy)
     }
 
     /// The same file under a name without anything special in it.
@@ -249,11 +234,6 @@ impl Copies {
         Ok(twin)
     }
 
-    /// Also a file of the same length and modification may have other pixels.
-    fn copy_of(&self, state: &FileState) -> PathBuf {
-        self.named(state, (state.changed, (0, 0)), "png")
-    }
-
     fn twin_of(&self, state: &FileState, extension: &str) -> PathBuf {
         self.named(state, (state.modified, (0, 0)), extension)
     }
@@ -264,10 +244,11 @@ impl Copies {
         (time, size): (i128, (u32, u32)),
         extension: &str,
     ) -> PathBuf {
-        let FileState { path, length, inode, .. } = state;
-        let path = path.as_os_str().as_bytes();
+        let FileState { path, length, inode, cut, .. } = state;
+        let (path, cut) = (path.as_os_str().as_bytes(), cut.as_bytes());
         let size = [size.0.to_le_bytes(), size.1.to_le_bytes()].concat();
-        let state = [path, &length.to_le_bytes(), &inode.to_le_bytes(), &time.to_le_bytes(), &size];
+        let [length, inode] = [length, inode].map(|number| number.to_le_bytes());
+        let state = [path, &length, &inode, &time.to_le_bytes(), &size, cut];
         let name = digest::short(state.concat(), 12);
         self.directory.join(format!("{name}.{extension}"))
     }

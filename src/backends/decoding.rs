@@ -1,12 +1,12 @@
 //! Conversion of pictures to PNGs, in a process that decodes: for backends that do not accept a format,
 //! and for pictures that are cut for several outputs. Runs on the worker's thread.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use super::Error;
-use crate::decode::{self, Decoder, Header};
+use crate::decode::{self, Decoder};
 use crate::error_chain::chain;
-use crate::media::{Shown, covering};
+use crate::media::{Cut, Shown, covering};
 use crate::sys::Cancel;
 use crate::transcode::{self, Ffmpeg, Limits};
 use crate::wire::{Format, MediaType};
@@ -31,12 +31,23 @@ pub(crate) fn failed(path: &Path) -> impl Fn(decode::Error) -> Error {
     }
 }
 
-/// The content of a file, or its format if only other programs decode it.
-pub(crate) fn look(decoder: &Decoder, path: &Path) -> Result<Result<Header, Format>, Error> {
-    match decoder.look(path).map_err(failed(path))?.header {
-        Err(decode::Error::NeedsTranscoder { format, .. }) => Ok(Err(format)),
-        header => header.map(Ok).map_err(failed(path)),
-    }
+/// Makes PNGs of a picture, also of one that only other programs decode; those of a drawing cover a
+/// screen of this size.
+pub(crate) fn cut(
+    decoder: &Decoder,
+    path: &Path,
+    (cut, size): (&Cut, (u32, u32)),
+    to: &[PathBuf],
+    cancel: &Cancel,
+) -> Result<(), Error> {
+    let format = match decoder.slices(path, cut, to) {
+        Err(decode::Error::NeedsTranscoder { format, .. }) => format,
+        done => return done.map_err(failed(path)),
+    };
+    // All of it is read before the first is written.
+    let whole = &to[0];
+    let reader = transcode(decoder, (path, format), size, whole, cancel)?;
+    reader.slices(whole, cut, to).map_err(failed(path))
 }
 
 /// Reads a picture to its end, to see whether it is whole. Of a format that only other programs decode

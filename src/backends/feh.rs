@@ -1,21 +1,23 @@
 //! feh 3.9 and later: one call for all monitors of the X server, and no process that stays.
 //!
 //! File n goes to the n-th monitor, one mode for all. A file that feh cannot read is dropped and
-//! those after it move up, so each is looked at before. Black goes to monitors without a picture.
+//! those after it move up, so each is looked at before. A plain picture goes to monitors without one.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::context::{Context, Settings};
-use super::copies::{Copies, Takes};
+use super::copies::{Copies, Takes, seen_part};
 use super::fit_and_transition::fit_or;
 use super::{Backend, Error, Placement};
+use crate::color;
 use crate::compositor::Output;
 use crate::config::{BackendName, FehMode};
+use crate::media::Cut;
 use crate::process::run;
 use crate::sys::Cancel;
-use crate::wire::{Fit, Format};
+use crate::wire::Format;
 
 /// 225 ms for a 4K JPEG; a wall of monitors with large PNGs takes seconds.
 const LIMIT: Duration = Duration::from_secs(20);
@@ -36,9 +38,16 @@ pub(super) struct Feh {
 
 impl Backend for Feh {
     fn show(&mut self, placements: &[Placement], cancel: &Cancel) -> Result<(), Error> {
+        // One for all of them: those that decide what is shown have seen to that.
+        let fit = placements.iter().find_map(|placement| placement.fit);
+        let settings = (self.settings)();
+        let mode = fit_or(BackendName::Feh, fit, settings.feh.mode);
+        let fill = color::parse_hex(&settings.feh.fill_color).unwrap_or_default();
         let mut files = Vec::new();
         for placement in placements {
-            files.push(self.copies.ready(placement, &TAKES, cancel)?);
+            // It shows what is transparent in its own way.
+            let cut = Cut { fill: Some(fill), ..seen_part(placement, mode == FehMode::Fill) };
+            files.push(self.copies.ready(placement, &cut, &TAKES, cancel)?);
         }
         let shown = |output: &Output| {
             let at =
@@ -46,9 +55,7 @@ impl Backend for Feh {
             Some(files[at].clone())
         };
         let in_order = for_heads(&self.context.outputs.list(), shown);
-        // One for all of them: those that decide what is shown have seen to that.
-        let fit = placements.iter().find_map(|placement| placement.fit);
-        self.paint(&in_order, fit, cancel)?;
+        self.paint(&in_order, (mode, fill), cancel)?;
         self.context.root_painter.painted(BackendName::Feh);
         self.copies.tidy(&files);
         Ok(())
@@ -62,7 +69,7 @@ impl Backend for Feh {
             return Ok(());
         }
         let never = Cancel::new().map_err(|error| Error::Unavailable(error.to_string()))?;
-        self.paint(&for_heads(&outputs, |_| None), None, &never)
+        self.paint(&for_heads(&outputs, |_| None), (FehMode::Fill, [0; 3]), &never)
     }
 
     fn is_whole(&mut self) -> bool {
@@ -76,17 +83,17 @@ impl Feh {
         Self { context, settings, copies }
     }
 
-    /// Gives each monitor its file, in the order of the X server's list; black where there is none.
+    /// Gives each monitor its file, in the order of the X server's list; a colour where there is none.
     fn paint(
         &self,
         files: &[Option<PathBuf>],
-        fit: Option<Fit>,
+        (mode, fill): (FehMode, color::Rgb),
         cancel: &Cancel,
     ) -> Result<(), Error> {
-        let black = self.black()?;
-        let files: Vec<&Path> = files.iter().map(|f| f.as_deref().unwrap_or(&black)).collect();
-        let mode = fit_or(BackendName::Feh, fit, (self.settings)().feh.mode);
-        let launch = self.context.launch(self.context.program("feh")?).args(args(mode, &files));
+        let plain = self.plain(fill)?;
+        let files: Vec<&Path> = files.iter().map(|f| f.as_deref().unwrap_or(&plain)).collect();
+        let args = args(mode, fill, &files);
+        let launch = self.context.launch(self.context.program("feh")?).args(args);
         // A file that vanishes now shifts the others; nothing more can be asked of feh.
         let output = run(&launch, LIMIT, Some(cancel))?;
         if !output.is_success() {
@@ -99,16 +106,14 @@ impl Feh {
         }
     }
 
-    /// A black picture for monitors that have none of ours.
-    fn black(&self) -> Result<PathBuf, Error> {
-        let path = self.context.cache.join("black.pgm");
+    /// A picture of one colour for monitors that have none of ours.
+    fn plain(&self, fill: color::Rgb) -> Result<PathBuf, Error> {
+        let path = self.context.cache.join("plain.ppm");
         let failed = |error: std::io::Error| {
             Error::Unavailable(format!("cannot write {}: {error}", path.display()))
         };
-        if !path.exists() {
-            std::fs::create_dir_all(&self.context.cache).map_err(failed)?;
-            std::fs::write(&path, b"P5 1 1 255 \0").map_err(failed)?;
-        }
+        std::fs::create_dir_all(&self.context.cache).map_err(failed)?;
+        std::fs::write(&path, [&b"P6 1 1 255 "[..], &fill].concat()).map_err(failed)?;
         Ok(path)
     }
 }
@@ -129,9 +134,11 @@ fn for_heads(
     files
 }
 
-fn args(mode: FehMode, files: &[&Path]) -> Vec<OsString> {
+fn args(mode: FehMode, fill: color::Rgb, files: &[&Path]) -> Vec<OsString> {
     let mut args: Vec<OsString> =
-        vec!["--no-fehbg".into(), format!("--bg-{mode}").into(), "--".into()];
+        ["--no-fehbg", &format!("--bg-{mode}"), "--image-bg", &color::hex(fill), "--"]
+            .map(OsString::from)
+            .into();
     args.extend(files.iter().map(|file| file.as_os_str().to_owned()));
     args
 }
@@ -143,9 +150,16 @@ mod tests {
     #[test]
     fn the_command_line() {
         let check = |mode, expected: &[&str]| {
-            assert_eq!(args(mode, &[Path::new("/a b.png"), Path::new("/-c.png")]), expected);
+            let files = [Path::new("/a b.png"), Path::new("/-c.png")];
+            assert_eq!(args(mode, [30, 30, 46], &files), expected);
         };
-        check(FehMode::Fill, &["--no-fehbg", "--bg-fill", "--", "/a b.png", "/-c.png"]);
-        check(FehMode::Max, &["--no-fehbg", "--bg-max", "--", "/a b.png", "/-c.png"]);
+        check(
+            FehMode::Fill,
+            &["--no-fehbg", "--bg-fill", "--image-bg", "#1e1e2e", "--", "/a b.png", "/-c.png"],
+        );
+        check(
+            FehMode::Max,
+            &["--no-fehbg", "--bg-max", "--image-bg", "#1e1e2e", "--", "/a b.png", "/-c.png"],
+        );
     }
 }

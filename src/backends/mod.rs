@@ -43,7 +43,7 @@ use serde_json::{Map, Value};
 
 use crate::compositor::Output;
 use crate::sys::Cancel;
-use crate::wire::{Fit, MediaType, WebCapabilities};
+use crate::wire::{Fit, MediaType, Position, WebCapabilities};
 
 /// One way to put wallpapers on screens, in use.
 pub trait Backend: Send {
@@ -136,6 +136,9 @@ pub struct Placement {
     /// In place of what the backend's settings say.
     #[serde(default)]
     pub fit: Option<Fit>,
+    /// The same of the part that is seen.
+    #[serde(default)]
+    pub position: Option<Position>,
 }
 
 /// The part of a placement that only a web package has.

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 use super::context::Processes;
 use super::context::{Context, Settings};
-use super::copies::{Copies, Takes};
+use super::copies::{Copies, Takes, seen_part};
 use super::fit_and_transition::fit_or;
 use super::follow::{Followed, follow};
 use super::trace::{self, Trace};
@@ -57,17 +57,19 @@ impl Swaybg {
         placements: &[Placement],
         cancel: &Cancel,
     ) -> Result<(Launch, Vec<PathBuf>), Error> {
-        let ready = |placement: &Placement| self.copies.ready(placement, &TAKES, cancel);
+        let settings = (self.settings)();
+        let fit = |one: &Placement| fit_or(BackendName::Swaybg, one.fit, settings.swaybg.fit_mode);
+        let ready = |placement: &Placement| {
+            let cut = seen_part(placement, fit(placement) == SwaybgFit::Fill);
+            self.copies.ready(placement, &cut, &TAKES, cancel)
+        };
         let files = placements.iter().map(ready).collect::<Result<Vec<_>, _>>()?;
-        let fit_mode = (self.settings)().swaybg.fit_mode;
-        let shown = placements.iter().zip(&files).map(|(placement, file)| {
-            let fit = fit_or(BackendName::Swaybg, placement.fit, fit_mode);
-            (placement.output.name.as_str(), file, fit)
-        });
+        let shown = placements.iter().zip(&files);
+        let shown = shown.map(|(one, file)| (one.output.name.as_str(), file, fit(one)));
         let launch = self
             .context
             .launch(self.context.program(NAME)?)
-            .args(args(shown))
+            .args(args(shown, &settings.swaybg.fill_color))
             .env("WAYLAND_DEBUG", "client");
         Ok((launch, files))
     }
@@ -114,13 +116,15 @@ impl Backend for Swaybg {
     }
 }
 
-fn args<'a>(shown: impl Iterator<Item = (&'a str, &'a PathBuf, SwaybgFit)>) -> Vec<OsString> {
+fn args<'a>(
+    shown: impl Iterator<Item = (&'a str, &'a PathBuf, SwaybgFit)>,
+    fill: &str,
+) -> Vec<OsString> {
     let mut args: Vec<OsString> = Vec::new();
     for (output, file, fit) in shown {
         args.extend(["-o".into(), output.into()]);
         args.extend(["-i".into(), file.clone().into_os_string()]);
-        // Areas that the picture does not cover are black.
-        args.extend(["-m", fit.as_str(), "-c", "#000000"].map(OsString::from));
+        args.extend(["-m", fit.as_str(), "-c", &format!("#{fill}")].map(OsString::from));
     }
     args
 }
@@ -181,17 +185,20 @@ mod tests {
     fn the_command_line() {
         let check = |shown: &[(&str, &str)], fit_mode, expected: &[&str]| {
             let shown: Vec<_> = shown.iter().map(|(o, file)| (*o, PathBuf::from(file))).collect();
-            assert_eq!(args(shown.iter().map(|(o, file)| (*o, file, fit_mode))), expected);
+            assert_eq!(
+                args(shown.iter().map(|(o, file)| (*o, file, fit_mode)), "1e1e2E"),
+                expected
+            );
         };
         check(&[], SwaybgFit::Fill, &[]);
-        let black = ["-c", "#000000"];
+        let fill = ["-c", "#1e1e2E"];
         let dp = ["-o", "DP-1", "-i", "/a b\n.png", "-m", "fit"];
-        check(&[("DP-1", "/a b\n.png")], SwaybgFit::Fit, &[&dp[..], &black].concat());
+        check(&[("DP-1", "/a b\n.png")], SwaybgFit::Fit, &[&dp[..], &fill].concat());
         let hdmi = ["-o", "HDMI-A-1", "-i", "/-o.png", "-m", "fit"];
         check(
             &[("DP-1", "/a b\n.png"), ("HDMI-A-1", "/-o.png")],
             SwaybgFit::Fit,
-            &[&dp[..], &black, &hdmi, &black].concat(),
+            &[&dp[..], &fill, &hdmi, &fill].concat(),
         );
     }
 

@@ -13,7 +13,7 @@ use super::error::Exit;
 use super::verb::{Kind, NULL, Verb};
 use super::{Error, table};
 use crate::paths::from_uri;
-use crate::wire::{DayTime, Tone};
+use crate::wire::{DayTime, Position, Tone};
 
 /// Reads the word given for `name`.
 pub(super) fn read_value(name: &str, kind: Kind, word: &OsStr) -> Result<Value, Error> {
@@ -51,6 +51,8 @@ pub(super) fn read_value(name: &str, kind: Kind, word: &OsStr) -> Result<Value, 
         | Kind::Playlist => {
             unreachable!("these are references")
         }
+        Kind::Position if text == "default" => Ok(Value::Null),
+        Kind::Position => text.parse::<Position>().map(|one| one.to_string().into()).map_err(wrong),
         Kind::Hues => hues(&text).ok_or_else(|| wrong(HUES)),
         Kind::Words(words) => one_of(name, &text, words).map(|()| text.into()),
         Kind::List(words) => list(name, &text, words),
@@ -245,6 +247,9 @@ mod tests {
                 Err(&format!("X must be an image, or IMAGE@HH:MM, not {bad:?}")),
             );
         }
+        check(Kind::Position, "0%,50%", Ok(json!("left")));
+        check(Kind::Position, "default", Ok(Value::Null));
+        check(Kind::Position, "", Err(&format!("X must be {}, not \"\"", Position::FORM)));
         check(Kind::Hues, "blue,99,Red", Ok(json!([7, 8, 99, 0, 11])));
         check(Kind::Hues, "12", Err(&format!("X must be {HUES}, not \"12\"")));
         check(Kind::List(&[]), "a, b,,c", Ok(json!(["a", "b", "c"])));

@@ -106,6 +106,8 @@ pub enum Kind {
     Number,
     /// Seconds; or minutes, hours or days with their letter: `90`, `10m`.
     Span,
+    /// A position, or `default`: null.
+    Position,
     /// Hue groups by number or name, with commas.
     Hues,
     /// The kinds that name an image, a folder or a playlist: an id, a name, a path.

@@ -21,7 +21,7 @@ use sha2::{Digest, Sha256};
 use super::protocol::{Drawn, Error, FileMeta, Hashed, Header, Job, Looked, Reply, Task};
 use super::sandbox;
 use crate::digest::Checksum;
-use crate::media::{self, Probe, Shown, Tile};
+use crate::media::{self, Cut, Probe, Shown};
 use crate::memory;
 use crate::paths::open_regular;
 use crate::sys::lock;
@@ -128,7 +128,7 @@ pub(super) fn serve(stream: UnixStream, daemon: &Daemon) {
             Task::Still { fits, to } => {
                 daemon.answer(still(path, job.shown, fits, Path::new(&to)));
             }
-            Task::Slices { tiles, to } => daemon.answer(slices(path, job.shown, &tiles, &to)),
+            Task::Slices { cut, to } => daemon.answer(slices(path, job.shown, &cut, &to)),
             Task::ReadWhole => daemon.answer(read_whole(path)),
         }
     }
@@ -187,7 +187,7 @@ fn look(path: &Path) -> Result<Looked, Error> {
 
 fn header(probe: &Probe) -> Header {
     let Probe { width, height, animated, note, .. } = *probe;
-    Header { width, height, animated, plain: probe.is_plain(), note }
+    Header { width, height, animated, plain: probe.is_plain(), alpha: probe.has_alpha(), note }
 }
 
 fn probe(input: &mut Input, shown: Option<Shown>) -> Result<Probe, media::Error> {
@@ -227,8 +227,8 @@ fn still(path: &Path, shown: Option<Shown>, fits: (u32, u32), to: &Path) -> Resu
 }
 
 /// The parts of a picture as PNGs.
-fn slices(path: &Path, shown: Option<Shown>, tiles: &[Tile], to: &[OsString]) -> Result<(), Error> {
-    let slices = read(path, |input| probe(input, shown)?.slices(input, tiles))?;
+fn slices(path: &Path, shown: Option<Shown>, cut: &Cut, to: &[OsString]) -> Result<(), Error> {
+    let slices = read(path, |input| probe(input, shown)?.slices(input, cut))?;
     to.iter().zip(slices).try_for_each(|(to, slice)| write(Path::new(to), &slice))
 }
 

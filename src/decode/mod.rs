@@ -17,7 +17,7 @@ use std::sync::Arc;
 
 use serde::de::DeserializeOwned;
 
-use crate::media::{Shown, Stored, Tile, Traits};
+use crate::media::{Cut, Shown, Stored, Traits};
 use crate::sys::Cancel;
 use crate::thread::Spawner;
 
@@ -136,9 +136,9 @@ impl Decoder {
         self.run(path, Task::Still { fits, to: to.into() })
     }
 
-    /// Cuts a picture for several monitors: a PNG for each.
-    pub(crate) fn slices(&self, path: &Path, tiles: &[Tile], to: &[PathBuf]) -> Result<(), Error> {
-        self.run(path, Task::Slices { tiles: tiles.to_vec(), to: words(to) })
+    /// Cuts a picture for monitors: a PNG for each.
+    pub(crate) fn slices(&self, path: &Path, cut: &Cut, to: &[PathBuf]) -> Result<(), Error> {
+        self.run(path, Task::Slices { cut: cut.clone(), to: words(to) })
     }
 
     /// Reads a picture to its end, to see whether it is whole.

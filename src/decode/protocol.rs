@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 use crate::color::Rgb;
 use crate::digest::Checksum;
 use crate::error_chain::causes;
-use crate::media::{self, Note, Shown, Tile};
+use crate::media::{self, Cut, Note, Shown};
 use crate::wire::Format;
 
 /// Bytes of a reply; a longer one is none of ours.
@@ -42,7 +42,7 @@ pub(super) enum Task {
     Copy { to: OsString },
     Thumbnail { fits: (u32, u32), to: Option<OsString> },
     Still { fits: (u32, u32), to: OsString },
-    Slices { tiles: Vec<Tile>, to: Vec<OsString> },
+    Slices { cut: Cut, to: Vec<OsString> },
     ReadWhole,
 }
 
@@ -71,6 +71,8 @@ pub(crate) struct Header {
     pub(crate) animated: bool,
     /// Programs that ignore orientations and colour profiles show it as it is meant.
     pub(crate) plain: bool,
+    /// It may be transparent.
+    pub(crate) alpha: bool,
     pub(crate) note: Option<Note>,
 }
 

@@ -140,7 +140,7 @@ impl Canvas {
 }
 
 /// One pixel over another, neither premultiplied.
-fn over(pixel: [u8; 4], below: [u8; 4]) -> [u8; 4] {
+pub(super) fn over(pixel: [u8; 4], below: [u8; 4]) -> [u8; 4] {
     let (alpha, left) = (u32::from(pixel[3]), u32::from(255 - pixel[3]));
     match alpha {
         255 => return pixel,

@@ -48,6 +48,6 @@ pub(crate) use plain::PlainColors;
 pub(crate) use probe::Thumbnail;
 pub use probe::probe;
 pub(crate) use probe::{Probe, Shown, Stored, format, stored, traits};
-pub(crate) use slice::{Tile, extent};
+pub(crate) use slice::{Cut, Tile, extent};
 pub(crate) use svg::covering;
 pub use webp::encode;

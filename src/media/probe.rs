@@ -137,6 +137,10 @@ impl Probe {
         self.orientation() == Orientation::NoTransforms && is_srgb
     }
 
+    pub(crate) fn has_alpha(&self) -> bool {
+        self.header.channels == 4
+    }
+
     /// How the stored pixels are to be turned.
     pub(super) fn orientation(&self) -> Orientation {
         self.header.orientation

@@ -1,12 +1,16 @@
-//! Cuts a picture for several monitors (mode `extend`).
+//! Cuts a picture for monitors: for one, or for several that it is stretched over (mode `extend`).
 
 use png::{BitDepth, ColorType, Compression, Encoder};
 use serde::{Deserialize, Serialize};
 
+use super::canvas::over;
 use super::decoder::Input;
 use super::error::Error;
+use super::exif::Orientation;
 use super::picture::{Picture, Region};
 use super::probe::Probe;
+use super::samples::drop_alpha;
+use crate::wire::Position;
 
 /// A monitor's place in the layout, and what it shows there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -20,14 +24,42 @@ pub struct Tile {
     pub pixels: (u32, u32),
 }
 
+/// What is made of a picture.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Cut {
+    /// The monitors that it covers together; none: the whole picture is kept, at its own size.
+    pub tiles: Vec<Tile>,
+    /// The part that is seen if the picture has another shape than the monitors together.
+    pub position: Position,
+    /// The colour behind it; none: it stays as transparent as it is.
+    pub fill: Option<[u8; 3]>,
+}
+
+impl Cut {
+    pub const WHOLE: Self = Self { tiles: Vec::new(), position: Position::CENTER, fill: None };
+
+    /// Whether nothing is cut off and nothing laid behind.
+    pub fn is_whole(&self) -> bool {
+        self.tiles.is_empty() && self.fill.is_none()
+    }
+}
+
 impl Probe {
-    /// Scales the picture to cover all of `tiles`, centred, and cuts for each the part that it
-    /// shows, at its own pixels: one PNG for each, in their order.
-    pub fn slices(&self, input: &mut dyn Input, tiles: &[Tile]) -> Result<Vec<Vec<u8>>, Error> {
-        let picture = self.decode(input, wanted((self.width, self.height), tiles))?.upright();
+    /// Scales the picture to cover all tiles and cuts for each the part that it shows, at its own
+    /// pixels: one PNG for each, in their order.
+    pub fn slices(&self, input: &mut dyn Input, cut: &Cut) -> Result<Vec<Vec<u8>>, Error> {
+        let (width, height) = (self.width, self.height);
+        // feh shows a picture of a single row or column black.
+        let pixels = (width.max(2), height.max(2));
+        let whole = [Tile { x: 0, y: 0, width, height, pixels }];
+        let tiles = if cut.tiles.is_empty() { &whole[..] } else { &cut.tiles };
+        let mut picture = self.decode(input, wanted((width, height), tiles))?.upright();
+        if let (Some(fill), true) = (cut.fill, picture.has_alpha()) {
+            picture = flattened(&picture, fill);
+        }
         let extent = picture.extent();
         let slice = |tile: &Tile| {
-            let region = region(extent, tiles, tile);
+            let region = region(extent, tiles, tile, cut.position);
             picture.cut(region, tile.pixels.0.max(1), tile.pixels.1.max(1)).png()
         };
         tiles.iter().map(slice).collect()
@@ -58,6 +90,16 @@ pub(crate) fn extent(tiles: &[Tile]) -> (u32, u32) {
     ((bounds.width * density) as u32, (bounds.height * density) as u32)
 }
 
+/// An upright picture over a colour.
+fn flattened(picture: &Picture, [red, green, blue]: [u8; 3]) -> Picture {
+    let pixels = picture.pixels().as_chunks().0.iter();
+    let over = |pixel: &[u8; 4]| over(*pixel, [red, green, blue, 255]);
+    let mut pixels = pixels.flat_map(over).collect();
+    drop_alpha(&mut pixels);
+    let (width, height) = (picture.width(), picture.height());
+    Picture::new(width, height, picture.extent(), 3, pixels, Orientation::NoTransforms)
+}
+
 struct Bounds {
     left: f64,
     top: f64,
@@ -84,12 +126,12 @@ impl Bounds {
 }
 
 /// The part of a picture of this size that `tile` shows.
-fn region(size: (f64, f64), tiles: &[Tile], tile: &Tile) -> Region {
+fn region(size: (f64, f64), tiles: &[Tile], tile: &Tile, position: Position) -> Region {
     let bounds = Bounds::of(tiles);
     let scale = bounds.scale(size);
-    // The visible part of the picture, centred; the remainder is cut at two sides.
-    let left = (size.0 - bounds.width / scale) / 2.0;
-    let top = (size.1 - bounds.height / scale) / 2.0;
+    // The visible part of the picture; the remainder is cut off.
+    let left = (size.0 - bounds.width / scale) * position.x();
+    let top = (size.1 - bounds.height / scale) * position.y();
     // Rounding must not lead outside.
     let (x, width) = inside(
         left + (f64::from(tile.x) - bounds.left) / scale,
@@ -134,12 +176,22 @@ mod tests {
     }
 
     #[test]
-    fn regions_cover_and_are_centred() {
-        let check = |size: (f64, f64), tiles: &[Tile], expected: &[(f64, f64, f64, f64)]| {
+    fn regions_cover_and_are_where_they_should_be() {
+        let check_at = |position, size, tiles: &[Tile], expected: &[(f64, f64, f64, f64)]| {
             for (tile, &(x, y, width, height)) in tiles.iter().zip(expected) {
-                assert_eq!(region(size, tiles, tile), Region { x, y, width, height });
+                assert_eq!(region(size, tiles, tile, position), Region { x, y, width, height });
             }
         };
+        let check = |size, tiles: &[Tile], expected: &[(f64, f64, f64, f64)]| {
+            check_at(Position::CENTER, size, tiles, expected);
+        };
+        let at = |position: &str, expected| {
+            let one = [tile(0, 0, 200, 100)];
+            check_at(position.parse().unwrap(), (400.0, 300.0), &one, &[expected]);
+        };
+        at("top-left", (0.0, 0.0, 400.0, 200.0));
+        at("bottom-right", (0.0, 100.0, 400.0, 200.0));
+        at("0%,25%", (0.0, 25.0, 400.0, 200.0));
         // Two side by side, exactly the picture's shape.
         check(
             (400.0, 100.0),

@@ -9,7 +9,7 @@ use image::{DynamicImage, ExtendedColorType, ImageBuffer, ImageEncoder, ImageFor
 
 use super::decoder::Note;
 use super::exif::tests::block;
-use super::{Error, Picture, Probe, Tile, palette, probe};
+use super::{Cut, Error, Picture, Probe, Tile, palette, probe};
 use crate::color::{hex, lab};
 use crate::wire::Format;
 use files::{all, apng, coded, gif_of, jpeg, lossless, scene, webp_animation};
@@ -325,7 +325,8 @@ fn slices_show_their_part() {
     let left = Tile { x: 0, y: 0, width: 200, height: 100, pixels: (400, 200) };
     let right = Tile { x: 200, pixels: (100, 50), ..left };
     let mut input = Cursor::new(&bytes[..]);
-    let slices = probe(&mut input).unwrap().slices(&mut input, &[left, right]).unwrap();
+    let cut = Cut { tiles: vec![left, right], ..Cut::WHOLE };
+    let slices = probe(&mut input).unwrap().slices(&mut input, &cut).unwrap();
     for (slice, (size, color)) in
         slices.iter().zip([((400, 200), [255, 0, 0]), ((100, 50), [0, 0, 255])])
     {

@@ -82,6 +82,7 @@ impl Player {
             targets: if all { Targets::All } else { named() },
             mode: state.mode,
             fit: None,
+            position: None,
             transition: None,
             source: HistorySource {
                 kind: Source::Playlist,

@@ -9,7 +9,7 @@ use rusqlite::{Connection, Row, named_params};
 use super::Error;
 use super::row::{self, json, optional_word, word};
 use crate::color;
-use crate::wire::{Fit, Mode, Timestamp};
+use crate::wire::{Fit, Mode, Position, Timestamp};
 
 /// One monitor's wallpaper.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -24,13 +24,16 @@ pub(crate) struct Assignment {
     pub set_at: Timestamp,
     /// The requested fit, if any.
     pub fit: Option<Fit>,
+    /// The requested position, if any.
+    pub position: Option<Position>,
 }
 
 /// Names in place of a monitor's: for the last image of all monitors, and for that of new ones. No
 /// compositor has such names.
 const EVERY_MONITOR: &str = "*";
 const DEFAULT: &str = "*default";
-const COLUMNS: &str = "monitor, ifnull(image_id, color_id), mode, together, backend, set_at, fit";
+const COLUMNS: &str =
+    "monitor, ifnull(image_id, color_id), mode, together, backend, set_at, fit, position";
 
 /// Sorted by monitor.
 pub(crate) fn all(connection: &Connection) -> Result<Vec<Assignment>, Error> {
@@ -73,11 +76,13 @@ pub(crate) fn put(connection: &Connection, assignment: &Assignment) -> Result<()
     let is_color = color::of_image(assignment.image_id).is_some();
     connection
         .prepare_cached(
-            "INSERT INTO assignments (monitor, image_id, color_id, mode, together, backend, set_at, fit) \
-             VALUES (:monitor, :image_id, :color_id, :mode, :together, :backend, :set_at, :fit) \
+            "INSERT INTO assignments \
+             (monitor, image_id, color_id, mode, together, backend, set_at, fit, position) VALUES \
+             (:monitor, :image_id, :color_id, :mode, :together, :backend, :set_at, :fit, :position) \
              ON CONFLICT (monitor) DO UPDATE SET image_id = excluded.image_id, \
              color_id = excluded.color_id, mode = excluded.mode, together = excluded.together, \
-             backend = excluded.backend, set_at = excluded.set_at, fit = excluded.fit",
+             backend = excluded.backend, set_at = excluded.set_at, fit = excluded.fit, \
+             position = excluded.position",
         )?
         .execute(named_params! {
             ":monitor": assignment.monitor,
@@ -88,6 +93,7 @@ pub(crate) fn put(connection: &Connection, assignment: &Assignment) -> Result<()
             ":backend": assignment.backend,
             ":set_at": assignment.set_at.as_micros(),
             ":fit": assignment.fit.map(Fit::as_str),
+            ":position": assignment.position.map(|position| position.to_string()),
         })?;
     Ok(())
 }
@@ -112,6 +118,7 @@ fn from_row(row: &Row<'_>) -> Result<Assignment, Error> {
         backend: row.get(4)?,
         set_at: Timestamp::from_micros(row.get(5)?),
         fit: optional_word(row, 6)?,
+        position: optional_word(row, 7)?,
     })
 }
 
@@ -128,7 +135,7 @@ pub(super) fn note_deleted(connection: &Connection, image_id: i64) -> Result<(),
     connection
         .prepare_cached(
             "INSERT OR REPLACE INTO deleted \
-             SELECT monitor, image_id, mode, backend, set_at, fit, name, path \
+             SELECT monitor, image_id, mode, backend, set_at, fit, name, path, assignments.position \
              FROM assignments JOIN image ON image.id = image_id \
              WHERE image_id = ?1 AND substr(monitor, 1, 1) NOT IN ('*', '@')",
         )?
@@ -151,6 +158,7 @@ fn deleted_from_row(row: &Row<'_>) -> Result<Deleted, Error> {
         backend: row.get(3)?,
         set_at: Timestamp::from_micros(row.get(4)?),
         fit: optional_word(row, 5)?,
+        position: optional_word(row, 8)?,
     };
     Ok(Deleted { shown, name: row.get(6)?, path: row.get::<_, String>(7)?.into() })
 }
@@ -175,6 +183,7 @@ mod tests {
             backend: "feh".to_owned(),
             set_at: Timestamp::from_micros(7),
             fit,
+            position: fit.map(|_| "25%,0%".parse().unwrap()),
         };
         let (own, every) = (of(a, Some(Fit::Contain)), of(b, None));
         let colored = of(color::image_id([30, 30, 46]), None);

@@ -10,7 +10,7 @@ use super::folders::{self, Refusal};
 use super::images::{self, NewImage, text};
 use super::{Error, pending_files, purge};
 use crate::color::{self, Rgb};
-use crate::wire::{Image, PatchCapabilities, WebMeta, collate};
+use crate::wire::{Image, PatchCapabilities, Position, WebMeta, collate};
 
 /// Changes to an image; fields that are none stay.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -22,6 +22,8 @@ pub struct ImageChange {
     pub folder_id: Option<Option<i64>>,
     pub is_selected: Option<bool>,
     pub audio_enabled: Option<bool>,
+    /// Within it none: as the backend's settings have it.
+    pub position: Option<Option<Position>>,
     /// Only packages have these.
     pub overrides: Option<Map<String, serde_json::Value>>,
     pub capabilities: Option<PatchCapabilities>,
@@ -37,7 +39,7 @@ pub fn change(connection: &Connection, id: i64, change: &ImageChange) -> Result<
     let json = |value: serde_json::Value| value.to_string().into();
     let meta = change.capabilities.map(|capabilities| granted(connection, id, capabilities));
     let meta = meta.transpose()?.flatten();
-    let columns: [(_, Option<Value>); 9] = [
+    let columns: [(_, Option<Value>); 10] = [
         ("tags", change.tags.as_ref().map(|tags| json(json!(tags)))),
         ("description", change.description.clone().map(Value::from)),
         ("colors", change.colors.as_ref().map(|colors| colors.concat().into())),
@@ -45,6 +47,7 @@ pub fn change(connection: &Connection, id: i64, change: &ImageChange) -> Result<
         ("folder_id", change.folder_id.map(Value::from)),
         ("is_selected", change.is_selected.map(Value::from)),
         ("audio_enabled", change.audio_enabled.map(Value::from)),
+        ("position", change.position.map(|position| position.map(|it| it.to_string()).into())),
         ("overrides", change.overrides.as_ref().map(|overrides| json(json!(overrides)))),
         ("web_meta", meta.as_ref().map(|meta| json(json!(meta)))),
     ];

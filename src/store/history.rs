@@ -7,10 +7,10 @@ use rusqlite::{Connection, Row, named_params, params};
 use super::Error;
 use super::row::{self, json, optional_word, word};
 use crate::color;
-use crate::wire::{Fit, HistoryEntry, HistorySource, Mode, Timestamp};
+use crate::wire::{Fit, HistoryEntry, HistorySource, Mode, Position, Timestamp};
 
 const COLUMNS: &str = "id, image_id, image_name, monitors, mode, set_at, source, playlist_id, \
-                       playlist_name, backend, fit, images";
+                       playlist_name, backend, fit, images, position";
 /// The entry names `:monitor`.
 const NAMED: &str = "EXISTS (SELECT 1 FROM json_each(iif(json_valid(monitors), monitors, '[]')) \
                      WHERE value = :monitor)";
@@ -28,6 +28,7 @@ pub(crate) struct NewEntry<'a> {
     pub source: &'a HistorySource,
     pub backend: &'a str,
     pub fit: Option<Fit>,
+    pub position: Option<Position>,
     /// In mode `each`: which monitor shows which, of the whole call.
     pub images: &'a BTreeMap<String, i64>,
 }
@@ -48,9 +49,9 @@ pub(crate) fn insert(connection: &Connection, entry: &NewEntry<'_>) -> Result<()
     connection
         .prepare_cached(
             "INSERT INTO history (image_id, image_name, monitors, mode, set_at, source, \
-             playlist_id, playlist_name, backend, fit, images) VALUES (:image_id, :image_name, \
-             :monitors, :mode, :set_at, :source, :playlist_id, :playlist_name, :backend, :fit, \
-             :images)",
+             playlist_id, playlist_name, backend, fit, images, position) VALUES (:image_id, \
+             :image_name, :monitors, :mode, :set_at, :source, :playlist_id, :playlist_name, :backend, \
+             :fit, :images, :position)",
         )?
         .execute(named_params! {
             ":image_id": entry.image_id,
@@ -63,6 +64,7 @@ pub(crate) fn insert(connection: &Connection, entry: &NewEntry<'_>) -> Result<()
             ":playlist_name": entry.source.playlist_name,
             ":backend": entry.backend,
             ":fit": entry.fit.map(Fit::as_str),
+            ":position": entry.position.map(|position| position.to_string()),
             ":images": (!entry.images.is_empty()).then(|| serde_json::json!(entry.images).to_string()),
         })?;
     // Ids only grow, with gaps where entries were purged: what this keeps is never too little of
@@ -152,6 +154,7 @@ fn from_row(row: &Row<'_>) -> Result<HistoryEntry, Error> {
         },
         backend: row.get(9)?,
         fit: optional_word(row, 10)?,
+        position: optional_word(row, 12)?,
         images: json(row, 11)?.unwrap_or_default(),
     })
 }
@@ -177,6 +180,7 @@ mod tests {
             source: &source,
             backend: "feh",
             fit: None,
+            position: None,
             images: &none,
         };
         store.write(|c| (0..KEPT + 5).try_for_each(|number| insert(c, &entry(number)))).unwrap();
@@ -234,6 +238,7 @@ mod tests {
             source: &source,
             backend: "feh",
             fit: Some(Fit::Contain),
+            position: Some("top".parse().unwrap()),
             images,
         };
         let none = BTreeMap::new();
@@ -250,6 +255,7 @@ mod tests {
             |monitor, time| store.read(|c| at(c, monitor, Timestamp::from_micros(time))).unwrap();
         let first = before("DP-1", i64::MAX).unwrap();
         assert_eq!((first.id, &first.source, first.fit), (1, &source, Some(Fit::Contain)));
+        assert_eq!(first.position, entries[0].position);
         assert_eq!((&first.monitors[..], &first.images), (&both[..], &images));
         assert_eq!(before("DP-1", 1), None);
         assert_eq!(before("DP-2", i64::MAX).unwrap().id, 3);

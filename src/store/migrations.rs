@@ -92,6 +92,10 @@ pub(super) const STEPS: &[&str] = &[
      WHEN NOT EXISTS (SELECT 1 FROM image_tag WHERE tag_id = OLD.tag_id) BEGIN
          DELETE FROM tag WHERE id = OLD.tag_id;
      END;",
+    "ALTER TABLE assignments ADD COLUMN position TEXT;
+     ALTER TABLE history ADD COLUMN position TEXT;
+     ALTER TABLE deleted ADD COLUMN position TEXT;
+     ALTER TABLE image ADD COLUMN position TEXT;",
 ];
 
 /// Brings the tables up to date, each step in a transaction of its own.

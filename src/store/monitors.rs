@@ -143,6 +143,7 @@ mod tests {
                 backend: "feh".to_owned(),
                 set_at: Timestamp::now(),
                 fit: None,
+                position: None,
             };
             store.write(|c| assignments::put(c, &assignment)).unwrap();
         };

@@ -264,7 +264,7 @@ pub(crate) fn shows_everywhere(connection: &Connection) -> Result<Option<bool>, 
 
 /// With the times as they were written.
 fn items(connection: &Connection, id: i64) -> Result<Vec<(Item, Option<String>)>, Error> {
-    let sql = format!("{ITEMS} WHERE playlist_id = ?1 ORDER BY position");
+    let sql = format!("{ITEMS} WHERE playlist_id = ?1 ORDER BY playlist_image.position");
     let mut statement = connection.prepare_cached(&sql)?;
     row::readable(statement.query([id])?, |row| {
         let (media_type, time) = (word(row, 2)?, row.get(4)?);

@@ -70,6 +70,7 @@ columns! {
     imported_at: time,
     source_path: path,
     in_place: get,
+    position: optional_word,
     preview_path: optional_path,
     web_meta: json,
 }

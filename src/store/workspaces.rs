@@ -25,8 +25,16 @@ impl WorkspacePicture {
         since: Timestamp,
     ) -> Self {
         let (mode, together) = (Mode::Individual, Vec::new());
-        let row =
-            Assignment { monitor, image_id, mode, together, backend, set_at: since, fit: None };
+        let row = Assignment {
+            monitor,
+            image_id,
+            mode,
+            together,
+            backend,
+            set_at: since,
+            fit: None,
+            position: None,
+        };
         Self { workspace, row }
     }
 }

@@ -135,6 +135,10 @@ fn placement(output: &Output, image: &Image, row: &Assignment) -> Placement {
         },
         // A plain colour fills its monitor, whatever the settings say.
         fit: color.map_or(row.fit, |_| Some(Fit::Cover)),
+        position: match row.mode {
+            Mode::Extend => None,
+            _ => row.position.or(image.position),
+        },
     }
 }
 
@@ -247,6 +251,7 @@ mod tests {
             backend: "swaybg".to_owned(),
             set_at: Timestamp::from_micros(seconds),
             fit: None,
+            position: None,
         }
     }
 

@@ -13,7 +13,7 @@ use crate::random;
 use crate::store::assignments::Assignment;
 use crate::store::query::Query;
 use crate::store::{self, Connection, Store, history, history_cursor, images};
-use crate::wire::{Fit, HistoryEntry, Image, Mode, Orientation};
+use crate::wire::{Fit, HistoryEntry, Image, Mode, Orientation, Position};
 
 /// A picture for monitors.
 pub(super) struct Pick {
@@ -22,6 +22,7 @@ pub(super) struct Pick {
     pub(super) monitors: Vec<String>,
     pub(super) mode: Mode,
     pub(super) fit: Option<Fit>,
+    pub(super) position: Option<Position>,
     /// The monitors that it was set for together.
     pub(super) together: Vec<String>,
     /// The entries of the history that monitors go back to.
@@ -50,8 +51,9 @@ impl WorldState {
         };
         let (monitors, skipped) = targets?;
         let together = monitors.clone();
-        let (mode, fit) = (request.mode, request.fit);
-        Ok((vec![Pick { image, monitors, mode, fit, together, entries: Vec::new() }], skipped))
+        let Request { mode, fit, position, .. } = *request;
+        let entries = Vec::new();
+        Ok((vec![Pick { image, monitors, mode, fit, position, together, entries }], skipped))
     }
 
     /// A picture of its own for each monitor.
@@ -87,6 +89,7 @@ impl WorldState {
                 monitors,
                 mode: Mode::Each,
                 fit: request.fit,
+                position: request.position,
                 entries: Vec::new(),
             });
         }
@@ -110,8 +113,10 @@ impl WorldState {
             };
             let place = (monitor.clone(), entry.id);
             let same = |pick: &&mut Pick| {
-                let mode = (pick.mode, pick.fit) == (entry.mode, entry.fit);
-                pick.image.id == image.id && mode && pick.together == entry.monitors
+                let look = (pick.mode, pick.fit, pick.position);
+                pick.image.id == image.id
+                    && look == (entry.mode, entry.fit, entry.position)
+                    && pick.together == entry.monitors
             };
             if let Some(pick) = picks.iter_mut().find(same) {
                 pick.monitors.push(monitor);
@@ -123,6 +128,7 @@ impl WorldState {
                 monitors: vec![monitor],
                 mode: entry.mode,
                 fit: entry.fit,
+                position: entry.position,
                 together: entry.monitors,
                 entries: vec![place],
             });
@@ -250,22 +256,27 @@ pub(super) fn shown_before(
 #[derive(PartialEq)]
 struct ShownPicture {
     image_id: i64,
-    fit: Option<crate::wire::Fit>,
+    fit: Option<Fit>,
+    position: Option<Position>,
     extended_over: Vec<String>,
 }
 
 impl ShownPicture {
     fn of_row(row: &Assignment) -> Self {
-        Self::new(row.image_id, row.fit, row.mode, &row.together)
+        Self::new((row.image_id, row.fit, row.position), row.mode, &row.together)
     }
 
     fn of_entry(entry: &HistoryEntry) -> Self {
-        Self::new(entry.image_id, entry.fit, entry.mode, &entry.monitors)
+        Self::new((entry.image_id, entry.fit, entry.position), entry.mode, &entry.monitors)
     }
 
-    fn new(image_id: i64, fit: Option<crate::wire::Fit>, mode: Mode, together: &[String]) -> Self {
+    fn new(
+        (image_id, fit, position): (i64, Option<Fit>, Option<Position>),
+        mode: Mode,
+        together: &[String],
+    ) -> Self {
         let together = if mode == Mode::Extend { together.to_vec() } else { Vec::new() };
-        Self { image_id, fit, extended_over: together }
+        Self { image_id, fit, position, extended_over: together }
     }
 }
 

@@ -44,7 +44,7 @@ impl WorldState {
         let set_at = Timestamp::now();
         let (mut pictures, mut walk, mut note) = (Vec::new(), Vec::new(), None);
         let over = self.covering(picks.iter().map(|pick| (&pick.image, &*pick.monitors)));
-        for Pick { mut image, monitors, mode, fit, together, entries } in picks {
+        for Pick { mut image, monitors, mode, fit, position, together, entries } in picks {
             self.colors.supply(&mut image);
             let kind = Kind::of(image.media_type, image.animated);
             let mut choice = self.choose(&image, kind)?;
@@ -64,6 +64,7 @@ impl WorldState {
                 backend: backend.to_string(),
                 set_at,
                 fit,
+                position,
             };
             walk.extend(entries);
             let rows = monitors.iter().map(row).collect();

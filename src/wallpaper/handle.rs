@@ -20,7 +20,9 @@ use crate::store::assignments::Assignment;
 use crate::store::{self, Store};
 use crate::sys::Gate;
 use crate::thread::Thread;
-use crate::wire::{ApplyFailure, DebugFailure, DebugQueue, Fit, Image, Mode, Timestamp, Workspace};
+use crate::wire::{
+    ApplyFailure, DebugFailure, DebugQueue, Fit, Image, Mode, Position, Timestamp, Workspace,
+};
 
 /// Commands that wait for the reconciler; one more is refused with [`Error::Busy`].
 pub(super) const INBOX: usize = 32;
@@ -253,7 +255,7 @@ impl Handle {
         store: &Store,
         bus: &EventBus,
         image_id: i64,
-        (mode, fit): (Mode, Option<Fit>),
+        (mode, fit, position): (Mode, Option<Fit>, Option<Position>),
     ) -> Result<Image, Error> {
         let image = store
             .read(|connection| store::images::assigned(connection, image_id))?
@@ -271,6 +273,7 @@ impl Handle {
             image_id,
             mode,
             fit,
+            position,
             set_at: Timestamp::now(),
         };
         store.write(|transaction| store::assignments::put_default(transaction, &meant))?;

@@ -319,6 +319,7 @@ impl Picture {
                 source,
                 backend: self.backend.as_str(),
                 fit: row.fit,
+                position: row.position,
                 images: &self.images(applied),
             },
         )

@@ -223,6 +223,7 @@ pub(super) mod tests {
             web: None,
             extended_over: Vec::new(),
             fit: None,
+            position: None,
         }
     }
 

@@ -7,7 +7,7 @@ use super::Error;
 use super::plan::WorkerKey;
 use crate::config::BackendName;
 use crate::store::query::Query;
-use crate::wire::{Fit, HistorySource, Image, Mode, SetStatus};
+use crate::wire::{Fit, HistorySource, Image, Mode, Position, SetStatus};
 
 /// Called once, by the thread of the reconciler or `desktop`: it must not block.
 pub(crate) type Reply<T> = Box<dyn FnOnce(Result<T, Error>) + Send>;
@@ -36,6 +36,8 @@ pub struct Request {
     pub mode: Mode,
     /// In place of what the backend's settings say; stored with what is shown.
     pub fit: Option<Fit>,
+    /// The same of the part that is seen, instead of the image's own position.
+    pub position: Option<Position>,
     /// The same, for this change alone.
     pub transition: Option<String>,
     pub source: HistorySource,

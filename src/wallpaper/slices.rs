@@ -11,9 +11,9 @@ use crate::backends::decoding::{self, file_error};
 use crate::backends::{Error, Placement};
 use crate::color;
 use crate::compositor::Output;
-use crate::decode::{self, Decoder};
+use crate::decode::Decoder;
 use crate::digest;
-use crate::media::{Tile, extent};
+use crate::media::{Cut, Tile, extent};
 use crate::paths::Replacement;
 use crate::sys::Cancel;
 
@@ -79,31 +79,11 @@ impl Slices {
         let new = together.iter().map(|other| Replacement::of(&path(&other.output)));
         let new = new.collect::<Result<Vec<_>, _>>().map_err(|error| failed(&error))?;
         let to: Vec<_> = new.iter().map(|new| new.path().to_owned()).collect();
-        self.draw(source, &key, (&tiles, &to), cancel)?;
+        let size = extent(&tiles);
+        let cut = Cut { tiles, ..Cut::WHOLE };
+        decoding::cut(&self.decoder.until(cancel), source, (&cut, size), &to, cancel)?;
         new.into_iter().try_for_each(Replacement::land).map_err(|error| failed(&error))?;
         Ok(slice)
-    }
-
-    /// Writes the slices of a file as PNGs.
-    fn draw(
-        &self,
-        source: &Path,
-        key: &str,
-        (tiles, to): (&[Tile], &[PathBuf]),
-        cancel: &Cancel,
-    ) -> Result<(), Error> {
-        let decoder = self.decoder.until(cancel);
-        let failed = decoding::failed(source);
-        let format = match decoder.slices(source, tiles, to) {
-            Err(decode::Error::NeedsTranscoder { format, .. }) => format,
-            drawn => return drawn.map_err(failed),
-        };
-        // Removed when it has been read.
-        let png = Replacement::of(&self.directory.join(format!("{key}.png")))
-            .map_err(|error| file_error(&self.directory, &error))?;
-        let file = (source, format);
-        let reader = decoding::transcode(&decoder, file, extent(tiles), png.path(), cancel)?;
-        reader.slices(png.path(), tiles, to).map_err(failed)
     }
 
     fn path(&self, key: &str, output: &Output) -> PathBuf {

@@ -55,6 +55,7 @@ pub(super) fn request(ask: Ask, monitors: &[&str]) -> Request {
         targets: Targets::from_names(names(monitors)),
         mode: Mode::Clone,
         fit: None,
+        position: None,
         transition: None,
         source: HistorySource { kind: Source::Manual, playlist_id: None, playlist_name: None },
         by_hook: false,

@@ -313,6 +313,7 @@ impl WorldState {
     /// The pictures that these steps show again, by image, mode and backend; also those that were
     /// written again. A step that only moves or resizes what is shown is none.
     pub(super) fn restored(&self, current: &Placements, steps: &[Step]) -> Vec<Picture> {
+        let look = |row: &Assignment| (row.mode, row.fit, row.position);
         let mut restored: Vec<Picture> = Vec::new();
         for step in steps {
             let Step::Show { key, placements } = step else { continue };
@@ -332,7 +333,7 @@ impl WorldState {
                     group.image.id == image.id
                         && (group.backend, group.is_rewritten) == (backend, is_rewritten)
                         && group.of_workspace == of_workspace
-                        && (group.rows[0].mode, group.rows[0].fit) == (row.mode, row.fit)
+                        && look(&group.rows[0]) == look(&row)
                 });
                 match group {
                     Some(group) => group.rows.push(row),

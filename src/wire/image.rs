@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize, Serializer};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
-use super::{Format, MediaType, Timestamp, zone};
+use super::{Format, MediaType, Position, Timestamp, zone};
 use crate::color::{self, Rgb};
 use crate::digest::{self, Checksum, hex_of};
 
@@ -48,6 +48,8 @@ pub struct Image {
     pub source_path: PathBuf,
     /// `path` is the owner's own file, and there is no copy.
     pub in_place: bool,
+    /// The part that is seen; none: as the backend's settings have it.
+    pub position: Option<Position>,
     /// In no row: the cache has them.
     pub thumbnails: ThumbnailPaths,
     pub preview_path: Option<PathBuf>,
@@ -128,6 +130,7 @@ impl Image {
             imported_at: put_time(out, self.imported_at, zone),
             source_path: put_path(out, &self.source_path),
             in_place: put(out, &self.in_place),
+            position: put(out, &self.position),
             thumbnails: self.put_thumbnails(out),
         }
         if let Some(path) = &self.preview_path {

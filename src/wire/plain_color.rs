@@ -42,6 +42,7 @@ impl Image {
             imported_at: Timestamp::from_micros(0),
             source_path: PathBuf::new(),
             in_place: false,
+            position: None,
             thumbnails: ThumbnailPaths::default(),
             preview_path: None,
             web_meta: None,

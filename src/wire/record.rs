@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 
 use super::names::words;
 use super::plain_color::{labelled, put_id, put_ids};
-use super::{AppearanceMode, Fit, MediaType, Mode, Rest, Timestamp, Tone};
+use super::{AppearanceMode, Fit, MediaType, Mode, Position, Rest, Timestamp, Tone};
 
 /// A list that has no pages: `{"data": [...]}`.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -226,6 +226,8 @@ pub(crate) struct HistoryEntry {
     pub backend: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fit: Option<Fit>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub position: Option<Position>,
     /// In mode `each`: which monitor shows which, of the whole call.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty", serialize_with = "put_ids")]
     pub images: BTreeMap<String, i64>,
@@ -328,6 +330,8 @@ pub(crate) struct CurrentMonitor {
     pub set_at: Timestamp,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fit: Option<Fit>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub position: Option<Position>,
     #[serde(default, skip_serializing_if = "is_false")]
     pub deleted: bool,
     /// The workspace whose wallpaper is shown in place of the monitor's.

@@ -9,7 +9,7 @@ use serde::de::{MapAccess, Visitor};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::{AppearanceMode, Fit, LoopAction, LoopPreset, Mode, WebCapabilities};
+use super::{AppearanceMode, Fit, LoopAction, LoopPreset, Mode, Position, WebCapabilities};
 
 /// `POST /images`
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -105,6 +105,9 @@ pub(crate) struct SetWallpaper {
     pub mode: Option<Mode>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fit: Option<Fit>,
+    /// The part of the picture that is seen.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub position: Option<Position>,
     /// A transition in the backend's own words.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub transition: Option<String>,
@@ -128,6 +131,9 @@ pub(crate) struct RandomWallpaper {
     pub mode: Option<Mode>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fit: Option<Fit>,
+    /// The part of the picture that is seen.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub position: Option<Position>,
     /// A transition in the backend's own words.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub transition: Option<String>,
@@ -195,6 +201,8 @@ pub(crate) struct PatchImage {
     pub is_selected: Option<bool>,
     #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "given")]
     pub audio_enabled: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "given")]
+    pub position: Option<Option<Position>>,
     /// Only for a web package, as is the next field.
     #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "given")]
     pub wallpaper_config_overrides: Option<Map<String, Value>>,

@@ -45,6 +45,13 @@ fn a_server_is_started_told_and_ended() {
     stubs.wall.set("awww", "resize", "fit");
     show(&stubs, &mut *awww, &[("HEADLESS-1", &red)]).unwrap();
     assert_eq!(images(&stubs).len(), 1);
+    stubs.forget_calls();
+    stubs.wall.set("awww", "resize", "crop");
+    awww.show(&stubs.wall.seen_at("HEADLESS-1", &red, "left"), &stubs.wall.cancel).unwrap();
+    assert_eq!(image::image_dimensions(&images(&stubs)[0].1).unwrap(), (640, 480));
+    stubs.wall.set("awww", "resize", "fit");
+    stubs.forget_calls();
+    show(&stubs, &mut *awww, &[("HEADLESS-1", &red)]).unwrap();
     // How it comes is told, too, and once. What one call asks for is that call's alone.
     stubs.wall.set_json("awww", "invert_y", true.into());
     stubs.wall.set_json("awww", "transition_fps", 30.into());

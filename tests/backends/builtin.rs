@@ -107,6 +107,13 @@ fn every_fit_position_and_colour_by_pixels_also_scaled_and_rotated() {
     check("contain", &[(48, 50, GREEN), (52, 2, RED), (98, 98, BLUE)]);
     wall.set(NAME, "position", "0%,0%");
     check("cover", &[(2, 2, RED), (98, 98, RED)]);
+    wall.positions(&mut *builtin, "HEADLESS-1");
+    let mut check = |fit: &str, spots: &[(usize, usize, [u8; 3])]| {
+        wall.set(NAME, "fit_mode", fit);
+        show(&wall, &mut builtin, &[("HEADLESS-1", &square)]);
+        let seen = wall.pixels("HEADLESS-1");
+        spots.iter().for_each(|&(x, y, color)| seen.shows(x, y, color));
+    };
     wall.set(NAME, "position", "center");
     wall.desktop.output("swaymsg", &["-q", "output HEADLESS-1 scale 2"]);
     check("contain", &[(24, 50, GREEN), (26, 2, RED), (74, 98, BLUE), (76, 50, GREEN)]);

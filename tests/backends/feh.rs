@@ -55,10 +55,23 @@ fn fits_turns_and_follows_the_monitors() {
         wall.set("feh", "mode", mode);
         show(&[("DUMMY0", &square)]).shows(at.0, at.1, color);
     }
+    wall.set("feh", "fill_color", "00ff00");
+    let words = ["-size", "200x200", "xc:none", "xc:red", "-append"];
+    let glass = wall.picture("glass.png", &words);
+    for (mode, at) in [("scale", (2, 2)), ("max", (2, 98)), ("center", (50, 30))] {
+        wall.set("feh", "mode", mode);
+        show(&[("DUMMY0", &glass)]).shows(at.0, at.1, GREEN);
+        wall.pixels("DUMMY1").is_all(GREEN);
+    }
     wall.set("feh", "mode", "fill");
     let dot = wall.picture("dot.png", &["-size", "1x1", "xc:red"]);
     show(&[("DUMMY0", &dot)]).is_all(RED);
     let (red, blue) = (wall.flat("red.png", RED), wall.flat("blue.png", BLUE));
+    wall.positions(&mut *feh, "DUMMY0");
+    let mut show = |pictures: &[(&str, &Path)]| {
+        feh.show(&wall.hang(pictures), &wall.cancel).unwrap();
+        wall.pixels(pictures[0].0)
+    };
     wall.desktop.run("unplug", &["DUMMY0"]);
     wait_until("one monitor", || wall.backends.outputs.list().len() == 1);
     show(&[("DUMMY1", &blue)]).is_all(BLUE);

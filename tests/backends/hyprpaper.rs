@@ -52,11 +52,18 @@ fn hyprpaper_is_started_with_a_file_and_sent_changes() {
     assert!(text.ends_with(&format!("\nsplash = false\nipc = true\n{tail}")), "{text}");
     assert!(changes(&stubs).is_empty());
     let process = stubs.wall.processes("hyprpaper");
+    // It crops at the centre alone: for another part it has a copy of the size of the output.
+    let mut seen = stubs.wall.hang(&[("HEADLESS-1", &red), ("HEADLESS-2", &red)]);
+    seen[0].position = serde_json::from_value("left".into()).unwrap();
+    hyprpaper.show(&seen, &stubs.wall.cancel).unwrap();
+    let [call] = &changes(&stubs)[..] else { panic!("one change") };
+    let cut = call[2].strip_prefix("HEADLESS-1,").unwrap().strip_suffix(",cover").unwrap();
+    assert_eq!(image::image_dimensions(cut).unwrap(), (640, 480));
     // A name that it could misread goes to it under another.
     show(&stubs, &mut *hyprpaper, &[("HEADLESS-1", &red), ("HEADLESS-2", &odd)]).unwrap();
     let calls = changes(&stubs);
-    assert_eq!(calls.len(), 1);
-    let link = calls[0][2].strip_prefix("HEADLESS-2,").unwrap().strip_suffix(",cover").unwrap();
+    assert_eq!(calls.len(), 3);
+    let link = calls[2][2].strip_prefix("HEADLESS-2,").unwrap().strip_suffix(",cover").unwrap();
     assert!(is_twin(link.as_ref(), &odd));
     assert_eq!(stubs.wall.processes("hyprpaper"), process);
     // Only a file can say `fill`: a new process, before the old one goes.

@@ -84,6 +84,7 @@ impl Bench {
             targets: Targets::All,
             mode: Mode::Individual,
             fit: None,
+            position: None,
             transition: None,
             source: HistorySource { kind: Source::Manual, playlist_id: None, playlist_name: None },
             by_hook: false,

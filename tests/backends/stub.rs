@@ -223,8 +223,12 @@ case $2 in
 --bg-fill | --bg-scale | --bg-tile | --bg-center | --bg-max) ;;
 *) refuse "unrecognized option '$2'" ;;
 esac
-[ "$3" = -- ] && [ $# -ge 4 ] || refuse 'no files'
-shift 3
+case "$3 $4" in
+"--image-bg #"[0-9a-f][0-9a-f][0-9a-f][0-9a-f][0-9a-f][0-9a-f]) ;;
+*) refuse "unrecognized option '$3 $4'" ;;
+esac
+[ "$5" = -- ] && [ $# -ge 6 ] || refuse 'no files'
+shift 5
 for file; do
   [ -f "$file" ] || echo "feh WARNING: $file - File does not exist" >&2
 done

@@ -64,6 +64,15 @@ fn shows_every_format_and_fit() {
         wall.set("swaybg", "fit_mode", mode);
         show(&square).shows(at.0, at.1, color);
     }
+    wall.set("swaybg", "fill_color", "00ff00");
+    let words = ["-size", "200x200", "xc:none", "xc:red", "-append"];
+    let glass = wall.picture("glass.png", &words);
+    for (mode, at) in [("stretch", (2, 2)), ("center", (2, 98))] {
+        wall.set("swaybg", "fit_mode", mode);
+        show(&glass).shows(at.0, at.1, GREEN);
+    }
+    wall.set("swaybg", "fit_mode", "fill");
+    wall.positions(&mut *swaybg, "HEADLESS-1");
 }
 
 #[test]

@@ -306,6 +306,11 @@ fn the_host_is_started_and_told_what_to_load() {
     // A request that reached it in parts is asked once more.
     stubs.cue("wal-qt-host", "split");
     show(&stubs, &mut *wal_qt, &placements).unwrap();
+    forget(&stubs);
+    let seen = stubs.wall.seen_at("HEADLESS-1", &red, "left");
+    show(&stubs, &mut *wal_qt, &seen).unwrap();
+    let cut = requests(&stubs)[0].1["targets"][0]["target"].as_str().unwrap().to_owned();
+    assert_eq!(image::image_dimensions(cut).unwrap(), (640, 480));
     let host = stubs.wall.processes("wal-qt");
     assert_eq!(host.len(), 1);
     wal_qt.clear().unwrap();

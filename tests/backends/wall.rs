@@ -138,8 +138,30 @@ impl Wall {
             web: None,
             extended_over: Vec::new(),
             fit: None,
+            position: None,
         };
         pictures.iter().map(placement).collect()
+    }
+
+    /// Shows each position of a square, red above blue, on an output that is twice as wide as high.
+    pub fn positions(&self, backend: &mut dyn Backend, output: &str) {
+        let square =
+            self.picture("halves.png", &["-size", "200x100", "xc:red", "xc:blue", "-append"]);
+        for (position, at_70, at_80) in
+            [("top", RED, RED), ("0%,25%", RED, BLUE), ("center", BLUE, BLUE)]
+        {
+            backend.show(&self.seen_at(output, &square, position), &self.cancel).unwrap();
+            let seen = self.pixels(output);
+            for (y, color) in [(2, RED), (70, at_70), (80, at_80)] {
+                seen.shows(98, y, color);
+            }
+        }
+    }
+
+    pub fn seen_at(&self, output: &str, path: &Path, position: &str) -> Vec<Placement> {
+        let mut placements = self.hang(&[(output, path)]);
+        placements[0].position = serde_json::from_value(position.into()).unwrap();
+        placements
     }
 
     pub fn pixels(&self, output: &str) -> Pixels {

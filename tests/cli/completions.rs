@@ -78,9 +78,10 @@ fn a_line_goes_on_with_what_the_table_and_the_daemon_know() {
         &["config_changed,wallpaper_changed"],
     );
     has(&["backends", "activate", ""], "wal-qt");
+    check(&["set", "--position", "top-"], &["top-left", "top-right"]);
     check(&["config", "get", "app", "images_"], &["images_per_page"]);
     check(&["config", "set", "backend.fe"], &["backend.feh"]);
-    check(&["config", "set", "backend.feh", ""], &["mode"]);
+    check(&["config", "set", "backend.feh", ""], &["mode", "fill_color"]);
     check(&["config", "set", "backend.feh.mo"], &["backend.feh.mode"]);
     check(&["config", "set", "backend.feh.mode", "ma"], &["max"]);
     check(&["config", "set", "backend.feh", "mode", "ma"], &["max"]);

@@ -1,19 +1,20 @@
-//! The fit of one call: seen in pixels, kept with the picture, and over a restart.
+//! The fit and the position of one call: seen in pixels, kept with the picture, and over a restart.
 
 use std::path::PathBuf;
 
 use serde_json::{Value, json};
 
 use crate::desktop::{Desktop, wait_until};
-use crate::scene::{RED, Rgb, near, see};
+use crate::scene::{BLUE, RED, Rgb, near, see};
 use crate::support::House;
 
 const BLACK: Rgb = [0, 0, 0];
 
-/// A square, on monitors that are wide.
+/// A square, on monitors that are wide: blue where only its bottom part is seen.
 fn square(house: &House) -> i64 {
     let path: PathBuf = house.root().join("square.png");
-    image::RgbImage::from_pixel(200, 200, image::Rgb(RED)).save(&path).unwrap();
+    let color = |_, y| image::Rgb(if y < 140 { RED } else { BLUE });
+    image::RgbImage::from_fn(200, 200, color).save(&path).unwrap();
     house.import(&[&path])[0]
 }
 
@@ -35,7 +36,21 @@ fn fits(desktop: &Desktop, [one, other]: [&str; 2], backend: &str, shared: bool)
     let set = |house: &House, body: Value| house.client().post("/wallpaper/set", &body);
     set(&house, json!({ "image_id": id })).ok();
     see_edge(desktop, &house, one, RED);
-    let wish = json!({ "image_id": id, "monitor": one, "fit": "contain", "transition": "none" });
+    set(&house, json!({ "image_id": id, "monitor": one, "position": "10%,100%" })).ok();
+    see_edge(desktop, &house, one, BLUE);
+    // The image's own is seen where none was asked for, at once.
+    let own = |position: Value| {
+        let path = format!("/images/{id}");
+        let image = house.client().patch(&path, &json!({ "position": position })).ok();
+        assert_eq!(image["position"], position);
+    };
+    own("bottom-left".into());
+    see_edge(desktop, &house, other, BLUE);
+    own(Value::Null);
+    see_edge(desktop, &house, other, RED);
+    see_edge(desktop, &house, one, BLUE);
+    let wish = json!({ "image_id": id, "monitor": one, "fit": "contain", "transition": "none",
+        "position": "top" });
     set(&house, wish).ok();
     let look = |house: &House| {
         see(desktop, house, one, RED);
@@ -44,6 +59,7 @@ fn fits(desktop: &Desktop, [one, other]: [&str; 2], backend: &str, shared: bool)
         see_edge(desktop, house, other, if shared { BLACK } else { RED });
         let current = house.client().get("/wallpaper/current").ok();
         assert_eq!(current["monitors"][0]["fit"], "contain");
+        assert_eq!(current["monitors"][0]["position"], "top");
         assert_eq!(current["monitors"][1].get("fit"), None);
     };
     look(&house);
@@ -55,11 +71,15 @@ fn fits(desktop: &Desktop, [one, other]: [&str; 2], backend: &str, shared: bool)
     let text = word.text();
     assert!(text.contains("spiral") && text.contains(backend), "{text}");
     assert_eq!(set(&house, json!({ "image_id": id, "fit": "wide" })).status, 400);
+    let refused = set(&house, json!({ "image_id": id, "position": "middle" })).text();
+    assert!(refused.contains("position must be center, top, "), "{refused}");
     set(&house, json!({ "image_id": id, "monitor": one })).ok();
     see_edge(desktop, &house, one, RED);
-    // What was there before had its own fit.
-    house.client().post("/wallpaper/back", &json!({ "monitor": one })).ok();
-    see_edge(desktop, &house, one, BLACK);
+    // What was there before had its own fit, and its own position.
+    for color in [BLACK, BLUE] {
+        house.client().post("/wallpaper/back", &json!({ "monitor": one })).ok();
+        see_edge(desktop, &house, one, color);
+    }
 }
 
 #[test]

@@ -5,10 +5,8 @@ use std::collections::HashMap;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use crate::backends::fit_and_transition::fit_or;
 use crate::compositor::Output;
-use crate::config::{Awww as Options, AwwwFilter, AwwwResize, AwwwTransition, BackendName};
-use crate::wire::Fit;
+use crate::config::{Awww as Options, AwwwFilter, AwwwResize, AwwwTransition};
 
 /// A picture and what decides how it looks once the transition is over.
 #[derive(Clone, Debug, PartialEq)]
@@ -20,8 +18,7 @@ pub(super) struct PictureLook {
 }
 
 impl PictureLook {
-    pub(super) fn new(path: PathBuf, options: &Options, fit: Option<Fit>) -> Self {
-        let resize = fit_or(BackendName::Awww, fit, options.resize);
+    pub(super) fn new(path: PathBuf, options: &Options, resize: AwwwResize) -> Self {
         let filter = options.filter_type;
         Self { path, resize, fill_color: options.fill_color.clone(), filter }
     }
@@ -275,17 +272,17 @@ mod tests {
     #[test]
     fn only_what_differs_is_called_for() {
         let options = Options::default();
-        let on = |path: &str, fit, turned| {
+        let on = |path: &str, resize, turned| {
             let mut output = Output::plain("A");
             if turned {
                 (output.logical_width, output.logical_height) = (1080, 1920);
             }
             MonitorPicture {
-                look: PictureLook::new(path.into(), &options, fit),
+                look: PictureLook::new(path.into(), &options, resize),
                 geometry: Geometry::of(&output),
             }
         };
-        let shown = |path: &str| on(path, None, false);
+        let shown = |path: &str| on(path, AwwwResize::Crop, false);
         let check = |wanted: &[(&str, MonitorPicture)],
                      had: &[(&str, MonitorPicture)],
                      expected: &[(&str, &[&str])]| {
@@ -312,13 +309,13 @@ mod tests {
         check(&[("A", shown("/a"))], &[], &[]);
         // Also of outputs that differ in size.
         check(
-            &[("A", shown("/x")), ("B", shown("/b")), ("C", on("/x", None, true))],
+            &[("A", shown("/x")), ("B", shown("/b")), ("C", on("/x", AwwwResize::Crop, true))],
             &[],
             &[("/x", &["A", "C"])],
         );
-        let contain = on("/a", Some(Fit::Contain), false);
+        let contain = on("/a", AwwwResize::Fit, false);
         check(&[("A", shown("/a"))], &[("A", contain)], &[("/a", &["A"])]);
-        check(&[("A", on("/a", None, true))], &[("A", shown("/a"))], &[("/a", &["A"])]);
+        check(&[("A", on("/a", AwwwResize::Crop, true))], &[("A", shown("/a"))], &[("/a", &["A"])]);
         // Somebody else has painted over it.
         check(&[("A", shown("/x"))], &[("A", shown("/x"))], &[("/x", &["A"])]);
     }

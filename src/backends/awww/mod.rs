@@ -17,10 +17,11 @@ use std::time::{Duration, Instant};
 
 use super::context::Processes;
 use super::context::{Context, Settings};
-use super::copies::{Copies, Takes};
+use super::copies::{Copies, Takes, seen_part};
+use super::fit_and_transition::fit_or;
 use super::socket::pause;
 use super::{Backend, Error, Placement, decoding};
-use crate::config::{Awww as Options, AwwwFormat, AwwwTransition};
+use crate::config::{Awww as Options, AwwwFormat, AwwwResize, AwwwTransition, BackendName};
 use crate::decode::Decoder;
 use crate::process::{BackendProcess, Output, run};
 use crate::sys::Cancel;
@@ -171,8 +172,10 @@ impl Awww {
         self.note_settings(&options.awww);
         let mut wanted = Vec::new();
         for placement in placements {
-            let path = self.copies.ready(placement, &TAKES, cancel)?;
-            let look = PictureLook::new(path, &options.awww, placement.fit);
+            let resize = fit_or(BackendName::Awww, placement.fit, options.awww.resize);
+            let cut = seen_part(placement, resize == AwwwResize::Crop);
+            let path = self.copies.ready(placement, &cut, &TAKES, cancel)?;
+            let look = PictureLook::new(path, &options.awww, resize);
             let geometry = Geometry::of(&placement.output);
             wanted.push((placement.output.name.clone(), MonitorPicture { look, geometry }));
         }

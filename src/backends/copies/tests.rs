@@ -36,16 +36,16 @@ fn unsupported_pictures_are_copied_once() {
     bmp(&source);
     let cancel = Cancel::new().unwrap();
     let mut copies = of(&cache);
-    let copy = copies.of_size(&source, SIZE, &PLAIN, &cancel).unwrap();
+    let copy = copies.of_size(&source, (&Cut::WHOLE, SIZE), &PLAIN, &cancel).unwrap();
     assert_eq!(copy.parent(), Some(cache.as_path()));
     let mut file = BufReader::new(File::open(&copy).unwrap());
     let probe = media::probe(&mut file).unwrap();
     assert_eq!((probe.format, probe.width, probe.height), (Format::Png, 2, 2));
     let made = fs::metadata(&copy).unwrap().ino();
-    assert_eq!(of(&cache).of_size(&source, SIZE, &PLAIN, &cancel).unwrap(), copy);
+    assert_eq!(of(&cache).of_size(&source, (&Cut::WHOLE, SIZE), &PLAIN, &cancel).unwrap(), copy);
     assert_eq!(fs::metadata(&copy).unwrap().ino(), made);
     assert_eq!(
-        copies.of_size(&copy, SIZE, &PLAIN, &cancel).unwrap(),
+        copies.of_size(&copy, (&Cut::WHOLE, SIZE), &PLAIN, &cancel).unwrap(),
         copy,
         "a PNG is taken as it is"
     );
@@ -53,10 +53,13 @@ fn unsupported_pictures_are_copied_once() {
     let time = fs::metadata(&source).unwrap().modified().unwrap();
     bmp(&source);
     File::options().append(true).open(&source).unwrap().set_modified(time).unwrap();
-    assert_ne!(copies.of_size(&source, SIZE, &PLAIN, &cancel).unwrap(), copy);
+    assert_ne!(copies.of_size(&source, (&Cut::WHOLE, SIZE), &PLAIN, &cancel).unwrap(), copy);
     copies.tidy(&[]);
     assert_eq!(fs::read_dir(&cache).unwrap().count(), 0);
-    assert!(copies.of_size(&source, SIZE, &PLAIN, &cancel).unwrap().exists(), "made again");
+    assert!(
+        copies.of_size(&source, (&Cut::WHOLE, SIZE), &PLAIN, &cancel).unwrap().exists(),
+        "made again"
+    );
 }
 
 #[test]
@@ -70,9 +73,9 @@ fn picture_that_moves_is_given_as_its_first_frame() {
     writer.finish().unwrap();
     let (cancel, mut copies) = (Cancel::new().unwrap(), of(&dir.path().join("cache")));
     let moves = Takes { animates: true, ..PLAIN };
-    assert_eq!(copies.of_size(&source, SIZE, &moves, &cancel).unwrap(), source);
+    assert_eq!(copies.of_size(&source, (&Cut::WHOLE, SIZE), &moves, &cancel).unwrap(), source);
     let mut copies = of(&dir.path().join("cache"));
-    let copy = copies.of_size(&source, SIZE, &PLAIN, &cancel).unwrap();
+    let copy = copies.of_size(&source, (&Cut::WHOLE, SIZE), &PLAIN, &cancel).unwrap();
     let mut file = BufReader::new(File::open(&copy).unwrap());
     let probe = media::probe(&mut file).unwrap();
     let picture = probe.decode(&mut file, (1, 1)).unwrap();
@@ -85,17 +88,19 @@ fn picture_of_one_pixel_is_given_as_two() {
     let (source, copy) = (dir.path().join("a.bmp"), dir.path().join("a.png"));
     bmp(&source);
     let (cancel, mut copies) = (Cancel::new().unwrap(), of(&dir.path().join("cache")));
-    let small = copies.of_size(&source, SIZE, &PLAIN, &cancel).unwrap();
+    let small = copies.of_size(&source, (&Cut::WHOLE, SIZE), &PLAIN, &cancel).unwrap();
     fs::copy(small, &copy).unwrap();
     let takes = Takes { turns: false, profiles: false, ..PLAIN };
     assert_eq!(
-        copies.of_size(&copy, SIZE, &takes, &cancel).unwrap(),
+        copies.of_size(&copy, (&Cut::WHOLE, SIZE), &takes, &cancel).unwrap(),
         copy,
         "two pixels are enough"
     );
     let formats = Some(&[Format::Bmp][..]);
     let takes = Takes { formats, ..takes };
-    let double = of(&dir.path().join("other")).of_size(&source, SIZE, &takes, &cancel).unwrap();
+    let double = of(&dir.path().join("other"))
+        .of_size(&source, (&Cut::WHOLE, SIZE), &takes, &cancel)
+        .unwrap();
     let probe = media::probe(&mut BufReader::new(File::open(double).unwrap())).unwrap();
     assert_eq!((probe.width, probe.height), (2, 2));
 }
@@ -109,7 +114,8 @@ fn a_name_that_it_cannot_take_is_linked() {
     let takes =
         Takes { formats: Some(&[Format::Bmp]), turns: true, profiles: true, animates: false, name };
     let mut copies = of(&dir.path().join("cache"));
-    let link = copies.of_size(&source, SIZE, &takes, &Cancel::new().unwrap()).unwrap();
+    let link =
+        copies.of_size(&source, (&Cut::WHOLE, SIZE), &takes, &Cancel::new().unwrap()).unwrap();
     assert_eq!(fs::read_link(&link).unwrap(), source);
     assert!(link.extension().is_some_and(|extension| extension == "bmp"));
 }
@@ -124,7 +130,7 @@ fn backend_that_follows_links_is_given_none() {
         Takes { formats: Some(&[Format::Bmp]), turns: true, profiles: true, animates: false, name };
     let cancel = Cancel::new().unwrap();
     let ready = |cache: &Path, path: &Path| {
-        let copy = of(cache).of_size(path, SIZE, &takes, &cancel).unwrap();
+        let copy = of(cache).of_size(path, (&Cut::WHOLE, SIZE), &takes, &cancel).unwrap();
         assert!(!copy.is_symlink());
         assert_eq!(fs::read(&copy).unwrap(), fs::read(&source).unwrap());
         copy
@@ -162,7 +168,7 @@ fn no_picture() {
         if let Some(content) = content {
             fs::write(&source, content).unwrap();
         }
-        let error = copies.of_size(&source, SIZE, &PLAIN, &cancel).unwrap_err();
+        let error = copies.of_size(&source, (&Cut::WHOLE, SIZE), &PLAIN, &cancel).unwrap_err();
         assert!(matches!(error, Error::File { path, .. } if path == source));
     }
 }

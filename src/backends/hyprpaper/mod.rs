@@ -17,12 +17,12 @@ use std::time::{Duration, Instant};
 
 use super::context::Processes;
 use super::context::{Context, Settings};
-use super::copies::{Copies, Names, Takes};
+use super::copies::{Copies, Names, Takes, seen_part};
 use super::fit_and_transition::fit_or;
 use super::socket::{self, NotUp, pause};
 use super::version::FLAGS;
 use super::{Backend, Error, Placement};
-use crate::config::BackendName;
+use crate::config::{BackendName, HyprpaperFit};
 use crate::process::{BackendProcess, Launch, run};
 use crate::sys::Cancel;
 use crate::wire::Format;
@@ -287,9 +287,10 @@ impl Backend for Hyprpaper {
         let (mut wanted, mut unfit) = (Vec::new(), Vec::new());
         for placement in placements {
             let output = placement.output.name.clone();
-            let file = self.copies.ready(placement, &TAKES, cancel)?;
             let asked = fit_or(BackendName::Hyprpaper, placement.fit, setting);
             let fit = dialect.fit(asked);
+            let cut = seen_part(placement, fit == HyprpaperFit::Cover);
+            let file = self.copies.ready(placement, &cut, &TAKES, cancel)?;
             unfit.extend((fit != asked).then(|| output.clone()));
             let path = dialect.path(&file, fit);
             wanted.push(Wallpaper { output, path, fit });

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use crate::backends::{Error, fit_word};
 use crate::compositor::Output;
 use crate::config::{BackendName, Mpvpaper as Options, MpvpaperLayer};
-use crate::wire::Fit;
+use crate::wire::{Fit, Position};
 
 pub(super) const NAME: &str = "mpvpaper";
 /// It stops itself while nobody sees it.
@@ -22,6 +22,7 @@ pub(super) struct Wanted {
     pub(super) content: String,
     pub(super) audio: bool,
     pub(super) fit: Option<Fit>,
+    pub(super) position: Option<Position>,
 }
 
 /// Its arguments; the file is the last.
@@ -55,6 +56,11 @@ pub(super) fn args(options: &Options, wanted: &Wanted, socket: &Path) -> Vec<OsS
     if let Some(word) = wanted.fit.and_then(|fit| fit_word(BackendName::Mpvpaper, fit)) {
         mpv.push(word);
         mpv.push(" ");
+    }
+    if let Some(position) = wanted.position {
+        // From -1, the left or the top, to 1.
+        let [x, y] = [position.x(), position.y()].map(|share| share * 2.0 - 1.0);
+        mpv.push(format!("video-align-x={x} video-align-y={y} "));
     }
     mpv.push(SOCKET_OPTION);
     mpv.push(socket);
@@ -103,10 +109,12 @@ mod tests {
     #[test]
     fn the_command_line() {
         let check = |options: &Options, audio, expected: &[&str]| {
-            let fit = options.slideshow_secs.eq(&30).then_some(Fit::Fill);
+            let asked = options.slideshow_secs.eq(&30);
+            let fit = asked.then_some(Fit::Fill);
+            let position = asked.then(|| "top-right".parse().unwrap());
             let (matched, file) = ("DP-1".to_owned(), "/a b, #.mp4".into());
             let content = String::new();
-            let wanted = Wanted { matched, file, content, audio, fit };
+            let wanted = Wanted { matched, file, content, audio, fit, position };
             let args = args(options, &wanted, Path::new("/run/m.sock"));
             assert_eq!(args, expected);
             assert_eq!(socket_in(&args).as_deref(), Some(Path::new("/run/m.sock")));
@@ -125,7 +133,8 @@ mod tests {
             layer: MpvpaperLayer::Bottom,
             slideshow_secs: 30,
         };
-        let options = format!("no-audio hwdec=auto keepaspect=no {socket}");
+        let seen = "keepaspect=no video-align-x=1 video-align-y=-1";
+        let options = format!("no-audio hwdec=auto {seen} {socket}");
         let words = ["-vv", "-s", "-n", "30", "-l", "bottom", "-o", &options];
         check(&all, false, &[&words[..], &tail].concat());
         let pause = Options {

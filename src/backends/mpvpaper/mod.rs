@@ -23,6 +23,7 @@ use super::context::{Context, Settings};
 use super::copies::{Copies, Names, Takes};
 use super::{Backend, Error, Placement};
 use crate::config::Mpvpaper as Options;
+use crate::media::Cut;
 use crate::process::plain_name;
 use crate::sys::Cancel;
 use crate::wire::Format;
@@ -68,10 +69,11 @@ impl Mpvpaper {
     fn wanted(&mut self, placement: &Placement, cancel: &Cancel) -> Result<Wanted, Error> {
         Ok(Wanted {
             matched: matched(&placement.output, &self.context.outputs.list())?,
-            file: self.copies.ready(placement, &TAKES, cancel)?,
+            file: self.copies.ready(placement, &Cut::WHOLE, &TAKES, cancel)?,
             content: placement.content.clone(),
             audio: placement.audio_enabled,
             fit: placement.fit,
+            position: placement.position,
         })
     }
 

@@ -22,10 +22,11 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 use super::context::{Context, Settings};
-use super::copies::{Copies, Names, Takes};
+use super::copies::{Copies, Names, Takes, seen_part};
+use super::fit_and_transition::fit_or;
 use super::socket::pause;
 use super::{Backend, Error, Kind, Placement};
-use crate::config::WalQt as Options;
+use crate::config::{BackendName, ImageFit, WalQt as Options};
 use crate::sys::Cancel;
 use crate::wire::Format;
 
@@ -127,12 +128,17 @@ impl WalQt {
     }
 
     fn pieces(&mut self, placements: &[Placement], cancel: &Cancel) -> Result<Vec<Piece>, Error> {
+        let setting = (self.settings)().wal_qt.image_fit_mode;
         let mut pieces = Vec::new();
         for placement in placements {
             let target = match placement.kind {
                 // Its files lie beside it.
                 Kind::Web => placement.path.clone(),
-                _ => self.copies.ready(placement, &TAKES, cancel)?,
+                _ => {
+                    let fit = fit_or(BackendName::WalQt, placement.fit, setting);
+                    let cut = seen_part(placement, fit == ImageFit::Cover);
+                    self.copies.ready(placement, &cut, &TAKES, cancel)?
+                }
             };
             pieces.push(Piece::new(placement, target));
         }

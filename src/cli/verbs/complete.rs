@@ -25,6 +25,7 @@ use super::super::verb::{Argument, Arity, Flag, GLOBAL, Kind, Run, Verb};
 use super::config::fields;
 use super::config_change::settings;
 use crate::sys::Timer;
+use crate::wire::Position;
 
 #[rustfmt::skip]
 pub(super) const COMPLETE: Verb =
@@ -177,6 +178,7 @@ impl Source {
             Kind::File => files(),
             Kind::Directory => bare([":directories"]),
             Kind::Words(list) => bare(list.iter().copied()),
+            Kind::Position => bare(Position::WORDS.iter().copied()),
             Kind::Hues => behind_the_comma(partial, HUES.iter().map(|(name, _)| *name)),
             Kind::List(list) => behind_the_comma(partial, list.iter().copied()),
             Kind::Tags => behind_the_comma(partial, self.tags().iter().map(String::as_str)),

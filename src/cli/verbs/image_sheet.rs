@@ -24,8 +24,8 @@ pub(super) const PICTURE: Flag = Flag::value("--picture", "HOW", Kind::Words(pic
     "How to draw it; blocks also draws into a pipe; auto by default");
 
 const FIELDS: &str = "id name path media_type format width height duration animated audio_enabled \
-    file_size checksum tags description colors hue_group folder_id is_selected imported_at source_path in_place \
-    thumbnails preview_path web_meta wallpaper_config_overrides";
+    file_size checksum tags description colors hue_group folder_id is_selected imported_at source_path \
+    in_place position thumbnails preview_path web_meta wallpaper_config_overrides";
 
 pub(super) const IMAGES: View = View::table(
     "Image",
@@ -73,6 +73,7 @@ pub(super) const IMAGE: View = View::sheet(
             Some(if image["is_selected"] == true { "yes" } else { "no" }.into())
         }),
         moment("imported", "imported_at"),
+        column("position", "position"),
         column("file", "path"),
         column("from", "source_path"),
         column("checksum", "checksum"),

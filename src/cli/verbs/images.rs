@@ -42,6 +42,7 @@ pub(super) const GROUP: Group = Group { title: "Images", verbs: &[
             ("description", From::Given("--description")),
             ("colors", From::Given("--colors")), ("folder_id", From::IntoFolder("--folder")),
             ("is_selected", From::On("--selected")), ("audio_enabled", From::On("--audio")),
+            ("position", From::Given("--position")),
             ("wallpaper_config_overrides", From::Given("--overrides")),
             ("web_capabilities", From::Given("--capabilities")),
         ])
@@ -56,6 +57,8 @@ pub(super) const GROUP: Group = Group { title: "Images", verbs: &[
                 "Move it to this folder; root: no folder"),
             Flag::value("--selected", "WHICH", ON_OFF, "Select or deselect it"),
             Flag::value("--audio", "WHICH", ON_OFF, "Play the audio of a video, or mute it"),
+            Flag::value("--position", "POSITION", Kind::Position,
+                "Visible part: a name (top-left), X%,Y% or default"),
             Flag::value("--overrides", "JSON", Kind::Json,
                 "Settings of an HTML wallpaper, as a JSON object"),
             Flag::value("--capabilities", "JSON", Kind::Json,

@@ -29,6 +29,9 @@ const MODE_OF_ONE: Flag = Flag::value("--mode", "MODE", Kind::Words(&["individua
 const FIT: Flag = Flag::value("--fit", "FIT", Kind::Words(Fit::WORDS),
     "How to scale the image (overrides the backend's setting)");
 #[rustfmt::skip]
+const POSITION: Flag = Flag::value("--position", "POSITION", Kind::Position,
+    "Visible part: a name (such as top-left) or X%,Y%");
+#[rustfmt::skip]
 const TRANSITION: Flag = Flag::value("--transition", "WORD", Kind::Text,
     "Transition for this change; names depend on the backend");
 const EACH: Flag = Flag::switch("--each", "A different image on each monitor, as --mode each");
@@ -36,14 +39,16 @@ const ON: &[Flag] = &[
     MONITORS,
     MODE_OF_ONE,
     FIT,
+    POSITION,
     TRANSITION,
     Flag::switch("--default", "Only for monitors that murald has not seen before"),
 ];
-const AMONG: &[Flag] = joined!(FILTERS; MONITORS, MODE, EACH, FIT, TRANSITION);
+const AMONG: &[Flag] = joined!(FILTERS; MONITORS, MODE, EACH, FIT, POSITION, TRANSITION);
 const ON_THESE: (&str, From) = ("monitors", From::Any("--monitor"));
 const SET: BodyFields = &[
     ("mode", From::Given("--mode")),
     ("fit", From::Given("--fit")),
+    ("position", From::Given("--position")),
     ("transition", From::Given("--transition")),
     ON_THESE,
     ("default", From::Switch("--default")),
@@ -52,6 +57,7 @@ const SET: BodyFields = &[
 const RANDOM: BodyFields = &[
     ("mode", From::Of(mode)),
     ("fit", From::Given("--fit")),
+    ("position", From::Given("--position")),
     ("transition", From::Given("--transition")),
     ON_THESE,
     ("filter", From::Of(filter)),
@@ -160,7 +166,7 @@ const HISTORY: View = View::table(
         column("=MODE", "mode"),
         column("=BACKEND", "backend"),
         column(">ENTRY", "id"),
-        more("color fit images"),
+        more("color fit position images"),
     ],
     "no entries",
 );

@@ -2,6 +2,7 @@
 //!
 //! The values are those of each program's command line.
 
+use super::builtin::{OPAQUE, is_opaque};
 use super::key::{COLOR, is_bezier, is_color, is_size, numbers};
 use super::key::{Key, Value};
 use super::settings_macro::settings;
@@ -90,6 +91,8 @@ settings! {
     Feh {
         /// How to scale the image; other values act as fill
         mode: FehMode = Key::word("fill", FehMode::WORDS).otherwise(Value::Text("fill")),
+        /// Colour around and behind images, RRGGBB without #
+        fill_color: String = Key::text("000000").form(OPAQUE, is_opaque),
     }
 }
 
@@ -147,6 +150,8 @@ settings! {
     Swaybg {
         /// How to scale the image
         fit_mode: SwaybgFit = Key::word("fill", SwaybgFit::WORDS),
+        /// Colour around and behind images, RRGGBB without #
+        fill_color: String = Key::text("000000").form(OPAQUE, is_opaque),
     }
 }
 

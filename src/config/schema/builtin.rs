@@ -62,9 +62,9 @@ fn is_position(text: &str) -> bool {
     text.parse::<Position>().is_ok()
 }
 
-const OPAQUE: &str = "RRGGBB in hexadecimal digits, without #";
+pub(super) const OPAQUE: &str = "RRGGBB in hexadecimal digits, without #";
 
-fn is_opaque(text: &str) -> bool {
+pub(super) fn is_opaque(text: &str) -> bool {
     text.len() == 6 && is_color(text)
 }
 

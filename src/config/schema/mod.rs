@@ -23,7 +23,7 @@ pub(crate) use sections::{
     App, AutoPriorities, Backend, Compositor, Daemon, Desktop, Hooks, Library, Location, LogLevel,
     Monitors, Power, RemoteGallery, SelectionMode, StillFiles,
 };
-pub(crate) use wal_qt::{ParallaxDirection, ParallaxDriver, WalQt, WalQtTransition};
+pub(crate) use wal_qt::{ImageFit, ParallaxDirection, ParallaxDriver, WalQt, WalQtTransition};
 
 /// A table of the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

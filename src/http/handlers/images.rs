@@ -232,11 +232,13 @@ pub(in crate::http) fn patch(api: &Api, request: &Request<'_>) -> Result<Respons
         folder_id: body.folder_id,
         is_selected: body.is_selected,
         audio_enabled: body.audio_enabled,
+        position: body.position,
         overrides: body.wallpaper_config_overrides.map(overrides).transpose()?,
         capabilities: body.web_capabilities,
     };
     // Backends get these fields along with a picture.
     let told = change.audio_enabled.is_some()
+        || change.position.is_some()
         || change.overrides.is_some()
         || change.capabilities.is_some();
     let edit = || api.library.edit(id, body.name.as_deref(), &change);

@@ -17,7 +17,7 @@ use crate::store::{self, history, images, workspaces};
 use crate::wallpaper::{self, Applied, Ask, Targets};
 use crate::wire::{
     BackWallpaper, CurrentMonitor, CurrentWallpaper, Event, Fit, GalleryDomain, HistorySource,
-    Mode, RandomWallpaper, SetAnswer, SetStatus, SetWallpaper, Source, own_path,
+    Mode, Position, RandomWallpaper, SetAnswer, SetStatus, SetWallpaper, Source, own_path,
 };
 
 /// `GET /wallpaper/current`
@@ -102,6 +102,7 @@ fn monitor(
         backend: shown.backend,
         set_at: shown.set_at,
         fit: shown.fit,
+        position: shown.position,
         deleted: image_id.is_none(),
         workspace: None,
     }
@@ -120,8 +121,8 @@ pub(in crate::http) fn set(api: &Api, request: &Request<'_>) -> Result<Response,
     if default {
         check_default(&names, body.transition.as_deref())?;
     }
-    let (fit, transition) = (body.fit, body.transition);
-    let set = |ask| Wish { mode, fit, transition, ..Wish::new(ask, Source::Manual) };
+    let (fit, position, transition) = (body.fit, body.position, body.transition);
+    let set = |ask| Wish { mode, fit, position, transition, ..Wish::new(ask, Source::Manual) };
     let (image, wish) = match (body.image_id, body.path, body.color) {
         (Some(id), None, None) => {
             if color::of_image(id).is_some() {
@@ -152,7 +153,7 @@ pub(in crate::http) fn set(api: &Api, request: &Request<'_>) -> Result<Response,
         _ => return Err(Error::bad_request("give one of image_id, path and color")),
     };
     match default {
-        true => set_default(api, image, (mode, fit)),
+        true => set_default(api, image, (mode, fit, position)),
         false => apply(api, request, names, wish),
     }
 }
@@ -185,8 +186,12 @@ fn check_default(names: &[String], transition: Option<&str>) -> Result<(), Error
 }
 
 /// Sets the wallpaper of monitors that are plugged in later. Connected monitors keep theirs.
-fn set_default(api: &Api, image: i64, (mode, fit): (Mode, Option<Fit>)) -> Result<Response, Error> {
-    let image = api.wallpaper.set_default(&api.store, &api.events, image, (mode, fit))?;
+fn set_default(
+    api: &Api,
+    image: i64,
+    how: (Mode, Option<Fit>, Option<Position>),
+) -> Result<Response, Error> {
+    let image = api.wallpaper.set_default(&api.store, &api.events, image, how)?;
     let active = api.wallpaper.status().active;
     Ok(Response::json(
         200,
@@ -199,7 +204,7 @@ fn set_default(api: &Api, image: i64, (mode, fit): (Mode, Option<Fit>)) -> Resul
             monitor: "*".to_owned(),
             monitors: Vec::new(),
             skipped: Vec::new(),
-            mode,
+            mode: how.0,
             backend: active.map(|backend| backend.to_string()),
             images: BTreeMap::new(),
             warnings: Vec::new(),
@@ -215,9 +220,9 @@ pub(in crate::http) fn random(api: &Api, request: &Request<'_>) -> Result<Respon
     let names = wished(body.monitor, body.monitors)?;
     let filter = body.filter.as_ref().map(filter_in_body).transpose()?.map(Box::new);
     let mode = body.mode.unwrap_or(Mode::Individual);
-    let (fit, transition) = (body.fit, body.transition);
+    let (fit, position, transition) = (body.fit, body.position, body.transition);
     let random = Wish::new(Ask::Random, Source::Random);
-    apply(api, request, names, Wish { filter, mode, fit, transition, ..random })
+    apply(api, request, names, Wish { filter, mode, fit, position, transition, ..random })
 }
 
 /// `POST /wallpaper/back`; the body is optional.
@@ -246,13 +251,15 @@ struct Wish {
     filter: Option<Box<Query>>,
     mode: Mode,
     fit: Option<Fit>,
+    position: Option<Position>,
     transition: Option<String>,
     source: Source,
 }
 
 impl Wish {
     fn new(ask: Ask, source: Source) -> Self {
-        Self { ask, filter: None, mode: Mode::Individual, fit: None, transition: None, source }
+        let (filter, fit, position, transition) = (None, None, None, None);
+        Self { ask, filter, mode: Mode::Individual, fit, position, transition, source }
     }
 }
 
@@ -285,6 +292,7 @@ fn asked(
         targets: Targets::from_names(distinct_names(names)?),
         mode: wish.mode,
         fit: wish.fit,
+        position: wish.position,
         transition: wish.transition,
         source: HistorySource { kind: wish.source, playlist_id: None, playlist_name: None },
         by_hook: request.by_hook(&api.desktop),

@@ -192,6 +192,7 @@ fn united_image_is_wherever_either_was() {
         backend: "feh".into(),
         set_at: Timestamp::now(),
         fit: None,
+        position: None,
     };
     let file = WatchedFile {
         path: "/p/a".into(),

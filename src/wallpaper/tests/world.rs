@@ -305,6 +305,27 @@ fn picture_is_restored_where_it_was_not_shown_before() {
 }
 
 #[test]
+fn position_that_was_asked_for_precedes_the_own_of_the_image() {
+    let room = Room::of(outputs(&["A"]));
+    let id = room.add("one");
+    room.set(request(Ask::Image(id), &[]));
+    let row = room.store.read(assignments::all).unwrap().remove(0);
+    let mut image = room.store.read(|c| images::get(c, id)).unwrap().unwrap();
+    let [own, asked] = ["top", "5%,6%"].map(|text| text.parse().ok());
+    image.position = own;
+    let pictures = BTreeMap::from([(id, image.into())]);
+    let check = |mode, position, expected| {
+        let rows = [Assignment { mode, position, ..row.clone() }];
+        let choose = |kind| Some(Choice { backend: BackendName::Feh, kind });
+        let desired = assigned(&rows, &pictures, &outputs(&["A"]), choose);
+        assert_eq!(desired.into_values().flatten().next().unwrap().position, expected);
+    };
+    check(Mode::Clone, None, own);
+    check(Mode::Each, asked, asked);
+    check(Mode::Extend, asked, None);
+}
+
+#[test]
 fn backend_with_one_fit_for_all_outputs_has_that_of_the_newest_row() {
     let room = Room::of(outputs(&["A", "B"]));
     let id = room.add("one");

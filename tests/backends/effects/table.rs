@@ -123,8 +123,10 @@ fn awww() -> Vec<Row> {
 fn others() -> Vec<Row> {
     let mpvpaper = |key, value, seen| ("backend.mpvpaper", key, value, seen);
     vec![
-        ("backend.feh", "mode", json!("max"), Called("--bg-max --")),
+        ("backend.feh", "mode", json!("max"), Called("--bg-max --image-bg")),
+        ("backend.feh", "fill_color", json!("1e1E2e"), Called("--image-bg #1e1e2e --")),
         ("backend.swaybg", "fit_mode", json!("tile"), Called("-m tile")),
+        ("backend.swaybg", "fill_color", json!("1e1E2e"), Called("-c #1e1E2e")),
         ("backend.hyprpaper", "fit_mode", json!("contain"), Called("fit_mode = contain")),
         ("backend.hyprpaper", "config_path", json!("$HOME/p.conf"), Called("home/p.conf")),
         mpvpaper("mpv_options", json!("loop hwdec=no"), Called("no-audio loop hwdec=no input-ipc")),
