@@ -6,6 +6,7 @@ use std::os::unix::fs::PermissionsExt;
 
 use serde_json::{Value, json};
 
+use crate::colors::NIGHT;
 use crate::desktop::{Desktop, wait_until};
 use crate::scene::{GREEN, RED, plain, running, see, set, three};
 use crate::support::{House, awww};
@@ -178,6 +179,13 @@ fn awww_is_told_by_its_command_line() {
     let library = house.images().join("a b.png");
     let images = calls.iter().filter(|call| call[0] == "img").collect::<Vec<_>>();
     assert_eq!(images, [&awww::img("HEADLESS-1", &library)]);
+    // A plain colour is a picture with the pixels of its monitor.
+    house.client().post("/wallpaper/set", &json!({ "color": "#1e1e2e" })).ok();
+    let shown = fs::read_to_string(house.root().join("shown")).unwrap();
+    let colored = image::open(shown.trim().strip_prefix("image: ").unwrap()).unwrap().into_rgb8();
+    assert_eq!(colored.dimensions(), (1280, 720));
+    assert!(colored.pixels().all(|pixel| pixel.0 == NIGHT));
+    set(&house, id, "HEADLESS-1").ok();
 
     // Where the settings cannot say so, another one is not taken into use.
     let writable = fs::metadata(house.config_file()).unwrap().permissions();
