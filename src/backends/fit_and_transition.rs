@@ -13,7 +13,7 @@ use super::foreign::{Surroundings, find, is_used, warning};
 use super::{Backend, Error, Placement};
 use crate::config::{AwwwTransition, BackendName, BuiltinTransition, Config, WalQtTransition};
 use crate::sys::{Cancel, lock};
-use crate::wire::Fit;
+use crate::wire::{Fit, Sound, SoundChange};
 
 /// How a backend calls a fit; none where it has no such.
 pub(crate) fn fit_word(backend: BackendName, fit: Fit) -> Option<&'static str> {
@@ -135,6 +135,10 @@ impl Backend for WithWarnings {
 
     fn pause(&mut self, outputs: &BTreeSet<String>, cancel: &Cancel) -> Result<(), Error> {
         self.backend.pause(outputs, cancel)
+    }
+
+    fn sound(&mut self, change: SoundChange, cancel: &Cancel) -> Result<Sound, Error> {
+        self.backend.sound(change, cancel)
     }
 
     fn clear(&mut self) -> Result<(), Error> {

@@ -43,7 +43,7 @@ use serde_json::{Map, Value};
 
 use crate::compositor::Output;
 use crate::sys::Cancel;
-use crate::wire::{Fit, MediaType, Position, WebCapabilities};
+use crate::wire::{Fit, MediaType, Position, Sound, SoundChange, WebCapabilities};
 
 /// One way to put wallpapers on screens, in use.
 pub trait Backend: Send {
@@ -76,6 +76,11 @@ pub trait Backend: Send {
     /// that was not seen yet stays unseen.
     fn pause(&mut self, _: &BTreeSet<String>, _: &Cancel) -> Result<(), Error> {
         Ok(())
+    }
+
+    /// Changes the sound of the video that plays, without starting it again.
+    fn sound(&mut self, _: SoundChange, _: &Cancel) -> Result<Sound, Error> {
+        Err(Error::Refused("it cannot change the sound".to_owned()))
     }
 
     /// Takes down all that is ours: pictures and processes.
@@ -139,6 +144,9 @@ pub struct Placement {
     /// The same of the part that is seen.
     #[serde(default)]
     pub position: Option<Position>,
+    /// In place of how it would start.
+    #[serde(default)]
+    pub sound: Option<Sound>,
 }
 
 /// The part of a placement that only a web package has.

@@ -1,17 +1,20 @@
 //! Passes changed settings on to the modules. For `[power]` it watches the battery if the playlists
-//! pause on it.
+//! pause on it, and the windows if they pause videos.
 //!
 //! Runs on the thread that changes the settings.
 
+use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
+use crate::backends::Backends;
 use crate::battery::{BatteryWatch, Supplies};
+use crate::compositor::ipc::{Following, Source, Toggle, WINDOWS};
 use crate::config::{BackendName, ConfigHandle, Section};
 use crate::desktop;
 use crate::library::{Library, WatchSettings};
 use crate::parallax::Parallax;
-use crate::paths::{Dirs, Env};
+use crate::paths::Dirs;
 use crate::playlist::Playlists;
 use crate::sys::lock;
 use crate::thread::Spawner;
@@ -20,9 +23,9 @@ use crate::wallpaper::{self, WorkspaceFollower};
 /// Follows the settings until it is ended.
 pub(super) struct PauseFollower(Arc<Mutex<PauseState>>);
 
-#[derive(Default)]
 struct PauseState {
     watch: Option<BatteryWatch>,
+    windows: Toggle<()>,
     has_ended: bool,
 }
 
@@ -31,10 +34,12 @@ impl PauseFollower {
     pub(super) fn by_settings(
         config: &ConfigHandle,
         playlists: &Playlists,
-        spawner: &Spawner,
-        env: &Env,
+        wallpaper: &wallpaper::Handle,
+        backends: &Backends,
     ) -> Self {
-        let state = Arc::new(Mutex::new(PauseState::default()));
+        let (windows, spawner, env) = (Toggle::off(), &backends.spawner, backends.dirs.env());
+        let state = Arc::new(Mutex::new(PauseState { watch: None, windows, has_ended: false }));
+        let (wallpaper, backends) = (wallpaper.clone(), backends.clone());
         let (kept, handle, playlists) = (Arc::clone(&state), config.clone(), playlists.clone());
         let (spawner, supplies) = (spawner.clone(), Supplies::of(env));
         let set = move || {
@@ -43,6 +48,8 @@ impl PauseFollower {
             let mut state = lock(&kept);
             let power = handle.current().power;
             playlists.set_pause_conditions(power.pause_when_locked, power.pause_when_idle);
+            let wanted = power.pause_when_covered.then_some(());
+            state.windows.set(wanted, |()| follow_windows(&wallpaper, &backends));
             state.look(power.pause_on_battery, &supplies, &playlists, &spawner);
         };
         set();
@@ -54,14 +61,14 @@ impl PauseFollower {
         Self(state)
     }
 
-    /// Stops watching the battery; `false` if the thread is late.
+    /// Stops watching; `false` if the thread is late.
     pub(super) fn end(self, deadline: Instant) -> bool {
-        let watch = {
+        let (watch, windows) = {
             let mut state = lock(&self.0);
             state.has_ended = true;
-            state.watch.take()
+            (state.watch.take(), state.windows.end(deadline))
         };
-        watch.is_none_or(|watch| watch.end(deadline))
+        watch.is_none_or(|watch| watch.end(deadline)) && windows
     }
 }
 
@@ -90,6 +97,32 @@ impl PauseState {
             }
         }
     }
+}
+
+/// Pauses the videos that windows cover, until it is dropped.
+fn follow_windows(
+    wallpaper: &wallpaper::Handle,
+    backends: &Backends,
+) -> std::io::Result<Following> {
+    let (outputs, env) = (backends.outputs.clone(), backends.dirs.env().clone());
+    let none = Box::new(|| ());
+    let source = Source { outputs, env, wanted: None, topics: &WINDOWS, none };
+    let wallpaper = wallpaper.clone();
+    Following::start(&backends.spawner, "windows", source, move |connection, cancel| {
+        let mut known = BTreeSet::new();
+        let error = loop {
+            match connection.covered(cancel) {
+                Ok(covered) if covered == known => {}
+                Ok(covered) => {
+                    known.clone_from(&covered);
+                    wallpaper.cover(covered);
+                }
+                Err(error) => break error,
+            }
+        };
+        wallpaper.cover(BTreeSet::new());
+        error
+    })
 }
 
 /// Makes the library watch the configured directories, now and after each change.

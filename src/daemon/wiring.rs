@@ -288,7 +288,7 @@ impl Daemon {
         parallax.on_settings();
         workspaces.on_settings();
         let (playlists, player) = base.playlists(&wallpaper, &backends)?;
-        let pause = PauseFollower::by_settings(config, &playlists, spawner, base.dirs.env());
+        let pause = PauseFollower::by_settings(config, &playlists, &wallpaper, &backends);
         watch_directories(config, &base.dirs, &library);
         let api = Api {
             events: bus.clone(),

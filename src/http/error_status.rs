@@ -95,7 +95,7 @@ impl From<wallpaper::Error> for Error {
             Why::UnknownMonitors { .. } | Why::NoMonitor | Why::NoWord { .. } => {
                 Self::new(400, text)
             }
-            Why::NothingBefore { .. } => Self::new(409, text),
+            Why::NothingBefore { .. } | Why::NoSound(_) => Self::new(409, text),
             Why::UnknownBackend { .. }
             | Why::NoImage { .. }
             | Why::FileGone { .. }

@@ -71,6 +71,7 @@ pub static ROUTES: &[Route<Api>] = &[
     route(Post, "/wallpaper/set", wallpaper::set, "Set the wallpaper"),
     route(Post, "/wallpaper/random", wallpaper::random, "Set a random image"),
     route(Post, "/wallpaper/back", wallpaper::back, "Go back to the previous wallpaper"),
+    route(Post, "/wallpaper/sound", wallpaper::sound, "Change the sound of videos"),
     route(Get, "/why", why::list, "Explain what each monitor displays"),
     route(Get, "/workspaces", workspaces::list, "List the wallpapers of workspaces"),
     route(Get, "/playlists", playlists::list, "List the playlists"),

@@ -21,7 +21,7 @@ use crate::events::EventBus;
 use crate::store::Store;
 use crate::store::playlists::{self, Refusal};
 use crate::wallpaper::{self, Applied, Request};
-use crate::wire::{Appearance, AppearanceMode};
+use crate::wire::{Appearance, AppearanceMode, Rest};
 
 /// A playlist that runs.
 pub(super) struct RunningPlaylist {
@@ -80,7 +80,7 @@ pub(super) struct Player {
     /// The state of the session.
     pub(super) power: SharedPower,
     /// Whether the wallpapers were paused.
-    pub(super) is_paused: Option<bool>,
+    pub(super) told_pause: Option<Option<Rest>>,
     /// Light or dark, as it was reported last.
     pub(super) told: Option<Appearance>,
     /// That there is no place to look at the sun from.
@@ -112,7 +112,7 @@ impl Player {
             reports,
             mode: AppearanceMode::Auto,
             power: SharedPower::default(),
-            is_paused: None,
+            told_pause: None,
             told: None,
             warned_of_place: false,
             waiting: Vec::new(),
@@ -274,7 +274,7 @@ pub trait Wallpapers: Send {
     fn identities(&self) -> BTreeMap<String, String>;
 
     /// Pauses videos and HTML wallpapers, or lets them play. Never blocks.
-    fn pause(&self, paused: bool);
+    fn pause(&self, reason: Option<Rest>);
 
     /// The backend of the settings, where one shows everything; none where each kind of content
     /// has its own.
@@ -302,8 +302,8 @@ impl Wallpapers for DaemonWallpapers {
         identities(&self.backends.outputs.list())
     }
 
-    fn pause(&self, paused: bool) {
-        self.wallpaper.pause(paused);
+    fn pause(&self, reason: Option<Rest>) {
+        self.wallpaper.pause(reason);
     }
 
     fn fixed_backend(&self) -> Option<String> {

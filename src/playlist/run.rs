@@ -232,9 +232,10 @@ impl Player {
 impl Player {
     /// Pauses the playlists and wallpapers that are to be paused; the others go on.
     pub(super) fn apply_pause(&mut self) {
-        let paused = self.power.get().resting.is_some();
-        if self.is_paused.replace(paused) != Some(paused) {
-            self.wallpapers.pause(paused);
+        let reason = self.power.get().resting;
+        let paused = reason.is_some();
+        if self.told_pause.replace(reason) != Some(reason) {
+            self.wallpapers.pause(reason);
         }
         if self.running.values().all(|one| one.state.resting == paused) {
             return;

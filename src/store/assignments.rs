@@ -9,7 +9,7 @@ use rusqlite::{Connection, Row, named_params};
 use super::Error;
 use super::row::{self, json, optional_word, word};
 use crate::color;
-use crate::wire::{Fit, Mode, Position, Timestamp};
+use crate::wire::{Fit, Mode, Position, Sound, Timestamp};
 
 /// One monitor's wallpaper.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -26,6 +26,8 @@ pub(crate) struct Assignment {
     pub fit: Option<Fit>,
     /// The requested position, if any.
     pub position: Option<Position>,
+    /// As it was set for this image, if it was.
+    pub sound: Option<Sound>,
 }
 
 /// Names in place of a monitor's: for the last image of all monitors, and for that of new ones. No
@@ -33,7 +35,7 @@ pub(crate) struct Assignment {
 const EVERY_MONITOR: &str = "*";
 const DEFAULT: &str = "*default";
 const COLUMNS: &str =
-    "monitor, ifnull(image_id, color_id), mode, together, backend, set_at, fit, position";
+    "monitor, ifnull(image_id, color_id), mode, together, backend, set_at, fit, position, sound";
 
 /// Sorted by monitor.
 pub(crate) fn all(connection: &Connection) -> Result<Vec<Assignment>, Error> {
@@ -72,17 +74,19 @@ pub(crate) fn put_default(connection: &Connection, assignment: &Assignment) -> R
     put(connection, &Assignment { monitor: DEFAULT.to_owned(), ..assignment.clone() })
 }
 
+/// A row of the same time keeps its sound, which [`set_sound`] alone changes.
 pub(crate) fn put(connection: &Connection, assignment: &Assignment) -> Result<(), Error> {
     let is_color = color::of_image(assignment.image_id).is_some();
     connection
         .prepare_cached(
             "INSERT INTO assignments \
-             (monitor, image_id, color_id, mode, together, backend, set_at, fit, position) VALUES \
-             (:monitor, :image_id, :color_id, :mode, :together, :backend, :set_at, :fit, :position) \
-             ON CONFLICT (monitor) DO UPDATE SET image_id = excluded.image_id, \
+             (monitor, image_id, color_id, mode, together, backend, set_at, fit, position, sound) VALUES \
+             (:monitor, :image_id, :color_id, :mode, :together, :backend, :set_at, :fit, :position, \
+             :sound) ON CONFLICT (monitor) DO UPDATE SET image_id = excluded.image_id, \
              color_id = excluded.color_id, mode = excluded.mode, together = excluded.together, \
              backend = excluded.backend, set_at = excluded.set_at, fit = excluded.fit, \
-             position = excluded.position",
+             position = excluded.position, \
+             sound = CASE WHEN set_at = excluded.set_at THEN sound ELSE excluded.sound END",
         )?
         .execute(named_params! {
             ":monitor": assignment.monitor,
@@ -94,7 +98,20 @@ pub(crate) fn put(connection: &Connection, assignment: &Assignment) -> Result<()
             ":set_at": assignment.set_at.as_micros(),
             ":fit": assignment.fit.map(Fit::as_str),
             ":position": assignment.position.map(|position| position.to_string()),
+            ":sound": assignment.sound.map(|sound| serde_json::json!(sound).to_string()),
         })?;
+    Ok(())
+}
+
+/// Keeps the sound of an image with its monitor's row.
+pub(crate) fn set_sound(
+    connection: &Connection,
+    (monitor, image_id): (&str, i64),
+    sound: Sound,
+) -> Result<(), Error> {
+    connection
+        .prepare_cached("UPDATE assignments SET sound = ?3 WHERE monitor = ?1 AND image_id = ?2")?
+        .execute((monitor, image_id, serde_json::json!(sound).to_string()))?;
     Ok(())
 }
 
@@ -119,6 +136,7 @@ fn from_row(row: &Row<'_>) -> Result<Assignment, Error> {
         set_at: Timestamp::from_micros(row.get(5)?),
         fit: optional_word(row, 6)?,
         position: optional_word(row, 7)?,
+        sound: json(row, 8)?,
     })
 }
 
@@ -159,6 +177,7 @@ fn deleted_from_row(row: &Row<'_>) -> Result<Deleted, Error> {
         set_at: Timestamp::from_micros(row.get(4)?),
         fit: optional_word(row, 5)?,
         position: optional_word(row, 8)?,
+        sound: None,
     };
     Ok(Deleted { shown, name: row.get(6)?, path: row.get::<_, String>(7)?.into() })
 }
@@ -184,6 +203,7 @@ mod tests {
             set_at: Timestamp::from_micros(7),
             fit,
             position: fit.map(|_| "25%,0%".parse().unwrap()),
+            sound: None,
         };
         let (own, every) = (of(a, Some(Fit::Contain)), of(b, None));
         let colored = of(color::image_id([30, 30, 46]), None);

@@ -96,6 +96,8 @@ pub(super) const STEPS: &[&str] = &[
      ALTER TABLE history ADD COLUMN position TEXT;
      ALTER TABLE deleted ADD COLUMN position TEXT;
      ALTER TABLE image ADD COLUMN position TEXT;",
+    // As JSON; null until somebody sets it.
+    "ALTER TABLE assignments ADD COLUMN sound TEXT",
 ];
 
 /// Brings the tables up to date, each step in a transaction of its own.

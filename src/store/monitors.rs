@@ -144,6 +144,7 @@ mod tests {
                 set_at: Timestamp::now(),
                 fit: None,
                 position: None,
+                sound: None,
             };
             store.write(|c| assignments::put(c, &assignment)).unwrap();
         };

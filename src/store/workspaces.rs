@@ -25,16 +25,9 @@ impl WorkspacePicture {
         since: Timestamp,
     ) -> Self {
         let (mode, together) = (Mode::Individual, Vec::new());
-        let row = Assignment {
-            monitor,
-            image_id,
-            mode,
-            together,
-            backend,
-            set_at: since,
-            fit: None,
-            position: None,
-        };
+        let (set_at, fit, position, sound) = (since, None, None, None);
+        let row =
+            Assignment { monitor, image_id, mode, together, backend, set_at, fit, position, sound };
         Self { workspace, row }
     }
 }

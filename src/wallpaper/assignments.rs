@@ -139,6 +139,7 @@ fn placement(output: &Output, image: &Image, row: &Assignment) -> Placement {
             Mode::Extend => None,
             _ => row.position.or(image.position),
         },
+        sound: row.sound,
     }
 }
 
@@ -252,6 +253,7 @@ mod tests {
             set_at: Timestamp::from_micros(seconds),
             fit: None,
             position: None,
+            sound: None,
         }
     }
 

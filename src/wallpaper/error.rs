@@ -66,6 +66,8 @@ pub enum Error {
     /// A step back finds nothing else in the history of these monitors.
     #[error("no previous wallpaper on {}", monitors.join(", "))]
     NothingBefore { monitors: Vec<String> },
+    #[error("{0}")]
+    NoSound(String),
     #[error("{backend} could not show the image")]
     Backend { backend: BackendName, source: backends::Error },
     /// Shared, since one failure may be the answer to several.
@@ -103,6 +105,11 @@ impl fmt::Display for Remedy {
 }
 
 impl Error {
+    /// With the reason for each monitor.
+    pub(super) fn no_sound(why: impl IntoIterator<Item = String>) -> Self {
+        Self::NoSound(why.into_iter().collect::<Vec<_>>().join("; "))
+    }
+
     pub fn no_backend(backends: &Backends) -> Self {
         let is_installed = |entry: &&Registration| backends.missing(entry).is_empty();
         let installed = REGISTRY.iter().filter(is_installed);

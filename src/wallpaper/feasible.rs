@@ -65,6 +65,7 @@ impl WorldState {
                 set_at,
                 fit,
                 position,
+                sound: None,
             };
             walk.extend(entries);
             let rows = monitors.iter().map(row).collect();

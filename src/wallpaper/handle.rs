@@ -3,12 +3,14 @@
 //! The methods of [`Handle`] run on the caller's thread and never wait for a backend. Setting the
 //! default picture for new monitors is done right here, as nothing that is shown changes by it.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crossbeam_channel::{Receiver, Sender, TrySendError, bounded, select};
 
-use super::request::{Activated, Applied, Reply, Request};
+use super::request::{Activated, Applied, Reply, Request, Targets};
+use super::sound::AskedSound;
 use super::status::{Changes, HookRequest, SharedStatus, Status};
 use super::{Error, orphan};
 use crate::backends::Placement;
@@ -21,7 +23,8 @@ use crate::store::{self, Store};
 use crate::sys::Gate;
 use crate::thread::Thread;
 use crate::wire::{
-    ApplyFailure, DebugFailure, DebugQueue, Fit, Image, Mode, Position, Timestamp, Workspace,
+    ApplyFailure, DebugFailure, DebugQueue, Fit, Image, Mode, Position, Rest, SoundChange,
+    Timestamp, Workspace,
 };
 
 /// Commands that wait for the reconciler; one more is refused with [`Error::Busy`].
@@ -64,6 +67,11 @@ impl Handle {
     /// Refuses a file that could not be shown as a request asks, before it is imported for it.
     pub(crate) fn check(&self, request: Request, content: Content, reply: Reply<()>) {
         self.send(Command::Check(request, content, reply));
+    }
+
+    /// Changes the sound of videos; `reply` is called when their workers were asked.
+    pub(crate) fn sound(&self, targets: Targets, change: SoundChange, reply: Reply<AskedSound>) {
+        self.send(Command::Sound(targets, change, reply));
     }
 
     /// Makes a backend the one in use, for all that is shown.
@@ -122,8 +130,18 @@ impl Handle {
     }
 
     /// Pauses videos and HTML wallpapers, or lets them play; those that are set during a pause play.
-    pub(crate) fn pause(&self, paused: bool) {
-        self.note(Changes { paused: Some(paused), ..Changes::default() });
+    pub(crate) fn pause(&self, reason: Option<Rest>) {
+        self.note(Changes { paused: Some(reason), ..Changes::default() });
+    }
+
+    /// Pauses the videos on outputs that a window covers, and lets the others play.
+    pub(crate) fn cover(&self, outputs: BTreeSet<String>) {
+        self.note(Changes { covered: Some(outputs), ..Changes::default() });
+    }
+
+    /// Why the video or HTML wallpaper of a monitor is paused.
+    pub(crate) fn paused_by(&self, monitor: &str) -> Option<Rest> {
+        self.status.paused_by(monitor)
     }
 
     fn note(&self, changes: Changes) {
@@ -212,6 +230,7 @@ pub(super) enum Command {
     /// Whether such a file could be shown so.
     Check(Request, Content, Reply<()>),
     Workspaces(Reply<Vec<Workspace>>),
+    Sound(Targets, SoundChange, Reply<AskedSound>),
     Activate(String, Reply<Activated>),
     Clear(Reply<()>),
 }
@@ -243,6 +262,7 @@ impl Command {
             Self::Set(_, reply) => reply(Err(error)),
             Self::Activate(_, reply) => reply(Err(error)),
             Self::Workspaces(reply) => reply(Err(error)),
+            Self::Sound(_, _, reply) => reply(Err(error)),
             Self::Check(_, _, reply) | Self::Clear(reply) => reply(Err(error)),
         }
     }
@@ -274,6 +294,7 @@ impl Handle {
             mode,
             fit,
             position,
+            sound: None,
             set_at: Timestamp::now(),
         };
         store.write(|transaction| store::assignments::put_default(transaction, &meant))?;
@@ -300,8 +321,8 @@ mod tests {
         handle.rewritten(7);
         let Changes { rewritten, anything, .. } = noted();
         assert_eq!((rewritten, anything), ([7].into(), false));
-        handle.pause(true);
-        assert_eq!(noted().paused, Some(true));
+        handle.pause(Some(Rest::Idle));
+        assert_eq!(noted().paused, Some(Some(Rest::Idle)));
         // It rings once for all of them.
         assert!(mailbox.changed.try_recv().is_ok() && mailbox.changed.is_empty());
         handle.limit_changed();

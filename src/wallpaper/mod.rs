@@ -24,6 +24,7 @@ mod reconciler;
 mod recovery;
 mod request;
 mod slices;
+mod sound;
 mod status;
 mod worker;
 mod workspace_follower;

@@ -1,28 +1,35 @@
 //! Videos and HTML wallpapers: where they are paused, and which of their processes use too much
 //! memory. Pure.
 //!
-//! A pause holds for all outputs except those that somebody has set something on since it began.
+//! A pause holds for all outputs except those that somebody has set something on since it began. What
+//! a window covers is paused, too, however it got there.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
 use super::plan::WorkerKey;
-use crate::backends::Placement;
+use crate::backends::{Kind, Placement};
 use crate::process::Identity;
+use crate::wire::Rest;
+
+pub(super) type PausedOutputs = BTreeMap<String, Rest>;
 
 #[derive(Debug, Default)]
 pub(super) struct Pause {
-    /// None until the playlists have said so: what an earlier daemon has paused stays as it is.
-    active: Option<bool>,
+    /// Why, if there is one. None until the playlists have said so: what an earlier daemon has paused
+    /// stays as it is.
+    active: Option<Option<Rest>>,
     /// The outputs whose pictures were asked for since it began.
     asked: BTreeSet<String>,
+    /// The outputs that a window covers.
+    pub(super) covered: BTreeSet<String>,
 }
 
 impl Pause {
     /// Begins or ends it.
-    pub(super) fn set(&mut self, active: bool) {
-        if self.active != Some(active) {
-            self.active = Some(active);
+    pub(super) fn set(&mut self, reason: Option<Rest>) {
+        let before = self.active.replace(reason).flatten();
+        if before.is_some() != reason.is_some() {
             self.asked.clear();
         }
     }
@@ -33,17 +40,21 @@ impl Pause {
 
     /// Somebody has asked for what these outputs show by now.
     pub(super) fn note_asked(&mut self, outputs: &[String]) {
-        if self.active == Some(true) {
+        if self.active.flatten().is_some() {
             self.asked.extend(outputs.iter().cloned());
         }
     }
 
-    /// The outputs that are to be paused; `asking` are outputs that somebody sets just now.
-    pub(super) fn paused(&self, shown: &[Placement], asking: &[String]) -> BTreeSet<String> {
-        let outputs = shown.iter().map(|placement| &placement.output.name);
-        let is_asked = |name: &&String| self.asked.contains(*name) || asking.contains(name);
-        let is_active = self.active == Some(true);
-        outputs.filter(|name| is_active && !is_asked(name)).cloned().collect()
+    /// The outputs that are to be paused, and why; `asking` are outputs that somebody sets just now.
+    pub(super) fn paused(&self, shown: &[Placement], asking: &[String]) -> PausedOutputs {
+        let is_asked = |name: &String| self.asked.contains(name) || asking.contains(name);
+        let reason = |one: &Placement| match (one.kind, self.active.flatten()) {
+            (Kind::Video | Kind::Web, Some(reason)) if !is_asked(&one.output.name) => Some(reason),
+            (Kind::Video, _) if self.covered.contains(&one.output.name) => Some(Rest::Covered),
+            _ => None,
+        };
+        let paused = shown.iter().filter_map(|one| Some((one.output.name.clone(), reason(one)?)));
+        paused.collect()
     }
 }
 
@@ -111,26 +122,34 @@ mod tests {
 
     #[test]
     fn video_set_during_a_pause_plays_until_the_next_pause() {
-        let shown = ["A", "B", "C"].map(|output| placement(output, 1));
+        let video = |output| Placement { kind: Kind::Video, ..placement(output, 1) };
+        let shown = ["A", "B", "C"].map(video);
         let mut pause = Pause::default();
         let names = |names: &[&str]| names.iter().map(|&n| n.to_owned()).collect::<Vec<_>>();
         let check = |pause: &Pause, asking: &[&str], expected: &[&str]| {
             let paused = pause.paused(&shown, &names(asking));
-            assert!(paused.iter().eq(expected), "{paused:?}");
+            assert!(paused.keys().eq(expected), "{paused:?}");
         };
         pause.note_asked(&names(&["A"]));
         check(&pause, &[], &[]);
-        pause.set(true);
+        pause.set(Some(Rest::Idle));
         check(&pause, &[], &["A", "B", "C"]);
         check(&pause, &["B"], &["A", "C"]);
         pause.note_asked(&names(&["B"]));
         // For another reason: it goes on all the same.
-        pause.set(true);
+        pause.set(Some(Rest::Locked));
         check(&pause, &[], &["A", "C"]);
-        pause.set(false);
+        pause.set(None);
         check(&pause, &[], &[]);
-        pause.set(true);
+        pause.set(Some(Rest::Locked));
         check(&pause, &[], &["A", "B", "C"]);
+        // A window covers what is set under it, too; only of videos.
+        (pause.active, pause.covered) = (Some(None), ["B".to_owned(), "D".to_owned()].into());
+        check(&pause, &["B"], &["B"]);
+        let page = Placement { kind: Kind::Web, ..video("B") };
+        assert_eq!(pause.paused(&[page.clone(), placement("D", 1)], &[]), PausedOutputs::new());
+        pause.set(Some(Rest::Battery));
+        assert_eq!(pause.paused(&[page], &[])["B"], Rest::Battery);
     }
 
     #[test]

@@ -224,6 +224,7 @@ pub(super) mod tests {
             extended_over: Vec::new(),
             fit: None,
             position: None,
+            sound: None,
         }
     }
 

@@ -176,7 +176,9 @@ impl Reconciler {
                 self.begin(Command::Clear(reply));
             }
             // Changes nothing, and waits for nothing.
-            command @ (Command::Check(..) | Command::Workspaces(_)) => self.begin(command),
+            command @ (Command::Check(..) | Command::Workspaces(_) | Command::Sound(..)) => {
+                self.begin(command);
+            }
             command if self.jobs.is_empty() => self.begin(command),
             Command::Set(request, reply) => match self.feasible(&request) {
                 Ok((feasible, _)) => {
@@ -214,6 +216,7 @@ impl Reconciler {
                 let visible = self.status.visible_workspaces();
                 reply(world.and_then(|world| world.workspaces(&self.store, &visible)));
             }
+            Command::Sound(targets, change, reply) => reply(self.ask_for_sound(&targets, change)),
             Command::Activate(name, reply) => self.activate(&name, reply),
             Command::Clear(reply) => {
                 let left = self.recovery.take_left();

@@ -4,13 +4,14 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard};
 
+use super::paused_outputs::PausedOutputs;
 use super::workspaces::VisibleWorkspaces;
 use crate::backends::Placement;
 use crate::compositor::ipc::Visible;
 use crate::config::BackendName;
 use crate::store::workspaces::WorkspacePicture;
 use crate::sys::{Gate, lock};
-use crate::wire::{ApplyFailure, DebugFailure, HistorySource, Source, Timestamp};
+use crate::wire::{ApplyFailure, DebugFailure, HistorySource, Rest, Source, Timestamp};
 
 /// Monitors of which a failure is remembered.
 const FAILURES: usize = 256;
@@ -39,6 +40,8 @@ struct Inner {
     changes: Option<Changes>,
     /// The placements that each backend is known to show.
     current: BTreeMap<BackendName, Arc<[Placement]>>,
+    /// The monitors whose videos and HTML wallpapers are paused.
+    paused: PausedOutputs,
     /// Monitors whose pictures nobody has asked for since the daemon started.
     restored: BTreeSet<String>,
     /// Monitors for which a request has failed: what is there again is so for the reason of before.
@@ -78,7 +81,9 @@ pub(super) struct Changes {
     /// Images whose files were written again. If nothing else is noted, the others are unchanged.
     pub(super) rewritten: BTreeSet<i64>,
     /// Videos and HTML wallpapers are paused from now on, or play again.
-    pub(super) paused: Option<bool>,
+    pub(super) paused: Option<Option<Rest>>,
+    /// The outputs that a window covers from now on.
+    pub(super) covered: Option<BTreeSet<String>>,
     /// Other workspaces are visible, or have other wallpapers.
     pub(super) workspaces: bool,
     /// There is more than that and what was rewritten.
@@ -116,6 +121,14 @@ impl SharedStatus {
         } else {
             self.lock().current.insert(backend, current.into());
         }
+    }
+
+    pub(super) fn set_paused(&self, paused: PausedOutputs) {
+        self.lock().paused = paused;
+    }
+
+    pub(super) fn paused_by(&self, monitor: &str) -> Option<Rest> {
+        self.lock().paused.get(monitor).copied()
     }
 
     /// Notes whether somebody has asked for what is shown on these monitors by now.
@@ -216,6 +229,7 @@ impl SharedStatus {
         noted.rewritten.extend(changes.rewritten);
         noted.paused = changes.paused.or(noted.paused);
         noted.workspaces |= changes.workspaces;
+        noted.covered = changes.covered.or(noted.covered.take());
         noted.anything |= changes.anything;
     }
 
@@ -320,21 +334,25 @@ mod tests {
     fn changes_are_gathered_until_they_are_looked_at() {
         let status = SharedStatus::default();
         assert!(status.take_changes().is_none());
-        status.note(Changes { backends: vec![Feh], paused: Some(true), ..Changes::default() });
+        status.note(Changes {
+            backends: vec![Feh],
+            paused: Some(Some(Rest::Idle)),
+            ..Changes::default()
+        });
         status.note(Changes { deactivated: true, rewritten: [1].into(), ..Changes::default() });
         status.note(Changes { anything: true, rewritten: [2].into(), ..Changes::default() });
         status.note(Changes { backends: vec![Awww], ..Changes::default() });
         let changes = status.take_changes().unwrap();
-        assert_eq!((changes.backends, changes.paused), (vec![Feh, Awww], Some(true)));
+        assert_eq!((changes.backends, changes.paused), (vec![Feh, Awww], Some(Some(Rest::Idle))));
         assert_eq!(changes.rewritten, [1, 2].into());
         assert!(changes.deactivated && changes.anything);
         assert!(status.take_changes().is_none());
-        status.note(Changes { paused: Some(true), ..Changes::default() });
-        status.note(Changes { paused: Some(false), ..Changes::default() });
+        status.note(Changes { paused: Some(Some(Rest::Idle)), ..Changes::default() });
+        status.note(Changes { paused: Some(None), ..Changes::default() });
         let changes = status.take_changes().unwrap();
         assert_eq!(
             (changes.paused, changes.deactivated, changes.anything),
-            (Some(false), false, false)
+            (Some(None), false, false)
         );
     }
 }

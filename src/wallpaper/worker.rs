@@ -19,6 +19,7 @@ use crate::backends::{Backend, Backends, Error, Placement, Registration, registr
 use crate::decode::Decoder;
 use crate::sys::{Cancel, lock};
 use crate::thread::{Spawner, Thread, panic_text};
+use crate::wire::{Sound, SoundChange};
 
 /// An order to a worker.
 #[derive(Debug)]
@@ -65,6 +66,10 @@ pub(super) struct Done {
     pub(super) unseen: Vec<String>,
 }
 
+/// A change of the sound of what a worker shows, and where it says how it is then.
+type SoundOrder = (SoundChange, Sender<Result<Sound, Error>>);
+pub(super) type SoundReply = Receiver<Result<Sound, Error>>;
+
 /// The outputs on which videos are to be paused, as they were set last: not an order, as a pause must
 /// not wait for one, and needs no report.
 #[derive(Clone, Default)]
@@ -86,6 +91,7 @@ pub(super) struct Worker {
     paused: PausedOutputs,
     /// Rung where that is another set than before.
     bell: Sender<()>,
+    sounds: Sender<SoundOrder>,
     cancel: Cancel,
     pub(super) number: u64,
     _thread: Thread,
@@ -106,6 +112,7 @@ impl Worker {
         // One order at a time: the reconciler waits for its report before it sends another.
         let (orders, inbox) = bounded(1);
         let (bell, rung) = bounded(1);
+        let (sounds, sounded) = bounded(SOUNDS);
         let paused = PausedOutputs::default();
         let (wanted, stop) = (paused.clone(), cancel.clone());
         let slices = Slices::new(cache.join("slices"), decoder);
@@ -130,7 +137,7 @@ impl Worker {
                     paused,
                     cancel: stop,
                 }
-                .run(&inbox, &told, &rung, &tell);
+                .run(&inbox, (&told, &rung, &sounded), &tell);
             };
             // Nothing of it is used afterwards.
             let run = catch_unwind(AssertUnwindSafe(work));
@@ -139,7 +146,7 @@ impl Worker {
                 tell(News::Panicked);
             }
         })?;
-        Ok(Self { orders: Some(orders), paused, bell, cancel, number, _thread: thread })
+        Ok(Self { orders: Some(orders), paused, bell, sounds, cancel, number, _thread: thread })
     }
 
     /// Breaks off what it has in hand, for good.
@@ -189,8 +196,7 @@ impl OrderLoop {
     fn run(
         &mut self,
         orders: &Receiver<Order>,
-        told: &Receiver<()>,
-        rung: &Receiver<()>,
+        (told, rung, sounds): (&Receiver<()>, &Receiver<()>, &Receiver<SoundOrder>),
         tell: &impl Fn(News) -> bool,
     ) {
         loop {
@@ -216,6 +222,12 @@ impl OrderLoop {
                         self.pause();
                     }
                     heard
+                }
+                recv(sounds) -> order => {
+                    let Ok((change, answer)) = order else { return };
+                    // Its client may have gone.
+                    answer.try_send(self.backend.sound(change, &self.cancel)).ok();
+                    true
                 }
                 recv(rung) -> bell => match bell {
                     Ok(()) => {
@@ -279,6 +291,9 @@ impl OrderLoop {
 
 #[cfg(test)]
 mod tests;
+
+/// Changes of the sound that wait for a worker.
+const SOUNDS: usize = 8;
 
 /// Reports that wait. A worker has at most one order to report and one loss: this never fills up.
 const REPORTS: usize = 256;
@@ -361,6 +376,12 @@ impl Workers {
         if let Some(worker) = self.running.get(key) {
             worker.pause(outputs);
         }
+    }
+
+    /// Changes the sound of what a worker shows; none if it cannot be asked.
+    pub(super) fn sound(&self, key: &WorkerKey, change: SoundChange) -> Option<SoundReply> {
+        let (answer, answered) = bounded(1);
+        self.running.get(key)?.sounds.try_send((change, answer)).ok().map(|()| answered)
     }
 
     /// Whether a report comes from the worker that is there now, not from one that was replaced.

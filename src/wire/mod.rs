@@ -51,7 +51,7 @@ pub use request::DeleteImages;
 pub(crate) use request::{
     BackWallpaper, CreateFolder, ExportLoop, ExtractPalette, ImportImages, ImportWeb, MoveImages,
     NoFields, PatchCapabilities, PatchFolder, PatchImage, PutAppearance, PutPower, PutWatch,
-    RandomWallpaper, SelectAll, SetWallpaper,
+    RandomWallpaper, SelectAll, SetSound, SetWallpaper, Sound, SoundAnswer, SoundChange,
 };
 pub(crate) use session::Session;
 pub use time::DayTime;

@@ -332,6 +332,14 @@ pub(crate) struct CurrentMonitor {
     pub fit: Option<Fit>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub position: Option<Position>,
+    /// Only of videos by mpvpaper, as is the next field.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub muted: Option<bool>,
+    /// None until somebody sets the sound: mpv has it from its own settings.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub volume: Option<u8>,
+    /// Why its video or HTML wallpaper is paused.
+    pub paused_by: Option<Rest>,
     #[serde(default, skip_serializing_if = "is_false")]
     pub deleted: bool,
     /// The workspace whose wallpaper is shown in place of the monitor's.

@@ -9,7 +9,9 @@ use serde::de::{MapAccess, Visitor};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::{AppearanceMode, Fit, LoopAction, LoopPreset, Mode, Position, WebCapabilities};
+use super::{
+    AppearanceMode, Fit, LoopAction, LoopPreset, Mode, Position, SetStatus, WebCapabilities,
+};
 
 /// `POST /images`
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -208,6 +210,44 @@ pub(crate) struct PatchImage {
     pub wallpaper_config_overrides: Option<Map<String, Value>>,
     #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "given_object")]
     pub web_capabilities: Option<PatchCapabilities>,
+}
+
+/// `POST /wallpaper/sound`; at least one of the last two.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub(crate) struct SetSound {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub monitor: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub monitors: Option<Vec<String>>,
+    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "given")]
+    pub muted: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "given")]
+    pub volume: Option<i64>,
+}
+
+/// How a video sounds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Sound {
+    pub muted: bool,
+    /// In percent.
+    pub volume: u8,
+}
+
+/// The answer of `POST /wallpaper/sound`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct SoundAnswer {
+    pub status: SetStatus,
+    pub monitors: Vec<String>,
+    #[serde(flatten)]
+    pub sound: Sound,
+}
+
+/// What changes of a [`Sound`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SoundChange {
+    pub muted: Option<bool>,
+    pub volume: Option<u8>,
 }
 
 /// The changed fields of [`WebCapabilities`].

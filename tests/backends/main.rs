@@ -14,6 +14,7 @@ mod support;
 
 mod awww;
 mod builtin;
+mod covered;
 mod day;
 mod effects;
 mod every_frame;
@@ -31,6 +32,7 @@ mod panics;
 mod parallax;
 mod places;
 mod rest;
+mod sound;
 mod start;
 mod stub;
 mod swaybg;

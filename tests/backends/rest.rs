@@ -15,7 +15,7 @@ use crate::stub::Stubs;
 
 const LOCKED: &str = "[power]\npause_when_locked = true";
 
-fn tell(hosted: &Hosted, state: &str) {
+pub fn tell(hosted: &Hosted, state: &str) {
     let output = hosted.house.murald(&["power", state]).output().unwrap();
     assert!(output.status.success(), "{output:?}");
 }
@@ -28,7 +28,7 @@ fn told(hosted: &Hosted, output: &str) -> Vec<bool> {
 }
 
 /// The sockets of mpv: of those processes that run.
-fn sockets(hosted: &Hosted) -> Vec<PathBuf> {
+pub fn sockets(hosted: &Hosted) -> Vec<PathBuf> {
     files(hosted, "sock").into_iter().filter(|path| UnixStream::connect(path).is_ok()).collect()
 }
 
@@ -57,7 +57,7 @@ fn in_another_session(hosted: &mut Hosted) {
 }
 
 /// Says something to mpv as its user would; gives the answer's data.
-fn mpv(socket: &Path, command: &Value) -> Value {
+pub fn mpv(socket: &Path, command: &Value) -> Value {
     let mut stream = UnixStream::connect(socket).unwrap();
     writeln!(stream, "{}", json!({ "command": command, "request_id": 9 })).unwrap();
     let lines = BufReader::new(stream).lines().map(|line| line.unwrap());
@@ -65,7 +65,7 @@ fn mpv(socket: &Path, command: &Value) -> Value {
     answers.find(|said| said["request_id"] == 9).expect("an answer")["data"].take()
 }
 
-fn is_paused(socket: &Path) -> bool {
+pub fn is_paused(socket: &Path) -> bool {
     mpv(socket, &json!(["get_property", "pause"])) == true
 }
 
@@ -128,6 +128,11 @@ fn wal_qt_is_told_of_films_and_pages() {
     hosted.set(&on(film, "HEADLESS-1"));
     hosted.set(&on(page, "HEADLESS-2"));
     let client = hosted.house.client();
+    let refused = client.post("/wallpaper/sound", &json!({ "muted": true })).fails(409);
+    assert!(
+        refused["error"].as_str().unwrap().contains("wal-qt on HEADLESS-1 cannot"),
+        "{refused}"
+    );
     let film_s = client.get(&format!("/images/{film}")).ok()["path"].clone();
     let page_s = client.get(&format!("/images/{page}")).ok()["web_meta"]["entry_path"].clone();
     let sees = |hosted: &Hosted, expected: &[(&Value, bool)]| {

@@ -386,12 +386,21 @@ fn mpvpaper(role: &Role) {
     let _leak = (role.cue() == "grow").then(|| vec![1_u8; 200 << 20]);
     let plays = Mutex::new(file.to_owned());
     let paused = Arc::new(AtomicBool::new(false));
+    let mut sound = json!({ "aid": 1, "mute": false, "volume": 100.0 });
+    for option in options.split(' ') {
+        match option.split_once('=') {
+            None if option == "no-audio" => sound["aid"] = false.into(),
+            Some(("volume", percent)) => sound["volume"] = percent.parse::<f64>().unwrap().into(),
+            _ => {}
+        }
+    }
+    let sound = Mutex::new(sound);
     std::thread::scope(|scope| {
         if role.args.iter().any(|arg| arg == "-s") {
             scope.spawn(|| stop_when_hidden(role));
         }
         for stream in listener.incoming() {
-            scope.spawn(|| mpv_client(role, stream.unwrap(), &plays, &paused));
+            scope.spawn(|| mpv_client(role, stream.unwrap(), (&plays, &sound), &paused));
         }
     });
 }
@@ -418,7 +427,12 @@ fn broken(file: &str) -> bool {
 }
 
 /// The client of mpv's socket. Answers, and events of the film that plays, go out by whole lines.
-fn mpv_client(role: &Role, stream: UnixStream, plays: &Mutex<String>, paused: &Arc<AtomicBool>) {
+fn mpv_client(
+    role: &Role,
+    stream: UnixStream,
+    (plays, sound): (&Mutex<String>, &Mutex<Value>),
+    paused: &Arc<AtomicBool>,
+) {
     let lines = BufReader::new(stream.try_clone().unwrap()).lines();
     let say = |what: Value| (&stream).write_all(format!("{what}\n").as_bytes()).is_ok();
     let mut refused = false;
@@ -472,6 +486,20 @@ fn mpv_client(role: &Role, stream: UnixStream, plays: &Mutex<String>, paused: &A
                 if role.cue() == "pause-unsaid" {
                     return;
                 }
+                say(answer(Value::Null));
+            }
+            ["get_property", "track-list"] => {
+                let mute = role.cue() == "mute";
+                let tracks = if mute { &["video"][..] } else { &["video", "audio"] };
+                let tracks = tracks.iter().map(|kind| json!({ "type": kind }));
+                say(answer(tracks.collect()));
+            }
+            ["get_property", name @ ("aid" | "mute" | "volume")] => {
+                say(answer(sound.lock().unwrap()[*name].clone()));
+            }
+            ["set_property", name @ ("aid" | "mute" | "volume"), _] => {
+                let value = asked["command"][2].clone();
+                sound.lock().unwrap()[*name] = if value == "auto" { json!(1) } else { value };
                 say(answer(Value::Null));
             }
             ["playlist-remove", _] => drop(say(answer(Value::Null))),

@@ -139,6 +139,7 @@ impl Wall {
             extended_over: Vec::new(),
             fit: None,
             position: None,
+            sound: None,
         };
         pictures.iter().map(placement).collect()
     }

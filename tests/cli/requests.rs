@@ -51,6 +51,9 @@ fn every_verb_asks_for_what_it_means() {
     check("random --mode each", &[r#"POST /wallpaper/random {"mode":"each"}"#]);
     check("back --monitor DP-1", &[r#"POST /wallpaper/back {"monitors":["DP-1"]}"#]);
     check("wallpaper back", &["POST /wallpaper/back {}"]);
+    check("mute", &[r#"POST /wallpaper/sound {"muted":true}"#]);
+    check("unmute --monitor A", &[r#"POST /wallpaper/sound {"muted":false,"monitors":["A"]}"#]);
+    check("volume 30", &[r#"POST /wallpaper/sound {"volume":30}"#]);
     check("current", &["GET /wallpaper/current"]);
     check("debug", &["GET /debug"]);
     check("why", &["GET /why"]);

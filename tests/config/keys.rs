@@ -117,6 +117,7 @@ fn table() -> Vec<(&'static str, Value)> {
                 "pause_on_battery": false,
                 "pause_when_locked": false,
                 "pause_when_idle": false,
+                "pause_when_covered": false,
                 "max_child_memory_mb": 0,
             }),
         ),

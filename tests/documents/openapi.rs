@@ -273,6 +273,8 @@ fn wallpapers(to: &Recorder, house: &House) {
     to.post("/wallpaper/back", Value::Null);
     to.post("/wallpaper/back", json!({ "monitor": "HEADLESS-1" }));
     to.post("/wallpaper/back", json!({ "monitor": "DP-9" }));
+    to.post("/wallpaper/sound", json!({ "muted": true }));
+    to.post("/wallpaper/sound", json!({ "volume": 101 }));
     to.get("/wallpaper/current");
     to.post("/backends/swaybg/activate", Value::Null);
     to.post("/backends/mpvpaper/activate", Value::Null);

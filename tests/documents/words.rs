@@ -20,10 +20,14 @@ const OPENINGS: [&str; 5] = ["Where", "Whoever", "What", "Who", "Of"];
 const OPENINGS_OF_FLAGS: [&str; 2] = ["By", "With"];
 
 /// Contexts in which a listed word is the right one.
-const EXCEPTIONS: [&str; 3] = [
+const EXCEPTIONS: [&str; 6] = [
     // Processes and programs do.
     "one that hangs does",
     "has hung",
+    // What is heard.
+    "sound of videos",
+    "has sound that",
+    "on sound that",
     // A name of the API.
     "`resting`",
 ];

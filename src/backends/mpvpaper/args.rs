@@ -7,20 +7,26 @@ use std::path::{Path, PathBuf};
 use crate::backends::{Error, fit_word};
 use crate::compositor::Output;
 use crate::config::{BackendName, Mpvpaper as Options, MpvpaperLayer};
-use crate::wire::{Fit, Position};
+use crate::wire::{Fit, Position, Sound};
 
 pub(super) const NAME: &str = "mpvpaper";
 /// It stops itself while nobody sees it.
 pub(super) const STOPS: &str = "-s";
 const SOCKET_OPTION: &str = "input-ipc-server=";
+const VOLUME: &str = "volume=";
+const AUDIBLE: &str = "mute=no";
+const SILENT: &str = "no-audio ";
 
 /// The video to play.
+#[derive(Clone)]
 pub(super) struct Wanted {
     /// As mpvpaper finds the output.
     pub(super) matched: String,
     pub(super) file: PathBuf,
     pub(super) content: String,
     pub(super) audio: bool,
+    /// In place of `audio`, and of the user's own options.
+    pub(super) sound: Option<Sound>,
     pub(super) fit: Option<Fit>,
     pub(super) position: Option<Position>,
 }
@@ -45,8 +51,8 @@ pub(super) fn args(options: &Options, wanted: &Wanted, socket: &Path) -> Vec<OsS
         args.extend(["-l", options.layer.as_str()].map(OsString::from));
     }
     let mut mpv = OsString::new();
-    if !wanted.audio {
-        mpv.push("no-audio ");
+    if wanted.sound.map_or(!wanted.audio, |sound| sound.muted) {
+        mpv.push(SILENT);
     }
     if !options.mpv_options.trim().is_empty() {
         mpv.push(options.mpv_options.trim());
@@ -62,6 +68,10 @@ pub(super) fn args(options: &Options, wanted: &Wanted, socket: &Path) -> Vec<OsS
         let [x, y] = [position.x(), position.y()].map(|share| share * 2.0 - 1.0);
         mpv.push(format!("video-align-x={x} video-align-y={y} "));
     }
+    // The last, where `sound_in` finds it.
+    if let Some(Sound { volume, .. }) = wanted.sound {
+        mpv.push(format!("{VOLUME}{volume} {AUDIBLE} "));
+    }
     mpv.push(SOCKET_OPTION);
     mpv.push(socket);
     args.extend(["-o".into(), mpv, wanted.matched.clone().into()]);
@@ -74,6 +84,15 @@ pub(super) fn socket_in(args: &[OsString]) -> Option<PathBuf> {
     let at = args.iter().position(|arg| arg == "-o")?;
     let socket = args.get(at + 1)?.to_str()?.rsplit(' ').next()?.strip_prefix(SOCKET_OPTION)?;
     Some(PathBuf::from(socket))
+}
+
+/// The sound that a command line of ours sets, or its user's that looks the same.
+pub(super) fn sound_in(args: &[OsString]) -> Option<Sound> {
+    let at = args.iter().position(|arg| arg == "-o")?;
+    let options = args.get(at + 1)?.to_str()?;
+    let mut words = options.rsplit(' ').skip(1);
+    let volume = (words.next()? == AUDIBLE).then(|| words.next()?.strip_prefix(VOLUME))??;
+    Some(Sound { muted: options.starts_with(SILENT), volume: volume.parse().ok()? })
 }
 
 /// The name of an output for mpvpaper. Up to 1.8 it selects every output whose name is a part of
@@ -114,10 +133,16 @@ mod tests {
             let position = asked.then(|| "top-right".parse().unwrap());
             let (matched, file) = ("DP-1".to_owned(), "/a b, #.mp4".into());
             let content = String::new();
-            let wanted = Wanted { matched, file, content, audio, fit, position };
+            let wanted = Wanted { matched, file, content, audio, sound: None, fit, position };
             let args = args(options, &wanted, Path::new("/run/m.sock"));
             assert_eq!(args, expected);
             assert_eq!(socket_in(&args).as_deref(), Some(Path::new("/run/m.sock")));
+            assert_eq!(sound_in(&args), None);
+            for sound in [(false, 30), (true, 100)].map(|(muted, volume)| Sound { muted, volume }) {
+                let wanted = Wanted { sound: Some(sound), ..wanted.clone() };
+                let args = super::args(options, &wanted, Path::new("/run/m.sock"));
+                assert_eq!(sound_in(&args), Some(sound), "{args:?}");
+            }
         };
         let socket = "input-ipc-server=/run/m.sock";
         let silent = format!("no-audio loop {socket}");

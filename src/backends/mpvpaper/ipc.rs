@@ -16,6 +16,7 @@ use crate::backends::Error;
 use crate::backends::socket::{NotUp, connect_when_up, wait};
 use crate::process::Child;
 use crate::sys::{Cancel, connect};
+use crate::wire::{Sound, SoundChange};
 
 /// An answer that comes late is none; what is longer is no answer of mpv's.
 const LINE_MAX: usize = 1 << 20;
@@ -65,10 +66,8 @@ impl Ipc {
 
     /// The file that it plays; none where it does not say.
     pub(super) fn playing(&mut self, cancel: &Cancel) -> Result<Option<PathBuf>, Error> {
-        let asked = self.say(&json!({ "command": ["get_property", "path"], "request_id": 1 }));
-        let answer = asked.and_then(|()| self.hear(cancel, |said, _| said["request_id"] == 1));
-        match answer {
-            Ok(said) => Ok(said["data"].as_str().map(PathBuf::from)),
+        match self.get("path", cancel) {
+            Ok(path) => Ok(path.as_str().map(PathBuf::from)),
             Err(NotUp::Cancelled) => Err(Error::Cancelled),
             Err(_) => Ok(None),
         }
@@ -145,13 +144,56 @@ impl Ipc {
 
     /// Whether it is paused, by whomever.
     pub(super) fn is_paused(&mut self, cancel: &Cancel) -> Result<bool, NotUp> {
-        self.say(&json!({ "command": ["get_property", "pause"], "request_id": 5 }))?;
-        Ok(self.hear(cancel, |said, _| said["request_id"] == 5)?["data"] == true)
+        Ok(self.get("pause", cancel)? == true)
     }
 
     /// Pauses it, or has it go on.
     pub(super) fn pause(&mut self, paused: bool, cancel: &Cancel) -> Result<(), NotUp> {
-        self.say(&json!({ "command": ["set_property", "pause", paused], "request_id": 6 }))?;
+        self.set("pause", paused, cancel)
+    }
+
+    /// Whether what it plays has sound that can be turned on.
+    pub(super) fn has_audio(&mut self, cancel: &Cancel) -> Result<bool, NotUp> {
+        let tracks = self.get("track-list", cancel)?;
+        Ok(tracks.as_array().into_iter().flatten().any(|track| track["type"] == "audio"))
+    }
+
+    /// Changes the sound; returns how it is then.
+    pub(super) fn change_sound(
+        &mut self,
+        SoundChange { muted, volume }: SoundChange,
+        cancel: &Cancel,
+    ) -> Result<Sound, NotUp> {
+        // Before it is heard.
+        if let Some(volume) = volume {
+            self.set("volume", volume, cancel)?;
+        }
+        if let Some(muted) = muted {
+            self.set("mute", muted, cancel)?;
+        }
+        let mut is_off = self.get("aid", cancel)? == false;
+        if is_off && muted == Some(false) {
+            self.set("aid", "auto", cancel)?;
+            is_off = false;
+        }
+        let muted = is_off || self.get("mute", cancel)? == true;
+        let volume = self.get("volume", cancel)?.as_f64().unwrap_or(100.0);
+        Ok(Sound { muted, volume: volume.round().clamp(0.0, 100.0) as u8 })
+    }
+
+    fn get(&mut self, property: &str, cancel: &Cancel) -> Result<Value, NotUp> {
+        self.say(&json!({ "command": ["get_property", property], "request_id": 5 }))?;
+        Ok(self.hear(cancel, |said, _| said["request_id"] == 5)?["data"].take())
+    }
+
+    fn set(
+        &mut self,
+        property: &str,
+        value: impl Into<Value>,
+        cancel: &Cancel,
+    ) -> Result<(), NotUp> {
+        let value: Value = value.into();
+        self.say(&json!({ "command": ["set_property", property, value], "request_id": 6 }))?;
         let said = self.hear(cancel, |said, _| said["request_id"] == 6)?;
         match said["error"].as_str() {
             Some("success") => Ok(()),

@@ -26,9 +26,9 @@ use crate::config::Mpvpaper as Options;
 use crate::media::Cut;
 use crate::process::plain_name;
 use crate::sys::Cancel;
-use crate::wire::Format;
+use crate::wire::{Format, Sound, SoundChange};
 
-use args::{NAME, Wanted, args, matched};
+use args::{NAME, Wanted, args, matched, sound_in};
 use player::FrameWatch;
 use player::Handover;
 use player::{PLAYS_WITHIN, PlayOutcome, Player};
@@ -72,6 +72,7 @@ impl Mpvpaper {
             file: self.copies.ready(placement, &Cut::WHOLE, &TAKES, cancel)?,
             content: placement.content.clone(),
             audio: placement.audio_enabled,
+            sound: placement.sound,
             fit: placement.fit,
             position: placement.position,
         })
@@ -83,14 +84,23 @@ impl Mpvpaper {
             return None;
         }
         let player = self.players.last_mut()?;
-        let same = args(options, wanted, &player.socket);
         let recorded = player.process.record().args();
-        let same = match options.auto_stop {
-            // It comes back with the video that it was started with.
-            true => recorded == same && !player.is_rewritten(wanted),
-            // All but the file, which may have been changed since.
-            false => recorded.split_last()?.1 == same.split_last()?.1,
+        let is_so = |sound: &Option<Sound>| {
+            let same = args(options, &Wanted { sound: *sound, ..wanted.clone() }, &player.socket);
+            match options.auto_stop {
+                // It comes back with the video that it was started with.
+                true => recorded == same && !player.is_rewritten(wanted),
+                // All but the file, which may have been changed since.
+                false => {
+                    recorded.split_last().map(|(_, all)| all)
+                        == same.split_last().map(|(_, all)| all)
+                }
+            }
         };
+        let begun_with = [None, sound_in(&recorded)].into_iter().find(is_so)?;
+        // What was set for one video is not for the next.
+        let is_set = begun_with.is_some() || player.has_own_sound();
+        let same = is_set == wanted.sound.is_some();
         (same && player.process.child().is_running()).then_some(player)
     }
 
@@ -219,9 +229,21 @@ impl Backend for Mpvpaper {
             result = player.set_paused(paused, cancel).and(result);
         }
         match &self.handover {
-            Some(handover) => handover.set_paused(paused, cancel).and(result),
+            Some(handover) => {
+                let old = handover.on_old(|old| old.set_paused(paused, cancel));
+                old.unwrap_or(Ok(())).and(result)
+            }
             None => result,
         }
+    }
+
+    fn sound(&mut self, change: SoundChange, cancel: &Cancel) -> Result<Sound, Error> {
+        if let Some(handover) = &self.handover {
+            // It may have been ended just now.
+            handover.on_old(|old| old.set_sound(change, cancel)).transpose().ok();
+        }
+        let nothing = Err(Error::Refused(format!("{NAME} plays nothing on {}", self.output)));
+        self.players.iter_mut().fold(nothing, |_, player| player.set_sound(change, cancel))
     }
 
     fn clear(&mut self) -> Result<(), Error> {

@@ -25,6 +25,7 @@ use crate::backends::socket::{NotUp, connect_when_up, made};
 use crate::process::{BackendProcess, Child};
 use crate::sys::{Cancel, CancelOnDrop, lock};
 use crate::thread::{Spawner, Thread};
+use crate::wire::{Sound, SoundChange};
 
 pub(super) const PLAYS_WITHIN: Duration = Duration::from_secs(10);
 /// mpv answers within milliseconds.
@@ -32,6 +33,8 @@ const PAUSES_WITHIN: Duration = Duration::from_secs(2);
 const GRACE: Duration = Duration::from_secs(2);
 /// The note of a pause if no frame was seen before.
 const UNSEEN: &str = "unseen";
+/// The note beside the socket that the sound was set, also for the next daemon.
+const SOUND: &str = "sound";
 
 #[derive(Debug)]
 pub(super) struct Player {
@@ -193,15 +196,39 @@ impl Player {
             // It does not play.
             return Ok(());
         }
-        told.map_err(|error| {
-            let why = match error {
-                NotUp::Cancelled => return Error::Cancelled,
-                NotUp::Ended => "it ended".to_owned(),
-                NotUp::Late => "it does not answer".to_owned(),
-                NotUp::Io(error) => error.to_string(),
-            };
-            Error::Unavailable(format!("{NAME} on {}: {why}", self.output))
-        })
+        told.map_err(|error| self.not_told(error))
+    }
+
+    fn not_told(&self, error: NotUp) -> Error {
+        let why = match error {
+            NotUp::Cancelled => return Error::Cancelled,
+            NotUp::Ended => "it ended".to_owned(),
+            NotUp::Late => "it does not answer".to_owned(),
+            NotUp::Io(error) => error.to_string(),
+        };
+        Error::Unavailable(format!("{NAME} on {}: {why}", self.output))
+    }
+
+    /// Changes its sound as it plays.
+    pub(super) fn set_sound(
+        &mut self,
+        change: SoundChange,
+        cancel: &Cancel,
+    ) -> Result<Sound, Error> {
+        let told = self.connect(PAUSES_WITHIN, cancel).and_then(|mut ipc| {
+            if !ipc.has_audio(cancel)? {
+                return Ok(None);
+            }
+            fs::write(self.socket.with_extension(SOUND), "")?;
+            ipc.change_sound(change, cancel).map(Some)
+        });
+        let mute = || Error::Refused(format!("the video on {} has no audio track", self.output));
+        told.map_err(|error| self.not_told(error))?.ok_or_else(mute)
+    }
+
+    /// Whether its sound was set since it was started.
+    pub(super) fn has_own_sound(&self) -> bool {
+        self.socket.with_extension(SOUND).exists()
     }
 
     fn pause(&mut self, ipc: &mut Ipc, cancel: &Cancel) -> Result<(), NotUp> {
@@ -246,6 +273,7 @@ impl Player {
 /// The socket last: its name is not given again before.
 fn remove_files(socket: &Path) {
     fs::remove_file(note_beside(socket)).ok();
+    fs::remove_file(socket.with_extension(SOUND)).ok();
     fs::remove_file(socket).ok();
 }
 
@@ -359,9 +387,9 @@ impl Handover {
         self.seen.load(Ordering::SeqCst)
     }
 
-    /// Pauses or resumes the old process.
-    pub(super) fn set_paused(&self, paused: bool, cancel: &Cancel) -> Result<(), Error> {
-        lock(&self.old).as_mut().map_or(Ok(()), |player| player.set_paused(paused, cancel))
+    /// Tells the old process something, if it has not been ended.
+    pub(super) fn on_old<T>(&self, tell: impl FnOnce(&mut Player) -> T) -> Option<T> {
+        lock(&self.old).as_mut().map(tell)
     }
 
     /// Stops waiting, and gives back what still runs.

@@ -80,6 +80,16 @@ pub(super) const GROUP: Group = Group { title: "Wallpapers", verbs: &[
     Verb::send(&["back"], "Go back to the previous wallpaper", "POST /wallpaper/back", &[ON_THESE])
         .flags(&[MONITORS]).shows(&[&SHOWN])
         .help("Repeat to go further back. Setting another wallpaper starts over."),
+    Verb::send(&["mute"], "Mute videos (mpvpaper only)", "POST /wallpaper/sound",
+        &[("muted", From::Of(|_| Ok(Some(true.into())))), ON_THESE])
+        .flags(&[MONITORS]).shows(&[&SOUND]),
+    Verb::send(&["unmute"], "Unmute videos", "POST /wallpaper/sound",
+        &[("muted", From::Of(|_| Ok(Some(false.into())))), ON_THESE])
+        .flags(&[MONITORS]).shows(&[&SOUND]),
+    Verb::send(&["volume"], "Set the volume of videos", "POST /wallpaper/sound",
+        &[("volume", From::Given("N")), ON_THESE])
+        .takes(&[Argument::one("N", Kind::Count, "0 to 100")]).flags(&[MONITORS])
+        .shows(&[&SOUND]),
     Verb::get(&["current"], "Show what each monitor displays",
         "GET /wallpaper/current").shows(&[&CURRENT])
         .help("    murald current --format '{image_name} {monitors[0].monitor_name}'"),
@@ -172,6 +182,15 @@ const HISTORY: View = View::table(
 );
 const CLEARED: View =
     View::says("DELETE /images/history", &[more("status deleted")], "{deleted#entry} deleted");
+const SOUND: View = View::own(
+    "POST /wallpaper/sound",
+    &[more("status monitors muted volume")],
+    |_, stdout, answer| {
+        let muted = if answer["muted"] == true { ", muted" } else { "" };
+        let (on, volume) = (text(answer, "monitors"), &answer["volume"]);
+        stdout.say(format!("{on}: volume {volume}{muted}"))
+    },
+);
 const SHOWN: View = View::own(
     "Shown",
     &[more(

@@ -1,6 +1,7 @@
 //! The two sockets of Hyprland: one reports that something happened, the other answers what is there
 //! now.
 
+use std::collections::BTreeSet;
 use std::io;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -36,6 +37,12 @@ impl Hyprland {
         Ok(monitors.as_array().into_iter().flatten().filter_map(visible).collect())
     }
 
+    /// The monitors on which a window is full screen, when that may have changed; waited for.
+    pub(super) fn covered(&mut self, cancel: &Cancel) -> io::Result<BTreeSet<String>> {
+        self.wait(cancel)?;
+        Ok(covered(&self.ask("j/monitors", cancel)?, &self.ask("j/clients", cancel)?))
+    }
+
     /// Returns when one of the events has come since it was asked.
     fn wait(&mut self, cancel: &Cancel) -> io::Result<()> {
         while !std::mem::take(&mut self.stale) {
@@ -65,6 +72,24 @@ fn visible(monitor: &Value) -> Option<Visible> {
     })
 }
 
+/// The monitors whose visible workspaces have a window that is full screen, and not only maximized.
+fn covered(monitors: &Value, clients: &Value) -> BTreeSet<String> {
+    let is_full = |client: &&Value| match client["fullscreen"].as_u64() {
+        Some(mode) => mode >= 2,
+        // Before 0.42.
+        None => client["fullscreen"] == true && client["fullscreenMode"] != 1,
+    };
+    let full = clients.as_array().into_iter().flatten().filter(is_full);
+    let full: Vec<&Value> = full.map(|client| &client["workspace"]["id"]).collect();
+    let shows = |monitor: &&Value| {
+        ["activeWorkspace", "specialWorkspace"]
+            .iter()
+            .any(|key| full.contains(&&monitor[key]["id"]))
+    };
+    let all = monitors.as_array().into_iter().flatten().filter(shows);
+    all.filter_map(|monitor| monitor["name"].as_str().map(str::to_owned)).collect()
+}
+
 /// Takes the whole lines off the bytes: whether one of them is one of the events.
 pub(super) fn take(bytes: &mut Vec<u8>, events: &[&str]) -> io::Result<bool> {
     let end = bytes.iter().rposition(|&byte| byte == b'\n').map_or(0, |at| at + 1);
@@ -84,6 +109,27 @@ pub(super) fn take(bytes: &mut Vec<u8>, events: &[&str]) -> io::Result<bool> {
 mod tests {
     use super::*;
     use crate::compositor::ipc::WORKSPACES;
+    use serde_json::json;
+
+    #[test]
+    fn hyprland_s_windows_cover_the_monitors_that_show_them() {
+        let monitors = json!([
+            { "name": "A", "activeWorkspace": { "id": 1 }, "specialWorkspace": { "id": 0 } },
+            { "name": "B", "activeWorkspace": { "id": 2 }, "specialWorkspace": { "id": -99 } },
+        ]);
+        let check = |client: Value, expected: &[&str]| {
+            let covered = covered(&monitors, &json!([client]));
+            assert!(covered.iter().eq(expected), "{client}: {covered:?}");
+        };
+        let on = |id: i64, mode: Value| json!({ "workspace": { "id": id }, "fullscreen": mode });
+        check(on(1, json!(2)), &["A"]);
+        check(on(1, json!(1)), &[]);
+        check(on(3, json!(2)), &[]);
+        check(on(-99, json!(3)), &["B"]);
+        check(on(2, json!(true)), &["B"]);
+        check(on(2, json!(false)), &[]);
+        check(Value::Null, &[]);
+    }
 
     #[test]
     fn hyprland_lines_about_workspaces_are_found() {

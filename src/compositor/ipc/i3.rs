@@ -1,5 +1,6 @@
 //! The socket of i3 and sway, which speak the same protocol: requests, replies and events.
 
+use std::collections::BTreeSet;
 use std::io;
 
 use serde_json::Value;
@@ -12,8 +13,12 @@ const MAGIC: &[u8] = b"i3-ipc";
 const HEAD: usize = MAGIC.len() + 8;
 const GET_WORKSPACES: u32 = 1;
 const SUBSCRIBE: u32 = 2;
+const GET_TREE: u32 = 4;
 /// Events have the highest bit set.
 const WORKSPACE_EVENT: u32 = 1 << 31;
+const WINDOW_EVENT: u32 = WORKSPACE_EVENT | 3;
+/// Changes of a window that move and cover nothing.
+const IDLE_CHANGES: [&str; 4] = ["title", "focus", "mark", "urgent"];
 const LENGTH_MAX: usize = 4 << 20;
 
 pub(crate) struct I3 {
@@ -49,6 +54,23 @@ impl I3 {
         }
     }
 
+    /// The outputs on which a window is full screen, when that may have changed; waited for.
+    pub(super) fn covered(&mut self, cancel: &Cancel) -> io::Result<BTreeSet<String>> {
+        loop {
+            let (kind, body) = self.receive(cancel)?;
+            let is_idle =
+                body["change"].as_str().is_some_and(|change| IDLE_CHANGES.contains(&change));
+            match kind {
+                GET_TREE => return Ok(covered(&body)),
+                WINDOW_EVENT if is_idle => {}
+                WORKSPACE_EVENT | WINDOW_EVENT | GET_WORKSPACES => {
+                    self.feed.send(&message(GET_TREE, b""))?;
+                }
+                _ => {}
+            }
+        }
+    }
+
     /// The next reply or event, waited for.
     fn receive(&mut self, cancel: &Cancel) -> io::Result<(u32, Value)> {
         loop {
@@ -75,6 +97,27 @@ pub(super) fn visible(workspace: &Value) -> Option<Visible> {
         name: name?.to_owned(),
         place: number.or(workspace["id"].as_i64())?,
     })
+}
+
+/// The outputs of a tree whose visible workspace has something that is full screen.
+fn covered(tree: &Value) -> BTreeSet<String> {
+    let outputs = tree["nodes"].as_array().into_iter().flatten();
+    let everywhere = has_mode(tree, &|mode| mode == 2);
+    let is_covered = |output: &&Value| {
+        let visible = |workspace: &&Value| workspace["name"] == output["current_workspace"];
+        let mut workspaces = output["nodes"].as_array().into_iter().flatten().filter(visible);
+        everywhere || workspaces.any(|workspace| has_mode(workspace, &|mode| mode > 0))
+    };
+    let covered = outputs.filter(is_covered);
+    covered.filter_map(|output| output["name"].as_str().map(str::to_owned)).collect()
+}
+
+/// Whether something below a node is full screen in such a mode: 1 on its output, 2 everywhere.
+fn has_mode(node: &Value, mode: &impl Fn(u64) -> bool) -> bool {
+    let below = ["nodes", "floating_nodes"].into_iter().filter_map(|key| node[key].as_array());
+    below
+        .flatten()
+        .any(|one| one["fullscreen_mode"].as_u64().is_some_and(mode) || has_mode(one, mode))
 }
 
 fn message(kind: u32, body: &[u8]) -> Vec<u8> {
@@ -122,6 +165,28 @@ mod tests {
         let mut long = [MAGIC, &u32::MAX.to_ne_bytes(), &1u32.to_ne_bytes()].concat();
         assert!(take(&mut long).is_err());
         assert!(take(&mut message(GET_WORKSPACES, b"what?")).is_err());
+    }
+
+    #[test]
+    fn windows_cover_the_output_that_shows_their_workspace() {
+        let check = |mode: u64, visible: &str, expected: &[&str]| {
+            // Each workspace says of itself that it is full screen.
+            let window = json!({ "fullscreen_mode": mode });
+            let group = json!({ "fullscreen_mode": 0, "nodes": [window] });
+            let one = json!({ "name": "1", "fullscreen_mode": 1, "floating_nodes": [group] });
+            let two = json!({ "name": "2", "fullscreen_mode": 1, "nodes": [] });
+            let other = json!({ "name": "3", "fullscreen_mode": 1 });
+            let tree = json!({ "nodes": [
+                { "name": "A", "current_workspace": visible, "nodes": [one, two] },
+                { "name": "B", "current_workspace": "3", "nodes": [other] },
+            ] });
+            let covered = covered(&tree);
+            assert!(covered.iter().eq(expected), "{mode} on {visible}: {covered:?}");
+        };
+        check(1, "1", &["A"]);
+        check(0, "1", &[]);
+        check(1, "2", &[]);
+        check(2, "2", &["A", "B"]);
     }
 
     #[test]

@@ -11,7 +11,9 @@ mod follow;
 pub mod fuzz;
 mod hyprland;
 mod i3;
+mod toplevels;
 
+use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
@@ -20,6 +22,7 @@ use std::{fs, io};
 use self::feed::Feed;
 use self::hyprland::Hyprland;
 use self::i3::I3;
+use self::toplevels::Toplevels;
 use super::{Session, x_server};
 use crate::paths::Env;
 use crate::sys::Cancel;
@@ -39,26 +42,58 @@ pub(crate) enum Protocol {
 pub(crate) struct Topics {
     i3: &'static [&'static str],
     hyprland: &'static [&'static str],
+    /// Whether wlr-foreign-toplevel reports them, too.
+    toplevels: bool,
 }
 
 /// The events after which another workspace may be shown.
 pub(crate) const WORKSPACES: Topics = Topics {
     i3: &["workspace"],
     hyprland: &["workspace", "focusedmon", "moveworkspace", "monitoradded", "monitorremoved"],
+    toplevels: false,
+};
+
+/// The events after which a window may cover another output, or none.
+pub(crate) const WINDOWS: Topics = Topics {
+    i3: &["window", "workspace"],
+    hyprland: &[
+        "fullscreen",
+        "openwindow",
+        "closewindow",
+        "movewindow",
+        "activespecial",
+        "workspace",
+        "focusedmon",
+        "moveworkspace",
+        "monitoradded",
+        "monitorremoved",
+    ],
+    toplevels: true,
 };
 
 pub(crate) enum Connection {
     Hyprland(Hyprland),
     I3(I3),
+    Toplevels(Toplevels),
 }
 
 impl Connection {
+    /// The outputs on which a window is full screen, when that may have changed; waited for.
+    pub(crate) fn covered(&mut self, cancel: &Cancel) -> io::Result<BTreeSet<String>> {
+        match self {
+            Self::Hyprland(hyprland) => hyprland.covered(cancel),
+            Self::I3(i3) => i3.covered(cancel),
+            Self::Toplevels(toplevels) => toplevels.covered(cancel),
+        }
+    }
+
     /// The outputs and the workspaces that they show, when that may have changed; waited for. Some are
     /// omitted if they show what they showed.
     pub(crate) fn next(&mut self, cancel: &Cancel) -> io::Result<Vec<Visible>> {
         match self {
             Self::Hyprland(hyprland) => hyprland.next(cancel),
             Self::I3(i3) => i3.next(cancel),
+            Self::Toplevels(_) => Err(io::ErrorKind::Unsupported.into()),
         }
     }
 
@@ -67,6 +102,7 @@ impl Connection {
         match self {
             Self::Hyprland(hyprland) => hyprland.feed.is_behind(),
             Self::I3(i3) => i3.feed.is_behind(),
+            Self::Toplevels(_) => false,
         }
     }
 
@@ -91,7 +127,15 @@ impl Connection {
                 second = Some((candidate, feed));
             }
         }
-        second.and_then(|(candidate, feed)| candidate.open(feed, topics))
+        if let Some((candidate, feed)) = second {
+            return candidate.open(feed, topics);
+        }
+        match session {
+            Session::Wayland { socket } if topics.toplevels => {
+                Toplevels::open(socket).map(Self::Toplevels)
+            }
+            _ => None,
+        }
     }
 }
 

@@ -84,6 +84,8 @@ settings! {
         pause_when_locked: bool = Key::flag(false),
         /// Pause playlists, videos and HTML wallpapers while the session is idle
         pause_when_idle: bool = Key::flag(false),
+        /// Pause videos on a monitor while a window is full screen there
+        pause_when_covered: bool = Key::flag(false),
         /// Restart a video or HTML backend that uses more than this many MiB; 0 disables the limit
         max_child_memory_mb: u32 = Key::integer(0).within(0, 1 << 20),
     }

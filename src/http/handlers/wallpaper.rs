@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::time::Instant;
 
 use serde_json::json;
 
@@ -10,6 +11,7 @@ use super::library::{content_at, import_at};
 use super::session::distinct_names;
 use super::{Api, SHOW_PATIENCE};
 use crate::color::{self, hex};
+use crate::config::BackendName;
 use crate::http::{Error, Request, Response};
 use crate::store::assignments::{self, Assignment, Deleted};
 use crate::store::query::Query;
@@ -17,7 +19,8 @@ use crate::store::{self, history, images, workspaces};
 use crate::wallpaper::{self, Applied, Ask, Targets};
 use crate::wire::{
     BackWallpaper, CurrentMonitor, CurrentWallpaper, Event, Fit, GalleryDomain, HistorySource,
-    Mode, Position, RandomWallpaper, SetAnswer, SetStatus, SetWallpaper, Source, own_path,
+    Mode, Position, RandomWallpaper, SetAnswer, SetSound, SetStatus, SetWallpaper, SoundAnswer,
+    SoundChange, Source, own_path,
 };
 
 /// `GET /wallpaper/current`
@@ -43,7 +46,13 @@ pub(in crate::http) fn current(api: &Api, _: &Request<'_>) -> Result<Response, E
             let Some(image) = images::assigned(connection, shown.image_id)? else { continue };
             let (id, path, color) = (image.library_id(), image.library_path(), image.color());
             let workspace = workspace(&shown.monitor);
-            let one = monitor(shown, id, image.name, path);
+            let (sound, silent) = (shown.sound, !image.audio_enabled);
+            let is_heard = shown.backend == BackendName::Mpvpaper.as_str();
+            let mut one = monitor(shown, id, image.name, path);
+            if is_heard {
+                one.muted = Some(sound.map_or(silent, |sound| sound.muted));
+                one.volume = sound.map(|sound| sound.volume);
+            }
             monitors.push(CurrentMonitor {
                 deleted: false,
                 color,
@@ -60,6 +69,9 @@ pub(in crate::http) fn current(api: &Api, _: &Request<'_>) -> Result<Response, E
             {
                 monitors.push(monitor(shown, None, name, Some(own_path(&path).to_owned())));
             }
+        }
+        for monitor in &mut monitors {
+            monitor.paused_by = api.wallpaper.paused_by(&monitor.monitor_name);
         }
         monitors.sort_by(|one, other| one.monitor_name.cmp(&other.monitor_name));
         Ok((monitors, assignments::default(connection)?))
@@ -103,6 +115,9 @@ fn monitor(
         set_at: shown.set_at,
         fit: shown.fit,
         position: shown.position,
+        paused_by: None,
+        muted: None,
+        volume: None,
         deleted: image_id.is_none(),
         workspace: None,
     }
@@ -230,6 +245,24 @@ pub(in crate::http) fn back(api: &Api, request: &Request<'_>) -> Result<Response
     let body: BackWallpaper = request.json_or_default()?;
     let names = wished(body.monitor, body.monitors)?;
     apply(api, request, names, Wish::new(Ask::Back(1), Source::Manual))
+}
+
+/// `POST /wallpaper/sound`
+pub(in crate::http) fn sound(api: &Api, request: &Request<'_>) -> Result<Response, Error> {
+    let SetSound { monitor, monitors, muted, volume } = request.json()?;
+    let volume = volume.map(|volume| match u8::try_from(volume) {
+        Ok(percent @ 0..=100) => Ok(percent),
+        _ => Err(Error::bad_request(format!("volume must be from 0 to 100, not {volume}"))),
+    });
+    let change = SoundChange { muted, volume: volume.transpose()? };
+    if change == SoundChange::default() {
+        return Err(Error::bad_request("nothing is said: give muted, volume or both"));
+    }
+    let targets = Targets::from_names(distinct_names(wished(monitor, monitors)?)?);
+    let asked = request.wait(SHOW_PATIENCE, |reply| api.wallpaper.sound(targets, change, reply))?;
+    let _permit = request.permit()?;
+    let (monitors, sound) = asked.settle(&api.store, Instant::now() + SHOW_PATIENCE)?;
+    Ok(Response::json(200, &SoundAnswer { status: SetStatus::Set, monitors, sound })?)
 }
 
 /// The monitors that a body names; none means all. Clients send `*` along with a list.

@@ -201,6 +201,7 @@ fn due(playlist: &ActivePlaylist, now: Timestamp) -> String {
                 Rest::Battery => "the machine is on battery power",
                 Rest::Locked => "the session is locked",
                 Rest::Idle => "the session is idle",
+                Rest::Covered => "a window covers it",
             };
             format!("Playlist {name:?} is paused: {why}.")
         }

@@ -8,7 +8,7 @@ use crate::config::BackendName;
 use crate::playlist::Wallpapers;
 use crate::store::{Store, images};
 use crate::wallpaper::{self, Applied, Ask, Request, Targets};
-use crate::wire::{MediaType, Mode, SetStatus};
+use crate::wire::{MediaType, Mode, Rest, SetStatus};
 
 /// The answers of the stub.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -150,8 +150,8 @@ impl Wallpapers for StubWallpapers {
         self.state.lock().unwrap().identities.clone()
     }
 
-    fn pause(&self, paused: bool) {
-        self.state.lock().unwrap().rests.push(paused);
+    fn pause(&self, reason: Option<Rest>) {
+        self.state.lock().unwrap().rests.push(reason.is_some());
     }
 
     fn fixed_backend(&self) -> Option<String> {

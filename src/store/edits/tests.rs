@@ -193,6 +193,7 @@ fn united_image_is_wherever_either_was() {
         set_at: Timestamp::now(),
         fit: None,
         position: None,
+        sound: None,
     };
     let file = WatchedFile {
         path: "/p/a".into(),

@@ -36,7 +36,7 @@ impl Reconciler {
                 Step::Show { key, placements } => {
                     self.stale.remove(&key);
                     let rewritten = plan::rewritten(&self.current, &key, &placements);
-                    let paused = self.pause.paused(&placements, &asking);
+                    let paused = self.pause.paused(&placements, &asking).into_keys().collect();
                     let (renew, transition) = (self.renew.remove(&key), transition.clone());
                     (key, (Order::Show { placements, transition, rewritten, renew }, paused))
                 }

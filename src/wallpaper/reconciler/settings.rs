@@ -1,5 +1,5 @@
-//! The reconciler's answer to changed settings, changed images, pauses and processes that use too
-//! much memory.
+//! The reconciler's answer to changed settings, changed images, pauses, changes of the sound and
+//! processes that use too much memory.
 //!
 //! Processes that keep growing are replaced. A backend that has no memory for a picture is skipped
 //! until somebody activates it or settings change. Memory is only checked while something plays and
@@ -14,19 +14,22 @@ use crate::events::Message;
 use crate::paths::Env;
 use crate::wallpaper::Error;
 use crate::wallpaper::jobs::{Failed, Feasible, PendingApply};
-use crate::wallpaper::paused_outputs::ProcessMemory;
+use crate::wallpaper::paused_outputs::{PausedOutputs, ProcessMemory};
 use crate::wallpaper::plan::WorkerKey;
-use crate::wallpaper::request::Request;
+use crate::wallpaper::request::{Request, Targets};
+use crate::wallpaper::sound::{self, AskedSound};
 use crate::wallpaper::world_state::WorldState;
-use crate::wire::{EventKind, GalleryDomain};
+use crate::wire::{EventKind, GalleryDomain, SoundChange};
 
 impl Reconciler {
     /// Looks again where settings have changed since it last looked.
     pub(super) fn on_settings(&mut self) {
         let Some(changes) = self.status.take_changes() else { return };
         self.listen_to_library();
-        if let Some(paused) = changes.paused {
-            self.pause.set(paused);
+        let is_pause = changes.paused.is_some() || changes.covered.is_some();
+        changes.paused.into_iter().for_each(|reason| self.pause.set(reason));
+        changes.covered.into_iter().for_each(|outputs| self.pause.covered = outputs);
+        if is_pause {
             self.apply_pause();
         }
         let shows = |image: &i64| self.current.values().flatten().any(|one| one.image_id == *image);
@@ -77,15 +80,45 @@ impl Reconciler {
     /// Pauses videos and HTML wallpapers where they are to be paused; the others play. Nobody waits
     /// for it.
     pub(super) fn apply_pause(&self) {
+        let mut all = PausedOutputs::new();
         for (key, shown) in self.current.iter().filter(|_| self.pause.is_known()) {
-            self.workers.pause(key, self.pause.paused(shown, &[]));
+            let paused = self.pause.paused(shown, &[]);
+            self.workers.pause(key, paused.keys().cloned().collect());
+            all.extend(paused);
         }
+        self.status.set_paused(all);
     }
 
     /// The backend that the settings choose.
     pub(super) fn selection(&self) -> (BackendName, SelectionMode) {
         let settings = (self.backends.settings)();
         (settings.backend.kind, settings.backend.selection_mode)
+    }
+}
+
+impl Reconciler {
+    /// Has the workers change the sound on these monitors; only they know whether there is any.
+    pub(super) fn ask_for_sound(
+        &self,
+        targets: &Targets,
+        change: SoundChange,
+    ) -> Result<AskedSound, Error> {
+        let (monitors, missing) = self.world_state()?.targets(targets)?;
+        if !missing.is_empty() {
+            return Err(Error::UnknownMonitors { names: missing, connected: monitors });
+        }
+        let named = *targets != Targets::All;
+        let all = monitors.iter().map(|monitor| sound::video_on(&self.current, monitor));
+        let (can, cannot): (Vec<_>, Vec<_>) = all.partition(Result::is_ok);
+        if can.is_empty() || (named && !cannot.is_empty()) {
+            return Err(Error::no_sound(cannot.into_iter().filter_map(Result::err)));
+        }
+        let ask = |(key, video): (&WorkerKey, &Placement)| {
+            let answer = self.workers.sound(key, change).ok_or(Error::Busy)?;
+            Ok((video.output.name.clone(), video.image_id, answer))
+        };
+        let asked = can.into_iter().flatten().map(ask).collect::<Result<_, Error>>()?;
+        Ok(AskedSound { named, asked })
     }
 }
 
@@ -142,7 +175,8 @@ impl Reconciler {
         let plays = |shown: &[Placement]| {
             let paused = self.pause.paused(shown, &[]);
             shown.iter().any(|one| {
-                matches!(one.kind, Kind::Video | Kind::Web) && !paused.contains(&one.output.name)
+                matches!(one.kind, Kind::Video | Kind::Web)
+                    && !paused.contains_key(&one.output.name)
             })
         };
         self.current.iter().filter(move |(_, shown)| plays(shown)).map(|(key, _)| key)

@@ -5,6 +5,7 @@ use crate::compositor::Session;
 use crate::config::BackendName::{Builtin, Feh, Mpvpaper, Swaybg};
 use crate::config::SelectionMode;
 use crate::wallpaper::handle::{Handle, INBOX};
+use crate::wire::Rest;
 
 #[test]
 fn end_comes_through_a_full_inbox_and_leaves_nobody_without_an_answer() {
@@ -114,12 +115,12 @@ fn processes_are_looked_at_while_a_film_plays_and_there_is_a_limit() {
         |text: &str| settings::memory_look_interval(&Env::from([("MURALD_MEMORY_LOOKS", text)]));
     assert_eq!(every("250"), Some(Duration::from_millis(250)));
     assert_eq!(every("soon"), None);
-    let looks = |limit, kind, rests| {
+    let looks = |limit, kind, rests: bool| {
         let limited = |config: &mut Config| config.power.max_child_memory_mb = limit;
         let mut desk = Desk::new(&["A"], &["mpvpaper"], limited);
         let shown = Placement { kind, ..placement("A", 1) };
         desk.reconciler.current.insert(WorkerKey::of(Mpvpaper, "A"), vec![shown]);
-        desk.reconciler.pause.set(rests);
+        desk.reconciler.pause.set(rests.then_some(Rest::Idle));
         desk.reconciler.next_look().is_some()
     };
     assert!(looks(1, Kind::Video, false) && looks(1, Kind::Web, false));
@@ -237,7 +238,7 @@ fn films_stand_still_while_the_machine_rests() {
     let film = desk.film("film");
     desk.set(film, &[]).unwrap();
     let mut rest = |rests: bool| {
-        desk.change(Changes { paused: Some(rests), ..Changes::default() });
+        desk.change(Changes { paused: Some(rests.then_some(Rest::Idle)), ..Changes::default() });
         let expected = rests.then(|| "A".to_owned()).into_iter().collect();
         // One that is before it is that of the order.
         while desk.paused.recv_timeout(PATIENCE).unwrap() != expected {}

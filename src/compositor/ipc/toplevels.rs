@@ -1,0 +1,152 @@
+//! Windows over wlr-foreign-toplevel-management, for compositors without a socket that we know.
+//!
+//! A window is on an output while the compositor says so: it leaves the output with its workspace.
+
+use std::collections::BTreeSet;
+use std::io;
+use std::path::Path;
+
+use wayland_client::protocol::wl_output::{self, WlOutput};
+use wayland_client::protocol::wl_registry::{self, WlRegistry};
+use wayland_client::{Connection, Dispatch, EventQueue, Proxy, QueueHandle, event_created_child};
+use wayland_protocols_wlr::foreign_toplevel::v1::client::{
+    zwlr_foreign_toplevel_handle_v1 as toplevel, zwlr_foreign_toplevel_manager_v1 as manager,
+};
+
+use crate::compositor::search::receive;
+use crate::sys::{Cancel, connect};
+use manager::ZwlrForeignToplevelManagerV1 as Manager;
+use toplevel::ZwlrForeignToplevelHandleV1 as Toplevel;
+
+pub(crate) struct Toplevels {
+    queue: EventQueue<Windows>,
+    windows: Windows,
+}
+
+#[derive(Default)]
+struct Windows {
+    outputs: Vec<(WlOutput, String)>,
+    windows: Vec<Window>,
+    /// Something whole was reported since it was asked.
+    changed: bool,
+}
+
+struct Window {
+    toplevel: Toplevel,
+    outputs: Vec<WlOutput>,
+    is_full_screen: bool,
+}
+
+impl Toplevels {
+    /// The compositor may not have the protocol: then there are no windows.
+    pub(super) fn open(socket: &Path) -> Option<Self> {
+        let connection = Connection::from_socket(connect(socket).ok()?).ok()?;
+        let queue = connection.new_event_queue();
+        connection.display().get_registry(&queue.handle(), ());
+        Some(Self { queue, windows: Windows::default() })
+    }
+
+    /// The outputs with a window that is full screen, when that may have changed; waited for.
+    pub(super) fn covered(&mut self, cancel: &Cancel) -> io::Result<BTreeSet<String>> {
+        loop {
+            self.queue.dispatch_pending(&mut self.windows).map_err(io::Error::other)?;
+            if std::mem::take(&mut self.windows.changed) {
+                return Ok(self.windows.covered());
+            }
+            if !receive(&self.queue, cancel, None).map_err(io::Error::other)? {
+                return Err(io::Error::other("no longer wanted"));
+            }
+        }
+    }
+}
+
+impl Windows {
+    fn covered(&self) -> BTreeSet<String> {
+        let full = self.windows.iter().filter(|window| window.is_full_screen);
+        let outputs: Vec<&WlOutput> = full.flat_map(|window| &window.outputs).collect();
+        let covered = self.outputs.iter().filter(|(output, _)| outputs.contains(&output));
+        covered.map(|(_, name)| name.clone()).collect()
+    }
+}
+
+impl Dispatch<WlRegistry, ()> for Windows {
+    fn event(
+        windows: &mut Self,
+        registry: &WlRegistry,
+        event: wl_registry::Event,
+        (): &(),
+        _: &Connection,
+        handle: &QueueHandle<Self>,
+    ) {
+        let wl_registry::Event::Global { name, interface, version } = event else { return };
+        if interface == WlOutput::interface().name {
+            let output = registry.bind(name, version.min(4), handle, ());
+            windows.outputs.push((output, String::new()));
+        } else if interface == Manager::interface().name {
+            registry.bind::<Manager, _, _>(name, version.min(3), handle, ());
+        }
+    }
+}
+
+impl Dispatch<WlOutput, ()> for Windows {
+    fn event(
+        windows: &mut Self,
+        proxy: &WlOutput,
+        event: wl_output::Event,
+        (): &(),
+        _: &Connection,
+        _: &QueueHandle<Self>,
+    ) {
+        let wl_output::Event::Name { name } = event else { return };
+        let known = windows.outputs.iter_mut().find(|(output, _)| output == proxy);
+        known.into_iter().for_each(|(_, known)| known.clone_from(&name));
+        windows.changed = true;
+    }
+}
+
+impl Dispatch<Manager, ()> for Windows {
+    fn event(
+        windows: &mut Self,
+        _: &Manager,
+        event: manager::Event,
+        (): &(),
+        _: &Connection,
+        _: &QueueHandle<Self>,
+    ) {
+        if let manager::Event::Toplevel { toplevel } = event {
+            let window = Window { toplevel, outputs: Vec::new(), is_full_screen: false };
+            windows.windows.push(window);
+        }
+    }
+
+    event_created_child!(Self, Manager, [manager::EVT_TOPLEVEL_OPCODE => (Toplevel, ())]);
+}
+
+impl Dispatch<Toplevel, ()> for Windows {
+    fn event(
+        windows: &mut Self,
+        proxy: &Toplevel,
+        event: toplevel::Event,
+        (): &(),
+        _: &Connection,
+        _: &QueueHandle<Self>,
+    ) {
+        let is_it = |window: &Window| window.toplevel == *proxy;
+        let Some(at) = windows.windows.iter().position(is_it) else { return };
+        let window = &mut windows.windows[at];
+        match event {
+            toplevel::Event::OutputEnter { output } => window.outputs.push(output),
+            toplevel::Event::OutputLeave { output } => window.outputs.retain(|on| *on != output),
+            toplevel::Event::State { state } => {
+                let full_screen = (toplevel::State::Fullscreen as u32).to_ne_bytes();
+                window.is_full_screen = state.chunks(4).any(|one| *one == full_screen);
+            }
+            toplevel::Event::Done => windows.changed = true,
+            toplevel::Event::Closed => {
+                windows.windows.remove(at).toplevel.destroy();
+                windows.changed = true;
+            }
+            _ => {}
+        }
+    }
+}

@@ -1,0 +1,66 @@
+//! The sound of videos: which of them a request means, and the rows that keep it.
+//!
+//! The reconciler looks for the videos, and their workers change the sound. The client's thread waits
+//! for them and writes the rows: nothing that is shown changes by it.
+
+use std::time::Instant;
+
+use super::Error;
+use super::plan::{Placements, WorkerKey};
+use super::worker::SoundReply;
+use crate::backends::{Kind, Placement};
+use crate::config::BackendName;
+use crate::store::{self, Store};
+use crate::wire::Sound;
+
+/// Videos whose workers change the sound.
+pub(crate) struct AskedSound {
+    /// Each of them was named.
+    pub(super) named: bool,
+    pub(super) asked: Vec<(String, i64, SoundReply)>,
+}
+
+/// The video on a monitor whose sound can be changed, or why there is none.
+pub(super) fn video_on<'a>(
+    current: &'a Placements,
+    monitor: &str,
+) -> Result<(&'a WorkerKey, &'a Placement), String> {
+    let all = current.iter().flat_map(|(key, shown)| shown.iter().map(move |one| (key, one)));
+    let shown: Vec<_> = all.filter(|(_, one)| one.output.name == monitor).collect();
+    let moving = shown.iter().filter(|(_, one)| matches!(one.kind, Kind::Video | Kind::Web));
+    match moving.clone().find(|(key, _)| key.backend == BackendName::Mpvpaper) {
+        Some(video) => Ok(*video),
+        None => Err(match moving.last() {
+            Some((key, _)) => format!("{} on {monitor} cannot change the sound", key.backend),
+            None => format!("{monitor} shows no video"),
+        }),
+    }
+}
+
+impl AskedSound {
+    /// Waits until the sound is changed, and keeps it; returns where it was, and how it is there now.
+    pub(crate) fn settle(
+        self,
+        store: &Store,
+        until: Instant,
+    ) -> Result<(Vec<String>, Sound), Error> {
+        let (mut changed, mut cannot) = (Vec::new(), Vec::new());
+        for (monitor, image_id, answer) in self.asked {
+            match answer.recv_deadline(until).map_err(|_| Error::Busy)? {
+                Ok(sound) => changed.push((monitor, image_id, sound)),
+                Err(error) => cannot.push(error.to_string()),
+            }
+        }
+        store.write(|transaction| {
+            changed.iter().try_for_each(|(monitor, image_id, sound)| {
+                store::assignments::set_sound(transaction, (monitor, *image_id), *sound)
+            })
+        })?;
+        match changed.first().map(|(_, _, sound)| *sound) {
+            Some(sound) if !self.named || cannot.is_empty() => {
+                Ok((changed.into_iter().map(|(monitor, ..)| monitor).collect(), sound))
+            }
+            _ => Err(Error::no_sound(cannot)),
+        }
+    }
+}
