@@ -122,7 +122,7 @@ pub(super) fn serve(stream: UnixStream, daemon: &Daemon) {
             Task::Traits => daemon.answer(read(path, |input| media::traits(input))),
             Task::Stored => daemon.answer(read(path, |input| media::stored(input))),
             Task::Checksum => daemon.answer(checksum(path, daemon)),
-            Task::Description => daemon.answer(read(path, |input| media::description(input))),
+            Task::Description => daemon.answer(read(path, media::description)),
             Task::Copy { to } => daemon.answer(copy(path, Path::new(&to), daemon)),
             Task::Thumbnail { fits, to } => daemon.answer(thumbnail(path, job.shown, fits, to)),
             Task::Still { fits, to } => {

@@ -118,7 +118,8 @@ fn clean(text: Vec<u8>) -> String {
         .unwrap_or_else(|error| error.as_bytes().iter().map(|&byte| char::from(byte)).collect());
     let text = text.replace(|letter: char| letter.is_control(), " ");
     let mut line = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    line.truncate(line.floor_char_boundary(DESCRIPTION_MAX));
+    let end = (0..=DESCRIPTION_MAX.min(line.len())).rev().find(|&at| line.is_char_boundary(at));
+    line.truncate(end.unwrap_or_default());
     if SAY_NOTHING.contains(&line.to_uppercase().as_str()) { String::new() } else { line }
 }
 

@@ -276,11 +276,12 @@ mod tests {
         let items = [&[0, 0, 0, 0, 0, 2][..], &entry(1, kind), &entry(2, b"av01")].concat();
         let alpha = [&[0; 4], ALPHA[0], b"\0"].concat();
         let all = [(b"ispe", &[0; 12][..]), (b"auxC", &alpha)];
-        let ipco = all.iter().chain(properties).flat_map(|(name, it)| a_box(name, it)).collect();
+        let ipco: Vec<u8> =
+            all.iter().chain(properties).flat_map(|(name, it)| a_box(name, it)).collect();
         let own: Vec<u8> = (3..3 + properties.len() as u8).map(|number| number | 0x80).collect();
         let ipma = [&[0, 0, 0, 0, 0, 0, 0, 2, 0, 1, 1 + own.len() as u8, 1][..], &own];
         let ipma = [&ipma.concat()[..], &[0, 2, 2, 1, 2]].concat();
-        let iprp = [a_box(b"ipco", &Vec::<u8>::as_slice(&ipco)), a_box(b"ipma", &ipma)].concat();
+        let iprp = [a_box(b"ipco", &ipco), a_box(b"ipma", &ipma)].concat();
         let auxl = a_box(b"auxl", &[0, 2, 0, 1, 0, 1]);
         let meta = [
             vec![0; 4],

@@ -17,6 +17,9 @@ use crate::wire::Format;
 /// From the primaries that the picture names to those of sRGB. It needs zimg.
 const PRIMARIES: &str = ",format=gbrp16le,zscale=p=bt709:t=iec61966-2-1";
 
+/// The arguments to draw a file in a size into another file.
+type Arguments = fn(&Path, (u32, u32), &Path) -> Vec<OsString>;
+
 /// A program that writes PNGs.
 pub(crate) struct Program {
     /// The names that it has in its versions, the newest first.
@@ -24,8 +27,8 @@ pub(crate) struct Program {
     pub(crate) opens: &'static [Format],
     /// Whether it shows a picture right.
     shows: fn(&Traits) -> bool,
-    /// Its arguments to draw a file in a size; none: those of ffmpeg.
-    arguments: Option<fn(&Path, (u32, u32), &Path) -> Vec<OsString>>,
+    /// None: those of ffmpeg.
+    arguments: Option<Arguments>,
 }
 
 /// In the order in which they are tried.

@@ -140,7 +140,7 @@ fn runtime(report: &mut Report, env: &Env) {
             let owner = found.uid();
             report.fix("runtime", format!("{named}, which belongs to user {owner}"), step);
         }
-        Ok(_) => report.ok("runtime", format!("{named}")),
+        Ok(_) => report.ok("runtime", named),
     }
 }
 

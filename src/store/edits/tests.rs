@@ -37,7 +37,7 @@ fn film(name: &str) -> NewImage {
 /// The values that come from the file, not from a person.
 fn of_the_file(image: &Image) -> impl PartialEq + std::fmt::Debug + use<> {
     let Image { format, width, height, duration, file_size, .. } = *image;
-    let (colors, checksum) = (image.colors.clone(), image.checksum.clone());
+    let (colors, checksum) = (image.colors.clone(), image.checksum);
     (format, (width, height), duration, file_size, colors, image.hue_group, checksum)
 }
 
