@@ -27,10 +27,10 @@ pub(super) fn video_on<'a>(
 ) -> Result<(&'a WorkerKey, &'a Placement), String> {
     let all = current.iter().flat_map(|(key, shown)| shown.iter().map(move |one| (key, one)));
     let shown: Vec<_> = all.filter(|(_, one)| one.output.name == monitor).collect();
-    let moving = shown.iter().filter(|(_, one)| matches!(one.kind, Kind::Video | Kind::Web));
+    let mut moving = shown.iter().filter(|(_, one)| matches!(one.kind, Kind::Video | Kind::Web));
     match moving.clone().find(|(key, _)| key.backend == BackendName::Mpvpaper) {
         Some(video) => Ok(*video),
-        None => Err(match moving.last() {
+        None => Err(match moving.next_back() {
             Some((key, _)) => format!("{} on {monitor} cannot change the sound", key.backend),
             None => format!("{monitor} shows no video"),
         }),
