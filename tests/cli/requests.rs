@@ -285,6 +285,8 @@ fn every_verb_asks_for_what_it_means() {
         "pick",
         "favourite",
         "slideshow",
+        "workspace set",
+        "workspace clear",
     ] {
         tried.insert(line.to_owned());
     }

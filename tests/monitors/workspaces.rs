@@ -62,7 +62,7 @@ fn workspace_shows_its_wallpaper_while_it_is_visible() {
     let threads = || scene.house.client().get("/debug").ok()["threads"].to_string();
     assert!(!threads().contains("workspaces"));
     scene.patch(&json!({ "3": "green", "4:web": format!("id:{blue}"), "5": "none" }));
-    assert!(threads().contains("workspaces"));
+    wait_until("the thread", || threads().contains("workspaces"));
     let entry = json!({ "name": "3", "image_id": green, "playlist_id": null, "monitor": null,
         "warning": null });
     assert_eq!(scene.entry("3"), entry);
@@ -168,6 +168,8 @@ fn many_switches_leave_the_right_picture_and_no_trace() {
     scene.desktop.output("swaymsg", &["-q", &"workspace 3; workspace 4; ".repeat(20)]);
     scene.show("3");
     scene.sees(GREEN);
-    assert_eq!((scene.history(), open()), (before, files));
+    assert_eq!(scene.history(), before);
+    // A connection of a client may still be open.
+    wait_until("as few files as before", || open() <= files + 2);
     set(&scene.house, green, OUTPUT).ok();
 }

@@ -96,10 +96,10 @@ pub(super) const GROUP: Group = Group { title: "Wallpapers", verbs: &[
     Verb::get(&["why"], "Explain what each monitor displays", "GET /why?monitor={MONITOR}")
         .takes(&[Argument::optional("MONITOR", Kind::Monitor, "Only this monitor")]).shows(&[&WHY])
         .help("Shows what set the wallpaper, the next change, and the last failure."),
-    scripts::PICK,
     workspaces::LIST,
     workspaces::SET,
     workspaces::CLEAR,
+    scripts::PICK,
     Verb::send(&["wallpaper", "set"], "The same as `set`", "POST /wallpaper/set", SET)
         .takes(PICTURE).flags(ON).shows(&[&SHOWN]).starting(),
     Verb::send(&["wallpaper", "random"], "The same as `random`", "POST /wallpaper/random", RANDOM)
@@ -133,7 +133,7 @@ const ON_MONITORS: View = View::table(
         column("=BACKEND", "backend"),
         moment("=SINCE", "set_at"),
         more(
-            "backend image_id image_name image_path color mode set_at deleted workspace default_image_id \
+            "backend image_id image_name image_path color mode set_at deleted default_image_id \
              default_color monitors",
         ),
     ],
