@@ -137,7 +137,7 @@ fn one_that_hangs_is_killed_and_the_old_one_stays() {
     // Sound needs a new process.
     let loud = hang(&stubs, &[("HEADLESS-1", &broken)], true);
     let error = mpvpaper.show(&loud, &stubs.wall.cancel).unwrap_err();
-    assert!(error.to_string().contains("does not play in time"), "{error}");
+    assert!(error.to_string().contains("did not start playing in time"), "{error}");
     assert_eq!(stubs.note("mpvpaper-deaf").len(), 1);
     assert_eq!(stubs.wall.processes("mpvpaper"), process);
     mpvpaper.clear().unwrap();

@@ -300,7 +300,7 @@ pub(super) const DEBUG: Verb =
     Verb::get(&["debug"], "Show the internal state of the daemon, for bug reports", "GET /debug")
         .shows(&[&STATE])
         .help(
-            "For bug reports: threads, queues, processes of backends and the last failures. \
+            "Threads, queues, processes of backends and the last failures. \
                Contains no settings.",
         );
 const STATE: View = View::sheet(
