@@ -19,7 +19,6 @@ use super::image_crate::Walked;
 use super::picture::Picture;
 use crate::wire::Format;
 
-const LZW: u16 = 5;
 const JPEG: u16 = 7;
 /// The compressions that the crate undoes: none, Fax 4, LZW, JPEG, Deflate (twice), PackBits.
 const KNOWN: [u16; 7] = [1, 4, 5, JPEG, 8, 32946, 32773];
@@ -55,10 +54,6 @@ pub(super) fn open(input: &mut dyn Input) -> Result<Opened, Error> {
     }
     if !KNOWN.contains(&directory.compression) {
         return Err(directory.not_by_image("an unusual compression"));
-    }
-    // The crate takes their rows for longer than they are, and misses the file's end.
-    if directory.tiled && directory.bits == 1 && directory.compression == LZW {
-        return Err(directory.not_by_image("tiles of one bit with LZW"));
     }
     // The crate's buffer, beside the result.
     let scratch = (u64::from(directory.samples) * u64::from(directory.bits).div_ceil(8), 1 << 20);
