@@ -182,7 +182,7 @@ fn mishaps_of_wal_qt_reach_the_client() {
             (host, "fail", "HEADLESS-1: no picture"),
             (host, "accept-fail", "HEADLESS-1: no picture"),
             (host, "refuse", "422: it will not"),
-            (host, "garbage", "no JSON"),
+            (host, "garbage", "invalid JSON"),
         ],
     );
 }
@@ -232,7 +232,7 @@ fn hyprpaper_is_passed_over_where_there_is_no_hyprland() {
     assert!(warnings().contains(told), "{}", warnings());
     recorded(&hosted, "swaybg-1.json");
     let examined = printed("doctor");
-    assert!(examined.contains("swaybg is; set backend.type to swaybg"), "{examined}");
+    assert!(examined.contains("using swaybg; set backend.type to swaybg"), "{examined}");
     hosted.become_hyprland();
     hosted.set(&json!({ "image_id": hosted.picture("two.png") }));
     assert_eq!(state(), json!([true, true, true]));

@@ -239,14 +239,4 @@ fn the_workspaces_of_hyprland() {
         followed.moves().len() > 1
     });
     assert!(followed.moves().len() < 4, "{:?}", followed.moves());
-    // The same sockets report it for the wallpapers of workspaces.
-    followed.patch("parallax_enabled", json!(false));
-    let client = followed.house.client();
-    client.patch("/config/workspaces", &json!({ "9": "a" })).ok();
-    hyprland.accept();
-    hyprland.show("HEADLESS-2", 9);
-    let current = || client.get("/wallpaper/current").ok()["monitors"][1].clone();
-    wait_until("the wallpaper of the workspace", || current()["workspace"] == "9");
-    assert_eq!(current()["image_id"], one);
-    assert_eq!(client.get("/workspaces").ok()[0]["monitor"], "HEADLESS-2");
 }

@@ -504,7 +504,7 @@ fn mishaps() {
         ("fail", "HEADLESS-1: no picture"),
         ("accept-fail", "HEADLESS-1: no picture"),
         ("refuse", "422: it will not"),
-        ("garbage", "no JSON"),
+        ("garbage", "invalid JSON"),
     ] {
         stubs.cue("wal-qt-host", cue);
         let error = show(&stubs, &mut *wal_qt, &blue).unwrap_err();

@@ -70,7 +70,7 @@ def wanted(whole):
             like = None, 'photometric interpretation'
         elif (kind, packing, layout) == ('bilevel', 'LZW', 'tiles'):
             # The crate loses what a code says of the next row of a tile.
-            like = None, 'cut off'
+            like = None, 'truncated'
         else:
             like = near if lossy else alike
         yield (f'{kind}-{packing}-{layout}-{order}.tiff',

@@ -36,6 +36,8 @@ const ENABLED: (&str, &str) =
     ("tests/monitors/endure.rs", "a_backend_that_is_installed_later_is_found");
 const HOOK: &str = "tests/programs/hook.rs";
 const STILLS: &str = "an_animation_has_a_still_as_long_as_it_is_shown";
+const COVERED: (&str, &str) =
+    ("tests/backends/covered.rs", "videos_pause_under_a_window_that_is_full_screen");
 const REST: (&str, &str) =
     ("tests/playlists/power.rs", "playlists_rest_while_locked_or_idle_as_the_settings_say");
 const BATTERY: &str = "playlists_rest_on_the_battery_as_the_kernel_tells";
@@ -83,6 +85,7 @@ fn daemon() -> Vec<Row> {
         ("power", "max_child_memory_mb", Value::Null, In("tests/backends/memory.rs", MEMORY)),
         ("power", "pause_when_locked", Value::Null, In(REST.0, REST.1)),
         ("power", "pause_when_idle", Value::Null, In(REST.0, REST.1)),
+        ("power", "pause_when_covered", Value::Null, In(COVERED.0, COVERED.1)),
         (
             "hooks",
             "wallpaper_changed",
