@@ -320,7 +320,7 @@ mod tests {
         check(gone, 404, "missing");
         check(Not::Overtaken { name: name() }, 500, "newer step");
         check(Not::Busy, 503, "try again");
-        check(folders::Refusal::NoFolder { id: 7 }, 404, "no folder 7");
+        check(folders::Refusal::NoFolder { id: 7 }, 404, "no folder with ID 7");
         check(folders::Refusal::Taken { name: "x".into() }, 409, "already");
         check(folders::Refusal::Cycle { id: 7 }, 409, "into itself");
         check(folders::Refusal::TooDeep, 400, "deep");

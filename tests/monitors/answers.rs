@@ -90,7 +90,7 @@ fn a_path_is_imported_once_and_shown() {
     says(json!({ "path": "/dev/null" }), 404, "/dev/null");
     let text = house.root().join("text.png");
     std::fs::write(&text, "no picture").unwrap();
-    says(json!({ "path": text }), 400, "text.png: its content is no picture");
+    says(json!({ "path": text }), 400, "text.png: not a supported image");
     assert_eq!(client.get("/images").ok()["pagination"]["total_items"], 1);
     // What is refused before anything is done for it leaves no picture in the library.
     let blue = house.root().join("blue.png");

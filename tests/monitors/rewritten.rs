@@ -91,7 +91,7 @@ fn rewritten(desktop: &Desktop, [one, other]: [&str; 2], backend: &str) {
     assert_eq!(delete(&["--files"]), "1 file deleted\n");
     assert!(!still.exists());
     let said = delete(&["--files"]);
-    assert!(said.contains("no deleted image has left its file"), "{said}");
+    assert!(said.contains("no deleted image has a file"), "{said}");
     see(desktop, &house, other, BLUE);
 }
 

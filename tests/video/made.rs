@@ -219,7 +219,7 @@ fn impossible_cuts_are_refused() {
     check(json!({ "preset": "gif" }), "webm_vp9");
     check(json!({ "action": "keep" }), "import_new");
     check(json!({ "folder_id": 1 }), "import_new");
-    check(json!({ "action": "import_new", "folder_id": 99 }), "folder 99");
+    check(json!({ "action": "import_new", "folder_id": 99 }), "folder with ID 99");
     let no_time = json!({ "in_seconds": 0, "preset": "mp4_h264", "action": "replace" });
     let failure = export(&house, id, &no_time).fails(400);
     assert!(failure.to_string().contains("out_seconds"));

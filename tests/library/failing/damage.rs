@@ -223,7 +223,7 @@ fn started(patient: &Patient, when: &str) -> Option<Child> {
     assert!(!told.contains("panicked"), "{when}: {told}");
     let Some(status) = ended else { return Some(child) };
     assert_eq!(status.code(), Some(70), "{when}: {told}");
-    let ways = ["library restore", "start the murald that wrote it", "cannot open the database"];
+    let ways = ["library restore", "start the newer murald", "cannot open the database"];
     assert!(ways.iter().any(|way| told.contains(way)), "{when}: {told}");
     None
 }
