@@ -75,7 +75,7 @@ fn table() -> Vec<(&'static str, Value)> {
                 "daemon_format": "",
             }),
         ),
-        ("backend.feh", json!({"mode": "fill"})),
+        ("backend.feh", json!({"mode": "fill", "fill_color": "000000"})),
         ("backend.hyprpaper", json!({"fit_mode": "cover", "config_path": ""})),
         (
             "backend.mpvpaper",
@@ -88,7 +88,7 @@ fn table() -> Vec<(&'static str, Value)> {
                 "slideshow_secs": 0,
             }),
         ),
-        ("backend.swaybg", json!({"fit_mode": "fill"})),
+        ("backend.swaybg", json!({"fit_mode": "fill", "fill_color": "000000"})),
         ("backend.wal-qt", wal_qt()),
         (
             "backend.builtin",

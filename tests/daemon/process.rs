@@ -300,7 +300,7 @@ fn socket_of_no_use_is_refused() {
     for socket in [local.into(), deaf, datagrams.into()] {
         let output = given(&house, socket).wait_with_output().unwrap();
         let told = String::from_utf8(output.stderr).unwrap();
-        assert!(!output.status.success() && told.contains("no Unix stream socket"), "{told}");
+        assert!(!output.status.success() && told.contains("no listening Unix socket"), "{told}");
     }
 }
 

@@ -22,7 +22,7 @@ fn bad_sources_are_refused() {
         let refused = house.client().post("/playlists", &body).fails(400).to_string();
         assert!(refused.contains(says), "{body}: {refused}");
     };
-    check(json!({ "images": [], "source": {} }), "exclude");
+    check(json!({ "images": [], "source": {} }), "cannot be combined");
     for source in [json!(null), json!([]), json!("x"), json!(7)] {
         check(json!({ "source": source }), "source");
     }
