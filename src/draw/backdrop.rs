@@ -3,14 +3,9 @@
 use std::io;
 use std::sync::Arc;
 
-use fast_image_resize::images::{Image, ImageRef};
-use fast_image_resize::{Filter, FilterType, PixelType, ResizeAlg, ResizeOptions, Resizer};
-
 use super::message::Backdrop;
 use super::storage::Storage;
-
-/// The standard deviation of the enlargement, in pixels of the small picture.
-const DEVIATION: f64 = 0.8;
+use crate::media::blur;
 
 /// The backdrop of a frame; the frame itself if it is to look the same.
 pub(super) fn paint(frame: &Arc<Storage>, effect: Backdrop) -> io::Result<Arc<Storage>> {
@@ -29,29 +24,6 @@ pub(super) fn paint(frame: &Arc<Storage>, effect: Backdrop) -> io::Result<Arc<St
     }
     drop(into);
     Ok(Arc::new(backdrop))
-}
-
-/// A Gaussian blur of this standard deviation: reduces the picture and enlarges it with a Gaussian
-/// kernel, which is a hundred times faster than a kernel of the full size.
-fn blur(
-    from: &[u8],
-    (width, height): (u32, u32),
-    deviation: f64,
-    into: &mut [u8],
-) -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
-    // The triangles of the reduction have a variance of a sixth of a small pixel.
-    let factor = deviation / (DEVIATION * DEVIATION + 1.0 / 6.0).sqrt();
-    let small = |side: u32| (f64::from(side) / factor).round().max(1.0) as u32;
-    let using =
-        |filter| ResizeOptions::new().resize_alg(ResizeAlg::Convolution(filter)).use_alpha(false);
-    let gauss = Filter::new("gauss", |x| (x * x / (-2.0 * DEVIATION * DEVIATION)).exp(), 2.8)?;
-    let from = ImageRef::new(width, height, from, PixelType::U8x4)?;
-    let mut reduced = Image::new(small(width), small(height), PixelType::U8x4);
-    let mut into = Image::from_slice_u8(width, height, into, PixelType::U8x4)?;
-    let mut resizer = Resizer::new();
-    resizer.resize(&from, &mut reduced, &using(FilterType::Bilinear))?;
-    resizer.resize(&reduced, &mut into, &using(FilterType::Custom(gauss)))?;
-    Ok(())
 }
 
 #[cfg(test)]

@@ -42,7 +42,7 @@ pub(crate) use error::{Error, catch_panic, name};
 pub(crate) use heif::Traits;
 pub use palette::palette;
 pub use picture::Picture;
-pub(crate) use picture::{Region, fit};
+pub(crate) use picture::{Region, blur, fit};
 pub(crate) use placeholder::placeholder;
 pub(crate) use plain::PlainColors;
 pub(crate) use probe::Thumbnail;

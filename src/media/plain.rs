@@ -32,7 +32,7 @@ impl PlainColors {
         Some(rgb)
     }
 
-    /// The same, and writes the file if it is missing. The backend reports one that could not be written.
+    /// The same, and writes the file if it is missing. The backend reports a failure.
     pub(crate) fn supply(&self, image: &mut Image) {
         let Some(rgb) = self.locate(image).filter(|_| !image.path.exists()) else { return };
         if let Err(error) = paths::replace(&image.path, &png(rgb)) {

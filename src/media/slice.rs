@@ -24,7 +24,7 @@ pub struct Tile {
     pub pixels: (u32, u32),
 }
 
-/// What is made of a picture.
+/// The part of a picture that is shown, and how.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Cut {
     /// The monitors that it covers together; none: the whole picture is kept, at its own size.

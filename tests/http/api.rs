@@ -231,7 +231,7 @@ fn config_is_shown_whole_and_by_section() {
         assert_eq!(daemon.client.get(&format!("/config/{section}")).json(), whole[section]);
     }
     let one = daemon.client.get("/config/backends/swaybg").json();
-    assert_eq!(one, json!({"fit_mode": "fill"}));
+    assert_eq!(one, json!({ "fit_mode": "fill", "fill_color": "000000" }));
     for path in ["/config/backend", "/config/App", "/config/backends/x", "/config/backends"] {
         assert_eq!(daemon.client.get(path).status, 404, "{path}");
     }
@@ -378,7 +378,7 @@ fn bad_image_queries_are_explained() {
     check("/images", "{}", 400, "paths");
     check("/images", r#"{"paths": []}"#, 400, "empty");
     check("/images", r#"{"paths": ["a/b"]}"#, 400, "absolute");
-    check("/images", r#"{"paths": ["/a"], "folder_id": 7}"#, 404, "folder 7");
+    check("/images", r#"{"paths": ["/a"], "folder_id": 7}"#, 404, "folder with ID 7");
     check("/images", r#"{"paths": "/a"}"#, 400, "paths must be a list");
     check("/images/cancel-import", r#"{"batch_id": "b"}"#, 404, "b");
     check("/images/cancel-import", "{}", 400, "batch_id");
