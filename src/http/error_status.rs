@@ -329,7 +329,7 @@ mod tests {
         check(library::Error::NoBatch("b".into()), 404, "no import");
         check(library::Error::NotVideo { id: 7 }, 400, "not a video");
         check(library::Error::Same { id: 7 }, 409, "image 7");
-        check(library::Error::NotKept { path: "/x".into() }, 404, "left its file at /x");
+        check(library::Error::NotKept { path: "/x".into() }, 404, "has a file at /x");
         check(library::Error::NotKnown { path: "/x".into() }, 409, "/x is not the file that");
         let ffmpeg = |source| library::Error::Transcode { path: "/x".into(), source };
         check(ffmpeg(transcode::Error::Missing { program: "ffmpeg" }), 503, "not installed");
