@@ -97,7 +97,11 @@ fn a_path_is_imported_once_and_shown() {
     image::RgbImage::from_pixel(64, 36, image::Rgb(BLUE)).save(&blue).unwrap();
     says(json!({ "path": blue, "monitor": "DP-9" }), 400, "(connected: VIRTUAL-1");
     says(json!({ "path": blue, "transition": "spiral" }), 400, "feh has no transition");
-    says(json!({ "path": blue, "default": true, "monitor": "VIRTUAL-1" }), 400, "default cannot be combined with monitors");
+    says(
+        json!({ "path": blue, "default": true, "monitor": "VIRTUAL-1" }),
+        400,
+        "default cannot be combined with monitors",
+    );
     let page = house.root().join("rain");
     std::fs::create_dir(&page).unwrap();
     std::fs::write(page.join("index.html"), "<html>").unwrap();
