@@ -56,7 +56,7 @@ impl Decoder {
         Self { cancel: Some(cancel.clone()), ..self.clone() }
     }
 
-    /// What cancels its jobs.
+    /// Cancels its jobs.
     pub(crate) fn cancel(&self) -> Option<&Cancel> {
         self.cancel.as_ref()
     }

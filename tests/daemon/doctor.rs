@@ -76,7 +76,7 @@ fn nothing_is_wrong_in_a_session_that_works() {
     house.start();
     let found = examine(&house);
     step(&found, "ok", "database", &["murald.sqlite3 is in use"]);
-    step(&found, "ok", "daemon", &[&format!("as process {} on", house.pid())]);
+    step(&found, "ok", "daemon", &[&format!("(process {}, socket", house.pid())]);
     step(&found, "ok", "compositor", &["HEADLESS-1"]);
     // As rows: state, subject, text with the step.
     let rows = house.murald(&["doctor"]).output().unwrap();
@@ -97,7 +97,7 @@ fn swaybg_has_no_transitions() {
 fn no_compositor() {
     let desktop = Desktop::wayland(&["640x360"]);
     let found = examine(&House::new());
-    let what = step(&found, "fix", "compositor", &["WAYLAND_DISPLAY is not set"]);
+    let what = step(&found, "fix", "compositor", &["WAYLAND_DISPLAY and DISPLAY are not set"]);
     assert!(what.contains("inside your session"), "{what}");
     // There it is well.
     is_mended(&House::on(&desktop), "compositor");
@@ -260,7 +260,7 @@ fn a_daemon_whose_socket_was_removed_or_is_another() {
     }
     let output = list(&["doctor", "--json"]);
     let found: Vec<Value> = serde_json::from_slice(&output.stdout).unwrap();
-    let listens = format!("as process {pid} on {}", house.socket().display());
+    let listens = format!("(process {pid}, socket {})", house.socket().display());
     step(&found, "ok", "daemon", &[&listens]);
     for signal in ["USR1", "USR2", "ALRM"] {
         let kill = format!("kill -{signal} {pid}");
@@ -385,7 +385,7 @@ fn no_backend() {
     house.configure("[backend]\ntype = \"builtin\"\n");
     step(&examine(&house), "ok", "backend", &["using builtin"]);
     let what = step(&examine(&house), "note", "videos", &["no installed program"]);
-    assert_eq!(what, "install mpvpaper or wal-qt, if you want them");
+    assert_eq!(what, "optional: install mpvpaper or wal-qt");
     house.stub("mpvpaper", "#!/bin/sh\n");
     assert!(examine(&house).iter().all(|finding| finding["subject"] != "videos"));
 }
