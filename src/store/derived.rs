@@ -69,7 +69,7 @@ pub(super) fn is_any_missing(connection: &Connection) -> Result<bool, Error> {
     Ok(connection.prepare("SELECT 1 FROM image WHERE name_key = x''")?.exists([])?)
 }
 
-/// What [`SOURCES`] hold. A column that cannot be read is empty: the row is in no list.
+/// The values of [`SOURCES`]. A column that cannot be read is empty: the row is in no list.
 struct Source {
     name: String,
     own_description: String,
