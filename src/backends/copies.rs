@@ -61,7 +61,7 @@ struct FileState {
     modified: i128,
     /// The same of a change of anything: also of its links, as that to a twin.
     changed: i128,
-    /// What is made of it, in words; empty: nothing.
+    /// The change that is made to it, in words; empty: none.
     cut: String,
 }
 

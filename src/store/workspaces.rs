@@ -58,7 +58,7 @@ pub(crate) fn replace(connection: &Connection, all: &[WorkspacePicture]) -> Resu
     Ok(())
 }
 
-/// What each monitor shows: the picture of its workspace, else its assignment.
+/// The wallpaper of each monitor: the picture of its workspace, else its assignment.
 pub(crate) fn shown(connection: &Connection) -> Result<Vec<Assignment>, Error> {
     let rows = assignments::all(connection)?;
     Ok(over(rows, all(connection)?.into_iter().map(|picture| picture.row)))

@@ -36,7 +36,7 @@ pub struct Image {
     pub file_size: u64,
     pub checksum: Checksum,
     pub tags: Vec<String>,
-    /// What is to be seen, for those who cannot see it; empty if nobody has said.
+    /// A description for people who cannot see the picture; empty if there is none.
     pub description: String,
     /// Most dominant first, at most 12.
     pub colors: Vec<Rgb>,

@@ -243,7 +243,7 @@ pub(crate) struct SoundAnswer {
     pub sound: Sound,
 }
 
-/// What changes of a [`Sound`].
+/// A change of a [`Sound`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SoundChange {
     pub muted: Option<bool>,

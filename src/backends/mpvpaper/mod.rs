@@ -98,7 +98,7 @@ impl Mpvpaper {
             }
         };
         let begun_with = [None, sound_in(&recorded)].into_iter().find(is_so)?;
-        // What was set for one video is not for the next.
+        // The sound of one video is not kept for the next.
         let is_set = begun_with.is_some() || player.has_own_sound();
         let same = is_set == wanted.sound.is_some();
         (same && player.process.child().is_running()).then_some(player)
