@@ -50,8 +50,8 @@ pub(crate) fn cut(
     reader.slices(whole, cut, to).map_err(failed(path))
 }
 
-/// Reads a picture to its end, to see whether it is whole. Of a format that only other programs decode
-/// nothing is checked.
+/// Reads a picture to its end, to see whether it is whole. Formats that only other programs decode are
+/// not checked.
 pub(super) fn read_whole(decoder: &Decoder, path: &Path) -> Result<(), Error> {
     match decoder.read_whole(path) {
         Err(decode::Error::NeedsTranscoder { .. }) => Ok(()),

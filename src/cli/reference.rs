@@ -94,7 +94,7 @@ fn one(kind: Kind, word: &str, call: &Call) -> Result<Value, Error> {
     if kind == Kind::PictureOrPlaylist
         && let Some(name) = word.strip_prefix("playlist:")
     {
-        // By its whole name: the daemon looks it up.
+        // The daemon looks it up by its whole name.
         let id = playlist(connection, name)?;
         let named = playlists(connection)?.into_iter().find(|one| one.id == id);
         return Ok(format!("playlist:{}", named.map_or_else(String::new, |one| one.name)).into());

@@ -259,8 +259,6 @@ impl Daemon {
         let Base { spawner, store, config, bus, .. } = &base;
         // Clients can connect from now on; later threads share the remaining descriptors.
         let (listening, socket) = base.listen()?;
-        let upkeep =
-            store::Upkeep::start(store, spawner).map_err(start("the database's upkeep"))?;
         let wanted = wanted_compositor(&config.current());
         let outputs = compositor::Watch::start(spawner, wanted, base.dirs.env())
             .map_err(start("the watch on the outputs"))?;
@@ -307,6 +305,9 @@ impl Daemon {
         let router = Router::new(api, ROUTES).sparing(|api| api.store.close_idle_readers());
         let server = Server::start(listening, spawner, router, Limits::fitted())
             .map_err(start("the server"))?;
+        // It starts last: while it copies the database, a thread that starts could lack descriptors.
+        let upkeep =
+            store::Upkeep::start(store, spawner).map_err(start("the database's upkeep"))?;
         let daemon = Self {
             server,
             watch: watch_config(config, spawner),

@@ -160,7 +160,7 @@ impl Ffmpeg {
         Err(Error::NoPicture)
     }
 
-    /// By ffmpeg, which may read the colours from the picture itself.
+    /// Converts with ffmpeg, which may read the colours from the picture itself.
     fn still_of(&self, file: (&Path, Format), traits: &Traits, to: &Path) -> Result<Shown, Error> {
         let facts = self.facts(file.0, file.1)?;
         let colors = match (facts.is_hdr || traits.is_hdr(), facts.is_wide) {

@@ -16,7 +16,7 @@ use crate::store::workspaces::WorkspacePicture;
 use crate::store::{self, Store, filter, images, playlists};
 use crate::wire::{Image, Timestamp, Workspace};
 
-/// By monitor: the workspace that is visible there, and since when.
+/// The workspace that is visible on each monitor, and since when.
 pub(super) type VisibleWorkspaces = BTreeMap<String, (String, Timestamp)>;
 
 /// A reference as it is written in the configuration.

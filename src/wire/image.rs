@@ -104,8 +104,8 @@ impl Image {
         self.colors.iter().map(|&color| color::hex(color)).collect()
     }
 
-    /// Appends it as JSON, with its times in this zone. By hand: serde takes four times as long, and
-    /// lists consist of these.
+    /// Appends it as JSON, with its times in this zone. It does not use serde, which takes four times as
+    /// long; lists consist of these.
     pub(crate) fn write(&self, out: &mut Vec<u8>, zone: &TimeZone) -> serde_json::Result<()> {
         out.extend(br#"{"id":"#);
         put(out, &self.id)?;

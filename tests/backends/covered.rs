@@ -55,7 +55,7 @@ delegate_noop!(Window: ignore wl_shm_pool::WlShmPool);
 delegate_noop!(Window: ignore wl_surface::WlSurface);
 delegate_noop!(Window: ignore wl_buffer::WlBuffer);
 
-/// Those whose events matter.
+/// Handles the events of a protocol object.
 macro_rules! on {
     ($proxy:ty, $data:ty, $act:expr) => {
         impl Dispatch<$proxy, $data> for Window {
@@ -112,7 +112,7 @@ fn videos_pause_under_a_window_that_is_full_screen() {
     sway("focus output HEADLESS-1");
     Window::open(&hosted.desktop);
     until([covered(), Value::Null]);
-    // What is set under it is paused as well; a window on a hidden workspace covers nothing.
+    // A video that is set under it is paused as well; a window on a hidden workspace covers nothing.
     hosted.set(&json!({ "image_id": other, "monitors": ["HEADLESS-1"] }));
     until([covered(), Value::Null]);
     sway("workspace hidden");

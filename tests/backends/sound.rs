@@ -63,7 +63,7 @@ fn sound_changes_as_videos_play_and_is_kept_with_each() {
     wait_until("another process", is_back);
     assert_eq!(sound_of(&hosted, "HEADLESS-2"), [json!(false), json!(false), json!(30.0)]);
     assert_eq!(current(&hosted), each);
-    // What was set for one video is not for the next.
+    // Settings of one video do not apply to the next.
     hosted.set(&json!({ "image_id": other }));
     assert_eq!(current(&hosted), json!([[true, null], [true, null]]));
     wait_until("the old processes to end", || sockets(&hosted).len() == 2);

@@ -226,7 +226,7 @@ fn config_routes() {
     assert!(warning.contains("daemon.log_max_size_mb must be 1 or more, not 0"), "{warning}");
     assert_eq!(unused["warnings"].as_array().unwrap().len(), 1);
     let feh = daemon.succeeds("PATCH", "/config/backends/feh", json!({"mode": "max"}));
-    assert_eq!(feh["mode"], "max");
+    assert_eq!(feh, json!({"mode": "max", "fill_color": "000000"}));
     assert_eq!(daemon.succeeds("POST", "/config/backends/feh/reset", Value::Null)["mode"], "fill");
     let reset = daemon.succeeds("POST", "/config/reset", Value::Null);
     assert_eq!(reset["restart_required"], true);

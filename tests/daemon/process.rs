@@ -375,9 +375,9 @@ fn start_after(house: &House, shell: &str) -> std::process::Child {
 }
 
 #[test]
-fn daemon_serves_with_36_descriptors() {
+fn daemon_serves_with_32_descriptors() {
     let house = House::new();
-    let mut child = start_after(&house, "ulimit -n 36");
+    let mut child = start_after(&house, "ulimit -n 32");
     let client = house.client();
     client.get("/images").ok();
     let silent: Vec<_> = (0..40).map(|_| UnixStream::connect(house.socket()).unwrap()).collect();

@@ -24,7 +24,7 @@ const EXCEPTIONS: [&str; 6] = [
     // Processes and programs do.
     "one that hangs does",
     "has hung",
-    // What is heard.
+    // Sound is audio there.
     "sound of videos",
     "has sound that",
     "on sound that",

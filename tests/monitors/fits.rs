@@ -75,7 +75,7 @@ fn fits(desktop: &Desktop, [one, other]: [&str; 2], backend: &str, shared: bool)
     assert!(refused.contains("position must be center, top, "), "{refused}");
     set(&house, json!({ "image_id": id, "monitor": one })).ok();
     see_edge(desktop, &house, one, RED);
-    // What was there before had its own fit, and its own position.
+    // The wallpaper before had its own fit and position.
     for color in [BLACK, BLUE] {
         house.client().post("/wallpaper/back", &json!({ "monitor": one })).ok();
         see_edge(desktop, &house, one, color);

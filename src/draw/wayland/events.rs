@@ -240,8 +240,8 @@ pub(super) struct Globals {
     pub(super) newer_is_below: bool,
 }
 
-/// Offered by wlroots until 0.17. Of its compositors sway puts newer surfaces below until 1.9, which is
-/// the last to offer this, and the order cannot be asked for.
+/// A protocol that wlroots offers until 0.17. Sway until 1.9 offers it and puts newer surfaces below; no
+/// protocol reports that order.
 const OFFERED_BY_OLD_WLROOTS: &str = "zwlr_input_inhibit_manager_v1";
 
 impl Globals {

@@ -1,4 +1,4 @@
-//! What a file says of itself that other programs decode: the boxes of AVIF and HEIC, the text of SVG.
+//! Reads the parts of files that other programs decode: the boxes of AVIF and HEIC, the text of SVG.
 
 use murald::internals::parsers::media::traits;
 
