@@ -82,11 +82,15 @@ fn look(database: &Path, report: &mut DatabaseReport) -> Result<(), Error> {
     let reader = open_reader(database)?;
     migrations::see_known(&reader)?;
     report.problems = problems(&reader, "integrity_check")?;
+    report.images = images::count(&reader)? as usize;
+    // The next start adds the columns that are read here.
+    if migrations::version(&reader)? < migrations::STEPS.len() as i64 {
+        return Ok(());
+    }
     let unreadable = images::unreadable(&reader)?.into_iter();
     let named = unreadable.map(|(id, error)| format!("image {id} cannot be read: {error}"));
     report.problems.extend(named);
     let files = images::files(&reader)?;
-    report.images = images::count(&reader)? as usize;
     report.missing = files.iter().filter(|(_, path, _)| !path.exists()).count();
     Ok(())
 }

@@ -71,7 +71,8 @@ pub(super) const STEPS: &[&str] = &[
          fit      TEXT,
          color_id INTEGER
      ) STRICT, WITHOUT ROWID;
-     INSERT INTO shown SELECT monitor, image_id, mode, together, backend, set_at, fit, NULL FROM assignments;
+     INSERT INTO shown SELECT monitor, image_id, mode, together, backend, set_at, fit, NULL FROM assignments
+         WHERE image_id IN (SELECT id FROM image);
      DROP TABLE assignments;
      ALTER TABLE shown RENAME TO assignments;
      CREATE INDEX assignments_image ON assignments (image_id);",
