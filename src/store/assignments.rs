@@ -136,7 +136,7 @@ fn from_row(row: &Row<'_>) -> Result<Assignment, Error> {
         set_at: Timestamp::from_micros(row.get(5)?),
         fit: optional_word(row, 6)?,
         position: optional_word(row, 7)?,
-        sound: json(row, 8)?,
+        sound: json(row, 8).unwrap_or_default(),
     })
 }
 
@@ -220,6 +220,11 @@ mod tests {
         store.write(|c| put_default(c, &own)).unwrap();
         assert_eq!((read(for_every_monitor), read(default)), (Some(b), Some(a)));
         assert_eq!(store.read(all).unwrap(), std::slice::from_ref(&own));
+        let newer = "UPDATE assignments SET fit = 'x', position = 'x', sound = '{}x' WHERE monitor = 'DP-1'";
+        store.write(|c| c.execute(newer, []).map_err(Error::from)).unwrap();
+        let plain = Assignment { fit: None, position: None, ..own.clone() };
+        assert_eq!(store.read(all).unwrap(), [plain], "words of another version");
+        store.write(|c| put(c, &own)).unwrap();
         // Only monitors are counted.
         assert_eq!(store.write(|c| purge_image(c, b)).unwrap(), 0);
         assert_eq!((read(for_every_monitor), read(default)), (None, Some(a)));

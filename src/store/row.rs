@@ -108,9 +108,10 @@ pub(super) fn word<T: FromStr>(row: &Row<'_>, column: usize) -> Result<T, Error>
     text.parse().map_err(|_| Error::Damaged { what: format!("{text:?} is no word of ours") })
 }
 
-/// The same, or nothing.
+/// The same, or nothing: also for a word of another version of murald. An image is worth more than its
+/// fit or position.
 pub(super) fn optional_word<T: FromStr>(row: &Row<'_>, column: usize) -> Result<Option<T>, Error> {
-    if optional_text(row, column)?.is_none() { Ok(None) } else { word(row, column).map(Some) }
+    Ok(optional_text(row, column)?.and_then(|text| text.parse().ok()))
 }
 
 /// A column that holds JSON, or nothing.
