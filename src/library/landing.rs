@@ -249,7 +249,7 @@ impl ImportContext {
         }
         flush(&copy)?;
         let is_here = !image.in_place && image.path.parent() == Some(&self.directory);
-        let former = is_here.then(|| Name::of(&image.path, image.format)).transpose()?;
+        let former = is_here.then(|| Name::as_is(&image.path));
         let own = former.as_ref().map(|name| name.stem.as_str());
         own.inspect(|own| self.names.look_anew(own));
         let reserved = self.rename_to_free(&mut copy, former.as_ref().unwrap_or(name), own)?;

@@ -1,6 +1,7 @@
 //! Names of library files: the source's, made fit and unique.
 
 use std::collections::{HashMap, HashSet};
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard};
 
@@ -42,6 +43,12 @@ impl Name {
         let truth = format.has_extension(extension);
         let extension = if truth { extension } else { format.as_str() }.to_owned();
         Ok(Self { stem: fit(stem, extension.len() + 1), extension })
+    }
+
+    /// The name that a file of the library has: its owner may have chosen one that `of` would change.
+    pub(super) fn as_is(file: &Path) -> Self {
+        let word = |part: Option<&OsStr>| part.unwrap_or_default().to_string_lossy().into_owned();
+        Self { stem: word(file.file_stem()), extension: word(file.extension()) }
     }
 
     /// The name of a package by its title. A package that stays a directory has no extension.
