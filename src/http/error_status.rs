@@ -152,9 +152,11 @@ impl From<library::Error> for Error {
     fn from(error: library::Error) -> Self {
         use library::Error as Why;
         match error {
-            Why::Busy | Why::Ended | Why::Stopped | Why::NoAnswer { .. } => {
-                Self::busy(error.to_string())
-            }
+            Why::Busy
+            | Why::Ended
+            | Why::Stopped
+            | Why::NoAnswer { .. }
+            | Why::Unmounted { .. } => Self::busy(error.to_string()),
             Why::NoImage { .. } | Why::FileGone { .. } | Why::NotFile { .. } => {
                 Self::new(404, error.to_string())
             }

@@ -11,12 +11,13 @@ use super::Thumbnails;
 use super::decode::Tools;
 use super::disk::{self, Copy};
 use super::error::Error;
+use super::guard::Guard;
 use super::name::Names;
 use super::task::{self, Imported};
 use crate::decode::Decoder;
 use crate::events::EventBus;
 use crate::paths::make_directories;
-use crate::store::Store;
+use crate::store::{Store, images};
 use crate::transcode::{Ffmpeg, Transcoder};
 
 /// Whether an imported video has sound; asked for each video.
@@ -46,6 +47,7 @@ pub(super) struct ImportContext {
     pub(super) decoder: Decoder,
     pub(super) imports: Decoder,
     pub(super) names: Names,
+    pub(super) guard: Guard,
     pub(super) run: disk::Run,
     pub(super) serial: AtomicU64,
     /// A folder was made for a watched directory.
@@ -80,6 +82,7 @@ impl ImportContext {
             imports: decoder.for_imports(),
             decoder,
             names: Names::default(),
+            guard: Guard::default(),
             run: disk::Run::begin(),
             serial: AtomicU64::new(0),
             folders_made: AtomicBool::new(false),
@@ -106,12 +109,20 @@ impl ImportContext {
     }
 
     /// A name for a file or package that is about to be made.
-    pub(super) fn new_copy(&self) -> Copy {
-        // Deleted, or on a disk that is away. Where it cannot be made, writing to it says why.
-        if !self.directory.is_dir() {
-            make_directories(&self.directory).ok();
+    pub(super) fn new_copy(&self) -> Result<Copy, Error> {
+        let directory = &self.directory;
+        if disk::is_bare(directory) && self.store.read(|c| images::has_below(c, directory))? {
+            // Beside the new file it would no longer show that a disk may be unmounted.
+            self.guard.look(self, |_, _| Ok(()))?;
+            if !directory.is_dir() {
+                return Err(Error::Unmounted { path: directory.clone() });
+            }
         }
-        Copy::new(&self.directory, self.run, self.serial.fetch_add(1, Ordering::Relaxed))
+        // Where it cannot be made, writing to it says why.
+        if !directory.is_dir() {
+            make_directories(directory).ok();
+        }
+        Ok(Copy::new(directory, self.run, self.serial.fetch_add(1, Ordering::Relaxed)))
     }
 
     /// For threads on which a client waits.

@@ -10,7 +10,7 @@ use super::disk::is_gone;
 use super::file_removal::clear_own;
 use super::landing::is_as_it_was;
 use crate::store::purge::{self, Purged};
-use crate::store::{self, Connection, Store, images, watched};
+use crate::store::{self, Connection, Store, images};
 use crate::wire::{Event, GalleryDomain, Image, OrphanReason};
 
 /// Rows that one transaction takes away: others that write wait for tenths of a second, not for all.
@@ -29,7 +29,7 @@ pub(super) struct Departed {
 impl Departed {
     /// Removes a row, with every reference to it.
     pub(super) fn end(&mut self, c: &Connection, image: Image) -> Result<(), store::Error> {
-        let purged = purge::one(c, image.id)?;
+        let purged = purge::lost(c, image.id)?;
         self.images.push((image, purged));
         Ok(())
     }
@@ -100,8 +100,6 @@ impl MissingRows {
             for image in self.images {
                 // An image that was renamed or rewritten has a file.
                 if is_as_it_was(images::get(c, image.id)?.as_ref(), &image) {
-                    // In a watched directory it may return, or be there still where this was a copy.
-                    watched::forget_image(c, image.id)?;
                     gone.end(c, image)?;
                 }
             }

@@ -85,8 +85,16 @@ pub(super) fn answers(path: &Path) -> Result<(), Error> {
 }
 
 /// Its directory is not there: what is in it cannot be told.
-pub(super) fn is_away(path: &Path) -> bool {
+pub(super) fn lacks_directory(path: &Path) -> bool {
     path.parent().is_some_and(|home| !home.is_dir())
+}
+
+/// Whether nothing is in a directory, or it is not there.
+pub(super) fn is_bare(directory: &Path) -> bool {
+    match fs::read_dir(directory) {
+        Ok(mut entries) => entries.next().is_none(),
+        Err(error) => error.kind() == io::ErrorKind::NotFound,
+    }
 }
 
 /// Nothing has this name, not even a link that leads nowhere.

@@ -8,7 +8,7 @@ use std::path::Path;
 use std::{fs, io};
 
 use super::context::ImportContext;
-use super::disk::{self, TEMPORARY, is_away, rename, sync_directory};
+use super::disk::{self, TEMPORARY, lacks_directory, rename, sync_directory};
 use super::name::Name;
 use super::package::{self, Before};
 use super::removal::{Files, Which};
@@ -160,6 +160,8 @@ impl Library {
                 _ => Error::file("rename", &moving.from)(error),
             })?;
             moved = true;
+            // It may be the name that it had before.
+            self.store.count_given_back(c);
             // The row must not be on the disk with a name that the directory has not.
             sync_directory(directory)?;
             manifest = follow(&renamed, change)?;
@@ -205,7 +207,7 @@ fn put_back(manifest: Option<Before>) {
 /// At start, before anything else: files that a kill caught between two names.
 pub(super) fn undo_renames(context: &ImportContext) -> Result<(), Error> {
     let renames = context.store.read(edits::renames)?;
-    for moving in renames.into_iter().filter(|moving| !is_away(&moving.from)) {
+    for moving in renames.into_iter().filter(|moving| !lacks_directory(&moving.from)) {
         let image = context.store.read(|c| images::get(c, moving.image_id))?;
         // A database from elsewhere may name any files.
         let is_ours = [&moving.from, &moving.to].iter().all(|path| context.is_ours(path));

@@ -172,14 +172,18 @@ fn try_clear<'a>(
     let removed =
         |&(path, known): &(&Path, ExpectedFile)| !may_go(path, known) || known.is_removed(path);
     let removed: Vec<&Path> = files.filter(removed).map(|(path, _)| path).collect();
-    // The notes must not be forgotten before the removals are remembered.
-    let directories: BTreeSet<_> = removed.iter().filter_map(|path| path.parent()).collect();
-    // A cache that was deleted has nothing to remember.
-    for directory in directories.into_iter().filter(|directory| directory.is_dir()) {
-        sync_directory(directory)?;
-    }
+    flush_directories(removed.iter().copied())?;
     context.store.note(|c| removed.iter().try_for_each(|path| pending_files::unmark(c, path)))?;
     Ok(())
+}
+
+/// Flushes the directories of files that were removed: their notes must not be forgotten before the
+/// removals are remembered.
+pub(super) fn flush_directories<'a>(files: impl Iterator<Item = &'a Path>) -> Result<(), Error> {
+    let directories: BTreeSet<_> = files.filter_map(Path::parent).collect();
+    // A cache that was deleted has nothing to remember.
+    let mut there = directories.into_iter().filter(|directory| directory.is_dir());
+    there.try_for_each(sync_directory)
 }
 
 /// Files that were moved into the trash. On drop, a file whose row still exists is restored: its row was

@@ -2,9 +2,10 @@
 //! missing, and which files are adopted. Keeps the last verdict.
 //!
 //! One missing picture takes its row with it. Many at once are an unmounted disk, a moved directory or
-//! a failed synchronisation: their tags, folders and playlists are kept until their owner purges them.
-//! Judging is pure; looking runs on the thread that asks. The verdict is renewed only when rows or
-//! directories have changed, and a disk that does not answer changes nothing of it.
+//! a failed synchronisation: their rows are kept, over restarts too, until the last of the files is back
+//! or their owner purges them. Judging is pure; looking runs on the thread that asks, and waits for the
+//! library's disk. While rows are kept, a client that asks gets a new verdict if rows or the directory
+//! have changed.
 
 use std::collections::HashSet;
 use std::os::unix::fs::MetadataExt;
@@ -15,7 +16,7 @@ use super::Error;
 use super::context::ImportContext;
 use super::disk::{self, is_gone};
 use crate::digest::Checksum;
-use crate::store::images;
+use crate::store::{images, purge};
 use crate::sys::lock;
 use crate::wire::{LibraryHealth, own_path};
 
@@ -48,7 +49,8 @@ impl Guard {
         let mut rows = context.store.read(images::files)?;
         let listed = disk::list(&context.directory, context.run)?;
         follow(&mut rows, &listed)?;
-        let verdict = judge(&rows, &Files::seen(context, &rows, &listed));
+        let was_held = context.store.read(purge::is_guarded)?;
+        let verdict = judge(&rows, &Files::seen(context, &rows, &listed), was_held);
         let (kept, total) = (verdict.keep.len(), rows.len());
         let (guarded, mut state) = (kept > 0, self.lock());
         if guarded && !state.health.guarded {
@@ -57,12 +59,15 @@ impl Guard {
                  `murald library purge-missing` removes them"
             );
         } else if state.health.guarded && !guarded {
-            log::info!("all missing pictures are back");
+            log::info!("no picture is missing any more");
         }
         state.health = LibraryHealth { missing: kept, guarded };
         (state.total, state.seen) = (total, guarded.then_some(signature));
         drop(state);
         context.store.keep_rows(guarded);
+        if verdict.is_held != was_held {
+            context.store.write(|c| purge::set_guarded(c, verdict.is_held))?;
+        }
         Ok(verdict)
     }
 
@@ -117,6 +122,8 @@ pub(super) struct Verdict {
     pub(super) purge: Vec<i64>,
     /// Rows that stay without their files.
     pub(super) keep: Vec<i64>,
+    /// Missing files were more likely away than deleted when the first of them was missed.
+    is_held: bool,
     /// Files without a row.
     pub(super) adopt: Vec<PathBuf>,
 }
@@ -128,13 +135,14 @@ impl Verdict {
     }
 }
 
-/// Whether a directory is more likely away than emptied, however few files were in it.
-pub(super) fn is_away(missing: usize, total: usize, is_there: bool) -> bool {
+/// Whether a directory is more likely unmounted than emptied, however few files were in it.
+pub(super) fn is_unmounted(missing: usize, total: usize, is_there: bool) -> bool {
     !is_there || (missing == total && total > 1)
 }
 
-/// All rows with copies: they lie in the library's directory, or nowhere.
-pub(super) fn judge(rows: &[Row], files: &Files<'_>) -> Verdict {
+/// All rows with copies: they lie in the library's directory, or nowhere. If rows `were_held`, none is
+/// purged as long as any file is missing.
+pub(super) fn judge(rows: &[Row], files: &Files<'_>, were_held: bool) -> Verdict {
     let mut verdict = Verdict::default();
     for (id, path, _) in rows {
         if own_path(path) != path {
@@ -146,7 +154,9 @@ pub(super) fn judge(rows: &[Row], files: &Files<'_>) -> Verdict {
     }
     let (missing, total) = (verdict.purge.len(), rows.len() - verdict.keep.len());
     let many = missing > FEW && missing * SHARE > rows.len();
-    if many || is_away(missing, total, files.is_there) {
+    let is_away = many || is_unmounted(missing, total, files.is_there);
+    verdict.is_held = missing > 0 && (were_held || is_away);
+    if verdict.is_held {
         verdict.keep.append(&mut verdict.purge);
     }
     let owned: HashSet<&Path> = rows.iter().map(|(_, path, _)| path.as_path()).collect();
@@ -166,9 +176,13 @@ mod tests {
         let gone: Vec<PathBuf> = (0..missing).map(path).collect();
         let listed: Vec<PathBuf> = (missing..total + 1).map(path).collect();
         let missing = gone.iter().map(PathBuf::as_path).collect();
-        let verdict = judge(&rows, &Files { listed: &listed, missing, is_there });
+        let files = Files { listed: &listed, missing, is_there };
+        let verdict = judge(&rows, &files, false);
         assert_eq!((verdict.purge.len(), verdict.keep.len()), (purged, kept), "{verdict:?}");
         assert_eq!(verdict.adopt, [path(total)]);
+        let held = judge(&rows, &files, true);
+        assert_eq!((held.purge.len(), held.keep.len()), (0, purged + kept), "until all are back");
+        assert_eq!((verdict.is_held, held.is_held), (kept > 0, purged + kept > 0));
     }
 
     #[test]
@@ -192,7 +206,8 @@ mod tests {
     #[test]
     fn row_whose_copy_lies_elsewhere_is_kept() {
         let rows = [(7, PathBuf::from("/a/b.png.murald-displaced-7"), Checksum::default())];
-        let verdict = judge(&rows, &Files { is_there: true, ..Files::default() });
+        let verdict = judge(&rows, &Files { is_there: true, ..Files::default() }, false);
         assert_eq!((verdict.purge, verdict.keep), (vec![], vec![7]));
+        assert!(!verdict.is_held, "it holds no other row");
     }
 }

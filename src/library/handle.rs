@@ -11,7 +11,7 @@ use super::context::{ImportContext, OnRewritten};
 use super::departed::purge;
 use super::disk;
 use super::error::Error;
-use super::guard::{Guard, Verdict};
+use super::guard::Verdict;
 use super::import::{Answer, Message, Started};
 use super::task::Task;
 use super::thumbnails::Thumbnails;
@@ -36,7 +36,6 @@ pub struct Library {
     pub(super) transcoder: Transcoder,
     pub(super) store: Store,
     pub(super) bus: EventBus,
-    pub(super) guard: Guard,
     pub(super) watching: Watching,
 }
 
@@ -191,18 +190,18 @@ impl Library {
     /// Whether rows are kept though their files are missing, and how many. While they are, it is
     /// found out again after each change.
     pub fn health(&self) -> LibraryHealth {
-        if self.guard.is_stale(&self.context)
+        if self.context.guard.is_stale(&self.context)
             && let Err(error) = self.look_for_missing()
         {
             log::warn!("cannot count the missing pictures: {}", error.reason());
         }
-        self.guard.lock().health
+        self.context.guard.lock().health
     }
 
     /// The same for people; nothing where all is well.
     pub fn warning(&self) -> Option<String> {
         let LibraryHealth { missing, guarded } = self.health();
-        let total = self.guard.lock().total;
+        let total = self.context.guard.lock().total;
         guarded.then(|| {
             format!(
                 "{missing} of {total} pictures are missing; their entries are kept. Restore the files, or remove the entries with `murald library purge-missing`"
@@ -211,10 +210,15 @@ impl Library {
     }
 
     /// Removes the rows of all images whose files are missing, whatever the guard says; returns how
-    /// many went.
+    /// many went. Images of watched directories stay: their watcher removes them, unless their disk is
+    /// unmounted.
     pub fn purge_missing(&self) -> Result<usize, Error> {
         let mut missing = Vec::new();
-        for (id, path) in self.store.read(watched::images_in_place)? {
+        let roots = lock(&self.context.roots).clone();
+        let is_watched = |path: &Path| roots.iter().any(|root| path.starts_with(root));
+        let mut in_place = self.store.read(watched::images_in_place)?;
+        in_place.retain(|(_, path)| !is_watched(path));
+        for (id, path) in in_place {
             match presence(&path) {
                 Presence::There => {}
                 Presence::Missing => missing.push(id),
@@ -236,7 +240,7 @@ impl Library {
     }
 
     fn look_for_missing(&self) -> Result<Verdict, Error> {
-        self.guard.look(&self.context, |_, _| Ok(()))
+        self.context.guard.look(&self.context, |_, _| Ok(()))
     }
 
     /// Says what is to be watched. Returns at once.

@@ -56,7 +56,7 @@ impl ImportContext {
                 return Ok(imported.into());
             }
         }
-        let (mut copy, note, name) = (self.new_copy(), source.note(), source.name);
+        let (mut copy, note, name) = (self.new_copy()?, source.note(), source.name);
         copy.fill(path, tools.decoder)?;
         if let Some(imported) = self.present(&copy.checksum)? {
             return self.restore_file(copy, &name, imported).map(Prepared::from);

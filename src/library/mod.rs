@@ -54,7 +54,6 @@ use crate::thread::{Spawner, Thread};
 use crate::transcode::Transcoder;
 
 use context::ImportContext;
-use guard::Guard;
 use import::{BATCHES_MAX, Importer, work};
 use reconcile::{Leftovers, Reconciler};
 use watch::WatchThread;
@@ -100,12 +99,10 @@ pub fn start(
     let importing = Arc::clone(&context);
     let work: Work = Arc::new(move |job| work(&importing, job));
     let workers = Workers::start(settings.workers.max(1), spawner, &work)?;
-    let guard = Guard::default();
     let (watching, watch) = watch::start(Arc::clone(&context), inbox.clone(), spawner)?;
     let reconciler = Reconciler {
         context: Arc::clone(&context),
         leftovers,
-        guard: guard.clone(),
         importer: inbox.clone(),
         watching: watching.clone(),
         end: ended.clone(),
@@ -120,7 +117,7 @@ pub fn start(
     threads.push(spawner.spawn("import", move || importer.run())?);
     threads.push(spawner.spawn(RECONCILE, move || reconciler.run())?);
     let thumbnails = context.thumbnails.clone();
-    let library = Library { inbox, context, thumbnails, transcoder, store, bus, guard, watching };
+    let library = Library { inbox, context, thumbnails, transcoder, store, bus, watching };
     Ok((library, Running { watch, end, threads }))
 }
 

@@ -19,11 +19,11 @@ use crossbeam_channel::{Receiver, Sender, TryRecvError};
 
 use super::Error;
 use super::context::ImportContext;
-use super::departed::purge;
-use super::disk::{self, is_away, is_gone, stamp};
+use super::departed::{AT_ONCE, purge};
+use super::disk::{self, is_gone, lacks_directory, stamp};
 use super::edit::undo_renames;
-use super::file_removal::ExpectedFile;
-use super::guard::{Files, Guard, Row, judge};
+use super::file_removal::{ExpectedFile, flush_directories};
+use super::guard::{Files, Row, judge};
 use super::import::Message;
 use super::name::Name;
 use super::package::looks_like_package;
@@ -32,12 +32,11 @@ use super::watch::Watching;
 use crate::digest::Checksum;
 use crate::store::edits::{self, Rename};
 use crate::store::pending_files::{self, Pending};
-use crate::store::{elsewhere, images};
+use crate::store::{Connection, elsewhere, images};
 
 pub(super) struct Reconciler {
     pub(super) context: Arc<ImportContext>,
     pub(super) leftovers: Leftovers,
-    pub(super) guard: Guard,
     /// Takes the files that are to be adopted.
     pub(super) importer: Sender<Message>,
     pub(super) watching: Watching,
@@ -72,16 +71,14 @@ impl Reconciler {
         self.leftovers.clear(context)?;
         let goes_on = || self.end.try_recv() != Err(TryRecvError::Disconnected);
         let follow = |rows: &mut [_], files: &[_]| follow_owner(context, rows, files, goes_on);
-        let verdict = self.guard.look(context, follow)?;
+        let verdict = context.guard.look(context, follow)?;
         if purge(context, &verdict.purge)? > 0 {
             // The original of a copy may still be there.
             self.watching.scan();
         }
-        store.read(|c| {
-            let is_known = |hex: &str| images::has_checksum(c, hex).unwrap_or(true);
-            context.thumbnails.sweep(is_known);
-            Ok::<_, Error>(())
-        })?;
+        // A read for each: one for all would keep the database's log from being emptied.
+        let is_known = |hex: &str| store.read(|c| images::has_checksum(c, hex)).unwrap_or(true);
+        context.thumbnails.sweep(is_known);
         // Files that their owner has rewritten: their rows describe the old content. A file of the same
         // size as before is not noticed.
         let mut rewritten = store.read(images::sizes)?;
@@ -108,7 +105,7 @@ fn follow_owner(
     files: &[PathBuf],
     goes_on: impl Fn() -> bool,
 ) -> Result<(), Error> {
-    let verdict = judge(rows, &Files::seen(context, rows, files));
+    let verdict = judge(rows, &Files::seen(context, rows, files), false);
     let missing: HashSet<i64> = verdict.missing().into_iter().collect();
     let lost = rows.iter().enumerate().filter(|(_, (id, ..))| missing.contains(id));
     let lost: HashMap<Checksum, usize> = lost.map(|(at, (.., checksum))| (*checksum, at)).collect();
@@ -153,6 +150,7 @@ fn renamed(context: &ImportContext, id: i64, from: &Path, to: &Path) -> Result<b
         }
         let moved = Rename { image_id: id, from: image.path.clone(), to: to.to_owned() };
         edits::finish_rename(c, &image, &moved, &name.stem)?;
+        context.store.count_given_back(c);
         Ok(true)
     })?;
     if done {
@@ -180,30 +178,39 @@ impl Leftovers {
 
     /// Removes the files, and then their notes.
     pub(super) fn clear(self, context: &ImportContext) -> Result<(), Error> {
-        for note in self.pending.iter().filter(|note| !is_away(&note.path)) {
-            // Held until the note is gone: the next file of that name has a note of its own.
-            let Some(_held) = context.names.try_hold(&stem(&note.path), &note.path) else {
-                continue;
-            };
-            // A row is the stronger word.
-            let has_row = context.store.read(|c| images::has_path(c, &note.path))?;
-            if let Some(known) = left(context, note).filter(|_| !has_row && !is_gone(&note.path)) {
-                if !known.is_removed(&note.path) {
-                    continue;
-                }
-                log::info!("removed {}, whose import was not finished", note.path.display());
-            }
-            context.store.note(|c| {
-                // Its row may have been deleted since, and then the note is that deletion's.
-                let is_there = left(context, note).is_some() && !is_gone(&note.path);
-                match is_there && !images::has_path(c, &note.path)? {
-                    true => Ok(()),
-                    false => pending_files::unmark(c, &note.path),
-                }
-            })?;
-        }
-        Ok(())
+        self.pending.chunks(AT_ONCE).try_for_each(|some| clear(context, some))
     }
+}
+
+fn clear(context: &ImportContext, pending: &[Pending]) -> Result<(), Error> {
+    let (mut removed, mut held) = (Vec::new(), HashMap::new());
+    for note in pending.iter().filter(|note| !lacks_directory(&note.path)) {
+        // Held until the note is gone: the next file of that name has a note of its own.
+        let stem = stem(&note.path);
+        if !held.contains_key(&stem) {
+            let Some(name) = context.names.try_hold(&stem, &note.path) else { continue };
+            held.insert(stem, name);
+        }
+        // A row is the stronger word.
+        let has_row = context.store.read(|c| images::has_path(c, &note.path))?;
+        if let Some(known) = left(context, note).filter(|_| !has_row && !is_gone(&note.path)) {
+            if !known.is_removed(&note.path) {
+                continue;
+            }
+            log::info!("removed {}, whose import was not finished", note.path.display());
+        }
+        removed.push(note);
+    }
+    flush_directories(removed.iter().map(|note| &*note.path))?;
+    let unmark = |c: &Connection, note: &Pending| {
+        // Its row may have been deleted since, and then the note is that deletion's.
+        let is_there = left(context, note).is_some() && !is_gone(&note.path);
+        match is_there && !images::has_path(c, &note.path)? {
+            true => Ok(()),
+            false => pending_files::unmark(c, &note.path),
+        }
+    };
+    Ok(context.store.note(|c| removed.iter().try_for_each(|note| unmark(c, note)))?)
 }
 
 fn confine(context: &ImportContext) {

@@ -165,7 +165,7 @@ impl Library {
         (cut, preset): (Cut, LoopPreset),
         goes: LoopGoes,
     ) -> Result<Image, Error> {
-        let mut copy = self.context.new_copy();
+        let mut copy = self.context.new_copy()?;
         let (what, file) =
             (format!("the loop of image {}", image.id), (&*image.path, image.format));
         let cut = Cut { to: cut.to.min(image.duration), ..cut };

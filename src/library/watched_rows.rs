@@ -163,7 +163,7 @@ impl ImportContext {
         old: &Image,
         tools: Tools<'_>,
     ) -> Result<Imported, Error> {
-        let mut copy = self.new_copy();
+        let mut copy = self.new_copy()?;
         copy.fill(seen.path, tools.decoder)?;
         if copy.checksum != seen.checksum {
             return Err(Error::LeftAlone);

@@ -306,6 +306,14 @@ pub fn files(connection: &Connection) -> Result<Vec<(i64, PathBuf, Checksum)>, E
     })
 }
 
+/// Whether any copy or package lies in a directory.
+pub(crate) fn has_below(connection: &Connection, directory: &Path) -> Result<bool, Error> {
+    let (from, to) = watched::directory_range(directory);
+    let mut statement = connection
+        .prepare_cached("SELECT 1 FROM image WHERE path > ?1 AND path < ?2 AND NOT in_place")?;
+    Ok(statement.exists([from, to])?)
+}
+
 /// The file of every picture that has a copy of ours, and how many bytes it had when it was seen last.
 pub(crate) fn sizes(connection: &Connection) -> Result<Vec<(PathBuf, u64)>, Error> {
     let mut statement = connection.prepare_cached(

@@ -99,6 +99,8 @@ pub(super) const STEPS: &[&str] = &[
      ALTER TABLE image ADD COLUMN position TEXT;",
     // As JSON; null until somebody sets it.
     "ALTER TABLE assignments ADD COLUMN sound TEXT",
+    // One row while the library guard is on.
+    "CREATE TABLE library_guard (is_on INTEGER NOT NULL) STRICT;",
 ];
 
 /// Brings the tables up to date, each step in a transaction of its own.

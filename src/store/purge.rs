@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use rusqlite::{Connection, OptionalExtension};
 
-use super::{Error, assignments, history, images};
+use super::{Error, assignments, history, images, watched};
 use crate::wire::{GalleryDomain, Image};
 
 /// References to an image that were removed with it.
@@ -62,6 +62,24 @@ pub(crate) fn one(connection: &Connection, id: i64) -> Result<Purged, Error> {
     };
     connection.prepare_cached("DELETE FROM image WHERE id = ?1")?.execute([id])?;
     Ok(purged)
+}
+
+/// The same for an image whose file has gone: the files of its content in watched directories are not
+/// dismissed, but imported again if they are found.
+pub(crate) fn lost(connection: &Connection, id: i64) -> Result<Purged, Error> {
+    watched::forget_image(connection, id)?;
+    one(connection, id)
+}
+
+/// Whether rows without files are kept, over restarts too, since the disk of their files may be unmounted.
+pub(crate) fn is_guarded(connection: &Connection) -> Result<bool, Error> {
+    Ok(connection.prepare_cached("SELECT 1 FROM library_guard")?.exists([])?)
+}
+
+pub(crate) fn set_guarded(connection: &Connection, on: bool) -> Result<(), Error> {
+    connection.execute("DELETE FROM library_guard", [])?;
+    connection.execute("INSERT INTO library_guard SELECT 1 WHERE ?1", [on])?;
+    Ok(())
 }
 
 /// Images whose rows were removed, and what referred to them.

@@ -16,7 +16,8 @@ use super::Error;
 /// that is not mounted) is not: it may come back, and nothing of it is forgotten.
 pub(super) fn is_gone(image: &Image) -> bool {
     let has_directory = || image.home().parent().is_some_and(|home| !file_is_missing(home));
-    presence(&image.path) == Presence::Missing && has_directory()
+    // A link is the owner's doing: the disk that it leads to may be unmounted.
+    presence(&image.path) == Presence::Missing && has_directory() && !image.path.is_symlink()
 }
 
 /// The same of an image's; a plain colour gets its own when it is shown.
@@ -64,7 +65,7 @@ impl MissingImage {
             let row = images::get(transaction, self.image_id)?;
             // An image that was renamed, written again or restored is another one.
             match row == self.row && store.given_back() == self.given_back {
-                true => purge::one(transaction, self.image_id).map(Some),
+                true => purge::lost(transaction, self.image_id).map(Some),
                 false => Ok(None),
             }
         })

@@ -102,7 +102,7 @@ impl ImportContext {
     ) -> Result<Prepared, Error> {
         let name = Name::of_title(&package.manifest.title, String::new());
         // Removed with all that is in it unless it lands.
-        let mut copy = self.new_copy();
+        let mut copy = self.new_copy()?;
         let (to, decoder) = (copy.path.clone(), tools.decoder.clone());
         let (manifest, content) = apart(source, SILENT_FOR, move |signs| {
             let is_stopped = || {

@@ -56,6 +56,24 @@ fn image_in_place_is_where_it_was_imported_from_last() {
 }
 
 #[test]
+fn lost_file_of_a_long_name_gets_that_name_again() {
+    let scene = Scene::new();
+    let mut alive = scene.start();
+    let source = scene.source("a.png", png(1));
+    alive.take(&source, false);
+    let id = only(&scene).id;
+    let before = scene.store.given_back();
+    let name = "n".repeat(251);
+    let renamed = alive.library.edit(id, Some(&name), &Default::default()).unwrap();
+    assert_eq!(scene.store.given_back(), before + 1, "it may be a name that it had");
+    fs::remove_file(&renamed.path).unwrap();
+    alive.take(&source, false);
+    assert_eq!(only(&scene).path, renamed.path);
+    alive.end();
+    scene.check_agreement();
+}
+
+#[test]
 fn image_of_a_directory_that_is_gone_comes_into_the_present_one() {
     let scene = Scene::new();
     let mut alive = scene.start();

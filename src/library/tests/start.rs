@@ -5,6 +5,7 @@ use std::fs::{File, FileTimes};
 use super::super::disk::stamp;
 use super::*;
 use crate::store::edits::{self, Rename};
+use crate::store::purge;
 use crate::wire::LibraryHealth;
 
 #[test]
@@ -59,10 +60,30 @@ fn rows_wait_for_a_disk_that_is_not_there() {
     assert_eq!(alive.library.health(), expected);
     assert_eq!(scene.images().len(), 3);
     assert!(!scene.at("images").exists(), "it would hide that a disk is away");
+    // Nothing comes into the place of a directory that is away.
+    let other = scene.source("other.png", png(7));
+    let take = |alive: &Alive| {
+        let started = alive.library.import(vec![other.clone()], None).unwrap();
+        let events = alive.batch(&started.batch_id);
+        of(&events, "image_error").first().map(|error| error["error"].to_string())
+    };
+    assert!(take(&alive).unwrap().contains("is missing: mount its disk"));
+    assert!(!scene.at("images").exists());
+    // It may be an empty one, though, and three missing files beside a new one are not many.
+    fs::create_dir(scene.at("images")).unwrap();
+    assert_eq!(take(&alive), None);
+    assert_eq!(alive.library.health(), expected);
+    alive.end();
+    let mut alive = scene.start();
+    alive.reconciled();
+    assert_eq!((alive.library.health(), scene.images().len()), (expected, 4));
+    fs::rename(scene.at("images/other.png"), scene.at("elsewhere/other.png")).unwrap();
+    fs::remove_dir(scene.at("images")).unwrap();
     fs::rename(scene.at("elsewhere"), scene.at("images")).unwrap();
     assert_eq!(alive.library.health(), LibraryHealth::default(), "the files are back");
     alive.end();
     scene.check_agreement();
+    assert_eq!(scene.store.read(purge::is_guarded).unwrap(), false);
 }
 
 #[test]
@@ -189,6 +210,8 @@ fn another_file_of_a_noted_name_stays() {
         scene.store.write(|c| pending_files::mark(c, &path, Some(&noted))).unwrap();
     }
     fs::remove_file(scene.at("images/page/index.html")).unwrap();
+    // One that the last run has removed already, of the same name.
+    scene.store.write(|c| pending_files::mark(c, &scene.at("images/half.jpg"), None)).unwrap();
     let mut alive = scene.start();
     alive.reconciled();
     alive.end();

@@ -10,7 +10,7 @@ use std::time::Instant;
 use super::super::Error;
 use super::super::context::ImportContext;
 use super::super::departed::{AT_ONCE, Departed};
-use super::super::guard::is_away;
+use super::super::guard::is_unmounted;
 use super::super::task::{Directory, Which};
 use super::directory::Watched;
 use super::findings::{Difference, Findings, Scope, compare};
@@ -174,7 +174,7 @@ pub(super) fn all_are_missing(store: &Store, one: &Watched) -> Result<bool, Erro
     let is_gone = |path: &Path| one.is_gone(path);
     let has = |path: &Path| one.task.has(path);
     let (missing, total) = store.read(|c| watched::missing_below(c, one.path(), &has, &is_gone))?;
-    Ok(is_away(missing, total, true))
+    Ok(is_unmounted(missing, total, true))
 }
 
 /// Takes the images of these files out of the library; where another file has the content, that is

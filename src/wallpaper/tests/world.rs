@@ -6,6 +6,7 @@ use crate::config::SelectionMode;
 use crate::events::{EventFilter, Message, Subscription};
 use crate::store::assignments::{self, Assignment};
 use crate::store::images;
+use crate::store::watched::{self, Stamp, WatchedFile};
 use crate::wallpaper::assignments::desired as assigned;
 use crate::wallpaper::backend_choice::Choice;
 use crate::wallpaper::links::KeepaliveLinks;
@@ -82,6 +83,10 @@ fn image_that_may_come_back_stays() {
     check("the library's disk is away", false, &|room| {
         fs::remove_dir_all(room.directory.path().join("library")).unwrap();
     });
+    check("a link's disk is not mounted", false, &|room| {
+        remove(room);
+        std::os::unix::fs::symlink("/nowhere/a", room.path("a")).unwrap();
+    });
     check("its disk is not mounted", false, &|room| {
         remove(room);
         fs::remove_file(room.path("b")).unwrap();
@@ -104,6 +109,10 @@ fn only_image_of_a_library_is_gone_when_its_file_is() {
 fn image_is_purged_by_what_was_seen_of_it_and_no_disk_is_asked() {
     let room = Room::of(outputs(&["A"]));
     let id = room.add("one");
+    let (path, checksum) =
+        (PathBuf::from("/watched/one"), Some(*b"oneoneoneoneoneoneoneoneoneoneon"));
+    let original = WatchedFile { path, image_id: Some(id), checksum, stamp: Stamp::default() };
+    room.store.write(|c| watched::note(c, &original)).unwrap();
     let look = || orphan::MissingImage::look(&room.store, id).unwrap();
     assert!(look().is_none(), "it is there");
     fs::remove_file(room.path("one")).unwrap();
@@ -118,6 +127,8 @@ fn image_is_purged_by_what_was_seen_of_it_and_no_disk_is_asked() {
     // A look would tell that it is back, or wait for its disk.
     fs::write(room.path("one"), "one").unwrap();
     assert!(seen.purge(&room.store).unwrap().is_some());
+    let known = room.store.read(|c| watched::get(c, &original.path)).unwrap();
+    assert_eq!(known, None, "it is imported again, not dismissed");
 }
 
 #[test]

@@ -194,6 +194,8 @@ fn watched_directory_that_lost_all_files_at_once_is_away() {
         fs::rename(walls.at(name), other.join(name)).unwrap();
     }
     walls.wait_for_state("away");
+    let purge = walls.house.client().post("/library/purge-missing", &json!({}));
+    assert_eq!(purge.ok(), json!({ "purged": 0 }));
     fs::remove_dir_all(walls.house.root().join("cache")).ok();
     for of_file in ["raw", "thumbnail"] {
         let told = walls.house.client().get(&format!("/images/{id}/{of_file}")).fails(404);
