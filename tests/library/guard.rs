@@ -88,7 +88,8 @@ fn guard_keeps_the_rows_of_a_library_that_lost_most_of_its_files() {
     assert_eq!(total(&house), 50);
 
     // Most of the files return, and the others are waited for.
-    let back = |number| picture(&house.images().join(format!("{number:05}.png")), number);
+    let images = house.images();
+    let back = |number| picture(&images.join(format!("{number:05}.png")), number);
     (2..45).for_each(back);
     let five = json!({ "missing": 5, "guarded": true });
     assert_eq!(info()["library"], five);
