@@ -71,19 +71,9 @@ type SoundOrder = (SoundChange, Sender<Result<Sound, Error>>);
 pub(super) type SoundReply = Receiver<Result<Sound, Error>>;
 
 /// The outputs on which videos are to be paused, as they were set last: not an order, as a pause must
-/// not wait for one, and needs no report.
-#[derive(Clone, Default)]
-struct PausedOutputs(Arc<Mutex<BTreeSet<String>>>);
-
-impl PausedOutputs {
-    fn set(&self, outputs: BTreeSet<String>) {
-        *lock(&self.0) = outputs;
-    }
-
-    fn get(&self) -> BTreeSet<String> {
-        lock(&self.0).clone()
-    }
-}
+/// not wait for one, and needs no report. None until that is known: a video that an earlier daemon has
+/// paused must not play in between.
+type PausedOutputs = Arc<Mutex<Option<BTreeSet<String>>>>;
 
 /// Dropping it closes the orders and cancels, then joins the thread: the order of the fields.
 pub(super) struct Worker {
@@ -156,14 +146,14 @@ impl Worker {
 
     /// Pauses videos on these outputs and on no others: now, or after the order in progress.
     pub(super) fn pause(&self, outputs: BTreeSet<String>) {
-        self.paused.set(outputs);
+        *lock(&self.paused) = Some(outputs);
         // One that has not been heard yet does.
         self.bell.try_send(()).ok();
     }
 
-    /// The same after the order that is given next.
-    pub(super) fn pause_after(&self, outputs: BTreeSet<String>) {
-        self.paused.set(outputs);
+    /// The same after the order that is given next; none: it is not known yet.
+    pub(super) fn pause_after(&self, outputs: Option<BTreeSet<String>>) {
+        *lock(&self.paused) = outputs;
     }
 
     /// Whether it takes the order. One that has just died does not.
@@ -245,7 +235,7 @@ impl OrderLoop {
 
     /// Pauses videos where wanted, and lets them play elsewhere.
     fn pause(&mut self) {
-        let wanted = self.wanted.get();
+        let Some(wanted) = lock(&self.wanted).clone() else { return };
         if self.paused.as_ref() == Some(&wanted) {
             return;
         }
@@ -335,7 +325,7 @@ impl Workers {
     pub(super) fn give(
         &mut self,
         key: &WorkerKey,
-        (order, paused): (Order, BTreeSet<String>),
+        (order, paused): (Order, Option<BTreeSet<String>>),
         may_work: bool,
     ) -> Result<(), Error> {
         let given = self.worker(key, may_work).map(|worker| {

@@ -1,7 +1,6 @@
 //! How the reconciler carries jobs out: orders to one backend at a time for each, and what follows
 //! from the reports.
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -36,11 +35,14 @@ impl Reconciler {
                 Step::Show { key, placements } => {
                     self.stale.remove(&key);
                     let rewritten = plan::rewritten(&self.current, &key, &placements);
-                    let paused = self.pause.paused(&placements, &asking).into_keys().collect();
+                    let paused = self
+                        .pause
+                        .is_known()
+                        .then(|| self.pause.paused(&placements, &asking).into_keys().collect());
                     let (renew, transition) = (self.renew.remove(&key), transition.clone());
                     (key, (Order::Show { placements, transition, rewritten, renew }, paused))
                 }
-                Step::Clear { key } => (key, (Order::Clear, BTreeSet::new())),
+                Step::Clear { key } => (key, (Order::Clear, None)),
             };
             let may_work = self.backoffs.may_work(&key, Instant::now());
             if let Err(error) = self.workers.give(&key, order, may_work) {

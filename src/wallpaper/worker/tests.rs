@@ -107,7 +107,7 @@ fn backend_is_told_where_to_pause_after_each_order_and_the_end_of_a_process() {
     let (worker, reports, ring) = started(Box::new(Telling(tell)));
     let next = || told.recv_timeout(PATIENCE).expect("it is told");
     let news = || reports.recv_timeout(PATIENCE).expect("a report").news;
-    worker.pause_after(outputs(&["A"]));
+    worker.pause_after(Some(outputs(&["A"])));
     assert!(worker.give(show(Some("fade"), true)));
     assert_eq!([next(), next(), next()], [r#"transition Some("fade")"#, "renew", "show"]);
     assert_eq!(next(), r#"pause {"A"}"#);
