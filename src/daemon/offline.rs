@@ -72,8 +72,10 @@ pub(crate) fn take_down(options: &Options) -> Result<usize, Error> {
     let config = options.config.clone().unwrap_or_else(|| dirs.config_file());
     let config = ConfigHandle::read(config, EventBus::for_startup()).map_err(Error::Config)?;
     let paths = DaemonPaths::new(&config.current().daemon, config.path(), &dirs, options)?;
-    // A daemon that starts now would take the processes over.
-    let _lock = Lock::take(&paths.socket, None).map_err(Error::Lock)?;
+    // A daemon that starts now would adopt the processes. One that runs with another socket has the
+    // database.
+    let _socket = Lock::take(&paths.socket, None).map_err(Error::Lock)?;
+    let _database = Lock::take(&paths.database, None).map_err(Error::Lock)?;
     let ended = ProcessRecords::at(&paths.backends).end_all(GRACE);
     desktop::remove_files(dirs.state());
     Ok(ended)

@@ -39,7 +39,9 @@ fn without_a_daemon() {
         "no daemon runs, and no wallpaper of murald is left\n"
     );
     let socket = house.socket().display().to_string();
-    assert_eq!(ok(&house, &["--socket", &socket, "stop"]), "");
+    for line in [&["--socket", &socket, "stop"][..], &["stop", "--clear", "--socket", &socket]] {
+        fails(&house, line, 69, &nobody);
+    }
     let long = format!("/tmp/{}/murald.sock", "x".repeat(120));
     let told = format!("murald: {long} cannot be a socket: ");
     fails(&house, &["--socket", &long, "status"], 69, &told);
@@ -262,6 +264,8 @@ fn another_socket() {
     // The lock names the socket of the daemon.
     assert!(json_of(&house, &["config", "get"]).is_object());
     assert!(json_of(&house, &["--socket", socket, "config", "get"]).is_object());
+    house.env("MURALD_SOCKET", "/tmp/nobody.sock");
+    fails(&house, &["stop", "--clear"], 75, "murald: ");
     house.env("MURALD_SOCKET", socket);
     assert!(json_of(&house, &["config", "get"]).is_object());
     ok(&house, &["stop"]);

@@ -77,6 +77,8 @@ fn stop(call: &Call, stdout: &mut Stdout) -> Result<Option<Next>, Error> {
     let connection = call.connect()?;
     let pid = match read(&connection, &[&"info"]) {
         Ok(info) => info["pid"].as_i64().and_then(|pid| pid.try_into().ok()).unwrap_or_default(),
+        // A mistyped socket says nothing about the daemon.
+        Err(error) if call.globals.socket.is_some() => return Err(error),
         Err(_) if connection.has_nobody() && call.has("--clear") => {
             return Ok(Some(Next::TakeDown(Start::of(call), Report::of(call))));
         }
