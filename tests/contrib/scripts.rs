@@ -42,7 +42,7 @@ fn hangs(house: &House) -> Value {
 
 #[test]
 fn fzf_picks() {
-    let desktop = Desktop::wayland(&["640x360"]);
+    let desktop = Desktop::wayland(&["640x360", "640x360"]);
     let house = house(&desktop);
     let mut pick = script(&house, "pick/murald-pick");
     pick.args(["--monitor", "HEADLESS-1", "fzf", "--filter", "hill"]);
@@ -59,9 +59,12 @@ fn fzf_picks() {
         let mut pick = house.command("murald");
         pick.args(words.split(' ')).env("FZF_DEFAULT_OPTS", options).output().unwrap()
     };
-    let output = by_verb("pick fzf --monitor HEADLESS-1", "--filter lake");
+    let output = by_verb("pick fzf --monitor HEADLESS-1 --monitor HEADLESS-2", "--filter lake");
     assert_eq!(output.status.code(), Some(0), "{output:?}");
-    assert_eq!(String::from_utf8_lossy(&output.stdout), "red lake (1) is on HEADLESS-1\n");
+    assert_eq!(
+        String::from_utf8_lossy(&output.stdout),
+        "red lake (1) is on HEADLESS-1, HEADLESS-2\n"
+    );
     assert_eq!(hangs(&house), "red lake");
     // Of the images that pass a filter alone.
     let output = by_verb("pick fzf --hue-group blue", "--filter lake");

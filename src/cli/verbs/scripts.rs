@@ -14,7 +14,7 @@ use super::super::call::Call;
 use super::super::columns::{View, more};
 use super::super::error::Exit;
 use super::super::stdout::Stdout;
-use super::super::template::Template;
+use super::super::template::{Template, written};
 use super::super::verb::{Argument, Flag, Kind, Verb};
 use super::super::{Error, start};
 use super::MONITORS;
@@ -50,8 +50,9 @@ fn pick(call: &Call, _: &mut Stdout) -> Result<(), Error> {
     command.args(["-c", MENU_SCRIPT, "murald-pick"]).env("MURALD_PICK_LIST", &list.0);
     command.env("MURALD", std::env::current_exe().map_err(failed)?);
     command.env("MURALD_SOCKET", connection.socket());
-    if let Some(monitor) = call.text("--monitor") {
-        command.args(["--monitor", monitor]);
+    if call.has("--monitor") {
+        // The script gives the list to `murald set`.
+        command.args(["--monitor", &written(&json!(call.all("--monitor")))]);
     }
     command.args(call.text("MENU"));
     match command.status().map_err(failed)?.code() {
