@@ -21,6 +21,7 @@ pub(crate) const LINES: &[&str] = &[
     "images tags",
     "images thumbnail 77",
     "images raw 77",
+    "where 77",
     "images select 77",
     "images select 77 --off",
     "images tag 77 --add bench",

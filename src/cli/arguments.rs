@@ -29,39 +29,43 @@ type Named = (&'static str, Value);
 /// Parses a command line without the program's own name.
 pub(super) fn parse(verbs: Verbs, arguments: Vec<OsString>) -> Result<Parsed, Error> {
     let mut line = Line::new(arguments);
-    let (globals, mut help, version) = line.globals()?;
-    if version {
-        return Ok(Parsed::Version);
-    }
-    let mut words = line.leading()?;
-    if words.first().is_some_and(|word| word == "help") {
-        words.remove(0);
-        help = true;
-        if words == ["all"] {
-            return Ok(Parsed::Help(help::all(verbs)));
-        }
-    }
+    let mut words = line.clone().leading()?;
+    let leading = words.len();
+    let asks_help = words.first().is_some_and(|word| word == "help");
+    words.drain(..usize::from(asks_help));
     let is_off = words.first().is_some_and(|word| word == OFF);
     if is_off {
         "stop".clone_into(&mut words[0]);
     }
-    if help {
+    let mut spelled = words.clone();
+    verbs.spell(&mut spelled);
+    let found = verbs.find(&spelled);
+    let flags = if let VerbMatch::Verb(verb, _) = found { verb.flags } else { &[] };
+    // The value of a flag may look like a flag of every verb, so both are read together.
+    let (globals, given) = line.take(flags)?.into_iter().partition(is_global);
+    let (globals, help, version) = read_globals(globals)?;
+    if version {
+        return Ok(Parsed::Version);
+    }
+    if help || asks_help {
         return help_on(verbs, words).map(Parsed::Help);
     }
-    verbs.spell(&mut words);
-    let (verb, used) = match verbs.find(&words) {
+    let (verb, used) = match found {
         VerbMatch::Verb(verb, used) => (verb, used),
-        VerbMatch::Prefix(prefix) => return Err(suggest::incomplete(verbs, prefix, words.get(1))),
+        VerbMatch::Prefix(prefix) => {
+            return Err(suggest::incomplete(verbs, prefix, spelled.get(1)));
+        }
         // `murald` alone is `murald start`.
-        VerbMatch::Nothing if words.is_empty() => (verbs.start(), 0),
-        VerbMatch::Nothing => return Err(suggest::unknown_verb(verbs, &words[0])),
+        VerbMatch::Nothing if spelled.is_empty() => (verbs.start(), 0),
+        VerbMatch::Nothing => return Err(suggest::unknown_verb(verbs, &spelled[0])),
     };
-    let mut values = line.flags(verb)?;
+    let mut values = flag_values(given)?;
     if is_off && values.is_empty() {
         values.push(("--clear", true.into()));
     }
-    let words = words.into_iter().skip(used).map(OsString::from).collect();
-    values.extend(positionals(verb, line.positionals(verb, words)?)?);
+    let mut words: Vec<OsString> = spelled.into_iter().skip(used).map(OsString::from).collect();
+    words.extend(line.positionals(verb, leading)?);
+    values.extend(positionals(verb, words)?);
     Ok(Parsed::Call(verb, Box::new(Call { globals, values, ..Call::default() })))
 }
 
@@ -71,6 +75,7 @@ fn help_on(verbs: Verbs, mut words: Vec<String>) -> Result<String, Error> {
         words.pop();
     }
     match verbs.find(&words) {
+        _ if words == ["all"] => Ok(help::all(verbs)),
         VerbMatch::Verb(verb, _) => Ok(help::verb(verbs, verb)),
         VerbMatch::Prefix(prefix) => Ok(help::group(verbs, prefix)),
         VerbMatch::Nothing if words.is_empty() => Ok(help::SHORT.to_owned()),
@@ -78,7 +83,11 @@ fn help_on(verbs: Verbs, mut words: Vec<String>) -> Result<String, Error> {
     }
 }
 
+/// A flag, and the word that is its value.
+type Given = (&'static Flag, Option<OsString>);
+
 /// The words of the command line that are not read yet.
+#[derive(Clone)]
 struct Line {
     words: Vec<OsString>,
     /// The words after `--`, which are never flags.
@@ -95,16 +104,15 @@ impl Line {
         Self { words, literal }
     }
 
-    /// Removes the flags of a table, each with its value: `--flag value` or `--flag=value`.
-    fn take(
-        &mut self,
-        table: &'static [Flag],
-    ) -> Result<Vec<(&'static Flag, Option<OsString>)>, Error> {
-        let mut found: Vec<(&Flag, Option<OsString>)> = Vec::new();
+    /// Removes the flags of a verb and those of every verb, each with its value: `--flag value` or
+    /// `--flag=value`.
+    fn take(&mut self, own: &'static [Flag]) -> Result<Vec<Given>, Error> {
+        let mut found: Vec<Given> = Vec::new();
         let mut words = std::mem::take(&mut self.words).into_iter().peekable();
         while let Some(word) = words.next() {
             let (name, joined) = split(&word);
-            let flag = table.iter().find(|flag| name == flag.name || name == short(flag.name));
+            let mut known = own.iter().chain(GLOBAL);
+            let flag = known.find(|flag| name == flag.name || name == short(flag.name));
             // A switch with a value is reported as an unknown flag.
             let Some(flag) = flag.filter(|flag| flag.value.is_some() || joined.is_none()) else {
                 self.words.push(word);
@@ -127,70 +135,74 @@ impl Line {
         Ok(found)
     }
 
-    /// The flags of every verb, and whether help or the version is asked for.
-    fn globals(&mut self) -> Result<(Globals, bool, bool), Error> {
-        let (mut globals, mut help, mut version) = (Globals::default(), false, false);
-        for (flag, value) in self.take(GLOBAL)? {
-            let (name, value) = (flag.name, value.unwrap_or_default());
-            let path = || match value.is_empty() {
-                true => Err(Error::usage(format!("{name} needs a path, not an empty word"))),
-                false => Ok(Some(PathBuf::from(&value))),
-            };
-            match (name, flag.value) {
-                ("--config", _) => globals.config = path()?,
-                ("--socket", _) => globals.socket = path()?,
-                ("--log-level", Some((_, kind))) => {
-                    globals.log_level = Some(written(&read_value(name, kind, &value)?));
-                }
-                ("--format", _) => {
-                    globals.output.format = Some(Template::parse(&utf8(name, &value)?)?);
-                }
-                ("--json", _) => globals.output.json = true,
-                ("--quiet", _) => globals.output.quiet = true,
-                ("--help", _) => help = true,
-                _ => version = true,
-            }
-        }
-        if globals.output.json && globals.output.format.is_some() {
-            return Err(Error::usage("--json cannot be combined with --format"));
-        }
-        Ok((globals, help, version))
-    }
-
-    /// Removes the words before the first flag: the verb, then arguments.
+    /// The words before the first flag of a verb: the verb, then arguments.
     fn leading(&mut self) -> Result<Vec<String>, Error> {
-        let is_flag = |word: &OsString| word.as_bytes().starts_with(b"-");
-        let end = self.words.iter().position(is_flag).unwrap_or(self.words.len());
-        let words = self.words.drain(..end).map(OsString::into_string);
-        words.collect::<Result<_, _>>().map_err(|_| Error::usage("an argument is not UTF-8"))
+        self.take(&[])?;
+        let words = self.words.drain(..).take_while(|word| !word.as_bytes().starts_with(b"-"));
+        let words = words.map(OsString::into_string).collect::<Result<_, _>>();
+        words.map_err(|_| Error::usage("an argument is not UTF-8"))
     }
 
-    /// The values of the verb's flags.
-    fn flags(&mut self, verb: &'static Verb) -> Result<Vec<Named>, Error> {
-        let mut values = Vec::new();
-        for (flag, given) in self.take(verb.flags)? {
-            match (flag.value, given) {
-                (Some((_, kind)), Some(word)) => {
-                    values.extend(flag_values(flag, read_value(flag.name, kind, &word)?)?);
-                }
-                _ => values.push((flag.name, true.into())),
-            }
-        }
-        Ok(values)
-    }
-
-    /// All other words; an unknown flag among them is an error.
-    fn positionals(self, verb: &Verb, leading: Vec<OsString>) -> Result<Vec<OsString>, Error> {
+    /// The words after the leading ones; an unknown flag among them is an error.
+    fn positionals(self, verb: &Verb, leading: usize) -> Result<Vec<OsString>, Error> {
         if let Some(word) = self.words.iter().find(|word| is_flag(word)) {
             let (name, _) = split(word);
             return Err(suggest::unknown_flag(verb, &name.to_string_lossy()));
         }
-        Ok([leading, self.words, self.literal].concat())
+        Ok(self.words.into_iter().skip(leading).chain(self.literal).collect())
     }
 }
 
+fn is_global((flag, _): &Given) -> bool {
+    GLOBAL.iter().any(|global| global.name == flag.name)
+}
+
+/// The flags of every verb, and whether help or the version is asked for.
+fn read_globals(given: Vec<Given>) -> Result<(Globals, bool, bool), Error> {
+    let (mut globals, mut help, mut version) = (Globals::default(), false, false);
+    for (flag, value) in given {
+        let (name, value) = (flag.name, value.unwrap_or_default());
+        let path = || match value.is_empty() {
+            true => Err(Error::usage(format!("{name} needs a path, not an empty word"))),
+            false => Ok(Some(PathBuf::from(&value))),
+        };
+        match (name, flag.value) {
+            ("--config", _) => globals.config = path()?,
+            ("--socket", _) => globals.socket = path()?,
+            ("--log-level", Some((_, kind))) => {
+                globals.log_level = Some(written(&read_value(name, kind, &value)?));
+            }
+            ("--format", _) => {
+                globals.output.format = Some(Template::parse(&utf8(name, &value)?)?);
+            }
+            ("--json", _) => globals.output.json = true,
+            ("--quiet", _) => globals.output.quiet = true,
+            ("--help", _) => help = true,
+            _ => version = true,
+        }
+    }
+    if globals.output.json && globals.output.format.is_some() {
+        return Err(Error::usage("--json cannot be combined with --format"));
+    }
+    Ok((globals, help, version))
+}
+
+/// The values of a verb's flags.
+fn flag_values(given: Vec<Given>) -> Result<Vec<Named>, Error> {
+    let mut values = Vec::new();
+    for (flag, word) in given {
+        match (flag.value, word) {
+            (Some((_, kind)), Some(word)) => {
+                values.extend(listed_values(flag, read_value(flag.name, kind, &word)?)?);
+            }
+            _ => values.push((flag.name, true.into())),
+        }
+    }
+    Ok(values)
+}
+
 /// The values of one flag. A list with commas is the flag several times.
-fn flag_values(flag: &'static Flag, value: Value) -> Result<Vec<Named>, Error> {
+fn listed_values(flag: &'static Flag, value: Value) -> Result<Vec<Named>, Error> {
     let Value::String(names) = &value else { return Ok(vec![(flag.name, value)]) };
     if !flag.many {
         return Ok(vec![(flag.name, value)]);

@@ -8,7 +8,7 @@ use super::verb::{Group, Verb};
 const OTHER: &[(&[&str], &[&str])] = &[
     (&["ls"], &["images", "list"]), (&["list"], &["images", "list"]), (&["prev"], &["previous"]),
     (&["favorite"], &["favourite"]), (&["trash"], &["images", "delete"]), (&["undo"], &["back"]),
-    (&["what"], &["why"]), (&["where"], &["images", "show"]),
+    (&["what"], &["why"]),
     (&["images", "ls"], &["images", "list"]), (&["images", "rm"], &["images", "delete"]),
     (&["images", "mv"], &["images", "move"]), (&["images", "add"], &["import"]),
     (&["playlist", "ls"], &["playlist", "list"]), (&["playlist", "rm"], &["playlist", "delete"]),
@@ -45,9 +45,6 @@ impl Verbs {
         let is_first = |word: &str| self.all().any(|verb| verb.words[0] == word);
         let is_verb =
             |first: &str, second: &str| self.all().any(|verb| verb.words == [first, second]);
-        if words == &["where"] {
-            words.push("current".to_owned());
-        }
         let Some(first) = words.first_mut() else { return false };
         let is_other = |word: &str| OTHER.iter().any(|(other, _)| *other == [word]);
         if !is_first(first) && !is_other(first) {

@@ -150,6 +150,9 @@ fn prepare(verb: &Verb, call: &mut Call) -> Result<(), Error> {
         let default = argument.default.filter(|_| !call.has(argument.name));
         call.values.extend(default.map(|word| (argument.name, word.into())));
     }
+    if verb.chooses {
+        verbs::are_named(call)?;
+    }
     reference::resolve(verb, call)?;
     if verb.chooses { verbs::choose(verb, call) } else { Ok(()) }
 }

@@ -94,6 +94,9 @@ fn one(kind: Kind, word: &str, call: &Call) -> Result<Value, Error> {
     if kind == Kind::PictureOrPlaylist
         && let Some(name) = word.strip_prefix("playlist:")
     {
+        if name.is_empty() {
+            return Err(Error::usage("playlist: must be followed by a name"));
+        }
         // The daemon looks it up by its whole name.
         let id = playlist(connection, name)?;
         let named = playlists(connection)?.into_iter().find(|one| one.id == id);
@@ -103,10 +106,7 @@ fn one(kind: Kind, word: &str, call: &Call) -> Result<Value, Error> {
         Kind::FolderOrRoot if word == "root" => Ok(word.into()),
         Kind::Folder | Kind::FolderOrRoot => folder(connection, word).map(Value::from),
         Kind::Playlist => playlist(connection, word).map(Value::from),
-        kind => {
-            let files = matches!(kind, Kind::Picture | Kind::PictureOrPlaylist);
-            image(connection, word, files)
-        }
+        kind => image(connection, word, kind),
     }
 }
 
@@ -123,8 +123,9 @@ fn candidates(
     })
 }
 
-/// An image of the library; with `files` also a file that could be one, as a path.
-fn image(connection: &Connection, word: &str, files: bool) -> Result<Value, Error> {
+/// An image of the library; for some kinds also a file that could be one, as a path, or a colour.
+fn image(connection: &Connection, word: &str, kind: Kind) -> Result<Value, Error> {
+    let files = matches!(kind, Kind::Picture | Kind::PictureOrPlaylist);
     let at = |path: &Path| match files {
         true => travelling(path).map(Value::from),
         false => at_path(connection, word, path).map(Value::from),
@@ -132,7 +133,7 @@ fn image(connection: &Connection, word: &str, files: bool) -> Result<Value, Erro
     if let Some(path) = is_path(word) {
         return at(&path);
     }
-    let rgb = color::parse(word).filter(|_| files);
+    let rgb = color::parse(word).filter(|_| kind == Kind::Picture);
     if let Some(rgb) = rgb.filter(|_| word.starts_with('#')) {
         return Ok(color::hex(rgb).into());
     }

@@ -13,7 +13,7 @@ use super::error::Exit;
 use super::verb::{Kind, NULL, Verb};
 use super::{Error, table};
 use crate::paths::from_uri;
-use crate::wire::{DayTime, Position, Tone};
+use crate::wire::{DayTime, INTERVALS, Position, Tone};
 
 /// Reads the word given for `name`.
 pub(super) fn read_value(name: &str, kind: Kind, word: &OsStr) -> Result<Value, Error> {
@@ -30,15 +30,19 @@ pub(super) fn read_value(name: &str, kind: Kind, word: &OsStr) -> Result<Value, 
         Kind::Text | Kind::Section | Kind::Setting | Kind::SettingValue | Kind::Template => {
             Ok(text.into())
         }
-        Kind::Monitor | Kind::Backend | Kind::Theme if text.is_empty() => Err(wrong("a name")),
-        Kind::Monitor | Kind::Backend | Kind::Theme => Ok(text.into()),
+        Kind::Monitor | Kind::Workspace | Kind::Backend | Kind::Theme => match text.is_empty() {
+            true => Err(wrong("a name")),
+            false => Ok(text.into()),
+        },
         Kind::File | Kind::Directory if text.is_empty() => Err(wrong("a path")),
         Kind::File | Kind::Directory => path(name, text),
         Kind::Json => serde_json::from_str(&text)
             .map_err(|error| Error::usage(format!("{name} is not JSON: {error}"))),
         Kind::Count => text.parse::<u64>().map(Value::from).map_err(|_| wrong("a whole number")),
         Kind::Number => number(&text).map(Value::from).ok_or_else(|| wrong("a number from 0 on")),
-        Kind::Span => span(&text).map(Value::from).ok_or_else(|| wrong("seconds, or 10m, 2h, 1d")),
+        Kind::Span => span(&text)
+            .map(Value::from)
+            .ok_or_else(|| wrong("1 second to 365 days, such as 90, 10m, 2h, 1d")),
         kind if kind.is_reference() => {
             reference(&text).ok_or_else(|| wrong("a name, or an id from 1 on"))
         }
@@ -123,7 +127,7 @@ fn number(text: &str) -> Option<f64> {
 }
 
 /// Seconds, `10m`, `2h` or `1d`.
-fn span(text: &str) -> Option<u64> {
+fn span(text: &str) -> Option<i64> {
     let at = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
     let (digits, unit) = text.split_at(at);
     let unit = match unit {
@@ -133,7 +137,7 @@ fn span(text: &str) -> Option<u64> {
         "d" => 86_400,
         _ => return None,
     };
-    digits.parse::<u64>().ok()?.checked_mul(unit)
+    digits.parse::<i64>().ok()?.checked_mul(unit).filter(|seconds| INTERVALS.contains(seconds))
 }
 
 /// `7`, or `7@21:30`: minutes since midnight, or `7@sunset-30m`. A name may have an `@`, too.
@@ -160,10 +164,14 @@ fn clock(time: &str) -> Option<u32> {
     Some(hours * 60 + minutes)
 }
 
-/// Replaces `-` by the references on standard input.
+/// Replaces `-` in the list of a command by the references on standard input.
 pub(super) fn expand_stdin(verb: &Verb, call: &mut Call) -> Result<(), Error> {
     let takes = verb.flags.iter().any(|flag| flag.name == NULL.name);
-    if !takes || !call.values.iter().any(|(_, value)| is_dash(value)) {
+    let Some(list) = verb.list().filter(|_| takes) else { return Ok(()) };
+    let is_dash = |name: &str, value: &Value| {
+        name == list.name && value.get("image_id").unwrap_or(value) == "-"
+    };
+    if !call.values.iter().any(|(name, value)| is_dash(name, value)) {
         return Ok(());
     }
     let mut bytes = Vec::new();
@@ -171,28 +179,19 @@ pub(super) fn expand_stdin(verb: &Verb, call: &mut Call) -> Result<(), Error> {
         .lock()
         .read_to_end(&mut bytes)
         .map_err(|error| Error::refused("cannot read standard input").because(error))?;
-    // `find | murald ... -` found nothing, so there is nothing to do.
-    if bytes.trim_ascii().is_empty() {
-        return Err(Error::new(Exit::Done, String::new()));
-    }
     let end = if call.has(NULL.name) { b'\0' } else { b'\n' };
-    let mut expanded = Vec::new();
-    for (name, value) in std::mem::take(&mut call.values) {
-        let Some(kind) = verb.kind(name).filter(|_| is_dash(&value)) else {
-            expanded.push((name, value));
-            continue;
-        };
-        for word in words(&bytes, end) {
-            expanded.push((name, read_value(name, kind, OsStr::from_bytes(word))?));
-        }
-        bytes.clear();
-    }
-    call.values = expanded;
-    Ok(())
-}
-
-fn is_dash(value: &Value) -> bool {
-    value.get("image_id").unwrap_or(value) == "-"
+    let given = words(&bytes, end)
+        .map(|word| Ok((list.name, read_value(list.name, list.kind, OsStr::from_bytes(word))?)));
+    let mut given = given.collect::<Result<Vec<_>, Error>>()?;
+    let values = std::mem::take(&mut call.values).into_iter();
+    call.values = values
+        .flat_map(|(name, value)| match is_dash(name, &value) {
+            true => std::mem::take(&mut given),
+            false => vec![(name, value)],
+        })
+        .collect();
+    // `find | murald ... -` found nothing, so there is nothing to do.
+    if call.has(list.name) { Ok(()) } else { Err(Error::new(Exit::Done, String::new())) }
 }
 
 fn words(bytes: &[u8], end: u8) -> impl Iterator<Item = &[u8]> {
@@ -230,7 +229,11 @@ mod tests {
         check(Kind::Span, "10m", Ok(json!(600)));
         check(Kind::Span, "10min", Ok(json!(600)));
         check(Kind::Span, "1d", Ok(json!(86_400)));
-        check(Kind::Span, "h", Err("X must be seconds, or 10m, 2h, 1d, not \"h\""));
+        for bad in ["h", "0", "0m", "366d"] {
+            let wanted = "1 second to 365 days, such as 90, 10m, 2h, 1d";
+            check(Kind::Span, bad, Err(&format!("X must be {wanted}, not {bad:?}")));
+        }
+        check(Kind::Workspace, "", Err("X must be a name, not \"\""));
         check(Kind::FolderOrRoot, "root", Ok(json!("root")));
         check(Kind::FolderOrRoot, "3", Ok(json!(3)));
         check(Kind::Item, "7@21:30", Ok(json!({"image_id": 7, "time": 1290})));

@@ -104,7 +104,7 @@ pub enum Kind {
     Count,
     /// A finite number from 0 on.
     Number,
-    /// Seconds; or minutes, hours or days with their letter: `90`, `10m`.
+    /// The interval of a timer in seconds; or minutes, hours or days with their letter: `90`, `10m`.
     Span,
     /// A position, or `default`: null.
     Position,
@@ -123,6 +123,8 @@ pub enum Kind {
     /// An image, and `@HH:MM` after it if the playlist follows the clock.
     Item,
     Monitor,
+    /// A workspace of the compositor by its full name.
+    Workspace,
     Backend,
     Theme,
     /// A section of the configuration, and a key of the section before it.
@@ -244,7 +246,12 @@ impl Verb {
         self
     }
 
-    /// The kind of the value with this name.
+    /// The argument that may be several words.
+    pub(super) fn list(&self) -> Option<&Argument> {
+        self.arguments.iter().find(|one| matches!(one.arity, Arity::Some | Arity::Any))
+    }
+
+    /// The kind of the argument or flag with this name.
     pub(super) fn kind(&self, name: &str) -> Option<Kind> {
         let argument = self.arguments.iter().find(|argument| argument.name == name);
         let flag = || self.flags.iter().find(|flag| flag.name == name)?.value;

@@ -31,7 +31,8 @@ pub(crate) use names::{
 pub use names::{Format, Mode, Source};
 pub(crate) use plain_color::{COLOR_SIZE, labelled, put_id};
 pub(crate) use playlist_request::{
-    CreatePlaylist, NewConfiguration, NewPlaylistItem, PatchPlaylist, StartPlaylist, StepPlaylists,
+    CreatePlaylist, INTERVALS, NewConfiguration, NewPlaylistItem, PatchPlaylist, StartPlaylist,
+    StepPlaylists,
 };
 pub(crate) use position::Position;
 pub use record::HistorySource;

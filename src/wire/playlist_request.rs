@@ -20,6 +20,9 @@ pub(crate) struct CreatePlaylist {
     pub source: Option<Map<String, Value>>,
 }
 
+/// The intervals of a timer in seconds: a second to a year.
+pub(crate) const INTERVALS: std::ops::RangeInclusive<i64> = 1..=31_536_000;
+
 /// One object in two strengths: a `POST` passes over fields that it does not know, a `PATCH`
 /// refuses them.
 macro_rules! objects {

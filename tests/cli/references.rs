@@ -205,9 +205,41 @@ fn references_come_from_standard_input() {
     let (code, ..) = fed(&house, &["playlist", "create", "p", "-"], b"c\nb\n");
     assert_eq!(code, Some(0));
     assert_eq!(json_of(&house, &["playlist", "show", "p"])["images"][0]["image_id"], 3);
-    let (_, out, _) = fed(&house, &["images", "delete", "-", "-0"], b"a\0b\0");
+    // `-` is standard input as an image only, and what holds no images selects none.
+    for (line, code) in [
+        (&["images", "delete", "--name", "-"][..], 0),
+        (&["images", "delete", "--name-prefix=-"], 0),
+        (&["images", "delete", "--folder", "-"], 2),
+        (&["images", "move", "1", "-"], 2),
+        (&["images", "delete", "-"], 0),
+        (&["images", "delete", "-", "-0"], 0),
+        (&["images", "delete", "-", "--name-prefix", "a"], 2),
+    ] {
+        for input in ["", "\n", "\u{feff}\n \r\n"] {
+            assert_eq!(fed(&house, line, input.as_bytes()).0, Some(code), "{line:?} {input:?}");
+        }
+    }
+    assert_eq!(fed(&house, &["images", "delete", "-", "-0"], b"\0\0").0, Some(0));
+    assert_eq!(json_of(&house, &["images", "list"])["data"].as_array().unwrap().len(), 3);
+    let (_, out, _) = fed(&house, &["images", "delete", "a", "-", "-0"], b"b\0");
     assert_eq!(out, "2 images moved to the trash\n");
-    assert_eq!(fed(&house, &["images", "rm", "-"], b"\n").0, Some(0), "nothing to do");
+    let file = json_of(&house, &["images", "show", "c"])["path"].clone();
+    assert_eq!(ok(&house, &["where", "c"]), format!("{}\n", file.as_str().unwrap()));
+    let directory = house.root().to_str().unwrap();
+    for (picture, code) in [(directory, 1), ("navy", 1), ("playlist:", 2), ("c", 0)] {
+        let (found, _, told) = fed(&house, &["workspace", "set", "2", picture], b"");
+        assert_eq!(found, Some(code), "{picture}: {told}");
+    }
+    fails(&house, &["workspace", "set", "", "c"], 2, "murald: NAME must be a name, not \"\"\n");
+    assert_eq!(ok(&house, &["complete", "workspace", "clear", ""]), "2\t\n");
+    ok(&house, &["workspace", "clear", "2"]);
+    fails(
+        &house,
+        &["slideshow", directory, "--interval", "0"],
+        2,
+        "murald: --interval must be 1 s",
+    );
+    assert_eq!(json_of(&house, &["watch", "list"])["watch"], json!([]));
     // Paths to import, and the ids of what they became.
     let paths = ["a", "c"].map(|name| house.root().join(format!("{name}.png")));
     let list = paths.map(|path| path.to_str().unwrap().to_owned()).join("\0");

@@ -54,6 +54,12 @@ fn verbs_with_what_they_are_given() {
         "images move",
         json!([["-0", true], ["IMAGE", 1], ["IMAGE", "-"], ["FOLDER", "sea"]]),
     );
+    check(
+        &["images", "tag", "7", "--json", "--add", "-h", "--remove=-V,--json"],
+        "images tag",
+        json!([["--add", ["-h"]], ["--remove", ["-V", "--json"]], ["IMAGE", 7]]),
+    );
+    check(&["where"], "where", json!([]));
     check(&["prev"], "previous", json!([]));
     check(&["ls"], "images list", json!([]));
     check(&["folder", "rm", "Sea"], "folders delete", json!([["FOLDER", "Sea"]]));

@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::super::Error;
 use super::super::call::Call;
 use super::super::connection::RequestPath;
-use super::super::verb::{Argument, Arity, Kind, Verb};
+use super::super::verb::{Kind, Verb};
 use super::candidates;
 use super::names::{self, Named};
 use crate::wire::Ids;
@@ -55,9 +55,7 @@ fn kind_is_image(kind: Kind) -> bool {
 
 /// Refuses ids of images that do not exist, before anything is done to one of several images.
 pub(super) fn see_all(verb: &Verb, call: &Call) -> Result<(), Error> {
-    let takes_many = |argument: &&Argument| matches!(argument.arity, Arity::Some | Arity::Any);
-    let many = verb.arguments.iter().filter(takes_many).find(|it| kind_is_image(it.kind));
-    let Some(many) = many else { return Ok(()) };
+    let Some(many) = verb.list().filter(|it| kind_is_image(it.kind)) else { return Ok(()) };
     let wanted: Vec<i64> =
         call.all(many.name).into_iter().filter_map(|value| id(many.kind, value)).collect();
     if wanted.is_empty() {

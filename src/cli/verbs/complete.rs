@@ -188,6 +188,7 @@ impl Source {
             Kind::FolderOrRoot => [self.folders(), bare(["root"])].concat(),
             Kind::Playlist => self.named(&RequestPath::new(&[&"playlists"])),
             Kind::Monitor => self.listed(&RequestPath::new(&[&"monitors"]), "name", "description"),
+            Kind::Workspace => self.listed(&RequestPath::new(&[&"workspaces"]), "name", "monitor"),
             // The daemon would ask each program for its version first.
             Kind::Backend => self.setting_values(&["backend.type".to_owned()]),
             Kind::Theme => {

@@ -144,17 +144,19 @@ pub(crate) fn choose(verb: &Verb, call: &mut Call) -> Result<(), Error> {
     Ok(())
 }
 
+/// Whether a call names its images; an error unless it has either images or filters.
+pub(crate) fn are_named(call: &Call) -> Result<bool, Error> {
+    match (call.has("IMAGE"), narrows(call)?) {
+        (false, false) => Err(Error::usage("no images given")),
+        (true, true) => Err(Error::usage("give images or filters, not both")),
+        (named, _) => Ok(named),
+    }
+}
+
 /// The images that a call names, or all that match its filters.
 pub(super) fn chosen(call: &Call, kind: Option<Kind>) -> Result<Vec<Value>, Error> {
-    match (call.has("IMAGE"), narrows(call)?) {
-        (true, false) => return Ok(call.all("IMAGE").into_iter().cloned().collect()),
-        (false, false) => {
-            return Err(Error::usage("no images given"));
-        }
-        (true, true) => {
-            return Err(Error::usage("give images or filters, not both"));
-        }
-        (false, true) => {}
+    if are_named(call)? {
+        return Ok(call.all("IMAGE").into_iter().cloned().collect());
     }
     let connection = call.connect()?;
     knows(&connection, "these filters")?;

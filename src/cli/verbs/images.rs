@@ -21,6 +21,9 @@ use crate::wire::{Resolution, collate};
 
 const MANY: Argument =
     Argument::any("IMAGE", Kind::Image, "The images; - reads from standard input");
+#[rustfmt::skip]
+const OR_CURRENT: &[Argument] =
+    &[Argument::optional("IMAGE", Kind::Image, "The image (default: those on the monitors)").or("current")];
 const MATCHING: &str = "Filters select all images that match.";
 
 #[rustfmt::skip]
@@ -115,11 +118,11 @@ pub(super) const GROUP: Group = Group { title: "Images", verbs: &[
                images are not touched. If an image was deleted while on the screen, `murald \
                images delete current --files` \
                deletes the kept file."),
+    Verb::get(&["where"], "Print the path of an image", "GET /images/{IMAGE}")
+        .takes(OR_CURRENT).shows(&[&PATH]),
     Verb::change(&["favourite"], "Toggle whether an image is a favourite",
         "PATCH /images/{IMAGE}", favourite)
-        .takes(&[Argument::optional("IMAGE", Kind::Image, "The image (default: those on the monitors)")
-            .or("current")])
-        .shows(&[&FAVOURITE])
+        .takes(OR_CURRENT).shows(&[&FAVOURITE])
         .help("A favourite has the tag `favourite`:\n\n    murald favourite\n    \
                murald random --tags favourite"),
 ]};
@@ -135,6 +138,7 @@ pub(super) const MOVED: View =
         stdout.say(format!("{} moved{others}", count(moved, "image")))
     });
 const TAGGED: View = IMAGE.saying("{name} ({id}): {tags}");
+const PATH: View = IMAGE.showing(|_, stdout, image| stdout.line(text(image, "path")));
 const SELECTED: View = IMAGE.showing(|call, stdout, image| {
     let now = if call.has("--off") { "no longer selected" } else { "selected" };
     stdout.say(format!("{} ({}) {now}", text(image, "name"), image["id"]))

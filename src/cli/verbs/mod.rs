@@ -37,7 +37,7 @@ use crate::wire::Mode;
 pub(super) use complete::complete;
 pub(super) use config::fields;
 pub(super) use delete::confirm;
-pub(super) use filters::choose;
+pub(super) use filters::{are_named, choose};
 
 /// In the order that help shows them.
 pub static GROUPS: &[Group] = &[
@@ -98,8 +98,6 @@ mod tests {
         check("prev", "previous");
         check("trash 7", "images delete 7");
         check("undo", "back");
-        check("where", "images show current");
-        check("where lake", "images show lake");
         check("images rm 7", "images delete 7");
         check("image mv 7 sea", "images move 7 sea");
         check("playlist rm x", "playlist delete x");

@@ -1,5 +1,7 @@
 //! The verbs of the wallpapers of workspaces, which are a section of the configuration.
 
+use std::path::Path;
+
 use serde_json::{Value, json};
 
 use super::super::Error;
@@ -10,7 +12,7 @@ use super::super::stdout::Stdout;
 use super::super::verb::{Argument, Kind, Verb};
 
 const NAME: Argument =
-    Argument::one("NAME", Kind::Text, "The full name of the workspace, such as 2 or 1:web");
+    Argument::one("NAME", Kind::Workspace, "The full name of the workspace, such as 2 or 1:web");
 
 pub(super) const LIST: Verb =
     Verb::get(&["workspace", "list"], "List the wallpapers of workspaces", "GET /workspaces")
@@ -86,8 +88,17 @@ fn entry(connection: &Connection, name: &str) -> Result<Value, Error> {
     Ok(all.into_iter().find(|one| one["name"] == name).unwrap_or_default())
 }
 
-/// The id of the image that a file is, or becomes.
+/// The id of the image that a file is, or becomes. Of directories, only a package is one image.
 fn imported(connection: &Connection, path: &str) -> Result<Value, Error> {
+    let is_package = || {
+        ["project.json", "waypaper.json", "index.html"]
+            .iter()
+            .any(|it| Path::new(path).join(it).exists())
+    };
+    if Path::new(path).is_dir() && !is_package() {
+        return Err(Error::refused(format!("{path} is a directory"))
+            .hint("`murald slideshow DIR` makes a playlist of its pictures"));
+    }
     let body = json!({ "paths": [path], "wait": true });
     let batch: Value = connection.post(&RequestPath::new(&[&"images"]), &body)?.read()?;
     match batch["images"].get(0) {

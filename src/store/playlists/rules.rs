@@ -7,12 +7,10 @@ use rusqlite::Connection;
 use super::super::Error;
 use super::rows::Row;
 use crate::wire::{
-    DAY_TIMES, DayTime, NewConfiguration, NewPlaylistItem, PlaylistConfiguration, PlaylistOrder,
-    PlaylistType, Tone,
+    DAY_TIMES, DayTime, INTERVALS, NewConfiguration, NewPlaylistItem, PlaylistConfiguration,
+    PlaylistOrder, PlaylistType, Tone,
 };
 
-/// Seconds: a second to a year.
-const INTERVALS: std::ops::RangeInclusive<i64> = 1..=31_536_000;
 /// Minutes since midnight.
 const MINUTES: std::ops::RangeInclusive<i64> = 0..=1439;
 /// Items of a playlist.
