@@ -39,9 +39,10 @@ pub fn change(connection: &Connection, id: i64, change: &ImageChange) -> Result<
     let json = |value: serde_json::Value| value.to_string().into();
     let meta = change.capabilities.map(|capabilities| granted(connection, id, capabilities));
     let meta = meta.transpose()?.flatten();
-    let columns: [(_, Option<Value>); 10] = [
+    let columns: [(_, Option<Value>); 11] = [
         ("tags", change.tags.as_ref().map(|tags| json(json!(tags)))),
         ("description", change.description.clone().map(Value::from)),
+        ("description_is_own", change.description.as_ref().map(|_| true.into())),
         ("colors", change.colors.as_ref().map(|colors| colors.concat().into())),
         ("hue_group", change.colors.as_deref().map(|colors| color::hue_group(colors).into())),
         ("folder_id", change.folder_id.map(Value::from)),
@@ -126,10 +127,19 @@ pub(crate) fn rewrite(connection: &Connection, old: &Image, new: &NewImage) -> R
     }
     let mut columns = images::content(new);
     columns.push(("preview_path", Value::Null));
+    if !has_own_description(connection, old.id)? {
+        columns.push(("description", new.description.clone().into()));
+    }
     images::set(connection, old.id, columns)
 }
 
-/// Gives what one image has of tags and places to another, which has its content now. The row of the
+/// Whether somebody wrote the description; else the file has it.
+fn has_own_description(connection: &Connection, id: i64) -> Result<bool, Error> {
+    let sql = "SELECT description_is_own FROM image WHERE id = ?1";
+    Ok(connection.query_row(sql, [id], |row| row.get(0))?)
+}
+
+/// Gives what a person has given to one image, and its places, to another, which has its content now. The row of the
 /// first is then as good as empty; its end is the caller's. Returns how many places in playlists are
 /// the other's now.
 pub(crate) fn unite(connection: &Connection, from: &Image, into: &Image) -> Result<usize, Error> {
@@ -137,16 +147,25 @@ pub(crate) fn unite(connection: &Connection, from: &Image, into: &Image) -> Resu
     let is_new = |tag: &&String| !into.tags.iter().any(|own| collate::is_same(own, tag));
     tags.extend(from.tags.iter().filter(is_new).cloned());
     let ids = params![from.id, into.id];
-    images::set(connection, into.id, vec![("tags", json!(tags).to_string().into())])?;
+    let mut columns = vec![("tags", json!(tags).to_string().into())];
+    if has_own_description(connection, from.id)? && !has_own_description(connection, into.id)? {
+        columns.push(("description", from.description.clone().into()));
+        columns.push(("description_is_own", true.into()));
+    }
+    if let (Some(position), None) = (from.position, into.position) {
+        columns.push(("position", position.to_string().into()));
+    }
+    images::set(connection, into.id, columns)?;
     // In a playlist that has both it stays at its own place.
     let places = connection.execute(
         "UPDATE playlist_image SET image_id = ?2 WHERE image_id = ?1 AND playlist_id NOT IN \
          (SELECT playlist_id FROM playlist_image WHERE image_id = ?2)",
         ids,
     )?;
-    connection.execute("UPDATE assignments SET image_id = ?2 WHERE image_id = ?1", ids)?;
-    connection.execute("UPDATE history SET image_id = ?2 WHERE image_id = ?1", ids)?;
-    connection.execute("UPDATE watched_file SET image_id = ?2 WHERE image_id = ?1", ids)?;
+    for table in ["assignments", "workspace_picture", "history", "watched_file"] {
+        let sql = format!("UPDATE {table} SET image_id = ?2 WHERE image_id = ?1");
+        connection.execute(&sql, ids)?;
+    }
     Ok(places)
 }
 

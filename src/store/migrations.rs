@@ -101,6 +101,9 @@ pub(super) const STEPS: &[&str] = &[
     "ALTER TABLE assignments ADD COLUMN sound TEXT",
     // One row while the library guard is on.
     "CREATE TABLE library_guard (is_on INTEGER NOT NULL) STRICT;",
+    // Whether a person wrote the description: then it stays when the file is rewritten.
+    "ALTER TABLE image ADD COLUMN description_is_own INTEGER NOT NULL DEFAULT 0;
+     UPDATE image SET description_is_own = 1 WHERE description <> '';",
 ];
 
 /// Brings the tables up to date, each step in a transaction of its own.

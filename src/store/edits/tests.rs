@@ -6,6 +6,7 @@ use crate::store::assignments::{self, Assignment};
 use crate::store::images::tests::{package, picture};
 use crate::store::tests::scratch;
 use crate::store::watched::{self, Stamp, WatchedFile};
+use crate::store::workspaces::{self, WorkspacePicture};
 use crate::wire::{Format, MediaType, Mode, Timestamp};
 
 fn add(store: &Store, image: &NewImage) -> Image {
@@ -176,6 +177,23 @@ fn name_place_and_folder_change_alone() {
 }
 
 #[test]
+fn description_follows_the_file_until_somebody_writes_one() {
+    let (_directory, store) = scratch();
+    let of = |description: &str| NewImage { description: description.into(), ..film("b") };
+    let image = add(&store, &NewImage { description: "by the camera".into(), ..picture("a", 1) });
+    let rewritten = |new: &NewImage| {
+        store.write(|c| rewrite(c, &at(c, image.id), new)).unwrap();
+        now(&store, &image).description
+    };
+    assert_eq!(rewritten(&of("of the second")), "of the second");
+    for own in ["mine", ""] {
+        let what = ImageChange { description: Some(own.into()), ..ImageChange::default() };
+        store.write(|c| change(c, image.id, &what)).unwrap();
+        assert_eq!(rewritten(&of("of the third")), own);
+    }
+}
+
+#[test]
 fn united_image_is_wherever_either_was() {
     let (_directory, store) = scratch();
     let [from, into, third] = ["from", "into", "third"].map(|name| add(&store, &picture(name, 1)));
@@ -184,6 +202,10 @@ fn united_image_is_wherever_either_was() {
         let what = ImageChange { tags, ..ImageChange::default() };
         store.write(|c| change(c, image.id, &what)).unwrap();
     }
+    let position = Some(Position::CENTER);
+    let (description, given) = (Some("a lake".to_owned()), Some(position));
+    let what = ImageChange { description, position: given, ..ImageChange::default() };
+    store.write(|c| change(c, from.id, &what)).unwrap();
     let assigned = Assignment {
         monitor: "DP-1".into(),
         image_id: from.id,
@@ -205,6 +227,9 @@ fn united_image_is_wherever_either_was() {
     let filled = store.write(|c| -> Result<_, Error> {
         assignments::put(c, &assigned)?;
         watched::note(c, &file)?;
+        let names = ("2".to_owned(), "DP-1".to_owned());
+        let (backend, since) = ("feh".to_owned(), Timestamp::now());
+        workspaces::replace(c, &[WorkspacePicture::new(names, from.id, backend, since)])?;
         c.execute_batch(
             "INSERT INTO playlist (name, type, interval, play_order, start_first, created_at, \
              updated_at) VALUES ('one', 'timer', 60, 'ordered', 0, 1, 1), \
@@ -224,7 +249,9 @@ fn united_image_is_wherever_either_was() {
         unite(c, &from, &into)
     });
     assert_eq!(filled.unwrap(), 1, "one playlist has the other in its place");
-    assert_eq!(now(&store, &into).tags, ["y", "z", "x"]);
+    let united = now(&store, &into);
+    assert_eq!(united.tags, ["y", "z", "x"]);
+    assert_eq!((&*united.description, united.position), ("a lake", position));
     let look = |sql: &str| {
         store
             .read(|c| -> Result<Vec<(i64, i64)>, Error> {
@@ -236,7 +263,7 @@ fn united_image_is_wherever_either_was() {
     };
     let listed = look("SELECT playlist_id, image_id FROM playlist_image ORDER BY 1, position");
     assert_eq!(listed, [(1, into.id), (1, third.id), (2, into.id), (2, from.id)]);
-    for table in ["assignments", "history", "watched_file"] {
+    for table in ["assignments", "workspace_picture", "history", "watched_file"] {
         assert_eq!(look(&format!("SELECT 1, image_id FROM {table}")), [(1, into.id)], "{table}");
     }
 }
