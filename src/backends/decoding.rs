@@ -84,6 +84,7 @@ pub(crate) fn transcode(
     };
     let shown = shown.map_err(|error| match error {
         transcode::Error::Ended => Error::Cancelled,
+        error @ transcode::Error::Write { .. } => Error::Unavailable(chain(&error)),
         error => file_error(path, &error),
     })?;
     Ok(decoder.shown(shown))

@@ -79,8 +79,7 @@ impl Tools<'_> {
         scratch: MakeScratch<'_>,
         to: Option<&Path>,
     ) -> Result<FileLook, Error> {
-        let failed = |source| Error::Transcode { path: path.to_owned(), source };
-        let facts = self.ffmpeg.facts(path, format).map_err(failed)?;
+        let facts = self.ffmpeg.facts(path, format).map_err(Error::transcoding(path))?;
         let at = moment_of(&facts, moment);
         let (whole, frame) = ((facts.width, facts.height), resolution.fits());
         let (width, height) = fit(whole, frame);
@@ -89,7 +88,9 @@ impl Tools<'_> {
         let ample = (width * spare, height * spare);
         let size = if ample.0 <= whole.0 && ample.1 <= whole.1 { ample } else { whole };
         let scratch = scratch()?;
-        self.ffmpeg.frame((path, format), &facts, at, size, scratch.path()).map_err(failed)?;
+        self.ffmpeg
+            .frame((path, format), &facts, at, size, scratch.path())
+            .map_err(Error::transcoding(path))?;
         let drawn = self.decoder.thumbnail(scratch.path(), frame, to);
         let Drawn { colors, .. } = drawn.map_err(Error::decoding(path))?;
         let (width, height) = whole;
@@ -115,8 +116,7 @@ impl Tools<'_> {
     fn converted(self, (path, format): (&Path, Format), to: &Path) -> Result<Decoder, Error> {
         let traits = self.decoder.traits(path).map_err(Error::decoding(path))?;
         let shown = self.ffmpeg.picture((path, format), &traits, traits.size, to);
-        let failed = |source| Error::Transcode { path: path.to_owned(), source };
-        Ok(self.decoder.shown(shown.map_err(failed)?))
+        Ok(self.decoder.shown(shown.map_err(Error::transcoding(path))?))
     }
 
     /// Writes the picture that stands for a file to a new PNG file, no larger than `resolution`.
@@ -129,11 +129,10 @@ impl Tools<'_> {
         if format.media_type() != MediaType::Video {
             return self.converted((path, format), to)?.still(to, size, to).map_err(decoding);
         }
-        let failed = |source| Error::Transcode { path: path.to_owned(), source };
-        let facts = self.ffmpeg.facts(path, format).map_err(failed)?;
+        let facts = self.ffmpeg.facts(path, format).map_err(Error::transcoding(path))?;
         let size = fit((facts.width, facts.height), size);
         let at = moment_of(&facts, None);
-        self.ffmpeg.frame((path, format), &facts, at, size, to).map_err(failed)
+        self.ffmpeg.frame((path, format), &facts, at, size, to).map_err(Error::transcoding(path))
     }
 }
 

@@ -137,6 +137,17 @@ impl Error {
         }
     }
 
+    /// The failure of a program that was to read `path`.
+    pub(super) fn transcoding(path: &Path) -> impl FnOnce(transcode::Error) -> Self + use<> {
+        let path = path.to_owned();
+        move |source| match source {
+            transcode::Error::Write { path, source } => {
+                Self::File { action: "write", path, source }
+            }
+            source => Self::Transcode { path, source },
+        }
+    }
+
     /// The same failure about the file that a copy was made of.
     pub(super) fn about(self, copy: &Path, file: &Path) -> Self {
         match self {

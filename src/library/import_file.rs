@@ -237,8 +237,7 @@ impl ImportContext {
         let look = look.map_err(|error| error.about(path, source))?;
         if let Some(facts) = &look.facts {
             let whole = tools.ffmpeg.check_end(path, look.format, facts);
-            let path = source.to_owned();
-            whole.map_err(|source| Error::Transcode { path, source })?;
+            whole.map_err(Error::transcoding(source))?;
         }
         Ok(look)
     }

@@ -132,7 +132,7 @@ impl Library {
         let made = ffmpeg
             .facts(file.0, file.1)
             .and_then(|facts| ffmpeg.preview(&what, file, &facts, scratch.path()));
-        made.map_err(|source| Error::Transcode { path: image.path.clone(), source })?;
+        made.map_err(Error::transcoding(&image.path))?;
         // On the disk before it has its name: a power loss must not leave half of it there.
         File::open(scratch.path())
             .and_then(|file| file.sync_all())
@@ -172,7 +172,7 @@ impl Library {
         let made = ffmpeg
             .facts(file.0, file.1)
             .and_then(|facts| ffmpeg.cut(&what, file, &facts, (cut, preset), &copy.path));
-        made.map_err(|source| Error::Transcode { path: image.path.clone(), source })?;
+        made.map_err(Error::transcoding(&image.path))?;
         copy.seal(&self.context.decoder)?;
         let format = preset.format();
         let present = self.context.present(&copy.checksum)?.map(|imported| imported.image);
@@ -202,7 +202,8 @@ impl Library {
     /// Puts a sealed copy in the place of a video's file.
     fn replace(&self, image: &Image, copy: Copy, format: Format) -> Result<(), Error> {
         let tools = self.context.tools();
-        let (id, row) = (image.id, self.context.describe(&image.path, &copy, None, tools)?);
+        let (id, mut row) = (image.id, self.context.describe(&image.path, &copy, None, tools)?);
+        row.description.clone_from(&image.description);
         // Nobody renames it until this is dropped.
         let _turn = self.context.names.turn();
         let own = Name { stem: self.video(id)?.name, extension: format.as_str().to_owned() };
@@ -235,7 +236,7 @@ fn refused(source: transcode::Error) -> Error {
 }
 
 fn require(image: &Image) -> Result<(), Error> {
-    transcode::require().map_err(|source| Error::Transcode { path: image.path.clone(), source })
+    transcode::require().map_err(Error::transcoding(&image.path))
 }
 
 fn has_preview(image: &Image) -> bool {

@@ -222,23 +222,52 @@ fn hash(path: &Path, tools: Tools<'_>) -> Result<Hashed, Error> {
     tools.decoder.checksum(path).map_err(Error::decoding(path))
 }
 
-/// Whether looking again at a file that is as it was would come to the same.
+/// Whether looking again at a file that is as it was would come to the same: only what is wrong with the
+/// file itself, not with a program or a disk.
 fn is_for_good(error: &Error) -> bool {
     match error {
-        Error::Transcode { source, .. } => !matches!(
-            source,
-            transcode::Error::Missing { .. }
-                | transcode::Error::NotShown(_)
-                | transcode::Error::Busy
-                | transcode::Error::Ended
-        ),
-        Error::Media { source, .. } => !matches!(
-            source,
-            decode::Error::Killed
-                | decode::Error::NoProcess(_)
-                | decode::Error::NeedsTranscoder { .. }
-        ),
+        Error::Transcode { source, .. } => {
+            use transcode::Error::{NoPicture, TooLarge, Truncated};
+            matches!(source, NoPicture | TooLarge { .. } | Truncated)
+        }
+        Error::Media { source, .. } => {
+            use decode::Error::{Memory, Picture, Time, Unknown};
+            matches!(source, Unknown(_) | Picture(_) | Memory | Time)
+        }
         Error::TooLong { .. } | Error::Name { .. } => true,
         _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_is_wrong_with_a_file_is_for_good() {
+        let check = |error: Error, expected| assert_eq!(is_for_good(&error), expected, "{error:?}");
+        let path = Path::new("/a.heic");
+        let complaint = "killed by signal 9".to_owned();
+        for (source, expected) in [
+            (transcode::Error::Truncated, true),
+            (transcode::Error::TooLarge { width: 70_000, height: 1 }, true),
+            (transcode::Error::Failed { program: "djxl", complaint }, false),
+            (transcode::Error::Missing { program: "ffmpeg" }, false),
+        ] {
+            check(Error::transcoding(path)(source), expected);
+        }
+        let full = ErrorKind::StorageFull.into();
+        check(
+            Error::transcoding(path)(transcode::Error::Write { path: path.into(), source: full }),
+            false,
+        );
+        for (source, expected) in [
+            (decode::Error::Picture("truncated".to_owned()), true),
+            (decode::Error::TooLong { bytes: 3 << 30 }, true),
+            (decode::Error::Killed, false),
+            (decode::Error::Silent, false),
+        ] {
+            check(Error::decoding(path)(source), expected);
+        }
     }
 }

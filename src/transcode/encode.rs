@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::error::Error;
 use super::facts::Facts;
 use super::ffmpeg::progress_seconds;
-use super::ffmpeg::{Ffmpeg, checked, file, input};
+use super::ffmpeg::{Ffmpeg, blamed, checked, file, input};
 use crate::process::{self, Launch};
 use crate::wire::{Format, LoopPreset};
 
@@ -122,7 +122,7 @@ impl Ffmpeg {
         };
         let ran = process::run_telling(launch, self.limits.silence, Some(&self.cancel), &mut told);
         self.show_life();
-        checked("ffmpeg", path, ran)?;
+        checked("ffmpeg", path, ran).map_err(|error| blamed(error, to))?;
         // An end that it cannot write it tells of, and calls it a success.
         if to.metadata().is_ok_and(|made| made.len() >= self.limits.output) {
             let complaint = format!("the result has more than {} MiB", self.limits.output >> 20);

@@ -1,5 +1,8 @@
 //! Why ffmpeg did not do what was asked.
 
+use std::io;
+use std::path::PathBuf;
+
 use crate::process;
 
 /// Says nothing of the path: whoever asked knows it.
@@ -23,6 +26,9 @@ pub enum Error {
     /// It ended with a failure: what it said last.
     #[error("{program} failed: {complaint}")]
     Failed { program: &'static str, complaint: String },
+    /// The file that was to be written; the one that was read is not to blame.
+    #[error("cannot write {}", .path.display())]
+    Write { path: PathBuf, source: io::Error },
     /// The output of ffprobe is not as expected.
     #[error("cannot parse the answer of ffprobe: {what}")]
     Answer { what: String },

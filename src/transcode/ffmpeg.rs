@@ -4,8 +4,8 @@
 //! can neither name others nor reach the network. Runs on the thread that asks.
 
 use std::ffi::OsString;
-use std::fs;
-use std::io::Read;
+use std::fs::{self, OpenOptions};
+use std::io::{Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -24,6 +24,9 @@ const TAIL: f64 = 3.0;
 const FRAME_CPU: Duration = Duration::from_secs(120);
 /// Seconds that may be missing at the end: the streams of a file do not all end together.
 const MISSING: f64 = 1.0;
+
+/// Bytes that are written to see whether a disk is full: more than programs write at once.
+const PROBE: usize = 1 << 20;
 
 /// From the brightness of PQ or HLG to that of other pictures: up to the middle tones it stays as it
 /// is, and what is brighter than white is pressed together. White is 203 cd/m² (ITU-R BT.2408).
@@ -177,12 +180,13 @@ impl Ffmpeg {
                 .args(["-map", &format!("0:{}", facts.stream), "-frames:v", "1", "-vf", filter])
                 .args(["-f", "image2pipe", "-c:v", "png", "-compression_level", "1"])
                 .args([file(to)]);
-            self.run("ffmpeg", path, &launch, self.limits.frame)?;
-            if fs::metadata(to).is_ok_and(|made| made.len() > 0) {
+            let ran = self.run("ffmpeg", path, &launch, self.limits.frame);
+            ran.map_err(|error| blamed(error, to))?;
+            if is_whole(to) {
                 return Ok(());
             }
         }
-        Err(Error::NoPicture)
+        Err(blamed(Error::NoPicture, to))
     }
 
     /// How long a video is, by walking through it: it is not decoded.
@@ -260,6 +264,28 @@ pub(super) fn checked(
     }
 }
 
+/// Whether a PNG has its end: not every program reports a disk that is full.
+pub(super) fn is_whole(png: &Path) -> bool {
+    let mut end = [0; 12];
+    let read = open_regular(png).and_then(|mut file| {
+        file.seek(SeekFrom::End(-12))?;
+        file.read_exact(&mut end)
+    });
+    read.is_ok() && end == *b"\0\0\0\0IEND\xaeB`\x82"
+}
+
+/// The failure of a program that was to write to a file: that of the disk, if nothing can be written
+/// there now. Removes the file.
+pub(super) fn blamed(error: Error, to: &Path) -> Error {
+    if matches!(error, Error::Ended) {
+        return error;
+    }
+    let opened = OpenOptions::new().append(true).create(true).open(to);
+    let written = opened.and_then(|mut file| file.write_all(&vec![0; PROBE]));
+    fs::remove_file(to).ok();
+    written.map_or_else(|source| Error::Write { path: to.to_owned(), source }, |()| error)
+}
+
 /// The arguments for an input that is to be read as this format and nothing else.
 pub(super) fn input(path: &Path, format: Format) -> Vec<OsString> {
     let demuxer = match format {
@@ -335,6 +361,25 @@ mod tests {
         check("file:/a b: Invalid data found", "Invalid data found");
         check("[mov,mp4 @ 0x55d] moov atom not found", "moov atom not found");
         check("exit code 3", "exit code 3");
+    }
+
+    #[test]
+    fn full_disk_is_not_blamed_on_the_picture() {
+        let home = tempfile::tempdir().unwrap();
+        let [full, free] = ["full.png", "free.png"].map(|name| home.path().join(name));
+        std::os::unix::fs::symlink("/dev/full", &full).unwrap();
+        for (to, is_full) in [(full, true), (free, false)] {
+            let error = blamed(Error::NoPicture, &to);
+            assert_eq!(matches!(error, Error::Write { .. }), is_full, "{error}");
+            assert!(to.symlink_metadata().is_err());
+        }
+        let png = home.path().join("a.png");
+        for (bytes, whole) in [(&b""[..], false), (b"..IEND\xaeB`", false)] {
+            fs::write(&png, bytes).unwrap();
+            assert_eq!(is_whole(&png), whole);
+        }
+        image::RgbImage::new(1, 1).save(&png).unwrap();
+        assert!(is_whole(&png));
     }
 
     #[test]

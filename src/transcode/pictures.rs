@@ -9,7 +9,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::error::Error;
-use super::ffmpeg::{Ffmpeg, TONES};
+use super::ffmpeg::{Ffmpeg, TONES, blamed, is_whole};
 use crate::media::{self, Shown, Traits};
 use crate::process::which;
 use crate::wire::Format;
@@ -53,7 +53,8 @@ pub(crate) const PROGRAMS: [Program; 4] = [
         shows: |_| true,
         arguments: Some(|path, (width, height), to| {
             let (width, height) = (width.to_string().into(), height.to_string().into());
-            let size: [OsString; 4] = ["-w".into(), width, "-h".into(), height];
+            // A drawing without a size of its own keeps its shape.
+            let size: [OsString; 5] = ["-a".into(), "-w".into(), width, "-h".into(), height];
             size.into_iter().chain(["-o".into(), to.into(), path.into()]).collect()
         }),
     },
@@ -133,7 +134,7 @@ impl Ffmpeg {
                 None => self.still_of((path, format), traits, to),
             };
             match shown {
-                Err(error @ Error::Ended) => return Err(error),
+                Err(error @ (Error::Ended | Error::Write { .. })) => return Err(error),
                 Err(error) => failed = failed.or(Some(error)),
                 Ok(shown) => return Ok(shown),
             }
@@ -148,16 +149,19 @@ impl Ffmpeg {
         arguments: Vec<OsString>,
         (to, traits): (&Path, &Traits),
     ) -> Result<Shown, Error> {
+        // What another program has left there is not this one's.
+        fs::remove_file(to).ok();
         let launch = self.program(program)?.args(arguments);
         let ran = self.run(program, path, &launch, self.limits.frame);
         if let Some(number) = traits.number {
             keep_number(number, to);
         }
-        ran?;
-        if fs::metadata(to).is_ok_and(|made| made.len() > 0) {
-            return Ok(Shown { orientation: 0, points: traits.points });
+        let complaint = "it wrote no picture".to_owned();
+        match ran {
+            Ok(_) if is_whole(to) => Ok(Shown { orientation: 0, points: traits.points }),
+            Ok(_) => Err(blamed(Error::Failed { program, complaint }, to)),
+            Err(error) => Err(blamed(error, to)),
         }
-        Err(Error::NoPicture)
     }
 
     /// Converts with ffmpeg, which may read the colours from the picture itself.
