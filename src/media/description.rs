@@ -59,32 +59,51 @@ pub(super) fn in_bytes(bytes: &[u8]) -> String {
         .unwrap_or_default()
 }
 
-/// The text in the first language, which is the default one.
+/// The text in the first language, which is the default one, without markup.
 fn of_xmp(bytes: &[u8]) -> Option<Vec<u8>> {
-    let element = between(bytes, b"<dc:description", b"</dc:description>")?;
-    let text = match between(element, b"<rdf:li", b"</rdf:li>") {
-        Some(item) => item,
-        None => element,
-    };
-    let text = text.splitn(2, |&byte| byte == b'>').nth(1)?;
-    let mut text =
-        String::from_utf8_lossy(&text[..text.len().min(4 * DESCRIPTION_MAX)]).into_owned();
-    for (entity, letter) in [
-        ("&lt;", "<"),
-        ("&gt;", ">"),
-        ("&quot;", "\""),
-        ("&apos;", "'"),
-        ("&#xA;", "\n"),
-        ("&amp;", "&"),
-    ] {
-        text = text.replace(entity, letter);
-    }
-    Some(text.into_bytes())
+    let bytes = &bytes[find(bytes, b"<dc:description")? + 1..];
+    let element = &bytes[..find(bytes, b"</dc:description>")?];
+    let first = &element[..find(element, b"</rdf:li>").unwrap_or(element.len())];
+    let first = String::from_utf8_lossy(&first[..first.len().min(4 * DESCRIPTION_MAX)]);
+    let texts = first.split('<').filter_map(|tag| tag.split_once('>'));
+    Some(texts.map(|(_, text)| decoded(text)).collect::<String>().into_bytes())
 }
 
-fn between<'b>(bytes: &'b [u8], start: &[u8], end: &[u8]) -> Option<&'b [u8]> {
-    let bytes = &bytes[find(bytes, start)? + start.len()..];
-    Some(&bytes[..find(bytes, end)?])
+/// Text with characters in place of its entities.
+fn decoded(text: &str) -> String {
+    let mut parts = text.split('&');
+    let mut decoded = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let entity = part.split_once(';');
+        match entity.and_then(|(name, behind)| Some((character(name)?, behind))) {
+            Some((letter, behind)) => decoded.extend([letter.encode_utf8(&mut [0; 4]), behind]),
+            None => decoded.extend(["&", part]),
+        }
+    }
+    decoded
+}
+
+fn character(entity: &str) -> Option<char> {
+    Some(match entity {
+        "lt" => '<',
+        "gt" => '>',
+        "quot" => '"',
+        "apos" => '\'',
+        "amp" => '&',
+        _ => {
+            let number = entity.strip_prefix('#')?;
+            let number = match number.strip_prefix('x') {
+                Some(digits) => u32::from_str_radix(digits, 16),
+                None => number.parse(),
+            };
+            char::from_u32(number.ok()?)?
+        }
+    })
+}
+
+/// Whether a letter changes the direction of those behind it, also of what a terminal shows beside them.
+fn turns_text(letter: char) -> bool {
+    matches!(letter, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
 /// A block from its byte order on.
@@ -116,7 +135,7 @@ fn clean(text: Vec<u8>) -> String {
     // ASCII by the standard; programs write UTF-8, and old ones Latin-1.
     let text = String::from_utf8(text)
         .unwrap_or_else(|error| error.as_bytes().iter().map(|&byte| char::from(byte)).collect());
-    let text = text.replace(|letter: char| letter.is_control(), " ");
+    let text = text.replace(turns_text, "").replace(char::is_control, " ");
     let mut line = text.split_whitespace().collect::<Vec<_>>().join(" ");
     let end = (0..=DESCRIPTION_MAX.min(line.len())).rev().find(|&at| line.is_char_boundary(at));
     line.truncate(end.unwrap_or_default());
@@ -158,6 +177,16 @@ mod tests {
         );
         check(&[&pixels[..], &xmp("M\u{e4}hne &amp; B&lt;r")].concat(), "M\u{e4}hne & B<r");
         check(&[exif(b"by EXIF"), xmp("by XMP")].concat(), "by XMP");
+        check(
+            &xmp("a&#xA;&#228;&#x1F600;&unknown; &#x110000; &"),
+            "a \u{e4}\u{1f600}&unknown; &#x110000; &",
+        );
+        check(
+            b"<dc:description><rdf:Alt><rdf:li xml:lang=\"x-default\"/></rdf:Alt></dc:description>",
+            "",
+        );
+        check(b"<dc:description>plain</dc:description>", "plain");
+        check(&xmp("a\u{202e}b &#x2066;c"), "ab c");
         check(&exif(b"by K\xf6ln"), "by K\u{f6}ln");
         check(&[exif(b"OLYMPUS DIGITAL CAMERA         \0"), exif(b"Sea\0\0")].concat(), "Sea");
         check(&xmp(&"\u{e4}".repeat(5000)), &"\u{e4}".repeat(DESCRIPTION_MAX / 2));
