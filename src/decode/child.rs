@@ -26,6 +26,7 @@ use crate::memory;
 use crate::paths::open_regular;
 use crate::sys::lock;
 use crate::thread;
+use crate::wire::MediaType;
 
 /// The first argument of a process that decodes.
 pub(super) const VERB: &str = "decode";
@@ -172,15 +173,15 @@ fn look(path: &Path) -> Result<Looked, Error> {
     let file = open(path)?;
     let meta = meta(&file)?;
     let mut input = BufReader::with_capacity(64 << 10, file);
-    let format = match media::format(&mut input).map_err(Error::from) {
-        Err(error @ Error::NeedsTranscoder { format, .. }) => {
-            return Ok(Looked { format, meta, header: Err(error) });
-        }
-        format => format?,
+    let (format, foreign) = match media::format(&mut input).map_err(Error::from) {
+        Err(error @ Error::NeedsTranscoder { format, .. }) => (format, Some(error)),
+        format => (format?, None),
     };
-    let header = match meta.size > PICTURE_MAX {
-        true => Err(Error::TooLong { bytes: meta.size }),
-        false => media::probe(&mut input).map(|probe| header(&probe)).map_err(Error::from),
+    let is_long = meta.size > PICTURE_MAX && format.media_type() != MediaType::Video;
+    let header = match foreign {
+        _ if is_long => Err(Error::TooLong { bytes: meta.size }),
+        Some(error) => Err(error),
+        None => media::probe(&mut input).map(|probe| header(&probe)).map_err(Error::from),
     };
     Ok(Looked { format, meta, header })
 }
@@ -304,5 +305,26 @@ fn hash(
             sandbox::renew_time();
             told = Instant::now();
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn file_of_a_picture_is_bounded_whoever_decodes_it() {
+        let home = tempfile::tempdir().unwrap();
+        let check = |name: &str, head: &[u8], is_refused| {
+            let path = home.path().join(name);
+            fs::write(&path, head).unwrap();
+            OpenOptions::new().write(true).open(&path).unwrap().set_len(PICTURE_MAX + 1).unwrap();
+            let header = look(&path).unwrap().header.unwrap_err();
+            assert_eq!(matches!(header, Error::TooLong { .. }), is_refused, "{name}: {header}");
+        };
+        check("a.avif", b"\0\0\0\x14ftypavif\0\0\0\0avif", true);
+        check("a.svg", b"<svg/>", true);
+        check("a.bmp", b"BM", true);
+        check("a.mp4", b"\0\0\0\x14ftypisom\0\0\0\0isom", false);
     }
 }

@@ -4,7 +4,7 @@
 //! No number is trusted: each is read within the box that has it.
 
 use std::collections::BTreeMap;
-use std::io::Read;
+use std::io::{self, Read, SeekFrom};
 
 use serde::{Deserialize, Serialize};
 
@@ -12,8 +12,12 @@ use super::decoder::Input;
 use super::error::Error;
 use super::icc::{Profile, Samples};
 
-/// Bytes of a file that are read: its metadata are at the beginning, with a profile of 4 MiB at most.
+/// Bytes of the metadata that are read, with a profile of 4 MiB at most.
 const META_MAX: u64 = 5 << 20;
+/// Boxes of a file that are looked at, bytes of the head of each, and the bytes of a file.
+const BOXES_MAX: usize = 64;
+const HEAD_MAX: u64 = 16;
+const FILE_MAX: u64 = 1 << 40;
 /// Types of auxiliary pictures that are alpha.
 const ALPHA: [&[u8]; 2] =
     [b"urn:mpeg:mpegB:cicp:systems:auxiliary:alpha", b"urn:mpeg:hevc:2015:auxid:1"];
@@ -46,12 +50,32 @@ impl Traits {
 
 /// Reads the boxes of a file. Without a primary picture there is nothing special about it.
 pub(super) fn traits(input: &mut dyn Input) -> Result<Traits, Error> {
-    let mut file = Vec::new();
-    input.rewind().map_err(Error::Read)?;
-    input.take(META_MAX).read_to_end(&mut file).map_err(Error::Read)?;
-    let meta = Bytes(&file).boxes().find(|(name, _)| name == b"meta");
-    let meta = meta.and_then(|(_, content)| Meta::read(content));
+    let content = metadata(input).map_err(Error::Read)?;
+    let meta = Meta::read(Bytes(&content));
     Ok(meta.map(|meta| meta.traits()).unwrap_or_default())
+}
+
+/// The content of the box `meta`, which may be behind the pixels; empty if there is none.
+fn metadata(input: &mut dyn Input) -> io::Result<Vec<u8>> {
+    let (mut start, mut read) = (0, Vec::new());
+    for _ in 0..BOXES_MAX {
+        input.seek(SeekFrom::Start(start))?;
+        read.clear();
+        (&mut *input).take(HEAD_MAX).read_to_end(&mut read)?;
+        let mut left = Bytes(&read);
+        let Some((name, length)) = left.head() else { break };
+        let content = start + (read.len() - left.0.len()) as u64;
+        if name == *b"meta" {
+            input.seek(SeekFrom::Start(content))?;
+            read.clear();
+            (&mut *input).take(length.unwrap_or(META_MAX).min(META_MAX)).read_to_end(&mut read)?;
+            return Ok(read);
+        }
+        let end = length.and_then(|length| content.checked_add(length));
+        let Some(end) = end.filter(|&end| end <= FILE_MAX) else { break };
+        start = end;
+    }
+    Ok(Vec::new())
 }
 
 #[derive(Clone, Copy)]
@@ -77,17 +101,23 @@ impl<'a> Bytes<'a> {
         Some((self.number(1)?, self.number(3)?))
     }
 
-    fn next_box(&mut self) -> Option<([u8; 4], Self)> {
+    /// The name of a box, and the length of its content; none: to the end.
+    fn head(&mut self) -> Option<([u8; 4], Option<u64>)> {
         let (length, name) = (self.number(4)?, self.name()?);
         let length = match length {
-            // To the end.
-            0 => self.0.len(),
+            0 => None,
             1 => {
                 let (high, low) = (self.number(4)?, self.number(4)?);
-                usize::try_from(u64::from(high) << 32 | u64::from(low)).ok()?.checked_sub(16)?
+                Some((u64::from(high) << 32 | u64::from(low)).checked_sub(16)?)
             }
-            length => (length as usize).checked_sub(8)?,
+            length => Some(u64::from(length).checked_sub(8)?),
         };
+        Some((name, length))
+    }
+
+    fn next_box(&mut self) -> Option<([u8; 4], Self)> {
+        let (name, length) = self.head()?;
+        let length = length.map_or(Ok(self.0.len()), usize::try_from).ok()?;
         Some((name, Self(self.take(length)?)))
     }
 
@@ -307,6 +337,18 @@ mod tests {
         assert_eq!(colors(b"nclx\0\x09\0\x10\0\x09\x80"), Some((9, 16)));
         assert_eq!(colors(b"nclx\0\x0c\0\x01\0\x06\x80"), Some((12, 13)));
         assert_eq!(colors(b"nclx\0\x01\0\x06\0\x06\x80"), None);
+    }
+
+    #[test]
+    fn metadata_may_be_behind_the_pixels() {
+        let whole = file(b"grid", &[]);
+        let (brand, meta) = whole.split_at(20);
+        let pixels = a_box(b"mdat", &vec![7; META_MAX as usize]);
+        let long = [&[0, 0, 0, 1][..], b"free", &[0, 0, 0, 0, 0, 0, 0, 20], &[0; 4]].concat();
+        assert_eq!(of(&[brand, &pixels, &long, meta].concat()), of(&whole));
+        assert!(of(&whole).derived);
+        let endless = [&[0xff; 4][..], b"free"].concat();
+        assert_eq!(of(&[brand, &endless, meta].concat()), Traits::default());
     }
 
     #[test]
