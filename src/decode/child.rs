@@ -324,7 +324,7 @@ mod tests {
         };
         check("a.avif", b"\0\0\0\x14ftypavif\0\0\0\0avif", true);
         check("a.svg", b"<svg/>", true);
-        check("a.bmp", b"BM", true);
+        check("a.gif", b"GIF89a", true);
         check("a.mp4", b"\0\0\0\x14ftypisom\0\0\0\0isom", false);
     }
 }
