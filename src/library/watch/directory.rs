@@ -1,5 +1,5 @@
 //! One watched directory, as the thread `watch` knows it: what is to be looked at and when, which
-//! files wait for the imports, and which are gone. Pure but for the clock that it is handed.
+//! files wait for the imports, and which are gone. Reads the kernel's list of mounts, and no disk.
 
 use std::collections::BTreeSet;
 use std::ops::Bound;
@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use super::super::task::{self, Pass, Which};
 use super::findings::{Difference, Findings, Leads, Missing, Root, Scope};
-use super::notices::{Mounted, Notices, Places, Way, mounted};
+use super::notices::{Mounted, Mounts, Notices, Places, Way, mounted};
 use super::settings::{AT_ONCE, SETTLE, SETTLE_MAX, is_looked_at};
 use crate::wire::WatchState;
 
@@ -47,7 +47,7 @@ pub(super) struct Watched {
     pub(super) leads: Option<Leads>,
     /// It leads elsewhere than before: files that are not there are gone, whatever disk they were on.
     elsewhere: bool,
-    pub(super) mounts: Vec<String>,
+    mounts: Vec<String>,
     /// Mounts that are gone. The device alone does not tell: a directory that is mounted elsewhere is on
     /// the same device.
     unmounted: BTreeSet<Mounted>,
@@ -69,13 +69,13 @@ impl Watched {
         let mut watched = Self {
             id,
             written,
+            mounts: Mounts::of(&task.path),
             task: Arc::new(task),
             looking: None,
             notices: None,
             places: Arc::default(),
             leads: None,
             elsewhere: false,
-            mounts: Vec::new(),
             unmounted: BTreeSet::new(),
             root: Root::There,
             refused: None,
@@ -142,8 +142,17 @@ impl Watched {
         elsewhere
     }
 
+    /// Looks which disks are mounted on the way to it and in it.
+    pub(super) fn look_at_mounts(&mut self, now: Instant) {
+        let mut mounts = Mounts::of(self.path());
+        if let Some(leads) = self.leads.as_ref().filter(|leads| leads.real != self.path()) {
+            mounts.extend(Mounts::of(&leads.real));
+        }
+        self.on_mounts(mounts, now);
+    }
+
     /// Has everything looked at if other things are mounted there.
-    pub(super) fn on_mounts(&mut self, mounts: Vec<String>, now: Instant) {
+    fn on_mounts(&mut self, mounts: Vec<String>, now: Instant) {
         if self.mounts == mounts {
             return;
         }

@@ -222,11 +222,7 @@ impl Watcher {
                     one.written = written;
                     one
                 }
-                None => {
-                    let mut one = Watched::new(self.number(), written, task, now);
-                    one.mounts = Mounts::of(one.path());
-                    one
-                }
+                None => Watched::new(self.number(), written, task, now),
             };
             self.state.directories.push(one);
         }
@@ -253,7 +249,7 @@ impl Watcher {
     /// Something was mounted or unmounted.
     fn on_mounts(&mut self) {
         let now = Instant::now();
-        self.all().for_each(|one| look_at_mounts(one, now));
+        self.all().for_each(|one| one.look_at_mounts(now));
     }
 
     fn on_findings(
@@ -278,7 +274,7 @@ impl Watcher {
         let led = findings.leads.as_ref().filter(|leads| one.leads.as_ref() != Some(*leads));
         let elsewhere = led.is_some_and(|leads| one.follow(leads));
         if led.is_some() {
-            look_at_mounts(one, now);
+            one.look_at_mounts(now);
         }
         self.state.expirations.on_missing();
         if findings.root != Root::There {
@@ -395,14 +391,6 @@ impl Watcher {
         });
         self.status.set(status.collect());
     }
-}
-
-fn look_at_mounts(one: &mut Watched, now: Instant) {
-    let mut mounts = Mounts::of(one.path());
-    if let Some(leads) = one.leads.as_ref().filter(|leads| leads.real != one.path()) {
-        mounts.extend(Mounts::of(&leads.real));
-    }
-    one.on_mounts(mounts, now);
 }
 
 #[cfg(test)]
