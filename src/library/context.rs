@@ -72,7 +72,7 @@ impl ImportContext {
         transcoder: &Transcoder,
     ) -> Self {
         let (directory, ffmpeg) = (&settings.thumbnails_dir, transcoder.ffmpeg().clone());
-        let decoder = settings.decoder.clone();
+        let (decoder, run) = (settings.decoder.clone(), disk::Run::begin());
         let thumbnails = Thumbnails::new(directory, decoder.clone(), ffmpeg, store.clone());
         Self {
             directory: settings.images_dir.clone(),
@@ -82,8 +82,8 @@ impl ImportContext {
             imports: decoder.for_imports(),
             decoder,
             names: Names::default(),
-            guard: Guard::default(),
-            run: disk::Run::begin(),
+            guard: Guard::new(store, &settings.images_dir, run),
+            run,
             serial: AtomicU64::new(0),
             folders_made: AtomicBool::new(false),
             unknown_again: Mutex::default(),
@@ -113,12 +113,12 @@ impl ImportContext {
         let directory = &self.directory;
         if disk::is_bare(directory) && self.store.read(|c| images::has_below(c, directory))? {
             // Beside the new file it would no longer show that a disk may be unmounted.
-            self.guard.look(self, |_, _| Ok(()))?;
+            self.guard.look(|_, _| Ok(()))?;
             if !directory.is_dir() {
                 return Err(Error::Unmounted { path: directory.clone() });
             }
         }
-        // Where it cannot be made, writing to it says why.
+        // If it cannot be made, writing to it says why.
         if !directory.is_dir() {
             make_directories(directory).ok();
         }

@@ -10,19 +10,23 @@
 use std::collections::HashSet;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::{Mutex, MutexGuard};
 
 use super::Error;
-use super::context::ImportContext;
-use super::disk::{self, is_gone};
+use super::disk::{self, Run, is_gone};
 use crate::digest::Checksum;
-use crate::store::{images, purge};
+use crate::store::{Store, images, purge};
 use crate::sys::lock;
 use crate::wire::{LibraryHealth, own_path};
 
-/// Clones are the same.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Guard(Arc<Mutex<GuardState>>);
+/// The guard of the rows whose files are missing from a directory.
+#[derive(Debug)]
+pub(super) struct Guard {
+    store: Store,
+    directory: PathBuf,
+    run: Run,
+    state: Mutex<GuardState>,
+}
 
 #[derive(Debug, Default)]
 pub(super) struct GuardState {
@@ -37,20 +41,24 @@ pub(super) struct GuardState {
 type Signature = (u64, Option<(u64, u64, i64, i64)>);
 
 impl Guard {
+    pub(super) fn new(store: &Store, directory: &Path, run: Run) -> Self {
+        let (store, directory) = (store.clone(), directory.to_owned());
+        Self { store, directory, run, state: Mutex::default() }
+    }
+
     /// Looks at all copies and judges; `follow` gives rows the files that their owner has renamed. From
     /// here on rows are purged again, or not.
     pub(super) fn look(
         &self,
-        context: &ImportContext,
         follow: impl FnOnce(&mut [Row], &[PathBuf]) -> Result<(), Error>,
     ) -> Result<Verdict, Error> {
         // Read before the look: a change during the look makes it stale, not wrong.
-        let signature = signature(context);
-        let mut rows = context.store.read(images::files)?;
-        let listed = disk::list(&context.directory, context.run)?;
+        let signature = self.signature();
+        let mut rows = self.store.read(images::files)?;
+        let listed = disk::list(&self.directory, self.run)?;
         follow(&mut rows, &listed)?;
-        let was_held = context.store.read(purge::is_guarded)?;
-        let verdict = judge(&rows, &Files::seen(context, &rows, &listed), was_held);
+        let was_held = self.store.read(purge::is_guarded)?;
+        let verdict = judge(&rows, &Files::seen(&self.directory, &rows, &listed), was_held);
         let (kept, total) = (verdict.keep.len(), rows.len());
         let (guarded, mut state) = (kept > 0, self.lock());
         if guarded && !state.health.guarded {
@@ -64,29 +72,29 @@ impl Guard {
         state.health = LibraryHealth { missing: kept, guarded };
         (state.total, state.seen) = (total, guarded.then_some(signature));
         drop(state);
-        context.store.keep_rows(guarded);
+        self.store.keep_rows(guarded);
         if verdict.is_held != was_held {
-            context.store.write(|c| purge::set_guarded(c, verdict.is_held))?;
+            self.store.write(|c| purge::set_guarded(c, verdict.is_held))?;
         }
         Ok(verdict)
     }
 
     /// Whether rows are kept, and the look that found them is no longer of the present.
-    pub(super) fn is_stale(&self, context: &ImportContext) -> bool {
+    pub(super) fn is_stale(&self) -> bool {
         let seen = self.lock().seen;
-        seen.is_some_and(|seen| seen != signature(context))
+        seen.is_some_and(|seen| seen != self.signature())
     }
 
     pub(super) fn lock(&self) -> MutexGuard<'_, GuardState> {
         // Every holder leaves it whole between two statements that could panic.
-        lock(&self.0)
+        lock(&self.state)
     }
-}
 
-fn signature(context: &ImportContext) -> Signature {
-    let found = context.directory.metadata().ok();
-    let found = found.map(|m| (m.dev(), m.ino(), m.mtime(), m.mtime_nsec()));
-    (context.store.generation(), found)
+    fn signature(&self) -> Signature {
+        let found = self.directory.metadata().ok();
+        let found = found.map(|m| (m.dev(), m.ino(), m.mtime(), m.mtime_nsec()));
+        (self.store.generation(), found)
+    }
 }
 
 /// An image's id, its file or package, and what is in it.
@@ -107,11 +115,11 @@ pub(super) struct Files<'a> {
 }
 
 impl<'a> Files<'a> {
-    pub(super) fn seen(context: &ImportContext, rows: &'a [Row], listed: &'a [PathBuf]) -> Self {
+    pub(super) fn seen(directory: &Path, rows: &'a [Row], listed: &'a [PathBuf]) -> Self {
         let known: HashSet<&Path> = listed.iter().map(PathBuf::as_path).collect();
         let paths = rows.iter().map(|(_, path, _)| path.as_path());
         let missing = paths.filter(|path| !known.contains(path) && is_gone(path)).collect();
-        Self { listed, missing, is_there: context.directory.is_dir() }
+        Self { listed, missing, is_there: directory.is_dir() }
     }
 }
 

@@ -190,7 +190,7 @@ impl Library {
     /// Whether rows are kept though their files are missing, and how many. While they are, it is
     /// found out again after each change.
     pub fn health(&self) -> LibraryHealth {
-        if self.context.guard.is_stale(&self.context)
+        if self.context.guard.is_stale()
             && let Err(error) = self.look_for_missing()
         {
             log::warn!("cannot count the missing pictures: {}", error.reason());
@@ -240,7 +240,7 @@ impl Library {
     }
 
     fn look_for_missing(&self) -> Result<Verdict, Error> {
-        self.context.guard.look(&self.context, |_, _| Ok(()))
+        self.context.guard.look(|_, _| Ok(()))
     }
 
     /// Says what is to be watched. Returns at once.

@@ -71,7 +71,7 @@ impl Reconciler {
         self.leftovers.clear(context)?;
         let goes_on = || self.end.try_recv() != Err(TryRecvError::Disconnected);
         let follow = |rows: &mut [_], files: &[_]| follow_owner(context, rows, files, goes_on);
-        let verdict = context.guard.look(context, follow)?;
+        let verdict = context.guard.look(follow)?;
         if purge(context, &verdict.purge)? > 0 {
             // The original of a copy may still be there.
             self.watching.scan();
@@ -105,7 +105,7 @@ fn follow_owner(
     files: &[PathBuf],
     goes_on: impl Fn() -> bool,
 ) -> Result<(), Error> {
-    let verdict = judge(rows, &Files::seen(context, rows, files), false);
+    let verdict = judge(rows, &Files::seen(&context.directory, rows, files), false);
     let missing: HashSet<i64> = verdict.missing().into_iter().collect();
     let lost = rows.iter().enumerate().filter(|(_, (id, ..))| missing.contains(id));
     let lost: HashMap<Checksum, usize> = lost.map(|(at, (.., checksum))| (*checksum, at)).collect();

@@ -71,7 +71,7 @@ pub(crate) fn lost(connection: &Connection, id: i64) -> Result<Purged, Error> {
     one(connection, id)
 }
 
-/// Whether rows without files are kept, over restarts too, since the disk of their files may be unmounted.
+/// Whether rows without files are kept, over restarts too: the disk of their files may be unmounted.
 pub(crate) fn is_guarded(connection: &Connection) -> Result<bool, Error> {
     Ok(connection.prepare_cached("SELECT 1 FROM library_guard")?.exists([])?)
 }
