@@ -1,8 +1,8 @@
 //! A lock between commands that read a list, change it and write it back whole.
 //!
 //! Two such commands at once would undo each other's change. The lock is a `flock` on a file beside the
-//! socket, held only between the two requests, never while the command prints or asks. Other clients of
-//! the API do not know it.
+//! socket, held from the first request to the last answer, never while the command prints or asks a
+//! person. Scripts that use the API can take it, too.
 
 use std::fs::{self, File, OpenOptions};
 use std::io;
@@ -61,7 +61,7 @@ fn take(file: &File, path: &Path, within: Duration) -> Result<(), Error> {
             Err(Errno::WOULDBLOCK) => {
                 let held = format!("{} is locked by another murald command", path.display());
                 return Err(Error::refused(format!("{held}; nothing was changed"))
-                    .hint("`ps -C murald` lists the murald processes; end the one that hangs and try again"));
+                    .hint("`ps -C murald` lists the murald processes; stop the one that hangs and try again"));
             }
             Err(Errno::INTR) => {}
             Err(error) => return Err(failed(path, error.into())),

@@ -62,7 +62,7 @@ impl Error {
     /// its own hint, if it has one.
     pub(crate) fn of_daemon(exit_code: u8, hint: Option<&str>, error: &dyn StdError) -> Self {
         let (exit, usual) = match exit_code {
-            75 => (Exit::Running, "`murald status` shows it, `murald stop` ends it"),
+            75 => (Exit::Running, "`murald status` shows it, `murald stop` stops it"),
             78 => (Exit::Config, "fix the file and try again"),
             _ => (Exit::Internal, "the log may say more: `murald start --log-level debug`"),
         };
@@ -105,7 +105,7 @@ impl Error {
             .hint("`murald status` shows whether it still runs; the log may say why it stopped")
     }
 
-    /// Output that cannot be written; a broken pipe is a quiet success.
+    /// A failure to write the output; a broken pipe is a quiet success.
     pub(crate) fn of_output(error: io::Error) -> Self {
         match error.kind() {
             io::ErrorKind::BrokenPipe => Self::new(Exit::Done, String::new()),

@@ -117,7 +117,7 @@ impl Report {
         done: Result<(PathBuf, Option<PathBuf>), (u8, impl StdError)>,
     ) -> ExitCode {
         let done = done.map_err(|(code, error)| match code {
-            75 => Error::of_daemon(code, Some("`murald stop` ends it"), &error),
+            75 => Error::of_daemon(code, Some("`murald stop` stops it"), &error),
             78 => Error::of_daemon(code, None, &error),
             _ => Error::refused(chain(&error)).hint("`murald library check` lists backups"),
         });
@@ -223,8 +223,8 @@ pub(super) const RESTORED: View = View::own("", &[more("from aside")], |_, stdou
 const TAKEN_DOWN: View = View::own("", &[more("status ended")], |_, stdout, done| {
     stdout.say(match done["ended"].as_u64() {
         Some(0) | None => "no daemon runs, and no wallpaper of murald is left".to_owned(),
-        Some(1) => "no daemon runs; ended 1 process that drew wallpapers".to_owned(),
-        Some(ended) => format!("no daemon runs; ended {ended} processes that drew wallpapers"),
+        Some(1) => "no daemon runs; stopped 1 process that drew wallpapers".to_owned(),
+        Some(ended) => format!("no daemon runs; stopped {ended} processes that drew wallpapers"),
     })
 });
 const LINES: View = View::own("", &[], |_, stdout, lines| {

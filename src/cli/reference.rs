@@ -1,7 +1,8 @@
 //! Resolves words that name images, playlists and folders to ids, before any request changes something.
 //!
-//! A word is looked up in this order: the current wallpaper, ids, paths, names, prefixes of names.
-//! `id:` and `name:` say which kind it is. Digits on standard input are ids.
+//! A word is looked up in this order: the current wallpaper, ids, paths, names, files in the working
+//! directory, names of files, prefixes of names, colours. `id:` and `name:` say which kind it is.
+//! Digits on standard input are ids.
 
 mod ids;
 mod names;
@@ -335,7 +336,10 @@ pub(super) fn named_like_an_id(verb: &Verb, call: &Call) -> Option<String> {
     let word = id.to_string();
     let named = images(&call.connect().ok()?, "name", &word).ok()?;
     let color = || (takes_colors(verb) && word.len() == 6).then(|| meant_color(&word));
-    named.first().map(|one| format!("one is named so: {} ({})", one.name, one.id)).or_else(color)
+    named
+        .first()
+        .map(|one| format!("an image has this name: {} ({})", one.name, one.id))
+        .or_else(color)
 }
 
 fn takes_colors(verb: &Verb) -> bool {

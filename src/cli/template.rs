@@ -103,7 +103,7 @@ impl Part {
         };
         let field: String = rest.take_while(is_field).collect();
         let problem = match Self::field(&field) {
-            _ if !is_whole => format!("--format: {{{field} has no end"),
+            _ if !is_whole => format!("--format: {{{field} lacks its closing brace"),
             Some(part) => return Ok(part),
             None => format!("--format: {{{field}}} is no field"),
         };

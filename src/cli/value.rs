@@ -1,6 +1,7 @@
 //! Parses the values of a command line into the JSON that a request carries.
 //!
-//! `-` stands for references on standard input, one a line, or separated by NUL with `-0`.
+//! In a list of images or files, `-` stands for those on standard input, one a line, or separated by
+//! NUL with `-0`.
 
 use std::ffi::OsStr;
 use std::io::Read;
@@ -38,7 +39,9 @@ pub(super) fn read_value(name: &str, kind: Kind, word: &OsStr) -> Result<Value, 
         Kind::File | Kind::Directory => path(name, text),
         Kind::Json => serde_json::from_str(&text)
             .map_err(|error| Error::usage(format!("{name} is not JSON: {error}"))),
-        Kind::Count => text.parse::<u64>().map(Value::from).map_err(|_| wrong("a whole number")),
+        Kind::Count => {
+            text.parse::<u64>().map(Value::from).map_err(|_| wrong("an integer from 0 on"))
+        }
         Kind::Number => number(&text).map(Value::from).ok_or_else(|| wrong("a number from 0 on")),
         Kind::Span => span(&text)
             .map(Value::from)
@@ -222,7 +225,7 @@ mod tests {
         check(Kind::Image, "0", Err("X must be a name, or an id from 1 on, not \"0\""));
         check(Kind::Image, "", Err("X must be a name, or an id from 1 on, not \"\""));
         check(Kind::Image, "7 seas", Ok(json!("7 seas")));
-        check(Kind::Count, "-1", Err("X must be a whole number, not \"-1\""));
+        check(Kind::Count, "-1", Err("X must be an integer from 0 on, not \"-1\""));
         check(Kind::Number, "1.5", Ok(json!(1.5)));
         check(Kind::Number, "inf", Err("X must be a number from 0 on, not \"inf\""));
         check(Kind::Span, "90", Ok(json!(90)));

@@ -75,9 +75,9 @@ pub struct Argument {
 pub enum Arity {
     One,
     Optional,
-    /// One or more; only the last argument.
+    /// One or more; each argument behind it is one word. Only one argument of a verb is a list.
     Some,
-    /// None or more; only the last argument.
+    /// None or more, likewise.
     Any,
 }
 
@@ -100,7 +100,7 @@ pub enum Kind {
     Directory,
     /// Any JSON value.
     Json,
-    /// A whole number from 0 on.
+    /// An integer from 0 on.
     Count,
     /// A finite number from 0 on.
     Number,

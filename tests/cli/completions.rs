@@ -57,6 +57,7 @@ fn a_line_goes_on_with_what_the_table_and_the_daemon_know() {
     check(&["images", "thumb"], &["thumbnail"]);
     check(&["images", "show", ""], &["red lake", "1"]);
     check(&["images", "show", "red"], &["red lake"]);
+    check(&["--socket=/nowhere", "images", "show", ""], &[]);
     has(&["set", ""], ":files");
     check(&["folders", "show", ""], &["Lakes", "1"]);
     check(&["images", "delete", "1", "red"], &["red lake"]);

@@ -62,7 +62,7 @@ fn a_terminal_asks_before_anything_is_deleted() {
     assert_eq!((ids(&house), trash(&house).len()), (1, 1));
     // What is not there is said before, not asked about.
     let (code, shown) = asked(&["images", "delete", "77"]).end();
-    assert_eq!((code, shown.as_str()), (Some(1), "murald: no image 77\n"));
+    assert_eq!((code, shown.as_str()), (Some(1), "murald: no image with ID 77\n"));
 }
 
 #[test]
@@ -131,9 +131,9 @@ fn a_favourite_is_one_until_it_is_told_again() {
 #[test]
 fn a_number_of_no_image_deletes_nothing_and_says_so() {
     let house = house(1);
-    fails(&house, &["images", "delete", "999"], 1, "murald: no image 999");
-    fails(&house, &["images", "delete", "998", "999"], 1, "murald: no image 998, 999");
-    fails(&house, &["images", "delete", "1", "999"], 1, "murald: no image 999");
+    fails(&house, &["images", "delete", "999"], 1, "murald: no image with ID 999");
+    fails(&house, &["images", "delete", "998", "999"], 1, "murald: no image with ID 998, 999");
+    fails(&house, &["images", "delete", "1", "999"], 1, "murald: no image with ID 999");
     assert_eq!(ids(&house), 1);
 }
 

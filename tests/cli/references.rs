@@ -55,7 +55,7 @@ fn images_are_named_in_many_ways() {
     refused("9", 1, "no image with ID 9\n");
     // Digits are an id, whatever is called so.
     let output = run(&house, &["images", "show", "7"]);
-    assert_eq!(stderr(&output), "murald: no image with ID 7\n  one is named so: 7 (4)\n");
+    assert_eq!(stderr(&output), "murald: no image with ID 7\n  an image has this name: 7 (4)\n");
     check("id:1", 1);
     check("name:1", 6);
     check("name:7", 4);
@@ -194,10 +194,14 @@ fn references_come_from_standard_input() {
         &["playlist", "create", "n", "-"],
     ] {
         let (code, out, told) = fed(&house, line, b"1\n999999\n");
-        assert_eq!((code, &*out, &*told), (Some(1), "", "murald: no image 999999\n"), "{line:?}");
+        assert_eq!(
+            (code, &*out, &*told),
+            (Some(1), "", "murald: no image with ID 999999\n"),
+            "{line:?}"
+        );
     }
-    fails(&house, &["images", "delete", "a", "88", "99"], 1, "murald: no image 88, 99\n");
-    fails(&house, &["images", "tag", "1", "88", "--add", "x"], 1, "murald: no image 88\n");
+    fails(&house, &["images", "delete", "a", "88", "99"], 1, "murald: no image with ID 88, 99\n");
+    fails(&house, &["images", "tag", "1", "88", "--add", "x"], 1, "murald: no image with ID 88\n");
     assert_eq!(json_of(&house, &["images", "list"])["data"].as_array().unwrap().len(), 3);
     assert_eq!(json_of(&house, &["images", "tags"])["tags"], json!([]));
     let (code, out, _) = fed(&house, &["images", "tag", "-", "--add", "x"], b"a\n\n3\n");

@@ -133,7 +133,7 @@ fn links_and_colours_follow_every_change() {
     let clear = || house.murald(&["stop", "--clear"]).output().unwrap();
     let first = clear();
     let told = String::from_utf8_lossy(&first.stdout).into_owned();
-    assert!(first.status.success() && told.contains("; ended 1 process"), "{first:?}");
+    assert!(first.status.success() && told.contains("; stopped 1 process"), "{first:?}");
     assert_eq!(files_below(&state(&house)), std::slice::from_ref(&mine));
     fs::remove_file(&mine).unwrap();
     fs::remove_dir(mine.parent().unwrap()).unwrap();

@@ -129,7 +129,7 @@ fn wrong_lines_are_explained() {
     check(&["random", "--monitor", ","], "--monitor must be a name, not \",\"");
     check(&["rm", "7"], "unknown command \"rm\"\n  did you mean images delete, ");
     check(&["--json", "--format", "{id}", "status"], "--json cannot be combined with --format");
-    check(&["--format", "{", "status"], "--format: { has no end\n");
+    check(&["--format", "{", "status"], "--format: { lacks its closing brace\n");
     check(&["status", "now"], "murald status does not take \"now\"");
     check(&["set", "7", "--mod", "clone"], "unknown flag --mod\n  did you mean --mode?");
     check(&["set", "7", "--mod=clone"], "unknown flag --mod\n");

@@ -67,6 +67,6 @@ pub(super) fn see_all(verb: &Verb, call: &Call) -> Result<(), Error> {
         wanted.iter().filter(|id| !known.contains(id)).map(i64::to_string).collect();
     match missing.is_empty() {
         true => Ok(()),
-        false => Err(Error::not_found(format!("no image {}", missing.join(", ")))),
+        false => Err(Error::not_found(format!("no image with ID {}", missing.join(", ")))),
     }
 }

@@ -90,6 +90,8 @@ impl Line {
                 if flag.name == "--socket" {
                     line.socket = Some(word.into());
                 }
+            } else if let Some(path) = word.strip_prefix("--socket=") {
+                line.socket = Some(path.into());
             } else if word.starts_with('-') {
                 let known = line.verb().map_or(&[][..], |verb| verb.flags);
                 let named = |flag: &&Flag| flag.name == word && flag.value.is_some();

@@ -99,7 +99,7 @@ fn stop(call: &Call, stdout: &mut Stdout) -> Result<Option<Next>, Error> {
         if poll_until(&mut ended, Some(Instant::now() + GONE_WITHIN)).is_ok_and(|ended| !ended) {
             let seconds = GONE_WITHIN.as_secs();
             return Err(Error::refused(format!("the daemon still runs after {seconds} s"))
-                .hint(format!("the log shows what it waits for; `kill {pid}` ends it at once")));
+                .hint(format!("the log shows what it waits for; `kill {pid}` stops it at once")));
         }
     }
     STOPPED.show(call, stdout, &answer)?;

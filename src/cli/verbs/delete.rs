@@ -51,7 +51,7 @@ fn done(forever: bool) -> &'static str {
 }
 
 fn said(deleted: u64, kept: u64, wanted: u64, forever: bool) -> String {
-    let others = if deleted < wanted { "; there are no others of these" } else { "" };
+    let others = if deleted < wanted { "; the others no longer exist" } else { "" };
     let done = done(forever);
     let gone = match (deleted - kept.min(deleted), kept) {
         (gone, 0) => format!("{} {done}", count(gone, "image")),
@@ -149,7 +149,7 @@ mod tests {
             assert_eq!(said(deleted, kept, wanted, false), expected);
         };
         check(2, 0, 2, "2 images moved to the trash");
-        check(1, 0, 3, "1 image moved to the trash; there are no others of these");
+        check(1, 0, 3, "1 image moved to the trash; the others no longer exist");
         let kept =
             "1 image removed from the library; its file is kept (--files deletes it as well)";
         check(1, 1, 1, kept);

@@ -134,7 +134,7 @@ pub(super) const MOVED: View =
     View::own("POST /folders/move-images", &[more("moved")], |call, stdout, answer| {
         let moved = number(answer, "moved");
         let are_all = moved >= call.all("IMAGE").len() as u64;
-        let others = if are_all { "" } else { "; there are no others of these" };
+        let others = if are_all { "" } else { "; the others no longer exist" };
         stdout.say(format!("{} moved{others}", count(moved, "image")))
     });
 const TAGGED: View = IMAGE.saying("{name} ({id}): {tags}");

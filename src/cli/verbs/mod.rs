@@ -116,15 +116,10 @@ mod tests {
         assert_eq!(names.len(), verbs, "a verb is there twice");
         for verb in ALL.all() {
             for (at, argument) in verb.arguments.iter().enumerate() {
-                let last = at + 1 == verb.arguments.len();
+                let is_list = matches!(argument.arity, Arity::Some | Arity::Any);
                 let behind = &verb.arguments[at + 1..];
                 let behind_are_one = behind.iter().all(|one| one.arity == Arity::One);
-                assert!(
-                    last || argument.arity != Arity::Some || behind_are_one,
-                    "{}: {}",
-                    verb.name(),
-                    argument.name
-                );
+                assert!(!is_list || behind_are_one, "{}: {}", verb.name(), argument.name);
             }
             for flag in verb.flags {
                 assert!(flag.name.starts_with('-'), "{}: {}", verb.name(), flag.name);
