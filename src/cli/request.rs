@@ -41,9 +41,7 @@ pub(super) enum From {
     Given(&'static str),
     /// The same, or this JSON.
     Or(&'static str, &'static str),
-    /// All values given under this name, as a list.
-    All(&'static str),
-    /// The same, omitted if nothing was given.
+    /// All values given under this name, as a list; omitted if there are none.
     Any(&'static str),
     /// Paths as absolute ones, since the daemon's directory is not ours: a list, or one.
     Paths(&'static str),
@@ -58,8 +56,7 @@ pub(super) enum From {
     Switch(&'static str),
     /// `on` is true, `off` is false; omitted if it was not given.
     On(&'static str),
-    /// Whether it was given, or was not.
-    Is(&'static str),
+    /// Whether it was not given.
     Not(&'static str),
     /// An object of these fields, omitted if it has none.
     Object(BodyFields),
@@ -148,7 +145,6 @@ fn field(from: From, call: &Call) -> Result<Option<Value>, Error> {
             Some(value) => value.clone(),
             None => serde_json::from_str(json).expect("the table has JSON"),
         }),
-        From::All(name) => Some(all(name).into()),
         From::Any(name) => Some(all(name)).filter(|list| !list.is_empty()).map(Value::from),
         From::Paths(name) => Some(paths(call, name)?.into()),
         From::Path(name) => paths(call, name)?.pop().map(Value::from),
@@ -156,7 +152,6 @@ fn field(from: From, call: &Call) -> Result<Option<Value>, Error> {
         From::IntoFolder(name) => call.has(name).then(|| folder(name)),
         From::Switch(name) => call.has(name).then_some(true.into()),
         From::On(name) => call.text(name).map(|word| (word == "on").into()),
-        From::Is(name) => Some(call.has(name).into()),
         From::Not(name) => Some((!call.has(name)).into()),
         From::Object(fields) => {
             Some(body(fields, call)?).filter(|fields| !fields.is_empty()).map(Value::from)
@@ -209,8 +204,7 @@ mod tests {
             ("id", From::Given("ID")),
             ("name", From::Given("NONE")),
             ("in", From::Or("NONE", "0")),
-            ("words", From::All("W")),
-            ("none", From::All("NONE")),
+            ("words", From::Any("W")),
             ("monitors", From::Any("NONE")),
             ("folder_id", From::Folder("ID")),
             ("other", From::IntoFolder("NONE")),
@@ -218,7 +212,7 @@ mod tests {
             ("trash", From::Not("--tags")),
         ];
         let expected = json!({
-            "id": "a/b", "in": 0, "words": ["one", "two"], "none": [], "folder_id": null,
+            "id": "a/b", "in": 0, "words": ["one", "two"], "folder_id": null,
             "extend": true, "trash": false
         });
         assert_eq!(Value::from(body(fields, &call()).unwrap()), expected);

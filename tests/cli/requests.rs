@@ -137,7 +137,7 @@ fn every_verb_asks_for_what_it_means() {
     check(
         "video export 7 --out 4.5",
         &[
-            r#"POST /images/7/video-loop-export {"in_seconds":0,"out_seconds":4.5,"preset":"mp4_h264","action":"import_new","blend_halves":false}"#,
+            r#"POST /images/7/video-loop-export {"in_seconds":0,"out_seconds":4.5,"preset":"mp4_h264","action":"import_new"}"#,
         ],
     );
     check(

@@ -129,7 +129,7 @@ pub(super) const GROUP: Group = Group { title: "Images", verbs: &[
 
 /// The root as a folder takes the images out of all folders.
 pub(super) const MOVING: &[(&str, From)] =
-    &[("image_ids", From::All("IMAGE")), ("folder_id", From::Folder("FOLDER"))];
+    &[("image_ids", From::Any("IMAGE")), ("folder_id", From::Folder("FOLDER"))];
 pub(super) const MOVED: View =
     View::own("POST /folders/move-images", &[more("moved")], |call, stdout, answer| {
         let moved = number(answer, "moved");

@@ -66,8 +66,8 @@ pub(super) const WATCHING: Group = Group { title: "Watched directories", verbs: 
         .help("Without --forget, its images stay in the library."),
     Verb::send(&["library", "scan"], "Rescan all watched directories", "POST /library/scan", &[])
         .shows(&[&View::says("POST /library/scan", &[more("status directories")], "looking")])
-        .help("Only necessary if the kernel does not report changes, for instance on network disks. \
-               Returns at once."),
+        .help("Necessary if the kernel does not report changes, as on network disks. Returns at \
+               once."),
 ]};
 
 const PURGED: View =

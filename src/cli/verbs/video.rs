@@ -23,7 +23,7 @@ pub(super) const GROUP: Group = Group { title: "Videos", verbs: &[
             ("in_seconds", From::Or("--in", "0")), ("out_seconds", From::Of(end)),
             ("preset", From::Or("--preset", r#""mp4_h264""#)),
             ("action", From::Or("--action", r#""import_new""#)),
-            ("blend_halves", From::Is("--blend-halves")), ("folder_id", From::Given("--folder")),
+            ("blend_halves", From::Switch("--blend-halves")), ("folder_id", From::Given("--folder")),
         ])
         .takes(&[ONE]).shows(&[&EXPORTED]).waiting("creating the loop...").flags(&[
             Flag::value("--in", "SECONDS", Kind::Number, "Start of the loop; 0 by default"),
