@@ -10,7 +10,7 @@ pub fn hex(bytes: &[u8]) -> String {
     bytes.iter().flat_map(|&byte| hex_of(&[byte])[0].map(char::from)).collect()
 }
 
-/// The same of bytes whose number is known: lists have so many that one by one would take long.
+/// The same for a fixed number of bytes: faster, as lists have many checksums.
 pub(crate) fn hex_of<const BYTES: usize>(bytes: &[u8; BYTES]) -> [[u8; 2]; BYTES] {
     let digit = |four: u8| four + if four < 10 { b'0' } else { b'a' - 10 };
     bytes.map(|byte| [digit(byte >> 4), digit(byte & 15)])

@@ -80,8 +80,8 @@ impl FileState {
     }
 }
 
-/// The part of a picture that is seen, for a backend that can only crop at the centre and is to cover
-/// the output: cut for it. Pictures that move are not.
+/// The part of a picture that a backend is to show. A still picture that covers the output is cut for
+/// a backend that can only crop at the centre; an animated one is not.
 pub(super) fn seen_part(placement: &Placement, covers: bool) -> Cut {
     let position = placement.position.filter(|position| {
         covers && *position != Position::CENTER && placement.kind == Kind::StaticImage

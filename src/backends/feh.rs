@@ -1,7 +1,7 @@
 //! feh 3.9 and later: one call for all monitors of the X server, and no process that stays.
 //!
-//! File n goes to the n-th monitor, one mode for all. A file that feh cannot read is dropped and
-//! those after it move up, so each is looked at before. A plain picture goes to monitors without one.
+//! File n goes to the n-th monitor, one mode for all. feh drops a file that it cannot read, and the
+//! files after it move up, so each is checked before. A plain picture goes to monitors without one.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -38,7 +38,7 @@ pub(super) struct Feh {
 
 impl Backend for Feh {
     fn show(&mut self, placements: &[Placement], cancel: &Cancel) -> Result<(), Error> {
-        // One for all of them: those that decide what is shown have seen to that.
+        // The plan gives all placements the same fit.
         let fit = placements.iter().find_map(|placement| placement.fit);
         let settings = (self.settings)();
         let mode = fit_or(BackendName::Feh, fit, settings.feh.mode);

@@ -72,9 +72,9 @@ pub(super) fn follow<T>(
     }
 }
 
-/// A line of more is no word of a backend's: it is read in pieces.
+/// A longer line is no message of a backend; it is read in pieces.
 const LINE_MAX: usize = 64 << 10;
-/// So much of what was read stays, for those who read it again.
+/// The number of bytes that are kept after they were read, for another reader.
 const KEPT: u64 = 1 << 20;
 /// A log of this length is emptied once all of it was read: a file that reaches the limit of its
 /// size ends the backend that writes to it, and what was freed counts.

@@ -162,8 +162,8 @@ pub(super) fn warning(conflict: &Conflict, surroundings: &Surroundings) -> Strin
     let program = &conflict.program;
     match (known_remedy(program), cause(program, surroundings)) {
         (Some(remedy), _) => format!("{told}: {remedy}"),
-        (None, Some(line)) => format!("{told}: end it, and remove {line}"),
-        (None, None) => format!("{told}: end it, and whatever starts it"),
+        (None, Some(line)) => format!("{told}: stop it, and remove {line}"),
+        (None, None) => format!("{told}: stop it, and whatever starts it"),
     }
 }
 

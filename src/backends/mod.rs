@@ -138,13 +138,13 @@ pub struct Placement {
     pub web: Option<Web>,
     /// The outputs that one picture is stretched over, this one among them; empty otherwise.
     pub extended_over: Vec<String>,
-    /// In place of what the backend's settings say.
+    /// Overrides the fit of the backend's settings.
     #[serde(default)]
     pub fit: Option<Fit>,
-    /// The same of the part that is seen.
+    /// Overrides the position of the backend's settings: the part of the picture that is seen.
     #[serde(default)]
     pub position: Option<Position>,
-    /// In place of how it would start.
+    /// The sound to start with, instead of the usual one.
     #[serde(default)]
     pub sound: Option<Sound>,
 }

@@ -23,8 +23,8 @@ const IDLE_FOR: Duration = Duration::from_secs(30);
 /// Requests to the thread that wait; those who ask wait for a place before they send one.
 const REQUESTS: usize = 64;
 
-/// Places for clients that wait, however many are at work for imports: a slow one keeps none from the
-/// next.
+/// Places for clients that wait, in addition to those for imports, so that a slow picture does not
+/// delay the next one.
 const CLIENTS_MIN: usize = 2;
 
 /// Imports leave some processes to clients that wait.

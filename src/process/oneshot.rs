@@ -54,7 +54,7 @@ pub(crate) fn run(
     attend(launch, limit, cancel.as_slice(), None)
 }
 
-/// The same for one that several may cancel.
+/// The same for a program that several requests may cancel.
 pub(crate) fn run_until(
     launch: &Launch,
     limit: Duration,

@@ -76,7 +76,7 @@ pub(super) const STEPS: &[&str] = &[
      DROP TABLE assignments;
      ALTER TABLE shown RENAME TO assignments;
      CREATE INDEX assignments_image ON assignments (image_id);",
-    // For those who cannot see the image; empty: nobody has said.
+    // The text for people who cannot see the image; empty if there is none.
     "ALTER TABLE image ADD COLUMN description TEXT NOT NULL DEFAULT ''",
     // The pictures that workspaces show on monitors in place of their assignments.
     "CREATE TABLE workspace_picture (

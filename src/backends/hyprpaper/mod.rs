@@ -109,7 +109,7 @@ impl Hyprpaper {
         if listener.is_none() || self.processes.any(is_it) {
             return Ok(self.processes.newest().is_some_and(is_it));
         }
-        let why = "a hyprpaper that murald did not start is running: end it first";
+        let why = "a hyprpaper that murald did not start is running: stop it first";
         Err(Error::Unavailable(why.to_owned()))
     }
 

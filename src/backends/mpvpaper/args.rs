@@ -86,7 +86,7 @@ pub(super) fn socket_in(args: &[OsString]) -> Option<PathBuf> {
     Some(PathBuf::from(socket))
 }
 
-/// The sound that a command line of ours sets, or its user's that looks the same.
+/// The sound that a command line sets, if murald wrote it, or a user wrote it in the same form.
 pub(super) fn sound_in(args: &[OsString]) -> Option<Sound> {
     let at = args.iter().position(|arg| arg == "-o")?;
     let options = args.get(at + 1)?.to_str()?;

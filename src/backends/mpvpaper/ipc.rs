@@ -164,7 +164,7 @@ impl Ipc {
         SoundChange { muted, volume }: SoundChange,
         cancel: &Cancel,
     ) -> Result<Sound, NotUp> {
-        // Before it is heard.
+        // The volume comes first, or a moment would be too loud.
         if let Some(volume) = volume {
             self.set("volume", volume, cancel)?;
         }

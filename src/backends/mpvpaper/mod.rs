@@ -88,9 +88,9 @@ impl Mpvpaper {
         let is_so = |sound: &Option<Sound>| {
             let same = args(options, &Wanted { sound: *sound, ..wanted.clone() }, &player.socket);
             match options.auto_stop {
-                // It comes back with the video that it was started with.
+                // mpvpaper starts the player again with the video of its command line.
                 true => recorded == same && !player.is_rewritten(wanted),
-                // All but the file, which may have been changed since.
+                // The file may have been changed since, so it is not compared.
                 false => {
                     recorded.split_last().map(|(_, all)| all)
                         == same.split_last().map(|(_, all)| all)

@@ -11,9 +11,9 @@ use crossbeam_channel::{RecvTimeoutError, bounded};
 use super::super::Error;
 use crate::thread;
 
-/// A look that gives no sign for so long hangs.
+/// A look that reports nothing for this long is hanging.
 pub(super) const SILENT_FOR: Duration = Duration::from_secs(30);
-/// Looks at a time, more than ever work at once: with so many, disks hang, and a further one fails.
+/// The most looks at a time. So many are under way only if disks hang; another one fails.
 const RUNNING_MAX: usize = 64;
 const STACK: usize = 1 << 20;
 

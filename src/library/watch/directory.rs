@@ -374,9 +374,7 @@ impl Watched {
 
     fn message(&self) -> Option<String> {
         match (self.missing.kept(), self.unnamed.len()) {
-            (0, _) if !self.is_at_rest() || self.wish.is_some() => {
-                Some("it is being scanned".to_owned())
-            }
+            (0, _) if !self.is_at_rest() || self.wish.is_some() => Some("scanning".to_owned()),
             (0, 0) => None,
             (0, 1) => Some("skipped 1 file: its name is not UTF-8".to_owned()),
             (0, some) => Some(format!("skipped {some} files: their names are not UTF-8")),

@@ -115,7 +115,7 @@ impl Watching {
             let images = store.read(|c| watched::count(c, &directory))?;
             let status = self.status.of(&path);
             let (state, message) = status.map_or_else(
-                || (WatchState::Watched, Some("it is being examined".to_owned())),
+                || (WatchState::Watched, Some("not scanned yet".to_owned())),
                 |status| (status.state, status.message),
             );
             Ok(WatchedDirectory { path, directory: Some(directory), state, images, message })
