@@ -1,5 +1,5 @@
-//! Images that leave the library because their files did: their rows go with all that refers to them,
-//! and so does what murald itself has made of them.
+//! Removes images whose files are gone: their rows, all that refers to these, and the files that murald
+//! has made of them.
 //!
 //! Rows are read and removed in transactions; disks are looked at outside of these, since every writer
 //! would wait for them.
@@ -13,7 +13,7 @@ use crate::store::purge::{self, Purged};
 use crate::store::{self, Connection, Store, images};
 use crate::wire::{Event, GalleryDomain, Image, OrphanReason};
 
-/// Rows that one transaction takes away: others that write wait for tenths of a second, not for all.
+/// Rows that one transaction removes, so that other writers wait for tenths of a second only.
 pub(super) const AT_ONCE: usize = 500;
 
 /// Images without rows, and what referred to them.

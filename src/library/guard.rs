@@ -36,8 +36,8 @@ pub(super) struct GuardState {
     seen: Option<Signature>,
 }
 
-/// Equal where no row and no file has come or gone: a number of the store, and device, inode and time of
-/// change of the library's directory; none where it is not there.
+/// Equal as long as no row and no file was added or removed: a number of the store, and device, inode
+/// and time of change of the library's directory; none if the directory is missing.
 type Signature = (u64, Option<(u64, u64, i64, i64)>);
 
 impl Guard {
@@ -46,8 +46,8 @@ impl Guard {
         Self { store, directory, run, state: Mutex::default() }
     }
 
-    /// Looks at all copies and judges; `follow` gives rows the files that their owner has renamed. From
-    /// here on rows are purged again, or not.
+    /// Looks at all copies and decides whether rows may be purged; `follow` gives rows the files that
+    /// their owner has renamed.
     pub(super) fn look(
         &self,
         follow: impl FnOnce(&mut [Row], &[PathBuf]) -> Result<(), Error>,
@@ -79,7 +79,7 @@ impl Guard {
         Ok(verdict)
     }
 
-    /// Whether rows are kept, and the look that found them is no longer of the present.
+    /// Whether rows are kept, and rows or files have changed since the look that found them.
     pub(super) fn is_stale(&self) -> bool {
         let seen = self.lock().seen;
         seen.is_some_and(|seen| seen != self.signature())
@@ -154,7 +154,7 @@ pub(super) fn judge(rows: &[Row], files: &Files<'_>, were_held: bool) -> Verdict
     let mut verdict = Verdict::default();
     for (id, path, _) in rows {
         if own_path(path) != path {
-            // Nobody looks at where it is now: its owner is told.
+            // The file lies elsewhere and is not looked at: its owner is told.
             verdict.keep.push(*id);
         } else if files.missing.contains(path.as_path()) {
             verdict.purge.push(*id);

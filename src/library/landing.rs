@@ -275,8 +275,8 @@ impl ImportContext {
         self.imported(image.id, true)
     }
 
-    /// Removes a copy that has a name but no row. The file before its note, and both before the name is
-    /// anybody else's; what cannot be removed stays noted: the next start tries again.
+    /// Removes a copy that has a name but no row: first the file, then its note, then the name is free.
+    /// A file that cannot be removed stays noted, and the next start tries again.
     fn discard(&self, copy: Copy, reserved: &Reserved<'_>) {
         drop(copy);
         if disk::is_gone(&reserved.path) {

@@ -72,9 +72,9 @@ pub(crate) fn below(connection: &Connection, path: &Path) -> Result<Vec<WatchedF
     Ok(files.collect::<Result<_, _>>()?)
 }
 
-/// The files of a directory that their images would be lost without: how many are gone, and how many
-/// there are, counted up to the first that is there. Only those that it `has`, without those whose
-/// image is another watched file with the same content.
+/// The files of a directory on which images depend: how many are gone, and how many there are, counted
+/// up to the first that is there. Only files that `has` accepts count, and no file whose image has
+/// another watched file with the same content.
 pub(crate) fn missing_below(
     connection: &Connection,
     directory: &Path,
