@@ -20,7 +20,7 @@ impl Follower {
         let mut seen = HashMap::new();
         loop {
             let visible = match connection.next(cancel) {
-                Ok(visible) => visible,
+                Ok((_, visible)) => visible,
                 Err(error) => return error,
             };
             let mut late = false;
@@ -30,7 +30,7 @@ impl Follower {
             }
             // A host that hangs has missed what came in between.
             while late && connection.is_behind() {
-                let Ok(missed) = connection.next(cancel) else { break };
+                let Ok((_, missed)) = connection.next(cancel) else { break };
                 seen.extend(missed.into_iter().map(|v| (v.output, v.place)));
             }
         }

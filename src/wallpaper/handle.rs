@@ -110,9 +110,10 @@ impl Handle {
         self.note(Changes { workspaces: true, ..Changes::default() });
     }
 
-    /// These workspaces are visible on these monitors; other monitors show what they showed.
-    pub(crate) fn show_workspaces(&self, visible: Vec<Visible>) {
-        if self.status.show_workspaces(visible) {
+    /// These workspaces are visible on these monitors. Other monitors show what they showed, unless
+    /// these are all.
+    pub(crate) fn show_workspaces(&self, are_all: bool, visible: Vec<Visible>) {
+        if self.status.show_workspaces(are_all, visible) {
             self.workspaces_changed();
         }
     }

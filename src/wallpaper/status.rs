@@ -195,9 +195,12 @@ impl SharedStatus {
     }
 
     /// Whether another workspace is visible on any of these monitors than before.
-    pub(super) fn show_workspaces(&self, visible: Vec<Visible>) -> bool {
+    pub(super) fn show_workspaces(&self, are_all: bool, visible: Vec<Visible>) -> bool {
         let (mut inner, now) = (self.lock(), Timestamp::now());
-        let mut changed = false;
+        let before = inner.visible.len();
+        let is_there = |monitor: &String| visible.iter().any(|one| one.output == *monitor);
+        inner.visible.retain(|monitor, _| !are_all || is_there(monitor));
+        let mut changed = inner.visible.len() < before;
         for Visible { output, name, .. } in visible {
             if inner.visible.get(&output).is_none_or(|(before, _)| *before != name) {
                 inner.visible.insert(output, (name, now));
@@ -287,6 +290,25 @@ mod tests {
         assert!(status.is_restored("A") && !status.is_restored("B"));
         status.note_shown(all.into_iter(), true);
         assert!(status.is_restored("B"));
+    }
+
+    #[test]
+    fn workspaces_of_monitors_that_are_gone_are_forgotten() {
+        let status = SharedStatus::default();
+        let show = |are_all, visible: &[(&str, &str)]| {
+            let of = |(output, name): &(&str, &str)| {
+                let (output, name) = ((*output).to_owned(), (*name).to_owned());
+                Visible { output, name, place: 0 }
+            };
+            status.show_workspaces(are_all, visible.iter().map(of).collect())
+        };
+        assert!(show(true, &[("A", "1"), ("B", "2")]));
+        let before = status.visible_workspaces();
+        assert!(!show(false, &[("A", "1")]) && !show(true, &[("A", "1"), ("B", "2")]));
+        assert_eq!(status.visible_workspaces(), before);
+        assert!(show(true, &[("A", "1")]));
+        assert_eq!(status.visible_workspaces().get("A"), before.get("A"));
+        assert_eq!(status.visible_workspaces().len(), 1);
     }
 
     #[test]

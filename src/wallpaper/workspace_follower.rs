@@ -52,7 +52,7 @@ impl WorkspaceFollower {
         };
         let follow = move |connection: &mut Connection, cancel: &Cancel| loop {
             match connection.next(cancel) {
-                Ok(visible) => wallpaper.show_workspaces(visible),
+                Ok((are_all, visible)) => wallpaper.show_workspaces(are_all, visible),
                 Err(error) => return error,
             }
         };

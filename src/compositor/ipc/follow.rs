@@ -1,7 +1,7 @@
 //! A thread that follows a compositor's socket for another module.
 //!
-//! It searches for the socket. Without one it waits until the outputs change. A connection that breaks
-//! is tried again a few times at growing intervals, and then when the outputs change.
+//! It searches for the socket. Without one it waits until the outputs change, after a few tries at
+//! growing intervals. A connection that breaks is tried again for good.
 
 use std::io;
 use std::sync::Mutex;
@@ -18,6 +18,8 @@ use crate::thread::{Spawner, Thread};
 /// The first pause between tries; each one after is twice as long: 6 s in all.
 const PAUSE: Duration = Duration::from_millis(100);
 const TRIES: u32 = 6;
+/// The pause after them, if there was a connection.
+const LATER: Duration = Duration::from_secs(30);
 /// A connection that lasts as long was a good one.
 const GOOD: Duration = Duration::from_secs(5);
 
@@ -53,7 +55,7 @@ impl Following {
         let mut follow = move |connection: &mut Connection| {
             let error = follow(connection, &theirs);
             if !theirs.is_cancelled() {
-                log::info!("lost the connection to the compositor's workspaces: {error}");
+                log::info!("lost the connection to the compositor: {error}");
             }
         };
         let thread = spawner.spawn(name, move || source.run(&ended, &mut follow))?;
@@ -111,20 +113,24 @@ impl Source {
     /// Ends when the connection is cancelled and `end` is closed.
     fn run(&self, end: &Receiver<()>, follow: &mut dyn FnMut(&mut Connection)) {
         let outputs = self.outputs.subscribe();
-        let mut tries = 0;
+        let (mut tries, mut was_connected) = (0, false);
         loop {
             let began = Instant::now();
             if let Some(mut connection) = self.connect() {
+                was_connected = true;
                 follow(&mut connection);
                 if began.elapsed() > GOOD {
                     tries = 0;
                 }
             }
-            let again = (tries < TRIES).then(|| at(Instant::now() + PAUSE * (1 << tries)));
-            let again = again.unwrap_or_else(never);
+            let again = match tries < TRIES {
+                true => at(Instant::now() + PAUSE * (1 << tries)),
+                false if was_connected => at(Instant::now() + LATER),
+                false => never(),
+            };
             select! {
                 recv(end) -> _ => return,
-                recv(outputs) -> _ => tries = 0,
+                recv(outputs) -> _ => (tries, was_connected) = (0, false),
                 recv(again) -> _ => tries += 1,
             }
         }

@@ -31,10 +31,10 @@ impl Hyprland {
     }
 
     /// The workspaces that are shown, when that may have changed; waited for.
-    pub(super) fn next(&mut self, cancel: &Cancel) -> io::Result<Vec<Visible>> {
+    pub(super) fn next(&mut self, cancel: &Cancel) -> io::Result<(bool, Vec<Visible>)> {
         self.wait(cancel)?;
         let monitors = self.ask("j/monitors", cancel)?;
-        Ok(monitors.as_array().into_iter().flatten().filter_map(visible).collect())
+        Ok((true, monitors.as_array().into_iter().flatten().filter_map(visible).collect()))
     }
 
     /// The monitors on which a window is full screen, when that may have changed; waited for.
@@ -143,6 +143,7 @@ mod tests {
         check("focusedmon>>DP-1,2\nactive", true, "active");
         check("works", false, "works");
         check("workspaces>>\n\n", false, "");
+        check("renameworkspace>>2,web\n", true, "");
         assert!(take(&mut vec![b'x'; LINE_MAX + 1], WORKSPACES.hyprland).is_err());
     }
 }

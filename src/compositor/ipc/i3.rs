@@ -23,6 +23,10 @@ const LENGTH_MAX: usize = 4 << 20;
 
 pub(crate) struct I3 {
     pub(super) feed: Feed,
+    /// It has not answered the last question yet.
+    is_asked: bool,
+    /// The answer that is on its way may be outdated.
+    is_stale: bool,
 }
 
 impl I3 {
@@ -31,24 +35,40 @@ impl I3 {
         // In this order, so that nothing is missed in between.
         feed.send(&message(SUBSCRIBE, &serde_json::to_vec(events)?))?;
         feed.send(&message(GET_WORKSPACES, b""))?;
-        Ok(Self { feed })
+        Ok(Self { feed, is_asked: true, is_stale: false })
     }
 
-    /// The workspaces that came to be shown, waited for.
-    pub(super) fn next(&mut self, cancel: &Cancel) -> io::Result<Vec<Visible>> {
+    /// Asks once the question before is answered: a compositor disconnects a client that does not keep
+    /// up with its answers.
+    fn ask(&mut self, question: u32) -> io::Result<()> {
+        if std::mem::replace(&mut self.is_asked, true) {
+            self.is_stale = true;
+            return Ok(());
+        }
+        self.feed.send(&message(question, b""))
+    }
+
+    fn answered(&mut self, question: u32) -> io::Result<()> {
+        self.is_asked = false;
+        if std::mem::take(&mut self.is_stale) { self.ask(question) } else { Ok(()) }
+    }
+
+    /// The workspaces that came to be shown, waited for; whether these are all that are shown.
+    pub(super) fn next(&mut self, cancel: &Cancel) -> io::Result<(bool, Vec<Visible>)> {
         loop {
             let (kind, body) = self.receive(cancel)?;
             match kind {
                 GET_WORKSPACES => {
+                    self.answered(GET_WORKSPACES)?;
                     let all = body.as_array().into_iter().flatten();
                     let shown = all.filter(|workspace| workspace["visible"] == true);
-                    return Ok(shown.filter_map(visible).collect());
+                    return Ok((true, shown.filter_map(visible).collect()));
                 }
                 WORKSPACE_EVENT if body["change"] == "focus" => {
-                    return Ok(visible(&body["current"]).into_iter().collect());
+                    return Ok((false, visible(&body["current"]).into_iter().collect()));
                 }
                 // One that goes to another output uncovers others on both.
-                WORKSPACE_EVENT => self.feed.send(&message(GET_WORKSPACES, b""))?,
+                WORKSPACE_EVENT => self.ask(GET_WORKSPACES)?,
                 _ => {}
             }
         }
@@ -61,10 +81,15 @@ impl I3 {
             let is_idle =
                 body["change"].as_str().is_some_and(|change| IDLE_CHANGES.contains(&change));
             match kind {
-                GET_TREE => return Ok(covered(&body)),
+                GET_TREE => {
+                    self.answered(GET_TREE)?;
+                    return Ok(covered(&body));
+                }
                 WINDOW_EVENT if is_idle => {}
-                WORKSPACE_EVENT | WINDOW_EVENT | GET_WORKSPACES => {
-                    self.feed.send(&message(GET_TREE, b""))?;
+                WORKSPACE_EVENT | WINDOW_EVENT => self.ask(GET_TREE)?,
+                GET_WORKSPACES => {
+                    self.is_asked = false;
+                    self.ask(GET_TREE)?;
                 }
                 _ => {}
             }
@@ -165,6 +190,30 @@ mod tests {
         let mut long = [MAGIC, &u32::MAX.to_ne_bytes(), &1u32.to_ne_bytes()].concat();
         assert!(take(&mut long).is_err());
         assert!(take(&mut message(GET_WORKSPACES, b"what?")).is_err());
+    }
+
+    #[test]
+    fn tree_is_asked_for_once_more_however_many_events_come_before_it() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("sway");
+        let listener = std::os::unix::net::UnixListener::bind(&path).unwrap();
+        let mut i3 = I3::over(Feed::connect(&path).unwrap(), &["window"]).unwrap();
+        let mut sway = listener.accept().unwrap().0;
+        let tree = br#"{"nodes":[]}"#;
+        let mut said = message(SUBSCRIBE, br#"{"success":true}"#);
+        said.extend(message(GET_WORKSPACES, b"[]"));
+        said.extend(message(WINDOW_EVENT, br#"{"change":"move"}"#).repeat(99));
+        said.extend(message(GET_TREE, tree));
+        said.extend(message(GET_TREE, tree));
+        io::Write::write_all(&mut sway, &said).unwrap();
+        let cancel = Cancel::new().unwrap();
+        (0..2).for_each(|_| assert!(i3.covered(&cancel).unwrap().is_empty()));
+        drop(i3);
+        let mut asked = Vec::new();
+        io::Read::read_to_end(&mut sway, &mut asked).unwrap();
+        let body = br#"["window"]"#;
+        let subscribed = [message(SUBSCRIBE, body), message(GET_WORKSPACES, b"")].concat();
+        assert_eq!(asked, [subscribed, message(GET_TREE, b"").repeat(2)].concat());
     }
 
     #[test]

@@ -42,15 +42,23 @@ pub(crate) enum Protocol {
 pub(crate) struct Topics {
     i3: &'static [&'static str],
     hyprland: &'static [&'static str],
-    /// Whether wlr-foreign-toplevel reports them, too.
-    toplevels: bool,
+    /// Whether they are about windows: wlr-foreign-toplevel reports these, too, and nobody asks on X11,
+    /// as no video plays there.
+    windows: bool,
 }
 
 /// The events after which another workspace may be shown.
 pub(crate) const WORKSPACES: Topics = Topics {
     i3: &["workspace"],
-    hyprland: &["workspace", "focusedmon", "moveworkspace", "monitoradded", "monitorremoved"],
-    toplevels: false,
+    hyprland: &[
+        "workspace",
+        "focusedmon",
+        "moveworkspace",
+        "renameworkspace",
+        "monitoradded",
+        "monitorremoved",
+    ],
+    windows: false,
 };
 
 /// The events after which a window may cover another output, or none.
@@ -68,7 +76,7 @@ pub(crate) const WINDOWS: Topics = Topics {
         "monitoradded",
         "monitorremoved",
     ],
-    toplevels: true,
+    windows: true,
 };
 
 pub(crate) enum Connection {
@@ -88,8 +96,8 @@ impl Connection {
     }
 
     /// The outputs and the workspaces that they show, when that may have changed; waited for. Some are
-    /// omitted if they show what they showed.
-    pub(crate) fn next(&mut self, cancel: &Cancel) -> io::Result<Vec<Visible>> {
+    /// omitted if they show what they showed: whether these are all.
+    pub(crate) fn next(&mut self, cancel: &Cancel) -> io::Result<(bool, Vec<Visible>)> {
         match self {
             Self::Hyprland(hyprland) => hyprland.next(cancel),
             Self::I3(i3) => i3.next(cancel),
@@ -114,6 +122,7 @@ impl Connection {
     ) -> Option<Self> {
         let compositor = match session {
             Session::Wayland { socket } => Feed::connect(socket).ok()?.peer(),
+            Session::X11 { .. } if topics.windows => return None,
             Session::X11 { .. } => None,
         };
         let mut second = None;
@@ -131,7 +140,7 @@ impl Connection {
             return candidate.open(feed, topics);
         }
         match session {
-            Session::Wayland { socket } if topics.toplevels => {
+            Session::Wayland { socket } if topics.windows => {
                 Toplevels::open(socket).map(Self::Toplevels)
             }
             _ => None,

@@ -25,7 +25,8 @@ pub(crate) struct Toplevels {
 
 #[derive(Default)]
 struct Windows {
-    outputs: Vec<(WlOutput, String)>,
+    /// With their numbers in the registry.
+    outputs: Vec<(u32, WlOutput, String)>,
     windows: Vec<Window>,
     /// Something whole was reported since it was asked.
     changed: bool,
@@ -64,8 +65,8 @@ impl Windows {
     fn covered(&self) -> BTreeSet<String> {
         let full = self.windows.iter().filter(|window| window.is_full_screen);
         let outputs: Vec<&WlOutput> = full.flat_map(|window| &window.outputs).collect();
-        let covered = self.outputs.iter().filter(|(output, _)| outputs.contains(&output));
-        covered.map(|(_, name)| name.clone()).collect()
+        let covered = self.outputs.iter().filter(|(_, output, _)| outputs.contains(&output));
+        covered.map(|(.., name)| name.clone()).collect()
     }
 }
 
@@ -78,10 +79,18 @@ impl Dispatch<WlRegistry, ()> for Windows {
         _: &Connection,
         handle: &QueueHandle<Self>,
     ) {
+        if let wl_registry::Event::GlobalRemove { name } = event {
+            for (_, gone, _) in windows.outputs.extract_if(.., |(number, ..)| *number == name) {
+                for window in &mut windows.windows {
+                    window.outputs.retain(|on| *on != gone);
+                }
+            }
+            return;
+        }
         let wl_registry::Event::Global { name, interface, version } = event else { return };
         if interface == WlOutput::interface().name {
             let output = registry.bind(name, version.min(4), handle, ());
-            windows.outputs.push((output, String::new()));
+            windows.outputs.push((name, output, String::new()));
         } else if interface == Manager::interface().name {
             registry.bind::<Manager, _, _>(name, version.min(3), handle, ());
         }
@@ -98,8 +107,8 @@ impl Dispatch<WlOutput, ()> for Windows {
         _: &QueueHandle<Self>,
     ) {
         let wl_output::Event::Name { name } = event else { return };
-        let known = windows.outputs.iter_mut().find(|(output, _)| output == proxy);
-        known.into_iter().for_each(|(_, known)| known.clone_from(&name));
+        let known = windows.outputs.iter_mut().find(|(_, output, _)| output == proxy);
+        known.into_iter().for_each(|(.., known)| known.clone_from(&name));
         windows.changed = true;
     }
 }
@@ -138,8 +147,11 @@ impl Dispatch<Toplevel, ()> for Windows {
             toplevel::Event::OutputEnter { output } => window.outputs.push(output),
             toplevel::Event::OutputLeave { output } => window.outputs.retain(|on| *on != output),
             toplevel::Event::State { state } => {
-                let full_screen = (toplevel::State::Fullscreen as u32).to_ne_bytes();
-                window.is_full_screen = state.chunks(4).any(|one| *one == full_screen);
+                let is = |wanted: toplevel::State| {
+                    state.chunks(4).any(|one| *one == (wanted as u32).to_ne_bytes())
+                };
+                let is_minimized = is(toplevel::State::Minimized);
+                window.is_full_screen = is(toplevel::State::Fullscreen) && !is_minimized;
             }
             toplevel::Event::Done => windows.changed = true,
             toplevel::Event::Closed => {
