@@ -50,6 +50,9 @@ impl PauseFollower {
             playlists.set_pause_conditions(power.pause_when_locked, power.pause_when_idle);
             let wanted = power.pause_when_covered.then_some(());
             state.windows.set(wanted, |()| follow_windows(&wallpaper, &backends));
+            if wanted.is_none() {
+                wallpaper.cover(BTreeSet::new());
+            }
             state.look(power.pause_on_battery, &supplies, &playlists, &spawner);
         };
         set();
@@ -120,7 +123,10 @@ fn follow_windows(
                 Err(error) => break error,
             }
         };
-        wallpaper.cover(BTreeSet::new());
+        // At the end of the daemon they stay paused.
+        if !cancel.is_cancelled() {
+            wallpaper.cover(BTreeSet::new());
+        }
         error
     })
 }
