@@ -96,17 +96,17 @@ fn image_of_playlist(store: &Store, id: i64) -> Result<Option<i64>, store::Error
     }
 }
 
-/// The names of the workspaces whose entries name this image by its name.
+/// The entries that name this image by its name.
 pub(crate) fn entries_by_name(
     store: &Store,
     entries: &BTreeMap<String, String>,
     image_id: i64,
-) -> Result<Vec<String>, store::Error> {
-    let mut found = Vec::new();
+) -> Result<BTreeMap<String, String>, store::Error> {
+    let mut found = BTreeMap::new();
     for (workspace, written) in entries {
         let Reference::Name(name) = Reference::of(written) else { continue };
         if store.read(|c| images::named(c, name))?.contains(&image_id) {
-            found.push(workspace.clone());
+            found.insert(workspace.clone(), written.clone());
         }
     }
     Ok(found)

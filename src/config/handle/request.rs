@@ -36,6 +36,21 @@ impl ConfigHandle {
         self.change(ChangeSource::Patch, |_| edits.clone())
     }
 
+    /// Gives entries of `[workspaces]` other values, by those that they have when the file is written.
+    pub(crate) fn rewrite_workspaces(
+        &self,
+        other: impl Fn(&str, &str) -> Option<String>,
+    ) -> Result<(), Error> {
+        let edits = |config: &Config| {
+            let edit = |(key, written): (&String, &String)| {
+                let value = Some(other(key, written)?.into());
+                Some(Edit { section: Section::Workspaces, key: key.clone(), value })
+            };
+            config.workspaces.iter().filter_map(edit).collect()
+        };
+        self.change(ChangeSource::Patch, edits).map(drop)
+    }
+
     /// Fails if no change can be written.
     pub fn can_change(&self) -> Result<(), Error> {
         file::answers(&self.0.path)?;

@@ -52,6 +52,16 @@ impl Room {
 }
 
 #[test]
+fn entries_that_others_have_changed_are_not_rewritten() {
+    let room = Room::with("[workspaces]\n1 = 'lake'\n2 = 'lake'\n3 = 'sea'\n");
+    room.patch(json!({ "workspaces": { "2": "hill" } })).unwrap();
+    let other = |_: &str, written: &str| (written == "lake").then(|| "id:7".to_owned());
+    room.handle.rewrite_workspaces(other).unwrap();
+    let expected = json!({ "1": "id:7", "2": "hill", "3": "sea" });
+    assert_eq!(room.shown()["workspaces"], expected);
+}
+
+#[test]
 fn missing_config_file_is_made_with_defaults() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("new/c.toml");

@@ -1,12 +1,12 @@
 //! The wallpapers of workspaces, and how their entries follow an image that is renamed.
 
-use serde_json::{Map, Value};
+use std::sync::Mutex;
 
 use super::{Api, SHOW_PATIENCE};
-use crate::config::Section;
 use crate::error_chain::chain;
 use crate::http::{Error, Request, Response};
 use crate::library;
+use crate::sys::lock;
 use crate::wallpaper::{entries_by_name, reference};
 use crate::wire::Image;
 
@@ -18,31 +18,30 @@ pub(in crate::http) fn list(api: &Api, request: &Request<'_>) -> Result<Response
 }
 
 /// Renames an image by `edit`, and rewrites the entries that name it. In between they have its ID, so
-/// that they mean it all the time.
+/// that they mean it all the time. Entries that others change in between stay as others have set them.
 pub(super) fn renamed(
     api: &Api,
     image_id: i64,
     edit: impl FnOnce() -> Result<Image, library::Error>,
 ) -> Result<Image, Error> {
-    let was = api.config.current().workspaces.clone();
-    let entries = entries_by_name(&api.store, &was, image_id)?;
-    rewrite(api, &entries, |_| format!("id:{image_id}"));
-    let image = edit();
-    rewrite(api, &entries, |workspace| match &image {
-        Ok(image) => reference(image),
-        Err(_) => was.get(workspace).cloned().unwrap_or_default(),
-    });
-    Ok(image?)
-}
-
-/// A file that cannot be written leaves the image as it is named.
-fn rewrite(api: &Api, entries: &[String], reference: impl Fn(&str) -> String) {
-    if entries.is_empty() {
-        return;
+    // A second rename would not find the entries of the first by their names.
+    static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+    let _one = lock(&ONE_AT_A_TIME);
+    let named = entries_by_name(&api.store, &api.config.current().workspaces, image_id)?;
+    if named.is_empty() {
+        return Ok(edit()?);
     }
-    let entry = |name: &String| (name.clone(), Value::from(reference(name)));
-    let changes: Map<String, Value> = entries.iter().map(entry).collect();
-    if let Err(error) = api.config.patch_section(Section::Workspaces, &changes) {
+    let by_id = format!("id:{image_id}");
+    api.config.rewrite_workspaces(|workspace, written| {
+        (named.get(workspace)? == written).then(|| by_id.clone())
+    })?;
+    let image = edit();
+    let by_name = |workspace: &str, written: &str| {
+        let before = named.get(workspace).filter(|_| written == by_id)?;
+        Some(image.as_ref().map_or_else(|_| before.clone(), reference))
+    };
+    if let Err(error) = api.config.rewrite_workspaces(by_name) {
         log::error!("cannot rewrite the section workspaces: {}", chain(&error));
     }
+    Ok(image?)
 }

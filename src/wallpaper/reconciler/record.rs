@@ -110,7 +110,8 @@ impl Reconciler {
         let left = before.iter().map(|picture| picture.row.monitor.as_str());
         self.status.note_taken_back(left.filter(|monitor| world.hidden_by(monitor).is_none()));
         if let Err(error) = self.store.note(|c| store::workspaces::replace(c, now)) {
-            log::error!("cannot save the wallpapers of workspaces: {}", chain(&error));
+            // The next look tries again.
+            return log::error!("cannot save the wallpapers of workspaces: {}", chain(&error));
         }
         self.workspaces = now.to_vec();
     }
