@@ -38,19 +38,31 @@ pub(super) fn video_on<'a>(
 }
 
 impl AskedSound {
-    /// Waits until the sound is changed, and keeps it; returns where it was, and how it is there now.
-    pub(crate) fn settle(
-        self,
-        store: &Store,
-        until: Instant,
-    ) -> Result<(Vec<String>, Sound), Error> {
-        let (mut changed, mut cannot) = (Vec::new(), Vec::new());
-        for (monitor, image_id, answer) in self.asked {
+    /// Waits for the workers: the sound of each video, and why that of others cannot be changed.
+    fn answers(&self, until: Instant) -> Result<(Vec<(&str, i64, Sound)>, Vec<String>), Error> {
+        let (mut sounds, mut cannot) = (Vec::new(), Vec::new());
+        for (monitor, image_id, answer) in &self.asked {
             match answer.recv_deadline(until).map_err(|_| Error::Busy)? {
-                Ok(sound) => changed.push((monitor, image_id, sound)),
+                Ok(sound) => sounds.push((monitor.as_str(), *image_id, sound)),
                 Err(error) => cannot.push(error.to_string()),
             }
         }
+        Ok((sounds, cannot))
+    }
+
+    /// Fails unless all of them have sound.
+    pub(crate) fn check(&self, until: Instant) -> Result<(), Error> {
+        let (_, cannot) = self.answers(until)?;
+        if cannot.is_empty() { Ok(()) } else { Err(Error::no_sound(cannot)) }
+    }
+
+    /// Waits until the sound is changed, and keeps it; returns where it was, and how it is there now.
+    pub(crate) fn settle(
+        &self,
+        store: &Store,
+        until: Instant,
+    ) -> Result<(Vec<String>, Sound), Error> {
+        let (changed, cannot) = self.answers(until)?;
         store.write(|transaction| {
             changed.iter().try_for_each(|(monitor, image_id, sound)| {
                 store::assignments::set_sound(transaction, (monitor, *image_id), *sound)
@@ -58,7 +70,7 @@ impl AskedSound {
         })?;
         match changed.first().map(|(_, _, sound)| *sound) {
             Some(sound) if !self.named || cannot.is_empty() => {
-                Ok((changed.into_iter().map(|(monitor, ..)| monitor).collect(), sound))
+                Ok((changed.iter().map(|(monitor, ..)| (*monitor).to_owned()).collect(), sound))
             }
             _ => Err(Error::no_sound(cannot)),
         }

@@ -70,7 +70,9 @@ fn sound_changes_as_videos_play_and_is_kept_with_each() {
     for output in ["HEADLESS-1", "HEADLESS-2"] {
         assert_eq!(sound_of(&hosted, output), [json!(false), json!(false), json!(100.0)]);
     }
-    fs::write(hosted.notes.join("cue-mpvpaper"), "mute").unwrap();
-    let refused = client.post("/wallpaper/sound", &json!({ "volume": 3 })).fails(409);
+    // All that are named are changed, or none is.
+    fs::write(hosted.notes.join("cue-mpvpaper"), "mute HEADLESS-2").unwrap();
+    let refused = sound(json!({ "volume": 3, "monitors": all })).fails(409);
+    assert_eq!(sound_of(&hosted, "HEADLESS-1")[2], json!(100.0));
     assert!(refused["error"].as_str().unwrap().contains("no audio track"), "{refused}");
 }

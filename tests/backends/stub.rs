@@ -390,6 +390,9 @@ fn mpvpaper(role: &Role) {
     for option in options.split(' ') {
         match option.split_once('=') {
             None if option == "no-audio" => sound["aid"] = false.into(),
+            Some(("aid", track)) => {
+                sound["aid"] = if track == "no" { false.into() } else { 1.into() };
+            }
             Some(("volume", percent)) => sound["volume"] = percent.parse::<f64>().unwrap().into(),
             _ => {}
         }
@@ -489,7 +492,8 @@ fn mpv_client(
                 say(answer(Value::Null));
             }
             ["get_property", "track-list"] => {
-                let mute = role.cue() == "mute";
+                let output = &role.args[role.args.len() - 2];
+                let mute = role.cue() == format!("mute {output}");
                 let tracks = if mute { &["video"][..] } else { &["video", "audio"] };
                 let tracks = tracks.iter().map(|kind| json!({ "type": kind }));
                 say(answer(tracks.collect()));

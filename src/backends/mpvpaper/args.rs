@@ -16,6 +16,8 @@ const SOCKET_OPTION: &str = "input-ipc-server=";
 const VOLUME: &str = "volume=";
 const AUDIBLE: &str = "mute=no";
 const SILENT: &str = "no-audio ";
+/// The audio track: chosen over the user's own `no-audio`, or none.
+const TRACK: [&str; 2] = ["aid=auto", "aid=no"];
 
 /// The video to play.
 #[derive(Clone)]
@@ -51,7 +53,7 @@ pub(super) fn args(options: &Options, wanted: &Wanted, socket: &Path) -> Vec<OsS
         args.extend(["-l", options.layer.as_str()].map(OsString::from));
     }
     let mut mpv = OsString::new();
-    if wanted.sound.map_or(!wanted.audio, |sound| sound.muted) {
+    if wanted.sound.is_none() && !wanted.audio {
         mpv.push(SILENT);
     }
     if !options.mpv_options.trim().is_empty() {
@@ -69,8 +71,8 @@ pub(super) fn args(options: &Options, wanted: &Wanted, socket: &Path) -> Vec<OsS
         mpv.push(format!("video-align-x={x} video-align-y={y} "));
     }
     // The last, where `sound_in` finds it.
-    if let Some(Sound { volume, .. }) = wanted.sound {
-        mpv.push(format!("{VOLUME}{volume} {AUDIBLE} "));
+    if let Some(Sound { muted, volume }) = wanted.sound {
+        mpv.push(format!("{} {VOLUME}{volume} {AUDIBLE} ", TRACK[usize::from(muted)]));
     }
     mpv.push(SOCKET_OPTION);
     mpv.push(socket);
@@ -92,7 +94,9 @@ pub(super) fn sound_in(args: &[OsString]) -> Option<Sound> {
     let options = args.get(at + 1)?.to_str()?;
     let mut words = options.rsplit(' ').skip(1);
     let volume = (words.next()? == AUDIBLE).then(|| words.next()?.strip_prefix(VOLUME))??;
-    Some(Sound { muted: options.starts_with(SILENT), volume: volume.parse().ok()? })
+    let track = words.next()?;
+    let muted = TRACK.iter().position(|one| *one == track)? == 1;
+    Some(Sound { muted, volume: volume.parse().ok()? })
 }
 
 /// The name of an output for mpvpaper. Up to 1.8 it selects every output whose name is a part of
@@ -142,6 +146,8 @@ mod tests {
                 let wanted = Wanted { sound: Some(sound), ..wanted.clone() };
                 let args = super::args(options, &wanted, Path::new("/run/m.sock"));
                 assert_eq!(sound_in(&args), Some(sound), "{args:?}");
+                let set = if sound.muted { "aid=no volume=100 " } else { "aid=auto volume=30 " };
+                assert!(args.iter().any(|arg| arg.to_string_lossy().contains(set)), "{args:?}");
             }
         };
         let socket = "input-ipc-server=/run/m.sock";

@@ -209,7 +209,7 @@ impl Player {
         Error::Unavailable(format!("{NAME} on {}: {why}", self.output))
     }
 
-    /// Changes its sound as it plays.
+    /// Changes its sound as it plays; without a change, says how it is.
     pub(super) fn set_sound(
         &mut self,
         change: SoundChange,
@@ -219,7 +219,9 @@ impl Player {
             if !ipc.has_audio(cancel)? {
                 return Ok(None);
             }
-            fs::write(self.socket.with_extension(SOUND), "")?;
+            if change != SoundChange::default() {
+                fs::write(self.socket.with_extension(SOUND), "")?;
+            }
             ipc.change_sound(change, cancel).map(Some)
         });
         let mute = || Error::Refused(format!("the video on {} has no audio track", self.output));

@@ -259,9 +259,17 @@ pub(in crate::http) fn sound(api: &Api, request: &Request<'_>) -> Result<Respons
         return Err(Error::bad_request("nothing is said: give muted, volume or both"));
     }
     let targets = Targets::from_names(distinct_names(wished(monitor, monitors)?)?);
-    let asked = request.wait(SHOW_PATIENCE, |reply| api.wallpaper.sound(targets, change, reply))?;
+    let ask = |change| {
+        let targets = targets.clone();
+        request.wait(SHOW_PATIENCE, |reply| api.wallpaper.sound(targets, change, reply))
+    };
     let _permit = request.permit()?;
-    let (monitors, sound) = asked.settle(&api.store, Instant::now() + SHOW_PATIENCE)?;
+    let until = Instant::now() + SHOW_PATIENCE;
+    if targets != Targets::All {
+        // All that are named are changed, or none is.
+        ask(SoundChange::default())?.check(until)?;
+    }
+    let (monitors, sound) = ask(change)?.settle(&api.store, until)?;
     Ok(Response::json(200, &SoundAnswer { status: SetStatus::Set, monitors, sound })?)
 }
 
