@@ -226,6 +226,10 @@ fn shown(call: &Call, stdout: &mut Stdout, answer: &Value) -> Result<(), Error> 
     }
     match answer["images"].as_object() {
         Some(images) if !images.is_empty() => on_each(images, call, stdout)?,
+        // A warning names those whose workspaces hide it.
+        _ if answer["hidden_by"].as_object().is_some_and(|hidden| !hidden.is_empty()) => {
+            stdout.say(format!("{what} is set on {on}"))?;
+        }
         _ => stdout.say(format!("{what} is on {on}"))?,
     }
     let skipped = text(answer, "skipped");
