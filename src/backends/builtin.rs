@@ -17,7 +17,7 @@ use super::copies::{Copies, Takes};
 use super::fit_and_transition::fit_or;
 use super::socket::{NotUp, connect_when_up, wait};
 use super::{Backend, Error, Kind, Placement};
-use crate::compositor::Session;
+use crate::compositor::{Output, Session};
 use crate::config::{self, BackendName, BuiltinBackdrop, BuiltinFit, BuiltinTransition};
 use crate::draw::{
     self, Backdrop, Effect, Fit, LINE_MAX, Outcome, Request, Response, Span, Style, Transition,
@@ -71,7 +71,7 @@ impl Builtin {
                 output: placement.output.name.clone(),
                 path: self.copies.ready(placement, &Cut::WHOLE, &TAKES, cancel)?.into_os_string(),
                 content: placement.content.clone(),
-                style: style(&settings.builtin, placement, placements),
+                style: style(&settings.builtin, placement),
                 backdrop: backdrop(&settings.builtin).filter(|_| !self.is_on_root()),
             });
         }
@@ -292,7 +292,7 @@ fn not_up(error: NotUp, process: &BackendProcess) -> Error {
     Error::Unavailable(format!("the built-in renderer cannot start: {why}"))
 }
 
-fn style(settings: &config::Builtin, placement: &Placement, all: &[Placement]) -> Style {
+fn style(settings: &config::Builtin, placement: &Placement) -> Style {
     let fit = match fit_or(BackendName::Builtin, placement.fit, settings.fit_mode) {
         BuiltinFit::Cover => Fit::Cover,
         BuiltinFit::Contain => Fit::Contain,
@@ -306,7 +306,7 @@ fn style(settings: &config::Builtin, placement: &Placement, all: &[Placement]) -
         fit,
         position: placement.position.unwrap_or(settings.position),
         fill: [red, green, blue],
-        span: span(placement, all),
+        span: span(placement),
         animate: settings.animate && placement.kind == Kind::AnimatedImage,
     }
 }
@@ -340,15 +340,11 @@ fn backdrop(settings: &config::Builtin) -> Option<Backdrop> {
 }
 
 /// The area that a stretched picture covers, and the part of this output.
-fn span(placement: &Placement, all: &[Placement]) -> Option<Span> {
+fn span(placement: &Placement) -> Option<Span> {
     if placement.extended_over.len() < 2 {
         return None;
     }
-    let together = |other: &&Placement| {
-        other.image_id == placement.image_id && other.extended_over == placement.extended_over
-    };
-    let area = |placement: &Placement| {
-        let output = &placement.output;
+    let area = |output: &Output| {
         let (x, y) = (f64::from(output.x), f64::from(output.y));
         let (width, height) = (output.logical_width.max(1), output.logical_height.max(1));
         [x, y, x + f64::from(width), y + f64::from(height)]
@@ -357,8 +353,8 @@ fn span(placement: &Placement, all: &[Placement]) -> Option<Span> {
         let [left, top, right, bottom] = other;
         [one[0].min(left), one[1].min(top), one[2].max(right), one[3].max(bottom)]
     };
-    let own = area(placement);
-    let whole = all.iter().filter(together).map(area).fold(own, around);
+    let own = area(&placement.output);
+    let whole = placement.span.iter().map(area).fold(own, around);
     let size = |[left, top, right, bottom]: [f64; 4]| [left, top, right - left, bottom - top];
     Some(Span { all: size(whole), own: size(own) })
 }

@@ -133,6 +133,7 @@ fn placement(output: &Output, image: &Image, row: &Assignment) -> Placement {
             Mode::Extend if color.is_none() => row.together.clone(),
             _ => Vec::new(),
         },
+        span: Vec::new(),
         // A plain colour fills its monitor, whatever the settings say.
         fit: color.map_or(row.fit, |_| Some(Fit::Cover)),
         position: match row.mode {

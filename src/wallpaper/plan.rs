@@ -222,6 +222,7 @@ pub(super) mod tests {
             audio_enabled: false,
             web: None,
             extended_over: Vec::new(),
+            span: Vec::new(),
             fit: None,
             position: None,
             sound: None,

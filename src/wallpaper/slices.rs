@@ -33,18 +33,12 @@ impl Slices {
         mut placements: Vec<Placement>,
         cancel: &Cancel,
     ) -> Result<Vec<Placement>, Error> {
-        let whole = placements.clone();
         // A colour with the pixels of its monitor fills it with any fit: feh has one for all monitors.
         let is_cut = |placement: &&mut Placement| {
             placement.extended_over.len() > 1 || color::of_image(placement.image_id).is_some()
         };
         for placement in placements.iter_mut().filter(is_cut) {
-            let together: Vec<&Placement> = whole
-                .iter()
-                .filter(|other| other.image_id == placement.image_id)
-                .filter(|other| other.extended_over == placement.extended_over)
-                .collect();
-            placement.path = self.slice(placement, &together, cancel)?;
+            placement.path = self.slice(placement, cancel)?;
         }
         Ok(placements)
     }
@@ -61,22 +55,21 @@ impl Slices {
     }
 
     /// The file of one slice; makes those of all outputs at once where it is missing.
-    fn slice(
-        &self,
-        placement: &Placement,
-        together: &[&Placement],
-        cancel: &Cancel,
-    ) -> Result<PathBuf, Error> {
+    fn slice(&self, placement: &Placement, cancel: &Cancel) -> Result<PathBuf, Error> {
+        let outputs = match placement.span.is_empty() {
+            true => std::slice::from_ref(&placement.output),
+            false => placement.span.as_slice(),
+        };
         let source = &placement.path;
         let failed = |error: &dyn std::error::Error| file_error(source, error);
-        let tiles: Vec<Tile> = together.iter().map(|other| tile(&other.output)).collect();
+        let tiles: Vec<Tile> = outputs.iter().map(tile).collect();
         let key = key(source, &tiles).map_err(|error| failed(&error))?;
         let path = |output: &Output| self.path(&key, output);
         let slice = path(&placement.output);
         if slice.exists() {
             return Ok(slice);
         }
-        let new = together.iter().map(|other| Replacement::of(&path(&other.output)));
+        let new = outputs.iter().map(|output| Replacement::of(&path(output)));
         let new = new.collect::<Result<Vec<_>, _>>().map_err(|error| failed(&error))?;
         let to: Vec<_> = new.iter().map(|new| new.path().to_owned()).collect();
         let size = extent(&tiles);
@@ -136,6 +129,8 @@ mod tests {
         };
         let mut placements = vec![of("A"), of("B")];
         placements[1].output.x = 1920;
+        let span: Vec<Output> = placements.iter().map(|one| one.output.clone()).collect();
+        placements.iter_mut().for_each(|one| one.span.clone_from(&span));
         placements
     }
 
@@ -157,9 +152,11 @@ mod tests {
             assert_eq!(Placement { path: path.clone(), ..part.clone() }, *whole);
         }
         assert_eq!(cut(whole.clone()), parts, "they are there already");
+        assert_eq!(cut(whole[..1].to_vec()), parts[..1], "the other one is hidden");
         // Slices of another picture that is stretched over the same monitors, and of one that is not.
         let mut mixed = stretched(&path);
         mixed[1].image_id = 2;
+        mixed.iter_mut().for_each(|one| one.span = vec![one.output.clone()]);
         let own = Placement { extended_over: vec!["A".to_owned()], ..whole[0].clone() };
         assert_eq!(cut(vec![own.clone()]), [own]);
         let other = cut(mixed);

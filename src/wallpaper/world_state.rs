@@ -167,8 +167,24 @@ impl WorldState {
         let rows = self.shown_rows();
         let mut desired = assignments::desired(&rows, &self.pictures, &self.outputs, choose);
         self.leave_out_missing(&mut desired);
+        self.lay_out(&mut desired);
         plan::keep_current(current, &mut desired, &self.outputs);
         desired
+    }
+
+    /// Gives stretched pictures the outputs that they span. Workspaces hide some of these, and what the
+    /// others show stays as it is.
+    fn lay_out(&self, desired: &mut Placements) {
+        for placement in desired.values_mut().flatten() {
+            let is_spanned = |output: &&Output| {
+                self.row(&output.name).is_some_and(|row| {
+                    row.image_id == placement.image_id && row.together == placement.extended_over
+                })
+            };
+            if !placement.extended_over.is_empty() {
+                placement.span = self.outputs.iter().filter(is_spanned).cloned().collect();
+            }
+        }
     }
 
     /// Removes pictures that no backend can show, so that the others are shown.

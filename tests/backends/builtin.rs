@@ -293,7 +293,10 @@ fn a_picture_over_two_outputs_goes_on_where_the_other_ends() {
     let wide = wall.picture("wide.png", &words);
     let mut placements = wall.hang(&[("HEADLESS-1", &wide), ("HEADLESS-2", &wide)]);
     let names = ["HEADLESS-1", "HEADLESS-2"].map(str::to_owned);
-    placements.iter_mut().for_each(|placement| placement.extended_over = names.to_vec());
+    let span: Vec<_> = placements.iter().map(|placement| placement.output.clone()).collect();
+    for placement in &mut placements {
+        (placement.extended_over, placement.span) = (names.to_vec(), span.clone());
+    }
     builtin.show(&placements, &wall.cancel).unwrap();
     let (left, right) = (wall.pixels("HEADLESS-1"), wall.pixels("HEADLESS-2"));
     for (pixels, colors) in [(&left, [RED, BLUE]), (&right, [GREEN, BLACK])] {

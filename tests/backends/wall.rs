@@ -137,6 +137,7 @@ impl Wall {
             audio_enabled: false,
             web: None,
             extended_over: Vec::new(),
+            span: Vec::new(),
             fit: None,
             position: None,
             sound: None,

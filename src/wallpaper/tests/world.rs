@@ -7,6 +7,7 @@ use crate::events::{EventFilter, Message, Subscription};
 use crate::store::assignments::{self, Assignment};
 use crate::store::images;
 use crate::store::watched::{self, Stamp, WatchedFile};
+use crate::store::workspaces::WorkspacePicture;
 use crate::wallpaper::assignments::desired as assigned;
 use crate::wallpaper::backend_choice::Choice;
 use crate::wallpaper::links::KeepaliveLinks;
@@ -313,6 +314,22 @@ fn picture_is_restored_where_it_was_not_shown_before() {
     assert!(pictures.iter().flat_map(|one| &one.rows).all(|row| row.backend == "builtin"));
     let elsewhere = Placements::from([(WorkerKey::of(BackendName::Feh, "A"), shown.clone())]);
     assert_eq!(world.restored(&elsewhere, &steps).len(), 2);
+}
+
+#[test]
+fn stretched_picture_spans_the_monitors_whose_workspaces_hide_it() {
+    let room = Room::of(outputs(&["A", "B"]));
+    let [one, two] = ["one", "two"].map(|name| room.add(name));
+    room.set(Request { mode: Mode::Extend, ..request(Ask::Image(one), &[]) });
+    let mut world = room.world();
+    let placed = |world: &WorldState| world.desired(&Placements::new()).remove(&builtin()).unwrap();
+    let before = placed(&world);
+    assert_eq!(before[0].span, outputs(&["A", "B"]));
+    let image = room.store.read(|c| images::get(c, two)).unwrap().unwrap();
+    let (place, since) = (("2".to_owned(), "B".to_owned()), Timestamp::from_micros(1));
+    world.lay_over(WorkspacePicture::new(place, two, "builtin".to_owned(), since), image);
+    assert_eq!(placed(&world)[0], before[0]);
+    assert_eq!((placed(&world)[1].image_id, placed(&world)[1].span.len()), (two, 0));
 }
 
 #[test]
