@@ -103,15 +103,20 @@ pub(crate) fn put(connection: &Connection, assignment: &Assignment) -> Result<()
     Ok(())
 }
 
-/// Keeps the sound of an image with its monitor's row.
+/// Keeps the sound of an image with its monitor's row, and with the workspace that shows it there.
 pub(crate) fn set_sound(
     connection: &Connection,
     (monitor, image_id): (&str, i64),
     sound: Sound,
 ) -> Result<(), Error> {
-    connection
-        .prepare_cached("UPDATE assignments SET sound = ?3 WHERE monitor = ?1 AND image_id = ?2")?
-        .execute((monitor, image_id, serde_json::json!(sound).to_string()))?;
+    let sound = serde_json::json!(sound).to_string();
+    for sql in [
+        "UPDATE assignments SET sound = ?3 WHERE monitor = ?1 AND image_id = ?2",
+        "INSERT OR REPLACE INTO workspace_sound SELECT workspace, image_id, ?3 \
+         FROM workspace_picture WHERE monitor = ?1 AND image_id = ?2",
+    ] {
+        connection.prepare_cached(sql)?.execute((monitor, image_id, &sound))?;
+    }
     Ok(())
 }
 

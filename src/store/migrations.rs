@@ -99,6 +99,14 @@ pub(super) const STEPS: &[&str] = &[
      ALTER TABLE image ADD COLUMN position TEXT;",
     // As JSON; null until somebody sets it.
     "ALTER TABLE assignments ADD COLUMN sound TEXT",
+    // The sound of the videos of workspaces, as JSON; kept while other workspaces are visible.
+    "CREATE TABLE workspace_sound (
+         workspace TEXT NOT NULL,
+         image_id  INTEGER NOT NULL REFERENCES image (id) ON DELETE CASCADE,
+         sound     TEXT NOT NULL,
+         PRIMARY KEY (workspace, image_id)
+     ) STRICT, WITHOUT ROWID;
+     CREATE INDEX workspace_sound_image ON workspace_sound (image_id);",
     // One row while the library guard is on.
     "CREATE TABLE library_guard (is_on INTEGER NOT NULL) STRICT;",
     // Whether a person wrote the description: then it stays when the file is rewritten.

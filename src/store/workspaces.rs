@@ -6,7 +6,7 @@ use rusqlite::{Connection, Row, named_params};
 use super::Error;
 use super::assignments::{self, Assignment};
 use super::row;
-use crate::wire::{Mode, Timestamp};
+use crate::wire::{Mode, Sound, Timestamp};
 
 /// A picture of a workspace on a monitor.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -34,9 +34,21 @@ impl WorkspacePicture {
 
 /// Sorted by monitor.
 pub(crate) fn all(connection: &Connection) -> Result<Vec<WorkspacePicture>, Error> {
-    let sql = "SELECT workspace, monitor, image_id, backend, set_at FROM workspace_picture \
-               ORDER BY monitor";
+    let sql = "SELECT workspace, monitor, image_id, backend, set_at, sound FROM workspace_picture \
+               LEFT JOIN workspace_sound USING (workspace, image_id) ORDER BY monitor";
     row::readable(connection.prepare_cached(sql)?.query([])?, from_row)
+}
+
+/// The sound that was set for a workspace's video.
+pub(crate) fn sound(
+    connection: &Connection,
+    workspace: &str,
+    image_id: i64,
+) -> Result<Option<Sound>, Error> {
+    let sql = "SELECT sound FROM workspace_sound WHERE workspace = ?1 AND image_id = ?2";
+    let mut statement = connection.prepare_cached(sql)?;
+    let mut rows = statement.query((workspace, image_id))?;
+    rows.next()?.map_or(Ok(None), |row| row::json(row, 0))
 }
 
 /// Makes these the pictures of workspaces.
@@ -79,7 +91,10 @@ pub(crate) fn over(
 
 fn from_row(row: &Row<'_>) -> Result<WorkspacePicture, Error> {
     let since = Timestamp::from_micros(row.get(4)?);
-    Ok(WorkspacePicture::new((row.get(0)?, row.get(1)?), row.get(2)?, row.get(3)?, since))
+    let names = (row.get(0)?, row.get(1)?);
+    let mut picture = WorkspacePicture::new(names, row.get(2)?, row.get(3)?, since);
+    picture.row.sound = row::json(row, 5)?;
+    Ok(picture)
 }
 
 #[cfg(test)]
@@ -104,6 +119,15 @@ mod tests {
         store.write(|c| replace(c, &[of("B", b)])).unwrap();
         assert_eq!(store.read(all).unwrap(), [of("B", b)]);
         assert_eq!(store.read(shown).unwrap(), [of("A", a).row, of("B", b).row]);
+        // The sound is kept with the workspace, not with the assignment.
+        let muted = Sound { muted: true, volume: 30 };
+        store.write(|c| assignments::set_sound(c, ("B", b), muted)).unwrap();
+        assert_eq!(store.read(all).unwrap()[0].row.sound, Some(muted));
+        store.write(|c| replace(c, &[])).unwrap();
+        assert_eq!(store.read(|c| sound(c, "2", b)).unwrap(), Some(muted));
+        assert_eq!(store.read(|c| sound(c, "3", b)).unwrap(), None);
+        store.write(|c| replace(c, &[of("B", b)])).unwrap();
+        assert_eq!(store.read(shown).unwrap()[1].sound, Some(muted));
         store
             .write(|c| Ok::<_, Error>(c.execute("DELETE FROM image WHERE id = ?1", [b])?))
             .unwrap();

@@ -116,6 +116,7 @@ impl Handle {
         if self.status.show_workspaces(are_all, visible) {
             self.workspaces_changed();
         }
+        self.status.workspaces_seen.open();
     }
 
     /// No workspace is known to be visible.
@@ -123,6 +124,13 @@ impl Handle {
         if self.status.forget_workspaces() {
             self.workspaces_changed();
         }
+    }
+
+    /// Answers when all that is to be shown is shown, or has failed.
+    pub(crate) fn settle(&self, reply: Reply<()>) {
+        // The follower may have been started just now.
+        self.status.workspaces_seen.wait(LOOK_WITHIN);
+        self.send(Command::Settle(reply));
     }
 
     /// The wallpapers of workspaces, with what they mean now.
@@ -233,6 +241,7 @@ pub(super) enum Command {
     Workspaces(Reply<Vec<Workspace>>),
     Sound(Targets, SoundChange, Reply<AskedSound>),
     Activate(String, Reply<Activated>),
+    Settle(Reply<()>),
     Clear(Reply<()>),
 }
 
@@ -264,7 +273,9 @@ impl Command {
             Self::Activate(_, reply) => reply(Err(error)),
             Self::Workspaces(reply) => reply(Err(error)),
             Self::Sound(_, _, reply) => reply(Err(error)),
-            Self::Check(_, _, reply) | Self::Clear(reply) => reply(Err(error)),
+            Self::Check(_, _, reply) | Self::Settle(reply) | Self::Clear(reply) => {
+                reply(Err(error));
+            }
         }
     }
 }

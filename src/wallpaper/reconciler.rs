@@ -41,6 +41,7 @@ use super::request::{Activated, Applied, Ask, Reply, Request};
 use super::status::SharedStatus;
 use super::worker::Report;
 use super::worker::Workers;
+use super::workspaces::Refusals;
 use super::world_state::WorldState;
 
 /// Images that a random request leaves because their files are gone, before it says so.
@@ -87,6 +88,7 @@ pub(super) struct Reconciler {
     renew: BTreeSet<WorkerKey>,
     /// The pictures of workspaces, as they are written.
     workspaces: Vec<WorkspacePicture>,
+    refusals: Refusals,
     /// Changes of images and playlists, while wallpapers of workspaces depend on them.
     library: Option<Subscription>,
 }
@@ -131,6 +133,7 @@ impl Reconciler {
             children,
             renew: BTreeSet::new(),
             workspaces,
+            refusals: Refusals::new(),
             library: None,
         }
     }
@@ -214,10 +217,11 @@ impl Reconciler {
             Command::Workspaces(reply) => {
                 let world = self.world_state().map_err(Error::from);
                 let visible = self.status.visible_workspaces();
-                reply(world.and_then(|world| world.workspaces(&self.store, &visible)));
+                reply(world.and_then(|w| w.workspaces(&self.store, &visible, &self.refusals)));
             }
             Command::Sound(targets, change, reply) => reply(self.ask_for_sound(&targets, change)),
             Command::Activate(name, reply) => self.activate(&name, reply),
+            Command::Settle(reply) => self.settle(reply),
             Command::Clear(reply) => {
                 let left = self.recovery.take_left();
                 let all: BTreeSet<WorkerKey> = self.current.keys().cloned().chain(left).collect();
@@ -371,7 +375,7 @@ impl Reconciler {
         let mut world = WorldState::read(&self.store, &self.bus, &self.backends, activated)?;
         let draws = self.current.keys().any(|key| key.backend == BackendName::Builtin);
         world.keep_found(&self.found, draws);
-        world.cover(&self.store, &self.status.visible_workspaces())?;
+        world.cover(&self.store, &self.status.visible_workspaces(), &self.refusals)?;
         Ok(world)
     }
 

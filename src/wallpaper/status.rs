@@ -32,6 +32,8 @@ pub(super) struct SharedStatus {
     inner: Arc<Mutex<Inner>>,
     /// Opens when the reconciler has looked at the outputs for the first time.
     pub(super) looked: Gate,
+    /// Opens when it is known for the first time which workspaces are visible.
+    pub(super) workspaces_seen: Gate,
 }
 
 #[derive(Debug, Default)]
@@ -92,7 +94,7 @@ pub(super) struct Changes {
 
 impl SharedStatus {
     pub(super) fn before_look() -> Self {
-        Self { looked: Gate::closed(), ..Self::default() }
+        Self { looked: Gate::closed(), workspaces_seen: Gate::closed(), ..Self::default() }
     }
 
     fn lock(&self) -> MutexGuard<'_, Inner> {

@@ -48,7 +48,7 @@ impl WorkspaceFollower {
             env: self.backends.dirs.env().clone(),
             wanted: None,
             topics: &WORKSPACES,
-            none: Box::new(move || none.forget_workspaces()),
+            none: Box::new(move || none.show_workspaces(true, Vec::new())),
         };
         let follow = move |connection: &mut Connection, cancel: &Cancel| loop {
             match connection.next(cancel) {

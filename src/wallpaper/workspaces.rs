@@ -19,6 +19,29 @@ use crate::wire::{Image, Timestamp, Workspace};
 /// The workspace that is visible on each monitor, and since when.
 pub(super) type VisibleWorkspaces = BTreeMap<String, (String, Timestamp)>;
 
+/// A picture of a workspace that its backend has failed to show. It counts as no match until the
+/// workspace is shown again, or the file has another content.
+#[derive(Clone, Debug)]
+pub(super) struct Refusal {
+    since: Timestamp,
+    image_id: i64,
+    content: String,
+    why: String,
+}
+
+/// By monitor.
+pub(super) type Refusals = BTreeMap<String, Refusal>;
+
+impl Refusal {
+    pub(super) fn of(image: &Image, since: Timestamp, why: String) -> Self {
+        Self { since, image_id: image.id, content: image.checksum_text(), why }
+    }
+
+    fn is_of(&self, image: &Image, since: Timestamp) -> bool {
+        (self.image_id, self.since) == (image.id, since) && self.content == image.checksum_text()
+    }
+}
+
 /// A reference as it is written in the configuration.
 #[derive(Debug, PartialEq, Eq)]
 enum Reference<'a> {
@@ -126,16 +149,21 @@ impl WorldState {
         &mut self,
         store: &Store,
         visible: &VisibleWorkspaces,
+        refusals: &Refusals,
     ) -> Result<(), store::Error> {
         let settings = (self.backends.settings)();
         for (monitor, (workspace, since)) in visible {
             let Some(written) = settings.workspaces.get(workspace) else { continue };
             let Ok(image) = self.meaning(store, written)?.image else { continue };
+            if refusals.get(monitor).is_some_and(|refusal| refusal.is_of(&image, *since)) {
+                continue;
+            }
             let kind = Kind::of(image.media_type, image.animated);
             let Ok(choice) = self.choose(&image, kind) else { continue };
             let (place, backend) =
                 ((workspace.clone(), monitor.clone()), choice.backend.to_string());
-            let picture = WorkspacePicture::new(place, image.id, backend, *since);
+            let mut picture = WorkspacePicture::new(place, image.id, backend, *since);
+            picture.row.sound = store.read(|c| store::workspaces::sound(c, workspace, image.id))?;
             self.lay_over(picture, image);
         }
         Ok(())
@@ -146,6 +174,7 @@ impl WorldState {
         &self,
         store: &Store,
         visible: &VisibleWorkspaces,
+        refusals: &Refusals,
     ) -> Result<Vec<Workspace>, Error> {
         let settings = (self.backends.settings)();
         let record = |(name, written): (&String, &String)| {
@@ -153,11 +182,19 @@ impl WorldState {
             let is_it = |(monitor, (workspace, _)): &(&String, &(String, Timestamp))| {
                 workspace == name && self.is_connected(monitor)
             };
+            let monitor = visible.iter().find(is_it);
+            let refusal = monitor.and_then(|(monitor, (_, since))| {
+                let is_its = |refusal: &&Refusal| {
+                    image.as_ref().is_ok_and(|image| refusal.is_of(image, *since))
+                };
+                refusals.get(monitor).filter(is_its)
+            });
+            let image = refusal.map_or(image, |refusal| Err(refusal.why.clone()));
             Ok(Workspace {
                 name: name.clone(),
                 image_id: image.as_ref().ok().map(|image| image.id),
                 playlist_id,
-                monitor: visible.iter().find(is_it).map(|(monitor, _)| monitor.clone()),
+                monitor: monitor.map(|(monitor, _)| monitor.clone()),
                 warning: image.err(),
             })
         };

@@ -23,14 +23,16 @@ pub(in crate::http) fn whole(api: &Api, _: &Request<'_>) -> Result<Response, Err
 pub(in crate::http) fn patch_whole(api: &Api, request: &Request<'_>) -> Result<Response, Error> {
     let body: Map<String, Value> = request.json()?;
     let changed = api.config.patch(&body)?;
+    settle(api, request, &changed);
     let chosen = body.get("backend").and_then(|backend| backend.get("type")).is_some();
     let chosen = chosen && changed.sections.contains(&Section::Backend);
     changed_answer(all(api, chosen), &changed)
 }
 
 /// `POST /config/reset`
-pub(in crate::http) fn reset_whole(api: &Api, _: &Request<'_>) -> Result<Response, Error> {
+pub(in crate::http) fn reset_whole(api: &Api, request: &Request<'_>) -> Result<Response, Error> {
     let changed = api.config.reset_all()?;
+    settle(api, request, &changed);
     changed_answer(all(api, false), &changed)
 }
 
@@ -96,7 +98,18 @@ fn shown(api: &Api, section: Section) -> Result<Response, Error> {
 
 fn patch(api: &Api, section: Section, request: &Request<'_>) -> Result<Response, Error> {
     let changed = api.config.patch_section(section, &request.json()?)?;
+    settle(api, request, &changed);
     changed_answer(api.config.current().section(section), &changed)
+}
+
+/// Waits until other wallpapers of workspaces are shown.
+fn settle(api: &Api, request: &Request<'_>, changed: &Changed) {
+    if changed.sections.contains(&Section::Workspaces)
+        && !api.config.current().workspaces.is_empty()
+    {
+        // A failure to show one does not undo the change.
+        request.wait(SHOW_PATIENCE, |reply| api.wallpaper.settle(reply)).ok();
+    }
 }
 
 fn changed_answer(mut body: Map<String, Value>, changed: &Changed) -> Result<Response, Error> {

@@ -248,6 +248,7 @@ impl Reconciler {
         for failed in failures {
             for lost in restored.iter_mut().filter_map(|picture| picture.split_off(&failed.key)) {
                 self.note_failure(&lost, &failed.error);
+                self.refuse_for_workspace(&lost, failed);
             }
         }
         if !self.others_may(failures) {

@@ -13,11 +13,13 @@ use crate::config::{BackendName, SelectionMode};
 use crate::events::Message;
 use crate::paths::Env;
 use crate::wallpaper::Error;
-use crate::wallpaper::jobs::{Failed, Feasible, PendingApply};
+use crate::wallpaper::handle::Command;
+use crate::wallpaper::jobs::{Failed, Feasible, PendingApply, Picture};
 use crate::wallpaper::paused_outputs::{PausedOutputs, ProcessMemory};
 use crate::wallpaper::plan::WorkerKey;
-use crate::wallpaper::request::{Request, Targets};
+use crate::wallpaper::request::{Reply, Request, Targets};
 use crate::wallpaper::sound::{self, AskedSound};
+use crate::wallpaper::workspaces::Refusal;
 use crate::wallpaper::world_state::WorldState;
 use crate::wire::{EventKind, GalleryDomain, SoundChange};
 
@@ -43,6 +45,7 @@ impl Reconciler {
             self.activated = None;
         }
         if changes.anything {
+            self.refusals.clear();
             self.found.readmit_all();
         }
         let is_changed = |key: &&WorkerKey| changes.backends.contains(&key.backend);
@@ -52,6 +55,33 @@ impl Reconciler {
         let now = self.selection();
         self.activated = self.activated.filter(|activated| activated.settings == now);
         self.reconcile();
+    }
+
+    /// Answers when all that is to be shown is shown, or has failed.
+    pub(super) fn settle(&mut self, reply: Reply<()>) {
+        if self.reconcile_again {
+            self.reconcile();
+        }
+        match self.jobs.is_empty() {
+            true => self.tell(Vec::new(), move || reply(Ok(()))),
+            false => self.queue.push(Command::Settle(reply)),
+        }
+    }
+
+    /// Shows the assignment again if the picture of a workspace cannot be shown in its place.
+    pub(super) fn refuse_for_workspace(&mut self, lost: &Picture, failed: &Failed) {
+        // Another backend may have the memory, and other outputs may do.
+        if !lost.of_workspace
+            || failed.outdated
+            || matches!(failed.error, backends::Error::NoMemory(_))
+        {
+            return;
+        }
+        for row in &lost.rows {
+            let refusal = Refusal::of(&lost.image, row.set_at, failed.error.to_string());
+            self.refusals.insert(row.monitor.clone(), refusal);
+        }
+        self.reconcile_again = true;
     }
 
     /// Listens to changes of images and playlists while the settings have wallpapers of workspaces.

@@ -4,6 +4,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
 use super::*;
+use crate::compositor::ipc::Visible;
 use crate::config::BackendName::{Awww, Mpvpaper, Swaybg, WalQt};
 use crate::config::SelectionMode;
 use crate::store::purge;
@@ -237,4 +238,48 @@ fn picture_that_nothing_shows_any_more_is_told_of_once() {
     fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
     desk.reconcile();
     assert_eq!(desk.heard(), [EventKind::WallpaperChanged]);
+}
+
+#[test]
+fn picture_of_a_workspace_that_cannot_be_shown_gives_the_assignment_back() {
+    let mut desk = Desk::new(&["A"], &["swaybg"], |config| {
+        let entries = [("3", "good"), ("4", "bad")];
+        config.workspaces = entries.map(|(key, image)| (key.into(), image.into())).into();
+    });
+    let [still, good, bad] = ["still", "good", "bad"].map(|name| desk.room.add(name));
+    desk.set(still, &[]).unwrap();
+    desk.told();
+    let show = |desk: &mut Desk, name: &str| {
+        let (output, name) = ("A".to_owned(), name.to_owned());
+        desk.reconciler.status.show_workspaces(true, vec![Visible { output, name, place: 0 }]);
+        desk.reconcile();
+        desk.reconciler.start_waiting();
+        desk.settle();
+        desk.told()
+    };
+    assert_eq!(show(&mut desk, "3"), [format!("swaybg: A={good}")]);
+    let both = [format!("swaybg: A={still}"), format!("swaybg: A={bad}")];
+    for _ in 0..2 {
+        desk.fail(Swaybg, "A", refused());
+        assert_eq!(show(&mut desk, "4"), both);
+        let (reply, answer) = reply();
+        desk.reconciler.on_command(Command::Workspaces(reply));
+        let entry = answer.try_recv().unwrap().unwrap().pop().unwrap();
+        assert_eq!((entry.image_id, entry.warning.as_deref()), (None, Some("on purpose")));
+        // It is tried again when the workspace is shown again.
+        assert_eq!(show(&mut desk, "1"), [""; 0]);
+    }
+    assert_eq!(show(&mut desk, "4"), [format!("swaybg: A={bad}")]);
+}
+
+#[test]
+fn settled_is_answered_when_nothing_is_in_progress() {
+    let mut desk = Desk::new(&["A"], &["swaybg"], |_| ());
+    let id = desk.room.add("one");
+    let shown = desk.ask(id, &[]);
+    let (reply, settled) = reply();
+    desk.reconciler.on_command(Command::Settle(reply));
+    assert!(settled.is_empty());
+    desk.settle();
+    assert!(shown.try_recv().unwrap().is_ok() && settled.try_recv().unwrap().is_ok());
 }
