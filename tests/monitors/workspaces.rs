@@ -157,8 +157,9 @@ fn entries_follow_renames_deletions_and_playlists() {
     scene.show("4");
     scene.sees(BLUE);
     client.patch("/config/workspaces", &json!({ "4": 7 })).fails(400);
+    // It is answered when it is seen.
     client.patch("/config/workspaces", &json!({ "4": null })).ok();
-    scene.sees(RED);
+    assert!(near(seen(&scene.desktop, &scene.house, OUTPUT), RED));
     client.post("/config/reset", &json!({})).ok();
     assert_eq!(client.get("/workspaces").ok(), json!([]));
 }

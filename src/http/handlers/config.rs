@@ -104,9 +104,7 @@ fn patch(api: &Api, section: Section, request: &Request<'_>) -> Result<Response,
 
 /// Waits until other wallpapers of workspaces are shown.
 fn settle(api: &Api, request: &Request<'_>, changed: &Changed) {
-    if changed.sections.contains(&Section::Workspaces)
-        && !api.config.current().workspaces.is_empty()
-    {
+    if changed.sections.contains(&Section::Workspaces) {
         // A failure to show one does not undo the change.
         request.wait(SHOW_PATIENCE, |reply| api.wallpaper.settle(reply)).ok();
     }
