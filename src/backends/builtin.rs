@@ -17,6 +17,7 @@ use super::copies::{Copies, Takes};
 use super::fit_and_transition::fit_or;
 use super::socket::{NotUp, connect_when_up, wait};
 use super::{Backend, Error, Kind, Placement};
+use crate::color;
 use crate::compositor::{Output, Session};
 use crate::config::{self, BackendName, BuiltinBackdrop, BuiltinFit, BuiltinTransition};
 use crate::draw::{
@@ -300,12 +301,11 @@ fn style(settings: &config::Builtin, placement: &Placement) -> Style {
         BuiltinFit::Tile => Fit::Tile,
         BuiltinFit::Center => Fit::Center,
     };
-    let fill = u32::from_str_radix(&settings.fill_color, 16).unwrap_or_default();
-    let [_, red, green, blue] = fill.to_be_bytes();
+    let position = placement.position.filter(|_| fit == Fit::Cover);
     Style {
         fit,
-        position: placement.position.unwrap_or(settings.position),
-        fill: [red, green, blue],
+        position: position.unwrap_or(settings.position),
+        fill: color::parse_hex(&settings.fill_color).unwrap_or_default(),
         span: span(placement),
         animate: settings.animate && placement.kind == Kind::AnimatedImage,
     }

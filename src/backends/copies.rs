@@ -11,7 +11,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{MetadataExt, symlink};
 use std::path::{Path, PathBuf};
 
-use super::decoding::{self, file_error};
+use super::decoding::{self, file_error, unwritable};
 use super::{Error, Kind, Placement};
 use crate::decode::{self, Decoder};
 use crate::digest;
@@ -86,10 +86,14 @@ pub(super) fn seen_part(placement: &Placement, covers: bool) -> Cut {
     let position = placement.position.filter(|position| {
         covers && *position != Position::CENTER && placement.kind == Kind::StaticImage
     });
-    let Some(position) = position else { return Cut::WHOLE };
+    position.map_or(Cut::WHOLE, |position| Cut { position, ..of_output(placement) })
+}
+
+/// A cut that covers the output.
+pub(super) fn of_output(placement: &Placement) -> Cut {
     let (width, height) = placement.output.turned_size();
     let tile = Tile { x: 0, y: 0, width, height, pixels: (width, height) };
-    Cut { tiles: vec![tile], position, ..Cut::WHOLE }
+    Cut { tiles: vec![tile], ..Cut::WHOLE }
 }
 
 impl Copies {
@@ -179,12 +183,11 @@ impl Copies {
         let is_ready = match (looked.header, takes.formats) {
             (Ok(_), None) => true,
             (Ok(header), Some(formats)) => {
-                // feh shows a picture of a single row or column black.
-                let is_broad = header.width > 1 && header.height > 1;
                 !takes.profiles
                     && formats.contains(&looked.format)
-                    && (header.plain && !header.animated && is_broad)
-                    && (cut.tiles.is_empty() && (cut.fill.is_none() || !header.alpha))
+                    && (header.plain && !header.animated)
+                    && is_cut_by_backend(cut, (header.width, header.height))
+                    && (cut.fill.is_none() || !header.alpha)
             }
             (Err(decode::Error::NeedsTranscoder { format, .. }), formats) => {
                 formats.is_some_and(|formats| formats.contains(&format)) && cut.tiles.is_empty()
@@ -197,9 +200,9 @@ impl Copies {
         let own_size = if looked.format == Format::Svg { size } else { (0, 0) };
         let copy = self.named(state, (state.changed, own_size), "png");
         if !copy.exists() {
-            let new = Replacement::of(&copy).map_err(|error| self.unwritable(&error))?;
+            let new = Replacement::of(&copy).map_err(unwritable(&self.directory))?;
             decoding::cut(&decoder, source, (cut, size), &[new.path().to_owned()], cancel)?;
-            new.land().map_err(|error| self.unwritable(&error))?;
+            new.land().map_err(unwritable(&self.directory))?;
         }
         Ok(Some(copy))
     }
@@ -210,9 +213,9 @@ impl Copies {
         if fs::read_link(&link).is_ok_and(|target| target == state.path) {
             return Ok(link);
         }
-        fs::create_dir_all(&self.directory).map_err(|error| self.unwritable(&error))?;
+        fs::create_dir_all(&self.directory).map_err(unwritable(&self.directory))?;
         fs::remove_file(&link).ok();
-        symlink(&state.path, &link).map_err(|error| self.unwritable(&error))?;
+        symlink(&state.path, &link).map_err(unwritable(&self.directory))?;
         Ok(link)
     }
 
@@ -222,14 +225,14 @@ impl Copies {
         if twin.exists() {
             return Ok(twin);
         }
-        let new = Replacement::of(&twin).map_err(|error| self.unwritable(&error))?;
+        let new = Replacement::of(&twin).map_err(unwritable(&self.directory))?;
         // A link to a link would be one.
         let file =
             fs::canonicalize(&state.path).map_err(|error| file_error(&state.path, &error))?;
         if fs::hard_link(&file, &twin).is_err() {
             // Another file system, or somebody else's file.
-            fs::copy(&file, new.path()).map_err(|error| self.unwritable(&error))?;
-            new.land().map_err(|error| self.unwritable(&error))?;
+            fs::copy(&file, new.path()).map_err(unwritable(&self.directory))?;
+            new.land().map_err(unwritable(&self.directory))?;
         }
         Ok(twin)
     }
@@ -252,10 +255,17 @@ impl Copies {
         let name = digest::short(state.concat(), 12);
         self.directory.join(format!("{name}.{extension}"))
     }
+}
 
-    fn unwritable(&self, error: &std::io::Error) -> Error {
-        Error::Unavailable(format!("cannot write to {}: {error}", self.directory.display()))
-    }
+/// Whether the backend shows this part of a picture of this size by itself.
+fn is_cut_by_backend(cut: &Cut, (width, height): (u32, u32)) -> bool {
+    let [tile] = cut.tiles[..] else { return cut.tiles.is_empty() };
+    // feh crops to whole pixels: none are left of some tiny pictures, and the monitor is black.
+    let has_pixels =
+        |side: u32, own: u32, other: u32| u64::from(side) * u64::from(own) >= other.into();
+    let (across, down) = tile.pixels;
+    let is_broad = has_pixels(width, down, across) && has_pixels(height, across, down);
+    !cut.repeats && cut.position == Position::CENTER && is_broad
 }
 
 fn plain_extension(path: &Path) -> &str {

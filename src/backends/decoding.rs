@@ -15,6 +15,11 @@ pub(crate) fn file_error(path: &Path, error: &dyn std::error::Error) -> Error {
     Error::File { path: path.to_owned(), why: chain(error) }
 }
 
+/// The failure to write a copy below this directory.
+pub(crate) fn unwritable(directory: &Path) -> impl Fn(std::io::Error) -> Error {
+    move |error| Error::Unavailable(format!("cannot write to {}: {error}", directory.display()))
+}
+
 /// The failure of a job about a file.
 pub(crate) fn failed(path: &Path) -> impl Fn(decode::Error) -> Error {
     use decode::Error as Why;

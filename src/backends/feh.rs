@@ -2,13 +2,14 @@
 //!
 //! File n goes to the n-th monitor, one mode for all. feh drops a file that it cannot read, and the
 //! files after it move up, so each is checked before. A plain picture goes to monitors without one.
+//! feh's own tiles are the first file on all monitors, so each gets a picture of its tiles instead.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::context::{Context, Settings};
-use super::copies::{Copies, Takes, seen_part};
+use super::copies::{Copies, Takes, of_output, seen_part};
 use super::fit_and_transition::fit_or;
 use super::{Backend, Error, Placement};
 use crate::color;
@@ -45,8 +46,13 @@ impl Backend for Feh {
         let fill = color::parse_hex(&settings.feh.fill_color).unwrap_or_default();
         let mut files = Vec::new();
         for placement in placements {
+            let cut = match (mode, seen_part(placement, mode == FehMode::Fill)) {
+                (FehMode::Fill, whole) if whole.is_whole() => of_output(placement),
+                (FehMode::Tile, _) => Cut { repeats: true, ..of_output(placement) },
+                (_, cut) => cut,
+            };
             // It shows what is transparent in its own way.
-            let cut = Cut { fill: Some(fill), ..seen_part(placement, mode == FehMode::Fill) };
+            let cut = Cut { fill: Some(fill), ..cut };
             files.push(self.copies.ready(placement, &cut, &TAKES, cancel)?);
         }
         let shown = |output: &Output| {
@@ -92,6 +98,7 @@ impl Feh {
     ) -> Result<(), Error> {
         let plain = self.plain(fill)?;
         let files: Vec<&Path> = files.iter().map(|f| f.as_deref().unwrap_or(&plain)).collect();
+        let mode = if mode == FehMode::Tile { FehMode::Fill } else { mode };
         let args = args(mode, fill, &files);
         let launch = self.context.launch(self.context.program("feh")?).args(args);
         // A file that vanishes now shifts the others; nothing more can be asked of feh.

@@ -91,6 +91,7 @@ impl Backend for Swaybg {
             // One that an earlier daemon started may not have drawn yet.
             if drawn(&kept, &files, cancel).is_ok() {
                 self.processes.replace(kept);
+                self.copies.tidy(&files);
                 return Ok(());
             }
             kept.end(GRACE);

@@ -33,10 +33,13 @@ pub struct Cut {
     pub position: Position,
     /// The colour behind it; none: it stays as transparent as it is.
     pub fill: Option<[u8; 3]>,
+    /// Each monitor is filled with the picture again and again, pixel for pixel.
+    pub repeats: bool,
 }
 
 impl Cut {
-    pub const WHOLE: Self = Self { tiles: Vec::new(), position: Position::CENTER, fill: None };
+    pub const WHOLE: Self =
+        Self { tiles: Vec::new(), position: Position::CENTER, fill: None, repeats: false };
 
     /// Whether nothing is cut off and nothing laid behind.
     pub fn is_whole(&self) -> bool {
@@ -49,16 +52,18 @@ impl Probe {
     /// pixels: one PNG for each, in their order.
     pub fn slices(&self, input: &mut dyn Input, cut: &Cut) -> Result<Vec<Vec<u8>>, Error> {
         let (width, height) = (self.width, self.height);
-        // feh shows a picture of a single row or column black.
-        let pixels = (width.max(2), height.max(2));
-        let whole = [Tile { x: 0, y: 0, width, height, pixels }];
+        let whole = [Tile { x: 0, y: 0, width, height, pixels: (width, height) }];
         let tiles = if cut.tiles.is_empty() { &whole[..] } else { &cut.tiles };
-        let mut picture = self.decode(input, wanted((width, height), tiles))?.upright();
+        let size = if cut.repeats { (width, height) } else { wanted((width, height), tiles) };
+        let mut picture = self.decode(input, size)?.upright();
         if let (Some(fill), true) = (cut.fill, picture.has_alpha()) {
             picture = flattened(&picture, fill);
         }
         let extent = picture.extent();
         let slice = |tile: &Tile| {
+            if cut.repeats {
+                return repeated(&picture, tile.pixels).png();
+            }
             let region = region(extent, tiles, tile, cut.position);
             picture.cut(region, tile.pixels.0.max(1), tile.pixels.1.max(1)).png()
         };
@@ -98,6 +103,16 @@ fn flattened(picture: &Picture, [red, green, blue]: [u8; 3]) -> Picture {
     drop_alpha(&mut pixels);
     let (width, height) = (picture.width(), picture.height());
     Picture::new(width, height, picture.extent(), 3, pixels, Orientation::NoTransforms)
+}
+
+/// The picture again and again from the upper left corner, up to this size.
+fn repeated(picture: &Picture, (width, height): (u32, u32)) -> Picture {
+    let channels = if picture.has_alpha() { 4 } else { 3 };
+    let rows = picture.pixels().chunks_exact(picture.width() as usize * channels).cycle();
+    let row = |row: &[u8]| row.iter().copied().cycle().take(width as usize * channels).collect();
+    let pixels = rows.take(height as usize).flat_map::<Vec<u8>, _>(row).collect();
+    let extent = (f64::from(width), f64::from(height));
+    Picture::new(width, height, extent, channels, pixels, Orientation::NoTransforms)
 }
 
 struct Bounds {
@@ -210,6 +225,14 @@ mod tests {
             &[tile(-200, 0, 100, 100), tile(0, 100, 200, 100)],
             &[(0.0, 0.0, 50.0, 50.0), (100.0, 50.0, 100.0, 50.0)],
         );
+    }
+
+    #[test]
+    fn picture_is_repeated_from_the_upper_left() {
+        let pixels = vec![1, 2, 3, 4, 5, 6];
+        let pair = Picture::new(2, 1, (2.0, 1.0), 3, pixels, Orientation::NoTransforms);
+        let row = [1, 2, 3, 4, 5, 6, 1, 2, 3];
+        assert_eq!(repeated(&pair, (3, 2)).pixels(), [row, row].concat());
     }
 
     #[test]

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use super::backend_choice::Choice;
 use super::plan::{Placements, Step, WorkerKey, names};
 use crate::backends::{Kind, Placement, Web, registration};
+use crate::color;
 use crate::compositor::Output;
 use crate::store::assignments::Assignment;
 use crate::wire::{Fit, Image, JsonObject, Mode};
@@ -37,10 +38,11 @@ pub(super) fn desired(
         }
     }
     for (key, placements) in &mut desired {
-        // The newest wish counts.
+        // The newest wish counts, but a plain colour looks the same with any.
         if registration(key.backend).one_fit {
             let on = |row: &&Assignment| {
-                placements.iter().any(|placement| placement.output.name == row.monitor)
+                color::of_image(row.image_id).is_none()
+                    && placements.iter().any(|placement| placement.output.name == row.monitor)
             };
             let newest = rows.iter().filter(on).max_by_key(|row| row.set_at);
             let fit = newest.and_then(|row| row.fit);

@@ -275,8 +275,12 @@ impl ShownPicture {
         mode: Mode,
         together: &[String],
     ) -> Self {
-        let together = if mode == Mode::Extend { together.to_vec() } else { Vec::new() };
-        Self { image_id, fit, position, extended_over: together }
+        // A plain colour looks the same with any fit, and a stretched picture at any position.
+        let (is_color, extends) = (image_id < 0, mode == Mode::Extend);
+        let (fit, position) =
+            (fit.filter(|_| !is_color), position.filter(|_| !is_color && !extends));
+        let extended_over = if extends && !is_color { together.to_vec() } else { Vec::new() };
+        Self { image_id, fit, position, extended_over }
     }
 }
 

@@ -4,10 +4,11 @@
 //! Runs on the worker's thread, since cutting takes as long as decoding. A slice's name says all that
 //! it was made from, so one that exists is right; those that nothing uses any more are removed.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::backends::decoding::{self, file_error};
+use crate::backends::decoding::{self, file_error, unwritable};
 use crate::backends::{Error, Placement};
 use crate::color;
 use crate::compositor::Output;
@@ -19,12 +20,34 @@ use crate::sys::Cancel;
 
 pub(super) struct Slices {
     directory: PathBuf,
+    /// The backend's own.
+    copies: PathBuf,
     decoder: Decoder,
 }
 
 impl Slices {
-    pub(super) fn new(directory: PathBuf, decoder: Decoder) -> Self {
-        Self { directory, decoder }
+    /// In the cache of a worker.
+    pub(super) fn new(cache: &Path, decoder: Decoder) -> Self {
+        Self { directory: cache.join("slices"), copies: cache.join("copies"), decoder }
+    }
+
+    /// Carries out an order, and removes the slices and copies that it made if it fails: nothing
+    /// shows them.
+    pub(super) fn keep_if_done<T>(
+        &self,
+        order: impl FnOnce() -> Result<T, Error>,
+    ) -> Result<T, Error> {
+        let before = self.files();
+        order().inspect_err(|_| {
+            for path in self.files().difference(&before) {
+                fs::remove_file(path).ok();
+            }
+        })
+    }
+
+    fn files(&self) -> BTreeSet<PathBuf> {
+        let entries = [&self.directory, &self.copies].map(fs::read_dir).into_iter().flatten();
+        entries.flatten().flatten().map(|entry| entry.path()).collect()
     }
 
     /// The same placements with slices in place of pictures that are stretched over several outputs.
@@ -61,21 +84,20 @@ impl Slices {
             false => placement.span.as_slice(),
         };
         let source = &placement.path;
-        let failed = |error: &dyn std::error::Error| file_error(source, error);
         let tiles: Vec<Tile> = outputs.iter().map(tile).collect();
-        let key = key(source, &tiles).map_err(|error| failed(&error))?;
+        let key = key(source, &tiles).map_err(|error| file_error(source, &error))?;
         let path = |output: &Output| self.path(&key, output);
         let slice = path(&placement.output);
         if slice.exists() {
             return Ok(slice);
         }
         let new = outputs.iter().map(|output| Replacement::of(&path(output)));
-        let new = new.collect::<Result<Vec<_>, _>>().map_err(|error| failed(&error))?;
+        let new = new.collect::<Result<Vec<_>, _>>().map_err(unwritable(&self.directory))?;
         let to: Vec<_> = new.iter().map(|new| new.path().to_owned()).collect();
         let size = extent(&tiles);
         let cut = Cut { tiles, ..Cut::WHOLE };
         decoding::cut(&self.decoder.until(cancel), source, (&cut, size), &to, cancel)?;
-        new.into_iter().try_for_each(Replacement::land).map_err(|error| failed(&error))?;
+        new.into_iter().try_for_each(Replacement::land).map_err(unwritable(&self.directory))?;
         Ok(slice)
     }
 
@@ -106,8 +128,6 @@ fn key(source: &Path, tiles: &[Tile]) -> std::io::Result<String> {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeSet;
-
     use image::{DynamicImage, Rgb, RgbImage};
 
     use super::*;
@@ -117,7 +137,7 @@ mod tests {
 
     fn slices(room: &Path) -> Slices {
         let (spawner, _) = Spawner::new();
-        Slices::new(room.join("slices"), Decoder::start(Settings::default(), &spawner).unwrap())
+        Slices::new(room, Decoder::start(Settings::default(), &spawner).unwrap())
     }
 
     /// A placement on A, and one on B to the right of it.
@@ -190,6 +210,29 @@ mod tests {
         assert!(matches!(cut(), Error::File { path: told, .. } if told == path));
         fs::write(&path, "no picture").unwrap();
         assert!(matches!(cut(), Error::File { path: told, .. } if told == path));
+        // The picture is not to blame for a directory that cannot be written.
+        fs::remove_dir_all(room.path().join("slices")).unwrap();
+        fs::write(room.path().join("slices"), "no directory").unwrap();
+        assert!(matches!(cut(), Error::Unavailable(_)));
+    }
+
+    #[test]
+    fn failed_order_leaves_no_files() {
+        let room = tempfile::tempdir().unwrap();
+        let slices = slices(room.path());
+        let order = |name: &str, done: Result<(), Error>| {
+            slices.keep_if_done(|| {
+                for directory in ["slices", "copies"].map(|name| room.path().join(name)) {
+                    fs::create_dir_all(&directory).unwrap();
+                    fs::write(directory.join(name), "").unwrap();
+                }
+                done
+            })
+        };
+        order("shown.png", Ok(())).unwrap();
+        let shown = slices.files();
+        order("failed.png", Err(Error::Cancelled)).unwrap_err();
+        assert_eq!((shown.len(), slices.files()), (2, shown));
     }
 
     #[test]

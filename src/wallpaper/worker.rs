@@ -105,7 +105,7 @@ impl Worker {
         let (sounds, sounded) = bounded(SOUNDS);
         let paused = PausedOutputs::default();
         let (wanted, stop) = (paused.clone(), cancel.clone());
-        let slices = Slices::new(cache.join("slices"), decoder);
+        let slices = Slices::new(cache, decoder);
         let keepalive = KeepaliveLinks::new(cache);
         let by_content = ContentLinks::new(cache);
         let (name, entry) = (key.backend.as_str(), registration(key.backend));
@@ -116,18 +116,9 @@ impl Worker {
                 reports.send(report).is_ok()
             };
             let work = || {
-                let (backend, paused) = (backend(), None);
-                OrderLoop {
-                    entry,
-                    backend,
-                    slices,
-                    keepalive,
-                    by_content,
-                    wanted,
-                    paused,
-                    cancel: stop,
-                }
-                .run(&inbox, (&told, &rung, &sounded), &tell);
+                let (backend, paused, cancel) = (backend(), None, stop);
+                OrderLoop { entry, backend, slices, keepalive, by_content, wanted, paused, cancel }
+                    .run(&inbox, (&told, &rung, &sounded), &tell);
             };
             // Nothing of it is used afterwards.
             let run = catch_unwind(AssertUnwindSafe(work));
@@ -257,11 +248,13 @@ impl OrderLoop {
                 if self.entry.knows_by_path {
                     files = self.by_content.name(files, &rewritten);
                 }
-                let cut = match self.entry.spans_outputs {
-                    true => files,
-                    false => self.slices.cut(files, &self.cancel)?,
-                };
-                self.backend.show(&cut, &self.cancel)?;
+                let cut = self.slices.keep_if_done(|| {
+                    let cut = match self.entry.spans_outputs {
+                        true => files,
+                        false => self.slices.cut(files, &self.cancel)?,
+                    };
+                    self.backend.show(&cut, &self.cancel).map(|()| cut)
+                })?;
                 self.slices.tidy(&cut);
                 self.keepalive.tidy(&placements);
                 self.by_content.tidy(&placements);

@@ -63,10 +63,16 @@ fn fits_turns_and_follows_the_monitors() {
         show(&[("DUMMY0", &glass)]).shows(at.0, at.1, GREEN);
         wall.pixels("DUMMY1").is_all(GREEN);
     }
+    let blue = wall.flat("blue.png", BLUE);
+    wall.set("feh", "mode", "tile");
+    let tiles = show(&[("DUMMY0", &glass), ("DUMMY1", &blue)]);
+    tiles.shows(98, 2, GREEN);
+    tiles.shows(98, 98, RED);
+    wall.pixels("DUMMY1").is_all(BLUE);
     wall.set("feh", "mode", "fill");
     let dot = wall.picture("dot.png", &["-size", "1x1", "xc:red"]);
     show(&[("DUMMY0", &dot)]).is_all(RED);
-    let (red, blue) = (wall.flat("red.png", RED), wall.flat("blue.png", BLUE));
+    let red = wall.flat("red.png", RED);
     wall.positions(&mut *feh, "DUMMY0");
     let mut show = |pictures: &[(&str, &Path)]| {
         feh.show(&wall.hang(pictures), &wall.cancel).unwrap();

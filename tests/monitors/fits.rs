@@ -50,7 +50,7 @@ fn fits(desktop: &Desktop, [one, other]: [&str; 2], backend: &str, shared: bool)
     see_edge(desktop, &house, other, RED);
     see_edge(desktop, &house, one, BLUE);
     let wish = json!({ "image_id": id, "monitor": one, "fit": "contain", "transition": "none",
-        "position": "top" });
+        "position": "left" });
     set(&house, wish).ok();
     let look = |house: &House| {
         see(desktop, house, one, RED);
@@ -59,7 +59,7 @@ fn fits(desktop: &Desktop, [one, other]: [&str; 2], backend: &str, shared: bool)
         see_edge(desktop, house, other, if shared { BLACK } else { RED });
         let current = house.client().get("/wallpaper/current").ok();
         assert_eq!(current["monitors"][0]["fit"], "contain");
-        assert_eq!(current["monitors"][0]["position"], "top");
+        assert_eq!(current["monitors"][0]["position"], "left");
         assert_eq!(current["monitors"][1].get("fit"), None);
     };
     look(&house);
@@ -73,6 +73,10 @@ fn fits(desktop: &Desktop, [one, other]: [&str; 2], backend: &str, shared: bool)
     assert_eq!(set(&house, json!({ "image_id": id, "fit": "wide" })).status, 400);
     let refused = set(&house, json!({ "image_id": id, "position": "middle" })).text();
     assert!(refused.contains("position must be center, top, "), "{refused}");
+    // A colour, which looks the same with any fit, changes none.
+    set(&house, json!({ "color": "#283cc8", "monitor": other })).ok();
+    see_edge(desktop, &house, other, BLUE);
+    see_edge(desktop, &house, one, BLACK);
     set(&house, json!({ "image_id": id, "monitor": one })).ok();
     see_edge(desktop, &house, one, RED);
     // The wallpaper before had its own fit and position.

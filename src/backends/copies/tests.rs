@@ -40,7 +40,7 @@ fn unsupported_pictures_are_copied_once() {
     assert_eq!(copy.parent(), Some(cache.as_path()));
     let mut file = BufReader::new(File::open(&copy).unwrap());
     let probe = media::probe(&mut file).unwrap();
-    assert_eq!((probe.format, probe.width, probe.height), (Format::Png, 2, 2));
+    assert_eq!((probe.format, probe.width, probe.height), (Format::Png, 1, 1));
     let made = fs::metadata(&copy).unwrap().ino();
     assert_eq!(of(&cache).of_size(&source, (&Cut::WHOLE, SIZE), &PLAIN, &cancel).unwrap(), copy);
     assert_eq!(fs::metadata(&copy).unwrap().ino(), made);
@@ -83,26 +83,27 @@ fn picture_that_moves_is_given_as_its_first_frame() {
 }
 
 #[test]
-fn picture_of_one_pixel_is_given_as_two() {
+fn tiny_picture_and_tiles_are_made_for_the_output() {
     let dir = tempfile::tempdir().unwrap();
-    let (source, copy) = (dir.path().join("a.bmp"), dir.path().join("a.png"));
-    bmp(&source);
     let (cancel, mut copies) = (Cancel::new().unwrap(), of(&dir.path().join("cache")));
-    let small = copies.of_size(&source, (&Cut::WHOLE, SIZE), &PLAIN, &cancel).unwrap();
-    fs::copy(small, &copy).unwrap();
+    let tile = Tile { x: 0, y: 0, width: SIZE.0, height: SIZE.1, pixels: SIZE };
+    let filling = Cut { tiles: vec![tile], ..Cut::WHOLE };
     let takes = Takes { turns: false, profiles: false, ..PLAIN };
-    assert_eq!(
-        copies.of_size(&copy, (&Cut::WHOLE, SIZE), &takes, &cancel).unwrap(),
-        copy,
-        "two pixels are enough"
-    );
-    let formats = Some(&[Format::Bmp][..]);
-    let takes = Takes { formats, ..takes };
-    let double = of(&dir.path().join("other"))
-        .of_size(&source, (&Cut::WHOLE, SIZE), &takes, &cancel)
-        .unwrap();
-    let probe = media::probe(&mut BufReader::new(File::open(double).unwrap())).unwrap();
-    assert_eq!((probe.width, probe.height), (2, 2));
+    let mut check = |size: (u32, u32), cut: &Cut, is_cut: bool| {
+        let path = dir.path().join(format!("{size:?}.png"));
+        image::RgbImage::new(size.0, size.1).save(&path).unwrap();
+        let ready = copies.of_size(&path, (cut, SIZE), &takes, &cancel).unwrap();
+        let expected = if is_cut { SIZE } else { size };
+        assert_eq!(image::image_dimensions(&ready).unwrap(), expected, "{cut:?}");
+        assert_eq!(ready != path, is_cut);
+    };
+    check((1, 1), &Cut::WHOLE, false);
+    check((1, 1), &filling, true);
+    check((200, 1), &filling, false);
+    check((1, 200), &filling, true);
+    check((2, 2), &filling, false);
+    check((2, 2), &Cut { repeats: true, ..filling.clone() }, true);
+    check((2, 2), &Cut { position: "top".parse().unwrap(), ..filling.clone() }, true);
 }
 
 #[test]

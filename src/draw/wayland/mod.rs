@@ -14,6 +14,7 @@ use std::path::Path;
 use std::time::Instant;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::net::sockopt::socket_peercred;
 use wayland_client::backend::WaylandError;
 use wayland_client::globals::registry_queue_init;
 use wayland_client::{Connection, EventQueue};
@@ -29,7 +30,8 @@ type Error = Box<dyn std::error::Error + Send + Sync>;
 pub(super) fn run(socket: &Path) -> Result<(), Error> {
     let connection = Connection::connect_to_env()?;
     let (list, mut queue) = registry_queue_init::<Events>(&connection)?;
-    let globals = Globals::bind(&list, &queue.handle())?;
+    let mut globals = Globals::bind(&list, &queue.handle())?;
+    globals.newer_is_below &= may_be_sway(&connection);
     let registry = list.registry().clone();
     let server = Server::bind(socket)?;
     // From here on it writes to its socket and its log.
@@ -52,6 +54,16 @@ pub(super) fn run(socket: &Path) -> Result<(), Error> {
         renderer.proceed();
         wait(&renderer, &queue)?;
     }
+}
+
+/// Whether the compositor is sway, or cannot be seen.
+fn may_be_sway(connection: &Connection) -> bool {
+    let name = socket_peercred(connection.backend().poll_fd()).ok().and_then(|peer| {
+        let pid = peer.pid.as_raw_nonzero();
+        // A compositor with capabilities hides its executable, but not this name.
+        std::fs::read_to_string(format!("/proc/{pid}/comm")).ok()
+    });
+    name.is_none_or(|name| name.contains("sway"))
 }
 
 /// Sends what is to be sent, and waits for whatever comes first.
