@@ -139,9 +139,8 @@ fn has_own_description(connection: &Connection, id: i64) -> Result<bool, Error> 
     Ok(connection.query_row(sql, [id], |row| row.get(0))?)
 }
 
-/// Gives what a person has given to one image, and its places, to another, which has its content now. The row of the
-/// first is then as good as empty; its end is the caller's. Returns how many places in playlists are
-/// the other's now.
+/// Moves a person's changes to one image, and its places, to another, which has its content now. The
+/// caller removes the row of the first. Returns how many places in playlists were moved.
 pub(crate) fn unite(connection: &Connection, from: &Image, into: &Image) -> Result<usize, Error> {
     let mut tags = into.tags.clone();
     let is_new = |tag: &&String| !into.tags.iter().any(|own| collate::is_same(own, tag));

@@ -149,7 +149,7 @@ impl Ffmpeg {
         arguments: Vec<OsString>,
         (to, traits): (&Path, &Traits),
     ) -> Result<Shown, Error> {
-        // What another program has left there is not this one's.
+        // A file that another program has left there must not pass for this one's.
         fs::remove_file(to).ok();
         let launch = self.program(program)?.args(arguments);
         let ran = self.run(program, path, &launch, self.limits.frame);

@@ -240,8 +240,8 @@ pub(super) struct Globals {
     pub(super) newer_is_below: bool,
 }
 
-/// A protocol that wlroots offers until 0.17. Sway until 1.9 offers it and puts newer surfaces below, which
-/// no protocol reports; other compositors with such a wlroots put them above.
+/// A protocol that wlroots offers until 0.17. Sway until 1.9 offers it and puts newer surfaces below,
+/// which no protocol reports; other compositors with such a wlroots put them above.
 const OFFERED_BY_OLD_WLROOTS: &str = "zwlr_input_inhibit_manager_v1";
 
 impl Globals {

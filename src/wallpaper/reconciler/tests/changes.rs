@@ -240,7 +240,7 @@ fn films_stand_still_while_the_machine_rests() {
     let mut rest = |rests: bool| {
         desk.change(Changes { paused: Some(rests.then_some(Rest::Idle)), ..Changes::default() });
         let expected = rests.then(|| "A".to_owned()).into_iter().collect();
-        // What an earlier daemon has paused does not play before it is known whether there is a pause.
+        // A video that an earlier daemon has paused waits until it is known whether there is a pause.
         assert_eq!(desk.paused.recv_timeout(PATIENCE), Ok(expected));
     };
     rest(true);
