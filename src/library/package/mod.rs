@@ -19,7 +19,7 @@ mod tree;
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use serde_json::{Map, Value};
 
@@ -60,7 +60,8 @@ impl Library {
         disk::answers(source)?;
         let source = manifest::package_of(source);
         let owned = source.to_owned();
-        let open = move |_: &_| Package::open(&owned).map_err(|refusal| refusal.of(&owned));
+        let open =
+            move |signs: &_| Package::open(&owned, signs).map_err(|refusal| refusal.of(&owned));
         let package = apart(source, SILENT_FOR, open)?;
         let prepared = self.context.prepare_page(source, package, folder, self.context.tools())?;
         let imported = self.context.land_one(prepared)?;
@@ -80,9 +81,9 @@ impl ImportContext {
         tools: Tools<'_>,
     ) -> Result<Prepared, Error> {
         let owned = source.to_owned();
-        let found = apart(source, SILENT_FOR, move |_| {
+        let found = apart(source, SILENT_FOR, move |signs| {
             let found = opened(&owned).and_then(|(root, manifest)| match manifest.kind {
-                Kind::Web => Package::survey(root, manifest).map(Found::Page),
+                Kind::Web => Package::survey(root, manifest, signs).map(Found::Page),
                 Kind::Video => Ok(Found::Video(root, manifest)),
             });
             found.map_err(|refusal| refusal.of(&owned))
@@ -148,7 +149,8 @@ impl ImportContext {
 
     /// Gives a row to a package that somebody put into the library's directory. Never removes it.
     pub(super) fn adopt_package(&self, path: &Path, tools: Tools<'_>) -> Result<Imported, Error> {
-        let package = Package::open(path).map_err(|refusal| refusal.of(path))?;
+        let package =
+            Package::open(path, &AtomicU64::new(0)).map_err(|refusal| refusal.of(path))?;
         // As it lies there: its owner may have renamed it.
         let own = path.file_name().unwrap_or_default();
         let name = Name::of_title(&own.to_string_lossy(), String::new());
@@ -224,16 +226,16 @@ fn opened(source: &Path) -> Result<(Root, Manifest), Refusal> {
 }
 
 impl Package {
-    fn open(source: &Path) -> Result<Self, Refusal> {
+    fn open(source: &Path, signs: &AtomicU64) -> Result<Self, Refusal> {
         let (root, manifest) = opened(source)?;
         match manifest.kind {
-            Kind::Web => Self::survey(root, manifest),
+            Kind::Web => Self::survey(root, manifest, signs),
             Kind::Video => Err(Refusal::new("it is a video: `murald import` imports it")),
         }
     }
 
-    fn survey(root: Root, manifest: Manifest) -> Result<Self, Refusal> {
-        let tree = Tree::survey(root)?;
+    fn survey(root: Root, manifest: Manifest, signs: &AtomicU64) -> Result<Self, Refusal> {
+        let tree = Tree::survey(root, signs)?;
         if tree.root().linked_file(&manifest.entry).is_err() {
             let entry = manifest.entry.display();
             return Err(Refusal::new(format!("its page {entry} is not there")));

@@ -7,6 +7,7 @@ use std::io::{self, Read, Write};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::symlink;
 use std::path::{Component, Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use rustix::fs::{AtFlags, Dir, FileType};
 use rustix::io::Errno;
@@ -46,8 +47,9 @@ pub(super) struct Content {
 }
 
 impl Tree {
-    /// Looks through a package; nothing that leaves it, is no file, or is too much gets further.
-    pub(super) fn survey(root: Root) -> Result<Self, Refusal> {
+    /// Looks through a package; nothing that leaves it, is no file, or is too much gets further. Each
+    /// entry is a sign of life.
+    pub(super) fn survey(root: Root, signs: &AtomicU64) -> Result<Self, Refusal> {
         let mut tree = Self { root, entries: Vec::new() };
         let (mut files, mut size) = (0, 0);
         let mut pending = vec![PathBuf::new()];
@@ -55,6 +57,7 @@ impl Tree {
             let refusal = |error: &io::Error| Refusal::at(&directory, error);
             let mut listed = tree.root.directory(&directory).map_err(|error| refusal(&error))?;
             while let Some(entry) = listed.next() {
+                signs.fetch_add(1, Ordering::AcqRel);
                 let entry = entry.map_err(|error| refusal(&error.into()))?;
                 let name = entry.file_name();
                 if [&b"."[..], b".."].contains(&name.to_bytes()) {
@@ -230,7 +233,7 @@ mod tests {
     const NEVER: fn() -> bool = || false;
 
     fn survey(root: &Path) -> Result<Tree, Refusal> {
-        Tree::survey(Root::open(root).unwrap())
+        Tree::survey(Root::open(root).unwrap(), &AtomicU64::new(0))
     }
 
     fn package() -> (tempfile::TempDir, PathBuf) {
@@ -300,7 +303,9 @@ mod tests {
         // All of it: the descriptor is still that of the package.
         fs::rename(&root, directory.path().join("away")).unwrap();
         symlink(&outside, &root).unwrap();
-        let tree = Tree::survey(held).unwrap();
+        let signs = AtomicU64::new(0);
+        let tree = Tree::survey(held, &signs).unwrap();
+        assert!(signs.into_inner() > tree.entries.len() as u64);
         let paths: Vec<&Path> = tree.entries.iter().map(|entry| &*entry.0).collect();
         assert_eq!(
             paths,
