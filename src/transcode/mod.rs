@@ -2,7 +2,7 @@
 //!
 //! [`Ffmpeg`] runs the programs on the thread that asks, which must be one that may wait.
 //! [`Transcoder`] has two queues for those that may not: `transcode` for what takes minutes, one
-//! job after the other, and `frames` for what takes a moment. Both are bounded. At the end of the
+//! job after the other, and `frames` for what takes a moment, two at once. Both are bounded. At the end of the
 //! daemon ffmpeg is killed and whoever waits is told. Nothing here knows of the library.
 
 mod encode;
@@ -34,6 +34,8 @@ pub(crate) use pictures::{PROGRAMS, require_for};
 const JOBS_MAX: usize = 8;
 /// Jobs of moments that wait.
 const FRAMES_MAX: usize = 64;
+/// Jobs of moments that run: one that takes long delays no other.
+const FRAMES_AT_ONCE: usize = 2;
 
 /// The handle; clones speak to the same threads.
 #[derive(Clone, Debug)]
@@ -58,17 +60,20 @@ pub fn start(spawner: &Spawner, limits: Limits) -> io::Result<(Transcoder, Threa
     let (cancel, imports) = (Cancel::new()?, Cancel::new()?);
     let ffmpeg = Ffmpeg::new(limits, cancel.clone());
     let (end, ended) = bounded(0);
-    let mut threads = Vec::with_capacity(2);
-    let mut thread = |name, room| -> io::Result<Sender<Job>> {
-        let (inbox, jobs) = bounded(room);
-        // Its own, so that each queue sees the signs of life of its own jobs.
-        let ffmpeg = Ffmpeg::new(limits, cancel.clone());
-        let (end, patience) = (ended.clone(), 2 * limits.silence);
-        let queue = Queue { name, jobs, end, ffmpeg, patience };
-        threads.push(spawner.spawn(name, move || queue.work())?);
+    let mut threads = Vec::with_capacity(1 + FRAMES_AT_ONCE);
+    let mut queue = |name, places, at_once| -> io::Result<Sender<Job>> {
+        let (inbox, jobs) = bounded(places);
+        for _ in 0..at_once {
+            // Its own, so that each thread sees the signs of life of its own jobs.
+            let (jobs, ffmpeg) = (jobs.clone(), Ffmpeg::new(limits, cancel.clone()));
+            let (end, patience) = (ended.clone(), 2 * limits.silence);
+            let queue = Queue { name, jobs, end, ffmpeg, patience };
+            threads.push(spawner.spawn(name, move || queue.work())?);
+        }
         Ok(inbox)
     };
-    let (jobs, frames) = (thread("transcode", JOBS_MAX)?, thread("frames", FRAMES_MAX)?);
+    let jobs = queue("transcode", JOBS_MAX, 1)?;
+    let frames = queue("frames", FRAMES_MAX, FRAMES_AT_ONCE)?;
     let imported = Ffmpeg::new(limits, imports.clone());
     let transcoder = Transcoder { jobs, frames, ffmpeg, imports: imported };
     Ok((transcoder, Threads { cancel, imports, end: Some(end), threads }))
@@ -309,8 +314,12 @@ mod tests {
         assert!(matches!(told.recv().unwrap(), Some(Error::Busy)));
         assert!(told.is_empty());
         let (moment, passed) = bounded(1);
+        let slow = held.clone();
+        transcoder.submit_frame(Box::new(move |_| {
+            slow.recv().ok();
+        }));
         transcoder.submit_frame(Box::new(move |ran| moment.send(ran.is_ok()).unwrap()));
-        assert!(passed.recv().unwrap(), "moments do not wait for minutes");
+        assert!(passed.recv().unwrap(), "moments wait neither for minutes nor for a slow one");
         let ender =
             std::thread::spawn(move || running.end(Instant::now() + Duration::from_secs(9)));
         while !transcoder.ffmpeg().is_cancelled() {
