@@ -24,6 +24,8 @@ type Arguments = fn(&Path, (u32, u32), &Path) -> Vec<OsString>;
 pub(crate) struct Program {
     /// The names that it has in its versions, the newest first.
     names: &'static [&'static str],
+    /// Debian's package of it.
+    pub(crate) package: &'static str,
     pub(crate) opens: &'static [Format],
     /// Whether it shows a picture right.
     shows: fn(&Traits) -> bool,
@@ -35,12 +37,14 @@ pub(crate) struct Program {
 pub(crate) const PROGRAMS: [Program; 4] = [
     Program {
         names: &["heif-dec", "heif-convert"],
+        package: "libheif-examples",
         opens: &[Format::Avif, Format::Heic],
         shows: |traits| !traits.is_hdr(),
         arguments: Some(|path, _, to| vec![path.into(), to.into()]),
     },
     Program {
         names: &["djxl"],
+        package: "libjxl-tools",
         opens: &[Format::Jxl],
         shows: |_| true,
         arguments: Some(|path, _, to| {
@@ -49,6 +53,7 @@ pub(crate) const PROGRAMS: [Program; 4] = [
     },
     Program {
         names: &["rsvg-convert"],
+        package: "librsvg2-bin",
         opens: &[Format::Svg],
         shows: |_| true,
         arguments: Some(|path, (width, height), to| {
@@ -60,6 +65,7 @@ pub(crate) const PROGRAMS: [Program; 4] = [
     },
     Program {
         names: &["ffmpeg"],
+        package: "ffmpeg",
         opens: &[
             Format::Avif,
             Format::Heic,
@@ -85,6 +91,11 @@ impl Program {
         self.names[0]
     }
 
+    /// For people, who may find it by any of its names.
+    pub(crate) fn wanted(&self) -> String {
+        self.names.join(" or ")
+    }
+
     fn that_show(format: Format, traits: &Traits) -> impl Iterator<Item = &'static Self> + Clone {
         let fits = move |it: &&Self| it.opens.contains(&format) && (it.shows)(traits);
         PROGRAMS.iter().filter(fits)
@@ -102,7 +113,7 @@ pub(crate) fn require_for(format: Format, traits: &Traits) -> Result<(), Error> 
 /// The failure of what was tried, with the name of a program that is not installed and does better.
 fn refusal(format: Format, traits: &Traits, failed: Option<Error>) -> Error {
     let missing = Program::that_show(format, traits).find(|it| it.installed().is_none());
-    let (name, missing) = (media::name(format), missing.map(Program::name));
+    let (name, missing) = (media::name(format), missing.map(Program::wanted));
     let said = match (failed, missing) {
         (Some(error), None) => return error,
         (Some(error), Some(program)) => format!("{error}; {program} opens {name}"),

@@ -365,7 +365,8 @@ fn programs_that_are_missed() {
     house.only(&["sh", "heif-convert"]);
     let what = step(&examine(&house), "note", "ffmpeg", &["not installed"]);
     assert_eq!(what, "install ffmpeg");
-    step(&examine(&house), "note", "djxl", &["not installed", "JPEG XL"]);
+    let what = step(&examine(&house), "note", "djxl", &["not installed", "JPEG XL"]);
+    assert_eq!(what, "install djxl (Debian: libjxl-tools), if you have such files");
     step(&examine(&house), "ok", "heif-convert", &["AVIF, HEIC"]);
 }
 

@@ -243,8 +243,11 @@ fn look_at_programs(report: &mut Report) {
         match program.installed() {
             Some(name) => report.ok(name, format!("it is installed, for {opens}")),
             None => {
-                let (text, name) = (format!("it is not installed, for {opens}"), program.name());
-                report.note(name, text, Some(&format!("install {name}, if you have such files")));
+                let text = format!("it is not installed, for {opens}");
+                let (wanted, package) = (program.wanted(), program.package);
+                let remedy =
+                    format!("install {wanted} (Debian: {package}), if you have such files");
+                report.note(program.name(), text, Some(&remedy));
             }
         }
     }

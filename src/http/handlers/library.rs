@@ -11,7 +11,6 @@ use serde_json::{Map, Value, json};
 
 use super::Api;
 use crate::config::Section;
-use crate::decode;
 use crate::http::{Error, Reply, Request, Response};
 use crate::library::{self, Content, Deleted, LoopGoes, WatchSettings};
 use crate::store::folders::{self, FolderChange, FolderQuery, NAME_MAX, Refusal};
@@ -20,6 +19,7 @@ use crate::wire::{
     CreateFolder, Data, ExportLoop, ExtractPalette, Image, ImportImages, ImportWeb, ImportedBatch,
     LibraryWatch, LoopAction, MoveImages, PatchFolder, PutWatch,
 };
+use crate::{decode, process};
 
 /// `POST /library/purge-missing`
 pub(in crate::http) fn purge_missing(api: &Api, _: &Request<'_>) -> Result<Response, Error> {
@@ -225,6 +225,7 @@ pub(super) fn import_at(api: &Api, request: &Request<'_>, path: &Path) -> Result
 /// Faults of the file itself are client errors, all others are errors of the daemon.
 fn import_failed(path: &Path, error: library::Error) -> Error {
     use library::Error as Why;
+    use process::Error::{Late, Silent};
     use transcode::Error as Film;
     let text = format!("{}: {}", path.display(), error.reason());
     match error {
@@ -238,7 +239,11 @@ fn import_failed(path: &Path, error: library::Error) -> Error {
         Why::Media { .. } | Why::TooLong { .. } | Why::Name { .. } => Error::bad_request(text),
         Why::Transcode { source: Film::Failed { .. } | Film::Answer { .. }, .. }
         | Why::Transcode { source: Film::NoPicture | Film::Truncated, .. }
-        | Why::Transcode { source: Film::TooLarge { .. }, .. } => Error::bad_request(text),
+        | Why::Transcode { source: Film::TooLarge { .. }, .. }
+        // A file that no program comes to an end with.
+        | Why::Transcode { source: Film::Run { source: Late { .. } | Silent { .. }, .. }, .. } => {
+            Error::bad_request(text)
+        }
         error => error.into(),
     }
 }
