@@ -16,7 +16,7 @@ use super::{Error, Kind, Placement};
 use crate::decode::{self, Decoder};
 use crate::digest;
 use crate::media::{Cut, Tile};
-use crate::paths::Replacement;
+use crate::paths::{Replacement, remove_unused};
 use crate::sys::Cancel;
 use crate::wire::{Format, Position};
 
@@ -152,13 +152,7 @@ impl Copies {
     /// Removes what none of these files is.
     pub(super) fn tidy(&mut self, used: &[PathBuf]) {
         self.known.retain(|_, ready| used.contains(ready));
-        let Ok(entries) = fs::read_dir(&self.directory) else { return };
-        for path in entries.flatten().map(|entry| entry.path()) {
-            if !used.contains(&path) {
-                // Removal is tried again after the next change.
-                fs::remove_file(path).ok();
-            }
-        }
+        remove_unused(&self.directory, |path| used.iter().any(|used| used == path));
     }
 
     /// A copy, if the backend cannot take the file's content or is to show only a part of it.

@@ -22,7 +22,9 @@ pub use dirs::Dirs;
 pub use env::Env;
 pub(crate) use error::Error;
 pub(crate) use presence::{Presence, answers, presence};
-pub(crate) use replace::{Replacement, TEMPORARY, flush_directory, make_directories, replace};
+pub(crate) use replace::{
+    Replacement, TEMPORARY, flush_directory, make_directories, remove_unused, replace,
+};
 pub(crate) use uri::from_uri;
 
 /// Opens a file for reading that must be a regular one: a pipe without a writer, or a device, holds

@@ -64,6 +64,15 @@ pub(crate) fn make_directories(path: &Path) -> io::Result<()> {
     homes.filter(|home| !home.as_os_str().is_empty()).try_for_each(flush_directory)
 }
 
+/// Removes the files of a directory that are not in use. Those that cannot be removed are tried again
+/// the next time.
+pub(crate) fn remove_unused(directory: &Path, is_used: impl Fn(&Path) -> bool) {
+    let entries = fs::read_dir(directory).into_iter().flatten().flatten();
+    for path in entries.map(|entry| entry.path()).filter(|path| !is_used(path)) {
+        fs::remove_file(path).ok();
+    }
+}
+
 /// So that what was made, renamed or removed in it stays so after a power loss.
 pub(crate) fn flush_directory(path: &Path) -> io::Result<()> {
     match File::open(path).and_then(|directory| directory.sync_all()) {

@@ -18,7 +18,7 @@ use std::{fs, io};
 use super::orphan::file_is_missing;
 use crate::backends::{Kind, Placement};
 use crate::digest;
-use crate::paths::Replacement;
+use crate::paths::{Replacement, remove_unused};
 
 pub(super) struct LinkDirectory {
     directory: PathBuf,
@@ -46,13 +46,7 @@ impl LinkDirectory {
     /// Removes all but the names of these placements.
     pub(super) fn keep(&self, placements: &[Placement], name: impl Fn(&Placement) -> PathBuf) {
         let used: Vec<PathBuf> = placements.iter().map(name).collect();
-        let Ok(entries) = fs::read_dir(&self.directory) else { return };
-        for path in entries.flatten().map(|entry| entry.path()) {
-            if !used.contains(&path) {
-                // Files that cannot be removed now are tried again after the next change.
-                fs::remove_file(path).ok();
-            }
-        }
+        remove_unused(&self.directory, |path| used.iter().any(|used| used == path));
     }
 }
 

@@ -15,7 +15,7 @@ use crate::compositor::Output;
 use crate::decode::Decoder;
 use crate::digest;
 use crate::media::{Cut, Tile, extent};
-use crate::paths::Replacement;
+use crate::paths::{Replacement, remove_unused};
 use crate::sys::Cancel;
 
 pub(super) struct Slices {
@@ -39,8 +39,8 @@ impl Slices {
     ) -> Result<T, Error> {
         let before = self.files();
         order().inspect_err(|_| {
-            for path in self.files().difference(&before) {
-                fs::remove_file(path).ok();
+            for directory in [&self.directory, &self.copies] {
+                remove_unused(directory, |path| before.contains(path));
             }
         })
     }
@@ -68,13 +68,8 @@ impl Slices {
 
     /// Removes the slices that these placements do not use.
     pub(super) fn tidy(&self, placements: &[Placement]) {
-        let Ok(entries) = fs::read_dir(&self.directory) else { return };
-        for path in entries.flatten().map(|entry| entry.path()) {
-            if placements.iter().all(|placement| placement.path != path) {
-                // Files that cannot be removed now are tried again after the next change.
-                fs::remove_file(path).ok();
-            }
-        }
+        let is_used = |path: &Path| placements.iter().any(|placement| placement.path == path);
+        remove_unused(&self.directory, is_used);
     }
 
     /// The file of one slice; makes those of all outputs at once where it is missing.
