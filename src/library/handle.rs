@@ -216,12 +216,10 @@ impl Library {
         let mut missing = Vec::new();
         let roots = lock(&self.context.roots).clone();
         let is_watched = |path: &Path| roots.iter().any(|root| path.starts_with(root));
-        let mut in_place = self.store.read(watched::images_in_place)?;
-        in_place.retain(|(_, path)| !is_watched(path));
-        for (id, path) in in_place {
+        for (id, path) in self.store.read(watched::images_in_place)? {
             match presence(&path) {
-                Presence::There => {}
-                Presence::Missing => missing.push(id),
+                Presence::Missing if !is_watched(&path) => missing.push(id),
+                Presence::There | Presence::Missing => {}
                 Presence::NoAnswer => return Err(Error::NoAnswer { path }),
             }
         }
