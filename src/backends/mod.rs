@@ -138,7 +138,7 @@ pub struct Placement {
     pub web: Option<Web>,
     /// The outputs that one picture is stretched over, this one among them; empty otherwise.
     pub extended_over: Vec<String>,
-    /// The outputs of `extended_over` that are connected, also while they show the picture of a workspace.
+    /// The outputs of `extended_over` that are connected, also while they show a workspace's picture.
     #[serde(default)]
     pub span: Vec<Output>,
     /// Overrides the fit of the backend's settings.

@@ -2,8 +2,8 @@
 //!
 //! [`Ffmpeg`] runs the programs on the thread that asks, which must be one that may wait.
 //! [`Transcoder`] has two queues for those that may not: `transcode` for what takes minutes, one
-//! job after the other, and `frames` for what takes a moment, two at once. Both are bounded. At the end of the
-//! daemon ffmpeg is killed and whoever waits is told. Nothing here knows of the library.
+//! job after the other, and `frames` for what takes a moment, two at once. Both are bounded. At the end
+//! of the daemon ffmpeg is killed and whoever waits is told. Nothing here knows of the library.
 
 mod encode;
 mod error;
