@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::names::words;
 use super::plain_color::put_id;
-use super::{ActivePlaylist, Fit, HistorySource, Mode, Power, Timestamp};
+use super::{ActivePlaylist, Fit, HistorySource, Mode, Position, Power, Timestamp, Workspace};
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Debug {
@@ -19,6 +19,8 @@ pub(crate) struct Debug {
     pub queues: Vec<DebugQueue>,
     /// Assignments of all known monitors.
     pub assignments: Vec<DebugAssignment>,
+    /// None: the reconciler does not answer.
+    pub workspaces: Option<Vec<Workspace>>,
     /// None: the player does not answer.
     pub playlists: Option<Vec<ActivePlaylist>>,
     pub children: Vec<DebugChild>,
@@ -62,6 +64,7 @@ pub(crate) struct DebugAssignment {
     pub backend: String,
     pub set_at: Timestamp,
     pub fit: Option<Fit>,
+    pub position: Option<Position>,
 }
 
 /// A process of a backend.

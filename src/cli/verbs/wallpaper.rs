@@ -350,6 +350,6 @@ const STATE: View = View::sheet(
             let hook = debug["hook_failure"].as_object()?;
             Some(format!("{}, failed: {}", minute(&hook["at"]), written(&hook["error"])).into())
         }),
-        more("power"),
+        more("power workspaces"),
     ],
 );

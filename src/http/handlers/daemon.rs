@@ -125,6 +125,7 @@ pub(in crate::http) fn debug(api: &Api, request: &Request<'_>) -> Result<Respons
             .collect(),
         children: children(api, &assignments),
         assignments,
+        workspaces: request.wait(DEBUG_PATIENCE, |reply| api.wallpaper.workspaces(reply)).ok(),
         playlists: request.wait(DEBUG_PATIENCE, |reply| api.playlists.active(reply)).ok(),
         power: api.playlists.power(),
         failures: api.wallpaper.failures(),
@@ -135,9 +136,10 @@ pub(in crate::http) fn debug(api: &Api, request: &Request<'_>) -> Result<Respons
 }
 
 fn assignment(row: assignments::Assignment) -> DebugAssignment {
-    let assignments::Assignment { monitor, image_id, mode, backend, set_at, fit, .. } = row;
+    let assignments::Assignment { monitor, image_id, mode, backend, set_at, fit, position, .. } =
+        row;
     let color = color::of_image(image_id).map(color::hex);
-    DebugAssignment { monitor, image_id, color, mode, backend, set_at, fit }
+    DebugAssignment { monitor, image_id, color, mode, backend, set_at, fit, position }
 }
 
 /// The threads that the kernel lists, so that a leaked thread is among them.
