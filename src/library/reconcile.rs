@@ -11,6 +11,7 @@
 //! The database may come from another machine: outside of our directories only the exact file of a note
 //! is removed.
 
+use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -187,9 +188,9 @@ fn clear(context: &ImportContext, pending: &[Pending]) -> Result<(), Error> {
     for note in pending.iter().filter(|note| !lacks_directory(&note.path)) {
         // Held until the note is gone: the next file of that name has a note of its own.
         let stem = stem(&note.path);
-        if !held.contains_key(&stem) {
-            let Some(name) = context.names.try_hold(&stem, &note.path) else { continue };
-            held.insert(stem, name);
+        if let Entry::Vacant(place) = held.entry(stem) {
+            let Some(name) = context.names.try_hold(place.key(), &note.path) else { continue };
+            place.insert(name);
         }
         // A row is the stronger word.
         let has_row = context.store.read(|c| images::has_path(c, &note.path))?;

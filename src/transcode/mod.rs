@@ -301,6 +301,7 @@ mod tests {
         let (transcoder, running) = start(&spawner, Limits::default()).unwrap();
         let (tell, told) = bounded(100);
         let (release, held) = bounded::<()>(0);
+        let slow = held.clone();
         let (begun, begins) = bounded(1);
         transcoder.submit(Box::new(move |_| {
             begun.send(()).unwrap();
@@ -314,7 +315,6 @@ mod tests {
         assert!(matches!(told.recv().unwrap(), Some(Error::Busy)));
         assert!(told.is_empty());
         let (moment, passed) = bounded(1);
-        let slow = held.clone();
         transcoder.submit_frame(Box::new(move |_| {
             slow.recv().ok();
         }));

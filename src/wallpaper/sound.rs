@@ -13,6 +13,9 @@ use crate::config::BackendName;
 use crate::store::{self, Store};
 use crate::wire::Sound;
 
+/// The monitor, the image and the sound of each video.
+type Sounds<'a> = Vec<(&'a str, i64, Sound)>;
+
 /// Videos whose workers change the sound.
 pub(crate) struct AskedSound {
     /// Each of them was named.
@@ -39,7 +42,7 @@ pub(super) fn video_on<'a>(
 
 impl AskedSound {
     /// Waits for the workers: the sound of each video, and why that of others cannot be changed.
-    fn answers(&self, until: Instant) -> Result<(Vec<(&str, i64, Sound)>, Vec<String>), Error> {
+    fn answers(&self, until: Instant) -> Result<(Sounds<'_>, Vec<String>), Error> {
         let (mut sounds, mut cannot) = (Vec::new(), Vec::new());
         for (monitor, image_id, answer) in &self.asked {
             match answer.recv_deadline(until).map_err(|_| Error::Busy)? {

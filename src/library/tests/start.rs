@@ -83,7 +83,7 @@ fn rows_wait_for_a_disk_that_is_not_there() {
     assert_eq!(alive.library.health(), LibraryHealth::default(), "the files are back");
     alive.end();
     scene.check_agreement();
-    assert_eq!(scene.store.read(purge::is_guarded).unwrap(), false);
+    assert!(!scene.store.read(purge::is_guarded).unwrap());
 }
 
 #[test]
