@@ -287,8 +287,9 @@ fn batches_wait_are_cancelled_and_refused() {
     let scene = Scene::new();
     let mut alive = scene.start();
     // Far more work than all these requests.
+    let picture = wide(2000);
     let paths: Vec<_> =
-        (0..40).map(|n| scene.source(&format!("{n}.png"), wide(2000 + n))).collect();
+        (0..40).map(|n| scene.source(&format!("{n}.png"), [&picture[..], &[n]].concat())).collect();
     let first = alive.library.import(paths.clone(), None).unwrap();
     let rest: Vec<_> =
         (1..BATCHES_MAX).map(|_| alive.library.import(paths.clone(), None).unwrap()).collect();
