@@ -167,23 +167,28 @@ impl WorldState {
         let rows = self.shown_rows();
         let mut desired = assignments::desired(&rows, &self.pictures, &self.outputs, choose);
         self.leave_out_missing(&mut desired);
-        self.lay_out(&mut desired);
         plan::keep_current(current, &mut desired, &self.outputs);
+        self.lay_out(&mut desired);
         desired
     }
 
     /// Gives stretched pictures the outputs that they span. Workspaces hide some of these, and what the
-    /// others show stays as it is.
+    /// others show stays as it is. A picture that has left the library has no assignments any more.
     fn lay_out(&self, desired: &mut Placements) {
+        let shown: Vec<_> = desired.values().flatten().cloned().collect();
         for placement in desired.values_mut().flatten() {
+            let (id, over) = (placement.image_id, placement.extended_over.clone());
             let is_spanned = |output: &&Output| {
-                self.row(&output.name).is_some_and(|row| {
-                    row.image_id == placement.image_id && row.together == placement.extended_over
-                })
+                let mut shown = shown.iter().filter(|one| one.output.name == output.name);
+                shown.any(|one| one.image_id == id && one.extended_over == over)
+                    || self
+                        .row(&output.name)
+                        .is_some_and(|row| row.image_id == id && row.together == over)
             };
-            if !placement.extended_over.is_empty() {
-                placement.span = self.outputs.iter().filter(is_spanned).cloned().collect();
-            }
+            placement.span = match over.is_empty() {
+                true => Vec::new(),
+                false => self.outputs.iter().filter(is_spanned).cloned().collect(),
+            };
         }
     }
 
