@@ -3,6 +3,7 @@
 
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
+use std::os::unix::fs::MetadataExt;
 use std::os::unix::net::UnixListener;
 use std::path::Path;
 use std::process::Command;
@@ -67,7 +68,12 @@ fn nothing_is_wrong_in_a_session_that_works() {
     let files = || fs::read_dir(house.root()).unwrap().flatten().count();
     let before = files();
     let found = examine(&house);
-    assert!(found.iter().all(|one| one["state"] != "fix"), "{found:#?}");
+    // The directory is user nobody's if root may not start sway otherwise (tests/desktop).
+    let runtime = fs::metadata(house.socket().parent().unwrap()).unwrap();
+    let is_ours = runtime.uid() == rustix::process::geteuid().as_raw();
+    let is_right =
+        |one: &Value| (one["state"] == "fix") == (one["subject"] == "runtime" && !is_ours);
+    assert!(found.iter().all(is_right), "{found:#?}");
     assert_eq!(files(), before, "it is to change nothing");
     let shell = step(&found, "note", "daemon", &["the daemon is not running"]);
     assert!(shell.contains("murald start"), "{shell}");
