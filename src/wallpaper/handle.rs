@@ -116,20 +116,17 @@ impl Handle {
         if self.status.show_workspaces(are_all, visible) {
             self.workspaces_changed();
         }
-        self.status.workspaces_seen.open();
+        self.status.workspaces_seen().open();
     }
 
-    /// No workspace is known to be visible.
-    pub(crate) fn forget_workspaces(&self) {
-        if self.status.forget_workspaces() {
-            self.workspaces_changed();
-        }
+    /// A follower starts, and will say which workspaces are visible.
+    pub(crate) fn expect_workspaces(&self) {
+        self.status.expect_workspaces();
     }
 
     /// Answers when all that is to be shown is shown, or has failed.
     pub(crate) fn settle(&self, reply: Reply<()>) {
-        // The follower may have been started just now.
-        self.status.workspaces_seen.wait(LOOK_WITHIN);
+        self.status.workspaces_seen().wait(LOOK_WITHIN);
         self.send(Command::Settle(reply));
     }
 

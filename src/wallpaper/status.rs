@@ -32,8 +32,6 @@ pub(super) struct SharedStatus {
     inner: Arc<Mutex<Inner>>,
     /// Opens when the reconciler has looked at the outputs for the first time.
     pub(super) looked: Gate,
-    /// Opens when it is known for the first time which workspaces are visible.
-    pub(super) workspaces_seen: Gate,
 }
 
 #[derive(Debug, Default)]
@@ -55,6 +53,8 @@ struct Inner {
     /// Playlists that hooks have asked something of, each as often as it is asked; none: all.
     hook_requests: Vec<Option<i64>>,
     visible: VisibleWorkspaces,
+    /// Closed from the start of a follower until it has said which workspaces are visible.
+    workspaces_seen: Gate,
 }
 
 /// A hook waits for a playlist: what that brings up while this lives runs no hook.
@@ -94,7 +94,7 @@ pub(super) struct Changes {
 
 impl SharedStatus {
     pub(super) fn before_look() -> Self {
-        Self { looked: Gate::closed(), workspaces_seen: Gate::closed(), ..Self::default() }
+        Self { looked: Gate::closed(), ..Self::default() }
     }
 
     fn lock(&self) -> MutexGuard<'_, Inner> {
@@ -196,6 +196,14 @@ impl SharedStatus {
         self.lock().visible.clone()
     }
 
+    pub(super) fn expect_workspaces(&self) {
+        self.lock().workspaces_seen = Gate::closed();
+    }
+
+    pub(super) fn workspaces_seen(&self) -> Gate {
+        self.lock().workspaces_seen.clone()
+    }
+
     /// Whether another workspace is visible on any of these monitors than before.
     pub(super) fn show_workspaces(&self, are_all: bool, visible: Vec<Visible>) -> bool {
         let (mut inner, now) = (self.lock(), Timestamp::now());
@@ -210,11 +218,6 @@ impl SharedStatus {
             }
         }
         changed
-    }
-
-    /// Whether any was known to be visible.
-    pub(super) fn forget_workspaces(&self) -> bool {
-        !std::mem::take(&mut self.lock().visible).is_empty()
     }
 
     /// Takes those that were visible when the daemon last ran for visible.

@@ -31,7 +31,7 @@ impl WorkspaceFollower {
         let wanted = (!(self.backends.settings)().workspaces.is_empty()).then_some(());
         self.toggle.set(wanted, |()| self.follow());
         if wanted.is_none() {
-            self.wallpaper.forget_workspaces();
+            self.wallpaper.show_workspaces(true, Vec::new());
         }
         self.wallpaper.workspaces_changed();
     }
@@ -42,6 +42,7 @@ impl WorkspaceFollower {
     }
 
     fn follow(&self) -> io::Result<Following> {
+        self.wallpaper.expect_workspaces();
         let (wallpaper, none) = (self.wallpaper.clone(), self.wallpaper.clone());
         let source = Source {
             outputs: self.backends.outputs.clone(),

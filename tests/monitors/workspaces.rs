@@ -160,6 +160,10 @@ fn entries_follow_renames_deletions_and_playlists() {
     // It is answered when it is seen.
     client.patch("/config/workspaces", &json!({ "4": null })).ok();
     assert!(near(seen(&scene.desktop, &scene.house, OUTPUT), RED));
+    // Also if the first entry starts a follower.
+    client.patch("/config/workspaces", &json!({ "3": null })).ok();
+    client.patch("/config/workspaces", &json!({ "4": "blue" })).ok();
+    assert!(near(seen(&scene.desktop, &scene.house, OUTPUT), BLUE));
     client.post("/config/reset", &json!({})).ok();
     assert_eq!(client.get("/workspaces").ok(), json!([]));
 }
