@@ -29,7 +29,7 @@ pub(super) struct Refusal {
     why: String,
 }
 
-/// By monitor.
+/// The refusal on each monitor.
 pub(super) type Refusals = BTreeMap<String, Refusal>;
 
 impl Refusal {

@@ -1,7 +1,8 @@
 //! A thread that follows a compositor's socket for another module.
 //!
-//! It searches for the socket. Without one it waits until the outputs change, after a few tries at
-//! growing intervals. A connection that breaks is tried again for good.
+//! It searches for the socket, a few times at growing intervals, and then when the outputs change. A
+//! connection that breaks is tried again in the same way, and every 30 s until the outputs change: a
+//! session without such a socket causes no wake-ups.
 
 use std::io;
 use std::sync::Mutex;
@@ -18,7 +19,7 @@ use crate::thread::{Spawner, Thread};
 /// The first pause between tries; each one after is twice as long: 6 s in all.
 const PAUSE: Duration = Duration::from_millis(100);
 const TRIES: u32 = 6;
-/// The pause after them, if there was a connection.
+/// The pause between later tries, if there was a connection since the outputs changed.
 const LATER: Duration = Duration::from_secs(30);
 /// A connection that lasts as long was a good one.
 const GOOD: Duration = Duration::from_secs(5);

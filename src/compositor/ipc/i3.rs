@@ -53,7 +53,7 @@ impl I3 {
         if std::mem::take(&mut self.is_stale) { self.ask(question) } else { Ok(()) }
     }
 
-    /// The workspaces that came to be shown, waited for; whether these are all that are shown.
+    /// Waits for a change, and returns the visible workspaces, and whether these are all outputs.
     pub(super) fn next(&mut self, cancel: &Cancel) -> io::Result<(bool, Vec<Visible>)> {
         loop {
             let (kind, body) = self.receive(cancel)?;

@@ -95,8 +95,8 @@ impl Connection {
         }
     }
 
-    /// The outputs and the workspaces that they show, when that may have changed; waited for. Some are
-    /// omitted if they show what they showed: whether these are all.
+    /// Waits for a change, and returns the visible workspaces with their outputs. The first value says
+    /// whether these are all outputs; otherwise the others show the same as before.
     pub(crate) fn next(&mut self, cancel: &Cancel) -> io::Result<(bool, Vec<Visible>)> {
         match self {
             Self::Hyprland(hyprland) => hyprland.next(cancel),
