@@ -32,9 +32,10 @@ use crate::sys::{Cancel, connect};
 const NAME: &str = "builtin";
 /// It connects to the compositor, and listens.
 const UP_WITHIN: Duration = Duration::from_secs(10);
-/// A process that runs already answers within this, or is replaced: it may be stopped.
-const ANSWERS_WITHIN: Duration = Duration::from_secs(5);
-/// A new process may take longer: a large PNG for several outputs takes seconds.
+/// A process that runs already is replaced when it neither answers nor works for this long: it may be
+/// stopped.
+const WORKS_WITHIN: Duration = Duration::from_secs(5);
+/// A large PNG for several outputs takes seconds, more on a busy machine.
 const SHOWN_WITHIN: Duration = Duration::from_secs(30);
 /// It dies of SIGTERM at once.
 const GRACE: Duration = Duration::from_secs(2);
@@ -164,7 +165,7 @@ impl Backend for Builtin {
         let asked = self.processes.newest().map(|process| {
             let stream = socket_of(process).and_then(|socket| connect(&socket).ok());
             match stream {
-                Some(stream) => ask(stream, &request, process, ANSWERS_WITHIN, cancel),
+                Some(stream) => ask(stream, &request, process, WORKS_WITHIN, cancel),
                 None => Ok(Asked::Useless("it does not listen".to_owned())),
             }
         });
@@ -228,7 +229,7 @@ fn ask(
     mut stream: UnixStream,
     request: &Request,
     process: &BackendProcess,
-    limit: Duration,
+    patience: Duration,
     cancel: &Cancel,
 ) -> Result<Asked, Error> {
     let useless = |error: std::io::Error| Ok(Asked::Useless(error.to_string()));
@@ -236,17 +237,21 @@ fn ask(
     if let Err(error) = stream.write_all(&draw::line(request)) {
         return useless(error);
     }
-    let until = Instant::now() + limit;
+    let asked = Instant::now();
+    let worked = || process.child().identity().processor_time();
+    let mut before = worked();
     let (mut heard, mut buffer) = (Vec::new(), [0; 4096]);
     while !heard.ends_with(b"\n") && heard.len() < LINE_MAX {
         match stream.read(&mut buffer) {
             Ok(0) => return Ok(Asked::Useless("it hung up".to_owned())),
             Ok(count) => heard.extend_from_slice(&buffer[..count]),
             Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => {
+                let until = Instant::now() + patience;
                 wait(&[stream.as_fd()], process.child(), until, cancel)
                     .map_err(|error| not_up(error, process))?;
-                if Instant::now() >= until {
-                    let seconds = limit.as_secs();
+                let works = std::mem::replace(&mut before, worked()) != before;
+                if Instant::now() >= until && (!works || asked.elapsed() >= SHOWN_WITHIN) {
+                    let seconds = asked.elapsed().as_secs();
                     return Ok(Asked::Useless(format!("it does not answer within {seconds} s")));
                 }
             }

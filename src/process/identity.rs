@@ -28,11 +28,20 @@ impl Identity {
     pub fn is_running(self) -> bool {
         Self::of(self.pid) == Some(self)
     }
+
+    /// The processor time that it has taken so far, in ticks. A process that works takes more and more;
+    /// a stopped one does not. None if it does not run.
+    pub(crate) fn processor_time(self) -> Option<u64> {
+        let stat = Stat::parse(&fs::read(format!("/proc/{}/stat", self.pid)).ok()?)?;
+        (stat.identity == self).then_some(stat.processor_time)
+    }
 }
 
 struct Stat {
     identity: Identity,
     state: u8,
+    /// In ticks, of the process and of the kernel for it.
+    processor_time: u64,
 }
 
 impl Stat {
@@ -43,9 +52,10 @@ impl Stat {
         let pid = std::str::from_utf8(&line[..open]).ok()?.trim().parse().ok()?;
         let mut rest = std::str::from_utf8(line.get(close + 1..)?).ok()?.split_ascii_whitespace();
         let state = *rest.next()?.as_bytes().first()?;
-        // Field 3 was the state: 22 is the nineteenth after it.
-        let start_time = rest.nth(18)?.parse().ok()?;
-        Some(Self { identity: Identity { pid, start_time }, state })
+        // Field 3 was the state; 14 and 15 are times of the processor, 22 is the start.
+        let (own, kernel): (u64, u64) = (rest.nth(10)?.parse().ok()?, rest.next()?.parse().ok()?);
+        let start_time = rest.nth(6)?.parse().ok()?;
+        Some(Self { identity: Identity { pid, start_time }, state, processor_time: own + kernel })
     }
 }
 
@@ -132,7 +142,9 @@ mod tests {
         assert!(own.memory_kb().unwrap() > 500);
         assert!(own.age().unwrap() < Duration::from_secs(3600));
         let other = Identity { start_time: own.start_time + 1, ..own };
-        assert_eq!(other.memory_kb(), None);
+        assert_eq!((other.memory_kb(), other.processor_time()), (None, None));
+        let before = own.processor_time().unwrap();
+        while own.processor_time().unwrap() == before {}
         // A record may say anything.
         assert_eq!(Identity { start_time: u64::MAX, ..own }.age(), Some(Duration::ZERO));
     }
