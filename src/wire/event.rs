@@ -5,8 +5,8 @@ use std::path::PathBuf;
 
 use serde::Serialize;
 
+use super::image::{put_id, put_ids};
 use super::names::words;
-use super::plain_color::{put_id, put_ids};
 use super::{AppearanceMode, Image, MediaType, Mode, Source, Timestamp, Tone};
 
 words! {

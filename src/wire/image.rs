@@ -1,8 +1,12 @@
-//! The record of an image and of a web package. Reads no file.
+//! The record of an image, of a plain colour in its place, and of a web package. Reads no file.
+//!
+//! Inside murald a colour is an image with an id below 0 ([`color::of_image`]); outside, its id and path
+//! are null, and its name is `#rrggbb`.
 //!
 //! A new stored field also needs a column in `store::row` and `store::migrations`, and a line in
 //! `store::images` or `store::edits`, where it is written.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -12,8 +16,8 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
 use super::{Format, MediaType, Position, Timestamp, zone};
-use crate::color::{self, Rgb};
-use crate::digest::{self, Checksum, hex_of};
+use crate::color::{self, Rgb, hex, hue_group};
+use crate::digest::{self, Checksum, hex_of, sha256};
 
 /// An item of the library. [`Image::write`] has its fields as they are on the wire.
 #[derive(Clone, Debug, PartialEq)]
@@ -101,7 +105,7 @@ impl Image {
 
     /// `#rrggbb`
     pub(crate) fn color_texts(&self) -> Vec<String> {
-        self.colors.iter().map(|&color| color::hex(color)).collect()
+        self.colors.iter().map(|&color| hex(color)).collect()
     }
 
     /// Appends it as JSON, with its times in this zone. It does not use serde, which takes four times as
@@ -298,6 +302,83 @@ fn put_text(out: &mut Vec<u8>, text: &str) -> serde_json::Result<()> {
         return put(out, text);
     }
     put_word(out, text)
+}
+
+/// The pixels of a colour's file: enough for programs that blend the edges of what they scale.
+pub(crate) const COLOR_SIZE: (u32, u32) = (960, 540);
+
+impl Image {
+    /// The record of a plain colour; its file is at `path`.
+    pub(crate) fn of_color(rgb: Rgb, path: &Path) -> Self {
+        let name = hex(rgb);
+        Self {
+            id: color::image_id(rgb),
+            path: path.to_owned(),
+            media_type: MediaType::Image,
+            format: Format::Png,
+            width: COLOR_SIZE.0,
+            height: COLOR_SIZE.1,
+            duration: 0.0,
+            animated: false,
+            audio_enabled: false,
+            file_size: 0,
+            checksum: sha256(&name),
+            description: String::new(),
+            tags: Vec::new(),
+            colors: vec![rgb],
+            hue_group: hue_group(&[rgb]),
+            folder_id: None,
+            is_selected: false,
+            imported_at: Timestamp::from_micros(0),
+            source_path: PathBuf::new(),
+            in_place: false,
+            position: None,
+            thumbnails: ThumbnailPaths::default(),
+            preview_path: None,
+            web_meta: None,
+            wallpaper_config_overrides: None,
+            name,
+        }
+    }
+
+    /// `#rrggbb`; none: it is an image.
+    pub(crate) fn color(&self) -> Option<String> {
+        color::of_image(self.id).map(hex)
+    }
+
+    /// None: it is a plain colour.
+    pub(crate) fn library_id(&self) -> Option<i64> {
+        color::of_image(self.id).is_none().then_some(self.id)
+    }
+
+    /// The path that the image's owner knows; none: it is a plain colour.
+    pub(crate) fn library_path(&self) -> Option<PathBuf> {
+        self.library_id().map(|_| own_path(&self.path).to_owned())
+    }
+}
+
+/// An image with its id, for people.
+pub(crate) fn labelled(name: &str, id: i64) -> String {
+    match color::of_image(id) {
+        Some(_) => name.to_owned(),
+        None => format!("{name} ({id})"),
+    }
+}
+
+/// Null for a plain colour.
+pub(crate) fn put_id<S: Serializer>(id: &i64, serializer: S) -> Result<S::Ok, S::Error> {
+    color::of_image(*id).is_none().then_some(id).serialize(serializer)
+}
+
+/// `#rrggbb` for plain colours.
+pub(super) fn put_ids<S: Serializer>(
+    ids: &BTreeMap<String, i64>,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    serializer.collect_map(ids.iter().map(|(monitor, id)| {
+        let color = color::of_image(*id).map(hex);
+        (monitor, color.map_or_else(|| Value::from(*id), Value::from))
+    }))
 }
 
 #[cfg(test)]

@@ -8,13 +8,11 @@ mod error;
 mod event;
 mod image;
 mod names;
-mod plain_color;
 mod playlist_request;
 mod position;
 mod record;
 mod report;
 mod request;
-mod session;
 mod time;
 pub(crate) mod unix;
 pub(crate) mod zone;
@@ -22,14 +20,16 @@ pub(crate) mod zone;
 pub(crate) use error::{BadParameter, ErrorBody, ErrorCode, Parameters};
 pub use event::{Event, EventKind, GalleryDomain};
 pub(crate) use event::{OrphanReason, SkippedItem};
-pub(crate) use image::{DESCRIPTION_MAX, DISPLACED, JsonObject, ThumbnailPaths, WebMeta, own_path};
+pub(crate) use image::{
+    COLOR_SIZE, DESCRIPTION_MAX, DISPLACED, JsonObject, ThumbnailPaths, WebMeta, labelled,
+    own_path, put_id,
+};
 pub use image::{Image, WebCapabilities};
 pub(crate) use names::{
     AppearanceMode, Fit, LoopAction, LoopPreset, MediaFilter, MediaType, Orientation, Resolution,
     Rest, SortOrder, Tone, Unknown, Word, words,
 };
 pub use names::{Format, Mode, Source};
-pub(crate) use plain_color::{COLOR_SIZE, labelled, put_id};
 pub(crate) use playlist_request::{
     CreatePlaylist, INTERVALS, NewConfiguration, NewPlaylistItem, PatchPlaylist, StartPlaylist,
     StepPlaylists,
@@ -45,8 +45,8 @@ pub(crate) use record::{
 };
 pub(crate) use report::{
     ApplyFailure, Debug, DebugAssignment, DebugChild, DebugFailure, DebugQueue, DebugThread,
-    Finding, FindingState, HookFailure, LibraryWatch, NextChange, WatchState, WatchedDirectory,
-    Why,
+    Finding, FindingState, HookFailure, LibraryWatch, NextChange, Session, WatchState,
+    WatchedDirectory, Why,
 };
 pub use request::DeleteImages;
 pub(crate) use request::{
@@ -54,7 +54,6 @@ pub(crate) use request::{
     NoFields, PatchCapabilities, PatchFolder, PatchImage, PutAppearance, PutPower, PutWatch,
     RandomWallpaper, SelectAll, SetSound, SetWallpaper, Sound, SoundAnswer, SoundChange,
 };
-pub(crate) use session::Session;
 pub use time::DayTime;
 pub(crate) use time::Timestamp;
 pub(crate) use time::{DAY_TIMES, SunEvent};

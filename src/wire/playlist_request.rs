@@ -1,13 +1,13 @@
 //! Bodies of requests about playlists.
 
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use super::request::{given, given_object, given_object_list, object};
 use super::{MediaType, Mode, PlaylistOrder, PlaylistType, Tone};
 
 /// `POST /playlists`; what is absent gets its default.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize)]
 pub(crate) struct CreatePlaylist {
     pub name: String,
     #[serde(default, deserialize_with = "object")]
@@ -30,11 +30,11 @@ macro_rules! objects {
         $($(#[$attribute:meta])* $field:ident: $type:ty),* $(,)?
     }) => {
         $(#[$doc])*
-        #[derive(Clone, Debug, Default, Serialize, Deserialize)]
+        #[derive(Clone, Debug, Default, Deserialize)]
         pub struct $new { $($(#[$attribute])* pub $field: $type),* }
 
         /// The same, in a `PATCH`.
-        #[derive(Clone, Debug, Default, Serialize, Deserialize)]
+        #[derive(Clone, Debug, Default, Deserialize)]
         #[serde(deny_unknown_fields)]
         pub struct $patch { $($(#[$attribute])* pub $field: $type),* }
 
@@ -49,13 +49,10 @@ macro_rules! objects {
 objects! {
     /// Numbers are wider than what is allowed, so that a refusal can say what is.
     NewConfiguration and PatchConfiguration {
-        #[serde(rename = "type", default, skip_serializing_if = "Option::is_none")]
+        #[serde(rename = "type")]
         kind: Option<PlaylistType>,
-        #[serde(default, skip_serializing_if = "Option::is_none")]
         interval: Option<i64>,
-        #[serde(default, skip_serializing_if = "Option::is_none")]
         order: Option<PlaylistOrder>,
-        #[serde(default, skip_serializing_if = "Option::is_none")]
         always_start_on_first_image: Option<bool>,
     }
 }
@@ -64,52 +61,44 @@ objects! {
     /// `media_type` is taken from whoever sends back what a record said: the image's own counts.
     NewPlaylistItem and PatchPlaylistItem {
         image_id: i64,
-        #[serde(default, skip_serializing_if = "Option::is_none")]
         media_type: Option<MediaType>,
         /// Minutes since midnight.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
         time: Option<i64>,
         /// In place of a time: `07:30`, `sunset-30m`.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
         at: Option<String>,
         /// For `appearance`.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
         when: Option<Tone>,
     }
 }
 
 /// `PATCH /playlists/{id}`; `configuration` is merged, `images` replaces all.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct PatchPlaylist {
-    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "given")]
+    #[serde(deserialize_with = "given")]
     pub name: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "given_object")]
+    #[serde(deserialize_with = "given_object")]
     pub configuration: Option<PatchConfiguration>,
-    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "given_object_list")]
+    #[serde(deserialize_with = "given_object_list")]
     pub images: Option<Vec<PatchPlaylistItem>>,
-    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "given")]
+    #[serde(deserialize_with = "given")]
     pub source: Option<Map<String, Value>>,
 }
 
 /// `POST /playlists/{id}/start`; monitors are as in [`SetWallpaper`].
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct StartPlaylist {
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub monitors: Option<Vec<String>>,
     /// The same as the mode `extend`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub extend: Option<bool>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mode: Option<Mode>,
 }
 
 /// `POST /playlists/{id}/next` and `previous`, and those of all.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct StepPlaylists {
     /// Only the playlists that run on one of these.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub monitors: Option<Vec<String>>,
 }

@@ -7,8 +7,8 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use super::image::{labelled, put_id, put_ids};
 use super::names::words;
-use super::plain_color::{labelled, put_id, put_ids};
 use super::{AppearanceMode, Fit, MediaType, Mode, Position, Rest, Timestamp, Tone};
 
 /// A list that has no pages: `{"data": [...]}`.

@@ -1,12 +1,15 @@
-//! The record of the daemon's current state, for bug reports. Never contains a setting or a secret.
+//! The records of the daemon's current state and of its session, for bug reports. They never contain a
+//! setting or a secret.
 
-use std::path::PathBuf;
+use std::ffi::{OsStr, OsString};
+use std::fmt;
+use std::path::{Path, PathBuf};
 
 use crossbeam_channel::Sender;
 use serde::{Deserialize, Serialize};
 
+use super::image::put_id;
 use super::names::words;
-use super::plain_color::put_id;
 use super::{ActivePlaylist, Fit, HistorySource, Mode, Position, Power, Timestamp, Workspace};
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -192,4 +195,91 @@ pub(crate) struct LibraryWatch {
     pub watch: Vec<WatchedDirectory>,
     pub in_place: bool,
     pub watch_folders: bool,
+}
+
+/// The session in which the daemon draws.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Session {
+    /// `wayland` or `x11`.
+    pub kind: String,
+    /// The path of the compositor's socket, or as in `DISPLAY`.
+    pub display: String,
+}
+
+impl Session {
+    /// Whether a process with these variables belongs to another session. One that names none belongs
+    /// to all.
+    pub(crate) fn is_another(&self, var: impl Fn(&str) -> Option<OsString>) -> bool {
+        let set = |name: &str| var(name).filter(|value| !value.is_empty());
+        let (wayland, x11) = (set("WAYLAND_DISPLAY"), set("DISPLAY"));
+        match (self.kind.as_str(), wayland, x11) {
+            ("wayland", Some(name), _) => {
+                let own = PathBuf::from(set("XDG_RUNTIME_DIR").unwrap_or_default()).join(name);
+                // A shell may have outlived the compositor that it was started in.
+                own.canonicalize().is_ok_and(|own| own != real(Path::new(&self.display)))
+            }
+            ("x11", _, Some(display)) => server(&display) != server(OsStr::new(&self.display)),
+            (_, wayland, x11) => wayland.is_some() || x11.is_some(),
+        }
+    }
+}
+
+fn real(path: &Path) -> PathBuf {
+    path.canonicalize().unwrap_or_else(|_| path.to_owned())
+}
+
+/// A display without its screen: `:0.0` is on the server `:0`.
+fn server(display: &OsStr) -> String {
+    let display = display.to_string_lossy();
+    match display.rsplit_once('.') {
+        Some((server, screen)) if server.contains(':') && !screen.contains(':') => {
+            server.to_owned()
+        }
+        _ => display.into_owned(),
+    }
+}
+
+impl fmt::Display for Session {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let kind = if self.kind == "x11" { "X11" } else { "Wayland" };
+        write!(f, "the {kind} session {}", self.display)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn environment_tells_the_session() {
+        let run = tempfile::tempdir().unwrap();
+        for name in ["wayland-0", "wayland-1"] {
+            std::fs::write(run.path().join(name), "").unwrap();
+        }
+        let check = |kind: &str, display: &str, [wayland, x11]: [&str; 2], expected| {
+            let var = |name: &str| match name {
+                "WAYLAND_DISPLAY" => Some(wayland.into()),
+                "DISPLAY" => Some(x11.into()),
+                "XDG_RUNTIME_DIR" => Some(run.path().into()),
+                _ => None,
+            };
+            let session = Session { kind: kind.to_owned(), display: display.to_owned() };
+            assert_eq!(session.is_another(var), expected, "{session}, {wayland}, {x11}");
+        };
+        let socket = run.path().join("wayland-0");
+        let socket = socket.to_str().unwrap();
+        check("wayland", socket, ["wayland-0", ":0"], false);
+        check("wayland", socket, [socket, ""], false);
+        check("wayland", socket, ["wayland-1", ":0"], true);
+        // That compositor has ended.
+        check("wayland", socket, ["wayland-7", ":0"], false);
+        check("wayland", socket, ["", ":0"], true);
+        check("wayland", socket, ["", ""], false);
+        check("x11", ":0", ["", ":0.0"], false);
+        check("x11", ":0", ["wayland-0", ":0"], false);
+        check("x11", ":0", ["", ":1"], true);
+        check("x11", ":0", ["wayland-0", ""], true);
+        check("x11", "localhost:10.0", ["", "localhost:10"], false);
+        check("x11", ":0", ["", ""], false);
+    }
 }

@@ -14,10 +14,9 @@ use super::{
 };
 
 /// `POST /images`
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Deserialize)]
 pub(crate) struct ImportImages {
     pub paths: Vec<PathBuf>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub folder_id: Option<i64>,
     /// Only for files: they stay in place and are not copied.
     #[serde(default)]
@@ -28,13 +27,13 @@ pub(crate) struct ImportImages {
 }
 
 /// `PUT /library/watch`; what is absent stays as it is.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct PutWatch {
     pub watch: Vec<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "given")]
+    #[serde(default, deserialize_with = "given")]
     pub in_place: Option<bool>,
-    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "given")]
+    #[serde(default, deserialize_with = "given")]
     pub watch_folders: Option<bool>,
     /// The images in place of directories that are no longer watched go.
     #[serde(default)]
@@ -42,7 +41,7 @@ pub(crate) struct PutWatch {
 }
 
 /// `DELETE /images`; a field that is not known is refused, or a mistyped `trash` would delete for good.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct DeleteImages {
     #[serde(default)]
@@ -51,7 +50,7 @@ pub struct DeleteImages {
     #[serde(default)]
     pub paths: Vec<PathBuf>,
     /// Also the files of images in place; the same as `trash` if it is absent.
-    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "given")]
+    #[serde(default, deserialize_with = "given")]
     pub files: Option<bool>,
     /// Files go to the desktop's trash; means `files`, too.
     #[serde(default)]
@@ -66,19 +65,18 @@ impl DeleteImages {
 }
 
 /// `POST /images/{id}/extract-video-palette`
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Deserialize)]
 pub(crate) struct ExtractPalette {
     pub time_seconds: f64,
 }
 
 /// `POST /images/{id}/video-loop-export`; `folder_id` only with `import_new`.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Deserialize)]
 pub(crate) struct ExportLoop {
     pub in_seconds: f64,
     pub out_seconds: f64,
     pub preset: LoopPreset,
     pub action: LoopAction,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub folder_id: Option<i64>,
     #[serde(default)]
     pub blend_halves: bool,
@@ -89,55 +87,38 @@ pub(crate) struct ExportLoop {
 ///
 /// A field that is not known is refused, here and wherever a mistyped `monitor` would change every
 /// screen.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct SetWallpaper {
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub image_id: Option<i64>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub path: Option<PathBuf>,
     /// `#rgb` or `#rrggbb`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub color: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub monitor: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub monitors: Option<Vec<String>>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mode: Option<Mode>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fit: Option<Fit>,
     /// The part of the picture that is seen.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub position: Option<Position>,
     /// A transition in the backend's own words.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub transition: Option<String>,
     /// Nothing changes now: it is for monitors that were never seen before.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub default: Option<bool>,
 }
 
 /// `POST /wallpaper/random`; monitors are as in [`SetWallpaper`].
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct RandomWallpaper {
     /// The filters, by the names of the query of `GET /images`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub filter: Option<Map<String, Value>>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub monitor: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub monitors: Option<Vec<String>>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mode: Option<Mode>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fit: Option<Fit>,
     /// The part of the picture that is seen.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub position: Option<Position>,
     /// A transition in the backend's own words.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub transition: Option<String>,
 }
 
@@ -150,25 +131,24 @@ pub(crate) struct BackWallpaper {
 }
 
 /// `POST /folders`
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Deserialize)]
 pub(crate) struct CreateFolder {
     pub name: String,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent_id: Option<i64>,
 }
 
 /// `PATCH /folders/{id}`; `parent_id` null moves to the root.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct PatchFolder {
-    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "given")]
+    #[serde(deserialize_with = "given")]
     pub name: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "given")]
+    #[serde(deserialize_with = "given")]
     pub parent_id: Option<Option<i64>>,
 }
 
 /// `POST /folders/move-images`; `folder_id` null means the root.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Deserialize)]
 pub(crate) struct MoveImages {
     pub image_ids: Vec<i64>,
     // Required: a forgotten folder must not empty one.
@@ -177,7 +157,7 @@ pub(crate) struct MoveImages {
 }
 
 /// `POST /images/import-web`
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Deserialize)]
 pub(crate) struct ImportWeb {
     pub path: PathBuf,
     #[serde(default)]
@@ -185,44 +165,42 @@ pub(crate) struct ImportWeb {
 }
 
 /// `PATCH /images/{id}`; `folder_id` null moves to the root.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct PatchImage {
-    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "given")]
+    #[serde(deserialize_with = "given")]
     pub name: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "given")]
+    #[serde(deserialize_with = "given")]
     pub tags: Option<Vec<String>>,
-    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "given")]
+    #[serde(deserialize_with = "given")]
     pub description: Option<String>,
     /// `#rrggbb`, most dominant first.
-    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "given")]
+    #[serde(deserialize_with = "given")]
     pub colors: Option<Vec<String>>,
-    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "given")]
+    #[serde(deserialize_with = "given")]
     pub folder_id: Option<Option<i64>>,
-    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "given")]
+    #[serde(deserialize_with = "given")]
     pub is_selected: Option<bool>,
-    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "given")]
+    #[serde(deserialize_with = "given")]
     pub audio_enabled: Option<bool>,
-    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "given")]
+    #[serde(deserialize_with = "given")]
     pub position: Option<Option<Position>>,
     /// Only for a web package, as is the next field.
-    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "given")]
+    #[serde(deserialize_with = "given")]
     pub wallpaper_config_overrides: Option<Map<String, Value>>,
-    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "given_object")]
+    #[serde(deserialize_with = "given_object")]
     pub web_capabilities: Option<PatchCapabilities>,
 }
 
 /// `POST /wallpaper/sound`; at least one of the last two.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct SetSound {
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub monitor: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub monitors: Option<Vec<String>>,
-    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "given")]
+    #[serde(deserialize_with = "given")]
     pub muted: Option<bool>,
-    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "given")]
+    #[serde(deserialize_with = "given")]
     pub volume: Option<i64>,
 }
 
@@ -235,7 +213,7 @@ pub struct Sound {
 }
 
 /// The answer of `POST /wallpaper/sound`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub(crate) struct SoundAnswer {
     pub status: SetStatus,
     pub monitors: Vec<String>,
@@ -251,18 +229,18 @@ pub struct SoundChange {
 }
 
 /// The changed fields of [`WebCapabilities`].
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct PatchCapabilities {
-    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "given")]
+    #[serde(deserialize_with = "given")]
     pub network: Option<bool>,
-    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "given")]
+    #[serde(deserialize_with = "given")]
     pub keyboard: Option<bool>,
-    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "given")]
+    #[serde(deserialize_with = "given")]
     pub audio_reactive: Option<bool>,
-    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "given")]
+    #[serde(deserialize_with = "given")]
     pub parallax_aware: Option<bool>,
-    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "given")]
+    #[serde(deserialize_with = "given")]
     pub pointer_interactive: Option<bool>,
 }
 
@@ -279,20 +257,20 @@ impl PatchCapabilities {
 }
 
 /// `POST /images/select-all`
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Deserialize)]
 pub(crate) struct SelectAll {
     pub selected: bool,
 }
 
 /// `PUT /appearance`
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct PutAppearance {
     pub mode: AppearanceMode,
 }
 
 /// `PUT /power`: one of them at least.
-#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct PutPower {
     pub locked: Option<bool>,
