@@ -3,39 +3,30 @@
 
 use std::process::ExitCode;
 
-use crate::cli::{self, Error, Next, Setting, Start};
+use crate::cli::{self, Error, Exit, Host, Setting, Start};
 use crate::config::{Key, Section};
 use crate::daemon::{self, Options};
 use crate::decode;
 use crate::draw;
+use crate::error_chain::chain;
 
 /// The whole executable.
 pub fn main() -> ExitCode {
-    if let Some(code) = draw::main().or_else(decode::main) {
-        return code;
-    }
-    match cli::main(settings, daemon::listens_at) {
-        Next::End(code) => code,
-        Next::CheckConfig(file, report) => report.settings(&file, daemon::check(&file)),
-        Next::CheckDatabase(config, report) => {
-            report.database(daemon::check_database(&config).map_err(coded))
-        }
-        Next::RestoreDatabase(config, backup, report) => {
-            report.restored(daemon::restore_database(&config, backup.as_deref()).map_err(coded))
-        }
-        Next::Examine(start, report) => report.findings(&daemon::examine(&options(start))),
-        Next::TakeDown(start, report) => {
-            report.taken_down(daemon::take_down(&options(start)).map_err(coded))
-        }
-        Next::Daemon(start) => match run(&options(start)) {
-            Ok(()) => ExitCode::SUCCESS,
-            Err(error) => {
-                let hint = error.hint();
-                Error::of_daemon(error.exit_code(), hint.as_deref(), &error).report(false)
-            }
-        },
-    }
+    draw::main().or_else(decode::main).unwrap_or_else(|| cli::main(&HOST))
 }
+
+static HOST: Host = Host {
+    settings,
+    listens_at: daemon::listens_at,
+    run: |start| run(&options(start)).map_err(told),
+    examine: |start| daemon::examine(&options(start)),
+    take_down: |start| daemon::take_down(&options(start)).map_err(told),
+    check_config: |file| {
+        daemon::check(file).map_err(|error| Error::new(Exit::Config, chain(&error)))
+    },
+    check_database: |config| daemon::check_database(config).map_err(told),
+    restore_database: |config, from| daemon::restore_database(config, from).map_err(told),
+};
 
 fn run(options: &Options) -> Result<(), daemon::Error> {
     if options.detached {
@@ -58,8 +49,8 @@ fn settings() -> Vec<Setting> {
     all.collect()
 }
 
-fn coded(error: daemon::Error) -> (u8, daemon::Error) {
-    (error.exit_code(), error)
+fn told(error: daemon::Error) -> Error {
+    Error::of_daemon(error.exit_code(), error.hint().as_deref(), &error)
 }
 
 fn options(start: Start) -> Options {

@@ -1,4 +1,5 @@
-//! A parsed command line: the verb's values by name, the global flags and the connection.
+//! A parsed command line: the verb's values by name, the global flags and the connection; and what the
+//! command has from `main`, since a client sees neither the daemon nor its database.
 
 use std::cell::OnceCell;
 use std::path::{Path, PathBuf};
@@ -11,23 +12,41 @@ use super::template::{Template, written};
 use super::terminal::variable;
 use crate::paths::Env;
 use crate::sys::is_listened_on;
+use crate::wire::{DatabaseReport, Finding};
 
 /// A verb's input.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Call {
     pub(super) globals: Globals,
     /// Values by the name of the argument or flag: flags in the order of the line, then arguments.
     pub(super) values: Vec<(&'static str, Value)>,
-    /// All settings of the configuration, for verbs about settings.
-    pub(super) settings: fn() -> Vec<Setting>,
-    /// Finds the socket of the daemon that has this user's library.
-    pub(super) elsewhere: Elsewhere,
+    /// None in tests of parsers.
+    pub(super) host: Option<&'static Host>,
     /// The connection to the daemon, once there was a request.
     pub(super) connection: OnceCell<Connection>,
 }
 
-/// Finds the socket of the daemon that has the library of a configuration (none: the usual one).
-pub(crate) type Elsewhere = fn(Option<&Path>) -> Option<PathBuf>;
+/// The functions of `main` for work that a client cannot do.
+#[derive(Debug)]
+pub(crate) struct Host {
+    /// All settings of the configuration.
+    pub settings: fn() -> Vec<Setting>,
+    /// Finds the socket of the daemon that has the library of a configuration (none: the usual one).
+    pub listens_at: fn(Option<&Path>) -> Option<PathBuf>,
+    /// Runs the daemon until it is stopped.
+    pub run: fn(Start) -> Result<(), Error>,
+    /// Examines everything that wallpapers need.
+    pub examine: fn(Start) -> Vec<Finding>,
+    /// Stops the processes that a daemon has left which no longer runs, and counts them.
+    pub take_down: fn(Start) -> Result<usize, Error>,
+    /// Reads a file of settings for its warnings.
+    pub check_config: fn(&Path) -> Result<Vec<String>, Error>,
+    /// Checks the whole database that a file of settings names.
+    pub check_database: fn(&Path) -> Result<DatabaseReport, Error>,
+    /// Restores a backup of that database (none: the newest intact one). Returns it and the old
+    /// database.
+    pub restore_database: fn(&Path, Option<&Path>) -> Result<(PathBuf, Option<PathBuf>), Error>,
+}
 
 /// A setting of the configuration, as far as a command line needs to know it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -55,6 +74,37 @@ pub(super) struct OutputOptions {
     pub(super) quiet: bool,
 }
 
+/// Tells the daemon to close its outputs once it is ready.
+pub(super) const DETACHED: &str = "MURALD_DETACHED";
+
+/// The daemon's command line.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Start {
+    pub config: Option<PathBuf>,
+    /// One of `debug`, `info`, `warn`, `error`.
+    pub log_level: Option<String>,
+    /// From `--socket`, else from `MURALD_SOCKET`.
+    pub socket: Option<PathBuf>,
+    /// A command has started the daemon and waits until it is ready; nobody reads its output after
+    /// that.
+    pub detached: bool,
+}
+
+impl Start {
+    pub(super) fn of(call: &Call) -> Self {
+        let from_env = || variable("MURALD_SOCKET").map(PathBuf::from);
+        let Globals { config, log_level, socket, .. } = call.globals.clone();
+        // The daemon may change its directory; the user meant the path as seen from here.
+        let absolute = |path: PathBuf| std::path::absolute(&path).unwrap_or(path);
+        Self {
+            config: config.map(absolute),
+            log_level,
+            socket: socket.or_else(from_env).map(absolute),
+            detached: variable(DETACHED).is_some(),
+        }
+    }
+}
+
 impl Call {
     pub(super) fn connect(&self) -> Result<Connection, Error> {
         if let Some(known) = self.connection.get() {
@@ -74,7 +124,16 @@ impl Call {
 
     /// The socket of the daemon that has the library, as its lock says.
     pub(super) fn elsewhere(&self) -> Option<PathBuf> {
-        (self.elsewhere)(self.globals.config.as_deref())
+        (self.host?.listens_at)(self.globals.config.as_deref())
+    }
+
+    pub(super) fn host(&self) -> &'static Host {
+        self.host.expect("main gives it")
+    }
+
+    /// All settings of the configuration.
+    pub(super) fn settings(&self) -> Vec<Setting> {
+        self.host.map_or_else(Vec::new, |host| (host.settings)())
     }
 
     pub(super) fn value(&self, name: &str) -> Option<&Value> {
@@ -108,17 +167,5 @@ impl Call {
     pub(super) fn query(&self, name: &str) -> Option<String> {
         let given: Vec<String> = self.all(name).into_iter().map(written).collect();
         (!given.is_empty()).then(|| given.join(" "))
-    }
-}
-
-impl Default for Call {
-    fn default() -> Self {
-        Self {
-            globals: Globals::default(),
-            values: Vec::new(),
-            settings: Vec::new,
-            elsewhere: |_| None,
-            connection: OnceCell::new(),
-        }
     }
 }

@@ -112,34 +112,18 @@ impl View {
         Self { described, columns, shape: Shape::Table, list: "", empty }
     }
 
-    pub(super) const fn sheet(described: &'static str, columns: &'static [Column]) -> Self {
+    /// Unless it says so otherwise, the record is shown as a sheet.
+    pub(super) const fn of(described: &'static str, columns: &'static [Column]) -> Self {
         Self { described, columns, shape: Shape::Sheet, list: "", empty: "" }
     }
 
-    /// Fields without a table.
-    pub(super) const fn says(
-        described: &'static str,
-        columns: &'static [Column],
-        sentence: &'static str,
-    ) -> Self {
-        Self { described, columns, shape: Shape::Say(sentence), list: "", empty: "" }
-    }
-
-    pub(super) const fn own(
-        described: &'static str,
-        columns: &'static [Column],
-        show: Show,
-    ) -> Self {
-        Self { described, columns, shape: Shape::Own(show), list: "", empty: "" }
-    }
-
-    /// The same record in a sentence.
+    /// The record in a sentence.
     pub(super) const fn saying(mut self, sentence: &'static str) -> Self {
         self.shape = Shape::Say(sentence);
         self
     }
 
-    /// The same record in the verb's own way.
+    /// The record in the verb's own way.
     pub(super) const fn showing(mut self, show: Show) -> Self {
         self.shape = Shape::Own(show);
         self

@@ -1,8 +1,8 @@
 //! The command: a client of the API.
 //!
-//! Runs on the only thread of its process. Knows the daemon only over its socket: work that a client
-//! cannot do is handed back to `main` (`next.rs`). Prints through `Stdout` and `Error` only, apart from
-//! warnings and progress on stderr.
+//! Runs on the only thread of its process. Knows the daemon only over its socket: functions of `main`
+//! (`Host`) do what a client cannot do. Prints through `Stdout` and `Error` only, apart from warnings
+//! and progress on stderr.
 
 mod arguments;
 mod call;
@@ -15,7 +15,6 @@ mod error;
 pub mod fuzz;
 mod help;
 mod lookup;
-mod next;
 mod picture;
 mod reference;
 mod request;
@@ -31,17 +30,16 @@ pub(crate) mod verb;
 mod verbs;
 
 use std::path::Path;
+use std::process::ExitCode;
 
 use arguments::Parsed;
 use call::{Call, OutputOptions};
 use lookup::Verbs;
-use next::end;
 use request::Request;
 use stdout::{Progress, Stdout};
 use verb::Run;
 
-pub(crate) use call::{Elsewhere, Setting};
-pub(crate) use next::{Next, Start};
+pub(crate) use call::{Host, Setting, Start};
 
 pub use columns::View;
 pub(crate) use error::Error;
@@ -49,41 +47,29 @@ pub use error::Exit;
 pub use verb::{Arity, Flag, GLOBAL, Kind, Verb};
 pub use verbs::GROUPS;
 
-/// Reads the command line and runs the verb, unless that is work of `main`. `settings` lists all of the
-/// configuration; `elsewhere` is asked if no daemon listens on the usual socket.
-pub(crate) fn main(settings: fn() -> Vec<Setting>, elsewhere: Elsewhere) -> Next {
+/// Reads the command line and runs the verb.
+pub(crate) fn main(host: &'static Host) -> ExitCode {
     let words: Vec<_> = std::env::args_os().skip(1).collect();
     let json = words.iter().any(|word| word == "--json");
     let verbs = Verbs(GROUPS);
-    let parsed = match arguments::parse(verbs, words) {
-        Ok(parsed) => parsed,
-        Err(error) => return Next::End(error.report(json)),
-    };
-    match parsed {
-        Parsed::Help(text) => Next::End(end(print(&text), false)),
-        Parsed::Version => {
-            Next::End(end(print(concat!("murald ", env!("CARGO_PKG_VERSION"), "\n")), false))
-        }
-        Parsed::Call(verb, call) => run(verbs, verb, Call { settings, elsewhere, ..*call }, json),
-    }
+    let done = arguments::parse(verbs, words).and_then(|parsed| match parsed {
+        Parsed::Help(text) => print(&text),
+        Parsed::Version => print(concat!("murald ", env!("CARGO_PKG_VERSION"), "\n")),
+        Parsed::Call(verb, call) => run(verbs, verb, Call { host: Some(host), ..*call }),
+    });
+    done.map_or_else(|error| error.report(json), |()| ExitCode::SUCCESS)
 }
 
-fn run(verbs: Verbs, verb: &Verb, mut call: Call, json: bool) -> Next {
-    if let Err(error) = prepare(verb, &mut call) {
-        return Next::End(error.report(json));
-    }
+fn run(verbs: Verbs, verb: &Verb, mut call: Call) -> Result<(), Error> {
+    prepare(verb, &mut call)?;
     let mut stdout = Stdout::new(&call.globals.output);
     let done = match verb.run {
-        Run::Main(run) => match run(&call, &mut stdout) {
-            Ok(Some(next)) => return next,
-            done => done.map(drop),
-        },
         Run::Complete => verbs::complete(verbs, &call, &mut stdout),
         Run::Request(request) => send(verb, &request, &call, &mut stdout),
         Run::Client(run) => run(&call, &mut stdout),
     };
-    let done = done.map_err(|error| hinted(error, verb, &call));
-    Next::End(end(done.and_then(|()| stdout.flush()), json))
+    let printed = stdout.flush();
+    done.map_err(|error| hinted(error, verb, &call)).and(printed)
 }
 
 /// Confirms, asks, and prints.
@@ -140,9 +126,6 @@ fn has_no_transitions(error: &Error) -> bool {
 /// references.
 fn prepare(verb: &Verb, call: &mut Call) -> Result<(), Error> {
     check_format(verb, call)?;
-    if matches!(verb.run, Run::Main(_) | Run::Complete) {
-        return Ok(());
-    }
     if verb.starts {
         start::ensure(call)?;
     }

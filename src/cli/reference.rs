@@ -4,9 +4,9 @@
 //! directory, names of files, prefixes of names, colours. `id:` and `name:` say which kind it is.
 //! Digits on standard input are ids.
 
-mod ids;
 mod names;
 
+use std::collections::HashSet;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
@@ -22,7 +22,7 @@ use super::{Error, suggest};
 use crate::color;
 use crate::paths::{Dirs, from_uri, open_regular};
 use crate::wire::collate::folded;
-use crate::wire::{CurrentMonitor, CurrentWallpaper, Data, Folder, Format, Page};
+use crate::wire::{CurrentMonitor, CurrentWallpaper, Data, Format, Ids, Page};
 
 pub(super) use names::path;
 use names::{Named, among, exactly, nothing, only};
@@ -35,7 +35,7 @@ const COMPARED: u64 = 2000;
 /// Replaces all words that name a record by ids; for `set`, names of files to import by absolute
 /// paths.
 pub(super) fn resolve(verb: &Verb, call: &mut Call) -> Result<(), Error> {
-    ids::say_which(verb, call)?;
+    say_which(verb, call)?;
     expand_stdin(verb, call)?;
     let given = call.clone();
     for (name, value) in &mut call.values {
@@ -50,7 +50,7 @@ pub(super) fn resolve(verb: &Verb, call: &mut Call) -> Result<(), Error> {
             *word = meant.map_err(|error| with_quotes(error, verb, name, kind, &given))?;
         }
     }
-    ids::see_all(verb, call)
+    see_all(verb, call)
 }
 
 /// Hints at quotes if several words are one name.
@@ -90,7 +90,7 @@ fn one(kind: Kind, word: &str, call: &Call) -> Result<Value, Error> {
     }
     if let Some(name) = word.strip_prefix("name:") {
         let (what, known) = candidates(kind, name, connection)?;
-        return names::whole(what, name, &known).map(Value::from);
+        return Ok(names::whole(what, name, &known)?.id.into());
     }
     if kind == Kind::PictureOrPlaylist
         && let Some(name) = word.strip_prefix("playlist:")
@@ -99,14 +99,19 @@ fn one(kind: Kind, word: &str, call: &Call) -> Result<Value, Error> {
             return Err(Error::usage("playlist: must be followed by a name"));
         }
         // The daemon looks it up by its whole name.
-        let id = playlist(connection, name)?;
-        let named = playlists(connection)?.into_iter().find(|one| one.id == id);
-        return Ok(format!("playlist:{}", named.map_or_else(String::new, |one| one.name)).into());
+        let all = playlists(connection)?;
+        return Ok(format!("playlist:{}", playlist(name, &all)?.name).into());
     }
     match kind {
         Kind::FolderOrRoot if word == "root" => Ok(word.into()),
-        Kind::Folder | Kind::FolderOrRoot => folder(connection, word).map(Value::from),
-        Kind::Playlist => playlist(connection, word).map(Value::from),
+        Kind::Folder if word == "root" => {
+            Err(Error::usage("root is not a folder that can be shown or changed"))
+        }
+        Kind::Folder | Kind::FolderOrRoot => {
+            // A name anywhere in the tree, or the names from the root down with `/` between.
+            names::folder(word, &folders(connection)?).map(Value::from)
+        }
+        Kind::Playlist => Ok(playlist(word, &playlists(connection)?)?.id.into()),
         kind => image(connection, word, kind),
     }
 }
@@ -118,7 +123,7 @@ fn candidates(
     connection: &Connection,
 ) -> Result<(&'static str, Vec<Named>), Error> {
     Ok(match kind {
-        Kind::Folder | Kind::FolderOrRoot => ("folder", names::tree(&folders(connection)?)),
+        Kind::Folder | Kind::FolderOrRoot => ("folder", folders(connection)?),
         Kind::Playlist => ("playlist", playlists(connection)?),
         _ => ("image", images(connection, "name", name)?),
     })
@@ -170,10 +175,12 @@ fn current_of(word: &str) -> Option<Option<&str>> {
 
 /// `sunset.jpg`: the image whose file had this name.
 fn by_file_name(connection: &Connection, word: &str) -> Result<Option<i64>, Error> {
-    let Some((stem, format)) = word.rsplit_once('.') else { return Ok(None) };
-    let Some(format) = format_of(format) else { return Ok(None) };
+    let Some((stem, extension)) = word.rsplit_once('.') else { return Ok(None) };
+    if !Format::ALL.iter().any(|format| format.has_extension(extension)) {
+        return Ok(None);
+    }
     let mut alike = images(connection, "name_prefix", stem)?;
-    alike.retain(|image| image.format == Some(format));
+    alike.retain(|image| image.format.is_some_and(|format| format.has_extension(extension)));
     Ok(exactly(stem, &alike).map(|one| one.id))
 }
 
@@ -190,15 +197,6 @@ fn some_names(connection: &Connection) -> Result<Vec<Named>, Error> {
         }
     }
     Ok(names)
-}
-
-/// `jpeg` is the same as `jpg`.
-fn format_of(extension: &str) -> Option<Format> {
-    match extension.to_lowercase().as_str() {
-        "jpeg" => Some(Format::Jpg),
-        "tif" => Some(Format::Tiff),
-        extension => extension.parse().ok(),
-    }
 }
 
 /// The first page of images that a parameter finds; for a prefix also the image with exactly that name.
@@ -295,8 +293,7 @@ fn in_library(shown: &CurrentMonitor) -> Result<i64, Error> {
     shown.image_id.ok_or_else(|| Error::refused(format!("{} {why}", shown.image_name)))
 }
 
-fn playlist(connection: &Connection, word: &str) -> Result<i64, Error> {
-    let all = playlists(connection)?;
+fn playlist<'a>(word: &str, all: &'a [Named]) -> Result<&'a Named, Error> {
     // `murald slideshow` names a playlist by its directory: the last part of the path is enough.
     let lower = folded(word);
     let is_last = |one: &&Named| {
@@ -304,9 +301,9 @@ fn playlist(connection: &Connection, word: &str) -> Result<i64, Error> {
             && one.name.rsplit('/').next().is_some_and(|it| folded(it) == lower)
     };
     let mut ends = all.iter().filter(is_last);
-    match (exactly(word, &all), ends.next(), ends.next()) {
-        (None, Some(one), None) => Ok(one.id),
-        _ => among("playlist", word, &all),
+    match (exactly(word, all), ends.next(), ends.next()) {
+        (None, Some(one), None) => Ok(one),
+        _ => among("playlist", word, all),
     }
 }
 
@@ -314,17 +311,9 @@ fn playlists(connection: &Connection) -> Result<Vec<Named>, Error> {
     connection.get(&RequestPath::new(&[&"playlists"]))?.read()
 }
 
-/// A name anywhere in the tree, or the names from the root down with `/` between.
-fn folder(connection: &Connection, word: &str) -> Result<i64, Error> {
-    if word == "root" {
-        return Err(Error::usage("root is not a folder that can be shown or changed"));
-    }
-    names::folder(word, &folders(connection)?)
-}
-
-fn folders(connection: &Connection) -> Result<Vec<Folder>, Error> {
+fn folders(connection: &Connection) -> Result<Vec<Named>, Error> {
     let all = RequestPath::new(&[&"folders"]).query("parent_id", Some("all"));
-    Ok(connection.get(&all)?.read::<Data<Folder>>()?.data)
+    Ok(connection.get(&all)?.read::<Data<Named>>()?.data)
 }
 
 /// The hint for an id that was meant as a name.
@@ -348,4 +337,63 @@ fn takes_colors(verb: &Verb) -> bool {
 
 fn meant_color(digits: &str) -> String {
     format!("did you mean the colour '#{digits}'?")
+}
+
+/// The id in a value of the command line, if it is one.
+fn id(kind: Kind, value: &Value) -> Option<i64> {
+    match kind {
+        Kind::Item => value["image_id"].as_i64(),
+        kind if kind.is_reference() => value.as_i64(),
+        _ => None,
+    }
+}
+
+/// Refuses digits that are the id of one record and the name of another.
+fn say_which(verb: &Verb, call: &Call) -> Result<(), Error> {
+    for (name, value) in &call.values {
+        let Some((kind, id)) = verb.kind(name).and_then(|kind| Some((kind, id(kind, value)?)))
+        else {
+            continue;
+        };
+        let (connection, word) = (&call.connect()?, id.to_string());
+        let (_, mut known) = candidates(kind, &word, connection)?;
+        known.retain(|one| one.id == id || one.name == word);
+        if known.iter().all(|one| one.id == id) {
+            continue;
+        }
+        if kind_is_image(kind) {
+            let own = connection.get(&RequestPath::new(&[&"images", &id]));
+            known.extend(own.and_then(|own| own.read()).ok());
+        }
+        if known.iter().any(|one| one.id == id) {
+            known.sort_by_key(|one| one.id);
+            let known: Vec<&Named> = known.iter().collect();
+            return Err(
+                names::several(&word, &known).hint(format!("id:{id} or name:{id} says which"))
+            );
+        }
+    }
+    Ok(())
+}
+
+fn kind_is_image(kind: Kind) -> bool {
+    matches!(kind, Kind::Image | Kind::Picture | Kind::PictureOrPlaylist | Kind::Item)
+}
+
+/// Refuses ids of images that do not exist, before anything is done to one of several images.
+fn see_all(verb: &Verb, call: &Call) -> Result<(), Error> {
+    let Some(many) = verb.list().filter(|it| kind_is_image(it.kind)) else { return Ok(()) };
+    let wanted: Vec<i64> =
+        call.all(many.name).into_iter().filter_map(|value| id(many.kind, value)).collect();
+    if wanted.is_empty() {
+        return Ok(());
+    }
+    let known: Ids = call.connect()?.get(&RequestPath::new(&[&"images", &"ids"]))?.read()?;
+    let known: HashSet<i64> = known.ids.into_iter().collect();
+    let missing: Vec<String> =
+        wanted.iter().filter(|id| !known.contains(id)).map(i64::to_string).collect();
+    match missing.is_empty() {
+        true => Ok(()),
+        false => Err(Error::not_found(format!("no image with ID {}", missing.join(", ")))),
+    }
 }

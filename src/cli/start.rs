@@ -2,32 +2,26 @@
 //! else as a detached process.
 
 use std::ffi::OsStr;
-use std::io::{self, IsTerminal, Read, Write};
-use std::os::linux::net::SocketAddrExt;
-use std::os::unix::net::{SocketAddr, UnixDatagram};
+use std::io::{IsTerminal, Read, Write};
 use std::path::Path;
-use std::process::{Child, ChildStderr, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use rustix::event::{PollFd, PollFlags, poll};
-use rustix::io::Errno;
-use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use serde_json::Value;
 
 use super::Error;
-use super::call::Call;
+use super::call::{Call, DETACHED};
 use super::connection::{Connection, RequestPath};
 use super::error::Exit;
 use super::terminal::for_stderr;
 use crate::paths::Dirs;
+use crate::sys::is_listened_on;
 use crate::wire::Monitor;
 
 /// The wait for a daemon that has just been started, and for its monitors.
 const WITHIN: Duration = Duration::from_secs(10);
 /// The time between two tries.
 const PACE: Duration = Duration::from_millis(20);
-/// Tells the daemon that nobody reads its output once it is ready.
-const DETACHED: &str = "MURALD_DETACHED";
 
 /// Starts a daemon if none is running, unless `MURALD_AUTOSTART` is 0.
 pub(super) fn ensure(call: &Call) -> Result<(), Error> {
@@ -61,68 +55,29 @@ fn by_unit(call: &Call) -> bool {
     systemctl(&["is-enabled", "murald.service"]) && systemctl(&["start", "murald.service"])
 }
 
-/// Starts the daemon as a process, which reports that it is ready as to a service manager. Returns
-/// its error if another daemon runs.
+/// Starts the daemon as a process, which closes its outputs when it is ready. Returns its error if
+/// another daemon runs.
 fn by_ourselves(call: &Call, socket: &Path) -> Result<Option<Error>, Error> {
     let failed = |error| Error::new(Exit::Internal, "cannot start a daemon").because(error);
-    let name = format!("murald-start-{}", std::process::id());
-    let address = SocketAddr::from_abstract_name(&name).map_err(failed)?;
-    let ready = UnixDatagram::bind_addr(&address).map_err(failed)?;
-    let own = std::env::current_exe().map_err(failed)?;
-    let mut command = command(own);
+    let mut command = command(std::env::current_exe().map_err(failed)?);
     command.arg("start").arg("--socket").arg(std::path::absolute(socket).map_err(failed)?);
     if let Some(config) = &call.globals.config {
         command.arg("--config").arg(std::path::absolute(config).map_err(failed)?);
     }
-    command.env(DETACHED, "1").env("NOTIFY_SOCKET", format!("@{name}")).current_dir("/");
+    // A service that runs this command must not hear of the daemon.
+    command.env(DETACHED, "1").env_remove("NOTIFY_SOCKET").current_dir("/");
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
     let mut child = command.spawn().map_err(failed)?;
-    let stderr = child.stderr.take().expect("it is piped");
-    let said = until_ready(&ready, &child, stderr).map_err(failed)?;
-    let Some(said) = said else { return Ok(None) };
+    let mut said = Vec::new();
+    let mut stderr = child.stderr.take().expect("it is piped");
+    stderr.read_to_end(&mut said).map_err(failed)?;
+    if is_listened_on(socket) {
+        return Ok(None);
+    }
     let code = child.wait().map_err(failed)?.code();
     let error = ended(code, &String::from_utf8_lossy(&said));
     // Another command was quicker, and its daemon can be used.
     if code == Some(75) { Ok(Some(error)) } else { Err(error) }
-}
-
-/// The daemon's error output if it exited; none when it is ready.
-fn until_ready(
-    ready: &UnixDatagram,
-    child: &Child,
-    mut stderr: ChildStderr,
-) -> io::Result<Option<Vec<u8>>> {
-    let process = pidfd_open(Pid::from_child(child), PidfdFlags::empty())?;
-    rustix::io::ioctl_fionbio(&stderr, true)?;
-    let (mut said, mut is_open) = (Vec::new(), true);
-    loop {
-        let mut watched = vec![
-            PollFd::new(ready, PollFlags::IN),
-            PollFd::new(&process, PollFlags::IN),
-            PollFd::new(&stderr, PollFlags::IN),
-        ];
-        // A closed pipe is always readable.
-        watched.truncate(if is_open { 3 } else { 2 });
-        match poll(&mut watched, None) {
-            Err(Errno::INTR) => continue,
-            polled => polled?,
-        };
-        let is_up = |at: usize| !watched[at].revents().is_empty();
-        let (is_ready, has_ended) = (is_up(0), is_up(1));
-        if is_ready {
-            return Ok(None);
-        }
-        // Read continuously, so that a daemon with much output does not block, and once more at its
-        // end.
-        match stderr.read_to_end(&mut said) {
-            Ok(_) => is_open = false,
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
-            Err(error) => return Err(error),
-        }
-        if has_ended {
-            return Ok(Some(said));
-        }
-    }
 }
 
 /// The daemon's last message as an error, under its own exit code.
@@ -212,11 +167,6 @@ fn monitors(connection: &Connection) {
         }
         std::thread::sleep(PACE);
     }
-}
-
-/// Whether a command has started this daemon and waits for it.
-pub(super) fn is_detached() -> bool {
-    std::env::var_os(DETACHED).is_some()
 }
 
 #[cfg(test)]

@@ -17,13 +17,11 @@ pub(super) struct Template {
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Part {
     Text(String),
-    Field { name: String, inner: Vec<Step> },
-}
-
-#[derive(Clone, Debug, PartialEq, Eq)]
-enum Step {
-    Name(String),
-    At(usize),
+    /// A field of the record, and the JSON pointer to the value in it.
+    Field {
+        name: String,
+        pointer: String,
+    },
 }
 
 impl Template {
@@ -76,16 +74,12 @@ impl Template {
         for part in &self.parts {
             match part {
                 Part::Text(text) => line.push_str(text),
-                Part::Field { name, inner } => {
+                Part::Field { name, pointer } => {
                     if !self.is_checked && record.get(name).is_none() {
                         let fields = record.as_object().into_iter().flat_map(|map| map.keys());
                         return Err(unknown(name, fields.map(String::as_str)));
                     }
-                    let value = inner.iter().fold(&record[name], |value, step| match step {
-                        Step::Name(name) => &value[name],
-                        Step::At(place) => &value[place],
-                    });
-                    line.push_str(&written(value));
+                    line.push_str(&record.pointer(pointer).map(written).unwrap_or_default());
                 }
             }
         }
@@ -111,19 +105,19 @@ impl Part {
     }
 
     fn field(text: &str) -> Option<Self> {
-        let mut steps = Vec::new();
+        let mut pointer = String::new();
         for piece in text.split('.') {
             let (name, places) = piece.split_at(piece.find('[').unwrap_or(piece.len()));
-            steps.push(Step::Name(Some(name).filter(|name| !name.is_empty())?.to_owned()));
+            let name = Some(name).filter(|name| !name.is_empty())?;
+            pointer.push('/');
+            pointer.push_str(&name.replace('~', "~0").replace('/', "~1"));
             for place in places.split_inclusive(']') {
-                let digits = place.strip_prefix('[')?.strip_suffix(']')?;
-                steps.push(Step::At(digits.parse().ok()?));
+                let place: usize = place.strip_prefix('[')?.strip_suffix(']')?.parse().ok()?;
+                pointer.push_str(&format!("/{place}"));
             }
         }
-        match steps.remove(0) {
-            Step::Name(name) => Some(Self::Field { name, inner: steps }),
-            Step::At(_) => None,
-        }
+        let name = text.split(['.', '[']).next()?.to_owned();
+        Some(Self::Field { name, pointer })
     }
 }
 

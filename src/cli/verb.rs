@@ -7,7 +7,6 @@ use serde_json::Value;
 use super::Error;
 use super::call::Call;
 use super::columns::View;
-use super::next::Next;
 use super::request::{Body, BodyFields, Change, Request};
 use super::stdout::Stdout;
 
@@ -49,8 +48,6 @@ pub(super) enum Run {
     Request(Request),
     /// A function of the verb.
     Client(Action),
-    /// Work of `main`, as the command line asks for it; none if everything is done.
-    Main(fn(&Call, &mut Stdout) -> Result<Option<Next>, Error>),
     /// Completion, which needs the whole table.
     Complete,
 }

@@ -8,8 +8,8 @@ use serde_json::Value;
 use super::super::Error;
 use super::super::columns::text;
 use super::super::suggest::distance;
+use crate::wire::Format;
 use crate::wire::collate::folded;
-use crate::wire::{Folder, Format};
 
 /// Names that a message lists.
 const LISTED: usize = 10;
@@ -24,35 +24,28 @@ pub(super) struct Named {
     pub(super) path: PathBuf,
     #[serde(default)]
     pub(super) format: Option<Format>,
-}
-
-/// The folders of the whole tree, by their own names.
-pub(super) fn tree(all: &[Folder]) -> Vec<Named> {
-    all.iter().map(named).collect()
-}
-
-fn named(folder: &Folder) -> Named {
-    Named { id: folder.id, name: folder.name.clone(), ..Named::default() }
+    /// The folder around a folder.
+    #[serde(default)]
+    pub(super) parent_id: Option<i64>,
 }
 
 /// A name of the whole tree, or the names from the root down with `/` between. A name may have a
 /// `/`, too.
-pub(super) fn folder(word: &str, all: &[Folder]) -> Result<i64, Error> {
-    let tree = tree(all);
+pub(super) fn folder(word: &str, tree: &[Named]) -> Result<i64, Error> {
     if !word.contains('/') || tree.iter().any(|one| one.name == word) {
-        return among("folder", word, &tree);
+        return Ok(among("folder", word, tree)?.id);
     }
-    if let Some(one) = exactly(word, &tree) {
+    if let Some(one) = exactly(word, tree) {
         return Ok(one.id);
     }
     let (mut at, mut rest) = (None, word.trim_matches('/'));
     while !rest.is_empty() {
-        let inside = all.iter().filter(|folder| folder.parent_id == at);
-        let inside: Vec<Named> = inside.map(named).collect();
+        let inside = tree.iter().filter(|folder| folder.parent_id == at);
+        let inside: Vec<Named> = inside.cloned().collect();
         let (part, more) = rest.split_once('/').unwrap_or((rest, ""));
         let is_whole = exactly(part, &inside).is_none() && exactly(rest, &inside).is_some();
         let (part, more) = if is_whole { (rest, "") } else { (part, more) };
-        at = Some(among("folder", part, &inside)?);
+        at = Some(among("folder", part, &inside)?.id);
         rest = more.trim_start_matches('/');
     }
     at.ok_or_else(|| Error::usage("FOLDER must be a name, a path of names or an id, not \"/\""))
@@ -66,24 +59,21 @@ pub(crate) fn path(folder: &Value, all: &[Value]) -> String {
 }
 
 /// The record with this name, in any letter case, or the only one whose name begins with it.
-pub(super) fn among(what: &str, word: &str, all: &[Named]) -> Result<i64, Error> {
+pub(super) fn among<'a>(what: &str, word: &str, all: &'a [Named]) -> Result<&'a Named, Error> {
     if all.iter().any(|one| one.name == word) {
         return whole(what, word, all);
     }
-    if let Some(one) = exactly(word, all) {
-        return Ok(one.id);
-    }
-    match only(word, all)? {
-        Some(one) => Ok(one.id),
-        None => Err(nothing(what, word, all)),
+    match exactly(word, all) {
+        Some(one) => Ok(one),
+        None => only(word, all)?.ok_or_else(|| nothing(what, word, all)),
     }
 }
 
 /// The record with exactly this name; an error if several have it, or none.
-pub(super) fn whole(what: &str, name: &str, all: &[Named]) -> Result<i64, Error> {
+pub(super) fn whole<'a>(what: &str, name: &str, all: &'a [Named]) -> Result<&'a Named, Error> {
     let same: Vec<&Named> = all.iter().filter(|one| one.name == name).collect();
     match same[..] {
-        [one] => Ok(one.id),
+        [one] => Ok(one),
         [] => Err(nothing(what, name, all)),
         _ => Err(several(name, &same)),
     }
@@ -151,7 +141,8 @@ mod tests {
     fn references_are_found_by_name_and_by_beginning() {
         let all = all(&["Sunset", "sunrise", "SUNSET over", "über", "a", "A"]);
         let check = |word: &str, expected: Result<i64, &str>| {
-            let found = among("image", word, &all).map_err(|error| error.to_string());
+            let found =
+                among("image", word, &all).map(|one| one.id).map_err(|error| error.to_string());
             assert_eq!(found, expected.map_err(|text| format!("murald: {text}")), "{word}");
         };
         check("Sunset", Ok(1));

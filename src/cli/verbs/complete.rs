@@ -12,18 +12,12 @@ use rustix::time::{TimerfdClockId, TimerfdTimerFlags};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use super::super::Error;
-use super::super::call::{Call, Setting};
-use super::super::columns::items;
-use super::super::connection::{Connection, RequestPath};
-use super::super::lookup::{VerbMatch, Verbs};
-use super::super::reference::path;
-use super::super::stdout::Stdout;
-use super::super::table::HUES;
-use super::super::template::written;
-use super::super::verb::{Argument, Arity, Flag, GLOBAL, Kind, Run, Verb};
 use super::config::fields;
 use super::config_change::settings;
+use super::{
+    Argument, Arity, Call, Connection, Error, Flag, GLOBAL, HUES, Kind, RequestPath, Run, Setting,
+    Stdout, Verb, VerbMatch, Verbs, items, path, written,
+};
 use crate::sys::Timer;
 use crate::wire::Position;
 
@@ -250,7 +244,7 @@ impl Source {
     /// All sections, and the keys of a section that is already typed with its dot.
     fn sections(&self, partial: &str) -> Vec<Candidate> {
         let mut found: Vec<String> = Vec::new();
-        for Setting { section, key, .. } in (self.call.settings)() {
+        for Setting { section, key, .. } in self.call.settings() {
             let with_key = format!("{section}.{key}");
             let has_keys = section == "backend" || partial.starts_with(&format!("{section}."));
             // `backend` cannot be named without a key.
@@ -281,7 +275,7 @@ impl Source {
             let last = plain.last().is_some_and(|word| *word == whole);
             last || plain.ends_with(&[setting.section.clone(), setting.key.to_owned()])
         };
-        let setting = (self.call.settings)().into_iter().find(named);
+        let setting = self.call.settings().into_iter().find(named);
         bare(setting.map(|setting| setting.words).unwrap_or_default())
     }
 

@@ -5,17 +5,11 @@ use std::path::PathBuf;
 
 use serde_json::{Value, json};
 
-use super::super::Error;
-use super::super::call::{Call, Setting};
-use super::super::columns::{Column, View, more};
-use super::super::connection::RequestPath;
-use super::super::error::Exit;
-use super::super::next::{Next, Report};
-use super::super::stdout::Stdout;
-use super::super::table::Table;
-use super::super::template::written;
-use super::super::verb::{Argument, Group, Kind, Run, Verb};
 use super::config_change::{Section, change, in_effect, settings, split};
+use super::{
+    Argument, Call, Column, Error, Exit, Group, Kind, RequestPath, Setting, Stdout, Table, Verb,
+    View, more, written,
+};
 use crate::paths::Dirs;
 
 const SECTION: &str = "A section: app, daemon, backend.NAME, backend.auto_priorities, library, \
@@ -53,8 +47,7 @@ pub(super) const GROUP: Group = Group { title: "Configuration", verbs: &[
         .help("The old file is kept as config.toml.bak, also if it is damaged; five copies are kept."),
     Verb::own(&["config", "path"], "Print the path of the configuration file (works without a \
                daemon)", path),
-    Verb::of(&["config", "check"], "Check a configuration file (works without a daemon)",
-        Run::Main(check))
+    Verb::own(&["config", "check"], "Check a configuration file (works without a daemon)", check)
         .takes(&[Argument::optional("FILE", Kind::File, "The file (default: that of the daemon)")])
         .help("    murald config check ./new.toml && cp ./new.toml \"$(murald config path)\"\n\n\
                Prints one warning per line. Exits with 78 if the daemon would not start with the \
@@ -62,12 +55,12 @@ pub(super) const GROUP: Group = Group { title: "Configuration", verbs: &[
 ]};
 
 /// Fields beside the settings, which [`fields`] lists.
-const CHANGED: View = View::own("", BESIDE, |_, stdout, settings| {
+const CHANGED: View = View::of("", BESIDE).showing(|_, stdout, settings| {
     stdout.say("changed")?;
     stdout.warn_all(settings);
     Ok(())
 });
-const RESET: View = View::own("", BESIDE, |_, stdout, settings| {
+const RESET: View = View::of("", BESIDE).showing(|_, stdout, settings| {
     stdout.say("reset the settings to their defaults")?;
     if let Some(backup) = settings["backup"].as_str() {
         stdout.say(format!("the old file is kept as {backup}"))?;
@@ -81,7 +74,7 @@ const BESIDE: &[Column] = &[more("backup restart_required warnings")];
 pub(crate) fn fields(verb: &Verb, call: &Call) -> Vec<String> {
     let mut settings = Vec::new();
     if verb.words[0] == "config" && !verb.views.is_empty() {
-        for setting in (call.settings)() {
+        for setting in call.settings() {
             settings.extend(setting.section.split('.').map(str::to_owned));
             settings.push(setting.key.to_owned());
         }
@@ -112,7 +105,7 @@ fn get(call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
     let value = match settings.get(&spelled).or_else(|| settings.get(&key)) {
         Some(value) => value,
         // A setting without a value and without a default.
-        None if (call.settings)().iter().any(is_known) => &Value::Null,
+        None if call.settings().iter().any(is_known) => &Value::Null,
         None => {
             let of = if section == "backend" { "" } else { section.as_str() };
             let list = format!("`{}` lists them", format!("murald config get {of}").trim_end());
@@ -122,7 +115,7 @@ fn get(call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
     if stdout.wants_data() { stdout.data(value) } else { stdout.line(plain(value)) }
 }
 
-const SETTINGS: View = View::own("", &[], |_, stdout, settings| {
+const SETTINGS: View = View::of("", &[]).showing(|_, stdout, settings| {
     let mut sheet = Table::sheet();
     flatten(&mut sheet, "", settings);
     stdout.table(&sheet)
@@ -198,21 +191,24 @@ fn path(call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
     stdout.line(path.display())
 }
 
-/// Checks the named file, else the daemon's own, unless that does not exist and nobody named it.
-fn check(call: &Call, stdout: &mut Stdout) -> Result<Option<Next>, Error> {
-    let own = || file(call);
-    let checked = call.text("FILE").map(PathBuf::from).map_or_else(own, Ok)?;
+/// Prints the warnings about the named file, else the daemon's own, one a line. That one need not exist.
+fn check(call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
+    let checked = call.text("FILE").map(PathBuf::from).map_or_else(|| file(call), Ok)?;
     let is_gone = |error: io::Error| error.kind() == io::ErrorKind::NotFound;
     let is_named = call.has("FILE") || call.globals.config.is_some();
-    if is_named || !checked.metadata().is_err_and(is_gone) {
-        return Ok(Some(Next::CheckConfig(checked, Report::of(call))));
+    let (warnings, well) = match is_named || !checked.metadata().is_err_and(is_gone) {
+        true => {
+            let warnings = (call.host().check_config)(&checked)?;
+            (warnings, format!("{} is in order", checked.display()))
+        }
+        false => (Vec::new(), "no configuration file; using the defaults".to_owned()),
+    };
+    match warnings.is_empty() {
+        _ if stdout.wants_data() => stdout.data(&json!(warnings)),
+        true => stdout.note(well),
+        false => warnings.iter().try_for_each(|warning| stdout.line(warning)),
     }
-    NO_FILE.tell(call, stdout, &json!([]))?;
-    Ok(None)
 }
-
-const NO_FILE: View =
-    View::own("", &[], |_, stdout, _| stdout.note("no configuration file; using the defaults"));
 
 /// The daemon's configuration file.
 pub(super) fn file(call: &Call) -> Result<PathBuf, Error> {

@@ -4,10 +4,7 @@ use std::fmt::Display;
 
 use serde_json::{Map, Value, json};
 
-use super::super::call::Call;
-use super::super::connection::{Connection, RequestPath};
-use super::super::error::Exit;
-use super::super::{Error, columns};
+use super::{Call, Connection, Error, Exit, RequestPath, columns};
 
 /// A section in which each key is the name of a workspace, and each value a string.
 const WORKSPACES: &str = "workspaces";
@@ -168,7 +165,7 @@ fn elsewhere(section: &str, error: Error) -> Error {
 
 /// Splits a word into a section and, if it names one, a key. The longest section wins.
 pub(super) fn split(call: &Call, word: &str) -> (String, Option<String>) {
-    let settings = (call.settings)();
+    let settings = call.settings();
     let sections = settings.iter().map(|setting| setting.section.as_str());
     // In the headings of backends hyphens and underscores are the same, as in the file.
     let spelled = |text: &str, section: &str| match section.starts_with("backend.") {

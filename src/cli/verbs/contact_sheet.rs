@@ -1,20 +1,25 @@
-//! A grid of thumbnails in the terminal, each with its id and name.
+//! A grid of thumbnails in the terminal, each with its id and name. A row of pictures is one strip,
+//! which any terminal shows like one picture.
 
 use serde_json::Value;
 
-use super::super::Error;
-use super::super::call::Call;
-use super::super::columns::{items, number, text};
-use super::super::connection::{Connection, RequestPath};
-use super::super::picture::{Grid, Wish};
-use super::super::stdout::Stdout;
-use super::super::terminal::{count, cut, harmless, width};
-use super::super::verb::{Flag, Verb};
 use super::filters::{self, LISTED};
 use super::image_sheet::{IMAGES, LIST, PICTURE, SIZE, list, warn_of_more};
+use super::{
+    Call, Connection, Error, Flag, Raster, RequestPath, Stdout, Terminal, Verb, Wish, cell,
+    chafa_file, count, cut, decoded, draw_with_chafa, half_blocks, harmless, items, number, text,
+    width,
+};
+use crate::media::fit;
 
 /// Columns between two pictures.
 const GAP: usize = 2;
+/// Columns and rows of one picture if no size is given.
+const PICTURE_SIZE: (u32, u32) = (18, 6);
+/// Lines beneath each row of pictures, for names and a gap.
+const CAPTION: u32 = 2;
+/// Lines of the screen that the prompt and the number of the page need.
+const BENEATH: u32 = 2;
 
 pub(super) const SHEET: Verb =
     Verb::own(&["images", "sheet"], "Show a contact sheet of the library", sheet)
@@ -84,4 +89,116 @@ fn captions(row: &[Value], columns: usize) -> String {
         line.push_str(&fill);
     }
     format!("{}\n\n", line.trim_end())
+}
+
+/// How pictures are laid side by side.
+struct Grid {
+    with_chafa: bool,
+    terminal: Terminal,
+    /// The columns and rows of one picture.
+    size: (u32, u32),
+    /// Columns between two.
+    gap: u32,
+    across: u32,
+}
+
+impl Grid {
+    fn new(terminal: Terminal, wish: &Wish, gap: usize) -> Self {
+        let whole = u32::try_from(terminal.columns).unwrap_or(u32::MAX).max(1);
+        let gap = u32::try_from(gap).unwrap_or_default();
+        let (columns, rows) = match wish.size {
+            Some((columns, Some(rows))) => (columns, rows),
+            Some((columns, None)) => (columns, (columns * PICTURE_SIZE.1).div_ceil(PICTURE_SIZE.0)),
+            None => PICTURE_SIZE,
+        };
+        let columns = columns.min(whole);
+        let across = ((whole + gap) / (columns + gap)).max(1);
+        Self { with_chafa: wish.is_for_chafa(), terminal, size: (columns, rows), gap, across }
+    }
+
+    /// How many are in a row.
+    fn across(&self) -> usize {
+        self.across as usize
+    }
+
+    /// Columns of one picture.
+    fn columns(&self) -> usize {
+        self.size.0 as usize
+    }
+
+    /// How many the screen has space for: at least one row.
+    fn on_a_screen(&self) -> u32 {
+        self.on(cell().1)
+    }
+
+    fn on(&self, lines: u32) -> u32 {
+        self.across * (lines.saturating_sub(BENEATH) / (self.size.1 + CAPTION)).max(1)
+    }
+
+    /// Shows these files; one that cannot be read leaves its place empty.
+    fn draw(&self, stdout: &mut Stdout, files: &[Vec<u8>]) -> Result<(), Error> {
+        let count = u32::try_from(files.len()).unwrap_or(self.across);
+        let size = (count * self.size.0 + count.saturating_sub(1) * self.gap, self.size.1);
+        if self.with_chafa {
+            let file = chafa_file(&self.strip(files, size.0, cell().0));
+            if draw_with_chafa(stdout, &file, size, &["--stretch"])? {
+                return Ok(());
+            }
+        }
+        stdout.raw(self.blocks(files, size.0).as_bytes())
+    }
+
+    fn blocks(&self, files: &[Vec<u8>], columns: u32) -> String {
+        half_blocks(&self.strip(files, columns, (1, 2)), self.terminal)
+    }
+
+    /// The pictures over so many columns, with so many pixels to a cell.
+    fn strip(&self, files: &[Vec<u8>], columns: u32, unit: (u32, u32)) -> Raster {
+        let frame = (self.size.0 * unit.0, self.size.1 * unit.1);
+        let mut strip = Raster::black(columns * unit.0, frame.1);
+        for (at, file) in (0..).zip(files) {
+            let Some((picture, size)) = decoded(file) else { continue };
+            let (width, height) = fit(size, frame);
+            let one = Raster::of(&picture.resized(width.max(1), height.max(1)));
+            let left = at * (self.size.0 + self.gap) * unit.0;
+            strip.paste(&one, left + (frame.0 - one.width) / 2, (frame.1 - one.height) / 2);
+        }
+        strip
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn as_many_are_in_a_row_as_there_is_room_for() {
+        let check = |columns, size, across, each| {
+            let terminal = Terminal { columns, color: true, true_color: true };
+            let grid = Grid::new(terminal, &Wish::of(size, Some("blocks")).unwrap(), 2);
+            assert_eq!((grid.across(), grid.columns()), (across, each), "{columns} {size:?}");
+        };
+        check(80, None, 4, 18);
+        check(40, None, 2, 18);
+        check(10, None, 1, 10);
+        check(80, Some("39"), 2, 39);
+        check(80, Some("300x2"), 1, 80);
+        let terminal = Terminal { columns: 80, color: true, true_color: true };
+        let grid = Grid::new(terminal, &Wish::of(None, Some("blocks")).unwrap(), 2);
+        assert_eq!([5, 10, 18, 50].map(|lines| grid.on(lines)), [4, 4, 8, 24]);
+    }
+
+    #[test]
+    fn a_picture_lies_in_the_middle_of_its_place() {
+        let terminal = Terminal { columns: 9, color: true, true_color: true };
+        let grid = Grid::new(terminal, &Wish::of(Some("4x1"), Some("blocks")).unwrap(), 1);
+        let mut file = std::io::Cursor::new(Vec::new());
+        let red = image::RgbImage::from_pixel(2, 2, image::Rgb([255, 0, 0]));
+        red.write_to(&mut file, image::ImageFormat::Png).unwrap();
+        let row = grid.blocks(&[file.into_inner(), Vec::new()], 9);
+        let (black, red) = ("2;0;0;0", "2;255;0;0");
+        let cell = |color: &str| format!("\x1b[38;{color};48;{color}m▀");
+        let expected = [black, red, red, black, black, black, black, black, black].map(cell);
+        assert_eq!(row, format!("{}\x1b[0m\n", expected.concat()));
+    }
 }

@@ -7,38 +7,25 @@ use rustix::event::{PollFd, PollFlags};
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use serde_json::{Value, json};
 
-use super::super::Error;
-use super::super::call::Call;
-use super::super::columns::{View, at, column, items, more, number, of, text};
-use super::super::connection::{Connection, RequestPath};
-use super::super::error::Exit;
-use super::super::next::{Next, Report, Start};
-use super::super::stdout::Stdout;
-use super::super::table::{Cell, CellStyle, Table};
-use super::super::template::written;
-use super::super::terminal::span;
-use super::super::verb::{Flag, Group, Run, Verb};
+use super::{
+    Call, Cell, CellStyle, Connection, Error, Exit, Flag, Group, RequestPath, Start, Stdout, Table,
+    Verb, View, at, column, items, more, number, of, span, text, written,
+};
 use crate::sys::poll_until;
 
 #[rustfmt::skip]
 pub(super) const GROUP: Group = Group { title: "Daemon", verbs: &[
-    Verb::of(&["start"], "Run the daemon in the foreground", Run::Main(start))
+    Verb::own(&["start"], "Run the daemon in the foreground", start)
         .help("The daemon stops on SIGTERM, SIGINT or `murald stop`; the wallpapers stay on the \
                screen.\n\
                On SIGHUP it reopens the log, reloads the configuration and restores a missing socket."),
-    Verb::of(&["stop"], "Stop the daemon and wait until it has stopped", Run::Main(stop))
+    Verb::own(&["stop"], "Stop the daemon and wait until it has stopped", stop)
         .flags(&[Flag::switch("--clear", "Remove the wallpapers from the screen")])
         .shows(&[&STOPPED])
         .help("If the daemon is not running, --clear removes the wallpapers of an earlier one."),
     Verb::own(&["status"], "Show whether the daemon runs and what each monitor displays", status)
         .shows(&[&STATUS]),
-    Verb::of(&["doctor"], "Find out why no wallpaper appears (works without a daemon)",
-        Run::Main(|call, _| Ok(Some(Next::Examine(Start::of(call), Report::of(call))))))
-        .shows(&[&View::sheet("", &[more("subject state text step")])])
-        .help("Checks the configuration, directories, the socket, the database, the session, its \
-               backends and other programs that draw there.\n\
-               Each row is STATE, SUBJECT and TEXT. STATE is \"ok\", \"note\" for possible problems, \
-               or \"fix\" with the step to fix a problem. Exits with 1 if there is a \"fix\"."),
+    super::doctor::DOCTOR,
     Verb::own(&["version"], "Print the versions of the command and the daemon", version)
         .shows(&[&VERSION])
         .help("Prints only the version of the command if the daemon is not running."),
@@ -50,10 +37,11 @@ pub(super) const GROUP: Group = Group { title: "Daemon", verbs: &[
 /// The daemon stops within 5 s.
 const GONE_WITHIN: Duration = Duration::from_secs(10);
 
-const STOPPED: View = View::says("POST /shutdown", &[more("status")], "stopped");
+const STOPPED: View = View::of("POST /shutdown", &[more("status")]).saying("stopped");
 const STATUS: View =
-    View::own("", &[more("info capabilities backends monitors wallpaper playlists")], show_status);
-const VERSION: View = View::sheet(
+    View::of("", &[more("info capabilities backends monitors wallpaper playlists")])
+        .showing(show_status);
+const VERSION: View = View::of(
     "",
     &[
         column("murald", "version"),
@@ -64,27 +52,27 @@ const VERSION: View = View::sheet(
     ],
 );
 
-fn start(call: &Call, stdout: &mut Stdout) -> Result<Option<Next>, Error> {
+fn start(call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
     let start = Start::of(call);
     if let Some(file) = start.config.as_ref().filter(|file| !file.exists()) {
         stdout.warn(format!("{} does not exist: creating it", file.display()));
     }
-    Ok(Some(Next::Daemon(start)))
+    (call.host().run)(start)
 }
 
-/// Stops the daemon; if none runs, `main` can remove what an earlier one has left on the screen.
-fn stop(call: &Call, stdout: &mut Stdout) -> Result<Option<Next>, Error> {
+/// Stops the daemon; if none runs, removes what an earlier one has left on the screen.
+fn stop(call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
     let connection = call.connect()?;
     let pid = match read(&connection, &[&"info"]) {
         Ok(info) => info["pid"].as_i64().and_then(|pid| pid.try_into().ok()).unwrap_or_default(),
         // A mistyped socket says nothing about the daemon.
         Err(error) if call.globals.socket.is_some() => return Err(error),
         Err(_) if connection.has_nobody() && call.has("--clear") => {
-            return Ok(Some(Next::TakeDown(Start::of(call), Report::of(call))));
+            let ended = (call.host().take_down)(Start::of(call))?;
+            return TAKEN_DOWN.tell(call, stdout, &json!({ "status": "cleared", "ended": ended }));
         }
         Err(_) if connection.has_nobody() => {
-            NOT_RUNNING.tell(call, stdout, &json!({ "status": "not_running" }))?;
-            return Ok(None);
+            return NOT_RUNNING.tell(call, stdout, &json!({ "status": "not_running" }));
         }
         Err(error) => return Err(error),
     };
@@ -102,13 +90,20 @@ fn stop(call: &Call, stdout: &mut Stdout) -> Result<Option<Next>, Error> {
                 .hint(format!("the log shows what it waits for; `kill {pid}` stops it at once")));
         }
     }
-    STOPPED.show(call, stdout, &answer)?;
-    Ok(None)
+    STOPPED.show(call, stdout, &answer)
 }
 
 /// Nothing on a pipe.
 const NOT_RUNNING: View =
-    View::own("", &[more("status")], |_, stdout, _| stdout.note("no daemon runs"));
+    View::of("", &[more("status")]).showing(|_, stdout, _| stdout.note("no daemon runs"));
+
+const TAKEN_DOWN: View = View::of("", &[more("status ended")]).showing(|_, stdout, done| {
+    stdout.say(match done["ended"].as_u64() {
+        Some(0) | None => "no daemon runs, and no wallpaper of murald is left".to_owned(),
+        Some(1) => "no daemon runs; stopped 1 process that drew wallpapers".to_owned(),
+        Some(ended) => format!("no daemon runs; stopped {ended} processes that drew wallpapers"),
+    })
+});
 
 fn read(connection: &Connection, place: &[&dyn Display]) -> Result<Value, Error> {
     connection.get(&RequestPath::new(place))?.read()

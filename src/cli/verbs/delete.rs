@@ -4,27 +4,22 @@ use std::io::{self, BufRead as _, IsTerminal, Write as _};
 
 use serde_json::Value;
 
-use super::super::Error;
-use super::super::call::Call;
-use super::super::columns::{View, more, number, text};
-use super::super::connection::RequestPath;
-use super::super::terminal::{count, harmless};
+use super::{Call, Error, RequestPath, View, count, harmless, more, number, text};
 
 /// Names that the question lists.
 const LISTED: usize = 5;
 
-pub(super) const DELETED: View = View::own(
-    "DELETE /images",
-    &[more("deleted files_kept files_removed")],
-    |call, stdout, answer| {
-        let forever = call.has("--forever");
-        let (deleted, kept) = (number(answer, "deleted"), number(answer, "files_kept"));
-        match number(answer, "files_removed") {
-            0 => stdout.say(said(deleted, kept, call.all("IMAGE").len() as u64, forever)),
-            files => stdout.say(format!("{} {}", count(files, "file"), done(forever))),
-        }
-    },
-);
+pub(super) const DELETED: View =
+    View::of("DELETE /images", &[more("deleted files_kept files_removed")]).showing(
+        |call, stdout, answer| {
+            let forever = call.has("--forever");
+            let (deleted, kept) = (number(answer, "deleted"), number(answer, "files_kept"));
+            match number(answer, "files_removed") {
+                0 => stdout.say(said(deleted, kept, call.all("IMAGE").len() as u64, forever)),
+                files => stdout.say(format!("{} {}", count(files, "file"), done(forever))),
+            }
+        },
+    );
 
 /// The ids to delete; `paths` are files of images that were deleted before, without their files.
 pub(super) fn ids(call: &Call) -> Result<Option<Value>, Error> {

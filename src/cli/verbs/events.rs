@@ -5,14 +5,7 @@ use std::os::fd::{AsFd, OwnedFd};
 
 use rustix::fs::{FileType, fstat};
 
-use super::super::Error;
-use super::super::call::Call;
-use super::super::columns::{View, more};
-use super::super::connection::RequestPath;
-use super::super::error::Exit;
-use super::super::sse::{Events, Item};
-use super::super::stdout::Stdout;
-use super::super::verb::{Flag, Kind, Verb};
+use super::{Call, Error, Events, Exit, Flag, Item, Kind, RequestPath, Stdout, Verb, View, more};
 use crate::wire::EventKind;
 
 #[rustfmt::skip]
@@ -30,7 +23,7 @@ pub(super) const VERB: Verb =
                processing_started, image_processed, image_error, processing_complete,\n\
                processing_cancelled, config_changed, appearance_changed, gallery_changed,\n\
                image_orphan_purged, backend_unavailable.");
-pub(super) const EVENT: View = View::sheet("", &[more("event data")]);
+pub(super) const EVENT: View = View::of("", &[more("event data")]);
 
 fn events(call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
     let mut connection = call.connect()?;

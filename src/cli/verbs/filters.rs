@@ -5,11 +5,7 @@ use std::fmt::Display;
 
 use serde_json::{Map, Value, json};
 
-use super::super::Error;
-use super::super::call::Call;
-use super::super::connection::{Connection, RequestPath};
-use super::super::template::written;
-use super::super::verb::{Flag, Kind, NULL, Verb};
+use super::{Call, Connection, Error, Flag, Kind, NULL, RequestPath, Verb, written};
 use crate::wire::{Ids, MediaFilter, Orientation, Page, Pagination};
 
 /// The daemon's largest page.

@@ -2,18 +2,12 @@
 
 use serde_json::Value;
 
-use super::super::Error;
-use super::super::call::Call;
-use super::super::columns::{View, column, items, more, number, text};
-use super::super::connection::RequestPath;
-use super::super::reference::path;
-use super::super::request::{From, place};
-use super::super::stdout::Stdout;
-use super::super::terminal::count;
-use super::super::verb::{Argument, Flag, Group, Kind, Verb};
 use super::image_sheet::TOTAL;
 use super::images::{MOVED, MOVING};
-use super::{delete, filters};
+use super::{
+    Argument, Call, Error, Flag, From, Group, Kind, RequestPath, Stdout, Verb, View, column, count,
+    delete, filters, items, more, number, path, place, text,
+};
 
 const ONE: Argument = Argument::one("FOLDER", Kind::Folder, "The folder");
 const NAME: (&str, From) = ("name", From::Given("NAME"));
@@ -81,17 +75,15 @@ const FOLDERS: View = FOLDER.showing(|call, stdout, answer| {
     }
     FOLDER.people(call, stdout, &named)
 });
-const DELETED: View = View::own(
-    "DELETE /folders/{id}",
-    &[more("deleted mode images_deleted folders_deleted")],
-    |_, stdout, gone| {
-        let folders = count(number(gone, "folders_deleted"), "folder");
-        match number(gone, "images_deleted") {
-            0 => stdout.say(format!("{folders} deleted")),
-            images => stdout.say(format!("{folders} and {} deleted", count(images, "image"))),
-        }
-    },
-);
+const DELETED: View =
+    View::of("DELETE /folders/{id}", &[more("deleted mode images_deleted folders_deleted")])
+        .showing(|_, stdout, gone| {
+            let folders = count(number(gone, "folders_deleted"), "folder");
+            match number(gone, "images_deleted") {
+                0 => stdout.say(format!("{folders} deleted")),
+                images => stdout.say(format!("{folders} and {} deleted", count(images, "image"))),
+            }
+        });
 
 fn delete_folder(call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
     let connection = call.connect()?;

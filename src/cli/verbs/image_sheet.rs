@@ -2,18 +2,11 @@
 
 use serde_json::Value;
 
-use super::super::Error;
-use super::super::call::Call;
-use super::super::columns::{
-    View, column, in_bytes, items, moment, more, number, of, palette, text,
-};
-use super::super::connection::RequestPath;
-use super::super::picture;
-use super::super::stdout::Stdout;
-use super::super::table::Cell;
-use super::super::terminal::count;
-use super::super::verb::{Argument, Flag, Kind};
 use super::filters;
+use super::{
+    Argument, Call, Cell, Error, Flag, Kind, RequestPath, Stdout, View, column, count, in_bytes,
+    items, moment, more, number, of, palette, picture, text,
+};
 
 pub(super) const ONE: Argument = Argument::one("IMAGE", Kind::Image, "The image");
 
@@ -42,7 +35,7 @@ pub(super) const IMAGES: View = View::table(
     "",
 );
 
-pub(super) const IMAGE: View = View::sheet(
+pub(super) const IMAGE: View = View::of(
     "Image",
     &[
         column("id", "id"),

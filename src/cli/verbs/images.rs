@@ -1,22 +1,17 @@
-//! The verbs about images of the library.
+//! The verbs about images of the library, and previews, loops and palettes of videos.
 
 use std::fs::File;
 use std::io::{self, IsTerminal, Read};
 
 use serde_json::{Value, json};
 
-use super::super::Error;
-use super::super::call::Call;
-use super::super::columns::{View, items, more, number, text};
-use super::super::request::{Body, From, Request, place};
-use super::super::stdout::Stdout;
-use super::super::template::written;
-use super::super::terminal::count;
-use super::super::verb::{Argument, Flag, Group, Kind, NULL, Verb};
 use super::contact_sheet::SHEET;
 use super::filters::{FILTERS, LISTED};
 use super::image_sheet::{IMAGE, IMAGES, ONE, PICTURE, SIZE, list, picture};
-use super::{ON_OFF, OUTPUT, delete};
+use super::{
+    Argument, Body, Call, Error, FOLDER, Flag, From, Group, Kind, NULL, ON_OFF, OUTPUT, Request,
+    Stdout, Verb, View, count, delete, items, more, number, palette, place, text, written,
+};
 use crate::wire::{Resolution, collate};
 
 const MANY: Argument =
@@ -131,7 +126,7 @@ pub(super) const GROUP: Group = Group { title: "Images", verbs: &[
 pub(super) const MOVING: &[(&str, From)] =
     &[("image_ids", From::Any("IMAGE")), ("folder_id", From::Folder("FOLDER"))];
 pub(super) const MOVED: View =
-    View::own("POST /folders/move-images", &[more("moved")], |call, stdout, answer| {
+    View::of("POST /folders/move-images", &[more("moved")]).showing(|call, stdout, answer| {
         let moved = number(answer, "moved");
         let are_all = moved >= call.all("IMAGE").len() as u64;
         let others = if are_all { "" } else { "; the others no longer exist" };
@@ -143,8 +138,8 @@ const SELECTED: View = IMAGE.showing(|call, stdout, image| {
     let now = if call.has("--off") { "no longer selected" } else { "selected" };
     stdout.say(format!("{} ({}) {now}", text(image, "name"), image["id"]))
 });
-const ALL_SELECTED: View =
-    View::own("POST /images/select-all", &[more("updated selected")], |call, stdout, answer| {
+const ALL_SELECTED: View = View::of("POST /images/select-all", &[more("updated selected")])
+    .showing(|call, stdout, answer| {
         let now = if call.has("--off") { "no longer selected" } else { "selected" };
         stdout.say(format!("{} {now}", count(number(answer, "updated"), "image")))
     });
@@ -153,13 +148,12 @@ const FAVOURITE: View = IMAGE.showing(|_, stdout, image| {
     let now = if is_one { "is a favourite" } else { "is no longer a favourite" };
     stdout.say(format!("{} ({}) {now}", text(image, "name"), image["id"]))
 });
-const TAGS: View =
-    View::own("GET /images/tags", &[more("tags")], |_, stdout, answer| {
-        match items(answer, "tags") {
-            [] => stdout.note("no tags; `murald images tag IMAGE --add TAG` adds one"),
-            tags => tags.iter().try_for_each(|tag| stdout.line(written(tag))),
-        }
-    });
+const TAGS: View = View::of("GET /images/tags", &[more("tags")]).showing(|_, stdout, answer| {
+    match items(answer, "tags") {
+        [] => stdout.note("no tags; `murald images tag IMAGE --add TAG` adds one"),
+        tags => tags.iter().try_for_each(|tag| stdout.line(written(tag))),
+    }
+});
 const RENAMED: View = IMAGE.showing(|call, stdout, image| {
     IMAGE.people(call, stdout, image)?;
     let (wanted, name) = (call.word("NAME"), text(image, "name"));
@@ -257,3 +251,52 @@ fn copy(call: &Call, stdout: &mut Stdout, template: &str) -> Result<(), Error> {
         }
     }
 }
+
+const VIDEO: Argument = Argument::one("IMAGE", Kind::Image, "The video");
+
+/// The daemon needs ffmpeg for them.
+#[rustfmt::skip]
+pub(super) const VIDEOS: Group = Group { title: "Videos", verbs: &[
+    Verb::send(&["video", "preview"], "Create a preview of a video for browsers",
+        "POST /images/{IMAGE}/ensure-browser-preview?force={--force=1}", &[])
+        .takes(&[VIDEO]).flags(&[Flag::switch("--force", "Create it again if it exists")])
+        .shows(&[&PREVIEW]).waiting("creating the preview..."),
+    Verb::send(&["video", "export"], "Export a loop from a video",
+        "POST /images/{IMAGE}/video-loop-export", &[
+            ("in_seconds", From::Or("--in", "0")), ("out_seconds", From::Of(end)),
+            ("preset", From::Or("--preset", r#""mp4_h264""#)),
+            ("action", From::Or("--action", r#""import_new""#)),
+            ("blend_halves", From::Switch("--blend-halves")), ("folder_id", From::Given("--folder")),
+        ])
+        .takes(&[VIDEO]).shows(&[&EXPORTED]).waiting("creating the loop...").flags(&[
+            Flag::value("--in", "SECONDS", Kind::Number, "Start of the loop; 0 by default"),
+            Flag::value("--out", "SECONDS", Kind::Number, "End of the loop (required)"),
+            Flag::value("--preset", "PRESET", Kind::Words(&["mp4_h264", "webm_vp9"]),
+                "Video format; mp4_h264 by default"),
+            Flag::value("--action", "ACTION", Kind::Words(&["import_new", "replace"]),
+                "Import as a new video, or replace this one; import_new by default"),
+            Flag::switch("--blend-halves", "Blend the end into the beginning"),
+            FOLDER,
+        ]),
+    Verb::send(&["video", "palette"], "Extract the palette of a video at a given time",
+        "POST /images/{IMAGE}/extract-video-palette", &[("time_seconds", From::Given("SECONDS"))])
+        .takes(&[VIDEO, Argument::one("SECONDS", Kind::Number, "Time from the beginning")])
+        .shows(&[&COLORS]),
+]};
+
+fn end(call: &Call) -> Result<Option<Value>, Error> {
+    let missing = || Error::usage("missing flag --out: the end of the loop, in seconds");
+    call.value("--out").cloned().map(Some).ok_or_else(missing)
+}
+
+const PREVIEW: View = IMAGE.showing(|_, stdout, image| match image["preview_path"].as_str() {
+    Some(path) => stdout.line(path),
+    None => stdout.say("made"),
+});
+const EXPORTED: View =
+    View::of("POST /images/{id}/video-loop-export", &[more("action image_id path")])
+        .saying("the loop is image {image_id}: {path}");
+const COLORS: View = View::of(
+    "POST /images/{id}/extract-video-palette",
+    &[more("image_id"), palette("colors", "colors"), more("image")],
+);

@@ -12,19 +12,12 @@ use serde_json::{Value, json};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::{flag, low_level};
 
-use super::super::Error;
-use super::super::call::Call;
-use super::super::columns::{View, at, more, number, text};
-use super::super::connection::{Connection, RequestPath};
-use super::super::error::Exit;
-use super::super::request::{Body, From, Request, paths};
-use super::super::sse::{Events, Item, listen};
-use super::super::stdout::Progress;
-use super::super::stdout::Stdout;
-use super::super::terminal::count;
-use super::super::verb::{Argument, Flag, Group, Kind, NULL, Verb};
 use super::image_sheet::IMAGE;
-use super::{FOLDER, events};
+use super::{
+    Argument, Body, Call, Connection, Error, Events, Exit, FOLDER, Flag, From, Group, Item, Kind,
+    NULL, Progress, Request, RequestPath, Stdout, Verb, View, at, count, events, listen, more,
+    number, paths, text,
+};
 use crate::wire::collate::path_key;
 
 #[rustfmt::skip]
@@ -67,13 +60,10 @@ const START: Request = Request::of(
     "POST /images",
     Body::Fields(&[("paths", From::Paths("PATH")), INTO, ("in_place", From::Switch("--in-place"))]),
 );
-const CANCELLED: View = View::says(
-    "POST /images/cancel-import",
-    &[more("status batch_id")],
-    "cancelled; imported images stay",
-);
+const CANCELLED: View = View::of("POST /images/cancel-import", &[more("status batch_id")])
+    .saying("cancelled; imported images stay");
 const BEGUN: View =
-    View::own("POST /images", &[more("status total batch_id")], |_, stdout, batch| {
+    View::of("POST /images", &[more("status total batch_id")]).showing(|_, stdout, batch| {
         let (files, id) = (count(number(batch, "total"), "file"), text(batch, "batch_id"));
         match stdout.terminal() {
             Some(_) => {

@@ -1,35 +1,27 @@
-//! `murald library` and `murald watch`: the database, missing images, watched directories.
+//! `murald library`, `watch` and `slideshow`: the database, missing images, watched directories.
 
-use std::path::{Path, PathBuf};
+use std::fs;
+use std::path::Path;
+use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use super::super::call::Call;
-use super::super::columns::{View, column, items, more, of, text};
-use super::super::connection::{Connection, RequestPath};
-use super::super::next::{Next, REPORT, RESTORED, Report};
-use super::super::request::paths;
-use super::super::table::{Cell, CellStyle};
-use super::super::template::written;
-use super::super::verb::{Argument, Flag, Group, Kind, Run, Verb};
-use super::super::{Error, edit_lock};
-use super::config;
+use super::image_sheet::TOTAL;
+use super::{
+    Argument, Call, Cell, CellStyle, Connection, Error, Exit, Flag, Group, INTERVAL, Kind,
+    MONITORS, RequestPath, Stdout, Verb, View, column, config, count, each, edit_lock, items, more,
+    number, of, paths, text, travelling, written,
+};
+use crate::wire::Format;
 
 #[rustfmt::skip]
 pub(super) const GROUP: Group = Group { title: "Library", verbs: &[
-    Verb::of(&["library", "check"], "Check the database for damage (works without a daemon)",
-        Run::Main(|call, _| {
-            Ok(Some(Next::CheckDatabase(config::file(call)?, Report::of(call))))
-        }))
+    Verb::own(&["library", "check"], "Check the database for damage (works without a daemon)", check)
         .shows(&[&REPORT])
         .help("Reads the whole database and changes nothing; the daemon may be running. Exits with 1 \
                if the database is damaged. It is not an error if there is no database \
                yet."),
-    Verb::of(&["library", "restore"], "Restore the database from a backup",
-        Run::Main(|call, _| {
-            let backup = call.text("FILE").map(PathBuf::from);
-            Ok(Some(Next::RestoreDatabase(config::file(call)?, backup, Report::of(call))))
-        }))
+    Verb::own(&["library", "restore"], "Restore the database from a backup", restore)
         .takes(&[Argument::optional("FILE", Kind::File, "Backup to restore (default: the newest \
                intact one)")])
         .shows(&[&RESTORED])
@@ -65,13 +57,30 @@ pub(super) const WATCHING: Group = Group { title: "Watched directories", verbs: 
         .shows(&[&WATCHED])
         .help("Without --forget, its images stay in the library."),
     Verb::send(&["library", "scan"], "Rescan all watched directories", "POST /library/scan", &[])
-        .shows(&[&View::says("POST /library/scan", &[more("status directories")], "looking")])
+        .shows(&[&View::of("POST /library/scan", &[more("status directories")]).saying("looking")])
         .help("Necessary if the kernel does not report changes, as on network disks. Returns at \
                once."),
 ]};
 
+const REPORT: View = View::of(
+    "",
+    &[
+        column("database", "database"),
+        column("images", "images"),
+        column("missing", "missing"),
+        each("problem", "problems", written),
+        each("backup", "backups", written),
+    ],
+);
+const RESTORED: View = View::of("", &[more("from aside")]).showing(|_, stdout, restored| {
+    stdout.say(format!("restored the database from {}", written(&restored["from"])))?;
+    match restored["aside"].as_str() {
+        Some(aside) => stdout.say(format!("the old database is kept in {aside}")),
+        None => Ok(()),
+    }
+});
 const PURGED: View =
-    View::says("POST /library/purge-missing", &[more("purged")], "{purged#image} removed");
+    View::of("POST /library/purge-missing", &[more("purged")]).saying("{purged#image} removed");
 const WATCHED: View = View::table(
     "LibraryWatch",
     &[
@@ -96,12 +105,42 @@ const ADDED: View = WATCHED.showing(|call, stdout, watched| {
     WATCHED.people(call, stdout, watched)
 });
 
+fn check(call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
+    let mut report = (call.host().check_database)(&config::file(call)?)?;
+    // Before the first start there is nothing that could be damaged.
+    let is_new = !report.database.exists() && report.backups.is_empty();
+    if is_new {
+        report.problems.clear();
+    }
+    REPORT.tell(call, stdout, &json!(report))?;
+    if is_new {
+        return stdout.note("no database yet (created when the daemon first starts)");
+    }
+    let Some(problem) = report.problems.first() else { return Ok(()) };
+    let error = Error::refused(format!("the database is damaged: {problem}"));
+    Err(error.hint(match report.backups.first() {
+        Some(_) => "stop murald, then run `murald library restore`",
+        None => "there is no backup",
+    }))
+}
+
+fn restore(call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
+    let backup = call.text("FILE").map(Path::new);
+    let done = (call.host().restore_database)(&config::file(call)?, backup);
+    let (from, aside) = done.map_err(|error| match error.exit {
+        Exit::Running => error.hint("`murald stop` stops it"),
+        Exit::Config => error,
+        _ => Error::refused(error.reason()).hint("`murald library check` lists backups"),
+    })?;
+    RESTORED.tell(call, stdout, &json!({ "from": from, "aside": aside }))
+}
+
 fn add(call: &Call, watched: Value) -> Result<Value, Error> {
     let watched = items(&watched, "watch");
     let mut all: Vec<String> = watched.iter().map(|one| text(one, "path")).collect();
     for path in paths(call, "DIR")? {
         // The daemon reports anything else that is wrong.
-        if std::fs::metadata(&path).is_ok_and(|found| !found.is_dir()) {
+        if fs::metadata(&path).is_ok_and(|found| !found.is_dir()) {
             return Err(Error::refused(format!("{path} is not a directory")));
         }
         if !watched.iter().any(|one| is_at(one, &path)) && !all.contains(&path) {
@@ -135,7 +174,7 @@ fn is_at(watched: &Value, path: &str) -> bool {
 }
 
 /// Watches a directory, unless one above it is watched.
-pub(super) fn ensure(connection: &Connection, path: &str) -> Result<(), Error> {
+fn ensure(connection: &Connection, path: &str) -> Result<(), Error> {
     let place = RequestPath::new(&[&"library", &"watch"]);
     edit_lock::hold(connection, || {
         let watched: Value = connection.get(&place)?.read()?;
@@ -148,4 +187,115 @@ pub(super) fn ensure(connection: &Connection, path: &str) -> Result<(), Error> {
         paths.push(path.to_owned());
         connection.ask("PUT", &place, Some(&json!({ "watch": paths }))).map(drop)
     })
+}
+
+/// The scan of a large directory takes longer, but the first picture is found by then.
+const WITHIN: Duration = Duration::from_secs(10);
+const PACE: Duration = Duration::from_millis(50);
+
+const STARTED: View = View::of("POST /playlists/{id}/start", &[more("status")]);
+
+#[rustfmt::skip]
+pub(super) const SLIDESHOW: Verb =
+    Verb::own(&["slideshow"], "Cycle through the images in a directory", slideshow)
+        .takes(&[Argument::one("DIR", Kind::Directory, "Its path")]).shows(&[&STARTED]).starting()
+        .flags(&[
+            INTERVAL,
+            Flag::switch("--shuffle", "Shuffle; by name without this flag"),
+            Flag::switch("--each", "A different image on each monitor"),
+            MONITORS,
+        ])
+        .help("    murald slideshow ~/Pictures/mountains --interval 10m --shuffle\n\n\
+               The directory is watched, as by `murald watch add`; new pictures are included. This \
+               creates a playlist named after the directory; running the command again updates and \
+               restarts it. Starts the daemon if it is not running.");
+
+fn slideshow(call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
+    let word = call.word("DIR");
+    let unread = |error| Error::refused(format!("cannot read {word}")).because(error);
+    let real = fs::canonicalize(&word).map_err(unread)?;
+    if !real.is_dir() {
+        return Err(Error::refused(format!("{word} is not a directory"))
+            .hint("`murald set PICTURE` shows one picture"));
+    }
+    let (path, connection) = (travelling(&real)?, call.connect()?);
+    ensure(&connection, &path)?;
+    let images = first_pictures(&connection, &word, &path, WITHIN)?;
+    // The scan of a large directory goes on, so its files are counted, too.
+    let images = images.max(pictures_below(&real));
+    let playlist = playlist(call, &connection, &path)?;
+    let mut body = json!({});
+    if call.has("--each") {
+        body["mode"] = "each".into();
+    }
+    if call.has("--monitor") {
+        body["monitors"] = json!(call.all("--monitor"));
+    }
+    let place = RequestPath::new(&[&"playlists", &playlist["id"], &"start"]);
+    let answer = connection.post(&place, &body)?;
+    stdout.show(&answer, |stdout, _: Value| {
+        let (name, of) = (text(&playlist, "name"), count(images, "picture"));
+        stdout.say(format!("started slideshow of {name} ({}): {of}", playlist["id"]))
+    })
+}
+
+/// Waits for the first image of a watched directory and returns the number of images.
+fn first_pictures(
+    connection: &Connection,
+    word: &str,
+    directory: &str,
+    within: Duration,
+) -> Result<u64, Error> {
+    let deadline = Instant::now() + within;
+    let place = RequestPath::new(&[&"images"]).query("directory", Some(directory));
+    let place = place.query("recursive", Some(true)).query("per_page", Some(1));
+    loop {
+        let page: Value = connection.get(&place)?.read()?;
+        match number(&page, TOTAL) {
+            0 if Instant::now() > deadline => {
+                return Err(Error::refused(format!("no pictures found in {word}"))
+                    .hint("it is now watched; `murald watch list` shows its state"));
+            }
+            0 => std::thread::sleep(PACE),
+            images => return Ok(images),
+        }
+    }
+}
+
+/// Creates the playlist of this name, or updates it.
+fn playlist(call: &Call, connection: &Connection, name: &str) -> Result<Value, Error> {
+    let order = if call.has("--shuffle") { "random" } else { "ordered" };
+    let mut configuration = json!({ "type": "timer", "order": order });
+    if let Some(interval) = call.value("--interval") {
+        configuration["interval"] = interval.clone();
+    }
+    let source = json!({ "directory": name });
+    let body = json!({ "name": name, "source": source, "configuration": configuration });
+    let place = RequestPath::new(&[&"playlists"]);
+    let all: Vec<Value> = connection.get(&place)?.read()?;
+    match all.iter().find(|one| one["name"] == name) {
+        Some(one) => {
+            connection.patch(&RequestPath::new(&[&"playlists", &one["id"]]), &body)?.read()
+        }
+        None => connection.post(&place, &body)?.read(),
+    }
+}
+
+/// How many pictures and videos a directory has, by their extensions.
+fn pictures_below(directory: &Path) -> u64 {
+    let Ok(entries) = fs::read_dir(directory) else { return 0 };
+    let visible =
+        entries.flatten().filter(|one| !one.file_name().as_encoded_bytes().starts_with(b"."));
+    let count = visible.map(|entry| {
+        // Links to directories are not followed: one could lead in a circle.
+        match entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+            true => pictures_below(&entry.path()),
+            false => u64::from(is_picture(&entry.path())),
+        }
+    });
+    count.sum()
+}
+
+fn is_picture(path: &Path) -> bool {
+    Format::ALL.iter().any(|&format| format != Format::Html && format.is_named(path))
 }

@@ -15,6 +15,7 @@ mod config_change;
 mod contact_sheet;
 mod daemon;
 mod delete;
+mod doctor;
 mod events;
 mod filters;
 mod folders;
@@ -26,12 +27,29 @@ mod playlist_sheet;
 mod playlists;
 mod scripts;
 mod session;
-mod slideshow;
-mod video;
 mod wallpaper;
-mod workspaces;
 
-use super::verb::{Flag, Group, Kind};
+// The words that verbs are written with; their files take them from here.
+pub(super) use super::call::{Call, Setting, Start};
+pub(super) use super::columns::{
+    Column, View, at, column, each, in_bytes, items, listed, minute, moment, moment_of, more,
+    number, of, palette, seconds, text,
+};
+pub(super) use super::connection::{Connection, RequestPath, travelling};
+pub(super) use super::error::Exit;
+pub(super) use super::lookup::{VerbMatch, Verbs};
+pub(super) use super::picture::{
+    Raster, Wish, cell, chafa_file, decoded, draw_with_chafa, half_blocks,
+};
+pub(super) use super::reference::path;
+pub(super) use super::request::{Body, BodyFields, From, Request, paths, place};
+pub(super) use super::sse::{Events, Item, listen};
+pub(super) use super::stdout::{Progress, Stdout};
+pub(super) use super::table::{Cell, CellStyle, HUES, Table};
+pub(super) use super::template::{Template, written};
+pub(super) use super::terminal::{Terminal, count, cut, harmless, span, width, wrapped};
+pub(super) use super::verb::{Argument, Arity, Flag, GLOBAL, Group, Kind, NULL, Run, Verb};
+pub(super) use super::{Error, columns, edit_lock, picture, start};
 use crate::wire::Mode;
 
 pub(super) use complete::complete;
@@ -48,7 +66,7 @@ pub static GROUPS: &[Group] = &[
     folders::GROUP,
     library::GROUP,
     library::WATCHING,
-    video::GROUP,
+    images::VIDEOS,
     playlists::GROUP,
     session::GROUP,
     config::GROUP,

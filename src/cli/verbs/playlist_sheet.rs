@@ -4,16 +4,12 @@ use std::collections::HashMap;
 
 use serde_json::{Value, json};
 
-use super::super::Error;
-use super::super::call::Call;
-use super::super::columns::{View, at, column, items, more, number, of, text};
-use super::super::connection::RequestPath;
-use super::super::stdout::Stdout;
-use super::super::table::{Cell, CellStyle};
-use super::super::template::written;
-use super::super::terminal::span;
 use super::filters;
 use super::image_sheet::TOTAL;
+use super::{
+    Call, Cell, CellStyle, Error, RequestPath, Stdout, View, at, column, items, more, number, of,
+    span, text, written,
+};
 
 /// The most images of a playlist on a terminal; elsewhere all are shown. Also the daemon's largest page.
 const SHOWN: usize = 200;
@@ -42,7 +38,7 @@ pub(super) const PLAYLISTS: View = View::table(
 /// Everything about a playlist.
 pub(super) const PLAYLIST: View = PLAYLISTS.showing(people);
 
-const SHEET: View = View::sheet(
+const SHEET: View = View::of(
     "",
     &[
         column("id", "id"),

@@ -2,19 +2,14 @@
 
 use serde_json::{Value, json};
 
-use super::super::Error;
-use super::super::call::Call;
-use super::super::columns::{View, column, items, listed, moment_of, more, of, text};
-use super::super::connection::RequestPath;
-use super::super::request::{Body, BodyFields, From, Request, place};
-use super::super::stdout::Stdout;
-use super::super::table::Cell;
-use super::super::terminal::count;
-use super::super::verb::{Argument, Flag, Group, Kind, NULL, Verb};
 use super::filters::{DIRECTIONS, FILTERS, SEARCH, SORTS};
 use super::playlist_sheet::{PLAYLIST, PLAYLISTS, name_of};
 use super::wallpaper::on_each;
-use super::{INTERVAL, MODE, MONITORS, ON_OFF, filters, session, slideshow};
+use super::{
+    Argument, Body, BodyFields, Call, Cell, Error, Flag, From, Group, INTERVAL, Kind, MODE,
+    MONITORS, NULL, ON_OFF, Request, RequestPath, Stdout, Verb, View, column, count, filters,
+    items, library, listed, moment_of, more, of, place, session, text,
+};
 use crate::wire::{PlaylistOrder, PlaylistType};
 
 const ONE: Argument = Argument::one("PLAYLIST", Kind::Playlist, "The playlist");
@@ -62,7 +57,7 @@ pub(super) const GROUP: Group = Group { title: "Playlists", verbs: &[
     Verb::own(&["toggle"], "Pause or resume all playlists", toggle)
         .shows(&[&PAUSED, &RESUMED])
         .help("Pauses all playlists if one is not paused; otherwise resumes all."),
-    slideshow::SLIDESHOW,
+    library::SLIDESHOW,
     session::APPEARANCE,
     session::POWER,
     Verb::send(&["pause"], "Pause all running playlists", PAUSE, &[]).shows(&[&PAUSED]).checked(moved)
@@ -141,27 +136,28 @@ pub(super) const GROUP: Group = Group { title: "Playlists", verbs: &[
 ]};
 
 const RENAMED: View = PLAYLIST.saying("renamed the playlist to {name} ({id})");
-const DELETED: View = View::says("DELETE /playlists/{id}", &[more("status")], "deleted");
+const DELETED: View = View::of("DELETE /playlists/{id}", &[more("status")]).saying("deleted");
 /// The answers of actions on one playlist, and on all that are running.
-const DONE: View = View::own("POST /playlists/{id}/start", &[more("status")], done);
-const STOPPED: View = View::own("POST /playlists/active/stop", &[more("message stopped")], done);
-const PAUSED: View = View::own("POST /playlists/active/pause", &[more("message paused")], done);
-const RESUMED: View = View::own("POST /playlists/active/resume", &[more("message resumed")], done);
-const STEPPED_ONE: View = View::own(
-    "POST /playlists/{id}/next",
-    &[more("status image_id image_name image_path images")],
-    stepped,
-);
-const NEXT: View = View::own(
+const DONE: View = View::of("POST /playlists/{id}/start", &[more("status")]).showing(done);
+const STOPPED: View =
+    View::of("POST /playlists/active/stop", &[more("message stopped")]).showing(done);
+const PAUSED: View =
+    View::of("POST /playlists/active/pause", &[more("message paused")]).showing(done);
+const RESUMED: View =
+    View::of("POST /playlists/active/resume", &[more("message resumed")]).showing(done);
+const STEPPED_ONE: View =
+    View::of("POST /playlists/{id}/next", &[more("status image_id image_name image_path images")])
+        .showing(stepped);
+const NEXT: View = View::of(
     "POST /playlists/active/next",
     &[more("message advanced image_id image_name image_path images")],
-    stepped,
-);
-const PREVIOUS: View = View::own(
+)
+.showing(stepped);
+const PREVIOUS: View = View::of(
     "POST /playlists/active/previous",
     &[more("message reversed image_id image_name image_path images")],
-    stepped,
-);
+)
+.showing(stepped);
 const ACTIVE: View = RUNS.showing(|call, stdout, all| {
     RUNS.people(call, stdout, all)?;
     match all.as_array().map_or(1, Vec::len) as u64 {

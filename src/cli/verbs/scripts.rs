@@ -10,15 +10,11 @@ use std::process::{Output, Stdio};
 
 use serde_json::{Value, json};
 
-use super::super::call::Call;
-use super::super::columns::{View, more};
-use super::super::error::Exit;
-use super::super::stdout::Stdout;
-use super::super::template::{Template, written};
-use super::super::verb::{Argument, Flag, Kind, Verb};
-use super::super::{Error, start};
-use super::MONITORS;
 use super::filters::{self, FILTERS};
+use super::{
+    Argument, Call, Error, Exit, Flag, Kind, MONITORS, Stdout, Template, Verb, View, more, start,
+    written,
+};
 
 const MENU_SCRIPT: &str = include_str!("../../../contrib/pick/murald-pick");
 const MENUS: &[&str] = &["rofi", "fuzzel", "wofi", "fzf", "nsxiv"];
@@ -109,7 +105,7 @@ const PROGRAMS: &[&str] = &[
 
 pub(super) const MIGRATE: Verb =
     Verb::own(&["migrate"], "Import settings from another wallpaper program", migrate)
-        .shows(&[&View::sheet("", &[more("kind subject text state")])])
+        .shows(&[&View::of("", &[more("kind subject text state")])])
         .takes(&[Argument::one("PROGRAM", Kind::Words(PROGRAMS), "The program")])
         .flags(&[
             Flag::value("--from", "FILE", Kind::File, "Its configuration, if not in the usual place"),
@@ -156,7 +152,8 @@ fn script(call: &Call, is_dry: bool, stdout: Stdio) -> Result<Output, Error> {
     if !is_dry {
         command.env("MURALD_SOCKET", call.connect()?.socket());
     }
-    let settings = (call.settings)()
+    let settings = call
+        .settings()
         .into_iter()
         .map(|one| json!({ "section": one.section, "key": one.key, "words": one.words }));
     command.env("MURALD_SETTINGS", settings.collect::<serde_json::Value>().to_string());

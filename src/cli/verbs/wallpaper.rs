@@ -4,19 +4,13 @@ use std::collections::BTreeSet;
 
 use serde_json::{Map, Value};
 
-use super::super::Error;
-use super::super::call::Call;
-use super::super::columns::{
-    View, column, each, items, listed, minute, moment, more, of, seconds, text,
-};
-use super::super::request::{BodyFields, From, place};
-use super::super::stdout::Stdout;
-use super::super::table::Cell;
-use super::super::template::written;
-use super::super::verb::{Argument, Flag, Group, Kind, Verb};
 use super::filters::{self, FILTERS};
 use super::playlist_sheet::name_of;
-use super::{MODE, MONITORS, scripts, workspaces};
+use super::{
+    Argument, BodyFields, Call, Cell, Error, Flag, From, Group, Kind, MODE, MONITORS, Stdout, Verb,
+    View, column, each, items, listed, minute, moment, more, of, place, scripts, seconds, session,
+    text, written,
+};
 use crate::wire::{Fit, labelled};
 
 const PICTURE: &[Argument] =
@@ -96,9 +90,9 @@ pub(super) const GROUP: Group = Group { title: "Wallpapers", verbs: &[
     Verb::get(&["why"], "Explain what each monitor displays", "GET /why?monitor={MONITOR}")
         .takes(&[Argument::optional("MONITOR", Kind::Monitor, "Only this monitor")]).shows(&[&WHY])
         .help("Shows what set the wallpaper, the next change, and the last failure."),
-    workspaces::LIST,
-    workspaces::SET,
-    workspaces::CLEAR,
+    session::WORKSPACE_LIST,
+    session::WORKSPACE_SET,
+    session::WORKSPACE_CLEAR,
     scripts::PICK,
     Verb::send(&["wallpaper", "set"], "The same as `set`", "POST /wallpaper/set", SET)
         .takes(PICTURE).flags(ON).shows(&[&SHOWN]).starting(),
@@ -148,17 +142,17 @@ const CURRENT: View = ON_MONITORS.showing(|call, stdout, answer| {
         told.map(|it| (text(it, "image_name"), text(it, "description"))).collect();
     lines.into_iter().try_for_each(|(name, told)| stdout.note(format!("{name}: {told}")))
 });
-const WHY: View = View::own(
+const WHY: View = View::of(
     "Why",
     &[more(
         "monitor image_id image_name image_path color backend source set_at next last_failure \
          hook_failure text",
     )],
-    |_, stdout, all| match all.as_array().map(Vec::as_slice) {
-        Some([]) | None => stdout.note("no monitor is connected"),
-        Some(all) => all.iter().try_for_each(|why| stdout.say(text(why, "text"))),
-    },
-);
+)
+.showing(|_, stdout, all| match all.as_array().map(Vec::as_slice) {
+    Some([]) | None => stdout.note("no monitor is connected"),
+    Some(all) => all.iter().try_for_each(|why| stdout.say(text(why, "text"))),
+});
 const HISTORY: View = View::table(
     "HistoryEntry",
     &[
@@ -181,24 +175,21 @@ const HISTORY: View = View::table(
     "no entries",
 );
 const CLEARED: View =
-    View::says("DELETE /images/history", &[more("status deleted")], "{deleted#entry} deleted");
-const SOUND: View = View::own(
-    "POST /wallpaper/sound",
-    &[more("status monitors muted volume")],
-    |_, stdout, answer| {
+    View::of("DELETE /images/history", &[more("status deleted")]).saying("{deleted#entry} deleted");
+const SOUND: View = View::of("POST /wallpaper/sound", &[more("status monitors muted volume")])
+    .showing(|_, stdout, answer| {
         let muted = if answer["muted"] == true { ", muted" } else { "" };
         let (on, volume) = (text(answer, "monitors"), &answer["volume"]);
         stdout.say(format!("{on}: volume {volume}{muted}"))
-    },
-);
-const SHOWN: View = View::own(
+    });
+const SHOWN: View = View::of(
     "Shown",
     &[more(
         "status image_id image_name image_path color monitor monitors skipped mode backend images \
          warnings note hidden_by",
     )],
-    shown,
-);
+)
+.showing(shown);
 
 fn mode(call: &Call) -> Result<Option<Value>, Error> {
     match (call.has("--each"), call.value("--mode")) {
@@ -307,7 +298,7 @@ pub(super) const DEBUG: Verb =
             "Threads, queues, processes of backends and the last failures. \
                Contains no settings.",
         );
-const STATE: View = View::sheet(
+const STATE: View = View::of(
     "Debug",
     &[
         column("version", "version"),

@@ -3,19 +3,15 @@
 //! chafa gets the thumbnail's bytes and writes to the terminal itself, so that it can find out what the
 //! terminal can show. For half blocks the client decodes thumbnails with the module `media`.
 
-mod blocks;
-mod chafa;
-mod grid;
-
-use std::io::Cursor;
+use std::fmt::Write as _;
+use std::io::{Cursor, Write as _};
+use std::process::Stdio;
 
 use crate::media::{self, Picture, fit};
 
-use super::Error;
 use super::stdout::Stdout;
-use super::terminal::Terminal;
-
-pub(super) use grid::Grid;
+use super::terminal::{Terminal, color_code};
+use super::{Error, start};
 
 /// The most that a picture takes, in columns and rows.
 const FRAME: (u32, u32) = (60, 20);
@@ -39,7 +35,7 @@ enum Way {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Wish {
     /// In columns and rows; without rows as high as it gets.
-    size: Option<(u32, Option<u32>)>,
+    pub(super) size: Option<(u32, Option<u32>)>,
     way: Way,
 }
 
@@ -76,8 +72,8 @@ impl Wish {
     }
 
     /// Whether chafa draws.
-    fn is_for_chafa(self) -> bool {
-        self.way == Way::Auto && chafa::is_installed()
+    pub(super) fn is_for_chafa(self) -> bool {
+        self.way == Way::Auto && has_chafa()
     }
 }
 
@@ -94,7 +90,7 @@ pub(super) fn show(
     let frame = frame(terminal.columns, rows, wish.size, beneath);
     if wish.is_for_chafa() {
         let scale = if wish.size.is_some() { &["--scale", "max"][..] } else { &[] };
-        if chafa::draw(stdout, file, frame, scale)? {
+        if draw_with_chafa(stdout, file, frame, scale)? {
             return Ok(());
         }
     }
@@ -105,11 +101,11 @@ pub(super) fn show(
     let (width, height) = fit(grown, frame);
     let (columns, rows) = (width.div_ceil(cell.0).max(1), height.div_ceil(cell.1).max(1));
     let raster = Raster::of(&picture.resized(columns, rows * 2));
-    stdout.raw(blocks::encode(&raster, terminal).as_bytes())
+    stdout.raw(half_blocks(&raster, terminal).as_bytes())
 }
 
 /// A picture and its size, which is smaller than what its decoder may give.
-fn decoded(file: &[u8]) -> Option<(Picture, (u32, u32))> {
+pub(super) fn decoded(file: &[u8]) -> Option<(Picture, (u32, u32))> {
     let mut input = Cursor::new(file);
     let probe = media::probe(&mut input).ok()?;
     let size = probe.fit((1024, 1024));
@@ -141,7 +137,7 @@ fn enlarged((width, height): (u32, u32), frame: (u32, u32)) -> (u32, u32) {
 }
 
 /// Pixels of a cell, and how many rows there are.
-fn cell() -> ((u32, u32), u32) {
+pub(super) fn cell() -> ((u32, u32), u32) {
     let Ok(size) = rustix::termios::tcgetwinsize(std::io::stdout()) else {
         return (CELL, FRAME.1);
     };
@@ -153,20 +149,54 @@ fn cell() -> ((u32, u32), u32) {
     ((width / columns, height / rows), rows)
 }
 
+const CHAFA: &str = "chafa";
+
+fn has_chafa() -> bool {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&path).any(|directory| directory.join(CHAFA).is_file())
+}
+
+/// Lets chafa draw the picture in this file on at most so many columns and rows; false if it fails.
+pub(super) fn draw_with_chafa(
+    stdout: &mut Stdout,
+    file: &[u8],
+    (columns, rows): (u32, u32),
+    more: &[&str],
+) -> Result<bool, Error> {
+    // chafa writes behind our text.
+    stdout.flush()?;
+    let mut command = start::command(CHAFA);
+    command.args(["--animate", "off", "--size", &format!("{columns}x{rows}")]).args(more).arg("-");
+    let Ok(mut child) = command.stdin(Stdio::piped()).stderr(Stdio::null()).spawn() else {
+        return Ok(false);
+    };
+    if let Some(mut pipe) = child.stdin.take() {
+        // If chafa does not read to the end, its status tells.
+        pipe.write_all(file).ok();
+    }
+    Ok(child.wait().is_ok_and(|status| status.success()))
+}
+
+/// A file that every version of chafa reads.
+pub(super) fn chafa_file(raster: &Raster) -> Vec<u8> {
+    let pixels = raster.pixels.as_flattened();
+    webp::Encoder::from_rgb(pixels, raster.width, raster.height).encode(90.0).to_vec()
+}
+
 /// Red, green and blue, row by row.
-struct Raster {
-    width: u32,
-    height: u32,
+pub(super) struct Raster {
+    pub(super) width: u32,
+    pub(super) height: u32,
     pixels: Vec<[u8; 3]>,
 }
 
 impl Raster {
-    fn black(width: u32, height: u32) -> Self {
+    pub(super) fn black(width: u32, height: u32) -> Self {
         Self { width, height, pixels: vec![[0; 3]; width as usize * height as usize] }
     }
 
     /// Transparent pixels become black.
-    fn of(picture: &Picture) -> Self {
+    pub(super) fn of(picture: &Picture) -> Self {
         let channels = if picture.has_alpha() { 4 } else { 3 };
         let over_black = |value: u8, alpha: u8| (u16::from(value) * u16::from(alpha) / 255) as u8;
         let opaque = |pixel: &[u8]| match *pixel {
@@ -179,7 +209,7 @@ impl Raster {
     }
 
     /// Copies another one into it, which fits there.
-    fn paste(&mut self, other: &Self, left: u32, top: u32) {
+    pub(super) fn paste(&mut self, other: &Self, left: u32, top: u32) {
         let (whole, wide) = (self.width as usize, other.width as usize);
         let rows = self.pixels.chunks_exact_mut(whole).skip(top as usize);
         for (into, row) in rows.zip(other.pixels.chunks_exact(wide)) {
@@ -188,12 +218,34 @@ impl Raster {
     }
 }
 
+/// Two pixels to a character, the upper one its colour, the lower one its background.
+pub(super) fn half_blocks(raster: &Raster, terminal: Terminal) -> String {
+    let width = raster.width as usize;
+    let rows: Vec<&[[u8; 3]]> = raster.pixels.chunks_exact(width).collect();
+    let mut out = String::new();
+    for pair in rows.chunks(2) {
+        for column in 0..width {
+            let upper = color_code(pair[0][column], terminal);
+            match pair.get(1) {
+                Some(lower) => {
+                    let lower = color_code(lower[column], terminal);
+                    write!(out, "\x1b[38;{upper};48;{lower}m▀")
+                }
+                None => write!(out, "\x1b[0;38;{upper}m▀"),
+            }
+            .expect("a String takes all");
+        }
+        out.push_str("\x1b[0m\n");
+    }
+    out
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     /// Two pixels: red, and blue of half transparency.
-    pub(super) fn two() -> Raster {
+    fn two() -> Raster {
         let mut file = Cursor::new(Vec::new());
         let mut picture = image::RgbaImage::new(2, 1);
         picture.put_pixel(0, 0, image::Rgba([255, 0, 0, 255]));
@@ -227,5 +279,18 @@ mod tests {
     #[test]
     fn transparency_lies_on_black() {
         assert_eq!(two().pixels, [[255, 0, 0], [0, 0, 0]]);
+    }
+
+    #[test]
+    fn an_odd_row_has_no_lower_half() {
+        let terminal = |true_color| Terminal { columns: 80, color: true, true_color };
+        assert_eq!(
+            half_blocks(&two(), terminal(true)),
+            "\x1b[0;38;2;255;0;0m▀\x1b[0;38;2;0;0;0m▀\x1b[0m\n"
+        );
+        assert_eq!(
+            half_blocks(&two(), terminal(false)),
+            "\x1b[0;38;5;196m▀\x1b[0;38;5;16m▀\x1b[0m\n"
+        );
     }
 }
