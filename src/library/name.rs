@@ -93,50 +93,8 @@ pub(super) struct Names {
 #[derive(Debug, Default)]
 struct Inner {
     reserved: HashSet<String>,
-    /// Names that are being looked at, and whether they are still to be had.
-    claimed: HashMap<String, bool>,
     /// The first number that may be free: without it a thousand equal names take a million looks.
     hints: HashMap<String, u32>,
-}
-
-impl Inner {
-    fn hold(&mut self, name: &str) -> bool {
-        if let Some(is_free) = self.claimed.get_mut(name) {
-            *is_free = false;
-        }
-        self.reserved.insert(name.to_owned())
-    }
-
-    fn hint(&mut self, stem: &str, number: u32) {
-        if self.hints.len() >= HINTS_MAX {
-            self.hints.clear();
-        }
-        self.hints.insert(stem.to_owned(), number);
-    }
-}
-
-/// A name that one thread is checking: others skip it. A thread that holds it directly gets it.
-struct Claim<'a> {
-    names: &'a Names,
-    name: String,
-}
-
-impl<'a> Claim<'a> {
-    fn keep(self, path: PathBuf) -> Option<Reserved<'a>> {
-        let mut inner = self.names.lock();
-        let is_ours = inner.claimed.get(&self.name) == Some(&true);
-        (is_ours && inner.hold(&self.name)).then(|| Reserved {
-            names: self.names,
-            name: self.name.clone(),
-            path,
-        })
-    }
-}
-
-impl Drop for Claim<'_> {
-    fn drop(&mut self) {
-        self.names.lock().claimed.remove(&self.name);
-    }
 }
 
 /// A name that nobody else gets until this is dropped.
@@ -149,7 +107,7 @@ pub(super) struct Reserved<'a> {
 
 impl Names {
     /// Finds the first free one of `name`, `name_1`, `name_2`... `own`, what the picture is called
-    /// already, is free to it. No lock is held while the disk is asked.
+    /// already, is free to it.
     pub(super) fn reserve<'a>(
         &'a self,
         name: &Name,
@@ -157,31 +115,27 @@ impl Names {
         store: &Store,
         own: Option<&str>,
     ) -> Result<Reserved<'a>, Error> {
-        let first = self.lock().hints.get(&name.stem).copied().unwrap_or(0);
-        for number in first.. {
+        // Held over the looks: nobody else can come to hold a name that was found to be free.
+        let mut inner = self.lock();
+        for number in inner.hints.get(&name.stem).copied().unwrap_or(0).. {
             let candidate = name.numbered(number);
             let path = directory.join(name.file(&candidate));
-            let Some(claim) = self.claim(&candidate) else { continue };
             let is_own = own == Some(candidate.as_str());
-            let is_taken = !is_own
-                && (store.read(|c| store::images::has_name(c, &candidate))?
-                    || path.symlink_metadata().is_ok());
-            if !is_taken && let Some(reserved) = claim.keep(path) {
-                self.lock().hint(&name.stem, number);
-                return Ok(reserved);
+            let is_taken = inner.reserved.contains(&candidate)
+                || !is_own
+                    && (store.read(|c| store::images::has_name(c, &candidate))?
+                        || path.symlink_metadata().is_ok());
+            if is_taken {
+                continue;
             }
+            if inner.hints.len() >= HINTS_MAX {
+                inner.hints.clear();
+            }
+            inner.hints.insert(name.stem.clone(), number);
+            inner.reserved.insert(candidate.clone());
+            return Ok(Reserved { names: self, name: candidate, path });
         }
         unreachable!("four billion pictures of one name")
-    }
-
-    /// None if somebody has the name, or is checking it.
-    fn claim(&self, name: &str) -> Option<Claim<'_>> {
-        let mut inner = self.lock();
-        if inner.reserved.contains(name) || inner.claimed.contains_key(name) {
-            return None;
-        }
-        inner.claimed.insert(name.to_owned(), true);
-        Some(Claim { names: self, name: name.to_owned() })
     }
 
     /// Waits until nobody else renames a picture, or moves one into the trash.
@@ -191,13 +145,13 @@ impl Names {
 
     /// Keeps a name from others until its picture has gone from the disk.
     pub(super) fn hold(&self, name: &str, path: &Path) -> Reserved<'_> {
-        self.lock().hold(name);
+        self.lock().reserved.insert(name.to_owned());
         Reserved { names: self, name: name.to_owned(), path: path.to_owned() }
     }
 
     /// The same, unless somebody is about to give it away.
     pub(super) fn try_hold(&self, name: &str, path: &Path) -> Option<Reserved<'_>> {
-        let free = self.lock().hold(name);
+        let free = self.lock().reserved.insert(name.to_owned());
         free.then(|| Reserved { names: self, name: name.to_owned(), path: path.to_owned() })
     }
 
@@ -274,30 +228,5 @@ mod tests {
         drop((first, second));
         names.forget();
         assert_eq!(reserve("a", "png").name, "a");
-    }
-
-    #[test]
-    fn name_that_one_looks_at_holds_nobody_up() {
-        let (directory, store) = store::tests::scratch();
-        let names = Names::default();
-        let reserve = || {
-            let name = Name { stem: "a".into(), extension: "png".into() };
-            names.reserve(&name, directory.path(), &store, None).unwrap().name.clone()
-        };
-        let path = directory.path().join("a.png");
-        let claim = names.claim("a").unwrap();
-        assert_eq!(reserve(), "a_1");
-        // The picture that has the name holds it while its file is removed.
-        let held = names.hold("a", &path);
-        drop(held);
-        assert!(claim.keep(path.clone()).is_none(), "it was looked at before");
-        names.forget();
-        let claim = names.claim("a").unwrap();
-        drop(claim);
-        assert_eq!(reserve(), "a");
-        let reserved = names.claim("a").unwrap().keep(path.clone()).unwrap();
-        assert!(names.claim("a").is_none() && names.try_hold("a", &path).is_none());
-        drop(reserved);
-        assert!(names.try_hold("a", &path).is_some());
     }
 }
