@@ -14,7 +14,7 @@ use super::context::ImportContext;
 use super::decode::{FileLook, MakeScratch, Tools};
 use super::disk::{Copy, flush, rename};
 use super::name::Name;
-use super::task::{self, Imported, Prepared, Ready, Source};
+use super::task::{self, Imported, InPlace, Prepared, Ready, Source, has_lost_its_file};
 use super::thumbnails_state::Scratch;
 use crate::color;
 use crate::decode;
@@ -52,7 +52,7 @@ impl ImportContext {
         if self.store.read(|c| images::has_size(c, source.meta.size))? {
             let hashed = tools.decoder.checksum(path).map_err(Error::decoding(path))?;
             let present = self.present(&hashed.checksum)?;
-            if let Some(imported) = present.filter(|imported| !imported.has_lost_its_file()) {
+            if let Some(imported) = present.filter(|imported| !has_lost_its_file(&imported.image)) {
                 return Ok(imported.into());
             }
         }
@@ -243,12 +243,7 @@ impl ImportContext {
     }
 
     pub(super) fn present(&self, checksum: &Checksum) -> Result<Option<Imported>, Error> {
-        let find = || self.store.read(|c| images::by_checksum(c, checksum));
-        let mut image = find()?;
-        if let Some(in_place) = image.as_ref().filter(|image| image.in_place) {
-            self.see_again(in_place)?;
-            image = find()?;
-        }
+        let image = self.find_now(|c| images::by_checksum(c, checksum))?;
         Ok(image.map(|image| self.complete(Imported::new(image, true))))
     }
 
@@ -272,8 +267,9 @@ impl ImportContext {
         };
         match &prepared {
             // A copied file is copied once more.
-            Prepared::Done(imported)
-                if !imported.image.in_place && imported.has_lost_its_file() =>
+            Prepared::InPlace(ready)
+                if matches!(&ready.change, InPlace::Same { image, .. }
+                    if !image.in_place && has_lost_its_file(image)) =>
             {
                 self.prepare(source, folder, tools)
             }

@@ -14,16 +14,15 @@ use crate::transcode::Ffmpeg;
 use crate::wire::{GalleryDomain, Image, MediaType, Resolution};
 
 impl Library {
-    /// The row of an image as its file is now, if there is one.
+    /// The row of an image, up to date with its file, if there is one.
     pub(crate) fn image_now(&self, id: i64) -> Result<Option<Image>, Error> {
-        let find = || self.store.read(|c| images::get(c, id));
-        match find()? {
-            Some(image) if image.in_place => {
-                self.context.see_again(&image)?;
-                Ok(find()?)
-            }
-            image => Ok(image),
-        }
+        self.context.find_now(|c| images::get(c, id))
+    }
+
+    /// Brings the row of an image in place up to date with its file, for whoever shows it; true if it
+    /// was not.
+    pub(crate) fn see_again(&self, image: &Image) -> bool {
+        self.context.see_again(image)
     }
 
     /// The image that a path means: the one that owns it or has its content, else a new one, in no
@@ -31,12 +30,8 @@ impl Library {
     pub fn import_one(&self, source: &Path) -> Result<Image, Error> {
         disk::answers(source)?;
         let real = fs::canonicalize(source).map_err(Error::file("read", source))?;
-        let find = || self.store.read(|c| images::by_path(c, &real));
-        if let Some(image) = find()? {
-            self.context.see_again(&image)?;
-            if let Some(image) = find()? {
-                return Ok(image);
-            }
+        if let Some(image) = self.context.find_now(|c| images::by_path(c, &real))? {
+            return Ok(image);
         }
         // It lands when it is ready, whatever other imports do.
         let prepared = self.context.prepare(source, None, self.context.tools())?;

@@ -11,160 +11,121 @@ use super::Error;
 use super::context::ImportContext;
 use super::disk::{self, Copy, flush, rename, stamp, sync_directory};
 use super::name::{Name, Reserved};
-use super::task::{self, Imported, Landed, Prepared, Ready};
+use super::task::{self, Imported, InPlace, Landed, Prepared, Ready, ReadyInPlace};
 use crate::paths::flush_directory;
 use crate::store::images::{self, NewImage};
 use crate::store::watched::{self, WatchedFile};
-use crate::store::{self, Connection, edits, pending_files};
+use crate::store::{self, Connection, Transaction, edits, pending_files};
 use crate::wire::{Event, GalleryDomain, Image};
 
-/// A file that is about to get its name, or has it.
-struct Placed<'a> {
-    ready: Ready,
-    reserved: Reserved<'a>,
+/// A file that has its place, and is about to get its row.
+enum Placed<'a> {
+    Copy(Box<Ready>, Reserved<'a>),
+    /// With the name of a new row.
+    InPlace {
+        ready: Box<ReadyInPlace>,
+        _name: Option<Reserved<'a>>,
+    },
 }
 
-/// The result of a file that is no longer committed with the others.
-type Ended = Box<Landed>;
-
 impl ImportContext {
-    pub(super) fn land(&self, ready: Ready) -> Landed {
-        let Ready { mut copy, name, mut row, note, seen } = ready;
-        let seen = seen.as_ref();
-        let reserved = self.rename_to_free(&mut copy, &name, None)?;
-        row.settle(&reserved.name, &reserved.path);
-        // The name must not be forgotten after the row is remembered.
-        let landed = sync_directory(&self.directory).and_then(|()| self.insert(&mut row, seen));
-        self.settle(copy, reserved, landed).map(|imported| imported.noted(note))
-    }
-
-    /// Lands what was prepared, in this order. What becomes of one file does not hang on the others.
-    pub(super) fn land_run(&self, run: Vec<Prepared>) -> Vec<Landed> {
-        let (mut landed, mut copies) = (Vec::with_capacity(run.len()), Vec::new());
-        for prepared in run {
-            if let Prepared::Copy(ready) = prepared {
-                copies.push(*ready);
-                continue;
-            }
-            landed.extend(self.land_all(std::mem::take(&mut copies)));
-            match prepared {
-                Prepared::Done(imported) => landed.push(Ok(*imported)),
-                Prepared::InPlace(ready) => landed.push(self.land_in_place(*ready)),
-                Prepared::Copy(_) => {}
-            }
-        }
-        landed.extend(self.land_all(copies));
-        landed
-    }
-
     pub(super) fn land_one(&self, prepared: Prepared) -> Landed {
         self.land_run(vec![prepared]).pop().unwrap_or(Err(Error::Ended))
     }
 
-    /// Lands several copies together.
-    pub(super) fn land_all(&self, all: Vec<Ready>) -> Vec<Landed> {
-        let reserved: Vec<_> = all.into_iter().map(|ready| self.reserve(ready)).collect();
-        let mut placed = reserved.iter().flatten();
-        let noted =
-            self.store.note(|c| placed.try_for_each(|one| mark(c, &one.ready.copy, &one.reserved)));
-        let is_noted = noted.is_ok();
-        let mut landed = Vec::with_capacity(reserved.len());
-        let (mut placed, mut places) = (Vec::new(), Vec::new());
-        for (place, reserved) in reserved.into_iter().enumerate() {
-            match reserved.and_then(|reserved| self.name(reserved, is_noted)) {
-                Ok(one) => {
-                    placed.push(one);
-                    places.push(place);
-                    landed.push(None);
-                }
-                Err(ended) => landed.push(Some(*ended)),
-            }
-        }
-        for (place, ended) in places.into_iter().zip(self.write_rows(placed)) {
-            landed[place] = Some(ended);
-        }
-        landed.into_iter().map(|ended| ended.unwrap_or(Err(Error::Ended))).collect()
-    }
-
-    fn reserve(&self, mut ready: Ready) -> Result<Placed<'_>, Ended> {
-        let reserved = self.names.reserve(&ready.name, &self.directory, &self.store, None);
-        let reserved = reserved.map_err(|error| Box::new(Err(error)))?;
-        ready.row.settle(&reserved.name, &reserved.path);
-        Ok(Placed { ready, reserved })
-    }
-
-    /// Gives the name that is noted. Where that does not go, it is landed alone, and told why if that
-    /// does not go either.
-    fn name<'a>(&'a self, placed: Placed<'a>, is_noted: bool) -> Result<Placed<'a>, Ended> {
-        let Placed { mut ready, reserved } = placed;
-        if is_noted {
-            if rename(&ready.copy.path, &reserved.path).is_ok() {
-                ready.copy.path.clone_from(&reserved.path);
-                return Ok(Placed { ready, reserved });
-            }
-            // Whatever is there is not ours.
-            let unmarked = self.store.note(|c| pending_files::unmark(c, &reserved.path));
-            unmarked.map_err(|error| Box::new(Err(Error::from(error))))?;
-        }
-        drop(reserved);
-        Err(Box::new(self.land(ready)))
-    }
-
-    fn write_rows(&self, mut placed: Vec<Placed<'_>>) -> Vec<Landed> {
-        if placed.is_empty() {
-            return Vec::new();
-        }
+    /// Lands what was prepared, in this order and in one transaction. What becomes of one file does not
+    /// hang on the others.
+    pub(super) fn land_run(&self, run: Vec<Prepared>) -> Vec<Landed> {
+        let mut placed: Vec<_> = run.into_iter().map(|one| self.give_place(one)).collect();
+        let is_copy = |one: &Placed<'_>| matches!(one, Placed::Copy(..));
         // The names must not be forgotten after the rows are remembered. Not tried again: a disk tells
         // once that it has lost something.
-        if let Err(error) = flush_directory(&self.directory) {
-            let failed = || Error::file("flush", &self.directory)(again(&error));
-            let give_up =
-                |one: Placed<'_>| self.settle(one.ready.copy, one.reserved, Err(failed()));
-            return placed.into_iter().map(give_up).collect();
+        let flushed = match placed.iter().flatten().any(is_copy) {
+            true => flush_directory(&self.directory),
+            false => Ok(()),
+        };
+        let mut written = None;
+        if flushed.is_ok() && placed.iter().any(Result::is_ok) {
+            let rows = self.store.write(|c| -> Result<Vec<_>, Error> {
+                placed.iter_mut().flatten().map(|one| self.write_row(c, one)).collect()
+            });
+            written = rows.ok().map(Vec::into_iter);
         }
-        let written = self.store.write(|c| -> Result<Vec<_>, Error> {
-            let one = |one: &mut Placed<'_>| insert(c, &mut one.ready.row, one.ready.seen.as_ref());
-            placed.iter_mut().map(one).collect()
-        });
-        let mut written = written.ok().map(Vec::into_iter);
-        let settle = |one: Placed<'_>| {
-            let Ready { copy, mut row, note, seen, .. } = one.ready;
-            let landed = match &mut written {
-                Some(written) => written.next().ok_or(Error::Ended),
-                // All of them or none: which one it was is seen where each is alone.
-                None => self.insert(&mut row, seen.as_ref()),
+        let settle = |one: Result<Placed<'_>, Box<Landed>>| {
+            let mut one = match one {
+                Ok(one) => one,
+                Err(ended) => return *ended,
             };
-            self.settle(copy, one.reserved, landed).map(|imported| imported.noted(note))
+            let landed = match (&mut written, &flushed) {
+                (Some(written), _) => written.next().ok_or(Error::Ended),
+                (None, Err(error)) if is_copy(&one) => {
+                    Err(Error::file("flush", &self.directory)(again(error)))
+                }
+                // All of them or none: which one it was is seen where each is alone.
+                (None, _) => self.store.write(|c| self.write_row(c, &mut one)),
+            };
+            self.settle(one, landed)
         };
         placed.into_iter().map(settle).collect()
     }
 
-    /// The end of it, whichever: the copy stays where its row was written.
-    fn settle(&self, mut copy: Copy, reserved: Reserved<'_>, landed: Landed) -> Landed {
-        copy.kept = matches!(&landed, Ok(imported) if !imported.duplicate);
-        if !copy.kept {
-            self.discard(copy, &reserved);
+    /// Gives a copy its name, and a new row in place its own. An error has what became of a file that
+    /// has ended.
+    fn give_place(&self, prepared: Prepared) -> Result<Placed<'_>, Box<Landed>> {
+        let ended = |error| Box::new(Err(error));
+        match prepared {
+            Prepared::Done(imported) => Err(Box::new(Ok(*imported))),
+            Prepared::Copy(mut ready) => {
+                let reserved = self.rename_to_free(&mut ready.copy, &ready.name, None);
+                let reserved = reserved.map_err(ended)?;
+                ready.row.settle(&reserved.name, &reserved.path);
+                Ok(Placed::Copy(ready, reserved))
+            }
+            Prepared::InPlace(mut ready) => {
+                let mut reserved = None;
+                if let InPlace::New { name, row, .. } = &mut ready.change {
+                    let free = self.names.reserve(name, &self.directory, &self.store, None);
+                    let free = reserved.insert(free.map_err(ended)?);
+                    row.settle(&free.name, &ready.seen.path);
+                }
+                Ok(Placed::InPlace { ready, _name: reserved })
+            }
         }
-        landed.map(|imported| self.complete(imported))
     }
 
-    /// Writes the row, or finds that the same content has landed by now.
-    fn insert(&self, row: &mut NewImage, seen: Option<&WatchedFile>) -> Landed {
-        self.store.write(|transaction| insert(transaction, row, seen))
+    fn write_row(&self, c: &Connection, placed: &mut Placed<'_>) -> Landed {
+        match placed {
+            Placed::Copy(ready, _) => insert(c, &mut ready.row, ready.seen.as_ref()),
+            Placed::InPlace { ready, .. } => self.write_in_place(c, ready),
+        }
     }
 
-    /// Gives a copy a name, and a row that `write` makes its own: all of it or nothing.
+    /// The end of it, whichever: a copy stays where its row was written.
+    fn settle(&self, placed: Placed<'_>, landed: Landed) -> Landed {
+        match placed {
+            Placed::Copy(ready, reserved) => {
+                let Ready { mut copy, note, .. } = *ready;
+                copy.kept = matches!(&landed, Ok(imported) if !imported.duplicate);
+                if !copy.kept {
+                    self.discard(copy, &reserved);
+                }
+                landed.map(|imported| self.complete(imported.noted(note)))
+            }
+            Placed::InPlace { ready, .. } => self.settle_in_place(*ready, landed),
+        }
+    }
+
+    /// Gives a copy a name, and has `write` make a row its own: all of it or nothing.
     pub(super) fn land_as<T>(
         &self,
-        (mut copy, name, mut row): (Copy, &Name, NewImage),
-        own: Option<&str>,
-        write: impl FnOnce(&Connection, &NewImage) -> Result<T, Error>,
+        mut copy: Copy,
+        (name, own): (&Name, Option<&str>),
+        write: impl FnOnce(&Transaction<'_>, &Reserved<'_>) -> Result<T, Error>,
     ) -> Result<(T, Reserved<'_>), Error> {
         let reserved = self.rename_to_free(&mut copy, name, own)?;
-        row.settle(&reserved.name, &reserved.path);
         // The name must not be forgotten after the row is remembered.
         let written = sync_directory(&self.directory)
-            .and_then(|()| self.store.write(|transaction| write(transaction, &row)));
+            .and_then(|()| self.store.write(|transaction| write(transaction, &reserved)));
         copy.kept = written.is_ok();
         if !copy.kept {
             self.discard(copy, &reserved);
@@ -239,12 +200,12 @@ impl ImportContext {
     /// the library's directory, in this one.
     pub(super) fn restore_file(
         &self,
-        mut copy: Copy,
+        copy: Copy,
         name: &Name,
         imported: Imported,
     ) -> Result<Imported, Error> {
         let image = &imported.image;
-        if !imported.has_lost_its_file() {
+        if !task::has_lost_its_file(image) {
             return Ok(imported);
         }
         flush(&copy)?;
@@ -252,25 +213,26 @@ impl ImportContext {
         let former = is_here.then(|| Name::as_is(&image.path));
         let own = former.as_ref().map(|name| name.stem.as_str());
         own.inspect(|own| self.names.look_anew(own));
-        let reserved = self.rename_to_free(&mut copy, former.as_ref().unwrap_or(name), own)?;
-        disk::sync_directory(&self.directory)?;
-        copy.kept = self.store.write(|c| -> Result<_, Error> {
+        let names = (former.as_ref().unwrap_or(name), own);
+        let restored = self.land_as(copy, names, |c, reserved| {
             // Another worker may have had a copy of it, too.
             let is_lost = !is_here || reserved.path == image.path || disk::is_gone(&image.path);
-            let is_so = is_lost && is_as_it_was(images::get(c, image.id)?.as_ref(), image);
-            if is_so {
-                edits::take_home(c, image.id, &reserved.path)?;
-                pending_files::unmark(c, &reserved.path)?;
-                self.store.count_given_back(c);
+            if !is_lost || !is_as_it_was(images::get(c, image.id)?.as_ref(), image) {
+                return Err(Error::LeftAlone);
             }
-            Ok(is_so)
-        })?;
-        match copy.kept {
-            true => {
-                log::info!("found the missing file of {}: {}", image.name, copy.path.display());
+            edits::take_home(c, image.id, &reserved.path)?;
+            pending_files::unmark(c, &reserved.path)?;
+            self.store.count_given_back(c);
+            Ok(())
+        });
+        match restored {
+            Ok((_, reserved)) => {
+                let path = reserved.path.display();
+                log::info!("found the missing file of {}: {path}", image.name);
                 self.bus.publish(&Event::GalleryChanged { domain: GalleryDomain::Images });
             }
-            false => self.discard(copy, &reserved),
+            Err(Error::LeftAlone) => {}
+            Err(error) => return Err(error),
         }
         self.imported(image.id, true)
     }

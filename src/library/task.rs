@@ -10,10 +10,11 @@ use super::Error;
 use super::disk::Copy;
 use super::name::Name;
 use crate::decode::{self, Decoder, FileMeta, Header, Looked};
+use crate::digest::Checksum;
 use crate::media::Note;
 use crate::paths::{Presence, presence};
 use crate::store::images::{self, NewImage};
-use crate::store::watched::WatchedFile;
+use crate::store::watched::{Stamp, WatchedFile};
 use crate::store::{self, Connection};
 use crate::transcode;
 use crate::wire::{Format, Image, MediaType};
@@ -100,11 +101,11 @@ impl Imported {
     pub(super) fn noted(self, note: Option<Note>) -> Self {
         Self { note: note.filter(|_| !self.duplicate), ..self }
     }
+}
 
-    /// Whether the image's file is not there, on a disk that answers. A package is more than one file.
-    pub(super) fn has_lost_its_file(&self) -> bool {
-        self.image.web_meta.is_none() && presence(&self.image.path) == Presence::Missing
-    }
+/// Whether an image's file is not there, on a disk that answers. A package is more than one file.
+pub(super) fn has_lost_its_file(image: &Image) -> bool {
+    image.web_meta.is_none() && presence(&image.path) == Presence::Missing
 }
 
 /// A file on the disk under a temporary name, and the row that it is to have.
@@ -117,13 +118,29 @@ pub(super) struct Ready {
     pub(super) seen: Option<WatchedFile>,
 }
 
-/// A file that lies where it stays, and the row that it is to have.
-pub(super) struct ReadyInPlace {
-    pub(super) name: Name,
-    pub(super) row: NewImage,
-    pub(super) note: Option<Note>,
+/// A file of its owner's as it was seen, before any of it was read.
+pub(super) struct SeenFile {
+    pub(super) path: PathBuf,
     pub(super) directory: Arc<Directory>,
-    pub(super) seen: WatchedFile,
+    pub(super) stamp: Stamp,
+    pub(super) checksum: Checksum,
+}
+
+/// A file that lies where it stays, and what it is to the library.
+pub(super) struct ReadyInPlace {
+    pub(super) seen: SeenFile,
+    pub(super) change: InPlace,
+}
+
+/// The change of the rows for a file that stays where it is.
+pub(super) enum InPlace {
+    /// It gets a row.
+    New { name: Name, row: NewImage, note: Option<Note> },
+    /// It is the file of this image, which has lost its own.
+    Moved(Image, Pass),
+    /// It has the content of this image, which has a file. What was noted of it, if anything, was of
+    /// the same image (`is_known`) or of another.
+    Same { image: Image, is_first: bool, is_known: bool },
 }
 
 /// The work left to do on a file.

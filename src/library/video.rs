@@ -11,7 +11,7 @@ use super::batch::Reply;
 use super::decode::Tools;
 use super::disk::Copy;
 use super::name::Name;
-use super::task::Ready;
+use super::task::{Prepared, Ready};
 use super::{Error, Library, file_removal};
 use crate::store::edits::{self, ImageChange};
 use crate::store::{images, purge};
@@ -186,8 +186,8 @@ impl Library {
                     self.context.describe(&image.path, &copy, folder, self.context.tools())?;
                 let name = PathBuf::from(format!("{}_loop.{}", image.name, format.as_str()));
                 let name = Name::of(&name, format)?;
-                let imported =
-                    self.context.land(Ready { copy, name, row, note: None, seen: None })?;
+                let ready = Ready { copy, name, row, note: None, seen: None };
+                let imported = self.context.land_one(Prepared::Copy(Box::new(ready)))?;
                 self.changed(GalleryDomain::Images);
                 Ok(imported.image)
             }
@@ -210,12 +210,13 @@ impl Library {
         // With room for a number: it is taken until the old file is gone.
         let beside = PathBuf::from(format!("{}.{}", own.stem, own.extension));
         let beside = Name::of(&beside, format)?;
-        let swapped = self.context.land_as((copy, &beside, row), None, |c, row| {
+        let swapped = self.context.land_as(copy, (&beside, None), |c, reserved| {
+            row.settle(&reserved.name, &reserved.path);
             let old = images::get(c, id)?.ok_or(Error::NoImage { id })?;
             if old.in_place {
                 return Err(Error::InPlace { id });
             }
-            edits::replace(c, &old, row)?;
+            edits::replace(c, &old, &row)?;
             Ok((self.context.names.hold(&old.name, old.home()), old))
         });
         let ((held, old), reserved) = swapped?;

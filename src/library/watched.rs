@@ -17,12 +17,11 @@ use super::Error;
 use super::context::ImportContext;
 use super::decode::Tools;
 use super::disk::stamp;
-use super::task::{Directory, Pass, Prepared, Source, Which};
-use super::watched_rows::WatchedNow;
+use super::task::{Directory, InPlace, Pass, Prepared, SeenFile, Source, Which};
 use crate::decode::{self, Hashed};
 use crate::paths::{Presence, presence};
-use crate::store::images;
 use crate::store::watched::{self, Stamp, WatchedFile};
+use crate::store::{self, Connection, images};
 use crate::transcode;
 use crate::wire::Image;
 
@@ -38,22 +37,25 @@ impl ImportContext {
         if directory.ended.load(Ordering::Acquire) {
             return Err(Error::LeftAlone);
         }
+        let known = self.store.read(|c| watched::get(c, path))?;
+        let seen = |Hashed { checksum, meta }| {
+            let (path, directory) = (path.to_owned(), Arc::clone(directory));
+            SeenFile { path, directory, stamp: meta.into(), checksum }
+        };
+        if pass == Pass::Moves {
+            // The other pass reports what cannot be read.
+            let hashed = hash(path, tools).map_err(|_| Error::LeftAlone)?;
+            return self.place(seen(hashed), known.as_ref(), pass, tools);
+        }
         // Gone again: who watches hears of that, too.
         let gone = |error: Error| if error.is_missing_file() { Error::LeftAlone } else { error };
         let meta = tools.decoder.meta(path).map_err(Error::decoding(path)).map_err(gone)?;
-        let known = self.store.read(|c| watched::get(c, path))?;
         if known.as_ref().is_some_and(|known| known.stamp.same(&meta.into())) {
             return Err(Error::LeftAlone);
         }
-        let hashed = match pass {
-            // Text and archives are known by their first bytes, and not read to their ends.
-            Pass::All => Source::look_at(path, tools.decoder).and_then(|_| hash(path, tools)),
-            Pass::Moves => hash(path, tools),
-        };
-        let taken = hashed.and_then(|Hashed { checksum, meta }| {
-            let seen = WatchedNow { path, directory, stamp: meta.into(), checksum };
-            self.place(&seen, known.as_ref(), pass, tools)
-        });
+        // Text and archives are known by their first bytes, and not read to their ends.
+        let hashed = Source::look_at(path, tools.decoder).and_then(|_| hash(path, tools));
+        let taken = hashed.and_then(|hashed| self.place(seen(hashed), known.as_ref(), pass, tools));
         if let Err(error) = &taken
             && is_for_good(error)
             && known.is_none_or(|known| known.image_id.is_none())
@@ -84,90 +86,89 @@ impl ImportContext {
             return self.imported(image.id, true).map(Prepared::from);
         }
         let Hashed { checksum, meta } = hash(path, tools)?;
-        let seen = WatchedNow { path, directory: &directory, stamp: meta.into(), checksum };
-        self.place(&seen, known.as_ref(), Pass::All, tools)
+        let seen = SeenFile { path: path.to_owned(), directory, stamp: meta.into(), checksum };
+        self.place(seen, known.as_ref(), Pass::All, tools)
     }
 
-    /// Has the row of an image in place say what its file holds, if that was written since it was seen.
-    /// Who watches it hears of that a moment later; a network disk may never tell.
-    pub(super) fn see_again(&self, image: &Image) -> Result<(), Error> {
+    /// Brings the row of an image in place up to date if its file was written since it was seen; true if
+    /// it was. The watch finds out a moment later, and on a network disk perhaps never.
+    pub(super) fn see_again(&self, image: &Image) -> bool {
         let path = &image.path;
         // A look of its own: what its disk answered a moment ago does not keep this thread from hanging
         // now.
         if !image.in_place || presence(path) != Presence::There {
-            return Ok(());
+            return false;
         }
-        let Ok(meta) = fs::metadata(path) else { return Ok(()) };
-        let note = self.store.read(|c| watched::get(c, path))?;
+        let Ok(meta) = fs::metadata(path) else { return false };
         let is_it =
             |note: WatchedFile| note.image_id == Some(image.id) && note.stamp.same(&stamp(&meta));
-        if note.is_some_and(is_it) {
-            return Ok(());
+        let note = self.store.read(|c| watched::get(c, path));
+        // A database that cannot be read says so to the caller, too.
+        if note.map_or(true, |note| note.is_some_and(is_it)) {
+            return false;
         }
         let directory = Arc::new(Directory::of(path, Which::Only(BTreeSet::new())));
         let prepared = self.take_watched(path, &directory, Pass::All, self.tools());
-        match prepared.and_then(|prepared| self.land_one(prepared)) {
-            Err(Error::Store(error)) => Err(error.into()),
-            // It is being written, or is no picture: who shows it says so.
-            _ => Ok(()),
+        // A file that is being written, or is no picture, leaves the row as it was.
+        prepared.and_then(|prepared| self.land_one(prepared)).is_ok()
+    }
+
+    /// The image that `find` finds, its row up to date with its file.
+    pub(super) fn find_now(
+        &self,
+        find: impl Fn(&Connection) -> Result<Option<Image>, store::Error>,
+    ) -> Result<Option<Image>, Error> {
+        let found = self.store.read(&find)?;
+        match found.as_ref().is_some_and(|image| self.see_again(image)) {
+            true => Ok(self.store.read(find)?),
+            false => Ok(found),
         }
     }
 
     fn place(
         &self,
-        seen: &WatchedNow<'_>,
+        seen: SeenFile,
         known: Option<&WatchedFile>,
         pass: Pass,
         tools: Tools<'_>,
     ) -> Result<Prepared, Error> {
-        let is_named = matches!(seen.directory.which, Which::Named(_));
-        loop {
-            let same = self.store.read(|c| images::by_checksum(c, &seen.checksum))?;
-            match same {
-                Some(image)
-                    if image.in_place
-                        && image.path != seen.path
-                        && !holds(self, &image, tools)? =>
-                {
-                    if self.move_here(seen, &image, tools)? {
-                        return self.imported(image.id, is_named).map(Prepared::from);
-                    }
-                    // It was given another place in between.
-                }
-                // The file that it had: only its stamp is another one.
-                Some(image)
-                    if pass == Pass::All
-                        || known.is_some_and(|known| known.image_id == Some(image.id)) =>
-                {
-                    self.note_same(seen, &image, known)?;
-                    // Lists of a directory change with a path of which its image was not known.
-                    let is_known = known.is_some_and(|known| known.image_id == Some(image.id));
-                    return self.imported(image.id, is_named || is_known).map(Prepared::from);
-                }
-                _ if pass == Pass::Moves => return Err(Error::LeftAlone),
-                _ => return self.place_new(seen, known, tools),
+        match self.store.read(|c| images::by_checksum(c, &seen.checksum))? {
+            Some(image)
+                if image.in_place && image.path != seen.path && !holds(self, &image, tools)? =>
+            {
+                Ok(seen.ready(InPlace::Moved(image, pass)))
             }
+            // The file that it had, of which only the stamp is another one, or another file.
+            Some(image)
+                if pass == Pass::All
+                    || known.is_some_and(|known| known.image_id == Some(image.id)) =>
+            {
+                let is_known = known.is_some_and(|known| known.image_id == Some(image.id));
+                Ok(seen.ready(InPlace::Same { image, is_first: known.is_none(), is_known }))
+            }
+            _ if pass == Pass::Moves => Err(Error::LeftAlone),
+            _ => self.place_new(seen, known, tools),
         }
     }
 
     /// Handles content that no image has: a new content of the image that is here, or a new image.
     fn place_new(
         &self,
-        seen: &WatchedNow<'_>,
+        seen: SeenFile,
         known: Option<&WatchedFile>,
         tools: Tools<'_>,
     ) -> Result<Prepared, Error> {
-        let here = self.store.read(|c| images::by_path(c, seen.path))?;
+        let here = self.store.read(|c| images::by_path(c, &seen.path))?;
         let here = here.filter(|image| image.in_place);
         let copied = known.and_then(|known| known.image_id);
         let copied = copied.map(|id| self.store.read(|c| images::get(c, id))).transpose()?;
         let copied = match copied.flatten() {
-            Some(image) if self.is_made_of(&image, seen)? => Some(image),
+            Some(image) if self.is_made_of(&image, &seen)? => Some(image),
             _ => None,
         };
         match (here, copied) {
-            (Some(image), _) => self.rewrite(seen, &image, tools).map(Prepared::from),
-            (None, Some(image)) => self.rewrite_copy(seen, &image, tools).map(Prepared::from),
+            (Some(image), _) => self.rewrite(&seen, &image, tools).map(Prepared::from),
+            (None, Some(image)) => self.rewrite_copy(&seen, &image, tools).map(Prepared::from),
             (None, None) => match seen.directory.which {
                 // Deleted in murald.
                 Which::Only(_) if known.is_none_or(|known| known.image_id.is_none()) => {
@@ -184,15 +185,15 @@ impl ImportContext {
 
     /// Whether an image is a copy of this file and of no other: one that was imported from elsewhere, or
     /// of which there is another file, has its content still.
-    fn is_made_of(&self, image: &Image, seen: &WatchedNow<'_>) -> Result<bool, Error> {
+    fn is_made_of(&self, image: &Image, seen: &SeenFile) -> Result<bool, Error> {
         let source = &image.source_path;
         let is_gone = |path: &Path| presence(path) == Presence::Missing;
         let renamed = source.starts_with(&seen.directory.path) && is_gone(source);
-        if image.in_place || image.web_meta.is_some() || !(source == seen.path || renamed) {
+        if image.in_place || image.web_meta.is_some() || !(*source == seen.path || renamed) {
             return Ok(false);
         }
         let files = self.store.read(|c| watched::of_image(c, image.id))?;
-        Ok(files.iter().all(|file| file == seen.path || is_gone(file)))
+        Ok(files.iter().all(|file| *file == seen.path || is_gone(file)))
     }
 }
 

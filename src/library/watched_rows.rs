@@ -1,20 +1,20 @@
 //! Writes the rows of watched files: an image whose file was renamed, rewritten or added.
 //!
-//! Each change is one transaction with the note of the file that was seen. Runs in the import workers;
-//! never changes a watched file.
+//! Each change is in one transaction with the note of the file that was seen. Files that were rewritten
+//! are written by the import workers, others where files land; never changes a watched file.
 
 use std::fs;
-use std::path::Path;
-use std::sync::Arc;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 
 use super::context::ImportContext;
 use super::decode::Tools;
 use super::disk::{self, Copy, flush};
 use super::name::Name;
-use super::task::{self, Directory, Imported, Landed, Prepared, ReadyInPlace, Which};
+use super::task::{
+    self, Directory, Imported, InPlace, Landed, Pass, Prepared, ReadyInPlace, SeenFile, Which,
+};
 use super::{Error, file_removal};
-use crate::digest::Checksum;
 use crate::store::folders::{self, DEPTH_MAX};
 use crate::store::images::NewImage;
 use crate::store::watched::{self, Stamp, WatchedFile};
@@ -22,15 +22,7 @@ use crate::store::{self, Connection, edits, images, purge};
 use crate::sys::lock;
 use crate::wire::Image;
 
-/// A file that is being taken, as it was seen.
-pub(super) struct WatchedNow<'a> {
-    pub(super) path: &'a Path,
-    pub(super) directory: &'a Arc<Directory>,
-    pub(super) stamp: Stamp,
-    pub(super) checksum: Checksum,
-}
-
-impl WatchedNow<'_> {
+impl SeenFile {
     pub(super) fn note(
         &self,
         connection: &Connection,
@@ -40,8 +32,12 @@ impl WatchedNow<'_> {
     }
 
     fn file(&self, image_id: Option<i64>) -> WatchedFile {
-        let (path, checksum) = (self.path.to_owned(), Some(self.checksum));
+        let (path, checksum) = (self.path.clone(), Some(self.checksum));
         WatchedFile { path, image_id, checksum, stamp: self.stamp }
+    }
+
+    pub(super) fn ready(self, change: InPlace) -> Prepared {
+        Prepared::InPlace(Box::new(ReadyInPlace { seen: self, change }))
     }
 
     /// Whether it is as it was: else somebody is writing, and it is taken once that has ended. A file
@@ -51,100 +47,160 @@ impl WatchedNow<'_> {
         if self.directory.ended.load(Ordering::Acquire) {
             return Err(Error::LeftAlone);
         }
-        let now = tools.decoder.meta(self.path).map_err(|_| Error::LeftAlone)?;
+        let now = tools.decoder.meta(&self.path).map_err(|_| Error::LeftAlone)?;
         if Stamp::from(now).same_written(&self.stamp) { Ok(()) } else { Err(Error::LeftAlone) }
     }
 }
 
 impl ImportContext {
-    /// The image whose content this is has lost its file: this is it now.
-    pub(super) fn move_here(
-        &self,
-        seen: &WatchedNow<'_>,
-        image: &Image,
-        tools: Tools<'_>,
-    ) -> Result<bool, Error> {
-        seen.check(tools)?;
-        let moved = self.store.write(|c| -> Result<bool, Error> {
-            let now = images::get(c, image.id)?.filter(|now| now.path == image.path);
-            let Some(now) = now else { return Ok(false) };
-            self.displace(c, seen, now.id)?;
-            edits::set_path(c, now.id, seen.path)?;
-            self.follow(c, seen, &now)?;
-            if watched::get(c, &now.path)?.is_some_and(|old| old.image_id == Some(now.id)) {
-                watched::forget(c, &now.path)?;
-            }
-            seen.note(c, Some(now.id))?;
-            Ok(true)
-        })?;
-        if moved {
-            log::info!("{} is {} now", image.path.display(), seen.path.display());
+    /// Writes what a file is to the library, with its note. Fails if that is out of date.
+    pub(super) fn write_in_place(&self, c: &Connection, ready: &mut ReadyInPlace) -> Landed {
+        let ReadyInPlace { seen, change } = ready;
+        if seen.directory.ended.load(Ordering::Acquire) {
+            return Err(Error::LeftAlone);
         }
-        Ok(moved)
+        let is_named = matches!(seen.directory.which, Which::Named(_));
+        let (id, duplicate) = match change {
+            InPlace::New { row, .. } => match images::by_checksum(c, &row.checksum)? {
+                Some(image) => (image.id, true),
+                None => {
+                    row.folder_id = self.folder(c, &seen.directory, &seen.path)?;
+                    (images::insert(c, row)?, false)
+                }
+            },
+            InPlace::Moved(image, pass) => {
+                if !self.move_here(c, seen, image)? {
+                    // Another file of this content was first.
+                    if *pass == Pass::Moves {
+                        return Err(Error::LeftAlone);
+                    }
+                    self.note_same(c, seen, image, false)?;
+                }
+                (image.id, is_named)
+            }
+            InPlace::Same { image, is_first, is_known } => {
+                self.note_same(c, seen, image, *is_first)?;
+                // Lists of a directory change with a path of which its image was not known.
+                (image.id, is_named || *is_known)
+            }
+        };
+        seen.note(c, Some(id))?;
+        Ok(Imported::new(task::read_image(c, id)?, duplicate))
+    }
+
+    /// The end of it. A file of which something else is known by now is looked at again.
+    pub(super) fn settle_in_place(&self, ready: ReadyInPlace, landed: Landed) -> Landed {
+        let ReadyInPlace { seen, change } = ready;
+        if landed.as_ref().is_err_and(Error::is_left_alone) {
+            lock(&self.unknown_again).push(seen.path);
+        }
+        let note = match change {
+            InPlace::New { note, .. } => note,
+            _ => None,
+        };
+        match seen.directory.which {
+            Which::Named(_) => landed.map(|imported| self.complete(imported.noted(note))),
+            // No client hears of it.
+            _ => landed,
+        }
+    }
+
+    /// The image whose content this is has lost its file: this is it now. False if it has another file
+    /// by now.
+    fn move_here(&self, c: &Connection, seen: &SeenFile, image: &Image) -> Result<bool, Error> {
+        let now = images::get(c, image.id)?.filter(|now| now.path == image.path);
+        let Some(now) = now else { return Ok(false) };
+        self.give_file(c, &seen.directory, &now, &seen.path)?;
+        watched::forget_file(c, &now.path, now.id)?;
+        log::debug!("{} is {} now", image.path.display(), seen.path.display());
+        Ok(true)
+    }
+
+    /// The file of a note has another name now, with the directory that it lies in: so has the file of
+    /// the image.
+    pub(super) fn rename_note(
+        &self,
+        c: &Connection,
+        directory: &Directory,
+        (file, to): &(WatchedFile, PathBuf),
+    ) -> Result<(), Error> {
+        let image = file.image_id.map(|id| images::get(c, id)).transpose()?.flatten();
+        if let Some(image) = image.filter(|image| image.in_place && image.path == file.path) {
+            self.give_file(c, directory, &image, to)?;
+        }
+        Ok(watched::rename(c, &file.path, to)?)
+    }
+
+    fn give_file(
+        &self,
+        c: &Connection,
+        directory: &Directory,
+        image: &Image,
+        to: &Path,
+    ) -> Result<(), Error> {
+        displace(c, to, image.id)?;
+        edits::set_path(c, image.id, to)?;
+        self.follow(c, directory, image, to)
     }
 
     /// Name and folder go with a file, unless their owner has chosen others.
-    fn follow(&self, c: &Connection, seen: &WatchedNow<'_>, image: &Image) -> Result<(), Error> {
+    fn follow(
+        &self,
+        c: &Connection,
+        directory: &Directory,
+        image: &Image,
+        to: &Path,
+    ) -> Result<(), Error> {
         let before = Name::of(&image.path, image.format)?;
-        let after = Name::of(seen.path, image.format)?;
+        let after = Name::of(to, image.format)?;
         if image.name == before.stem
             && image.name != after.stem
             && !images::has_name(c, &after.stem)?
         {
             edits::set_name(c, image.id, &after.stem)?;
         }
-        if image.path.starts_with(&seen.directory.path)
-            && folder_of(c, seen.directory, &image.path, &|_, _| Ok(None))? == image.folder_id
+        if image.path.starts_with(&directory.path)
+            && image.path.parent() != to.parent()
+            && folder_of(c, directory, &image.path, &|_, _| Ok(None))? == image.folder_id
         {
-            edits::set_folder(c, image.id, self.folder(c, seen.directory, seen.path)?)?;
+            edits::set_folder(c, image.id, self.folder(c, directory, to)?)?;
         }
         Ok(())
     }
 
     /// Another file of a content that is in the library already. A copy that is in no folder comes into
     /// the directory's when the file is first seen: it was imported from there before.
-    pub(super) fn note_same(
+    fn note_same(
         &self,
-        seen: &WatchedNow<'_>,
+        c: &Connection,
+        seen: &SeenFile,
         image: &Image,
-        known: Option<&WatchedFile>,
+        is_first: bool,
     ) -> Result<(), Error> {
-        self.store.write(|c| -> Result<(), Error> {
-            let there = images::get(c, image.id)?;
-            let there = there.filter(|now| now.checksum == image.checksum);
-            let Some(now) = there else { return Err(Error::LeftAlone) };
-            self.displace(c, seen, now.id)?;
-            let is_first = known.is_none() && seen.directory.folders;
-            if is_first && !now.in_place && now.folder_id.is_none() {
-                edits::set_folder(c, now.id, self.folder(c, seen.directory, seen.path)?)?;
-            }
-            Ok(seen.note(c, Some(image.id))?)
-        })
-    }
-
-    /// The image that had this file, if it is another one, has none now.
-    fn displace(&self, c: &Connection, seen: &WatchedNow<'_>, by: i64) -> Result<(), store::Error> {
-        let here = images::by_path(c, seen.path)?;
-        match here.filter(|image| image.in_place && image.id != by) {
-            Some(image) => watched::displace(c, image.id),
-            None => Ok(()),
+        let there = images::get(c, image.id)?;
+        let there = there.filter(|now| now.checksum == image.checksum);
+        let Some(now) = there else { return Err(Error::LeftAlone) };
+        displace(c, &seen.path, now.id)?;
+        if is_first && seen.directory.folders && !now.in_place && now.folder_id.is_none() {
+            edits::set_folder(c, now.id, self.folder(c, &seen.directory, &seen.path)?)?;
         }
+        Ok(())
     }
 
     pub(super) fn rewrite(
         &self,
-        seen: &WatchedNow<'_>,
+        seen: &SeenFile,
         old: &Image,
         tools: Tools<'_>,
     ) -> Result<Imported, Error> {
-        let (_, row, _) = self.describe_in_place(seen.path, seen.checksum, None, tools)?;
+        let (_, row, _) = self.describe_in_place(&seen.path, seen.checksum, None, tools)?;
         seen.check(tools)?;
         let others = self.store.write(|c| -> Result<_, Error> {
             let now = images::get(c, old.id)?.filter(|now| now.path == old.path);
             let now = now.ok_or(Error::LeftAlone)?;
             edits::rewrite(c, &now, &row)?;
             // There may be other files of its old content, which are an image of their own now.
-            watched::forget(c, seen.path)?;
+            watched::forget(c, &seen.path)?;
             let others = watched::of_image(c, now.id)?;
             others.iter().try_for_each(|file| watched::forget(c, file))?;
             seen.note(c, Some(now.id))?;
@@ -159,18 +215,18 @@ impl ImportContext {
     /// The same where the library has a copy.
     pub(super) fn rewrite_copy(
         &self,
-        seen: &WatchedNow<'_>,
+        seen: &SeenFile,
         old: &Image,
         tools: Tools<'_>,
     ) -> Result<Imported, Error> {
         let mut copy = self.new_copy()?;
-        copy.fill(seen.path, tools.decoder)?;
+        copy.fill(&seen.path, tools.decoder)?;
         if copy.checksum != seen.checksum {
             return Err(Error::LeftAlone);
         }
-        let row = self.describe(seen.path, &copy, old.folder_id, tools)?;
+        let row = self.describe(&seen.path, &copy, old.folder_id, tools)?;
         flush(&copy)?;
-        let name = Name::of(seen.path, row.format)?;
+        let name = Name::of(&seen.path, row.format)?;
         if old.path.extension().is_none_or(|own| *own != *name.extension) {
             let name = Name { stem: old.name.clone(), extension: name.extension };
             return self.replace_copy(seen, old, (copy, &name, row));
@@ -193,15 +249,17 @@ impl ImportContext {
     /// The same where what is in it wants another extension: a file beside the old one, which goes then.
     fn replace_copy(
         &self,
-        seen: &WatchedNow<'_>,
+        seen: &SeenFile,
         old: &Image,
         landing: (Copy, &Name, NewImage),
     ) -> Result<Imported, Error> {
         self.names.look_anew(&old.name);
-        let (old, _reserved) = self.land_as(landing, Some(&old.name), |c, row| {
+        let (copy, name, mut row) = landing;
+        let (old, _reserved) = self.land_as(copy, (name, Some(&old.name)), |c, reserved| {
+            row.settle(&reserved.name, &reserved.path);
             let now = images::get(c, old.id)?.filter(|now| now.path == old.path);
             let now = now.ok_or(Error::LeftAlone)?;
-            edits::replace(c, &now, row)?;
+            edits::replace(c, &now, &row)?;
             seen.note(c, Some(now.id))?;
             Ok(now)
         })?;
@@ -211,22 +269,15 @@ impl ImportContext {
         self.imported(old.id, false)
     }
 
-    pub(super) fn add(&self, seen: &WatchedNow<'_>, tools: Tools<'_>) -> Result<Prepared, Error> {
+    pub(super) fn add(&self, seen: SeenFile, tools: Tools<'_>) -> Result<Prepared, Error> {
         if seen.directory.in_place {
             let (name, row, note) =
-                self.describe_in_place(seen.path, seen.checksum, None, tools)?;
+                self.describe_in_place(&seen.path, seen.checksum, None, tools)?;
             seen.check(tools)?;
-            let (directory, seen) = (Arc::clone(seen.directory), seen.file(None));
-            return Ok(Prepared::InPlace(Box::new(ReadyInPlace {
-                name,
-                row,
-                note,
-                directory,
-                seen,
-            })));
+            return Ok(seen.ready(InPlace::New { name, row, note }));
         }
-        let folder = self.store.write(|c| self.folder(c, seen.directory, seen.path))?;
-        let mut prepared = self.prepare(seen.path, folder, tools)?;
+        let folder = self.store.write(|c| self.folder(c, &seen.directory, &seen.path))?;
+        let mut prepared = self.prepare(&seen.path, folder, tools)?;
         match &mut prepared {
             Prepared::Copy(ready) if ready.row.checksum == seen.checksum => {
                 ready.seen = Some(seen.file(None));
@@ -237,29 +288,6 @@ impl ImportContext {
             _ => {}
         }
         Ok(prepared)
-    }
-
-    /// Writes the row of a file that stays where it is, unless its content is in the library by now.
-    pub(super) fn land_in_place(&self, ready: ReadyInPlace) -> Landed {
-        let ReadyInPlace { name, mut row, note, directory, mut seen } = ready;
-        if directory.ended.load(Ordering::Acquire) {
-            return Err(Error::LeftAlone);
-        }
-        let reserved = self.names.reserve(&name, &self.directory, &self.store, None)?;
-        row.settle(&reserved.name, &seen.path);
-        let imported = self.store.write(|c| -> Result<_, Error> {
-            let (image, duplicate) = match images::by_checksum(c, &row.checksum)? {
-                Some(image) => (image, true),
-                None => {
-                    row.folder_id = self.folder(c, &directory, &seen.path)?;
-                    (task::insert_image(c, &row)?, false)
-                }
-            };
-            seen.image_id = Some(image.id);
-            watched::note(c, &seen)?;
-            Ok(Imported::new(image, duplicate))
-        })?;
-        Ok(self.complete(imported.noted(note)))
     }
 
     /// The folder that shows the directory in which a file is, made where it is missing.
@@ -275,6 +303,15 @@ impl ImportContext {
             self.folders_made.store(true, Ordering::Relaxed);
             Ok(Some(id))
         })
+    }
+}
+
+/// The image that had this file, if it is another one, has none now.
+fn displace(c: &Connection, path: &Path, by: i64) -> Result<(), store::Error> {
+    let here = images::by_path(c, path)?;
+    match here.filter(|image| image.in_place && image.id != by) {
+        Some(image) => watched::displace(c, image.id),
+        None => Ok(()),
     }
 }
 

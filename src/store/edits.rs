@@ -103,7 +103,7 @@ pub(crate) fn set_name(connection: &Connection, id: i64, name: &str) -> Result<(
 /// Another place of the file of an image in place.
 pub(crate) fn set_path(connection: &Connection, id: i64, path: &Path) -> Result<(), Error> {
     let sql = "UPDATE image SET path = ?2 WHERE id = ?1 AND in_place";
-    connection.execute(sql, params![id, text(path)])?;
+    connection.prepare_cached(sql)?.execute(params![id, text(path)])?;
     Ok(())
 }
 

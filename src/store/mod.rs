@@ -43,4 +43,5 @@ pub(crate) use database::tests;
 pub use error::Error;
 /// For functions of other modules that are parts of a transaction.
 pub use rusqlite::Connection;
+pub(crate) use rusqlite::Transaction;
 pub(crate) use upkeep::Upkeep;

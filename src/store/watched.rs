@@ -143,6 +143,20 @@ pub(crate) fn forget(connection: &Connection, path: &Path) -> Result<(), Error> 
     Ok(())
 }
 
+/// Forgets a file if it is noted as one of this image.
+pub(crate) fn forget_file(connection: &Connection, path: &Path, image: i64) -> Result<(), Error> {
+    let sql = "DELETE FROM watched_file WHERE path = ?1 AND image_id = ?2";
+    connection.prepare_cached(sql)?.execute(params![text(path), image])?;
+    Ok(())
+}
+
+/// The same file has another name.
+pub(crate) fn rename(connection: &Connection, from: &Path, to: &Path) -> Result<(), Error> {
+    let sql = "UPDATE OR REPLACE watched_file SET path = ?2 WHERE path = ?1";
+    connection.prepare_cached(sql)?.execute([text(from), text(to)])?;
+    Ok(())
+}
+
 /// Forgets all files with the content of an image.
 pub(crate) fn forget_image(connection: &Connection, image_id: i64) -> Result<(), Error> {
     connection.execute("DELETE FROM watched_file WHERE image_id = ?1", [image_id])?;

@@ -11,6 +11,7 @@ mod record;
 mod settings;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 use std::time::Instant;
 
 use crossbeam_channel::{Receiver, at, never, select};
@@ -23,6 +24,7 @@ use crate::events::{EventBus, Subscription};
 use crate::store::workspaces::WorkspacePicture;
 use crate::store::{self, Store};
 use crate::thread::Spawner;
+use crate::wire::Image;
 
 use super::Error;
 use super::assignments::{self, PendingVisibility};
@@ -37,7 +39,7 @@ use super::plan::WorkerKey;
 use super::plan::{self, Placements, Step};
 use super::queue::{Jobs, Queue};
 use super::recovery::Recovery;
-use super::request::{Activated, Applied, Ask, Reply, Request};
+use super::request::{Activated, Applied, Ask, Reply, Request, SeeAgain};
 use super::status::SharedStatus;
 use super::worker::Report;
 use super::worker::Workers;
@@ -56,6 +58,8 @@ pub(super) struct Reconciler {
     bus: EventBus,
     /// Updates what other programs read, before clients are told about a change.
     desktop: desktop::Handle,
+    /// Called for each picture before it is shown.
+    see_again: SeeAgain,
     backends: Backends,
     status: SharedStatus,
     reports: Receiver<Report>,
@@ -101,6 +105,7 @@ impl Reconciler {
         desktop: desktop::Handle,
         backends: Backends,
         status: SharedStatus,
+        see_again: SeeAgain,
     ) -> Self {
         let (workers, reports) = Workers::new(spawner, backends.clone());
         let recovery = Recovery::open(&backends);
@@ -112,6 +117,7 @@ impl Reconciler {
             store,
             bus,
             desktop,
+            see_again,
             backends,
             status,
             reports,
@@ -372,11 +378,20 @@ impl Reconciler {
 
     fn world_state(&self) -> Result<WorldState, store::Error> {
         let activated = self.activated.map(|activated| activated.backend);
-        let mut world = WorldState::read(&self.store, &self.bus, &self.backends, activated)?;
-        let draws = self.current.keys().any(|key| key.backend == BackendName::Builtin);
-        world.keep_found(&self.found, draws);
-        world.cover(&self.store, &self.status.visible_workspaces(), &self.refusals)?;
-        Ok(world)
+        let read = || {
+            let mut world = WorldState::read(&self.store, &self.bus, &self.backends, activated)?;
+            let draws = self.current.keys().any(|key| key.backend == BackendName::Builtin);
+            world.keep_found(&self.found, draws);
+            world.cover(&self.store, &self.status.visible_workspaces(), &self.refusals)?;
+            Ok(world)
+        };
+        let world = read()?;
+        if self.are_rewritten(world.images()) { read() } else { Ok(world) }
+    }
+
+    /// Whether files of these images were written since their rows; the rows are up to date then.
+    fn are_rewritten<'a>(&self, images: impl Iterator<Item = &'a Arc<Image>>) -> bool {
+        images.filter(|image| (self.see_again)(image)).count() > 0
     }
 
     /// Plans a request as things are.
@@ -390,6 +405,12 @@ impl Reconciler {
                 // Another one can be shown.
                 Err(error @ Error::FileGone { .. }) if request.ask == Ask::Random && picks > 0 => {
                     orphan::purge_if_gone(&self.store, &self.bus, &error);
+                    picks -= 1;
+                }
+                Ok(Feasible { pictures, .. })
+                    if picks > 0
+                        && self.are_rewritten(pictures.iter().map(|picture| &picture.image)) =>
+                {
                     picks -= 1;
                 }
                 feasible => return Ok((feasible?, world)),

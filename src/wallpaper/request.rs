@@ -12,6 +12,9 @@ use crate::wire::{Fit, HistorySource, Image, Mode, Position, SetStatus};
 /// Called once, by the thread of the reconciler or `desktop`: it must not block.
 pub(crate) type Reply<T> = Box<dyn FnOnce(Result<T, Error>) + Send>;
 
+/// Brings the row of an image in place up to date with its file; true if it was not.
+pub(crate) type SeeAgain = Box<dyn Fn(&Image) -> bool + Send>;
+
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Ask {
     Image(i64),

@@ -44,9 +44,9 @@ impl Bench {
         let (bus, store) =
             (EventBus::new(), Store::open(&wall.dir.path().join("murald.sqlite3")).unwrap());
         let told = bus.subscribe(EventFilter::from_iter([EventKind::BackendUnavailable]), || ());
+        let (desktop, see_again) = (desktop::Handle::default(), Box::new(|_: &_| false));
         let (wallpaper, owner) =
-            wallpaper::start(&spawner, store.clone(), bus, backends, desktop::Handle::default())
-                .unwrap();
+            wallpaper::start(&spawner, store.clone(), bus, backends, desktop, see_again).unwrap();
         Self { _owner: owner, wallpaper, panics, told, deaths, store, wall }
     }
 

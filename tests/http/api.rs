@@ -68,6 +68,7 @@ fn daemon() -> Daemon {
         events.clone(),
         backends.clone(),
         desktop::Handle::default(),
+        Box::new(|_| false),
     )
     .unwrap();
     let wallpapers = DaemonWallpapers { wallpaper: wallpaper.clone(), backends: backends.clone() };

@@ -143,8 +143,6 @@ pub(in crate::http) fn set(api: &Api, request: &Request<'_>) -> Result<Response,
             if color::of_image(id).is_some() {
                 return Err(wallpaper::Error::NoImage { id }.into());
             }
-            // Its owner may have written it a moment ago.
-            api.library.image_now(id)?;
             (id, set(Ask::Image(id)))
         }
         (None, None, Some(text)) => {

@@ -32,7 +32,8 @@ fn files_that_are_ready_together_land_together() {
     let ready = files.map(|(name, seed)| alive.ready(&scene.source(name, png(seed))));
     fs::remove_file(&ready[3].copy.path).unwrap();
     let before = scene.store.generation();
-    let landed = alive.library.context.land_all(ready.into());
+    let landed =
+        alive.library.context.land_run(ready.map(|one| Prepared::Copy(Box::new(one))).into());
     assert_eq!(scene.store.generation(), before + 1);
     let ids: Vec<_> = landed.iter().flatten().map(|one| one.image.id).collect();
     assert!(ids[0] == ids[2] && ids[0] < ids[1] && ids[1] < ids[3], "{ids:?}");
@@ -61,7 +62,8 @@ fn image_for_a_deleted_folder_is_at_the_root() {
         ready
     });
     alive.library.delete_folder(gone, false).unwrap();
-    let landed = alive.library.context.land_all(ready.into());
+    let landed =
+        alive.library.context.land_run(ready.map(|one| Prepared::Copy(Box::new(one))).into());
     let folders: Vec<_> = landed.iter().map(|one| one.as_ref().unwrap().image.folder_id).collect();
     assert_eq!(folders, [Some(there), None]);
     alive.end();

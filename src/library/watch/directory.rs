@@ -1,7 +1,7 @@
 //! One watched directory, as the thread `watch` knows it: what is to be looked at and when, which
 //! files wait for the imports, and which are gone. Reads the kernel's list of mounts, and no disk.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -10,8 +10,9 @@ use std::time::{Duration, Instant};
 
 use super::super::task::{self, Pass, Which};
 use super::findings::{Difference, Findings, Leads, Missing, Root, Scope};
-use super::notices::{Mounted, Mounts, Notices, Places, Way, mounted};
+use super::notices::{Mounted, Mounts, Notices, Way, mounted};
 use super::settings::{AT_ONCE, SETTLE, SETTLE_MAX, is_looked_at};
+use crate::store::watched::Stamp;
 use crate::wire::WatchState;
 
 /// A look that shows no sign of life for so long is left behind: its disk does not answer.
@@ -42,7 +43,8 @@ pub(super) struct Watched {
     pub(super) task: Arc<task::Directory>,
     pub(super) looking: Option<Looking>,
     pub(super) notices: Option<Notices>,
-    pub(super) places: Arc<Places>,
+    /// The directories in it when all of it was last looked at.
+    places: BTreeSet<PathBuf>,
     /// The target of its path as last seen, and the mounts that matter to it.
     pub(super) leads: Option<Leads>,
     /// It leads elsewhere than before: files that are not there are gone, whatever disk they were on.
@@ -59,7 +61,7 @@ pub(super) struct Watched {
     missing: Missing,
     unnamed: BTreeSet<PathBuf>,
     moves: BTreeSet<PathBuf>,
-    rest: BTreeSet<PathBuf>,
+    rest: BTreeMap<PathBuf, Stamp>,
     pub(super) taking: Option<Pass>,
     answers: bool,
 }
@@ -73,7 +75,7 @@ impl Watched {
             task: Arc::new(task),
             looking: None,
             notices: None,
-            places: Arc::default(),
+            places: BTreeSet::new(),
             leads: None,
             elsewhere: false,
             unmounted: BTreeSet::new(),
@@ -84,7 +86,7 @@ impl Watched {
             missing: Missing::default(),
             unnamed: BTreeSet::new(),
             moves: BTreeSet::new(),
-            rest: BTreeSet::new(),
+            rest: BTreeMap::new(),
             taking: None,
             answers: true,
         };
@@ -114,8 +116,9 @@ impl Watched {
             }
             return;
         }
-        // In a directory above, only the names that lead here matter.
-        if own.starts_with(path) {
+        // In a directory above, only the names that lead here matter. A directory that goes may be known
+        // by another name from then on.
+        if own.starts_with(path) || self.places.contains(path) {
             self.look_again(Scope::All, now, SETTLE);
         } else if is_looked_at(own, path) {
             self.look_again(Scope::Paths([path.to_owned()].into()), now, SETTLE);
@@ -227,9 +230,8 @@ impl Watched {
     /// Takes note of where directories are, and of what is passed over.
     pub(super) fn learn(&mut self, findings: &Findings, scope: &Scope) {
         if *scope == Scope::All {
-            self.places = Arc::default();
+            self.places = findings.directories.keys().cloned().collect();
         }
-        Arc::make_mut(&mut self.places).add(&findings.directories);
         self.unnamed.retain(|path| !scope.has(path));
         self.unnamed.extend(findings.unnamed.iter().cloned());
     }
@@ -251,20 +253,27 @@ impl Watched {
             if difference.lost.contains(&stamp.size) {
                 self.moves.insert(path.clone());
             }
-            self.rest.insert(path);
+            self.rest.insert(path, stamp);
         }
     }
 
-    /// The files that the imports are given next, if they have none of its.
-    pub(super) fn next_files(&mut self) -> Option<(Vec<PathBuf>, Pass)> {
+    /// The files that the imports are given next, if they have none of its. `is_noted` tells which have
+    /// a note of this stamp by now: they were renamed.
+    pub(super) fn next_files(
+        &mut self,
+        is_noted: impl Fn(&Path, &Stamp) -> bool,
+    ) -> Option<(Vec<PathBuf>, Pass)> {
         if self.taking.is_some() || self.looking.is_some() && self.rest.is_empty() {
             return None;
         }
-        let (list, pass) = match self.moves.is_empty() {
-            false => (&mut self.moves, Pass::Moves),
-            true => (&mut self.rest, Pass::All),
-        };
-        let files: Vec<PathBuf> = std::iter::from_fn(|| list.pop_first()).take(AT_ONCE).collect();
+        let moves = std::iter::from_fn(|| self.moves.pop_first());
+        let (mut files, mut pass) = (moves.take(AT_ONCE).collect::<Vec<_>>(), Pass::Moves);
+        if files.is_empty() {
+            pass = Pass::All;
+            let rest = std::iter::from_fn(|| self.rest.pop_first());
+            let rest = rest.filter(|(path, stamp)| !is_noted(path, stamp));
+            files = rest.map(|(path, _)| path).take(AT_ONCE).collect();
+        }
         if files.is_empty() {
             return None;
         }

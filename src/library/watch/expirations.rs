@@ -5,6 +5,7 @@
 
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::Ordering;
 use std::time::Instant;
 
 use super::super::Error;
@@ -125,17 +126,31 @@ impl Expirations {
 /// Paths that are looked up each by itself; with more, all of the directory is read.
 const ONE_BY_ONE_MAX: usize = 100;
 
-/// The differences from what was known; files whose disk has another number get that number.
+/// The differences from what was known; files whose disk has another number get that number, and
+/// images whose directory has another name their files.
 pub(super) fn difference(
-    store: &Store,
+    context: &ImportContext,
     directory: &Directory,
     findings: &Findings,
     scope: &Scope,
 ) -> Result<Difference, Error> {
+    let store = &context.store;
     let difference = compare(known(store, directory, scope)?, findings, scope);
     if !difference.renumbered.is_empty() {
         let mut renumbered = difference.renumbered.iter();
         store.note(|c| renumbered.try_for_each(|(path, d)| watched::set_device(c, path, *d)))?;
+    }
+    if let Some((file, to)) = difference.renamed.first() {
+        let (count, from) = (difference.renamed.len(), file.path.display());
+        log::info!("{from} and other files, {count} in all, are {} and such now", to.display());
+        for some in difference.renamed.chunks(AT_ONCE) {
+            store.write(|c| {
+                some.iter().try_for_each(|one| context.rename_note(c, directory, one))
+            })?;
+        }
+        tell_folders(context);
+        clear_folders(context)?;
+        context.bus.publish(&Event::GalleryChanged { domain: GalleryDomain::Images });
     }
     Ok(difference)
 }
@@ -260,6 +275,13 @@ pub(super) fn forget(context: &ImportContext, directory: &Path) -> Result<(), Er
         Ok(watched::forget_below(c, directory)?)
     })?;
     clear_folders(context)
+}
+
+/// Publishes that folders were made for directories, if any were.
+pub(super) fn tell_folders(context: &ImportContext) {
+    if context.folders_made.swap(false, Ordering::Relaxed) {
+        context.bus.publish(&Event::GalleryChanged { domain: GalleryDomain::Folders });
+    }
 }
 
 /// Folders that were made for directories go when nothing is in them any more.

@@ -5,7 +5,6 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use super::notices::Identity;
 use super::settings::GRACE;
 use crate::store::watched::{Stamp, WatchedFile};
 
@@ -14,7 +13,7 @@ use crate::store::watched::{Stamp, WatchedFile};
 pub(super) enum Scope {
     /// The whole directory.
     All,
-    /// These, with all that is in them.
+    /// These files.
     Paths(BTreeSet<PathBuf>),
 }
 
@@ -66,9 +65,10 @@ pub(super) struct Findings {
     pub(super) unnamed: BTreeSet<PathBuf>,
     /// Files that were looked for and are missing, with the device that they would be on.
     pub(super) gone: BTreeMap<PathBuf, u64>,
-    pub(super) directories: BTreeMap<PathBuf, Identity>,
-    /// Directories have other names than before: only a look at everything tells which.
-    pub(super) rearranged: bool,
+    /// The directories, with their devices.
+    pub(super) directories: BTreeMap<PathBuf, u64>,
+    /// A directory is new: only a look at everything tells under which names directories are known.
+    pub(super) has_directory: bool,
     /// Paths that could not be read: nothing in them counts as gone.
     pub(super) unseen: BTreeSet<PathBuf>,
     /// Why not all of it is watched.
@@ -82,6 +82,8 @@ pub(super) struct Difference {
     pub(super) changed: Vec<(PathBuf, Stamp)>,
     pub(super) found: Vec<PathBuf>,
     pub(super) gone: Vec<WatchedFile>,
+    /// Other names of files that nobody has touched: the directory in which they lie was renamed.
+    pub(super) renamed: Vec<(WatchedFile, PathBuf)>,
     /// Not there, and neither is the disk that they were on.
     pub(super) away: Vec<WatchedFile>,
     /// Files whose disk has another number now.
@@ -98,7 +100,7 @@ pub(super) fn compare(known: Vec<WatchedFile>, findings: &Findings, scope: &Scop
         found: findings.files.iter().map(|(path, _)| path.clone()).collect(),
         ..Difference::default()
     };
-    let mut unchanged = BTreeSet::new();
+    let (mut unchanged, mut rewritten) = (BTreeSet::new(), BTreeSet::new());
     // A disk that is there again under another number.
     let mut numbers: HashMap<u64, u64> = HashMap::new();
     let mut missing = Vec::new();
@@ -114,18 +116,34 @@ pub(super) fn compare(known: Vec<WatchedFile>, findings: &Findings, scope: &Scop
                     let now = is_elsewhere.then(|| (file.path.clone(), stamp.device));
                     difference.renumbered.extend(now);
                     unchanged.insert(file.path);
-                } else if file.image_id.is_some() {
-                    difference.lost.insert(file.stamp.size);
+                } else {
+                    difference.lost.extend(file.image_id.map(|_| file.stamp.size));
+                    rewritten.insert(file.path);
                 }
             }
             None if file.path.ancestors().any(|at| findings.unseen.contains(at)) => {}
             None => missing.push(file),
         }
     }
+    let mut new: HashMap<(u64, u64), &(PathBuf, Stamp)> = HashMap::new();
+    if !missing.is_empty() {
+        let is_new = |path: &PathBuf| !unchanged.contains(path) && !rewritten.contains(path);
+        let files = findings.files.iter().filter(|(path, _)| is_new(path));
+        new.extend(files.map(|file| ((file.1.device, file.1.inode), file)));
+    }
     for mut file in missing {
         if let Some(&now) = numbers.get(&file.stamp.device) {
             file.stamp.device = now;
             difference.renumbered.push((file.path.clone(), now));
+        }
+        let identity = (file.stamp.device, file.stamp.inode);
+        // A file that is renamed itself has another time of change.
+        if new.get(&identity).is_some_and(|(_, stamp)| stamp.same(&file.stamp))
+            && let Some((path, _)) = new.remove(&identity)
+        {
+            unchanged.insert(path.clone());
+            difference.renamed.push((file, path.clone()));
+            continue;
         }
         let device = device_of(&file.path, findings, scope);
         if file.image_id.is_some() {
@@ -143,8 +161,7 @@ pub(super) fn compare(known: Vec<WatchedFile>, findings: &Findings, scope: &Scop
 
 /// The device on which a path would be.
 fn device_of(path: &Path, findings: &Findings, scope: &Scope) -> Option<u64> {
-    let walked =
-        || path.ancestors().find_map(|at| findings.directories.get(at)).map(|&(device, _)| device);
+    let walked = || path.ancestors().find_map(|at| findings.directories.get(at)).copied();
     match scope {
         Scope::All if findings.gone.is_empty() => walked(),
         _ => {
@@ -177,11 +194,9 @@ impl Missing {
         // Renamed files are other files now: nobody is to wait for their old names.
         let still: BTreeSet<&PathBuf> = difference.gone.iter().map(|file| &file.path).collect();
         self.gone.retain(|path, _| still.contains(path) || !scope.has(path));
-        for path in std::mem::take(&mut difference.found) {
-            self.gone.remove(&path);
-            self.away.remove(&path);
-            self.vanished.remove(&path);
-        }
+        let renamed = std::mem::take(&mut difference.renamed);
+        renamed.iter().for_each(|(file, _)| self.left(&file.path));
+        std::mem::take(&mut difference.found).iter().for_each(|path| self.left(path));
         for file in std::mem::take(&mut difference.gone) {
             self.away.remove(&file.path);
             if self.vanished.contains(&file.path) {
@@ -238,6 +253,8 @@ impl Missing {
 
     pub(super) fn left(&mut self, path: &Path) {
         self.gone.remove(path);
+        self.away.remove(path);
+        self.vanished.remove(path);
     }
 
     pub(super) fn has(&self, path: &Path) -> bool {
@@ -255,109 +272,4 @@ impl Missing {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn stamp(size: u64, device: u64) -> Stamp {
-        Stamp { size, modified: 1, changed: 1, inode: 1, device }
-    }
-
-    fn known(path: &str, size: u64, device: u64) -> WatchedFile {
-        WatchedFile {
-            path: path.into(),
-            image_id: Some(1),
-            checksum: Some([0; 32]),
-            stamp: stamp(size, device),
-        }
-    }
-
-    fn look(files: &[(&str, u64, u64)], directories: &[(&str, u64)]) -> Findings {
-        Findings {
-            files: files.iter().map(|&(path, size, dev)| (path.into(), stamp(size, dev))).collect(),
-            directories: directories
-                .iter()
-                .map(|&(path, device)| (path.into(), (device, 1)))
-                .collect(),
-            ..Findings::default()
-        }
-    }
-
-    fn paths(files: &[WatchedFile]) -> Vec<&str> {
-        files.iter().map(|file| file.path.to_str().unwrap()).collect()
-    }
-
-    #[test]
-    fn path_leads_elsewhere_by_a_link_or_another_parent_and_not_by_a_mount() {
-        let leads = |real: &str, device, above: &[u64]| Leads {
-            real: real.into(),
-            device,
-            above: above.to_vec(),
-        };
-        let before = leads("/a/w", 7, &[5, 2]);
-        for (now, elsewhere) in [
-            (leads("/a/w", 7, &[5, 2]), false),
-            (leads("/b/w", 7, &[5, 2]), true),
-            (leads("/b/w", 8, &[6, 2]), true),
-            (leads("/a/w", 7, &[6, 2]), true),
-            (leads("/a/w", 8, &[6, 2]), false),
-            (leads("/a/w", 8, &[5, 2]), false),
-        ] {
-            assert_eq!(now.is_elsewhere(&before), elsewhere, "{now:?}");
-        }
-    }
-
-    #[test]
-    fn files_are_new_written_or_gone() {
-        let before = vec![known("/w/a", 1, 7), known("/w/b", 2, 7), known("/w/c", 3, 7)];
-        let findings = look(&[("/w/a", 1, 7), ("/w/b", 9, 7), ("/w/d", 4, 7)], &[("/w", 7)]);
-        let found = compare(before, &findings, &Scope::All);
-        let changed: Vec<_> =
-            found.changed.iter().map(|(path, _)| path.to_str().unwrap()).collect();
-        assert_eq!(changed, ["/w/b", "/w/d"]);
-        assert_eq!(paths(&found.gone), ["/w/c"]);
-        assert_eq!(found.lost, [2, 3].into());
-    }
-
-    #[test]
-    fn file_with_another_inode_or_time_of_change_is_read_again() {
-        let check = |changed, inode, device, is_read: bool| {
-            let mut findings = look(&[("/w/a", 1, 7)], &[("/w", 7)]);
-            findings.files[0].1 = Stamp { changed, inode, ..stamp(1, device) };
-            let found = compare(vec![known("/w/a", 1, 7)], &findings, &Scope::All);
-            assert_eq!(found.changed.len(), usize::from(is_read));
-            assert_eq!(found.lost.contains(&1), is_read, "it may be under another name");
-            assert_eq!(found.renumbered.len(), usize::from(!is_read && device != 7));
-        };
-        check(1, 1, 7, false);
-        check(1, 1, 8, false);
-        check(1, 2, 7, true);
-        check(2, 1, 7, true);
-        check(2, 2, 8, true);
-    }
-
-    #[test]
-    fn files_of_a_disk_that_is_not_there_are_away() {
-        let before = vec![known("/w/a", 1, 7), known("/w/disk/b", 2, 8)];
-        let findings = look(&[("/w/a", 1, 7)], &[("/w", 7), ("/w/disk", 7)]);
-        let found = compare(before, &findings, &Scope::All);
-        assert_eq!((paths(&found.gone), paths(&found.away)), (vec![], vec!["/w/disk/b"]));
-    }
-
-    #[test]
-    fn a_disk_with_another_number_is_the_same_one() {
-        let before = vec![known("/w/a", 1, 7), known("/w/b", 2, 7)];
-        let findings = look(&[("/w/a", 1, 9)], &[("/w", 9)]);
-        let found = compare(before, &findings, &Scope::All);
-        assert_eq!(paths(&found.gone), ["/w/b"]);
-        assert_eq!(found.renumbered.len(), 2);
-        assert!(found.changed.is_empty());
-    }
-
-    #[test]
-    fn unreadable_directory_loses_no_files() {
-        let before = vec![known("/w/closed/a", 1, 7)];
-        let findings = Findings { unseen: ["/w/closed".into()].into(), ..look(&[], &[("/w", 7)]) };
-        let found = compare(before, &findings, &Scope::All);
-        assert_eq!((found.gone.len(), found.away.len()), (0, 0));
-    }
-}
+mod tests;

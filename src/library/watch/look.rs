@@ -13,7 +13,7 @@ use rustix::io::Errno;
 
 use super::super::disk::stamp;
 use super::findings::{Findings, Leads, Root, Scope};
-use super::notices::{Identity, Notices, Places, Refused};
+use super::notices::{Notices, Refused};
 use super::settings::{is_looked_at, is_passed_over};
 use crate::wire::collate::path_key;
 
@@ -23,8 +23,6 @@ pub(super) struct DirectoryLook {
     pub(super) scope: Scope,
     /// Only these files of the directory, if given.
     pub(super) only: Option<BTreeSet<PathBuf>>,
-    /// The known directories; a look at everything ignores them.
-    pub(super) places: Arc<Places>,
     /// Directories of ours, which a link may lead to.
     pub(super) own: Vec<PathBuf>,
     pub(super) notices: Option<Notices>,
@@ -36,9 +34,8 @@ struct Walk<'a> {
     directory: &'a Path,
     notices: &'a mut Notices,
     life: &'a AtomicU64,
-    places: &'a Places,
-    /// A link must not lead in circles, and none of ours is entered.
-    seen: HashSet<Identity>,
+    /// Devices and inodes of directories: a link must not lead in circles, and none of ours is entered.
+    seen: HashSet<(u64, u64)>,
     /// Directories that are to be entered, those that a link leads to last: what lies here itself has
     /// its own name, whoever else leads to it. No recursion: they may be nested deeper than a thread's
     /// stack.
@@ -52,7 +49,7 @@ impl DirectoryLook {
         self,
         anew: impl FnOnce() -> Result<Notices, Refused>,
     ) -> (Findings, Option<Notices>) {
-        let Self { directory, scope, only, places, own, notices, life } = self;
+        let Self { directory, scope, only, own, notices, life } = self;
         let kept = notices.filter(|_| scope != Scope::All);
         let mut notices = match kept.map_or_else(anew, Ok) {
             Ok(notices) => notices,
@@ -63,7 +60,6 @@ impl DirectoryLook {
             directory: &directory,
             notices: &mut notices,
             life: &life,
-            places: &places,
             seen: seen.collect(),
             pending: BTreeMap::new(),
             findings: Findings::default(),
@@ -104,10 +100,13 @@ impl Walk<'_> {
             }
             Scope::Paths(paths) => paths.iter().for_each(|path| self.look_at(path)),
         }
-        while !self.findings.rearranged
-            && let Some(((is_link, path), meta)) = self.pending.pop_first()
-        {
-            self.visit(&path, is_link, &meta);
+        while let Some(((is_link, path), meta)) = self.pending.pop_first() {
+            if self.seen.insert(identity(&meta)) {
+                if is_link {
+                    self.notices.follow(&path);
+                }
+                self.enter(&path, &meta);
+            }
         }
     }
 
@@ -123,21 +122,22 @@ impl Walk<'_> {
                     self.findings.files.push((file.clone(), stamp(&meta)));
                 }
                 Err(error) if !is_missing(&error) => self.cannot_see(file),
-                // Something else than a file has taken its place.
-                _ => drop(self.findings.gone.insert(file.clone(), device_above(file))),
+                // Something else than a file has taken its place. Without its directory it is away: that
+                // may have been watched.
+                _ => {
+                    let directory = file.parent().and_then(|parent| fs::metadata(parent).ok());
+                    let device = directory.map_or(0, |directory| directory.dev());
+                    self.findings.gone.insert(file.clone(), device);
+                }
             }
         }
     }
 
     /// One path of which something was heard.
     fn look_at(&mut self, path: &Path) {
-        let found = fs::metadata(path);
-        let now = found.as_ref().ok().filter(|meta| meta.is_dir()).map(identity);
-        self.findings.rearranged |= self.places.is_other(path, now);
-        match found {
-            Ok(meta) if meta.is_dir() || meta.is_file() => {
-                self.find(path.to_owned(), path.is_symlink(), meta);
-            }
+        match fs::metadata(path) {
+            Ok(meta) if meta.is_dir() => self.findings.has_directory = true,
+            Ok(meta) if meta.is_file() => self.find(path.to_owned(), false, meta),
             Err(error) if !is_missing(&error) => self.cannot_see(path),
             // A pipe or a device in the place of a file is no file.
             _ => {
@@ -162,26 +162,10 @@ impl Walk<'_> {
         self.findings.unseen.insert(path.to_owned());
     }
 
-    /// A directory with all that is in it, unless it has another name.
-    fn visit(&mut self, path: &Path, is_link: bool, meta: &Metadata) {
-        let now = identity(meta);
-        let other = self.places.other_name(now, path);
-        let leads_here = |name| fs::metadata(name).is_ok_and(|meta| identity(&meta) == now);
-        let is_there = other.is_some_and(leads_here);
-        if self.places.is_other(path, Some(now)) || other.is_some() && !is_there {
-            self.findings.rearranged = true;
-        } else if !is_there && self.seen.insert(now) {
-            if is_link {
-                self.notices.follow(path);
-            }
-            self.enter(path, meta);
-        }
-    }
-
     fn enter(&mut self, path: &Path, meta: &Metadata) {
         // Before it is listed: what comes in between is heard of.
         self.notices.watch(path);
-        self.findings.directories.insert(path.to_owned(), identity(meta));
+        self.findings.directories.insert(path.to_owned(), meta.dev());
         let entries = match fs::read_dir(path) {
             Ok(entries) => entries,
             Err(error) if is_missing(&error) => return,
@@ -217,7 +201,7 @@ fn leads(directory: &Path, meta: &Metadata) -> io::Result<Leads> {
     Ok(Leads { device: meta.dev(), above: above.collect::<io::Result<_>>()?, real })
 }
 
-fn identity(meta: &Metadata) -> Identity {
+fn identity(meta: &Metadata) -> (u64, u64) {
     (meta.dev(), meta.ino())
 }
 
@@ -225,4 +209,29 @@ fn is_missing(error: &io::Error) -> bool {
     // A link that leads to itself leads nowhere.
     matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
         || error.raw_os_error() == Some(Errno::LOOP.raw_os_error())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn file_whose_directory_is_missing_too_is_on_no_disk() {
+        let directory = tempfile::tempdir().unwrap();
+        let [alone, inside, there] =
+            ["alone", "dir/inside", "there"].map(|name| directory.path().join(name));
+        fs::write(&there, "").unwrap();
+        let look = DirectoryLook {
+            directory: "/".into(),
+            scope: Scope::All,
+            only: Some([&alone, &inside, &there].map(Clone::clone).into()),
+            own: Vec::new(),
+            notices: None,
+            life: Arc::default(),
+        };
+        let (findings, _) = look.run(|| Notices::new(|_| ()));
+        let device = fs::metadata(directory.path()).unwrap().dev();
+        assert_eq!(findings.gone, [(alone, device), (inside, 0)].into());
+        assert_eq!(findings.files.len(), 1);
+    }
 }

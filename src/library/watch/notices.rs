@@ -5,7 +5,7 @@
 //! thread may hang with the disk; each watched directory has one of its own. Opening and reading a file
 //! causes no event. Nothing here reads rows.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File};
 use std::io;
@@ -167,34 +167,6 @@ impl Way {
 impl AsFd for Way {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.inotify.as_fd()
-    }
-}
-
-/// Device and inode.
-pub(super) type Identity = (u64, u64);
-
-#[derive(Clone, Debug, Default)]
-pub(super) struct Places {
-    by_name: BTreeMap<PathBuf, Identity>,
-    names: HashMap<Identity, PathBuf>,
-}
-
-impl Places {
-    pub(super) fn add(&mut self, directories: &BTreeMap<PathBuf, Identity>) {
-        for (name, identity) in directories {
-            self.by_name.insert(name.clone(), *identity);
-            self.names.insert(*identity, name.clone());
-        }
-    }
-
-    /// Whether another directory, or none, is where one was known.
-    pub(super) fn is_other(&self, path: &Path, now: Option<Identity>) -> bool {
-        self.by_name.get(path).is_some_and(|known| Some(*known) != now)
-    }
-
-    /// The name of a directory, where it is another one than this.
-    pub(super) fn other_name(&self, identity: Identity, path: &Path) -> Option<&Path> {
-        self.names.get(&identity).map(PathBuf::as_path).filter(|name| *name != path)
     }
 }
 

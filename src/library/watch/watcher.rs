@@ -26,10 +26,10 @@ use super::inbox::{Inbox, Message, Status, StatusList};
 use super::look::DirectoryLook;
 use super::notices::{Mounts, Notice, Notices};
 use super::settings::{Wanted, WatchSettings};
-use crate::store::watched;
+use crate::store::watched::{self, Stamp};
 use crate::sys::{lock, poll_until};
 use crate::thread;
-use crate::wire::{Event, GalleryDomain, own_path};
+use crate::wire::own_path;
 
 /// Looks that hang at once: no more are begun then.
 const HUNG_MAX: usize = 8;
@@ -158,11 +158,7 @@ impl Watcher {
                     log::error!("watched directories: {}", error.reason());
                 }
                 self.state.expirations.on_taken();
-                if self.context.folders_made.swap(false, Ordering::Relaxed) {
-                    self.context
-                        .bus
-                        .publish(&Event::GalleryChanged { domain: GalleryDomain::Folders });
-                }
+                expirations::tell_folders(&self.context);
             }
             Message::Forget { directory, reply } => {
                 // The client may have gone.
@@ -259,7 +255,6 @@ impl Watcher {
         notices: Option<Notices>,
         now: Instant,
     ) -> Result<(), Error> {
-        let store = self.context.store.clone();
         let is_it = |one: &&mut Watched| one.looking.as_ref().is_some_and(|l| l.number == look);
         let Some(one) = self.state.directories.iter_mut().find(is_it) else {
             // It was left behind.
@@ -281,12 +276,12 @@ impl Watcher {
             one.forget_parents();
             return Ok(());
         }
-        if findings.rearranged || elsewhere && scope != Scope::All {
+        if findings.has_directory || elsewhere && scope != Scope::All {
             one.look_at_all(now);
             return Ok(());
         }
         one.learn(findings, &scope);
-        match difference(&store, &one.task, findings, &scope) {
+        match difference(&self.context, &one.task, findings, &scope) {
             Ok(difference) => one.absorb(difference, &scope, now),
             Err(error) => {
                 // The findings are lost, and nobody else would look for them.
@@ -344,15 +339,11 @@ impl Watcher {
         }
         let Some((scope, life)) = one.next_look(number, now) else { return };
         let (id, notices, directory) = (one.id, one.notices.take(), one.path().to_owned());
-        let places = match scope {
-            Scope::All => Arc::default(),
-            Scope::Paths(_) => Arc::clone(&one.places),
-        };
         let only = match &one.task.which {
             Which::Only(files) => Some(files.clone()),
             _ => None,
         };
-        let look = DirectoryLook { directory, scope, only, places, own, notices, life };
+        let look = DirectoryLook { directory, scope, only, own, notices, life };
         let (inbox, told) = (self.inbox.clone(), self.inbox.clone());
         let body = move || {
             let tell = move |notice| {
@@ -376,7 +367,11 @@ impl Watcher {
 
     fn give_files(&mut self, at: usize) {
         let one = &mut self.state.directories[at];
-        let Some((files, pass)) = one.next_files() else { return };
+        let is_noted = |path: &Path, stamp: &Stamp| {
+            let note = self.context.store.read(|c| watched::get(c, path));
+            note.is_ok_and(|note| note.is_some_and(|note| note.stamp.same(stamp)))
+        };
+        let Some((files, pass)) = one.next_files(is_noted) else { return };
         let (directory, inbox) = (one.id, self.inbox.clone());
         let done = Box::new(move || inbox.send(Message::Taken { directory }));
         let task = Task::Watched(Arc::clone(&one.task), pass);

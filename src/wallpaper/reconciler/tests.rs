@@ -105,8 +105,15 @@ impl Desk {
         let desktop = desktop::Handle::default();
         let status = SharedStatus::default();
         let backends = room.backends.clone();
-        let mut reconciler =
-            Reconciler::new(spawner.clone(), store, bus, desktop, backends.clone(), status);
+        let mut reconciler = Reconciler::new(
+            spawner.clone(),
+            store,
+            bus,
+            desktop,
+            backends.clone(),
+            status,
+            Box::new(|_| false),
+        );
         let script = Arc::new(Mutex::new(Script::default()));
         let of = Arc::clone(&script);
         let (tell, paused) = unbounded();

@@ -6,7 +6,7 @@ use std::path::Path;
 use serde_json::{Value, json};
 
 use super::{Walls, checksum, picture};
-use crate::desktop::wait_until;
+use crate::desktop::{Desktop, wait_until};
 use crate::support::House;
 
 /// The id that `murald import` prints.
@@ -95,4 +95,35 @@ fn file_that_was_imported_in_place_is_followed() {
     // Its end.
     fs::remove_file(&third).unwrap();
     walls.wait_for(&[("a.png", 1), ("b.png", 9)]);
+}
+
+/// The watch finds a rewritten file within two seconds: nobody who shows it waits for that.
+#[test]
+fn rewritten_file_in_place_is_shown_with_its_new_row() {
+    let desktop = Desktop::wayland(&["640x480"]);
+    let mut walls = Walls::prepared_on(&desktop, &[("a.png", 1), ("b.png", 2)]);
+    walls.house.start();
+    walls.wait_for(&[("a.png", 1), ("b.png", 2)]);
+    let (a, b, client) = (walls.id("a.png"), walls.id("b.png"), walls.house.client());
+    client.post("/wallpaper/set", &json!({ "image_id": a })).ok();
+    let both = json!([{ "image_id": a }, { "image_id": b }]);
+    let playlist = client.post("/playlists", &json!({ "name": "both", "images": both })).ok();
+    let of = |action: &str| format!("/playlists/{}/{action}", playlist["id"]);
+    let asked = [
+        (b, "/wallpaper/set".to_owned(), json!({ "image_id": b })),
+        (a, "/wallpaper/back".to_owned(), json!({})),
+        // Not the one that is shown.
+        (b, "/wallpaper/random".to_owned(), json!({})),
+        (a, of("start"), json!({})),
+        (b, of("next"), json!({})),
+        (a, of("previous"), json!({})),
+    ];
+    for (number, (id, path, body)) in (3..).zip(asked) {
+        walls.draw(if id == a { "a.png" } else { "b.png" }, number);
+        client.post(&path, &body).ok();
+        let now = client.get(&format!("/images/{id}")).ok();
+        assert_eq!(now["checksum"], checksum(number), "{path}");
+        let shown = client.get("/wallpaper/current").ok();
+        assert_eq!(shown["monitors"][0]["image_id"], id, "{path}");
+    }
 }

@@ -1,0 +1,124 @@
+//! Listings beside the known files.
+
+use super::*;
+
+fn stamp(size: u64, device: u64) -> Stamp {
+    Stamp { size, modified: 1, changed: 1, inode: 1, device }
+}
+
+fn known(path: &str, size: u64, device: u64) -> WatchedFile {
+    WatchedFile {
+        path: path.into(),
+        image_id: Some(1),
+        checksum: Some([0; 32]),
+        stamp: stamp(size, device),
+    }
+}
+
+fn look(files: &[(&str, u64, u64)], directories: &[(&str, u64)]) -> Findings {
+    Findings {
+        files: files.iter().map(|&(path, size, dev)| (path.into(), stamp(size, dev))).collect(),
+        directories: directories.iter().map(|&(path, device)| (path.into(), device)).collect(),
+        ..Findings::default()
+    }
+}
+
+fn paths(files: &[WatchedFile]) -> Vec<&str> {
+    files.iter().map(|file| file.path.to_str().unwrap()).collect()
+}
+
+#[test]
+fn path_leads_elsewhere_by_a_link_or_another_parent_and_not_by_a_mount() {
+    let leads = |real: &str, device, above: &[u64]| Leads {
+        real: real.into(),
+        device,
+        above: above.to_vec(),
+    };
+    let before = leads("/a/w", 7, &[5, 2]);
+    for (now, elsewhere) in [
+        (leads("/a/w", 7, &[5, 2]), false),
+        (leads("/b/w", 7, &[5, 2]), true),
+        (leads("/b/w", 8, &[6, 2]), true),
+        (leads("/a/w", 7, &[6, 2]), true),
+        (leads("/a/w", 8, &[6, 2]), false),
+        (leads("/a/w", 8, &[5, 2]), false),
+    ] {
+        assert_eq!(now.is_elsewhere(&before), elsewhere, "{now:?}");
+    }
+}
+
+#[test]
+fn files_are_new_written_or_gone() {
+    let before = vec![known("/w/a", 1, 7), known("/w/b", 2, 7), known("/w/c", 3, 7)];
+    let findings = look(&[("/w/a", 1, 7), ("/w/b", 9, 7), ("/w/d", 4, 7)], &[("/w", 7)]);
+    let found = compare(before, &findings, &Scope::All);
+    let changed: Vec<_> = found.changed.iter().map(|(path, _)| path.to_str().unwrap()).collect();
+    assert_eq!(changed, ["/w/b", "/w/d"]);
+    assert_eq!(paths(&found.gone), ["/w/c"]);
+    assert_eq!(found.lost, [2, 3].into());
+}
+
+#[test]
+fn file_with_another_inode_or_time_of_change_is_read_again() {
+    let check = |changed, inode, device, is_read: bool| {
+        let mut findings = look(&[("/w/a", 1, 7)], &[("/w", 7)]);
+        findings.files[0].1 = Stamp { changed, inode, ..stamp(1, device) };
+        let found = compare(vec![known("/w/a", 1, 7)], &findings, &Scope::All);
+        assert_eq!(found.changed.len(), usize::from(is_read));
+        assert_eq!(found.lost.contains(&1), is_read, "it may be under another name");
+        assert_eq!(found.renumbered.len(), usize::from(!is_read && device != 7));
+    };
+    check(1, 1, 7, false);
+    check(1, 1, 8, false);
+    check(1, 2, 7, true);
+    check(2, 1, 7, true);
+    check(2, 2, 8, true);
+}
+
+#[test]
+fn untouched_files_of_a_renamed_directory_are_known_by_their_inodes() {
+    let before = || [1, 2].map(|n| known(&format!("/w/old/{n}"), n, 7));
+    let numbered = |n, changed| Stamp { inode: n, changed, ..stamp(n, 7) };
+    let check = |changed, renamed: &[&str]| {
+        let known = before().map(|file| {
+            let stamp = numbered(file.stamp.size, 1);
+            WatchedFile { stamp, ..file }
+        });
+        let mut findings = look(&[("/w/new/1", 1, 7), ("/w/new/2", 2, 7)], &[("/w", 7)]);
+        findings.files[0].1 = numbered(1, 1);
+        findings.files[1].1 = numbered(2, changed);
+        let found = compare(known.into(), &findings, &Scope::All);
+        let names: Vec<_> = found.renamed.iter().map(|(_, to)| to.to_str().unwrap()).collect();
+        assert_eq!(names, renamed);
+        assert_eq!((found.changed.len(), found.gone.len()), (2 - names.len(), 2 - names.len()));
+    };
+    check(1, &["/w/new/1", "/w/new/2"]);
+    // Its content may be another one.
+    check(2, &["/w/new/1"]);
+}
+
+#[test]
+fn files_of_a_disk_that_is_not_there_are_away() {
+    let before = vec![known("/w/a", 1, 7), known("/w/disk/b", 2, 8)];
+    let findings = look(&[("/w/a", 1, 7)], &[("/w", 7), ("/w/disk", 7)]);
+    let found = compare(before, &findings, &Scope::All);
+    assert_eq!((paths(&found.gone), paths(&found.away)), (vec![], vec!["/w/disk/b"]));
+}
+
+#[test]
+fn a_disk_with_another_number_is_the_same_one() {
+    let before = vec![known("/w/a", 1, 7), known("/w/b", 2, 7)];
+    let findings = look(&[("/w/a", 1, 9)], &[("/w", 9)]);
+    let found = compare(before, &findings, &Scope::All);
+    assert_eq!(paths(&found.gone), ["/w/b"]);
+    assert_eq!(found.renumbered.len(), 2);
+    assert!(found.changed.is_empty());
+}
+
+#[test]
+fn unreadable_directory_loses_no_files() {
+    let before = vec![known("/w/closed/a", 1, 7)];
+    let findings = Findings { unseen: ["/w/closed".into()].into(), ..look(&[], &[("/w", 7)]) };
+    let found = compare(before, &findings, &Scope::All);
+    assert_eq!((found.gone.len(), found.away.len()), (0, 0));
+}
