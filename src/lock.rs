@@ -22,11 +22,16 @@ use crate::sys::{connect, is_listened_on, is_queue_full};
 
 /// Clients that wait to be taken in; the kernel's own limit may be lower.
 const BACKLOG: i32 = 1024;
-/// How long a process that was killed may hold its lock, after it has stopped to listen and before.
-const ENDING: Duration = Duration::from_secs(1);
+/// How long a process that was killed may hold its lock: on a busy machine it ends late.
+const ENDING: Duration = Duration::from_secs(10);
+/// The same where it cannot be seen whether the holder is ending.
 const MOMENT: Duration = Duration::from_millis(200);
 /// Between two attempts in that time.
 const PAUSE: Duration = Duration::from_millis(10);
+/// PF_EXITING of the kernel's `sched.h`.
+const EXITING: u64 = 0x4;
+/// Its bit among signals.
+const SIGKILL: u64 = 1 << 8;
 /// A number and the path of a socket.
 const HOLDER_MAX: u64 = 4096;
 
@@ -51,21 +56,10 @@ impl Lock {
         let mut options = OpenOptions::new();
         options.write(true).create(true).truncate(false).mode(0o600);
         let file = options.open(&path).map_err(failed("open"))?;
-        let began = Instant::now();
-        loop {
-            match flock(&file, FlockOperation::NonBlockingLockExclusive) {
-                Ok(()) => break,
-                // A process that was killed holds its locks, and at first its socket, until the kernel
-                // has taken it down.
-                Err(Errno::WOULDBLOCK) => {
-                    let is_deaf = Holder::noted(&path).is_some_and(|holder| !holder.answers());
-                    if began.elapsed() >= if is_deaf { ENDING } else { MOMENT } {
-                        return Err(Error::Running { path, holder: Holder::of(beside) });
-                    }
-                    std::thread::sleep(PAUSE);
-                }
-                Err(error) => return Err(failed("lock")(error.into())),
-            }
+        // A process that was killed holds its locks until the kernel has ended it.
+        let is_ending = || Holder::noted(&path).is_some_and(|holder| holder.is_ending());
+        if !lock(&file, || if is_ending() { ENDING } else { MOMENT }).map_err(failed("lock"))? {
+            return Err(Error::Running { path, holder: Holder::of(beside) });
         }
         let us = Holder { pid: std::process::id(), socket: socket.map(Path::to_owned) };
         // Only for people: a disk that is full keeps no daemon from its work.
@@ -79,10 +73,22 @@ impl Lock {
         let failed =
             |operation| move |source| Error::Io { operation, path: path.to_owned(), source };
         let directory = File::open(path).map_err(failed("open"))?;
-        match flock(&directory, FlockOperation::NonBlockingLockExclusive) {
-            Ok(()) => Ok(Self { _file: directory }),
-            Err(Errno::WOULDBLOCK) => Err(Error::InUse { path: path.to_owned() }),
-            Err(error) => Err(failed("lock")(error.into())),
+        match lock(&directory, || MOMENT).map_err(failed("lock"))? {
+            true => Ok(Self { _file: directory }),
+            false => Err(Error::InUse { path: path.to_owned() }),
+        }
+    }
+}
+
+/// Locks a file, and waits `patience` for somebody else's lock; `false` if that stays.
+fn lock(file: &File, patience: impl Fn() -> Duration) -> io::Result<bool> {
+    let began = Instant::now();
+    loop {
+        match flock(file, FlockOperation::NonBlockingLockExclusive) {
+            Ok(()) => return Ok(true),
+            Err(Errno::WOULDBLOCK) if began.elapsed() >= patience() => return Ok(false),
+            Err(Errno::WOULDBLOCK) => std::thread::sleep(PAUSE),
+            Err(error) => return Err(error.into()),
         }
     }
 }
@@ -124,6 +130,17 @@ impl Holder {
     /// Whether anybody listens at its socket.
     pub(crate) fn answers(&self) -> bool {
         self.socket.as_ref().is_some_and(|socket| is_listened_on(socket))
+    }
+
+    /// Whether it has been killed, as fields 3, 9 and 31 of `/proc/PID/stat` say: a zombie, exiting,
+    /// SIGKILL pending.
+    fn is_ending(&self) -> bool {
+        let stat = fs::read_to_string(format!("/proc/{}/stat", self.pid)).unwrap_or_default();
+        let mut fields = stat.rsplit(')').next().unwrap_or_default().split_ascii_whitespace();
+        let state = fields.next();
+        let mut number = |skipped| fields.nth(skipped).and_then(|field| field.parse().ok());
+        let (flags, pending): (u64, u64) = (number(5).unwrap_or(0), number(21).unwrap_or(0));
+        state.is_none_or(|state| state == "Z") || flags & EXITING != 0 || pending & SIGKILL != 0
     }
 
     /// Whether it listens, and does not accept connections: no request reaches it.
@@ -256,6 +273,18 @@ fn named(holder: &Option<Holder>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    #[expect(clippy::disallowed_methods, reason = "the module `process` is not below this one")]
+    fn killed_process_is_ending_until_it_is_reaped() {
+        let mut child = std::process::Command::new("sleep").arg("1000").spawn().unwrap();
+        let holder = Holder { pid: child.id(), socket: None };
+        assert!(!holder.is_ending());
+        child.kill().unwrap();
+        assert!(holder.is_ending());
+        child.wait().unwrap();
+        assert!(holder.is_ending());
+    }
 
     #[test]
     fn only_one_holds_the_lock() {
