@@ -253,7 +253,8 @@ fn ffmpeg_takes_no_more_than_it_is_given() {
     assert!(matches!(poor.facts(film.0, film.1), Err(transcode::Error::Failed { .. })));
     let short = ffmpeg(Limits { output: length / 2, ..all });
     assert!(short.preview("it", film, &facts, &to).is_err());
-    assert!(fs::metadata(&to).unwrap().len() <= length / 2);
+    // Newer ones fail at the limit, and nothing is left.
+    assert!(fs::metadata(&to).map_or(0, |made| made.len()) <= length / 2);
 }
 
 /// Asks an ffmpeg that hangs, with little patience; not a test of its own.
