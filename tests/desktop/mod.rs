@@ -19,7 +19,7 @@ use std::process::{Command, Stdio};
 #[path = "../support/wait.rs"]
 mod wait;
 
-pub use wait::{wait_for, wait_until};
+pub use wait::{SetOnDrop, wait_for, wait_until};
 
 pub struct Desktop {
     /// None: the variable is to be unset.

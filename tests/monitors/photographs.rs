@@ -7,7 +7,7 @@ use serde_json::json;
 use x11rb::connection::Connection;
 use x11rb::protocol::xproto::{ConnectionExt, ImageFormat};
 
-use crate::desktop::{Desktop, wait_until};
+use crate::desktop::{Desktop, SetOnDrop, wait_until};
 use crate::support::House;
 use crate::support::photographs::{Photograph, distance, take};
 
@@ -96,21 +96,12 @@ fn x_shows_no_frame_without_a_picture() {
             }
             seen
         });
-        let ended = Ended(&done);
+        let ended = SetOnDrop(&done);
         (0..10).for_each(|round| drop(hang(ids[(round + 1) % 2])));
         drop(ended);
         watcher.join().unwrap()
     });
     assert!(samples.iter().all(|&number| number >= 10), "{samples:?}");
-}
-
-/// Raised also when a change fails, or the watcher would look for ever.
-struct Ended<'a>(&'a AtomicBool);
-
-impl Drop for Ended<'_> {
-    fn drop(&mut self) {
-        self.0.store(true, Ordering::Relaxed);
-    }
 }
 
 /// Looks at one pixel in the middle of the screen, thousands of times a second.

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde_json::json;
 
-use crate::desktop::{Desktop, wait_until};
+use crate::desktop::{Desktop, SetOnDrop, wait_until};
 use crate::support::House;
 use crate::support::client::Answer;
 
@@ -92,7 +92,7 @@ pub(crate) fn watch_for_gaps(
             samples
         });
         // Also when the change fails, or the watcher would look for ever.
-        let told = Tell(&done);
+        let told = SetOnDrop(&done);
         change();
         drop(told);
         watcher.join().unwrap()
@@ -113,14 +113,6 @@ fn middle(desktop: &Desktop, house: &House, output: &str) -> Rgb {
     let (width, height): (usize, usize) = (width.parse().unwrap(), height.parse().unwrap());
     let pixels = lines.nth(1).unwrap();
     pixels[(height / 2 * width + width / 2) * 3..][..3].try_into().unwrap()
-}
-
-struct Tell<'a>(&'a AtomicBool);
-
-impl Drop for Tell<'_> {
-    fn drop(&mut self) {
-        self.0.store(true, Ordering::Relaxed);
-    }
 }
 
 pub(crate) fn in_library(house: &House) -> PathBuf {

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use serde_json::json;
 
 use super::{COLORS, active, house, known, make, middle, see, start, tell};
-use crate::desktop::Desktop;
+use crate::desktop::{Desktop, SetOnDrop};
 use crate::support::photographs;
 
 const OUTPUTS: [&str; 2] = ["HEADLESS-1", "HEADLESS-2"];
@@ -43,6 +43,7 @@ fn playlist_events_match_the_screen() {
     let mut events = house.events("playlist_image_changed");
     let done = AtomicBool::new(false);
     let (told, seen) = std::thread::scope(|scope| {
+        let ends = SetOnDrop(&done);
         let watchers = OUTPUTS.map(|output| scope.spawn(|| watch(&desktop, output, &done)));
         start(&house, one, &OUTPUTS[..1]);
         start(&house, two, &OUTPUTS[1..]);
@@ -71,7 +72,7 @@ fn playlist_events_match_the_screen() {
             }
             see(&desktop, output, last);
         }
-        done.store(true, Ordering::Release);
+        drop(ends);
         (told, watchers.map(|watcher| watcher.join().unwrap()))
     });
     assert_eq!(seen, told, "the monitors and the events");

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use serde_json::{Value, json};
 
-use crate::desktop::{Desktop, wait_until};
+use crate::desktop::{Desktop, SetOnDrop, wait_until};
 use crate::support::House;
 
 /// A daemon with swaybg on so many monitors.
@@ -158,7 +158,7 @@ fn a_reader_never_meets_a_missing_or_half_written_file() {
     let mut events = house.events("wallpaper_changed");
     let (done, looks) = (AtomicBool::new(false), AtomicUsize::new(0));
     std::thread::scope(|scope| {
-        let stop = Stop(&done);
+        let stop = SetOnDrop(&done);
         for _ in 0..2 {
             scope.spawn(|| {
                 while !done.load(Ordering::Relaxed) {
@@ -198,15 +198,6 @@ fn look(state: &Path) {
     {
         let text = fs::read_to_string(state.join(name)).unwrap();
         assert!(text.contains("color7") && text.ends_with(end), "{name}: {text}");
-    }
-}
-
-/// The readers end also when the test fails.
-struct Stop<'a>(&'a AtomicBool);
-
-impl Drop for Stop<'_> {
-    fn drop(&mut self) {
-        self.0.store(true, Ordering::Relaxed);
     }
 }
 

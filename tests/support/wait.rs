@@ -4,6 +4,7 @@
 #![allow(dead_code, unreachable_pub)]
 
 use std::fmt::Debug;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 /// Waits until something holds, and fails the test when it does not within a minute.
@@ -25,5 +26,15 @@ pub fn wait_for<T, E: Debug>(what: &str, mut look: impl FnMut() -> Result<T, E>)
             }
         }
         std::thread::sleep(Duration::from_millis(2));
+    }
+}
+
+/// Sets a flag when it is dropped, also by an assertion that fails: threads that watch until then would
+/// watch for ever.
+pub struct SetOnDrop<'a>(pub &'a AtomicBool);
+
+impl Drop for SetOnDrop<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Release);
     }
 }

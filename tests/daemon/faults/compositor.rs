@@ -5,20 +5,11 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use serde_json::{Value, json};
 
 use super::plain;
-use crate::desktop::{Desktop, wait_until};
+use crate::desktop::{Desktop, SetOnDrop, wait_until};
 use crate::support::House;
 use crate::support::bystander::Bystander;
 
 const DEATHS: u32 = 2;
-
-/// Ends what goes on beside, however this ends.
-struct Over<'a>(&'a AtomicBool);
-
-impl Drop for Over<'_> {
-    fn drop(&mut self) {
-        self.0.store(true, Ordering::Relaxed);
-    }
-}
 
 #[test]
 fn compositor_that_dies_in_the_middle_of_everything_is_drawn_on_again() {
@@ -37,7 +28,7 @@ fn compositor_that_dies_in_the_middle_of_everything_is_drawn_on_again() {
     let bystander = Bystander::beside(&house, Some(red));
     let (over, changes, imports) = (AtomicBool::new(false), AtomicU32::new(0), AtomicU32::new(0));
     std::thread::scope(|scope| {
-        let _over = Over(&over);
+        let _over = SetOnDrop(&over);
         scope.spawn(|| {
             while !over.load(Ordering::Relaxed) {
                 let image = [red, green][changes.load(Ordering::Relaxed) as usize % 2];
