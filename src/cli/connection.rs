@@ -97,6 +97,11 @@ impl Connection {
         self.ask("GET", place, None)
     }
 
+    /// The record at a path of these segments.
+    pub(super) fn read<T: DeserializeOwned>(&self, segments: &[&dyn Display]) -> Result<T, Error> {
+        self.get(&RequestPath::new(segments))?.read()
+    }
+
     pub(super) fn post(&self, place: &RequestPath, body: &Value) -> Result<Answer, Error> {
         self.ask("POST", place, Some(body))
     }
@@ -162,9 +167,8 @@ impl Connection {
         let var = |name: &str| std::env::var_os(name);
         let is_in_session = ["WAYLAND_DISPLAY", "DISPLAY"].iter().any(|name| var(name).is_some());
         SAID.call_once(|| {
-            let info =
-                is_in_session.then(|| self.get(&RequestPath::new(&[&"info"])).ok()?.read().ok());
-            let Some(Some(Info { session: Some(session) })) = info else { return };
+            let info = is_in_session.then(|| self.read(&[&"info"]));
+            let Some(Ok(Info { session: Some(session) })) = info else { return };
             if session.is_another(var) {
                 let text =
                     format!("murald: changed {session}, where the daemon runs, not this one");
@@ -205,12 +209,7 @@ impl Connection {
                     .because(source)
                     .hint("each user runs their own daemon")
             }
-            _ => Error::new(
-                Exit::Unavailable,
-                format!("lost the connection to the daemon at {socket}"),
-            )
-            .because(source)
-            .hint("`murald status` shows whether it still runs; the log may say why it stopped"),
+            _ => Error::of_lost_daemon(source),
         }
     }
 }

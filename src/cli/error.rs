@@ -118,6 +118,14 @@ impl Error {
         self
     }
 
+    /// Replaces the name that the message begins with.
+    pub(crate) fn renamed(mut self, name: &str, ours: &str) -> Self {
+        if self.message.strip_prefix(name).is_some_and(|rest| rest.starts_with(' ')) {
+            self.message = self.message.replace(name, ours);
+        }
+        self
+    }
+
     pub(crate) fn because(mut self, source: impl StdError + Send + Sync + 'static) -> Self {
         self.source = Some(Box::new(source));
         self

@@ -46,7 +46,7 @@ pub(super) fn all(verbs: Verbs) -> String {
          the name; images also as a file path, or as `current` or `current:MONITOR`.\n",
     );
     for group in verbs.0 {
-        let lines = group.verbs.iter().map(|verb| (synopsis(verb), verb.summary.to_owned()));
+        let lines = group.verbs.iter().map(verb_line);
         section(&mut out, group.title, lines.collect());
     }
     section(&mut out, "Flags of every command", GLOBAL.iter().map(flag_line).collect());
@@ -72,11 +72,8 @@ pub(super) fn all(verbs: Verbs) -> String {
 /// Help for the verbs that begin with the same word.
 pub(super) fn group(verbs: Verbs, first: &str) -> String {
     let mut out = format!("Usage: murald {first} COMMAND\n");
-    let lines = verbs
-        .all()
-        .filter(|verb| verb.words[0] == first)
-        .map(|verb| (synopsis(verb), verb.summary.to_owned()));
-    section(&mut out, "Commands", lines.collect());
+    let lines = verbs.all().filter(|verb| verb.words[0] == first);
+    section(&mut out, "Commands", lines.map(verb_line).collect());
     out
 }
 
@@ -92,12 +89,8 @@ pub(super) fn verb(verbs: Verbs, verb: &Verb) -> String {
     out.push_str(
         "\n`murald help all` lists the flags of every command, such as --json and --format.\n",
     );
-    let more: Vec<_> = verbs
-        .with_prefix(verb.words)
-        .filter(|other| other.words != verb.words)
-        .map(|verb| (synopsis(verb), verb.summary.to_owned()))
-        .collect();
-    section(&mut out, "More", more);
+    let more = verbs.with_prefix(verb.words).filter(|other| other.words != verb.words);
+    section(&mut out, "More", more.map(verb_line).collect());
     out
 }
 
@@ -123,6 +116,10 @@ fn synopsis(verb: &Verb) -> String {
         .expect("a String takes all");
     }
     out
+}
+
+fn verb_line(verb: &Verb) -> (String, String) {
+    (synopsis(verb), verb.summary.to_owned())
 }
 
 fn argument_line(argument: &Argument) -> (String, String) {

@@ -93,7 +93,11 @@ fn send(verb: &Verb, request: &Request, call: &Call, stdout: &mut Stdout) -> Res
     }
 }
 
+/// The daemon's refusal with the flags that were typed in place of its parameters, and with a hint.
 fn hinted(error: Error, verb: &Verb, call: &Call) -> Error {
+    let given = verb.flags.iter().filter(|flag| call.has(flag.name));
+    let error =
+        given.fold(error, |error, flag| error.renamed(&verbs::in_api(flag.name), flag.name));
     match error.status() {
         Some(404) => match reference::named_like_an_id(verb, call) {
             Some(hint) => error.hint(hint),

@@ -262,8 +262,7 @@ fn checksum(path: &Path) -> std::io::Result<String> {
 
 /// The image on a monitor; without a monitor, the images on all.
 fn current(connection: &Connection, monitor: Option<&str>) -> Result<CurrentMonitor, Error> {
-    let place = RequestPath::new(&[&"wallpaper", &"current"]);
-    let shown = connection.get(&place)?.read::<CurrentWallpaper>()?.monitors;
+    let shown = connection.read::<CurrentWallpaper>(&[&"wallpaper", &"current"])?.monitors;
     let choices = || {
         let choice =
             |one: &CurrentMonitor| format!("current:{} is {}", one.monitor_name, one.label());
@@ -308,7 +307,7 @@ fn playlist<'a>(word: &str, all: &'a [Named]) -> Result<&'a Named, Error> {
 }
 
 fn playlists(connection: &Connection) -> Result<Vec<Named>, Error> {
-    connection.get(&RequestPath::new(&[&"playlists"]))?.read()
+    connection.read(&[&"playlists"])
 }
 
 fn folders(connection: &Connection) -> Result<Vec<Named>, Error> {
@@ -362,8 +361,7 @@ fn say_which(verb: &Verb, call: &Call) -> Result<(), Error> {
             continue;
         }
         if kind_is_image(kind) {
-            let own = connection.get(&RequestPath::new(&[&"images", &id]));
-            known.extend(own.and_then(|own| own.read()).ok());
+            known.extend(connection.read(&[&"images", &id]).ok());
         }
         if known.iter().any(|one| one.id == id) {
             known.sort_by_key(|one| one.id);
@@ -388,7 +386,7 @@ fn see_all(verb: &Verb, call: &Call) -> Result<(), Error> {
     if wanted.is_empty() {
         return Ok(());
     }
-    let known: Ids = call.connect()?.get(&RequestPath::new(&[&"images", &"ids"]))?.read()?;
+    let known: Ids = call.connect()?.read(&[&"images", &"ids"])?;
     let known: HashSet<i64> = known.ids.into_iter().collect();
     let missing: Vec<String> =
         wanted.iter().filter(|id| !known.contains(id)).map(i64::to_string).collect();

@@ -110,11 +110,9 @@ fn answers(connection: &Connection) -> Result<(), Error> {
 }
 
 fn tell(connection: &Connection) {
-    let read = |place: &[&dyn std::fmt::Display]| -> Option<Value> {
-        connection.get(&RequestPath::new(place)).ok()?.read().ok()
-    };
-    let pid = read(&[&"info"]).map(|info| info["pid"].to_string()).unwrap_or_default();
-    let written = read(&[&"config", &"daemon"]);
+    let pid = connection.read(&[&"info"]).map(|info: Value| info["pid"].to_string());
+    let pid = pid.unwrap_or_default();
+    let written: Option<Value> = connection.read(&[&"config", &"daemon"]).ok();
     let written = written.as_ref().and_then(|daemon| daemon["log_file"].as_str());
     let log = written.and_then(|path| Dirs::of_process().ok()?.expand(path).ok());
     let log = log.map(|path| format!(", log {}", path.display())).unwrap_or_default();
@@ -160,8 +158,7 @@ fn monitors(connection: &Connection) {
     }
     let deadline = Instant::now() + WITHIN;
     while Instant::now() < deadline {
-        let found =
-            connection.get(&RequestPath::new(&[&"monitors"])).and_then(|answer| answer.read());
+        let found = connection.read(&[&"monitors"]);
         if found.is_ok_and(|monitors: Vec<Monitor>| !monitors.is_empty()) {
             return;
         }

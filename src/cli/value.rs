@@ -24,7 +24,7 @@ pub(super) fn read_value(name: &str, kind: Kind, word: &OsStr) -> Result<Value, 
     if (is_file || kind.is_reference())
         && ["http://", "https://"].iter().any(|start| text.starts_with(start))
     {
-        return Err(Error::usage(format!("murald loads nothing from the network: {text}"))
+        return Err(Error::usage(format!("cannot load {text}: murald does not use the network"))
             .hint("download the picture, then name its file"));
     }
     match kind {
@@ -145,26 +145,21 @@ fn span(text: &str) -> Option<i64> {
 
 /// `7`, or `7@21:30`: minutes since midnight, or `7@sunset-30m`. A name may have an `@`, too.
 fn item(text: &str) -> Option<Value> {
-    if let Some((image, tone)) = text.rsplit_once('@')
-        && Tone::WORDS.contains(&tone)
-    {
-        return Some(json!({"image_id": reference(image)?, "when": tone}));
+    // 7:30 is 07:30.
+    let time = |at: &str| at.parse().or_else(|()| format!("0{at}").parse()).ok();
+    let when = |at: &str| match time(at) {
+        _ if Tone::WORDS.contains(&at) => Some(("when", at.into())),
+        Some(DayTime::Clock(minutes)) => Some(("time", minutes.into())),
+        Some(DayTime::Sun(..)) => Some(("at", Value::from(at))),
+        None => None,
+    };
+    let dated = text.rsplit_once('@').and_then(|(image, at)| Some((image, when(at)?)));
+    let image = dated.as_ref().map_or(text, |(image, _)| image);
+    let mut item = json!({ "image_id": reference(image)? });
+    if let Some((_, (field, value))) = dated {
+        item[field] = value;
     }
-    match text.rsplit_once('@').and_then(|(image, time)| Some((image, clock(time)?))) {
-        Some((image, minutes)) => Some(json!({"image_id": reference(image)?, "time": minutes})),
-        None => match text.rsplit_once('@').filter(|(_, at)| at.parse::<DayTime>().is_ok()) {
-            Some((image, at)) => Some(json!({"image_id": reference(image)?, "at": at})),
-            None => Some(json!({"image_id": reference(text)?})),
-        },
-    }
-}
-
-/// `21:30`
-fn clock(time: &str) -> Option<u32> {
-    let (hours, minutes) = time.split_once(':')?;
-    let hours = hours.parse().ok().filter(|&hours: &u32| hours < 24)?;
-    let minutes = minutes.parse().ok().filter(|&value: &u32| minutes.len() == 2 && value < 60)?;
-    Some(hours * 60 + minutes)
+    Some(item)
 }
 
 /// Replaces `-` in the list of a command by the references on standard input.
@@ -245,6 +240,7 @@ mod tests {
         check(Kind::Item, "a@sundown", Ok(json!({"image_id": "a@sundown"})));
         check(Kind::Item, "7", Ok(json!({"image_id": 7})));
         check(Kind::Item, "a@b@07:00", Ok(json!({"image_id": "a@b", "time": 420})));
+        check(Kind::Item, "a@7:05", Ok(json!({"image_id": "a", "time": 425})));
         check(Kind::Item, "a@24:00", Ok(json!({"image_id": "a@24:00"})));
         for bad in ["@1:00", "0@1:00", ""] {
             check(

@@ -329,7 +329,7 @@ mod tests {
         check(library::Error::Busy, 503, "try again");
         check(library::Error::Ended, 503, "shutting down");
         check(library::Error::NoBatch("b".into()), 404, "no import");
-        check(library::Error::NotVideo { id: 7 }, 400, "not a video");
+        check(library::Error::NotVideo { id: 7, name: "a".into() }, 400, "not a video");
         check(library::Error::Same { id: 7 }, 409, "image 7");
         check(library::Error::NotKept { path: "/x".into() }, 404, "has a file at /x");
         check(library::Error::NotKnown { path: "/x".into() }, 409, "/x is not the file that");

@@ -82,8 +82,8 @@ pub enum Error {
     #[error("internal error, please report it: {what}")]
     Mistake { what: String },
     /// A video is needed.
-    #[error("image {id} is not a video")]
-    NotVideo { id: i64 },
+    #[error("{name} ({id}) is not a video")]
+    NotVideo { id: i64, name: String },
     /// Such a part cannot be cut out of a video.
     #[error("{why}")]
     BadLoop { why: String },

@@ -103,7 +103,10 @@ impl Library {
 
     fn video(&self, id: i64) -> Result<Image, Error> {
         let image = self.image(id)?;
-        if image.media_type == MediaType::Video { Ok(image) } else { Err(Error::NotVideo { id }) }
+        match image.media_type {
+            MediaType::Video => Ok(image),
+            _ => Err(Error::NotVideo { id, name: image.name }),
+        }
     }
 
     /// Works on a video as it is now, and once more if its file was renamed in between.

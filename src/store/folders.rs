@@ -23,7 +23,7 @@ pub enum Refusal {
     #[error("a folder named {name:?} already exists here")]
     Taken { name: String },
     /// It would lie inside itself.
-    #[error("folder {id} cannot be moved into itself")]
+    #[error("a folder cannot be moved into itself or into a folder inside it")]
     Cycle { id: i64 },
     #[error("folders can be nested at most {DEPTH_MAX} deep")]
     TooDeep,

@@ -42,7 +42,7 @@ pub enum Error {
     /// The backend has no such fit, or no such transition.
     #[error("{backend} has no {what} {word:?}")]
     NoWord { what: &'static str, word: String, backend: BackendName },
-    #[error("no backend named {name:?}")]
+    #[error("no backend named {name:?}: backends are {}", BackendName::WORDS.join(", "))]
     UnknownBackend { name: String },
     #[error("{}", unknown_monitors_text(names, connected))]
     UnknownMonitors { names: Vec<String>, connected: Vec<String> },

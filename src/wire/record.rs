@@ -304,13 +304,9 @@ pub(crate) struct SetAnswer {
     pub hidden_by: BTreeMap<String, String>,
 }
 
-/// The outcome of a request for a wallpaper.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum SetStatus {
-    Set,
-    /// A newer request for the same monitors came in between.
-    Superseded,
+words! {
+    /// The outcome of a request for a wallpaper; superseded by a newer one for the same monitors.
+    SetStatus { Set = "set", Superseded = "superseded" }
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -101,25 +101,9 @@ pub(crate) struct Finding {
     pub step: Option<String>,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub(crate) enum FindingState {
-    /// As it should be.
-    Ok,
-    /// Works, and may not be as was meant.
-    Note,
-    /// In the way of wallpapers.
-    Fix,
-}
-
-impl FindingState {
-    pub(crate) fn as_str(self) -> &'static str {
-        match self {
-            Self::Ok => "ok",
-            Self::Note => "note",
-            Self::Fix => "fix",
-        }
-    }
+words! {
+    /// As it should be; working, but maybe not as was meant; or in the way of wallpapers.
+    FindingState { Ok = "ok", Note = "note", Fix = "fix" }
 }
 
 /// The record of one connected monitor; a null field does not apply.

@@ -325,13 +325,6 @@ pub(super) fn object<'de, T: Deserialize<'de>, D: serde::Deserializer<'de>>(
     Object::deserialize(deserializer).map(|Object(fields)| fields)
 }
 
-pub(super) fn object_list<'de, T: Deserialize<'de>, D: serde::Deserializer<'de>>(
-    deserializer: D,
-) -> Result<Vec<T>, D::Error> {
-    let list = Vec::<Object<T>>::deserialize(deserializer)?;
-    Ok(list.into_iter().map(|Object(fields)| fields).collect())
-}
-
 pub(super) fn given_object<'de, T: Deserialize<'de>, D: serde::Deserializer<'de>>(
     deserializer: D,
 ) -> Result<Option<T>, D::Error> {
@@ -341,5 +334,6 @@ pub(super) fn given_object<'de, T: Deserialize<'de>, D: serde::Deserializer<'de>
 pub(super) fn given_object_list<'de, T: Deserialize<'de>, D: serde::Deserializer<'de>>(
     deserializer: D,
 ) -> Result<Option<Vec<T>>, D::Error> {
-    object_list(deserializer).map(Some)
+    let list = Vec::<Object<T>>::deserialize(deserializer)?;
+    Ok(Some(list.into_iter().map(|Object(fields)| fields).collect()))
 }

@@ -124,7 +124,7 @@ fn wrong_lines_are_explained() {
     );
     check(
         &["set", "https://a.org/b.jpg"],
-        "murald loads nothing from the network: https://a.org/b.jpg",
+        "cannot load https://a.org/b.jpg: murald does not use the network",
     );
     check(&["random", "--monitor", ","], "--monitor must be a name, not \",\"");
     check(&["rm", "7"], "unknown command \"rm\"\n  did you mean images delete, ");

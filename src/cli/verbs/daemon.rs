@@ -1,6 +1,5 @@
 //! The verbs for the daemon itself: start, stop, status, version.
 
-use std::fmt::Display;
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags};
@@ -8,8 +7,8 @@ use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use serde_json::{Value, json};
 
 use super::{
-    Call, Cell, CellStyle, Connection, Error, Exit, Flag, Group, RequestPath, Start, Stdout, Table,
-    Verb, View, at, column, items, more, number, of, span, text, written,
+    Call, Cell, CellStyle, Error, Exit, Flag, Group, RequestPath, Start, Stdout, Table, Verb, View,
+    at, column, items, more, number, of, span, text, written,
 };
 use crate::sys::poll_until;
 
@@ -63,7 +62,7 @@ fn start(call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
 /// Stops the daemon; if none runs, removes what an earlier one has left on the screen.
 fn stop(call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
     let connection = call.connect()?;
-    let pid = match read(&connection, &[&"info"]) {
+    let pid = match connection.read::<Value>(&[&"info"]) {
         Ok(info) => info["pid"].as_i64().and_then(|pid| pid.try_into().ok()).unwrap_or_default(),
         // A mistyped socket says nothing about the daemon.
         Err(error) if call.globals.socket.is_some() => return Err(error),
@@ -105,23 +104,19 @@ const TAKEN_DOWN: View = View::of("", &[more("status ended")]).showing(|_, stdou
     })
 });
 
-fn read(connection: &Connection, place: &[&dyn Display]) -> Result<Value, Error> {
-    connection.get(&RequestPath::new(place))?.read()
-}
-
 fn status(call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
     let connection = call.connect()?;
-    let get = |name: &str| read(&connection, &[&name]);
+    let get = |name: &str| connection.read::<Value>(&[&name]);
     let mut all = json!({
         "info": get("info")?,
         "capabilities": get("capabilities")?,
         "backends": get("backends")?,
         "monitors": get("monitors")?,
         "wallpaper": null,
-        "playlists": read(&connection, &[&"playlists", &"active"])?,
+        "playlists": connection.read::<Value>(&[&"playlists", &"active"])?,
     });
     // Last, as the daemon logs an error if there is no backend.
-    match read(&connection, &[&"wallpaper", &"current"]) {
+    match connection.read::<Value>(&[&"wallpaper", &"current"]) {
         Err(error) if error.exit == Exit::Refused => {}
         answer => all["wallpaper"] = answer?,
     }
@@ -182,7 +177,7 @@ fn backend(backends: &[Value]) -> Cell {
 }
 
 fn version(call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
-    let daemon = match read(&call.connect()?, &[&"info"]) {
+    let daemon = match call.connect()?.read::<Value>(&[&"info"]) {
         Err(error) if error.exit == Exit::Unavailable => Value::Null,
         answer => answer?,
     };

@@ -4,7 +4,7 @@ use std::io::{self, BufRead as _, IsTerminal, Write as _};
 
 use serde_json::Value;
 
-use super::{Call, Error, RequestPath, View, count, harmless, more, number, text};
+use super::{Call, Error, View, count, harmless, more, number, text};
 
 /// Names that the question lists.
 const LISTED: usize = 5;
@@ -21,21 +21,13 @@ pub(super) const DELETED: View =
         },
     );
 
-/// The ids to delete; `paths` are files of images that were deleted before, without their files.
-pub(super) fn ids(call: &Call) -> Result<Option<Value>, Error> {
-    Ok(chosen(call, Value::is_number))
-}
-
-pub(super) fn paths(call: &Call) -> Result<Option<Value>, Error> {
-    Ok(chosen(call, Value::is_string))
-}
-
 /// Always sent: without this field, files in place would go to the trash, too.
 pub(super) fn files(call: &Call) -> Result<Option<Value>, Error> {
     Ok(Some((call.has("--files") || chosen(call, Value::is_string).is_some()).into()))
 }
 
-fn chosen(call: &Call, is: fn(&Value) -> bool) -> Option<Value> {
+/// The ids among the images; or the paths, which are files of images that were deleted before.
+pub(super) fn chosen(call: &Call, is: fn(&Value) -> bool) -> Option<Value> {
     let all: Vec<Value> =
         call.all("IMAGE").into_iter().filter(|value| is(value)).cloned().collect();
     (!all.is_empty()).then(|| all.into())
@@ -73,7 +65,7 @@ pub(super) fn question(call: &Call) -> Result<Option<String>, Error> {
             in_place = false;
             continue;
         }
-        let image: Value = call.connect()?.get(&RequestPath::new(&[&"images", one]))?.read()?;
+        let image: Value = call.connect()?.read(&[&"images", one])?;
         names.push(format!("{} ({one})", text(&image, "name")));
         in_place &= image["in_place"] == true;
     }

@@ -71,12 +71,12 @@ pub(super) const fn join<const SUM: usize>(own: &[Flag], more: &[Flag]) -> [Flag
 }
 
 /// The name of a filter in the API.
-fn in_api(flag: &str) -> String {
+pub(crate) fn in_api(flag: &str) -> String {
     match flag {
         "--folder" => "folder_id".to_owned(),
         "--similar-to" => "palette_similar_to".to_owned(),
         "--max-delta-e" => "palette_max_delta_e".to_owned(),
-        flag => flag[2..].replace('-', "_"),
+        flag => flag.trim_start_matches('-').replace('-', "_"),
     }
 }
 
@@ -166,7 +166,7 @@ pub(super) fn chosen(call: &Call, kind: Option<Kind>) -> Result<Vec<Value>, Erro
 /// Refuses a daemon that is older than this command: it would ignore filters that it does not know,
 /// and change more images than meant.
 pub(super) fn knows(connection: &Connection, what: &str) -> Result<(), Error> {
-    let info: Value = connection.get(&RequestPath::new(&[&"info"]))?.read()?;
+    let info: Value = connection.read(&[&"info"])?;
     let (ours, theirs) = (env!("CARGO_PKG_VERSION"), info["version"].as_str().unwrap_or_default());
     if is_older(theirs, ours) {
         return Err(Error::refused(format!("the daemon has version {theirs}, the command {ours}"))
@@ -243,9 +243,9 @@ pub(super) fn every(
 
 /// One image, unless it is deleted.
 fn one(connection: &Connection, id: i64) -> Result<Option<Value>, Error> {
-    match connection.get(&RequestPath::new(&[&"images", &id])) {
+    match connection.read(&[&"images", &id]) {
         Err(error) if error.status() == Some(404) => Ok(None),
-        answer => answer?.read().map(Some),
+        image => image.map(Some),
     }
 }
 

@@ -87,17 +87,15 @@ fn folder(id: &Value, call: &Call) -> Cell {
     if id.is_null() {
         return "root".into();
     }
-    let place = RequestPath::new(&[&"folders", id, &"path"]);
-    let path = call.connect().and_then(|it| it.get(&place)).and_then(|answer| answer.read());
-    let Ok(path): Result<Value, Error> = path else { return Cell::value(id) };
+    let path = call.connect().and_then(|it| it.read::<Value>(&[&"folders", id, &"path"]));
+    let Ok(path) = path else { return Cell::value(id) };
     let names: Vec<String> = items(&path, "data").iter().map(|one| text(one, "name")).collect();
     Cell::from(format!("{} ({id})", names.join("/"))).raw(id)
 }
 
 /// The playlists that contain an image.
 fn playlists(image: &Value, call: &Call) -> Option<Cell> {
-    let all: Value =
-        call.connect().ok()?.get(&RequestPath::new(&[&"playlists"])).ok()?.read().ok()?;
+    let all: Value = call.connect().ok()?.read(&[&"playlists"]).ok()?;
     let has =
         |playlist: &&Value| items(playlist, "images").iter().any(|item| item["image_id"] == *image);
     let named = |playlist: &Value| format!("{} ({})", text(playlist, "name"), playlist["id"]);

@@ -98,7 +98,8 @@ pub(super) const GROUP: Group = Group { title: "Images", verbs: &[
         .takes(&[ONE]).flags(&[OUTPUT]),
     Verb::send(&["images", "delete"], "Delete images and their files",
         "DELETE /images", &[
-            ("ids", From::Of(delete::ids)), ("paths", From::Of(delete::paths)),
+            ("ids", From::Of(|call| Ok(delete::chosen(call, Value::is_number)))),
+            ("paths", From::Of(|call| Ok(delete::chosen(call, Value::is_string)))),
             ("trash", From::Not("--forever")), ("files", From::Of(delete::files)),
         ])
         .takes(&[MANY]).choosing().asking(delete::question).shows(&[&delete::DELETED])

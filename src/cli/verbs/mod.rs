@@ -55,7 +55,7 @@ use crate::wire::Mode;
 pub(super) use complete::complete;
 pub(super) use config::fields;
 pub(super) use delete::confirm;
-pub(super) use filters::{are_named, choose};
+pub(super) use filters::{are_named, choose, in_api};
 
 /// In the order that help shows them.
 pub static GROUPS: &[Group] = &[

@@ -151,9 +151,8 @@ fn when(playlist: &Value, place: usize) -> String {
 
 /// An image's name; empty if it is gone.
 pub(super) fn name_of(call: &Call, image: &Value) -> String {
-    let place = RequestPath::new(&[&"images", image]);
-    let image = call.connect().and_then(|it| it.get(&place)).and_then(|it| it.read());
-    image.map(|image: Value| text(&image, "name")).unwrap_or_default()
+    let image = call.connect().and_then(|it| it.read::<Value>(&[&"images", image]));
+    image.map(|image| text(&image, "name")).unwrap_or_default()
 }
 
 /// When a playlist changes the image.

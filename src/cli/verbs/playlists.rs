@@ -295,7 +295,7 @@ fn stepped(call: &Call, stdout: &mut Stdout, answer: &Value) -> Result<(), Error
 }
 
 fn running_now(call: &Call) -> Result<Vec<Value>, Error> {
-    call.connect()?.get(&RequestPath::new(&[&"playlists", &"active"]))?.read()
+    call.connect()?.read(&[&"playlists", &"active"])
 }
 
 /// Refuses an answer that says that no playlist was stepped or paused.

@@ -246,7 +246,7 @@ fn put(connection: &Connection, changes: &Value) -> Result<(), Error> {
 
 /// Null if the workspace has no entry.
 fn entry(connection: &Connection, name: &str) -> Result<Value, Error> {
-    let all: Vec<Value> = connection.get(&RequestPath::new(&[&"workspaces"]))?.read()?;
+    let all: Vec<Value> = connection.read(&[&"workspaces"])?;
     Ok(all.into_iter().find(|one| one["name"] == name).unwrap_or_default())
 }
 
@@ -274,7 +274,7 @@ fn imported(connection: &Connection, path: &str) -> Result<Value, Error> {
 
 /// The name of an image as the configuration has it; its id if the name could mean something else.
 fn named(connection: &Connection, id: &Value) -> Result<String, Error> {
-    let image: Value = connection.get(&RequestPath::new(&[&"images", &id]))?.read()?;
+    let image: Value = connection.read(&[&"images", &id])?;
     let name = text(&image, "name");
     let is_special = ["playlist:", "id:", "name:", "/", "~"].iter().any(|it| name.starts_with(it));
     Ok(if is_special { format!("id:{id}") } else { name })

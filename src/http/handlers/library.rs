@@ -230,13 +230,12 @@ fn import_failed(path: &Path, error: library::Error) -> Error {
     let text = format!("{}: {}", path.display(), error.reason());
     match error {
         Why::File { action: "read" | "list", .. } | Why::NotFile { .. } => Error::not_found(text),
-        Why::Package { .. } => {
-            Error::bad_request(text).details("`murald import` imports the pictures of a directory")
-        }
         Why::Media { source: decode::Error::NoProcess(_) | decode::Error::Killed, .. } => {
             Error::new(503, text)
         }
-        Why::Media { .. } | Why::TooLong { .. } | Why::Name { .. } => Error::bad_request(text),
+        Why::Package { .. } | Why::Media { .. } | Why::TooLong { .. } | Why::Name { .. } => {
+            Error::bad_request(text)
+        }
         Why::Transcode { source: Film::Failed { .. } | Film::Answer { .. }, .. }
         | Why::Transcode { source: Film::NoPicture | Film::Truncated, .. }
         | Why::Transcode { source: Film::TooLarge { .. }, .. }
