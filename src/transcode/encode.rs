@@ -43,18 +43,8 @@ impl Ffmpeg {
             .args(input(path, format))
             .args(["-map", &format!("0:{}", facts.stream), "-map", "0:a:0?", "-vf", &scale])
             .args(["-c:v", "libx264", "-preset", "veryfast", "-crf", "26", "-pix_fmt", "yuv420p"])
-            .args([
-                "-c:a",
-                "aac",
-                "-b:a",
-                "96k",
-                "-ac",
-                "2",
-                "-movflags",
-                "+faststart",
-                "-f",
-                "mp4",
-            ])
+            .args(["-c:a", "aac", "-b:a", "96k", "-ac", "2"])
+            .args(["-movflags", "+faststart", "-f", "mp4"])
             .args([file(to)]);
         self.write(what, (path, to), &launch, facts.duration)
     }
@@ -110,7 +100,6 @@ impl Ffmpeg {
         log::debug!("{}", launch.shown());
         let mut said = String::new();
         let mut told = |bytes: &[u8]| {
-            self.show_life();
             said.push_str(&String::from_utf8_lossy(bytes));
             // A report ends with its word on the whole.
             let Some(end) = said.rfind("progress=") else { return };
@@ -121,7 +110,6 @@ impl Ffmpeg {
             said.clear();
         };
         let ran = process::run_telling(launch, self.limits.silence, Some(&self.cancel), &mut told);
-        self.show_life();
         checked("ffmpeg", path, ran).map_err(|error| blamed(error, to))?;
         // An end that it cannot write it tells of, and calls it a success.
         if to.metadata().is_ok_and(|made| made.len() >= self.limits.output) {

@@ -7,8 +7,6 @@ use std::ffi::OsString;
 use std::fs::{self, OpenOptions};
 use std::io::{Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use super::error::Error;
@@ -40,8 +38,6 @@ pub struct Ffmpeg {
     pub(super) cancel: Cancel,
     /// That of the batch alone.
     batch: Option<Cancel>,
-    /// Grows while there is something to see of what it does.
-    life: Arc<AtomicU64>,
 }
 
 /// Looks whether both programs are there now: they come and go while the daemon runs.
@@ -65,7 +61,7 @@ pub(crate) fn is_needed_for(format: Format) -> bool {
 
 impl Ffmpeg {
     pub fn new(limits: Limits, cancel: Cancel) -> Self {
-        Self { limits, cancel, batch: None, life: Arc::default() }
+        Self { limits, cancel, batch: None }
     }
 
     /// For the files of a batch, which may be cancelled by itself.
@@ -75,15 +71,6 @@ impl Ffmpeg {
 
     pub fn is_cancelled(&self) -> bool {
         self.cancel.is_cancelled() || self.batch.as_ref().is_some_and(Cancel::is_cancelled)
-    }
-
-    /// Counts signs of life, so that it differs if something was run in between.
-    pub(super) fn signs_of_life(&self) -> u64 {
-        self.life.load(Ordering::Relaxed)
-    }
-
-    pub(super) fn show_life(&self) {
-        self.life.fetch_add(1, Ordering::Relaxed);
     }
 
     /// Examines a file.
@@ -113,13 +100,8 @@ impl Ffmpeg {
         let from = (facts.duration - TAIL).max(0.0);
         let launch = self
             .ffmpeg("ffprobe")?
-            .args([
-                "-read_intervals",
-                &format!("{from}%"),
-                "-show_entries",
-                "packet=pts_time,duration_time",
-            ])
-            .args(["-of", "csv=p=0"])
+            .args(["-read_intervals", &format!("{from}%"), "-of", "csv=p=0"])
+            .args(["-show_entries", "packet=pts_time,duration_time"])
             .args(input(path, format));
         let output = self.run("ffprobe", path, &launch, self.limits.look)?;
         let times = String::from_utf8_lossy(&output.stdout).into_owned();
@@ -230,9 +212,7 @@ impl Ffmpeg {
         limit: Duration,
     ) -> Result<Output, Error> {
         let cancels: Vec<_> = std::iter::once(&self.cancel).chain(&self.batch).collect();
-        let ran = process::run_until(launch, limit, &cancels);
-        self.show_life();
-        checked(program, path, ran)
+        checked(program, path, process::run_until(launch, limit, &cancels))
     }
 }
 

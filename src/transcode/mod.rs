@@ -15,12 +15,13 @@ pub mod fuzz;
 mod pictures;
 
 use std::io;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-use crossbeam_channel::{Receiver, Select, Sender, TryRecvError, TrySendError, bounded, select};
+use crossbeam_channel::{Receiver, Sender, TrySendError, bounded, select};
 
+use crate::media::catch_panic;
 use crate::sys::Cancel;
-use crate::thread::{self, Spawner, Thread};
+use crate::thread::{Spawner, Thread};
 use crate::wire::DebugQueue;
 
 pub(crate) use encode::Cut;
@@ -64,11 +65,8 @@ pub fn start(spawner: &Spawner, limits: Limits) -> io::Result<(Transcoder, Threa
     let mut queue = |name, places, at_once| -> io::Result<Sender<Job>> {
         let (inbox, jobs) = bounded(places);
         for _ in 0..at_once {
-            // Its own, so that each thread sees the signs of life of its own jobs.
-            let (jobs, ffmpeg) = (jobs.clone(), Ffmpeg::new(limits, cancel.clone()));
-            let (end, patience) = (ended.clone(), 2 * limits.silence);
-            let queue = Queue { name, jobs, end, ffmpeg, patience };
-            threads.push(spawner.spawn(name, move || queue.work())?);
+            let (jobs, end, ffmpeg) = (jobs.clone(), ended.clone(), ffmpeg.clone());
+            threads.push(spawner.spawn(name, move || work(name, &jobs, &end, &ffmpeg))?);
         }
         Ok(inbox)
     };
@@ -145,103 +143,25 @@ impl Drop for Threads {
     }
 }
 
-/// Jobs that are left behind at once.
-const HUNG_MAX: usize = 4;
-/// As much as the other threads have.
-const STACK: usize = 1 << 20;
-/// The time that a job has to end at the end of the daemon.
-const LAST: Duration = Duration::from_secs(1);
-
-/// Called on a thread of its own; with an error where it is not run at all. One that panics is dropped,
-/// with the reply that it has.
+/// Called on a thread of its queue; with an error where it is not run at all. One that panics is
+/// dropped, with the reply that it has.
 pub(crate) type Job = Box<dyn FnOnce(Result<&Ffmpeg, Error>) + Send>;
 
-struct Queue {
-    /// The name of its thread, and of the threads of its jobs.
-    name: &'static str,
-    jobs: Receiver<Job>,
-    /// Closed at the end.
-    end: Receiver<()>,
-    ffmpeg: Ffmpeg,
-    /// A job without a sign of life for so long hangs.
-    patience: Duration,
-}
-
-impl Queue {
-    fn work(self) {
-        let mut hung: Vec<Receiver<()>> = Vec::new();
-        loop {
-            let job = select! {
-                recv(self.jobs) -> job => job,
-                recv(self.end) -> _ => break,
-            };
-            let Ok(job) = job else { return };
-            hung.extend(self.attend(self.start(job)));
-            hung.retain(|done| done.try_recv() == Err(TryRecvError::Empty));
-            if hung.len() == HUNG_MAX {
-                log::error!("{}: {HUNG_MAX} jobs hang; starting no more", self.name);
-                match first_done(&hung, &self.end) {
-                    Some(done) => drop(hung.swap_remove(done)),
-                    None => break,
-                }
-            }
-        }
-        for job in self.jobs.try_iter() {
-            job(Err(Error::Ended));
+/// Does one job after the other. Each ends in time: the programs that it runs have their limits.
+fn work(name: &str, jobs: &Receiver<Job>, end: &Receiver<()>, ffmpeg: &Ffmpeg) {
+    loop {
+        let job = select! {
+            recv(jobs) -> job => job,
+            recv(end) -> _ => break,
+        };
+        let Ok(job) = job else { return };
+        if let Err(said) = catch_panic(|| job(Ok(ffmpeg))) {
+            log::error!("{name}: a job panicked: {said}");
         }
     }
-
-    /// Starts a job; the returned channel is closed when the job is done.
-    fn start(&self, job: Job) -> Receiver<()> {
-        let (running, done) = bounded(0);
-        // Through a channel: it comes back where there can be no thread.
-        let (give, given) = bounded(1);
-        give.send(job).ok();
-        let (ffmpeg, taken) = (self.ffmpeg.clone(), given.clone());
-        let thread = thread::expendable(self.name, STACK, move || {
-            let _running = running;
-            taken.into_iter().take(1).for_each(|job: Job| job(Ok(&ffmpeg)));
-        });
-        match thread {
-            // It is never joined: it may hang.
-            Ok(thread) => thread.leave(),
-            Err(error) => {
-                log::error!("{}: cannot start a thread: {error}", self.name);
-                given.try_iter().for_each(|job| job(Err(Error::Busy)));
-            }
-        }
-        done
+    for job in jobs.try_iter() {
+        job(Err(Error::Ended));
     }
-
-    /// Waits until the job is done, and gives it back where it hangs.
-    fn attend(&self, done: Receiver<()>) -> Option<Receiver<()>> {
-        loop {
-            let before = self.ffmpeg.signs_of_life();
-            select! {
-                recv(done) -> _ => return None,
-                recv(self.end) -> _ => {
-                    // Its child is killed by now.
-                    done.recv_timeout(LAST).ok();
-                    return None;
-                }
-                default(self.patience) => {}
-            }
-            if self.ffmpeg.signs_of_life() == before {
-                log::error!("{}: timed out waiting for a job; continuing without it", self.name);
-                return Some(done);
-            }
-        }
-    }
-}
-
-/// Waits until one of those that hang is done after all; `None` at the end.
-fn first_done(hung: &[Receiver<()>], end: &Receiver<()>) -> Option<usize> {
-    let mut all = Select::new();
-    for done in hung {
-        all.recv(done);
-    }
-    let end = all.recv(end);
-    Some(all.ready()).filter(|ready| *ready != end)
 }
 
 #[cfg(test)]
@@ -249,30 +169,6 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-
-    #[test]
-    fn a_job_that_hangs_does_not_hold_the_others() {
-        let (spawner, _deaths) = Spawner::new();
-        let limits = Limits { silence: Duration::from_millis(20), ..Limits::default() };
-        let (transcoder, threads) = start(&spawner, limits).unwrap();
-        let (release, held) = bounded::<()>(0);
-        // One fewer than are left behind at most, and the last of them again when one has ended.
-        for _ in 0..3 {
-            let held = held.clone();
-            transcoder.submit(Box::new(move |_| {
-                held.recv().ok();
-            }));
-        }
-        let (tell, told) = bounded(1);
-        transcoder.submit(Box::new(move |ran| tell.send(ran.is_ok()).unwrap()));
-        assert_eq!(told.recv_timeout(Duration::from_secs(60)), Ok(true));
-        transcoder.submit(Box::new(move |_| {
-            held.recv().ok();
-        }));
-        // It ends while they hang still.
-        assert!(threads.end(Instant::now() + Duration::from_secs(60)).is_empty());
-        drop(release);
-    }
 
     #[test]
     fn a_job_that_panics_ends_itself_alone() {
@@ -332,15 +228,5 @@ mod tests {
             assert!(matches!(told.recv().unwrap(), Some(Error::Ended) | None));
         }
         drop(tell);
-    }
-
-    #[test]
-    fn any_hanging_job_that_ends_makes_room() {
-        let (mut running, hung): (Vec<_>, Vec<_>) = (0..HUNG_MAX).map(|_| bounded(0)).unzip();
-        let (ending, end) = bounded(0);
-        drop(running.remove(2));
-        assert_eq!(first_done(&hung, &end), Some(2));
-        drop(ending);
-        assert_eq!(first_done(&hung[..2], &end), None);
     }
 }
