@@ -1,22 +1,79 @@
-//! The thread `parallax`: hears which workspace each output shows, and has the pictures moved.
+//! Pictures that follow the workspaces.
+//!
+//! The thread `parallax` runs only while `parallax_enabled` is set and its driver is not off. It
+//! hears from the compositor, over the compositor's own socket, which workspace each output shows,
+//! and has the host of wal-qt move what is shown there. It starts no program, owns no picture, and
+//! what it cannot tell the host in time it lets go: a step that comes late is a wrong one.
 
 use std::collections::HashMap;
 use std::io;
+use std::time::Instant;
 
 use crate::backends::{Backends, Error, Placement, WalQtClient};
-use crate::compositor::ipc::{Connection, Visible};
-use crate::config::{BackendName, ParallaxDirection, WalQt};
+use crate::compositor::ipc::{
+    Connection, Following, Protocol, Source, Toggle, Visible, WORKSPACES,
+};
+use crate::config::{BackendName, ParallaxDirection, ParallaxDriver, WalQt};
 use crate::sys::Cancel;
+use crate::thread::Spawner;
 use crate::wallpaper;
 
-pub(super) struct Follower {
-    pub(super) backends: Backends,
-    pub(super) wallpaper: wallpaper::Handle,
+/// Starts and ends the follower as the settings say.
+pub(crate) struct Parallax {
+    spawner: Spawner,
+    backends: Backends,
+    wallpaper: wallpaper::Handle,
+    toggle: Toggle<ParallaxDriver>,
+}
+
+impl Parallax {
+    /// Follows nothing before [`Self::on_settings`] is called.
+    pub(crate) fn new(spawner: Spawner, backends: Backends, wallpaper: wallpaper::Handle) -> Self {
+        Self { spawner, backends, wallpaper, toggle: Toggle::off() }
+    }
+
+    /// Does what the settings say now.
+    pub(crate) fn on_settings(&self) {
+        let settings = (self.backends.settings)();
+        let (enabled, driver) =
+            (settings.wal_qt.parallax_enabled, settings.wal_qt.parallax_compositor_driver);
+        let wanted = (enabled && driver != ParallaxDriver::Off).then_some(driver);
+        self.toggle.set(wanted, |driver| self.follow(*driver));
+    }
+
+    /// Ends it for good, by the deadline; false if the thread is late.
+    pub(crate) fn end(&self, deadline: Instant) -> bool {
+        self.toggle.end(deadline)
+    }
+
+    fn follow(&self, driver: ParallaxDriver) -> io::Result<Following> {
+        let follower =
+            Follower { backends: self.backends.clone(), wallpaper: self.wallpaper.clone() };
+        let source = Source {
+            outputs: self.backends.outputs.clone(),
+            env: self.backends.dirs.env().clone(),
+            wanted: match driver {
+                ParallaxDriver::Auto | ParallaxDriver::Off => None,
+                ParallaxDriver::Hyprland => Some(Protocol::Hyprland),
+                ParallaxDriver::Sway => Some(Protocol::I3),
+            },
+            topics: &WORKSPACES,
+            none: Box::new(|| ()),
+        };
+        Following::start(&self.spawner, "parallax", source, move |connection, cancel| {
+            follower.follow(connection, cancel)
+        })
+    }
+}
+
+struct Follower {
+    backends: Backends,
+    wallpaper: wallpaper::Handle,
 }
 
 impl Follower {
     /// Until the connection breaks, or it is cancelled.
-    pub(super) fn follow(&self, connection: &mut Connection, cancel: &Cancel) -> io::Error {
+    fn follow(&self, connection: &mut Connection, cancel: &Cancel) -> io::Error {
         let mut seen = HashMap::new();
         loop {
             let visible = match connection.next(cancel) {
@@ -83,12 +140,7 @@ fn together<'a>(placement: &'a Placement, shown: &'a [Placement]) -> Vec<&'a str
 
 /// The host's word for the way from workspace `from` to `to` on a ring of `chunk` workspaces; none
 /// where they are the same, or where one of them has no place in the order.
-pub(super) fn direction(
-    from: i64,
-    to: i64,
-    chunk: u32,
-    axis: ParallaxDirection,
-) -> Option<&'static str> {
+fn direction(from: i64, to: i64, chunk: u32, axis: ParallaxDirection) -> Option<&'static str> {
     if from <= 0 || to <= 0 || from == to {
         return None;
     }
