@@ -9,6 +9,7 @@ use super::decode::Tools;
 use super::task::Source;
 use super::{Error, Library, disk, package};
 use crate::decode;
+use crate::media::Note;
 use crate::store::images;
 use crate::transcode::Ffmpeg;
 use crate::wire::{GalleryDomain, Image, MediaType, Resolution};
@@ -26,12 +27,12 @@ impl Library {
     }
 
     /// The image that a path means: the one that owns it or has its content, else a new one, in no
-    /// folder.
-    pub fn import_one(&self, source: &Path) -> Result<Image, Error> {
+    /// folder, and the defect of its file.
+    pub(crate) fn import_one(&self, source: &Path) -> Result<(Image, Option<Note>), Error> {
         disk::answers(source)?;
         let real = fs::canonicalize(source).map_err(Error::file("read", source))?;
         if let Some(image) = self.context.find_now(|c| images::by_path(c, &real))? {
-            return Ok(image);
+            return Ok((image, None));
         }
         // It lands when it is ready, whatever other imports do.
         let prepared = self.context.prepare(source, None, self.context.tools())?;
@@ -39,7 +40,7 @@ impl Library {
         if !imported.duplicate {
             self.changed(GalleryDomain::Images);
         }
-        Ok(imported.image)
+        Ok((imported.image, imported.note))
     }
 
     /// The content of a path, before any of it is copied: for callers that ask whether it can be shown.

@@ -138,6 +138,12 @@ fn a_picture_that_lacks_only_its_end_is_imported_with_a_note() {
     assert_eq!(events.next().1["note"], note);
     let record = house.client().get(&format!("/images/{}", answer["images"][0])).ok();
     assert!(distance(&thumbnail(&house, &record), &shown(&whole, "")) < 4.0);
+    // The same of a file that is set.
+    let other = house.root().join("other.jpg");
+    fs::write(&other, [&content[..content.len() - 2], &[0xff, 0xfe, 0, 2]].concat()).unwrap();
+    let body = json!({ "path": other, "default": true });
+    let answer = house.client().post("/wallpaper/set", &body).ok();
+    assert_eq!(answer["warnings"], json!([format!("imported {}: {note}", other.display())]));
 }
 
 #[test]

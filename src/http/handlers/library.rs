@@ -217,9 +217,16 @@ pub(super) fn content_at(api: &Api, path: &Path) -> Result<(PathBuf, Content), E
 }
 
 /// The image at a path. Imports it if the library does not have it.
-pub(super) fn import_at(api: &Api, request: &Request<'_>, path: &Path) -> Result<i64, Error> {
+pub(super) fn import_at(
+    api: &Api,
+    request: &Request<'_>,
+    path: &Path,
+) -> Result<(i64, Option<String>), Error> {
     let _permit = request.permit()?;
-    api.library.import_one(path).map(|image| image.id).map_err(|error| import_failed(path, error))
+    let imported = api.library.import_one(path);
+    let (image, note) = imported.map_err(|error| import_failed(path, error))?;
+    let warning = note.map(|note| format!("imported {}: {}", path.display(), note.text()));
+    Ok((image.id, warning))
 }
 
 /// Faults of the file itself are client errors, all others are errors of the daemon.

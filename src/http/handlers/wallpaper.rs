@@ -138,6 +138,7 @@ pub(in crate::http) fn set(api: &Api, request: &Request<'_>) -> Result<Response,
     }
     let (fit, position, transition) = (body.fit, body.position, body.transition);
     let set = |ask| Wish { mode, fit, position, transition, ..Wish::new(ask, Source::Manual) };
+    let mut warning = None;
     let (image, wish) = match (body.image_id, body.path, body.color) {
         (Some(id), None, None) => {
             if color::of_image(id).is_some() {
@@ -157,7 +158,8 @@ pub(in crate::http) fn set(api: &Api, request: &Request<'_>) -> Result<Response,
                 let asked = asked(api, request, names.clone(), wish.clone())?;
                 request.wait(SHOW_PATIENCE, |reply| api.wallpaper.check(asked, content, reply))?;
             }
-            let image = import_at(api, request, &path)?;
+            let (image, note) = import_at(api, request, &path)?;
+            warning = note;
             (image, Wish { ask: Ask::Image(image), ..wish })
         }
         (None, None, None) => {
@@ -165,10 +167,12 @@ pub(in crate::http) fn set(api: &Api, request: &Request<'_>) -> Result<Response,
         }
         _ => return Err(Error::bad_request("give one of image_id, path and color")),
     };
-    match default {
-        true => set_default(api, image, (mode, fit, position)),
-        false => apply(api, request, names, wish),
-    }
+    let mut answer = match default {
+        true => set_default(api, image, (mode, fit, position))?,
+        false => apply(api, request, names, wish)?,
+    };
+    answer.warnings.extend(warning);
+    Ok(Response::json(200, &answer)?)
 }
 
 /// The id of a plain colour.
@@ -203,28 +207,25 @@ fn set_default(
     api: &Api,
     image: i64,
     how: (Mode, Option<Fit>, Option<Position>),
-) -> Result<Response, Error> {
+) -> Result<SetAnswer, Error> {
     let image = api.wallpaper.set_default(&api.store, &api.events, image, how)?;
     let active = api.wallpaper.status().active;
-    Ok(Response::json(
-        200,
-        &SetAnswer {
-            status: SetStatus::Set,
-            image_id: image.id,
-            image_path: image.library_path(),
-            color: image.color(),
-            image_name: Some(image.name),
-            monitor: "*".to_owned(),
-            monitors: Vec::new(),
-            skipped: Vec::new(),
-            mode: how.0,
-            backend: active.map(|backend| backend.to_string()),
-            images: BTreeMap::new(),
-            warnings: Vec::new(),
-            note: None,
-            hidden_by: BTreeMap::new(),
-        },
-    )?)
+    Ok(SetAnswer {
+        status: SetStatus::Set,
+        image_id: image.id,
+        image_path: image.library_path(),
+        color: image.color(),
+        image_name: Some(image.name),
+        monitor: "*".to_owned(),
+        monitors: Vec::new(),
+        skipped: Vec::new(),
+        mode: how.0,
+        backend: active.map(|backend| backend.to_string()),
+        images: BTreeMap::new(),
+        warnings: Vec::new(),
+        note: None,
+        hidden_by: BTreeMap::new(),
+    })
 }
 
 /// `POST /wallpaper/random`; the body is optional.
@@ -235,14 +236,16 @@ pub(in crate::http) fn random(api: &Api, request: &Request<'_>) -> Result<Respon
     let mode = body.mode.unwrap_or(Mode::Individual);
     let (fit, position, transition) = (body.fit, body.position, body.transition);
     let random = Wish::new(Ask::Random, Source::Random);
-    apply(api, request, names, Wish { filter, mode, fit, position, transition, ..random })
+    let wish = Wish { filter, mode, fit, position, transition, ..random };
+    Ok(Response::json(200, &apply(api, request, names, wish)?)?)
 }
 
 /// `POST /wallpaper/back`; the body is optional.
 pub(in crate::http) fn back(api: &Api, request: &Request<'_>) -> Result<Response, Error> {
     let body: BackWallpaper = request.json_or_default()?;
     let names = wished(body.monitor, body.monitors)?;
-    apply(api, request, names, Wish::new(Ask::Back(1), Source::Manual))
+    let wish = Wish::new(Ask::Back(1), Source::Manual);
+    Ok(Response::json(200, &apply(api, request, names, wish)?)?)
 }
 
 /// `POST /wallpaper/sound`
@@ -307,7 +310,7 @@ fn apply(
     request: &Request<'_>,
     names: Vec<String>,
     wish: Wish,
-) -> Result<Response, Error> {
+) -> Result<SetAnswer, Error> {
     // Each monitor may have another: then it is said which.
     let several = wish.mode == Mode::Each || matches!(wish.ask, Ask::Back(_));
     let wanted = asked(api, request, names, wish)?;
@@ -316,7 +319,7 @@ fn apply(
     if !several {
         applied.images.clear();
     }
-    Ok(Response::json(200, &answer(applied, all))?)
+    Ok(answer(applied, all))
 }
 
 fn asked(

@@ -105,7 +105,7 @@ fn named_files_are_not_skipped() {
         done.iter().map(|event| event["image"]["name"].as_str().unwrap()).collect();
     assert_eq!(names, BTreeSet::from(["A film", "_[31mSea"]));
     // The same by its file: it is there.
-    let again = alive.library.import_one(&scene.at("source/4")).unwrap();
+    let again = alive.library.import_one(&scene.at("source/4")).unwrap().0;
     assert_eq!((&*again.name, scene.images().len()), ("A film", 2));
     let content = |at: &str| alive.library.content(&scene.at("source").join(at)).unwrap();
     assert_eq!(
@@ -127,8 +127,8 @@ fn video_of_a_package_has_its_preview() {
     let scene = Scene::new();
     let mut alive = scene.start();
     workshop(&scene);
-    let image = alive.library.import_one(&scene.at("source/4")).unwrap();
-    let preview = alive.library.import_one(&scene.source("p.png", png(6))).unwrap();
+    let image = alive.library.import_one(&scene.at("source/4")).unwrap().0;
+    let preview = alive.library.import_one(&scene.source("p.png", png(6))).unwrap().0;
     let thumbnail = |image| fs::read(alive.library.thumbnail(image, Resolution::Default).unwrap());
     assert_eq!(thumbnail(&image).unwrap(), thumbnail(&preview).unwrap());
     alive.end();
