@@ -158,7 +158,8 @@ fn named(name: &str) -> Option<Rgb> {
     named.find(|(known, _)| known.eq_ignore_ascii_case(name)).and_then(|(_, hex)| parse_hex(hex))
 }
 
-fn linear(value: f32) -> f32 {
+/// The light of a value of sRGB from 0 to 255.
+pub(crate) fn linear(value: f32) -> f32 {
     let value = value / 255.0;
     if value <= 0.040_45 { value / 12.92 } else { ((value + 0.055) / 1.055).powf(2.4) }
 }

@@ -130,8 +130,8 @@ impl Copies {
             None => match takes.name {
                 Some(Names::Linked(takes)) if !takes(path) => self.link(state)?,
                 Some(Names::Own(takes)) => {
-                    let stored = self.decoder.until(cancel).stored(path);
-                    let format = stored.map_err(decoding::failed(path))?.format;
+                    let looked = self.decoder.until(cancel).look(path);
+                    let format = looked.map_err(decoding::failed(path))?.format;
                     match !takes(path) || path.is_symlink() || !format.is_named(path) {
                         true => self.twin(state, format)?,
                         false => path.to_owned(),
@@ -164,18 +164,14 @@ impl Copies {
         cancel: &Cancel,
     ) -> Result<Option<PathBuf>, Error> {
         let (source, decoder) = (&state.path, self.decoder.until(cancel));
-        // A file that can be shown as it is, is not read any further.
-        if let (Some(formats), true) = (takes.formats, takes.profiles && cut.is_whole())
-            && let Ok(stored) = decoder.stored(source)
-            && formats.contains(&stored.format)
-            && (takes.turns || stored.upright)
-            && (takes.animates || !stored.animated)
-        {
-            return Ok(None);
-        }
         let looked = decoder.look(source).map_err(decoding::failed(source))?;
         let is_ready = match (looked.header, takes.formats) {
             (Ok(_), None) => true,
+            (Ok(header), Some(formats)) if takes.profiles && cut.is_whole() => {
+                formats.contains(&looked.format)
+                    && (takes.turns || header.upright)
+                    && (takes.animates || !header.animated)
+            }
             (Ok(header), Some(formats)) => {
                 !takes.profiles
                     && formats.contains(&looked.format)

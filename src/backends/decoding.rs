@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use super::Error;
 use crate::decode::{self, Decoder};
 use crate::error_chain::chain;
-use crate::media::{Cut, Shown, covering};
+use crate::media::{Cut, Shown, Traits, covering};
 use crate::sys::Cancel;
 use crate::transcode::{self, Ffmpeg, Limits};
 use crate::wire::{Format, MediaType};
@@ -45,13 +45,13 @@ pub(crate) fn cut(
     to: &[PathBuf],
     cancel: &Cancel,
 ) -> Result<(), Error> {
-    let format = match decoder.slices(path, cut, to) {
-        Err(decode::Error::NeedsTranscoder { format, .. }) => format,
+    let (format, traits) = match decoder.slices(path, cut, to) {
+        Err(decode::Error::NeedsTranscoder { format, traits, .. }) => (format, traits),
         done => return done.map_err(failed(path)),
     };
     // All of it is read before the first is written.
     let whole = &to[0];
-    let reader = transcode(decoder, (path, format), size, whole, cancel)?;
+    let reader = transcode(decoder, (path, format, &traits), size, whole, cancel)?;
     reader.slices(whole, cut, to).map_err(failed(path))
 }
 
@@ -66,9 +66,9 @@ pub(super) fn read_whole(decoder: &Decoder, path: &Path) -> Result<(), Error> {
 
 /// Has another program write a picture, or the first frame of a video, to a file whose name ends in
 /// `.png`; a drawing so that it covers a screen of this size. Returns the decoder that reads it right.
-pub(crate) fn transcode(
+fn transcode(
     decoder: &Decoder,
-    (path, format): (&Path, Format),
+    (path, format, traits): (&Path, Format, &Traits),
     size: (u32, u32),
     to: &Path,
     cancel: &Cancel,
@@ -82,10 +82,7 @@ pub(crate) fn transcode(
                 Ok(Shown::default())
             })
         }
-        _ => {
-            let traits = decoder.traits(path).map_err(failed(path))?;
-            ffmpeg.picture((path, format), &traits, covering(traits.size, size), to)
-        }
+        _ => ffmpeg.picture((path, format), traits, covering(traits.size, size), to),
     };
     let shown = shown.map_err(|error| match error {
         transcode::Error::Ended => Error::Cancelled,

@@ -120,8 +120,6 @@ pub(super) fn serve(stream: UnixStream, daemon: &Daemon) {
         match job.task {
             Task::Meta => daemon.answer(open(path).and_then(|file| meta(&file))),
             Task::Look => daemon.answer(look(path)),
-            Task::Traits => daemon.answer(read(path, |input| media::traits(input))),
-            Task::Stored => daemon.answer(read(path, |input| media::stored(input))),
             Task::Checksum => daemon.answer(checksum(path, daemon)),
             Task::Description => daemon.answer(read(path, media::description)),
             Task::Copy { to } => daemon.answer(copy(path, Path::new(&to), daemon)),
@@ -130,7 +128,6 @@ pub(super) fn serve(stream: UnixStream, daemon: &Daemon) {
                 daemon.answer(still(path, job.shown, fits, Path::new(&to)));
             }
             Task::Slices { cut, to } => daemon.answer(slices(path, job.shown, &cut, &to)),
-            Task::ReadWhole => daemon.answer(read_whole(path)),
         }
     }
 }
@@ -188,7 +185,8 @@ fn look(path: &Path) -> Result<Looked, Error> {
 
 fn header(probe: &Probe) -> Header {
     let Probe { width, height, animated, note, .. } = *probe;
-    Header { width, height, animated, plain: probe.is_plain(), alpha: probe.has_alpha(), note }
+    let (upright, plain, alpha) = (probe.is_upright(), probe.is_plain(), probe.has_alpha());
+    Header { width, height, animated, upright, plain, alpha, note }
 }
 
 fn probe(input: &mut Input, shown: Option<Shown>) -> Result<Probe, media::Error> {
@@ -231,10 +229,6 @@ fn still(path: &Path, shown: Option<Shown>, fits: (u32, u32), to: &Path) -> Resu
 fn slices(path: &Path, shown: Option<Shown>, cut: &Cut, to: &[OsString]) -> Result<(), Error> {
     let slices = read(path, |input| probe(input, shown)?.slices(input, cut))?;
     to.iter().zip(slices).try_for_each(|(to, slice)| write(Path::new(to), &slice))
-}
-
-fn read_whole(path: &Path) -> Result<(), Error> {
-    read(path, |input| media::probe(input)?.decode(input, (1, 1))).map(drop)
 }
 
 fn write(path: &Path, bytes: &[u8]) -> Result<(), Error> {

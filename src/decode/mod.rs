@@ -17,7 +17,7 @@ use std::sync::Arc;
 
 use serde::de::DeserializeOwned;
 
-use crate::media::{Cut, Shown, Stored, Traits};
+use crate::media::{Cut, Shown};
 use crate::sys::Cancel;
 use crate::thread::Spawner;
 
@@ -27,7 +27,7 @@ pub(crate) use sandbox::confine;
 pub use worker::Settings;
 
 use pool::{Pool, Purpose};
-use protocol::{Job, Task, words};
+use protocol::{Job, Task};
 
 /// The handle; clones use the same processes.
 #[derive(Clone, Debug)]
@@ -86,21 +86,6 @@ impl Decoder {
         self.run(path, Task::Look)
     }
 
-    /// The facts that decide which other program shows a picture right.
-    pub(crate) fn traits(&self, path: &Path) -> Result<Traits, Error> {
-        self.run(path, Task::Traits)
-    }
-
-    /// How a picture lies in its file; reads as little of it as possible.
-    pub(crate) fn stored(&self, path: &Path) -> Result<Stored, Error> {
-        self.run(path, Task::Stored)
-    }
-
-    /// Whether programs that ignore orientations and colour profiles show a picture as it is meant.
-    pub(crate) fn is_plain(&self, path: &Path) -> Result<bool, Error> {
-        Ok(self.look(path)?.header?.plain)
-    }
-
     /// Tells whether a file is the same and unchanged; reads none of it.
     pub(crate) fn meta(&self, path: &Path) -> Result<FileMeta, Error> {
         self.run(path, Task::Meta)
@@ -138,12 +123,12 @@ impl Decoder {
 
     /// Cuts a picture for monitors: a PNG for each.
     pub(crate) fn slices(&self, path: &Path, cut: &Cut, to: &[PathBuf]) -> Result<(), Error> {
-        self.run(path, Task::Slices { cut: cut.clone(), to: words(to) })
+        self.run(path, Task::Slices { cut: cut.clone(), to: to.iter().map(Into::into).collect() })
     }
 
     /// Reads a picture to its end, to see whether it is whole.
     pub(crate) fn read_whole(&self, path: &Path) -> Result<(), Error> {
-        self.run(path, Task::ReadWhole)
+        self.thumbnail(path, (1, 1), None).map(drop)
     }
 
     fn run<T: DeserializeOwned>(&self, path: &Path, task: Task) -> Result<T, Error> {

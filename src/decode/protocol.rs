@@ -9,14 +9,14 @@ use std::ffi::OsString;
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::MetadataExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
 use crate::color::Rgb;
 use crate::digest::Checksum;
 use crate::error_chain::causes;
-use crate::media::{self, Cut, Note, Shown};
+use crate::media::{self, Cut, Note, Shown, Traits};
 use crate::wire::Format;
 
 /// Bytes of a reply; a longer one is none of ours.
@@ -35,15 +35,12 @@ pub(super) struct Job {
 pub(super) enum Task {
     Meta,
     Look,
-    Traits,
-    Stored,
     Checksum,
     Description,
     Copy { to: OsString },
     Thumbnail { fits: (u32, u32), to: Option<OsString> },
     Still { fits: (u32, u32), to: OsString },
     Slices { cut: Cut, to: Vec<OsString> },
-    ReadWhole,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -69,6 +66,8 @@ pub(crate) struct Header {
     pub(crate) width: u32,
     pub(crate) height: u32,
     pub(crate) animated: bool,
+    /// It is stored as it is shown.
+    pub(crate) upright: bool,
     /// Programs that ignore orientations and colour profiles show it as it is meant.
     pub(crate) plain: bool,
     /// It may be transparent.
@@ -136,7 +135,7 @@ pub enum Error {
     Unknown(String),
     /// Only ffmpeg decodes it: this format at all, or what is special about the file.
     #[error("{said}")]
-    NeedsTranscoder { format: Format, special: bool, said: String },
+    NeedsTranscoder { format: Format, special: bool, traits: Traits, said: String },
     #[error("{} MiB are too large for a picture", .bytes >> 20)]
     TooLong { bytes: u64 },
     /// The decoder refuses it.
@@ -200,19 +199,14 @@ impl From<media::Error> for Error {
         let mut said = error.to_string();
         causes(&error as &dyn error::Error).for_each(|cause| said.push_str(&format!(": {cause}")));
         match error {
-            media::Error::NeedsTranscoder { format, why } => {
-                Self::NeedsTranscoder { format, special: why.is_some(), said }
+            media::Error::NeedsTranscoder { format, why, traits } => {
+                Self::NeedsTranscoder { format, special: why.is_some(), traits, said }
             }
             media::Error::Unknown => Self::Unknown(said),
             media::Error::Read(error) => Self::Read(error.into()),
             _ => Self::Picture(said),
         }
     }
-}
-
-/// The paths of files that a job writes.
-pub(super) fn words(paths: &[PathBuf]) -> Vec<OsString> {
-    paths.iter().map(OsString::from).collect()
 }
 
 #[cfg(test)]

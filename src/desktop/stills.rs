@@ -191,7 +191,8 @@ fn is_ours(name: &OsStr) -> bool {
 
 /// Decides by the file's headers. A file that cannot be read counts as it is.
 fn is_plain(decoder: &Decoder, path: &Path) -> bool {
-    !paths::answers(path) || decoder.is_plain(path).unwrap_or(true)
+    let header = || decoder.look(path).and_then(|looked| looked.header);
+    !(paths::answers(path) && header().is_ok_and(|header| !header.plain))
 }
 
 /// Writes a file whole or not at all.

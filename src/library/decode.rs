@@ -10,7 +10,7 @@ use super::Error;
 use super::thumbnails_state::Scratch;
 use crate::color::Rgb;
 use crate::decode::{self, Decoder, Drawn, Header};
-use crate::media::fit;
+use crate::media::{Traits, fit};
 use crate::transcode::{Facts, Ffmpeg};
 use crate::wire::{Format, MediaType, Resolution};
 
@@ -51,10 +51,10 @@ impl Tools<'_> {
         to: Option<&Path>,
     ) -> Result<FileLook, Error> {
         match self.decoder.thumbnail(path, resolution.fits(), to) {
-            Err(source @ decode::Error::NeedsTranscoder { format, special, .. }) => {
+            Err(source @ decode::Error::NeedsTranscoder { format, special, traits, .. }) => {
                 let made = match format.media_type() {
                     MediaType::Video => self.frame((path, format), None, resolution, scratch, to),
-                    _ => self.picture((path, format), resolution, &scratch()?, to),
+                    _ => self.picture((path, format), &traits, (resolution, &scratch()?), to),
                 };
                 // The decoder's error for a special file says more than ffmpeg's.
                 match special {
@@ -101,11 +101,11 @@ impl Tools<'_> {
     fn picture(
         self,
         file: (&Path, Format),
-        resolution: Resolution,
-        scratch: &Scratch,
+        traits: &Traits,
+        (resolution, scratch): (Resolution, &Scratch),
         to: Option<&Path>,
     ) -> Result<FileLook, Error> {
-        let reader = self.converted(file, scratch.path())?;
+        let reader = self.converted(file, traits, scratch.path())?;
         let drawn = reader.thumbnail(scratch.path(), resolution.fits(), to);
         let Drawn { header, colors, .. } = drawn.map_err(Error::decoding(file.0))?;
         let Header { width, height, .. } = header;
@@ -113,21 +113,26 @@ impl Tools<'_> {
     }
 
     /// Has another program write a picture as PNG; returns the decoder that reads it right.
-    fn converted(self, (path, format): (&Path, Format), to: &Path) -> Result<Decoder, Error> {
-        let traits = self.decoder.traits(path).map_err(Error::decoding(path))?;
-        let shown = self.ffmpeg.picture((path, format), &traits, traits.size, to);
+    fn converted(
+        self,
+        (path, format): (&Path, Format),
+        traits: &Traits,
+        to: &Path,
+    ) -> Result<Decoder, Error> {
+        let shown = self.ffmpeg.picture((path, format), traits, traits.size, to);
         Ok(self.decoder.shown(shown.map_err(Error::transcoding(path))?))
     }
 
     /// Writes the picture that stands for a file to a new PNG file, no larger than `resolution`.
     pub(super) fn still(self, path: &Path, resolution: Resolution, to: &Path) -> Result<(), Error> {
         let (size, decoding) = (resolution.fits(), Error::decoding(path));
-        let format = match self.decoder.still(path, size, to) {
-            Err(decode::Error::NeedsTranscoder { format, .. }) => format,
+        let (format, traits) = match self.decoder.still(path, size, to) {
+            Err(decode::Error::NeedsTranscoder { format, traits, .. }) => (format, traits),
             drawn => return drawn.map_err(decoding),
         };
         if format.media_type() != MediaType::Video {
-            return self.converted((path, format), to)?.still(to, size, to).map_err(decoding);
+            let reader = self.converted((path, format), &traits, to)?;
+            return reader.still(to, size, to).map_err(decoding);
         }
         let facts = self.ffmpeg.facts(path, format).map_err(Error::transcoding(path))?;
         let size = fit((facts.width, facts.height), size);

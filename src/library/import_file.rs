@@ -74,15 +74,12 @@ impl ImportContext {
         tools: Tools<'_>,
     ) -> Result<(), Error> {
         let Err(why) = &source.header else { return Ok(()) };
-        let decode::Error::NeedsTranscoder { format, special, .. } = *why else {
+        let decode::Error::NeedsTranscoder { format, special, ref traits, .. } = *why else {
             return Err(Error::decoding(path)(why.clone()));
         };
         let checked = match format.media_type() {
             MediaType::Video => tools.ffmpeg.facts(path, format).map(drop),
-            _ => {
-                let traits = tools.decoder.traits(path).map_err(Error::decoding(path))?;
-                transcode::require_for(format, &traits)
-            }
+            _ => transcode::require_for(format, traits),
         };
         checked.map_err(|source| match special {
             // The decoder's error for it says more than ffmpeg's failure.

@@ -6,7 +6,7 @@ use super::decoder::Input;
 use super::error::Error;
 use super::picture::Picture;
 use super::probe::Probe;
-use super::{apng, gif, webp};
+use super::{gif, png, webp};
 use crate::wire::Format;
 
 /// Shorter delays than this become [`USUAL`], as in browsers.
@@ -32,7 +32,7 @@ impl Probe {
         };
         match self.format {
             Format::Gif => gif::frames(input, &mut each),
-            Format::Png => apng::frames(input, &mut each),
+            Format::Png => png::frames(input, &mut each),
             Format::Webp => webp::frames(input, &mut each),
             // Nothing else moves.
             _ => Ok(()),

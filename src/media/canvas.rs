@@ -3,7 +3,7 @@
 //! Each frame covers a part of the canvas and is disposed of in one of three ways before the next. Runs
 //! on the thread that decodes; holds the canvas, and the part under a frame that is to be restored.
 
-use super::decoder::MEMORY_MAX;
+use super::decoder::check_memory;
 use super::error::Error;
 use crate::wire::Format;
 
@@ -51,11 +51,7 @@ impl Canvas {
     pub(super) fn new(format: Format, size: (u32, u32), frame: u64) -> Result<Self, Error> {
         let bytes = u64::from(size.0) * u64::from(size.1) * 4;
         // Itself, and the picture of it that is given away.
-        let all = 2 * bytes + frame;
-        if all > MEMORY_MAX {
-            let why = Some(format!("decoding its frames takes {} MiB of memory", all >> 20));
-            return Err(Error::NeedsTranscoder { format, why });
-        }
+        check_memory(format, 2 * bytes + frame)?;
         Ok(Self {
             width: size.0 as usize,
             height: size.1 as usize,

@@ -1,9 +1,7 @@
 //! The interface of every decoder, what it is given, and the limits of each picture: memory, pixels,
 //! longest side.
 
-use std::fmt::Debug;
-use std::io::{BufRead, Seek};
-use std::sync::Arc;
+use std::io::{BufRead, Read, Seek, SeekFrom};
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
@@ -14,11 +12,12 @@ use super::icc::Profile;
 use super::picture::Picture;
 use super::samples::drop_alpha;
 use super::shrink::Shrink;
+use crate::wire::Format;
 
 /// Longest side of a picture (contract 4).
 pub(crate) const SIDE_MAX: u32 = 65_535;
 /// Most bytes of pixels that a picture may have (contract 4).
-pub(crate) const PIXELS_MAX: u64 = 512 << 20;
+const PIXELS_MAX: u64 = 512 << 20;
 /// Most memory that a library may take for a picture: its process has half as much again.
 pub(super) const MEMORY_MAX: u64 = 1 << 30;
 
@@ -48,15 +47,15 @@ impl<T: BufRead + Seek + ?Sized> Input for T {}
 /// whether it wants more.
 pub(super) type Each<'a> = &'a mut dyn FnMut((u32, u32), &[u8], Duration) -> bool;
 
-/// How the pixels of a picture are decoded whose headers were read.
-pub(super) trait Decoder: Debug + Send + Sync {
-    /// The first frame, reduced on the way where `goal` allows it. Reads `input` from its
-    /// beginning.
-    fn decode(&self, header: &Header, input: &mut dyn Input, goal: Goal) -> Result<Picture, Error>;
+/// Decodes the pictures of a format. Both read the input from its beginning.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Decoder {
+    /// Reads the headers, and to the end if only that shows that the file is whole.
+    pub(super) open: fn(&mut dyn Input) -> Result<Header, Error>,
+    /// Decodes the first frame of a picture with these headers, reduced on the way where the goal
+    /// allows it.
+    pub(super) decode: fn(&Header, &mut dyn Input, Goal) -> Result<Picture, Error>,
 }
-
-/// The result of reading the headers of a picture.
-pub(super) type Opened = (Header, Arc<dyn Decoder>);
 
 /// The properties that all formats have.
 #[derive(Clone, Debug)]
@@ -86,6 +85,14 @@ impl Header {
     pub(super) fn plain(size: (u32, u32), channels: usize) -> Self {
         let orientation = Orientation::NoTransforms;
         Self { size, channels, orientation, animated: false, profile: None, note: None }
+    }
+
+    /// Refuses the headers of another picture.
+    pub(super) fn check(&self, format: Format, size: (u32, u32)) -> Result<(), Error> {
+        match size == self.size {
+            true => Ok(()),
+            false => Err(Error::damaged(format, "it changed while it was read")),
+        }
     }
 
     /// Takes the rows of the picture.
@@ -125,8 +132,28 @@ impl Goal {
     }
 }
 
+/// A whole file from its beginning, up to the limit of memory.
+pub(super) fn whole(input: &mut dyn Input) -> Result<Vec<u8>, Error> {
+    let length = input.seek(SeekFrom::End(0)).map_err(Error::Read)?.min(MEMORY_MAX);
+    // Also for an end marker that it lacks.
+    let mut file = Vec::with_capacity(length as usize + 2);
+    input.rewind().map_err(Error::Read)?;
+    Read::take(input, MEMORY_MAX).read_to_end(&mut file).map_err(Error::Read)?;
+    Ok(file)
+}
+
+/// Leaves a picture to other programs if a library takes so many bytes of memory for it.
+pub(super) fn check_memory(format: Format, bytes: u64) -> Result<(), Error> {
+    match bytes > MEMORY_MAX {
+        true => {
+            Err(Error::special(format, format!("decoding it takes {} MiB of memory", bytes >> 20)))
+        }
+        false => Ok(()),
+    }
+}
+
 /// Refuses what is larger than is ever decoded; before anything is allocated for it.
-pub(super) fn check_bounds((width, height): (u32, u32), channels: usize) -> Result<(), Error> {
+pub(crate) fn check_bounds((width, height): (u32, u32), channels: usize) -> Result<(), Error> {
     // Each of the factors has 32 bits at most, and the last one is small.
     let bytes = (u64::from(width) * u64::from(height)).saturating_mul(channels as u64);
     if width > SIDE_MAX || height > SIDE_MAX || bytes > PIXELS_MAX {

@@ -1,7 +1,10 @@
-//! The reasons why a file is not accepted as a picture, and the catching of decoders' panics.
+//! The reasons why a file is not accepted as a picture, what is known of one that other programs decode,
+//! and the catching of decoders' panics.
 
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use serde::{Deserialize, Serialize};
 
 use crate::thread::panic_text;
 use crate::wire::{Format, MediaType};
@@ -18,7 +21,7 @@ pub enum Error {
     Unknown,
     /// Only ffmpeg decodes it: this format at all, or what is special about the file.
     #[error("{}", needs_transcoder(*format, why.as_deref()))]
-    NeedsTranscoder { format: Format, why: Option<String> },
+    NeedsTranscoder { format: Format, why: Option<String>, traits: Traits },
     /// More pixels than are ever decoded.
     #[error("{width} × {height} pixels exceed the limit (512 MiB of pixels, 65535 per side)")]
     TooLarge { width: u32, height: u32 },
@@ -34,12 +37,43 @@ pub enum Error {
     Encode(#[source] Box<dyn std::error::Error + Send + Sync>),
 }
 
+/// The properties of a picture that decide which program shows it right.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Traits {
+    /// Composed of other pictures, such as tiles.
+    pub derived: bool,
+    pub cropped: bool,
+    pub alpha: bool,
+    /// It has an ICC profile of other colours than those of sRGB.
+    pub profile: bool,
+    /// H.273's numbers for primaries and transfer function, unless they are those of sRGB.
+    pub points: Option<(u8, u8)>,
+    /// The turn of the decoded pixels as EXIF numbers it; 0: none.
+    pub orientation: u8,
+    /// The number of the primary picture, if there are others beside it.
+    pub number: Option<usize>,
+    /// Pixels of a drawing.
+    pub size: (u32, u32),
+}
+
+impl Traits {
+    /// Whether its brightness is coded for screens brighter than ours, as PQ or HLG.
+    pub(crate) fn is_hdr(&self) -> bool {
+        matches!(self.points, Some((_, 16 | 18)))
+    }
+}
+
 impl Error {
     pub(super) fn damaged(
         format: Format,
         source: impl Into<Box<dyn std::error::Error + Send + Sync>>,
     ) -> Self {
         Self::Damaged { format, source: source.into() }
+    }
+
+    /// A variety that other programs may decode.
+    pub(super) fn special(format: Format, why: impl Into<String>) -> Self {
+        Self::NeedsTranscoder { format, why: Some(why.into()), traits: Traits::default() }
     }
 
     /// A reader's failure: an early end is the file's fault, everything else the disk's.

@@ -23,24 +23,6 @@ pub(super) fn size(orientation: Orientation, (width, height): (u32, u32)) -> (u3
     }
 }
 
-/// The position of the shown pixel (x, y) in a stored picture of this size.
-pub(super) fn source(
-    orientation: Orientation,
-    (x, y): (usize, usize),
-    (width, height): (usize, usize),
-) -> (usize, usize) {
-    match orientation {
-        Orientation::NoTransforms => (x, y),
-        Orientation::FlipHorizontal => (width - 1 - x, y),
-        Orientation::Rotate180 => (width - 1 - x, height - 1 - y),
-        Orientation::FlipVertical => (x, height - 1 - y),
-        Orientation::Rotate90FlipH => (y, x),
-        Orientation::Rotate90 => (y, height - 1 - x),
-        Orientation::Rotate270FlipH => (width - 1 - y, height - 1 - x),
-        Orientation::Rotate270 => (width - 1 - y, x),
-    }
-}
-
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
@@ -60,22 +42,5 @@ pub(super) mod tests {
         for bad in [&b""[..], b"Exif\0\0", b"II*\0\xff\xff\xff\xff", &block(6)[..20], &block(9)] {
             assert_eq!(orientation(bad), Orientation::NoTransforms, "{bad:?}");
         }
-    }
-
-    #[test]
-    fn exif_orientation_maps_the_shown_corner_to_the_stored_pixel() {
-        // A stored picture of 3 × 2; where its shown top left pixel lies.
-        let check = |value, expected| {
-            let orientation = Orientation::from_exif(value).unwrap();
-            assert_eq!(source(orientation, (0, 0), (3, 2)), expected, "{value}");
-        };
-        check(1, (0, 0));
-        check(2, (2, 0));
-        check(3, (2, 1));
-        check(4, (0, 1));
-        check(5, (0, 0));
-        check(6, (0, 1));
-        check(7, (2, 1));
-        check(8, (2, 0));
     }
 }

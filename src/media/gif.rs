@@ -2,14 +2,13 @@
 //!
 //! The crate is given all of a frame at once: asked for row after row, it loses some of a plain bottom.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use gif::streaming_decoder::{Block, Decoded, OutputBuffer, StreamingDecoder};
 use gif::{AnyExtension, DecodingError, DisposalMethod, Extension, Frame};
 
 use super::canvas::{Blend, Canvas, Disposal, FrameArea};
-use super::decoder::{self, Each, Goal, Header, Input, MEMORY_MAX, Note, Opened, check_bounds};
+use super::decoder::{Each, Goal, Header, Input, Note, check_bounds, check_memory};
 use super::error::Error;
 use super::icc::{PROFILE_MAX, Profile, Samples};
 use super::picture::Picture;
@@ -25,14 +24,8 @@ const OUTSIDE_MAX: u64 = 8 << 20;
 /// More than a code stands for.
 const SURPLUS: usize = 4 << 10;
 
-#[derive(Debug)]
-struct Gif {
-    /// The size of the first frame.
-    pixels: u64,
-}
-
 /// Walks all blocks to the trailer.
-pub(super) fn open(input: &mut dyn Input) -> Result<Opened, Error> {
+pub(super) fn open(input: &mut dyn Input) -> Result<Header, Error> {
     let mut blocks = Blocks::new(input)?;
     let (mut first, mut frames) = (None, 0_u64);
     while let Some(frame) = blocks.next()? {
@@ -54,29 +47,21 @@ pub(super) fn open(input: &mut dyn Input) -> Result<Opened, Error> {
     let pixels = u64::from(first.width) * u64::from(first.height);
     let bytes = pixels + u64::from(size.0) * u64::from(size.1) * 4;
     // A fourth for what is made of it.
-    if bytes + bytes / 4 > MEMORY_MAX {
-        let why = Some(format!("decoding it takes {} MiB of memory", bytes >> 20));
-        return Err(Error::NeedsTranscoder { format: Format::Gif, why });
-    }
-    Ok((header, Arc::new(Gif { pixels })))
+    check_memory(Format::Gif, bytes + bytes / 4)?;
+    Ok(header)
 }
 
-impl decoder::Decoder for Gif {
-    fn decode(&self, header: &Header, input: &mut dyn Input, goal: Goal) -> Result<Picture, Error> {
-        let mut blocks = Blocks::new(input)?;
-        let frame = blocks.next()?.ok_or_else(|| damaged("it contains no picture"))?;
-        let pixels = u64::from(frame.width) * u64::from(frame.height);
-        if (blocks.size(), pixels) != (header.size, self.pixels) {
-            return Err(damaged("it changed while it was read"));
-        }
-        let mut canvas = Canvas::new(Format::Gif, header.size, 0)?;
-        let (count, outcome) = blocks.lay(&frame, &mut canvas)?;
-        outcome?;
-        if (count as u64) < pixels {
-            return Err(damaged("it has fewer pixels than it says"));
-        }
-        Ok(header.reduced(goal, canvas.into_pixels()))
+pub(super) fn decode(header: &Header, input: &mut dyn Input, goal: Goal) -> Result<Picture, Error> {
+    let mut blocks = Blocks::new(input)?;
+    let frame = blocks.next()?.ok_or_else(|| damaged("it contains no picture"))?;
+    header.check(Format::Gif, blocks.size())?;
+    let mut canvas = Canvas::new(Format::Gif, header.size, 0)?;
+    let (count, outcome) = blocks.lay(&frame, &mut canvas)?;
+    outcome?;
+    if count < usize::from(frame.width) * usize::from(frame.height) {
+        return Err(damaged("it has fewer pixels than it says"));
     }
+    Ok(header.reduced(goal, canvas.into_pixels()))
 }
 
 /// Gives all frames as they are seen, with the time that each stays, until `each` wants no more. Of one

@@ -6,10 +6,8 @@
 use std::collections::BTreeMap;
 use std::io::{self, Read, SeekFrom};
 
-use serde::{Deserialize, Serialize};
-
 use super::decoder::Input;
-use super::error::Error;
+use super::error::{Error, Traits};
 use super::icc::{Profile, Samples};
 
 /// Bytes of the metadata that are read, with a profile of 4 MiB at most.
@@ -21,32 +19,6 @@ const FILE_MAX: u64 = 1 << 40;
 /// Types of auxiliary pictures that are alpha.
 const ALPHA: [&[u8]; 2] =
     [b"urn:mpeg:mpegB:cicp:systems:auxiliary:alpha", b"urn:mpeg:hevc:2015:auxid:1"];
-
-/// The properties of a picture that decide which program shows it right.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Traits {
-    /// Composed of other pictures, such as tiles.
-    pub derived: bool,
-    pub cropped: bool,
-    pub alpha: bool,
-    /// It has an ICC profile of other colours than those of sRGB.
-    pub profile: bool,
-    /// H.273's numbers for primaries and transfer function, unless they are those of sRGB.
-    pub points: Option<(u8, u8)>,
-    /// The turn of the decoded pixels as EXIF numbers it; 0: none.
-    pub orientation: u8,
-    /// The number of the primary picture, if there are others beside it.
-    pub number: Option<usize>,
-    /// Pixels of a drawing.
-    pub size: (u32, u32),
-}
-
-impl Traits {
-    /// Whether its brightness is coded for screens brighter than ours, as PQ or HLG.
-    pub(crate) fn is_hdr(&self) -> bool {
-        matches!(self.points, Some((_, 16 | 18)))
-    }
-}
 
 /// Reads the boxes of a file. Without a primary picture there is nothing special about it.
 pub(super) fn traits(input: &mut dyn Input) -> Result<Traits, Error> {

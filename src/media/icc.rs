@@ -9,8 +9,10 @@ use std::sync::Arc;
 
 use moxcms::{
     CicpColorPrimaries, CicpProfile, ColorProfile, DataColorSpace, Layout, MatrixCoefficients,
-    TransferCharacteristics, Transform8BitExecutor, TransformOptions,
+    ToneReprCurve, TransferCharacteristics, Transform8BitExecutor, TransformOptions,
 };
+
+use crate::color::linear;
 
 /// Profiles of printers have half a megabyte to three.
 pub(super) const PROFILE_MAX: usize = 4 << 20;
@@ -18,6 +20,7 @@ pub(super) const PROFILE_MAX: usize = 4 << 20;
 const SAME: u8 = 2;
 /// Pixels that are converted at once.
 const PIXELS: usize = 4096;
+const PQ: TransferCharacteristics = TransferCharacteristics::Smpte2084;
 
 /// The kind of samples of a picture, in its file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,6 +53,9 @@ impl Profile {
             return None;
         }
         let icc = ColorProfile::new_from_slice(bytes).ok()?;
+        if let Some(points) = icc.cicp.filter(|points| points.transfer_characteristics == PQ) {
+            return Self::of_code_points((points.color_primaries as u8, PQ as u8));
+        }
         let fits = match samples {
             Samples::Gray => icc.color_space == DataColorSpace::Gray,
             Samples::Rgb => icc.color_space == DataColorSpace::Rgb,
@@ -58,13 +64,13 @@ impl Profile {
         fits.then(|| Self { icc: Arc::new(icc), samples })
     }
 
-    /// The profile of H.273's numbers for primaries and a transfer function. None for those of HDR,
-    /// which this conversion would show too dark.
+    /// The profile of H.273's numbers for primaries and a transfer function. None for HLG, which this
+    /// conversion would show too dark.
     pub(super) fn of_code_points((primaries, transfer): (u8, u8)) -> Option<Self> {
         let mut icc = ColorProfile::new_srgb();
         icc.cicp = None;
         let transfer_characteristics = match TransferCharacteristics::try_from(transfer).ok()? {
-            TransferCharacteristics::Smpte2084 | TransferCharacteristics::Hlg => return None,
+            TransferCharacteristics::Hlg => return None,
             other => other,
         };
         // Says false of all (moxcms 0.8), but keeps what it knows.
@@ -74,7 +80,13 @@ impl Profile {
             matrix_coefficients: MatrixCoefficients::Identity,
             full_range: true,
         });
-        icc.cicp.is_some().then(|| Self { icc: Arc::new(icc), samples: Samples::Rgb })
+        let known = icc.cicp?;
+        if known.transfer_characteristics == PQ {
+            icc.cicp = None;
+            let tones = Some(tones_of_pq());
+            (icc.red_trc, icc.green_trc, icc.blue_trc) = (tones.clone(), tones.clone(), tones);
+        }
+        Some(Self { icc: Arc::new(icc), samples: Samples::Rgb })
     }
 
     /// For a decoder that gives inks: nobody else can turn them into colours.
@@ -127,6 +139,25 @@ impl Profile {
         let conversion = Conversion { transform, from: from.channels(), to: to.channels() };
         (self.samples != Samples::Rgb || conversion.changes_anything()).then_some(conversion)
     }
+}
+
+/// The light that a screen makes of the values of PQ (SMPTE ST 2084), 1 being its white: 203 cd/m² in the
+/// picture (ITU-R BT.2408). What is brighter than the middle tones is pressed together by Möbius'
+/// curve. About as bright as ffmpeg makes it with `transcode`'s filter.
+fn tones_of_pq() -> ToneReprCurve {
+    let light = |value: f32| {
+        let root = value.powf(1.0 / 78.843_75);
+        let ratio = (root - 0.835_937_5).max(0.0) / (18.851_562_5 - 18.687_5 * root);
+        ratio.powf(1.0 / 0.159_301_76) * 10_000.0 / 203.0
+    };
+    // From 0.4 on; 2.5 becomes white.
+    let pressed = |light: f32| match light {
+        0.4.. => (1.24 * (light - 0.129) / (light + 0.44)).min(1.0),
+        _ => light,
+    };
+    // Screens have a power of 2.4.
+    let shown = |at: u16| linear(255.0 * pressed(light(f32::from(at) / 1023.0)).powf(1.0 / 2.4));
+    ToneReprCurve::Lut((0..1024).map(|at| (shown(at) * 65_535.0) as u16).collect())
 }
 
 impl fmt::Debug for Profile {
@@ -239,12 +270,25 @@ mod tests {
             Profile::of_code_points(points)?.convert(&mut pixel, 3);
             Some(pixel)
         };
-        // Display P3 and sRGB, both with sRGB's curve; PQ; numbers without a meaning.
+        // Display P3 and sRGB, both with sRGB's curve; HLG; numbers without a meaning.
         assert!(
             converted((12, 13)).unwrap().iter().zip([132, 101, 74]).all(|(a, b)| a.abs_diff(b) < 2)
         );
         assert_eq!(converted((1, 13)), Some([128, 102, 77]));
-        assert_eq!([converted((9, 16)), converted((3, 13)), converted((1, 200))], [None; 3]);
+        assert_eq!([converted((9, 18)), converted((3, 13)), converted((1, 200))], [None; 3]);
+    }
+
+    /// Against ffmpeg: `zscale=t=linear:npl=203,zscale=p=bt709,tonemap=mobius,zscale=t=bt709`.
+    #[test]
+    fn pq_is_as_bright_as_by_ffmpeg() {
+        let profile = Profile::of_code_points((9, 16)).unwrap();
+        let expected = [(56, 46), (80, 78), (100, 114), (128, 180), (148, 230), (180, 255)];
+        for (value, expected) in expected {
+            let mut pixel = [value; 3];
+            profile.convert(&mut pixel, 3);
+            let near = pixel.iter().all(|level| level.abs_diff(expected) < 8);
+            assert!(near, "{value} is {pixel:?}, not {expected}");
+        }
     }
 
     #[test]

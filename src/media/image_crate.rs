@@ -2,17 +2,13 @@
 //!
 //! The transcoder gets files that the crate does not decode, or not in the memory for a picture.
 
-use std::fmt;
 use std::io::BufReader;
-use std::sync::Arc;
 
 use image::codecs::bmp::BmpDecoder;
 use image::{ImageDecoder, ImageError, ImageResult, Limits};
 
-use super::decoder::{Decoder, Goal, Header, Input, MEMORY_MAX, Opened, SIDE_MAX, check_bounds};
+use super::decoder::{Goal, Header, Input, MEMORY_MAX, SIDE_MAX, check_bounds, check_memory};
 use super::error::Error;
-use super::exif;
-use super::icc::{self, Profile};
 use super::picture::Picture;
 use super::samples::{Layout, divide_by_alpha};
 use crate::wire::Format;
@@ -25,83 +21,50 @@ pub(super) type Create = for<'a> fn(Source<'a>) -> ImageResult<Box<dyn ImageDeco
 /// The reader that the crate is given.
 pub(super) type Source<'a> = BufReader<&'a mut dyn Input>;
 
-/// The facts about a file that the crate does not report.
-pub(super) struct Walked {
+/// A variety of a format, as the crate decodes it.
+pub(super) struct Variety {
     pub(super) format: Format,
     pub(super) create: Create,
-    /// Profile and EXIF block are of a size that is worth reading.
-    pub(super) metadata: bool,
     /// Colours are multiplied by alpha.
     pub(super) premultiplied: bool,
     /// Bytes that the crate takes for each pixel beside the result, and for all of them.
     pub(super) scratch: (u64, u64),
 }
 
-struct Whole {
-    format: Format,
-    create: Create,
-    layout: Layout,
-    premultiplied: bool,
-}
+pub(super) const BMP: Variety = Variety {
+    format: Format::Bmp,
+    create: |source| Ok(Box::new(BmpDecoder::new(source)?)),
+    premultiplied: false,
+    scratch: (0, 0),
+};
 
-pub(super) fn open_bmp(input: &mut dyn Input) -> Result<Opened, Error> {
-    Walked::plain(Format::Bmp, |source| Ok(Box::new(BmpDecoder::new(source)?))).open(input)
-}
-
-impl Walked {
-    pub(super) fn plain(format: Format, create: Create) -> Self {
-        Self { format, create, metadata: false, premultiplied: false, scratch: (0, 0) }
-    }
-
-    pub(super) fn open(self, input: &mut dyn Input) -> Result<Opened, Error> {
-        let Self { format, create, metadata, premultiplied, scratch } = self;
-        input.rewind().map_err(Error::Read)?;
-        let failed = |error| from_crate(format, error);
-        let mut decoder = decoder(input, create).map_err(failed)?;
+impl Variety {
+    pub(super) fn open(&self, input: &mut dyn Input) -> Result<Header, Error> {
+        let (decoder, layout) = self.decoder(input)?;
         let size = decoder.dimensions();
         if size.0 == 0 || size.1 == 0 {
-            return Err(Error::damaged(format, "it has no pixels"));
+            return Err(Error::damaged(self.format, "it has no pixels"));
         }
         check_bounds(size, 3)?;
-        let layout = layout(format, &decoder)?;
-        let mut header = Header::plain(size, layout.channels());
-        if metadata {
-            // Damaged metadata is no reason to refuse the picture.
-            let samples = if layout.count < 3 { icc::Samples::Gray } else { icc::Samples::Rgb };
-            let profile = decoder.icc_profile().ok().flatten();
-            header.profile = profile.and_then(|bytes| Profile::read(&bytes, samples));
-            header.orientation = match decoder.exif_metadata().ok().flatten() {
-                Some(block) => exif::orientation(&block),
-                None => decoder.orientation().unwrap_or(header.orientation),
-            };
-        }
         let pixels = u64::from(size.0) * u64::from(size.1);
-        let bytes = pixels * (layout.bytes() as u64 + scratch.0) + scratch.1 + BUFFER as u64;
+        let (each, all) = self.scratch;
+        let bytes = pixels * (layout.bytes() as u64 + each) + all + BUFFER as u64;
         // A fourth for what is made of it.
-        if bytes + bytes / 4 > MEMORY_MAX {
-            let why = Some(format!("decoding it takes {} MiB of memory", bytes >> 20));
-            return Err(Error::NeedsTranscoder { format, why });
-        }
-        Ok((header, Arc::new(Whole { format, create, layout, premultiplied })))
+        check_memory(self.format, bytes + bytes / 4)?;
+        Ok(Header::plain(size, layout.channels()))
     }
-}
 
-impl Decoder for Whole {
-    fn decode(&self, header: &Header, input: &mut dyn Input, goal: Goal) -> Result<Picture, Error> {
-        let failed = |error| from_crate(self.format, error);
-        let decoder = decoder(input, self.create).map_err(failed)?;
-        if (decoder.dimensions(), layout(self.format, &decoder)?) != (header.size, self.layout) {
-            return Err(Error::damaged(self.format, "it changed while it was read"));
-        }
+    pub(super) fn decode(
+        &self,
+        header: &Header,
+        input: &mut dyn Input,
+        goal: Goal,
+    ) -> Result<Picture, Error> {
+        let (decoder, layout) = self.decoder(input)?;
+        header.check(self.format, decoder.dimensions())?;
         let mut pixels = vec![0; decoder.total_bytes() as usize];
-        decoder.read_image_boxed(&mut pixels).map_err(failed)?;
-        Ok(self.reduced(header, goal, pixels))
-    }
-}
-
-impl Whole {
-    fn reduced(&self, header: &Header, goal: Goal, mut pixels: Vec<u8>) -> Picture {
-        if self.layout.are_pixels() {
+        decoder.read_image_boxed(&mut pixels).map_err(|error| from_crate(self.format, error))?;
+        if layout.are_pixels() {
             if self.premultiplied {
                 divide_by_alpha(&mut pixels);
             }
@@ -109,18 +72,39 @@ impl Whole {
             if self.format == Format::Bmp && header.channels == 4 && hides_all(&pixels) {
                 pixels.iter_mut().skip(3).step_by(4).for_each(|alpha| *alpha = 255);
             }
-            return header.reduced(goal, pixels);
+            return Ok(header.reduced(goal, pixels));
         }
         let (mut shrink, mut line) = (header.shrink(goal), Vec::new());
-        for row in pixels.chunks_exact(header.size.0 as usize * self.layout.bytes()) {
+        for row in pixels.chunks_exact(header.size.0 as usize * layout.bytes()) {
             line.clear();
-            self.layout.append(row, &mut line);
+            layout.append(row, &mut line);
             if self.premultiplied {
                 divide_by_alpha(&mut line);
             }
             shrink.row(&line);
         }
-        shrink.finish(header.orientation)
+        Ok(shrink.finish(header.orientation))
+    }
+
+    /// The crate's decoder within the limits of a picture, and how it gives samples.
+    fn decoder<'a>(
+        &self,
+        input: &'a mut dyn Input,
+    ) -> Result<(Box<dyn ImageDecoder + 'a>, Layout), Error> {
+        input.rewind().map_err(Error::Read)?;
+        let mut limits = Limits::default();
+        limits.max_image_width = Some(SIDE_MAX);
+        limits.max_image_height = Some(SIDE_MAX);
+        limits.max_alloc = Some(MEMORY_MAX);
+        let decoder = (self.create)(BufReader::with_capacity(BUFFER, input));
+        let decoder = decoder.and_then(|mut decoder| decoder.set_limits(limits).map(|()| decoder));
+        let decoder = decoder.map_err(|error| from_crate(self.format, error))?;
+        let color = decoder.color_type();
+        let layout = Layout::of(color).ok_or_else(|| Error::Unsupported {
+            format: self.format,
+            what: format!("samples of the kind {color:?}"),
+        })?;
+        Ok((decoder, layout))
     }
 }
 
@@ -128,41 +112,11 @@ fn hides_all(pixels: &[u8]) -> bool {
     pixels.iter().skip(3).step_by(4).all(|&alpha| alpha == 0)
 }
 
-impl fmt::Debug for Whole {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Whole").field("format", &self.format).finish_non_exhaustive()
-    }
-}
-
-fn decoder<'a>(
-    input: &'a mut dyn Input,
-    create: Create,
-) -> ImageResult<Box<dyn ImageDecoder + 'a>> {
-    let mut decoder = create(BufReader::with_capacity(BUFFER, input))?;
-    decoder.set_limits(limits())?;
-    Ok(decoder)
-}
-
-fn layout(format: Format, decoder: &dyn ImageDecoder) -> Result<Layout, Error> {
-    let color = decoder.color_type();
-    let what = || format!("samples of the kind {color:?}");
-    Layout::of(color).ok_or_else(|| Error::Unsupported { format, what: what() })
-}
-
-/// The limits of the crate for a picture.
-fn limits() -> Limits {
-    let mut limits = Limits::default();
-    limits.max_image_width = Some(SIDE_MAX);
-    limits.max_image_height = Some(SIDE_MAX);
-    limits.max_alloc = Some(MEMORY_MAX);
-    limits
-}
-
 fn from_crate(format: Format, error: ImageError) -> Error {
     match error {
         ImageError::IoError(error) => Error::read(format, error),
         ImageError::Unsupported(_) | ImageError::Limits(_) => {
-            Error::NeedsTranscoder { format, why: Some(error.to_string()) }
+            Error::special(format, error.to_string())
         }
         other => Error::damaged(format, other),
     }

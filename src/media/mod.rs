@@ -6,7 +6,6 @@
 //! Decoders may panic on hostile bytes; callers use [`catch_panic`].
 
 mod animation;
-mod apng;
 mod canvas;
 mod decoder;
 mod description;
@@ -20,10 +19,8 @@ mod heif;
 mod icc;
 mod image_crate;
 mod jpeg;
-mod libwebp;
 mod palette;
 mod picture;
-mod placeholder;
 mod plain;
 mod png;
 mod probe;
@@ -36,18 +33,16 @@ mod tests;
 mod tiff;
 mod webp;
 
-pub(crate) use decoder::{Note, PIXELS_MAX, SIDE_MAX};
+pub(crate) use decoder::{Note, SIDE_MAX, check_bounds};
 pub(crate) use description::description;
-pub(crate) use error::{Error, catch_panic, name};
-pub(crate) use heif::Traits;
+pub(crate) use error::{Error, Traits, catch_panic, name};
 pub use palette::palette;
 pub use picture::Picture;
 pub(crate) use picture::{Region, blur, fit};
-pub(crate) use placeholder::placeholder;
-pub(crate) use plain::PlainColors;
+pub(crate) use plain::{PlainColors, placeholder};
 pub(crate) use probe::Thumbnail;
 pub use probe::probe;
-pub(crate) use probe::{Probe, Shown, Stored, format, stored, traits};
+pub(crate) use probe::{Probe, Shown, format};
 pub(crate) use slice::{Cut, Tile, extent};
 pub(crate) use svg::covering;
 pub use webp::encode;

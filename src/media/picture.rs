@@ -4,6 +4,7 @@ use fast_image_resize as fir;
 use fir::images::{TypedImage, TypedImageRef};
 use fir::pixels::{U8x3, U8x4};
 use fir::{FilterType, PixelTrait, ResizeAlg, ResizeOptions, Resizer};
+use image::{DynamicImage, RgbImage, RgbaImage};
 
 use super::exif::{self, Orientation};
 use super::icc::Profile;
@@ -115,16 +116,14 @@ impl Picture {
             let (width, height) = exif::size(self.orientation, whole);
             return self.resized(width, height);
         }
-        let stored = (self.width as usize, self.height as usize);
-        let (width, height) = exif::size(self.orientation, (self.width, self.height));
-        let mut pixels = Vec::with_capacity(self.pixels.len());
-        for y in 0..height as usize {
-            for x in 0..width as usize {
-                let (from_x, from_y) = exif::source(self.orientation, (x, y), stored);
-                let at = (from_y * stored.0 + from_x) * self.channels;
-                pixels.extend_from_slice(&self.pixels[at..at + self.channels]);
-            }
-        }
+        let (width, height, pixels) = (self.width, self.height, self.pixels);
+        let sound = "as many bytes as pixels, by construction";
+        let mut turned: DynamicImage = match self.channels {
+            4 => RgbaImage::from_raw(width, height, pixels).expect(sound).into(),
+            _ => RgbImage::from_raw(width, height, pixels).expect(sound).into(),
+        };
+        turned.apply_orientation(self.orientation);
+        let (width, height, pixels) = (turned.width(), turned.height(), turned.into_bytes());
         let extent = (f64::from(width), f64::from(height));
         Self { width, height, extent, pixels, orientation: Orientation::NoTransforms, ..self }
     }
@@ -216,6 +215,27 @@ mod tests {
         check((65535, 1), (500, 500), (500, 1));
         check((3840, 2160), (1280, 720), (1280, 720));
         check((3000, 3000), (1280, 720), (720, 720));
+    }
+
+    #[test]
+    fn upright_picture_begins_with_the_pixel_of_its_shown_corner() {
+        let check = |value, (x, y): (u8, u8)| {
+            // Each pixel is its own number.
+            let pixels = (0..6).flat_map(|at| [at; 3]).collect();
+            let orientation = Orientation::from_exif(value).unwrap();
+            let picture = Picture::new(3, 2, (3.0, 2.0), 3, pixels, orientation).upright();
+            assert_eq!(picture.pixels()[0], 3 * y + x, "{value}");
+            let size = (picture.width(), picture.height());
+            assert_eq!(size, if value < 5 { (3, 2) } else { (2, 3) }, "{value}");
+        };
+        check(1, (0, 0));
+        check(2, (2, 0));
+        check(3, (2, 1));
+        check(4, (0, 1));
+        check(5, (0, 0));
+        check(6, (0, 1));
+        check(7, (2, 1));
+        check(8, (2, 0));
     }
 
     #[test]

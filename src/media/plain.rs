@@ -1,12 +1,16 @@
-//! The files of plain colours: backends and other programs show them as any other picture.
+//! The files of plain colours: backends and other programs show them as any other picture; and the
+//! placeholder of a web package without a picture.
 //!
-//! They are in one directory of the cache. The thread `reconciler` writes them when they are needed.
+//! The files are in one directory of the cache. The thread `reconciler` writes them when they are needed.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use super::error::Error;
 use super::exif::Orientation;
-use super::picture::Picture;
+use super::picture::{Picture, fit};
+use super::probe::Thumbnail;
+use super::webp;
 use crate::color::{self, Rgb};
 use crate::paths;
 use crate::wire::{COLOR_SIZE, Image};
@@ -57,11 +61,22 @@ impl PlainColors {
 }
 
 fn png(rgb: Rgb) -> Vec<u8> {
-    let (width, height) = COLOR_SIZE;
-    let pixels = rgb.repeat((width * height) as usize);
+    plain(rgb, COLOR_SIZE).png().expect("a picture in memory can be encoded")
+}
+
+fn plain(rgb: Rgb, (width, height): (u32, u32)) -> Picture {
+    let pixels = rgb.repeat(width as usize * height as usize);
     let extent = (f64::from(width), f64::from(height));
-    let picture = Picture::new(width, height, extent, 3, pixels, Orientation::NoTransforms);
-    picture.png().expect("a picture in memory can be encoded")
+    Picture::new(width, height, extent, 3, pixels, Orientation::NoTransforms)
+}
+
+const PLACEHOLDER_SIZE: (u32, u32) = (480, 270);
+const PLACEHOLDER_COLOR: Rgb = [0x30; 3];
+
+/// A grey card that fits into `frame`.
+pub(crate) fn placeholder(frame: (u32, u32)) -> Result<Thumbnail, Error> {
+    let picture = plain(PLACEHOLDER_COLOR, fit(PLACEHOLDER_SIZE, frame));
+    Ok(Thumbnail { webp: webp::encode(&picture)?, picture })
 }
 
 #[cfg(test)]

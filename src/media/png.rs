@@ -1,14 +1,15 @@
-//! PNG and APNG, row by row: a picture of any size needs the memory of a few rows.
+//! PNG, row by row: a picture of any size needs the memory of a few rows. The frames of an animated one.
 
 use std::io::{Cursor, ErrorKind, Read, SeekFrom};
-use std::sync::Arc;
+use std::time::Duration;
 
 use png::{
-    BitDepth, ColorType, DecodeOptions, Decoder, DecodingError, InterlaceInfo, Limits, Reader,
-    Transformations, expand_interlaced_row,
+    BitDepth, BlendOp, ColorType, DecodeOptions, Decoder, DecodingError, DisposeOp, InterlaceInfo,
+    Limits, Reader, Transformations, expand_interlaced_row,
 };
 
-use super::decoder::{self, Goal, Header, Input, Note, Opened, check_bounds};
+use super::canvas::{Blend, Canvas, Disposal, FrameArea};
+use super::decoder::{Each, Goal, Header, Input, Note, check_bounds};
 use super::error::Error;
 use super::exif;
 use super::icc::{Profile, Samples};
@@ -22,15 +23,7 @@ const SIGNATURE: u64 = 8;
 /// Signature, the header chunk's length and name, width, height.
 const SIZE_END: usize = 24;
 
-#[derive(Debug)]
-struct Png {
-    /// Its rows come in seven passes, so that all are held at once.
-    interlaced: bool,
-    /// The end of its chunks, if it lacks the last one.
-    cut_at: Option<u64>,
-}
-
-pub(super) fn open(input: &mut dyn Input) -> Result<Opened, Error> {
+pub(super) fn open(input: &mut dyn Input) -> Result<Header, Error> {
     let mut head = [0; SIZE_END];
     input.read_exact(&mut head).map_err(|error| Error::read(Format::Png, error))?;
     let number =
@@ -53,57 +46,131 @@ pub(super) fn open(input: &mut dyn Input) -> Result<Opened, Error> {
     header.profile = points
         .and_then(Profile::of_code_points)
         .or_else(|| profile.and_then(|bytes| Profile::read(bytes, samples)));
-    let interlaced = info.interlaced;
     drop(reader);
     let cut_at = lacks_end(input)?;
     if cut_at.is_some() && header.animated {
         return Err(Error::Truncated(Format::Png));
     }
     header.note = cut_at.map(|_| Note::NoEnd);
-    Ok((header, Arc::new(Png { interlaced, cut_at })))
+    Ok(header)
 }
 
-impl decoder::Decoder for Png {
-    fn decode(&self, header: &Header, input: &mut dyn Input, goal: Goal) -> Result<Picture, Error> {
-        let mut whole;
-        let input = match self.cut_at {
-            None => input,
-            Some(at) => {
-                whole = completed(input, at)?;
-                &mut whole
-            }
-        };
-        let mut reader = reader(input, false)?;
-        let layout = layout(&reader);
-        if (reader.info().size(), layout.channels()) != (header.size, header.channels) {
-            return Err(damaged("it changed while it was read"));
+pub(super) fn decode(header: &Header, input: &mut dyn Input, goal: Goal) -> Result<Picture, Error> {
+    let mut completed;
+    let input = match header.note.map(|_| lacks_end(input)).transpose()?.flatten() {
+        None => input,
+        Some(at) => {
+            completed = complete(input, at)?;
+            &mut completed
         }
-        let mut shrink = header.shrink(goal);
-        let mut line = Vec::new();
-        let stride = header.size.0 as usize * header.channels;
-        let mut pixels = vec![0; if self.interlaced { stride * header.size.1 as usize } else { 0 }];
-        while let Some(row) = reader.next_interlaced_row().map_err(from_crate)? {
-            line.clear();
-            layout.append(row.data(), &mut line);
-            match row.interlace() {
-                InterlaceInfo::Adam7(pass) => {
-                    let bits = header.channels as u8 * 8;
-                    expand_interlaced_row(&mut pixels, stride, &line, pass, bits);
-                }
-                InterlaceInfo::Null(_) => shrink.row(&line),
+    };
+    input.rewind().map_err(Error::Read)?;
+    let mut reader = reader(input, false)?;
+    let layout = layout(&reader);
+    header.check(Format::Png, reader.info().size())?;
+    let mut shrink = header.shrink(goal);
+    let mut line = Vec::new();
+    let stride = header.size.0 as usize * header.channels;
+    // The rows of seven passes are held until the last has come.
+    let passes = if reader.info().interlaced { header.size.1 as usize } else { 0 };
+    let mut pixels = vec![0; stride * passes];
+    while let Some(row) = reader.next_interlaced_row().map_err(from_crate)? {
+        line.clear();
+        layout.append(row.data(), &mut line);
+        match row.interlace() {
+            InterlaceInfo::Adam7(pass) => {
+                let bits = header.channels as u8 * 8;
+                expand_interlaced_row(&mut pixels, stride, &line, pass, bits);
             }
+            InterlaceInfo::Null(_) => shrink.row(&line),
         }
-        shrink.rows(&pixels);
-        // To the end chunk.
-        reader.finish().map_err(from_crate)?;
-        Ok(shrink.finish(header.orientation))
     }
+    shrink.rows(&pixels);
+    // To the end chunk.
+    reader.finish().map_err(from_crate)?;
+    Ok(shrink.finish(header.orientation))
 }
 
-pub(super) fn reader(
-    input: &mut dyn Input,
-    with_profile: bool,
-) -> Result<Reader<&mut dyn Input>, Error> {
+/// Gives all frames as they are seen, with the time that each stays, until `each` wants no more.
+pub(super) fn frames(input: &mut dyn Input, each: Each<'_>) -> Result<(), Error> {
+    input.rewind().map_err(Error::Read)?;
+    let mut reader = reader(input, false)?;
+    let info = reader.info();
+    let Some(count) = info.animation_control.map(|control| control.num_frames) else {
+        return Ok(());
+    };
+    // The first picture is not always a frame.
+    let mut begun = info.frame_control.is_some();
+    let pixels = u64::from(info.width) * u64::from(info.height);
+    let mut canvas = Canvas::new(Format::Png, info.size(), pixels * 8)?;
+    for _ in 0..count {
+        if !begun {
+            reader.next_frame_info().map_err(from_crate)?;
+        }
+        begun = false;
+        let control = reader.info().frame_control.ok_or_else(|| damaged("a frame is missing"))?;
+        let place = FrameArea {
+            left: control.x_offset,
+            top: control.y_offset,
+            width: control.width,
+            height: control.height,
+        };
+        let disposal = match control.dispose_op {
+            DisposeOp::None => Disposal::Keep,
+            DisposeOp::Background => Disposal::Clear,
+            DisposeOp::Previous => Disposal::Restore,
+        };
+        let blend = match control.blend_op {
+            BlendOp::Source => Blend::Replace,
+            BlendOp::Over => Blend::Over,
+        };
+        canvas.begin(place, disposal);
+        lay(&mut reader, &mut canvas, place, blend)?;
+        // Hundredths where nothing is said.
+        let parts = if control.delay_den == 0 { 100 } else { u32::from(control.delay_den) };
+        if !each(
+            canvas.size(),
+            canvas.pixels(),
+            Duration::from_secs(1) * u32::from(control.delay_num) / parts,
+        ) {
+            break;
+        }
+    }
+    Ok(())
+}
+
+/// Reads a frame, and lays it down.
+fn lay(
+    reader: &mut Reader<&mut dyn Input>,
+    canvas: &mut Canvas,
+    place: FrameArea,
+    blend: Blend,
+) -> Result<(), Error> {
+    let layout = layout(reader);
+    // As large as the picture, whatever the frame has of it.
+    let size = reader.output_buffer_size().ok_or_else(|| damaged("it is too large"))?;
+    let mut samples = vec![0; size];
+    let frame = reader.next_frame(&mut samples).map_err(from_crate)?;
+    // The crate puts the passes of a small frame into rows of the picture's width.
+    let info = reader.info();
+    let across = if info.interlaced { info.width } else { frame.width };
+    let (mut pixels, mut row) = (Vec::new(), Vec::new());
+    let (stride, width) = (across as usize * layout.bytes(), place.width as usize * layout.bytes());
+    for (y, samples) in (0..place.height).zip(samples.chunks_exact(stride.max(1))) {
+        pixels.clear();
+        layout.append(&samples[..width.min(stride)], &mut pixels);
+        if layout.channels() == 4 {
+            canvas.row(y, &pixels, blend);
+            continue;
+        }
+        row.clear();
+        row.extend(pixels.as_chunks().0.iter().flat_map(|&[r, g, b]| [r, g, b, 255]));
+        canvas.row(y, &row, blend);
+    }
+    Ok(())
+}
+
+fn reader(input: &mut dyn Input, with_profile: bool) -> Result<Reader<&mut dyn Input>, Error> {
     let mut options = DecodeOptions::default();
     options.set_ignore_text_chunk(true);
     options.set_ignore_iccp_chunk(!with_profile);
@@ -122,7 +189,7 @@ pub(super) fn reader(
 }
 
 /// How the crate gives the samples of a pixel.
-pub(super) fn layout(reader: &Reader<&mut dyn Input>) -> Layout {
+fn layout(reader: &Reader<&mut dyn Input>) -> Layout {
     let (color, depth) = reader.output_color_type();
     let depth = if depth == BitDepth::Sixteen { Depth::SixteenBig } else { Depth::Eight };
     Layout { count: color.samples(), depth }
@@ -131,10 +198,10 @@ pub(super) fn layout(reader: &Reader<&mut dyn Input>) -> Layout {
 /// The end of the chunks, if none of them ends the file. Reads no contents.
 fn lacks_end(input: &mut dyn Input) -> Result<Option<u64>, Error> {
     let mut at = SIGNATURE;
+    input.seek(SeekFrom::Start(at)).map_err(Error::Read)?;
     loop {
         // Length and name; contents and checksum follow.
         let mut head = [0; 12];
-        input.seek(SeekFrom::Start(at)).map_err(Error::Read)?;
         match input.read_exact(&mut head) {
             Err(error) if error.kind() == ErrorKind::UnexpectedEof => return Ok(Some(at)),
             read => read.map_err(Error::Read)?,
@@ -143,12 +210,15 @@ fn lacks_end(input: &mut dyn Input) -> Result<Option<u64>, Error> {
         if kind.starts_with(b"IEND") {
             return Ok(None);
         }
-        at += u64::from(u32::from_be_bytes([a, b, c, d])) + 12;
+        let length = u32::from_be_bytes([a, b, c, d]);
+        at += u64::from(length) + 12;
+        // Within the buffer if it can be: many files have a chunk every eight kilobytes.
+        input.seek_relative(i64::from(length)).map_err(Error::Read)?;
     }
 }
 
 /// The chunks up to a place, and the one that ends a file: without it the crate gives no last row.
-fn completed(input: &mut dyn Input, at: u64) -> Result<Cursor<Vec<u8>>, Error> {
+fn complete(input: &mut dyn Input, at: u64) -> Result<Cursor<Vec<u8>>, Error> {
     let mut file = Vec::new();
     input.rewind().map_err(Error::Read)?;
     input.take(at).read_to_end(&mut file).map_err(Error::Read)?;
@@ -156,11 +226,11 @@ fn completed(input: &mut dyn Input, at: u64) -> Result<Cursor<Vec<u8>>, Error> {
     Ok(Cursor::new(file))
 }
 
-pub(super) fn damaged(what: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Error {
+fn damaged(what: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Error {
     Error::damaged(Format::Png, what)
 }
 
-pub(super) fn from_crate(error: DecodingError) -> Error {
+fn from_crate(error: DecodingError) -> Error {
     match error {
         DecodingError::IoError(error) => Error::read(Format::Png, error),
         other => damaged(other),

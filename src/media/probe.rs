@@ -1,17 +1,16 @@
 //! Reads what a file holds: its format and kind, its headers, and the thumbnail made of it.
 
 use std::io::Read;
-use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::decoder::{Decoder, Goal, Header, Input, Note, Opened, check_bounds};
-use super::error::Error;
+use super::decoder::{Decoder, Goal, Header, Input, Note, check_bounds};
+use super::error::{Error, Traits};
 use super::exif::{self, Orientation};
-use super::heif::{self, Traits};
 use super::icc::Profile;
+use super::image_crate::BMP;
 use super::picture::{Picture, fit};
-use super::{gif, image_crate, jpeg, png, svg, tiff, webp};
+use super::{gif, heif, jpeg, png, svg, tiff, webp};
 use crate::wire::Format;
 
 /// A file that is a picture which we decode.
@@ -25,91 +24,62 @@ pub struct Probe {
     pub animated: bool,
     pub(crate) note: Option<Note>,
     header: Header,
-    decoder: Arc<dyn Decoder>,
+    decoder: Decoder,
 }
 
-type Open = fn(&mut dyn Input) -> Result<Opened, Error>;
-
-/// The reader of headers for this format; none if only ffmpeg decodes it.
-fn opener(format: Format) -> Option<Open> {
-    match format {
-        Format::Jpg => Some(jpeg::open),
-        Format::Png => Some(png::open),
-        Format::Gif => Some(gif::open),
-        Format::Webp => Some(webp::open),
-        Format::Bmp => Some(image_crate::open_bmp),
-        Format::Tiff => Some(tiff::open),
-        _ => None,
-    }
+/// None if only other programs decode this format.
+fn decoder(format: Format) -> Option<Decoder> {
+    Some(match format {
+        Format::Jpg => Decoder { open: jpeg::open, decode: jpeg::decode },
+        Format::Png => Decoder { open: png::open, decode: png::decode },
+        Format::Gif => Decoder { open: gif::open, decode: gif::decode },
+        Format::Webp => Decoder { open: webp::open, decode: webp::decode },
+        Format::Bmp => Decoder {
+            open: |input| BMP.open(input),
+            decode: |header, input, goal| BMP.decode(header, input, goal),
+        },
+        Format::Tiff => Decoder { open: tiff::open, decode: tiff::decode },
+        _ => return None,
+    })
 }
 
 /// The format of a file by its first bytes. Refuses formats that are not decoded here.
 pub(crate) fn format(input: &mut dyn Input) -> Result<Format, Error> {
+    known(input).map(|(format, _)| format)
+}
+
+fn known(input: &mut dyn Input) -> Result<(Format, Decoder), Error> {
     let mut head = Vec::with_capacity(HEAD);
     input.rewind().map_err(Error::Read)?;
     input.take(HEAD as u64).read_to_end(&mut head).map_err(Error::Read)?;
     if head.is_empty() {
         return Err(Error::Empty);
     }
-    let format = match sniff(&head) {
-        Some(format) => format,
-        None if svg::size(input)?.is_some() => Format::Svg,
-        None => return Err(Error::Unknown),
+    let (format, mut traits) = match sniff(&head) {
+        Some(format) => (format, Traits::default()),
+        None => {
+            let size = svg::size(input)?.ok_or(Error::Unknown)?;
+            (Format::Svg, Traits { size, ..Traits::default() })
+        }
     };
-    opener(format).map(|_| format).ok_or(Error::NeedsTranscoder { format, why: None })
+    if let Some(decoder) = decoder(format) {
+        return Ok((format, decoder));
+    }
+    if matches!(format, Format::Avif | Format::Heic) {
+        traits = heif::traits(input)?;
+    }
+    Err(Error::NeedsTranscoder { format, why: None, traits })
 }
 
 /// Reads the headers of a picture, and to its end where only that shows that it is whole.
 pub fn probe(input: &mut dyn Input) -> Result<Probe, Error> {
-    let format = format(input)?;
-    let open = opener(format).ok_or(Error::NeedsTranscoder { format, why: None })?;
+    let (format, decoder) = known(input)?;
     input.rewind().map_err(Error::Read)?;
-    let (header, decoder) = open(input)?;
+    let header = (decoder.open)(input)?;
     check_bounds(header.size, header.channels)?;
     let (width, height) = exif::size(header.orientation, header.size);
     let (animated, note) = (header.animated, header.note);
     Ok(Probe { format, width, height, animated, note, header, decoder })
-}
-
-/// How a picture lies in its file.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Stored {
-    pub format: Format,
-    /// As it is shown: not every program looks at the orientation.
-    pub upright: bool,
-    /// It may have more than one frame; of GIFs they are not counted.
-    pub animated: bool,
-}
-
-/// Reads no pixels.
-pub(crate) fn stored(input: &mut dyn Input) -> Result<Stored, Error> {
-    let format = format(input)?;
-    input.rewind().map_err(Error::Read)?;
-    let (orientation, animated) = match format {
-        // Its header is read to its end.
-        Format::Jpg => (jpeg::orientation(input)?, false),
-        // GIF and BMP have no way to turn.
-        Format::Gif | Format::Bmp => (Orientation::NoTransforms, format == Format::Gif),
-        _ => opener(format).map_or(Ok((Orientation::NoTransforms, false)), |open| {
-            open(input).map(|(header, _)| (header.orientation, header.animated))
-        })?,
-    };
-    Ok(Stored { format, upright: orientation == Orientation::NoTransforms, animated })
-}
-
-/// The facts that decide which other program shows a picture right. Reads no pixels.
-pub(crate) fn traits(input: &mut dyn Input) -> Result<Traits, Error> {
-    match format(input) {
-        Err(Error::NeedsTranscoder { format: Format::Avif | Format::Heic, .. }) => {
-            heif::traits(input)
-        }
-        Err(Error::NeedsTranscoder { format: Format::Svg, .. }) => {
-            let size = svg::size(input)?.ok_or(Error::Unknown)?;
-            Ok(Traits { size, ..Traits::default() })
-        }
-        Err(Error::NeedsTranscoder { .. }) | Ok(_) => Ok(Traits::default()),
-        Err(error) => Err(error),
-    }
 }
 
 /// How a picture is meant that another program has written, whatever its EXIF says.
@@ -134,11 +104,16 @@ impl Probe {
     /// Whether programs that ignore orientations and colour profiles show it as it is meant.
     pub(crate) fn is_plain(&self) -> bool {
         let is_srgb = self.profile().is_none_or(|profile| !profile.changes_anything());
-        self.orientation() == Orientation::NoTransforms && is_srgb
+        self.is_upright() && is_srgb
     }
 
     pub(crate) fn has_alpha(&self) -> bool {
         self.header.channels == 4
+    }
+
+    /// Whether it is stored as it is shown.
+    pub(crate) fn is_upright(&self) -> bool {
+        self.orientation() == Orientation::NoTransforms
     }
 
     /// How the stored pixels are to be turned.
@@ -156,7 +131,7 @@ impl Probe {
     pub fn decode(&self, input: &mut dyn Input, target: (u32, u32)) -> Result<Picture, Error> {
         input.rewind().map_err(Error::Read)?;
         let goal = Goal::of(target, self.header.orientation);
-        let mut picture = self.decoder.decode(&self.header, input, goal)?;
+        let mut picture = (self.decoder.decode)(&self.header, input, goal)?;
         // Reduced by now: the fewer pixels to convert.
         if let Some(profile) = &self.header.profile {
             picture.convert(profile);
@@ -178,28 +153,12 @@ pub(super) fn sniff(head: &[u8]) -> Option<Format> {
         [b'R', b'I', b'F', b'F', _, _, _, _, b'A', b'V', b'I', b' ', ..] => Some(Format::Avi),
         // 42 is TIFF, 43 BigTIFF.
         [b'I', b'I', 42 | 43, 0, ..] | [b'M', b'M', 0, 42 | 43, ..] => Some(Format::Tiff),
-        // The length of the second header, so that a text that begins with BM is none.
-        [
-            b'B',
-            b'M',
-            _,
-            _,
-            _,
-            _,
-            _,
-            _,
-            _,
-            _,
-            _,
-            _,
-            _,
-            _,
-            12 | 40 | 52 | 56 | 64 | 108 | 124,
-            0,
-            0,
-            0,
-            ..,
-        ] => Some(Format::Bmp),
+        [b'B', b'M', ..] => {
+            // The length of the second header, so that a text that begins with BM is none.
+            let length = head.get(14..).and_then(<[u8]>::first_chunk);
+            let is_bmp = matches!(length, Some([12 | 40 | 52 | 56 | 64 | 108 | 124, 0, 0, 0]));
+            is_bmp.then_some(Format::Bmp)
+        }
         [0xff, 0x0a, ..] | [0, 0, 0, 12, b'J', b'X', b'L', b' ', b'\r', b'\n', 0x87, b'\n', ..] => {
             Some(Format::Jxl)
         }

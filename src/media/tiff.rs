@@ -4,18 +4,17 @@
 //! ffmpeg ignores the orientation of a TIFF, and shows tiles and JPEGs in it as noise.
 
 use std::io::BufReader;
-use std::sync::Arc;
 
 use image::codecs::tiff::TiffDecoder;
 use tiff::decoder::{Decoder, DecodingResult, Limits};
 use tiff::tags::Tag;
 use tiff::{TiffError, TiffResult};
 
-use super::decoder::{self, Goal, Header, Input, MEMORY_MAX, Opened, check_bounds};
+use super::decoder::{Goal, Header, Input, MEMORY_MAX, check_bounds};
 use super::error::Error;
 use super::exif::Orientation;
 use super::icc::{PROFILE_MAX, Profile, Samples};
-use super::image_crate::Walked;
+use super::image_crate::Variety;
 use super::picture::Picture;
 use crate::wire::Format;
 
@@ -41,13 +40,11 @@ struct Directory {
     profile: Option<Vec<u8>>,
 }
 
-pub(super) fn open(input: &mut dyn Input) -> Result<Opened, Error> {
-    let directory = reader(input).and_then(|mut file| Directory::read(&mut file));
-    let directory = directory.map_err(from_crate)?;
-    let (width, height) = directory.size;
-    check_bounds((width, height), 3)?;
-    if let Some(inks) = directory.inks() {
-        return Ok(inks);
+pub(super) fn open(input: &mut dyn Input) -> Result<Header, Error> {
+    let directory = Directory::of(input)?;
+    check_bounds(directory.size, 3)?;
+    if let Some(header) = directory.inks() {
+        return Ok(header);
     }
     if directory.reversed {
         return Err(directory.not_by_image("bits from the lowest to the highest (FillOrder 2)"));
@@ -55,23 +52,40 @@ pub(super) fn open(input: &mut dyn Input) -> Result<Opened, Error> {
     if !KNOWN.contains(&directory.compression) {
         return Err(directory.not_by_image("an unusual compression"));
     }
-    // The crate's buffer, beside the result.
-    let scratch = (u64::from(directory.samples) * u64::from(directory.bits).div_ceil(8), 1 << 20);
-    let premultiplied = directory.extra == Some(ASSOCIATED);
-    let plain = Walked::plain(Format::Tiff, |source| Ok(Box::new(TiffDecoder::new(source)?)));
-    match (Walked { metadata: true, premultiplied, scratch, ..plain }).open(input) {
-        Err(Error::NeedsTranscoder { why: Some(why), .. }) => Err(directory.not_by_image(&why)),
-        Err(error) => Err(error),
-        Ok((mut header, decoder)) => {
-            let samples = if directory.photometric < 2 { Samples::Gray } else { Samples::Rgb };
-            let profile = directory.profile.as_deref();
-            header.profile = profile.and_then(|profile| Profile::read(profile, samples));
-            Ok((header, decoder))
-        }
+    let mut header = directory.variety().open(input).map_err(|error| match error {
+        Error::NeedsTranscoder { why: Some(why), .. } => directory.not_by_image(&why),
+        error => error,
+    })?;
+    // Damaged metadata is no reason to refuse the picture.
+    let samples = if directory.photometric < 2 { Samples::Gray } else { Samples::Rgb };
+    header.profile = directory.profile.and_then(|profile| Profile::read(&profile, samples));
+    header.orientation = directory.orientation;
+    Ok(header)
+}
+
+pub(super) fn decode(header: &Header, input: &mut dyn Input, goal: Goal) -> Result<Picture, Error> {
+    let Some(inks) = header.profile.as_ref().and_then(Profile::of_inks) else {
+        return Directory::of(input)?.variety().decode(header, input, goal);
+    };
+    let read = reader(input).and_then(|mut file| file.read_image()).map_err(from_crate)?;
+    let DecodingResult::U8(read) = read else {
+        return Err(Error::damaged(Format::Tiff, "it changed while it was read"));
+    };
+    let mut shrink = header.shrink(goal);
+    let mut colors = vec![0; 3 * header.size.0 as usize];
+    for row in read.chunks_exact(4 * header.size.0 as usize).take(header.size.1 as usize) {
+        inks.apply(row, &mut colors);
+        shrink.row(&colors);
     }
+    Ok(shrink.finish(header.orientation))
 }
 
 impl Directory {
+    fn of(input: &mut dyn Input) -> Result<Self, Error> {
+        let read = reader(input).and_then(|mut file| Self::read(&mut file));
+        read.map_err(from_crate)
+    }
+
     fn read(file: &mut Decoder<BufReader<&mut dyn Input>>) -> TiffResult<Self> {
         let size = file.dimensions()?;
         let numbers = |file: &mut Decoder<_>, tag| file.find_tag_unsigned_vec::<u16>(tag);
@@ -107,41 +121,31 @@ impl Directory {
         );
         let is_upright = self.orientation == Orientation::NoTransforms;
         if is_upright && !self.tiled && self.compression != JPEG {
-            Error::NeedsTranscoder { format, why: Some(what) }
+            Error::special(format, what)
         } else {
             Error::Unsupported { format, what }
         }
     }
 
+    fn variety(&self) -> Variety {
+        Variety {
+            format: Format::Tiff,
+            create: |source| Ok(Box::new(TiffDecoder::new(source)?)),
+            premultiplied: self.extra == Some(ASSOCIATED),
+            // The crate's buffer, beside the result.
+            scratch: (u64::from(self.samples) * u64::from(self.bits).div_ceil(8), 1 << 20),
+        }
+    }
+
     /// `image` makes colours of inks without a look at their profile.
-    fn inks(&self) -> Option<Opened> {
+    fn inks(&self) -> Option<Header> {
         let Self { size, orientation, .. } = *self;
         if (self.photometric, self.samples, self.bits, self.planar) != (CMYK, 4, 8, false) {
             return None;
         }
         let profile = Some(Profile::read(self.profile.as_deref()?, Samples::Cmyk)?);
         profile.as_ref().and_then(Profile::of_inks)?;
-        Some((Header { orientation, profile, ..Header::plain(size, 3) }, Arc::new(Inks)))
-    }
-}
-
-#[derive(Debug)]
-struct Inks;
-
-impl decoder::Decoder for Inks {
-    fn decode(&self, header: &Header, input: &mut dyn Input, goal: Goal) -> Result<Picture, Error> {
-        let read = reader(input).and_then(|mut file| file.read_image()).map_err(from_crate)?;
-        let inks = header.profile.as_ref().and_then(Profile::of_inks);
-        let (DecodingResult::U8(read), Some(inks)) = (read, inks) else {
-            return Err(Error::damaged(Format::Tiff, "it changed while it was read"));
-        };
-        let mut shrink = header.shrink(goal);
-        let mut colors = vec![0; 3 * header.size.0 as usize];
-        for row in read.chunks_exact(4 * header.size.0 as usize).take(header.size.1 as usize) {
-            inks.apply(row, &mut colors);
-            shrink.row(&colors);
-        }
-        Ok(shrink.finish(header.orientation))
+        Some(Header { orientation, profile, ..Header::plain(size, 3) })
     }
 }
 

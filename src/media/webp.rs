@@ -1,16 +1,27 @@
-//! WebP by libwebp: pictures and animations from a file that is held in memory, and thumbnails.
+//! WebP by libwebp: pictures and animations from a file that is held in memory, and thumbnails. Its
+//! decoders are called behind an interface without `unsafe`.
 
-use std::io::Read;
-use std::sync::{Arc, Once};
+use std::ffi::c_int;
+use std::marker::PhantomData;
+use std::ptr::{self, NonNull};
+use std::slice;
+use std::sync::Once;
 use std::time::Duration;
 
+use libwebp_sys::{
+    WEBP_CSP_MODE, WebPAnimDecoder, WebPAnimDecoderDelete, WebPAnimDecoderGetNext,
+    WebPAnimDecoderHasMoreFrames, WebPAnimDecoderNewInternal, WebPAnimDecoderOptions,
+    WebPAnimDecoderOptionsInitInternal, WebPChunkIterator, WebPData, WebPDecodeRGBAInto,
+    WebPDecodeRGBInto, WebPDemuxDelete, WebPDemuxGetChunk, WebPDemuxGetFrame, WebPDemuxGetI,
+    WebPDemuxInternal, WebPDemuxReleaseChunkIterator, WebPDemuxReleaseIterator, WebPDemuxer,
+    WebPFormatFeature, WebPGetDemuxABIVersion, WebPIterator,
+};
 use webp::{Encoder, WebPConfig};
 
-use super::decoder::{Decoder, Each, Goal, Header, Input, MEMORY_MAX, Opened, check_bounds};
+use super::decoder::{Each, Goal, Header, Input, check_bounds, check_memory, whole};
 use super::error::Error;
 use super::exif;
 use super::icc::{PROFILE_MAX, Profile, Samples};
-use super::libwebp::{self, Container, Frames};
 use super::picture::Picture;
 use crate::wire::Format;
 
@@ -19,18 +30,12 @@ const QUALITY: f32 = 80.0;
 /// Effort, 0 to 6: 2 is a third of the default's time for 5% more bytes.
 const METHOD: i32 = 2;
 
-#[derive(Debug)]
-struct Webp {
-    /// One frame, which is all of the picture.
-    plain: bool,
-}
-
-pub(super) fn open(input: &mut dyn Input) -> Result<Opened, Error> {
+pub(super) fn open(input: &mut dyn Input) -> Result<Header, Error> {
     let file = read(input)?;
-    let container = Container::read(&file).ok_or_else(|| refused(&file))?;
+    let container = Container::read(&file)?;
     let size = container.size();
     check_bounds(size, 3)?;
-    let (plain, alpha) = container.first().ok_or_else(|| damaged("it contains no picture"))?;
+    let (plain, alpha) = container.first()?;
     let mut header = Header::plain(size, if plain && !alpha { 3 } else { 4 });
     header.animated = container.frames() > 1;
     let profile = container.chunk(b"ICCP", PROFILE_MAX).unwrap_or_default();
@@ -39,36 +44,29 @@ pub(super) fn open(input: &mut dyn Input) -> Result<Opened, Error> {
     header.orientation = exif::orientation(&exif);
     let pixels = u64::from(size.0) * u64::from(size.1);
     // Colours without loss, or planes of others, and of alpha; of an animation also its canvases.
-    let bytes = file.len() as u64 + pixels * if plain { 9 } else { 17 };
-    if bytes > MEMORY_MAX {
-        let why = Some(format!("decoding it takes {} MiB of memory", bytes >> 20));
-        return Err(Error::NeedsTranscoder { format: Format::Webp, why });
-    }
-    Ok((header, Arc::new(Webp { plain })))
+    check_memory(Format::Webp, file.len() as u64 + pixels * if plain { 9 } else { 17 })?;
+    Ok(header)
 }
 
-impl Decoder for Webp {
-    fn decode(&self, header: &Header, input: &mut dyn Input, goal: Goal) -> Result<Picture, Error> {
-        let file = read(input)?;
-        let container = Container::read(&file).ok_or_else(|| refused(&file))?;
-        if container.size() != header.size {
-            return Err(damaged("it changed while it was read"));
-        }
-        drop(container);
-        let pixels = if self.plain {
-            libwebp::decode(&file, header.size, header.channels)
-        } else {
-            let mut frames = Frames::of(&file, header.size);
-            frames.as_mut().and_then(|frames| Some(frames.next()?.0.to_vec()))
-        };
-        Ok(header.reduced(goal, pixels.ok_or_else(|| damaged("its pixels"))?))
-    }
+pub(super) fn decode(header: &Header, input: &mut dyn Input, goal: Goal) -> Result<Picture, Error> {
+    let file = read(input)?;
+    let container = Container::read(&file)?;
+    header.check(Format::Webp, container.size())?;
+    let (plain, _) = container.first()?;
+    drop(container);
+    let pixels = if plain {
+        pixels(&file, header.size, header.channels)
+    } else {
+        let mut frames = Frames::of(&file, header.size);
+        frames.as_mut().and_then(|frames| Some(frames.next()?.0.to_vec()))
+    };
+    Ok(header.reduced(goal, pixels.ok_or_else(|| damaged("its pixels"))?))
 }
 
 /// Gives all frames as they are seen, with the time that each stays, until `each` wants no more.
 pub(super) fn frames(input: &mut dyn Input, each: Each<'_>) -> Result<(), Error> {
     let file = read(input)?;
-    let container = Container::read(&file).ok_or_else(|| refused(&file))?;
+    let container = Container::read(&file)?;
     let (size, mut shown) = (container.size(), 0);
     let mut frames = Frames::of(&file, size).ok_or_else(|| damaged("its frames"))?;
     while frames.has_more() {
@@ -84,14 +82,7 @@ pub(super) fn frames(input: &mut dyn Input, each: Each<'_>) -> Result<(), Error>
 /// The whole file: libwebp decodes no other.
 fn read(input: &mut dyn Input) -> Result<Vec<u8>, Error> {
     look();
-    let mut file = Vec::new();
-    input.rewind().map_err(Error::Read)?;
-    Read::take(input, MEMORY_MAX + 1).read_to_end(&mut file).map_err(Error::Read)?;
-    if file.len() as u64 > MEMORY_MAX {
-        let why = Some(format!("it has more than {} MiB", MEMORY_MAX >> 20));
-        return Err(Error::NeedsTranscoder { format: Format::Webp, why });
-    }
-    Ok(file)
+    whole(input)
 }
 
 /// Why libwebp refuses a container.
@@ -116,7 +107,7 @@ fn look() {
         // Other threads wait at the lock. A failure is reported by the next call, which fails as well.
         for encoder in [Encoder::from_rgb(&[0; 3], 1, 1), Encoder::from_rgba(&[0, 0, 0, 128], 1, 1)]
         {
-            lossy(encoder).ok().and_then(|file| libwebp::decode(&file, (1, 1), 4));
+            lossy(encoder).ok().and_then(|file| pixels(&file, (1, 1), 4));
         }
     });
 }
@@ -139,4 +130,134 @@ fn lossy(encoder: Encoder<'_>) -> Result<Vec<u8>, Error> {
         .encode_advanced(&config)
         .map_err(|error| Error::Encode(format!("libwebp: {error:?}").into()))?;
     Ok(encoded.to_vec())
+}
+
+/// The container of a whole file.
+struct Container<'a> {
+    demuxer: NonNull<WebPDemuxer>,
+    data: PhantomData<&'a [u8]>,
+}
+
+impl<'a> Container<'a> {
+    fn read(file: &'a [u8]) -> Result<Self, Error> {
+        let data = WebPData { bytes: file.as_ptr(), size: file.len() };
+        // SAFETY: the data outlive the demuxer, which keeps the pointer to their bytes alone.
+        let demuxer =
+            unsafe { WebPDemuxInternal(&data, 0, ptr::null_mut(), WebPGetDemuxABIVersion()) };
+        let demuxer = NonNull::new(demuxer).ok_or_else(|| refused(file))?;
+        Ok(Self { demuxer, data: PhantomData })
+    }
+
+    fn number(&self, feature: WebPFormatFeature) -> u32 {
+        // SAFETY: the demuxer lives as long as this.
+        unsafe { WebPDemuxGetI(self.demuxer.as_ptr(), feature) }
+    }
+
+    fn size(&self) -> (u32, u32) {
+        let width = self.number(WebPFormatFeature::WEBP_FF_CANVAS_WIDTH);
+        (width, self.number(WebPFormatFeature::WEBP_FF_CANVAS_HEIGHT))
+    }
+
+    fn frames(&self) -> u32 {
+        self.number(WebPFormatFeature::WEBP_FF_FRAME_COUNT)
+    }
+
+    /// Whether the first frame is all of the picture, and has alpha.
+    fn first(&self) -> Result<(bool, bool), Error> {
+        // SAFETY: zeros are a valid iterator, which the next call fills.
+        let mut frame: WebPIterator = unsafe { std::mem::zeroed() };
+        // SAFETY: the demuxer lives; libwebp counts frames from 1.
+        let found = unsafe { WebPDemuxGetFrame(self.demuxer.as_ptr(), 1, &mut frame) } != 0;
+        // SAFETY: filled or zeros, either may be released.
+        unsafe { WebPDemuxReleaseIterator(&mut frame) };
+        let size = (frame.width as u32, frame.height as u32);
+        let facts = (self.frames() == 1 && size == self.size(), frame.has_alpha != 0);
+        if found { Ok(facts) } else { Err(damaged("it contains no picture")) }
+    }
+
+    /// The content of the first chunk of this name, up to `most` bytes.
+    fn chunk(&self, name: &[u8; 4], most: usize) -> Option<Vec<u8>> {
+        // SAFETY: zeros are a valid iterator, which the next call fills.
+        let mut chunk: WebPChunkIterator = unsafe { std::mem::zeroed() };
+        let name = name.as_ptr().cast();
+        // SAFETY: the demuxer lives, and reads four bytes of the name.
+        let found = unsafe { WebPDemuxGetChunk(self.demuxer.as_ptr(), name, 1, &mut chunk) } != 0;
+        let WebPData { bytes, size } = chunk.chunk;
+        let content = (found && size <= most && !bytes.is_null()).then(|| {
+            // SAFETY: a part of the data that the demuxer was given, which outlive it.
+            unsafe { slice::from_raw_parts(bytes, size) }.to_vec()
+        });
+        // SAFETY: filled or zeros, either may be released.
+        unsafe { WebPDemuxReleaseChunkIterator(&mut chunk) };
+        content
+    }
+}
+
+impl Drop for Container<'_> {
+    fn drop(&mut self) {
+        // SAFETY: made by libwebp, and deleted once.
+        unsafe { WebPDemuxDelete(self.demuxer.as_ptr()) };
+    }
+}
+
+/// The pixels of a file that is one picture, RGB or RGBA. None if they are damaged.
+fn pixels(file: &[u8], (width, height): (u32, u32), channels: usize) -> Option<Vec<u8>> {
+    let stride = width as usize * channels;
+    let mut pixels = vec![0; stride * height as usize];
+    let decode = if channels == 4 { WebPDecodeRGBAInto } else { WebPDecodeRGBInto };
+    let (to, size) = (pixels.as_mut_ptr(), pixels.len());
+    // SAFETY: libwebp writes no more than the size that it is told, and fails if that is too little.
+    let done = unsafe { decode(file.as_ptr(), file.len(), to, size, stride as c_int) };
+    (!done.is_null()).then_some(pixels)
+}
+
+/// The frames of a file, one after another, each with all that is seen.
+struct Frames<'a> {
+    decoder: NonNull<WebPAnimDecoder>,
+    bytes: usize,
+    data: PhantomData<&'a [u8]>,
+}
+
+impl<'a> Frames<'a> {
+    fn of(file: &'a [u8], (width, height): (u32, u32)) -> Option<Self> {
+        let version = WebPGetDemuxABIVersion();
+        // SAFETY: numbers alone, for which zeros are valid; the next call fills them.
+        let mut options: WebPAnimDecoderOptions = unsafe { std::mem::zeroed() };
+        // SAFETY: writes to the options.
+        if unsafe { WebPAnimDecoderOptionsInitInternal(&mut options, version) } == 0 {
+            return None;
+        }
+        options.color_mode = WEBP_CSP_MODE::MODE_RGBA;
+        let data = WebPData { bytes: file.as_ptr(), size: file.len() };
+        // SAFETY: the data outlive the decoder, which keeps the pointer to their bytes alone.
+        let decoder = unsafe { WebPAnimDecoderNewInternal(&data, &options, version) };
+        let bytes = 4 * width as usize * height as usize;
+        Some(Self { decoder: NonNull::new(decoder)?, bytes, data: PhantomData })
+    }
+
+    fn has_more(&self) -> bool {
+        // SAFETY: the decoder lives as long as this.
+        unsafe { WebPAnimDecoderHasMoreFrames(self.decoder.as_ptr()) != 0 }
+    }
+
+    /// The next frame's pixels, RGBA, and the millisecond at which it ends. None if it is damaged.
+    fn next(&mut self) -> Option<(&[u8], u64)> {
+        let (mut pixels, mut end) = (ptr::null_mut(), 0);
+        // SAFETY: the decoder lives; it writes the address of its canvas, and a number.
+        let done = unsafe { WebPAnimDecoderGetNext(self.decoder.as_ptr(), &mut pixels, &mut end) };
+        if done == 0 || pixels.is_null() {
+            return None;
+        }
+        // SAFETY: the canvas has four bytes for each pixel of the size that the container says, and
+        // stays as it is until the next call, for which this must be borrowed again.
+        let pixels = unsafe { slice::from_raw_parts(pixels, self.bytes) };
+        Some((pixels, u64::try_from(end).unwrap_or(0)))
+    }
+}
+
+impl Drop for Frames<'_> {
+    fn drop(&mut self) {
+        // SAFETY: made by libwebp, and deleted once.
+        unsafe { WebPAnimDecoderDelete(self.decoder.as_ptr()) };
+    }
 }

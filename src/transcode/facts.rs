@@ -40,7 +40,7 @@ impl Facts {
         let (Some(width @ 1..), Some(height @ 1..)) = (side("width"), side("height")) else {
             return Err(Error::NoPicture);
         };
-        check_bounds(width, height)?;
+        media::check_bounds((width, height), 4).map_err(|_| Error::TooLarge { width, height })?;
         let duration =
             [&json["format"], video].into_iter().find_map(|of| number_of(&of["duration"]));
         let (width, height) = square(width, height, &video["sample_aspect_ratio"]);
@@ -58,14 +58,6 @@ impl Facts {
             is_bt709: colors == "unknown" && width.max(height) >= 1280,
         })
     }
-}
-
-fn check_bounds(width: u32, height: u32) -> Result<(), Error> {
-    let bytes = u64::from(width) * u64::from(height) * 4;
-    if width > media::SIDE_MAX || height > media::SIDE_MAX || bytes > media::PIXELS_MAX {
-        return Err(Error::TooLarge { width, height });
-    }
-    Ok(())
 }
 
 /// A finite number above zero; ffprobe writes them as text.

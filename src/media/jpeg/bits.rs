@@ -1,4 +1,12 @@
-//! The bits of a JPEG's coded data.
+//! The segments of a JPEG, and the bits of its coded data.
+
+use memchr::memchr_iter;
+
+use crate::media::error::Error;
+use crate::wire::Format;
+
+pub(super) const END_OF_IMAGE: u8 = 0xd9;
+pub(super) const START_OF_SCAN: u8 = 0xda;
 
 /// Reads bits up to the next marker, and made-up zeros from there on: whoever reads asks
 /// [`Self::is_overrun`] before believing them.
@@ -115,8 +123,32 @@ impl<'a> Bits<'a> {
 
 /// The beginning of the first marker from `at` on that is no part of coded data.
 pub(super) fn marker(data: &[u8], at: usize) -> Option<usize> {
-    let mut pairs = data.get(at..)?.windows(2);
-    pairs.position(|pair| pair[0] == 0xff && !matches!(pair[1], 0 | 0xff)).map(|found| at + found)
+    let mut found = memchr_iter(0xff, data.get(at..)?).map(|found| at + found);
+    found.find(|&found| !matches!(data.get(found + 1), None | Some(0 | 0xff)))
+}
+
+/// The marker and the content of the next segment from `at` on, which is its end then; none at the end
+/// of the picture. Skips coded data, and markers without content.
+pub(super) fn segment<'a>(data: &'a [u8], at: &mut usize) -> Result<Option<(u8, &'a [u8])>, Error> {
+    let truncated = || Error::Truncated(Format::Jpg);
+    loop {
+        let found = marker(data, *at).ok_or_else(truncated)?;
+        *at = found + 2;
+        let kind = data[found + 1];
+        match kind {
+            END_OF_IMAGE => return Ok(None),
+            0x01 | 0xd0..=0xd8 => continue,
+            _ => {}
+        }
+        let length = data[*at..].first_chunk().copied().map(u16::from_be_bytes);
+        let length = usize::from(length.ok_or_else(truncated)?);
+        if length < 2 {
+            return Err(Error::damaged(Format::Jpg, "a segment has no length"));
+        }
+        let content = data.get(*at + 2..*at + length).ok_or_else(truncated)?;
+        *at += length;
+        return Ok(Some((kind, content)));
+    }
 }
 
 /// The number that `count` bits stand for: those without a leading one are negative.

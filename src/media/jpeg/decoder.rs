@@ -8,7 +8,7 @@
 //! picture comes in several scans are its coefficients buffered. Data that end before the picture does
 //! are an error: nothing is made up.
 
-use super::bits::{Bits, marker};
+use super::bits::{Bits, START_OF_SCAN, segment};
 use super::component::{Component, dc_difference};
 use super::frame::{Damage, Frame, Plan, damaged};
 use super::huffman::{STANDARD, Table};
@@ -27,40 +27,19 @@ pub(super) fn decode(
     sink: Sink<'_>,
 ) -> Result<(), Error> {
     let mut decoder = Decoder::new(frame, plan);
-    let mut at = 2;
-    loop {
-        at = marker(data, at).ok_or_else(|| damaged(SHORT))?;
-        let kind = data[at + 1];
-        at += 2;
-        if kind == 0xd9 {
-            return decoder.finish(sink);
-        }
-        if matches!(kind, 0x01 | 0xd0..=0xd8) {
-            continue;
-        }
-        let content = content(data, at).ok_or_else(|| damaged(SHORT))?;
-        at += 2 + content.len();
+    let mut at = 0;
+    while let Some((kind, content)) = segment(data, &mut at)? {
         match kind {
-            0xda => at = decoder.scan(content, data, at, sink)?,
-            0xc0..=0xcf if !matches!(kind, 0xc4 | 0xc8 | 0xcc) => {
-                decoder.check_frame(&Frame::read(kind, content)?)?;
-            }
+            START_OF_SCAN => decoder.scan(content, Bits::new(data, at), sink)?,
             _ => decoder.segment(kind, content).map_err(damaged)?,
         }
     }
-}
-
-/// The content of the segment whose length is at `at`.
-fn content(data: &[u8], at: usize) -> Option<&[u8]> {
-    let length = data.get(at..at + 2)?;
-    data.get(at + 2..at + usize::from(u16::from_be_bytes([length[0], length[1]])))
+    decoder.finish(sink)
 }
 
 struct Decoder<'a> {
     frame: &'a Frame,
     plan: Plan,
-    /// The frame header has been met.
-    framed: bool,
     components: Vec<Component>,
     quantisers: [Option<[f32; 64]>; 4],
     dc: [Option<Table>; 4],
@@ -79,7 +58,6 @@ impl<'a> Decoder<'a> {
         Self {
             frame,
             plan,
-            framed: false,
             components: frame.components.iter().enumerate().map(component).collect(),
             quantisers: [None; 4],
             dc: [const { None }; 4],
@@ -89,14 +67,6 @@ impl<'a> Decoder<'a> {
             adobe: None,
             rows: None,
         }
-    }
-
-    fn check_frame(&mut self, frame: &Frame) -> Result<(), Error> {
-        if self.framed {
-            return Err(damaged("it has two frames"));
-        }
-        self.framed = true;
-        if frame == self.frame { Ok(()) } else { Err(damaged("it changed while it was read")) }
     }
 
     fn segment(&mut self, kind: u8, content: &[u8]) -> Result<(), Damage> {
@@ -146,20 +116,12 @@ impl<'a> Decoder<'a> {
         Ok(())
     }
 
-    /// Reads a scan whose data begin at `at`; returns where the next marker is looked for.
-    fn scan(
-        &mut self,
-        content: &[u8],
-        data: &[u8],
-        at: usize,
-        sink: Sink<'_>,
-    ) -> Result<usize, Error> {
+    fn scan(&mut self, content: &[u8], mut bits: Bits<'_>, sink: Sink<'_>) -> Result<(), Error> {
         let scan = self.scan_header(content).map_err(damaged)?;
         if !self.frame.progressive && self.dc.iter().chain(&self.ac).all(Option::is_none) {
             self.huffman(STANDARD).map_err(damaged)?;
         }
         self.begin(&scan).map_err(damaged)?;
-        let mut bits = Bits::new(data, at);
         // Scans over frequencies that nobody would miss are skipped unread.
         let wanted = |&(part, ..): &(usize, usize, usize)| self.components[part].wants(&scan);
         if scan.first == 0 {
@@ -167,12 +129,7 @@ impl<'a> Decoder<'a> {
         } else if scan.parts.iter().any(wanted) {
             self.band(&scan, &mut bits)?;
         }
-        let mut next = bits.marker().ok_or_else(|| damaged(SHORT))?;
-        // Restarts that belong to what was skipped.
-        while matches!(data[next + 1], 0xd0..=0xd7) {
-            next = marker(data, next + 2).ok_or_else(|| damaged(SHORT))?;
-        }
-        Ok(next)
+        Ok(())
     }
 
     fn scan_header(&self, content: &[u8]) -> Result<Scan, Damage> {

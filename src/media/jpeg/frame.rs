@@ -37,8 +37,6 @@ pub(super) struct ComponentHeader {
 pub(super) struct Plan {
     /// Samples to a block's side, of the component that has most: 1, 2, 4 or 8.
     pub(super) side: usize,
-    /// Only the mean of each block (its DC coefficient) is buffered.
-    pub(super) dc_only: bool,
     /// Coefficients are buffered until all scans are read; else each row of blocks is done with when
     /// it has been read.
     pub(super) buffered: bool,
@@ -147,7 +145,6 @@ impl Frame {
         let ratio = (self.most.0 / blocks.0, self.most.1 / blocks.1);
         // A component of fewer blocks gives more samples of each: nothing need be stretched.
         let samples = |ratio: usize| match plan.side * ratio {
-            _ if plan.dc_only => 1,
             samples @ (1 | 2 | 4 | 8) => samples,
             more if more > 8 && ratio != 3 => 8,
             _ => plan.side,
@@ -220,7 +217,7 @@ impl Effort {
         let named = |id: u8| frame.components.iter().position(|part| part.id == id);
         let count = usize::from(scan.first().copied().unwrap_or(0));
         let components = scan.get(1..).unwrap_or(&[]).chunks_exact(2).take(count);
-        let plan = Plan { side: 8, dc_only: false, buffered: false, output: Output::Colors };
+        let plan = Plan { side: 8, buffered: false, output: Output::Colors };
         let blocks = |part: usize| {
             let shape = frame.shape(&plan, part);
             (shape.stride * shape.rows) as u64

@@ -3,7 +3,7 @@
 use std::io::Cursor;
 
 use super::icc::{Profile, Samples};
-use super::{description, exif};
+use super::{Error, description, exif};
 
 /// How an EXIF block says that a picture is to be turned, 1 to 8.
 pub fn orientation(block: &[u8]) -> u8 {
@@ -12,7 +12,9 @@ pub fn orientation(block: &[u8]) -> u8 {
 
 /// How the boxes of AVIF and HEIC say that a picture is to be turned, and the size of a drawing.
 pub fn traits(file: &[u8]) -> Option<(u8, (u32, u32))> {
-    let traits = super::traits(&mut Cursor::new(file)).ok()?;
+    let Err(Error::NeedsTranscoder { traits, .. }) = super::format(&mut Cursor::new(file)) else {
+        return None;
+    };
     Some((traits.orientation, traits.size))
 }
 
