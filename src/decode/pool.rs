@@ -3,7 +3,6 @@
 //!
 //! The kernel kills a process when the thread that has started it ends, so none outlives the daemon.
 
-use std::collections::BTreeMap;
 use std::io;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
@@ -14,7 +13,6 @@ use serde::de::DeserializeOwned;
 
 use super::protocol::{Error, Job, Reply};
 use super::worker::{Settings, Worker};
-use crate::process::Child;
 use crate::sys::{Cancel, lock, unpoisoned};
 use crate::thread::{Spawner, Thread};
 
@@ -47,17 +45,16 @@ struct Shared {
     imports_max: usize,
     state: Mutex<PoolState>,
     freed: Condvar,
+    /// Cancelled when the time of a purpose is over.
+    ends: [Cancel; 2],
 }
 
 #[derive(Debug, Default)]
 struct PoolState {
     /// With the time since when they have nothing to do, the last one last.
     idle: Vec<(Instant, Worker)>,
-    /// The places that are occupied, by number, and the processes in them.
-    busy: BTreeMap<u64, (Purpose, Option<Child>)>,
-    places: u64,
-    /// Purposes whose time is over.
-    ended: Vec<Purpose>,
+    /// The places that are occupied, by purpose.
+    busy: [usize; 2],
 }
 
 /// A message to the thread.
@@ -71,13 +68,14 @@ enum Request {
 /// A place among the processes at work.
 struct Seat<'a> {
     shared: &'a Shared,
-    number: u64,
+    purpose: Purpose,
 }
 
 impl Pool {
     pub(super) fn start(settings: Settings, spawner: &Spawner) -> io::Result<Self> {
         let (state, freed) = (Mutex::default(), Condvar::new());
-        let shared = Arc::new(Shared { imports_max: settings.imports.max(1), state, freed });
+        let (imports_max, ends) = (settings.imports.max(1), [Cancel::new()?, Cancel::new()?]);
+        let shared = Arc::new(Shared { imports_max, state, freed, ends });
         let (requests, inbox) = bounded(REQUESTS);
         let starter = Starter { settings, shared: Arc::clone(&shared), inbox };
         let thread = spawner.spawn("decode", move || starter.run())?;
@@ -93,11 +91,11 @@ impl Pool {
     ) -> Result<T, Error> {
         let mut line = serde_json::to_vec(job).map_err(|error| Error::Broke(error.to_string()))?;
         line.push(b'\n');
-        let seat = self.shared.seat(purpose)?;
+        let _seat = self.shared.seat(purpose)?;
+        let cancels: Vec<_> = cancel.into_iter().chain([self.shared.end_of(purpose)]).collect();
         loop {
             let (mut worker, is_new) = self.worker()?;
-            seat.place(&worker)?;
-            match worker.ask(&line, cancel) {
+            match worker.ask(&line, &cancels) {
                 Ok(Reply::Done(done)) => {
                     self.give_back(worker);
                     return Ok(done);
@@ -109,7 +107,6 @@ impl Pool {
                     self.give_back(worker);
                     return Err(error);
                 }
-                _ if self.has_ended(purpose) => return Err(Error::Stopped),
                 Ok(Reply::Failed(error)) | Err(error) => return Err(error),
                 Ok(Reply::Progress) => return Err(Error::Silent),
             }
@@ -137,15 +134,14 @@ impl Pool {
     }
 
     pub(super) fn has_ended(&self, purpose: Purpose) -> bool {
-        self.shared.lock().ended.contains(&purpose)
+        self.shared.end_of(purpose).is_cancelled()
     }
 
-    /// Kills what is at work for a purpose, and refuses its jobs from now on.
+    /// Cancels the jobs of a purpose, and refuses others from now on.
     pub(super) fn end(&self, purpose: Purpose) {
-        let mut state = self.shared.lock();
-        state.ended.push(purpose);
-        let of_it = state.busy.values().filter(|(busy, _)| *busy == purpose);
-        of_it.filter_map(|(_, process)| process.as_ref()).for_each(Child::start_kill);
+        // Under the lock, so that nobody looks just before and waits just afterwards.
+        let _state = self.shared.lock();
+        self.shared.end_of(purpose).cancel();
         self.shared.freed.notify_all();
     }
 }
@@ -160,46 +156,33 @@ impl Shared {
         lock(&self.state)
     }
 
+    fn end_of(&self, purpose: Purpose) -> &Cancel {
+        &self.ends[purpose as usize]
+    }
+
     /// Waits for a place. Each is left in time, as each job has its limits.
     fn seat(&self, purpose: Purpose) -> Result<Seat<'_>, Error> {
         let is_full = |state: &mut PoolState| {
-            let of_it = state.busy.values().filter(|(of, _)| *of == purpose).count();
-            let all_busy = state.busy.len() > self.imports_max;
+            let of_it = state.busy[purpose as usize];
+            let all_busy = state.busy.iter().sum::<usize>() > self.imports_max;
             let is_full = match purpose {
                 Purpose::Client => all_busy && of_it >= CLIENTS_MIN,
                 Purpose::Import => all_busy || of_it >= self.imports_max,
             };
-            is_full && !state.ended.contains(&purpose)
+            is_full && !self.end_of(purpose).is_cancelled()
         };
         let mut state = unpoisoned(self.freed.wait_while(self.lock(), is_full));
-        if state.ended.contains(&purpose) {
+        if self.end_of(purpose).is_cancelled() {
             return Err(Error::Stopped);
         }
-        state.places += 1;
-        let number = state.places;
-        state.busy.insert(number, (purpose, None));
-        Ok(Seat { shared: self, number })
-    }
-}
-
-impl Seat<'_> {
-    /// Notes the process that works here, unless the time of its purpose is over.
-    fn place(&self, worker: &Worker) -> Result<(), Error> {
-        let mut state = self.shared.lock();
-        let PoolState { busy, ended, .. } = &mut *state;
-        match busy.get_mut(&self.number) {
-            Some((purpose, process)) if !ended.contains(purpose) => {
-                *process = worker.process();
-                Ok(())
-            }
-            _ => Err(Error::Stopped),
-        }
+        state.busy[purpose as usize] += 1;
+        Ok(Seat { shared: self, purpose })
     }
 }
 
 impl Drop for Seat<'_> {
     fn drop(&mut self) {
-        self.shared.lock().busy.remove(&self.number);
+        self.shared.lock().busy[self.purpose as usize] -= 1;
         // All: the one that is woken may be of the other purpose.
         self.shared.freed.notify_all();
     }

@@ -5,7 +5,6 @@ use std::net::Shutdown;
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
-use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags};
@@ -13,8 +12,8 @@ use rustix::process::Signal;
 use serde::de::DeserializeOwned;
 
 use super::protocol::{Error, REPLY_MAX, Reply};
-use crate::process::{Child, Ended, Launch, own_program};
-use crate::sys::{Cancel, lock, poll_until};
+use crate::process::{Child, Ended, Launch, own_program, unkillable};
+use crate::sys::{Cancel, poll_until};
 
 /// A job that says nothing for so long waits for a disk that does not answer.
 const SILENT_FOR: Duration = Duration::from_secs(30);
@@ -26,8 +25,6 @@ const UNKILLABLE_MAX: usize = 8;
 /// Signals by which others end a process.
 const ASKED_TO_END: [Signal; 5] =
     [Signal::KILL, Signal::TERM, Signal::INT, Signal::HUP, Signal::QUIT];
-
-static UNKILLABLE: Mutex<Vec<Child>> = Mutex::new(Vec::new());
 
 /// How processes are started.
 #[derive(Clone, Debug, Default)]
@@ -51,18 +48,11 @@ pub(super) struct Worker {
 impl Worker {
     /// Belongs to the thread that calls this: with its end the process is killed.
     pub(super) fn start(settings: &Settings) -> io::Result<Self> {
-        let mut unkillable = lock(&UNKILLABLE);
-        unkillable.retain(|process| process.ended().is_none());
-        if unkillable.len() >= UNKILLABLE_MAX {
+        if unkillable() >= UNKILLABLE_MAX {
             return Err(io::Error::other("too many hang on disks that do not answer"));
         }
-        drop(unkillable);
         let (stream, theirs) = UnixStream::pair()?;
         Ok(Self { process: start(settings, theirs)?, stream, silent_for: SILENT_FOR })
-    }
-
-    pub(super) fn process(&self) -> Option<Child> {
-        self.process.clone()
     }
 
     pub(super) fn is_running(&self) -> bool {
@@ -73,7 +63,7 @@ impl Worker {
     pub(super) fn ask<T: DeserializeOwned>(
         &mut self,
         job: &[u8],
-        cancel: Option<&Cancel>,
+        cancels: &[&Cancel],
     ) -> Result<Reply<T>, Error> {
         if self.stream.write_all(job).is_err() {
             return Err(self.why_it_ended());
@@ -81,12 +71,11 @@ impl Worker {
         let mut said = Vec::new();
         let mut until = Instant::now() + self.silent_for;
         loop {
-            let mut waited = vec![PollFd::new(&self.stream, PollFlags::IN)];
-            waited.extend(
-                cancel.map(|cancel| PollFd::from_borrowed_fd(cancel.as_fd(), PollFlags::IN)),
-            );
+            let waited = cancels.iter().map(AsFd::as_fd).chain([self.stream.as_fd()]);
+            let mut waited: Vec<_> =
+                waited.map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN)).collect();
             let is_ready = poll_until(&mut waited, Some(until)).map_err(no_process)?;
-            if cancel.is_some_and(Cancel::is_cancelled) {
+            if cancels.iter().any(|cancel| cancel.is_cancelled()) {
                 return Err(Error::Stopped);
             }
             if !is_ready {
@@ -148,7 +137,6 @@ impl Drop for Worker {
         };
         if !process.kill() {
             log::error!("process {} hangs on a disk and is left alone", process.identity().pid);
-            lock(&UNKILLABLE).push(process);
         }
     }
 }
@@ -179,7 +167,7 @@ mod tests {
     }
 
     fn asked(script: &str) -> Result<u32, Error> {
-        match worker(script).ask(b"job\n", None)? {
+        match worker(script).ask(b"job\n", &[])? {
             Reply::Done(done) => Ok(done),
             Reply::Failed(error) => Err(error),
             Reply::Progress => unreachable!("it waits on"),
@@ -212,9 +200,9 @@ mod tests {
     #[test]
     fn cancelled_job_ends_its_process() {
         let (cancel, mut worker) = (Cancel::new().unwrap(), worker("sleep 999"));
-        let process = worker.process().unwrap();
+        let process = worker.process.clone().unwrap();
         cancel.cancel();
-        assert!(matches!(worker.ask::<()>(b"job\n", Some(&cancel)), Err(Error::Stopped)));
+        assert!(matches!(worker.ask::<()>(b"job\n", &[&cancel]), Err(Error::Stopped)));
         drop(worker);
         assert!(!process.is_running());
     }

@@ -6,7 +6,7 @@
 use std::fmt;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags};
@@ -16,12 +16,22 @@ use rustix::process::{
 };
 
 use super::Identity;
-use crate::sys::{Cancel, poll_until};
+use crate::sys::{Cancel, lock, poll_until};
 
 /// After SIGKILL a process is gone as soon as the kernel gets round to it, unless a device holds it.
 const KILLED: Duration = Duration::from_secs(2);
 
 const CPU_IS_USED_UP: i32 = Signal::XCPU.as_raw();
+
+/// Killed processes that were not gone in time: the machine was slow, or they hang on a disk.
+static UNKILLABLE: Mutex<Vec<Child>> = Mutex::new(Vec::new());
+
+/// The number of killed processes that the kernel does not let go of. Reaps the others.
+pub(crate) fn unkillable() -> usize {
+    let mut all = lock(&UNKILLABLE);
+    all.retain(|process| process.ended().is_none());
+    all.len()
+}
 
 #[derive(Clone, Debug)]
 pub struct Child {
@@ -117,16 +127,13 @@ impl Child {
         gone
     }
 
-    /// Has the kernel end it, and does not wait for that.
-    pub(crate) fn start_kill(&self) {
-        self.signal(Signal::KILL);
-    }
-
-    /// Ends it at once.
+    /// Ends it at once; one that needs longer is reaped by [`unkillable`].
     pub fn kill(&self) -> bool {
         self.signal(Signal::KILL);
         let gone = self.wait(Some(Instant::now() + KILLED), None);
-        self.ended();
+        if self.ended().is_none() {
+            lock(&UNKILLABLE).push(self.clone());
+        }
         gone
     }
 

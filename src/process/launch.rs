@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use super::orders::{self, Orders, ResourceLimits};
-use super::{Child, Error, is_plain};
+use super::{Child, Error, is_plain, unkillable};
 
 /// The variables that the service manager, or the command that starts us, sets for us alone; a
 /// child that used them would speak in our name.
@@ -96,6 +96,7 @@ impl Launch {
         stderr: OwnedFd,
         record: Option<&Path>,
     ) -> Result<Child, Error> {
+        unkillable();
         let start = || -> io::Result<Child> {
             let orders = self.orders(record)?;
             let mut command = self.command();

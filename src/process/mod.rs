@@ -30,7 +30,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 pub(crate) use backend_process::BackendProcess;
-pub(crate) use child::{Child, Ended};
+pub(crate) use child::{Child, Ended, unkillable};
 pub(crate) use groups::Groups;
 pub use identity::Identity;
 pub use launch::Launch;
