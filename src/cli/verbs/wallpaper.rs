@@ -213,7 +213,9 @@ fn shown(call: &Call, stdout: &mut Stdout, answer: &Value) -> Result<(), Error> 
     let name = answer["image_name"].as_str().unwrap_or("the image");
     let what = answer["image_id"].as_i64().map_or_else(|| name.to_owned(), |id| labelled(name, id));
     if on.is_empty() {
-        return stdout.say(format!("new monitors will show {what}"));
+        stdout.say(format!("new monitors will show {what}"))?;
+        stdout.warn_all(answer);
+        return Ok(());
     }
     match answer["images"].as_object() {
         Some(images) if !images.is_empty() => on_each(images, call, stdout)?,
