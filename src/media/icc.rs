@@ -141,9 +141,9 @@ impl Profile {
     }
 }
 
-/// The light that a screen makes of the values of PQ (SMPTE ST 2084), 1 being its white: 203 cd/m² in the
-/// picture (ITU-R BT.2408). What is brighter than the middle tones is pressed together by Möbius'
-/// curve. About as bright as ffmpeg makes it with `transcode`'s filter.
+/// The light that a screen makes of the values of PQ (SMPTE ST 2084), 1 being its white: 203 cd/m² in
+/// the picture (ITU-R BT.2408). What is brighter than the middle tones is pressed together by Möbius'
+/// curve. It becomes about as bright as ffmpeg makes it with the filter of `transcode`.
 fn tones_of_pq() -> ToneReprCurve {
     let light = |value: f32| {
         let root = value.powf(1.0 / 78.843_75);
