@@ -1,7 +1,8 @@
 //! The files of plain colours: backends and other programs show them as any other picture; and the
 //! placeholder of a web package without a picture.
 //!
-//! The files are in one directory of the cache. The thread `reconciler` writes them when they are needed.
+//! The files are in one directory of the cache. The thread `reconciler` writes them when they are
+//! needed.
 
 use std::fs;
 use std::path::{Path, PathBuf};
