@@ -34,7 +34,7 @@ pub mod color {
 }
 
 pub mod compositor {
-    pub use crate::compositor::{Compositor, Output, Outputs, Session, Watch};
+    pub use crate::compositor::{Compositor, Identity, Output, Outputs, Session, Watch};
 }
 
 pub mod config {

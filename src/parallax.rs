@@ -47,8 +47,8 @@ impl Parallax {
     }
 
     fn follow(&self, driver: ParallaxDriver) -> io::Result<Following> {
-        let follower =
-            Follower { backends: self.backends.clone(), wallpaper: self.wallpaper.clone() };
+        let (backends, wallpaper) = (self.backends.clone(), self.wallpaper.clone());
+        let mut follower = Follower { backends, wallpaper, seen: HashMap::new() };
         let source = Source {
             outputs: self.backends.outputs.clone(),
             env: self.backends.dirs.env().clone(),
@@ -69,28 +69,27 @@ impl Parallax {
 struct Follower {
     backends: Backends,
     wallpaper: wallpaper::Handle,
+    /// The place of the workspace that each output shows.
+    seen: HashMap<String, i64>,
 }
 
 impl Follower {
-    /// Until the connection breaks, or it is cancelled.
-    fn follow(&self, connection: &mut Connection, cancel: &Cancel) -> io::Error {
-        let mut seen = HashMap::new();
-        loop {
-            let visible = match connection.next(cancel) {
-                Ok((_, visible)) => visible,
-                Err(error) => return error,
-            };
-            let mut late = false;
-            for Visible { output, place, .. } in visible {
-                let before = seen.insert(output.clone(), place).unwrap_or(0);
-                late |= self.moved(&output, (before, place), cancel).is_err();
-            }
-            // A host that hangs has missed what came in between.
-            while late && connection.is_behind() {
-                let Ok((_, missed)) = connection.next(cancel) else { break };
-                seen.extend(missed.into_iter().map(|v| (v.output, v.place)));
-            }
+    /// Follows the next report, once it has come.
+    fn follow(&mut self, connection: &mut Connection, cancel: &Cancel) -> io::Result<()> {
+        // The next connection begins afresh.
+        let next = connection.next(cancel).inspect_err(|_| self.seen.clear());
+        let (_, visible) = next?;
+        let mut late = false;
+        for Visible { output, place, .. } in visible {
+            let before = self.seen.insert(output.clone(), place).unwrap_or(0);
+            late |= self.moved(&output, (before, place), cancel).is_err();
         }
+        // A host that hangs has missed what came in between.
+        while late && connection.is_behind() {
+            let Ok((_, missed)) = connection.next(cancel) else { break };
+            self.seen.extend(missed.into_iter().map(|v| (v.output, v.place)));
+        }
+        Ok(())
     }
 
     /// Moves what is shown on an output whose workspace has changed.

@@ -4,7 +4,6 @@
 //! restarts, and reports every change to its subscribers. It starts no helper program and never
 //! guesses: it lists what the compositor said after it had settled.
 
-mod desktop_windows;
 #[cfg(debug_assertions)]
 #[path = "../../tests/fuzz/src/parsers/compositor.rs"]
 pub mod fuzz;
@@ -24,13 +23,15 @@ use std::path::{Path, PathBuf};
 use crate::paths::Env;
 use crate::wire;
 
-pub(crate) use desktop_windows::{DesktopWindow, desktop_windows};
 #[cfg(debug_assertions)]
 pub use ipc::fuzz as ipc_fuzz;
-pub use output::Output;
+pub use output::{Identity, Output};
 pub(crate) use output::{alike, identities};
 pub use outputs::{Outputs, Watch};
 pub(crate) use search::reach;
+pub(crate) use x_server::{DesktopWindow, desktop_windows};
+
+type Error = Box<dyn std::error::Error + Send + Sync>;
 
 /// The kinds of compositor, as `daemon.compositor` and the capabilities of backends name them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -10,13 +10,8 @@ use serde::{Deserialize, Serialize};
 pub struct Output {
     pub name: String,
     pub description: String,
-    /// The maker; these three fields are empty if they are not known.
-    #[serde(default)]
-    pub make: String,
-    #[serde(default)]
-    pub model: String,
-    #[serde(default)]
-    pub serial: String,
+    #[serde(flatten)]
+    pub identity: Identity,
     /// Pixels of the mode, before the transform.
     pub width: u32,
     pub height: u32,
@@ -70,9 +65,7 @@ impl Output {
             refresh_rate: 60.0,
             transform: 0,
             primary: false,
-            make: String::new(),
-            model: String::new(),
-            serial: String::new(),
+            identity: Identity::default(),
             instance: 0,
             heads: Vec::new(),
         }
@@ -95,12 +88,13 @@ pub(super) fn scale(pixels: (u32, u32), logical: (u32, u32)) -> f64 {
     rounded.into_iter().find(|&scale| scale > 0.0 && fits(scale)).unwrap_or(estimate)
 }
 
-/// Empty is what is not known.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Identity {
-    pub(super) make: String,
-    pub(super) model: String,
-    pub(super) serial: String,
+/// The maker, the model and the serial number of a monitor; empty is what is not known.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Identity {
+    pub make: String,
+    pub model: String,
+    pub serial: String,
 }
 
 impl Identity {
@@ -141,12 +135,10 @@ pub(crate) fn alike(outputs: &[Output]) -> Vec<String> {
 }
 
 fn named(outputs: &[Output], alone: bool) -> BTreeMap<String, String> {
-    let whole = |output: &&Output| {
-        [&output.make, &output.model, &output.serial].iter().all(|part| !part.is_empty())
-    };
-    let of = |output: &Output| [output.make.as_str(), &output.model, &output.serial].join("\u{1f}");
+    let whole = outputs.iter().filter(|output| output.identity.is_whole());
+    let of = |Identity { make, model, serial }: &Identity| [&**make, model, serial].join("\u{1f}");
     let all: Vec<(String, String)> =
-        outputs.iter().filter(whole).map(|output| (output.name.clone(), of(output))).collect();
+        whole.map(|output| (output.name.clone(), of(&output.identity))).collect();
     let is_alone = |identity: &str| all.iter().filter(|(_, other)| other == identity).count() == 1;
     all.iter().filter(|(_, identity)| is_alone(identity) == alone).cloned().collect()
 }
@@ -233,9 +225,11 @@ mod tests {
     #[test]
     fn monitors_that_are_alike_have_no_identity() {
         let output = |name: &str, serial: &str| Output {
-            make: "Dell Inc.".to_owned(),
-            model: "DELL U2720Q".to_owned(),
-            serial: serial.to_owned(),
+            identity: Identity {
+                make: "Dell Inc.".to_owned(),
+                model: "DELL U2720Q".to_owned(),
+                serial: serial.to_owned(),
+            },
             ..Output::plain(name)
         };
         let check = |outputs: &[(&str, &str)], own: &[&str], twins: &[&str]| {

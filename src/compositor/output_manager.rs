@@ -5,11 +5,14 @@
 //! has its heads. Manages nothing.
 
 use std::collections::BTreeMap;
+use std::os::fd::AsFd;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
 use wayland_client::protocol::{wl_callback, wl_registry};
-use wayland_client::{Connection, Dispatch, Proxy, QueueHandle, event_created_child};
+use wayland_client::{
+    Connection, Dispatch, Proxy, QueueHandle, delegate_noop, event_created_child,
+};
 use wayland_protocols_wlr::output_management::v1::client::{
     zwlr_output_head_v1, zwlr_output_manager_v1, zwlr_output_mode_v1,
 };
@@ -19,9 +22,9 @@ use zwlr_output_head_v1::ZwlrOutputHeadV1;
 use zwlr_output_manager_v1::ZwlrOutputManagerV1;
 use zwlr_output_mode_v1::ZwlrOutputModeV1;
 
+use super::Error;
 use super::output::Identity;
-use super::search::{Error, receive};
-use crate::sys::{Cancel, connect};
+use crate::sys::{Cancel, connect, wait_for_compositor};
 
 /// Outputs are shown without it: a compositor that answers does so within milliseconds.
 const ANSWERS_WITHIN: Duration = Duration::from_secs(2);
@@ -35,12 +38,9 @@ pub(super) fn ask(socket: &Path, stop: &Cancel) -> Result<BTreeMap<String, Ident
     connection.display().sync(&handle, ());
     let mut heads = Heads::default();
     let until = Instant::now() + ANSWERS_WITHIN;
-    while !heads.are_told {
+    while !heads.are_told && !stop.is_cancelled() && Instant::now() < until {
+        wait_for_compositor(&queue, &[stop.as_fd()], Some(until))?;
         queue.dispatch_pending(&mut heads)?;
-        let goes_on = heads.are_told || receive(&queue, stop, Some(until))?;
-        if !goes_on || Instant::now() >= until {
-            break;
-        }
     }
     Ok(heads.told.into_iter().map(|(_, name, identity)| (name, identity)).collect())
 }
@@ -136,14 +136,4 @@ impl Dispatch<ZwlrOutputHeadV1, ()> for Heads {
     ]);
 }
 
-impl Dispatch<ZwlrOutputModeV1, ()> for Heads {
-    fn event(
-        _: &mut Self,
-        _: &ZwlrOutputModeV1,
-        _: zwlr_output_mode_v1::Event,
-        (): &(),
-        _: &Connection,
-        _: &QueueHandle<Self>,
-    ) {
-    }
-}
+delegate_noop!(Heads: ignore ZwlrOutputModeV1);

@@ -1,7 +1,6 @@
 //! The handle on the outputs, and the thread `outputs` that keeps them up to date.
 
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Instant;
 
@@ -11,7 +10,7 @@ use super::CompositorPlace;
 use super::search::{FoundCompositor, Search, Stream};
 use super::{Compositor, Output, Session, wayland, x11};
 use crate::paths::Env;
-use crate::sys::{Cancel, Gate, lock};
+use crate::sys::{Cancel, CancelOnDrop, Gate, lock};
 use crate::thread::{Spawner, Thread};
 
 /// The connected outputs. Cloneable; all clones see the same.
@@ -107,20 +106,19 @@ impl Outputs {
     }
 }
 
-/// The owner of the thread: it ends when this is dropped, at once.
-#[derive(Debug)]
+/// The owner of the thread: it ends when this is dropped, at once. Cancels, then joins: the order of the
+/// fields.
 pub struct Watch {
     outputs: Outputs,
-    // Joined before `stop` is closed, which the thread waits on.
-    thread: Option<Thread>,
-    stop: Stop,
+    stop: CancelOnDrop,
+    thread: Thread,
 }
 
 impl Watch {
     /// `wanted` is `daemon.compositor`, none for `auto`. Returns at once: the outputs are listed as
     /// soon as the compositor answers.
     pub fn start(spawner: &Spawner, wanted: Option<Compositor>, env: &Env) -> io::Result<Self> {
-        let stop = Stop { event: Cancel::new()?, socket: Arc::default() };
+        let stop = Cancel::new()?;
         let outputs = Outputs { looked: Gate::closed(), ..Outputs::default() };
         let place = CompositorPlace::find(wanted, env);
         outputs.lock().sought = match wanted {
@@ -130,7 +128,7 @@ impl Watch {
         let (theirs, until) = (outputs.clone(), stop.clone());
         let thread =
             spawner.spawn("outputs", move || watch(&theirs, Search::new(place), &until))?;
-        Ok(Self { outputs, thread: Some(thread), stop })
+        Ok(Self { outputs, stop: CancelOnDrop(stop), thread })
     }
 
     pub fn outputs(&self) -> Outputs {
@@ -138,50 +136,14 @@ impl Watch {
     }
 
     /// Stops the thread by the deadline; false if it is late.
-    pub fn end(mut self, deadline: Instant) -> bool {
-        self.stop.stop();
-        self.thread.take().is_none_or(|thread| thread.join_by(deadline))
+    pub fn end(self, deadline: Instant) -> bool {
+        drop(self.stop);
+        self.thread.join_by(deadline)
     }
 }
 
-impl Drop for Watch {
-    fn drop(&mut self) {
-        self.stop.stop();
-    }
-}
-
-/// Ends the waits of the thread: those on descriptors by an event, those inside a library by
-/// shutting the socket.
-#[derive(Clone, Debug)]
-pub(super) struct Stop {
-    pub(super) event: Cancel,
-    socket: Arc<Mutex<Option<OwnedFd>>>,
-}
-
-impl Stop {
-    fn stop(&self) {
-        self.event.cancel();
-        let socket = lock(&self.socket);
-        if let Some(socket) = &*socket {
-            rustix::net::shutdown(socket, rustix::net::Shutdown::Both).ok();
-        }
-    }
-
-    /// The socket that is to be shut, until the next one.
-    fn guard(&self, stream: BorrowedFd<'_>) -> io::Result<()> {
-        let copy = stream.try_clone_to_owned()?;
-        *lock(&self.socket) = Some(copy);
-        // It may have been too early for the socket.
-        if self.event.is_cancelled() {
-            self.stop();
-        }
-        Ok(())
-    }
-}
-
-fn watch(outputs: &Outputs, mut search: Search, stop: &Stop) {
-    while let Some(FoundCompositor { session, stream }) = search.next(&stop.event, outputs.looked())
-    {
+fn watch(outputs: &Outputs, mut search: Search, stop: &Cancel) {
+    while let Some(FoundCompositor { session, stream }) = search.next(stop, outputs.looked()) {
         let mut listed = false;
         let mut publish = |list: Vec<Output>, has_backgrounds: bool| {
             if !listed {
@@ -190,13 +152,11 @@ fn watch(outputs: &Outputs, mut search: Search, stop: &Stop) {
             listed = true;
             outputs.publish(Some(&session), list, has_backgrounds);
         };
-        let end = stop.guard(stream.as_fd()).map_err(Into::into).and_then(|()| match stream {
-            Stream::Wayland(stream, socket) => {
-                wayland::follow(stream, &socket, &stop.event, &mut publish)
-            }
-            Stream::X11(stream) => x11::follow(stream, &stop.event, &mut publish),
-        });
-        if stop.event.is_cancelled() {
+        let end = match stream {
+            Stream::Wayland(stream, socket) => wayland::follow(stream, &socket, stop, &mut publish),
+            Stream::X11(stream) => x11::follow(stream, stop, &mut publish),
+        };
+        if stop.is_cancelled() {
             return;
         }
         if let Err(error) = end {

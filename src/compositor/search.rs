@@ -6,8 +6,7 @@
 
 use std::ffi::{OsStr, OsString};
 use std::fs;
-use std::io::{self, ErrorKind};
-use std::os::fd::{AsFd, BorrowedFd};
+use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
@@ -15,13 +14,10 @@ use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags};
 use rustix::fs::inotify::{ReadFlags, WatchFlags};
-use wayland_client::EventQueue;
-use wayland_client::backend::WaylandError;
 use x11rb::reexports::x11rb_protocol::parse_display::{ConnectAddress, parse_display};
-use x11rb::rust_connection::DefaultStream;
 
-use super::CompositorPlace;
-use super::{Compositor, Session, x11};
+use super::x_server::X11Stream;
+use super::{Compositor, CompositorPlace, Session};
 use crate::paths::Env;
 use crate::sys::{Cancel, Gate, Inotify, connect, poll_until};
 
@@ -40,16 +36,7 @@ pub(super) struct FoundCompositor {
 pub(super) enum Stream {
     /// A Wayland socket, with the path that it leads to.
     Wayland(UnixStream, PathBuf),
-    X11(x11::Stream),
-}
-
-impl AsFd for Stream {
-    fn as_fd(&self) -> BorrowedFd<'_> {
-        match self {
-            Self::Wayland(stream, _) => stream.as_fd(),
-            Self::X11(stream) => stream.as_fd(),
-        }
-    }
+    X11(X11Stream),
 }
 
 pub(super) struct Search {
@@ -195,7 +182,7 @@ impl CompositorPlace {
                 Err(last)
             }
             Self::X11 { display } => {
-                let stream = Stream::X11(connect_x11(display)?);
+                let stream = Stream::X11(X11Stream::connect(display)?);
                 let display = display.clone();
                 Ok(FoundCompositor { session: Session::X11 { display }, stream })
             }
@@ -215,63 +202,6 @@ fn wayland_sockets(directory: &Path) -> Vec<PathBuf> {
         entries.map(|entry| entry.file_name()).filter(|name| is_wayland_socket(name)).collect();
     names.sort();
     names.into_iter().map(|name| directory.join(name)).collect()
-}
-
-pub(super) fn connect_x11(display: &str) -> io::Result<x11::Stream> {
-    let parsed = parse_display(Some(display))
-        .map_err(|error| io::Error::new(io::ErrorKind::InvalidInput, error))?;
-    let mut last = io::Error::new(io::ErrorKind::NotFound, "no socket found");
-    for address in parsed.connect_instruction() {
-        let connected = match &address {
-            ConnectAddress::Socket(path) => {
-                connect(Path::new(path)).and_then(DefaultStream::from_unix_stream)
-            }
-            other => DefaultStream::connect(other),
-        };
-        match connected {
-            Ok((stream, (family, address))) => {
-                let (number, screen) = (parsed.display, usize::from(parsed.screen));
-                return Ok(x11::Stream { stream, family, address, number, screen });
-            }
-            Err(error) => last = error,
-        }
-    }
-    Err(last)
-}
-
-pub(super) type Error = Box<dyn std::error::Error + Send + Sync>;
-
-/// Sends what is to be sent and waits for more; `false` when the wait is cancelled.
-pub(super) fn receive<Of>(
-    queue: &EventQueue<Of>,
-    stop: &Cancel,
-    until: Option<Instant>,
-) -> Result<bool, Error> {
-    let mut wanted = PollFlags::IN;
-    match queue.flush() {
-        // The socket is full: send the remainder when it accepts more.
-        Err(WaylandError::Io(error)) if error.kind() == ErrorKind::WouldBlock => {
-            wanted |= PollFlags::OUT;
-        }
-        flushed => flushed?,
-    }
-    let Some(guard) = queue.prepare_read() else { return Ok(true) };
-    let connection = guard.connection_fd();
-    let mut fds = [PollFd::new(stop, PollFlags::IN), PollFd::new(&connection, wanted)];
-    if poll_until(&mut fds, until).is_err() {
-        return Ok(true);
-    }
-    let [stopped, readable] = fds.map(|fd| fd.revents());
-    if !stopped.is_empty() {
-        return Ok(false);
-    }
-    if readable.difference(PollFlags::OUT).is_empty() {
-        return Ok(true);
-    }
-    match guard.read() {
-        Err(WaylandError::Io(error)) if error.kind() == ErrorKind::WouldBlock => Ok(true),
-        read => Ok(read.map(|_| true)?),
-    }
 }
 
 #[cfg(test)]

@@ -4,11 +4,12 @@
 //! (`wl_output.done`), and the compositor has nothing more to say (a `wl_display.sync` is answered).
 
 use std::collections::BTreeMap;
+use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 
 use wayland_client::protocol::{wl_callback, wl_output, wl_registry};
-use wayland_client::{Connection, Dispatch, Proxy, QueueHandle, WEnum};
+use wayland_client::{Connection, Dispatch, Proxy, QueueHandle, WEnum, delegate_noop};
 use wayland_protocols::xdg::xdg_output::zv1::client::{zxdg_output_manager_v1, zxdg_output_v1};
 use wayland_protocols_wlr::output_management::v1::client::zwlr_output_manager_v1::ZwlrOutputManagerV1;
 use wl_callback::WlCallback;
@@ -20,9 +21,8 @@ use zxdg_output_v1::ZxdgOutputV1;
 use super::output::Identity;
 use super::output::scale;
 use super::output::turned;
-use super::search::{Error, receive};
-use super::{Output, output_manager};
-use crate::sys::Cancel;
+use super::{Error, Output, output_manager};
+use crate::sys::{Cancel, wait_for_compositor};
 
 /// Tells of the outputs until the connection ends (an error) or the wait is cancelled. `socket` is where
 /// others are to be had.
@@ -48,7 +48,8 @@ pub(super) fn follow(
             heard.asked = true;
             connection.display().sync(&handle, ());
         }
-        if !receive(&queue, stop, None)? {
+        wait_for_compositor(&queue, &[stop.as_fd()], None)?;
+        if stop.is_cancelled() {
             return Ok(());
         }
     }
@@ -181,11 +182,8 @@ impl Head {
         let (logical_width, logical_height) =
             logical.unwrap_or((upright.0 / whole, upright.1 / whole));
         let (x, y) = self.logical_position.unwrap_or(self.position);
-        let Identity { make, model, serial } = self.identity();
         Some(Output {
-            make,
-            model,
-            serial,
+            identity: self.identity(),
             description: self.description(),
             name: self.name(),
             width,
@@ -311,17 +309,7 @@ impl Dispatch<ZxdgOutputV1, u32> for Heard {
     }
 }
 
-impl Dispatch<ZxdgOutputManagerV1, ()> for Heard {
-    fn event(
-        _: &mut Self,
-        _: &ZxdgOutputManagerV1,
-        _: zxdg_output_manager_v1::Event,
-        (): &(),
-        _: &Connection,
-        _: &QueueHandle<Self>,
-    ) {
-    }
-}
+delegate_noop!(Heard: ZxdgOutputManagerV1);
 
 impl Dispatch<WlCallback, ()> for Heard {
     fn event(

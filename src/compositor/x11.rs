@@ -1,12 +1,9 @@
 //! Monitors over X11: RandR 1.5, in the server's own order, which is Xinerama's and feh's.
 //!
-//! Runs on the thread `outputs`. The library waits for replies; shutting the socket down ends such a
-//! wait.
+//! Runs on the thread `outputs`.
 
 use std::collections::HashMap;
-use std::os::fd::{AsFd, BorrowedFd};
 
-use rustix::event::{PollFd, PollFlags};
 use x11rb::connection::Connection;
 use x11rb::protocol::Event;
 use x11rb::protocol::randr::{
@@ -16,44 +13,23 @@ use x11rb::protocol::randr::{
 use x11rb::protocol::xproto::{
     self, AtomEnum, ChangeWindowAttributesAux, ConnectionExt as _, EventMask, Window,
 };
-use x11rb::reexports::x11rb_protocol::xauth::{self, Family};
-use x11rb::rust_connection::{DefaultStream, RustConnection};
 
-use super::Output;
 use super::output::Identity;
 use super::output::{edid_identity, edid_name};
-use crate::sys::{Cancel, poll_until};
+use super::x_server::{Server, X11Stream, XServer};
+use super::{Error, Output};
+use crate::sys::Cancel;
 
-type Error = Box<dyn std::error::Error + Send + Sync>;
-
-/// A connection before anything is said, and what is needed to say it.
-pub(super) struct Stream {
-    pub(super) stream: DefaultStream,
-    pub(super) family: Family,
-    pub(super) address: Vec<u8>,
-    pub(super) number: u16,
-    pub(super) screen: usize,
-}
-
-impl AsFd for Stream {
-    fn as_fd(&self) -> BorrowedFd<'_> {
-        self.stream.as_fd()
-    }
-}
-
-/// Tells of the monitors until the connection ends (an error) or the wait is cancelled.
+/// Tells of the monitors until the connection ends or a wait is cancelled: errors, both.
 pub(super) fn follow(
-    stream: Stream,
+    stream: X11Stream,
     stop: &Cancel,
     tell: &mut dyn FnMut(Vec<Output>, bool),
 ) -> Result<(), Error> {
-    let Stream { stream, family, address, number, screen } = stream;
-    // Without a readable file of keys the server may let us in all the same.
-    let (name, data) = xauth::get_auth(family, &address, number).ok().flatten().unwrap_or_default();
-    let server = RustConnection::connect_to_stream_with_auth_info(stream, screen, name, data)?;
-    let screen = &server.setup().roots[screen];
+    let connected = XServer::over(stream, None, Some(stop.clone()))?;
     // Its root window is the place, unless its pixels are numbers of colours in a table.
-    let (root, has_place) = (screen.root, has_true_colors(screen));
+    let has_place = has_true_colors(connected.screen());
+    let XServer { server, root, .. } = connected;
     let version = server.randr_query_version(1, 5)?.reply()?;
     if (version.major_version, version.minor_version) < (1, 5) {
         return Err("the X server has no RandR 1.5".into());
@@ -70,10 +46,7 @@ pub(super) fn follow(
             instance += u64::from(is_switch(&event));
         }
         tell(monitors(&server, root, instance)?, has_place);
-        match wait(&server, stop)? {
-            Some(event) => instance += u64::from(is_switch(&event)),
-            None => return Ok(()),
-        }
+        instance += u64::from(is_switch(&server.wait_for_event()?));
     }
 }
 
@@ -89,23 +62,7 @@ fn is_switch(event: &Event) -> bool {
     matches!(event, Event::RandrNotify(notify) if notify.sub_code == randr::Notify::CRTC_CHANGE)
 }
 
-/// The next event; none when the wait is cancelled.
-fn wait(server: &RustConnection, stop: &Cancel) -> Result<Option<Event>, Error> {
-    server.flush()?;
-    loop {
-        // Events that came with the replies are in the library's queue, not in the socket.
-        if let Some(event) = server.poll_for_event()? {
-            return Ok(Some(event));
-        }
-        let stream = server.stream();
-        let mut fds = [PollFd::new(stop, PollFlags::IN), PollFd::new(stream, PollFlags::IN)];
-        if poll_until(&mut fds, None).is_ok() && !fds[0].revents().is_empty() {
-            return Ok(None);
-        }
-    }
-}
-
-fn monitors(server: &RustConnection, root: Window, instance: u64) -> Result<Vec<Output>, Error> {
+fn monitors(server: &Server, root: Window, instance: u64) -> Result<Vec<Output>, Error> {
     let monitors = server.randr_get_monitors(root, true)?;
     let resources = server.randr_get_screen_resources_current(root)?.reply()?;
     let modes: HashMap<Mode, ModeInfo> =
@@ -150,7 +107,7 @@ struct Screen {
 }
 
 impl Screen {
-    fn of(server: &RustConnection, monitor: &MonitorInfo, time: u32) -> Result<Self, Error> {
+    fn of(server: &Server, monitor: &MonitorInfo, time: u32) -> Result<Self, Error> {
         let Some(&output) = monitor.outputs.first() else { return Ok(Self::default()) };
         // An output or controller that is gone by now gives an error: no cause to end the
         // connection, as an event follows.
@@ -194,9 +151,7 @@ fn output(
     };
     Output {
         name: name.to_owned(),
-        make: screen.identity.make.clone(),
-        model: screen.identity.model.clone(),
-        serial: screen.identity.serial.clone(),
+        identity: screen.identity.clone(),
         description: screen.description.clone().unwrap_or_else(|| name.to_owned()),
         width: width.into(),
         height: height.into(),

@@ -1,22 +1,25 @@
-//! Short questions to an X server, for callers that follow no events.
+//! A connection to an X server on which no wait is endless, and short questions over one.
 //!
-//! Runs on the calling thread over a connection of its own, and gives up on a server that does not
-//! answer within a second.
+//! Questions run on the calling thread and give up on a server that does not answer within a second. They
+//! find what the root window says, and windows that cover the wallpaper, such as a file manager's desktop;
+//! they follow no events, since they would wake for each new window.
 
 use std::io::{self, IoSlice};
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags};
 use x11rb::connection::Connection;
-use x11rb::protocol::xproto::{Atom, AtomEnum, ConnectionExt as _, GetPropertyReply, Window};
-use x11rb::reexports::x11rb_protocol::xauth;
+use x11rb::protocol::xproto::{
+    Atom, AtomEnum, ConnectionExt as _, GetPropertyReply, MapState, Screen, Window,
+};
+use x11rb::reexports::x11rb_protocol::parse_display::{ConnectAddress, parse_display};
+use x11rb::reexports::x11rb_protocol::xauth::{self, Family};
 use x11rb::rust_connection::{DefaultStream, PollMode, RustConnection, Stream};
 use x11rb::utils::RawFdContainer;
 
-use super::search::connect_x11;
-use crate::sys::poll_until;
-
-pub(super) type Error = Box<dyn std::error::Error + Send + Sync>;
+use super::{Error, Output};
+use crate::sys::{Cancel, connect, poll_until};
 
 const PATIENCE: Duration = Duration::from_secs(1);
 /// More values than any property has that is asked for.
@@ -24,29 +27,77 @@ const VALUES: u32 = 4096;
 
 /// A text that the root window of a display has; none if the server cannot be asked.
 pub(super) fn root_text(display: &str, name: &str) -> Option<String> {
-    let server = XServer::connect(display).ok()?;
+    let server = XServer::ask(display).ok()?;
     let [name] = server.atoms([name]).ok()?;
     let value = server.property(server.root, name).ok()?.value;
     String::from_utf8(value).ok().filter(|text| !text.is_empty())
 }
 
+/// A connection before anything is said, and what is needed to say it.
+pub(super) struct X11Stream {
+    stream: DefaultStream,
+    family: Family,
+    address: Vec<u8>,
+    number: u16,
+    screen: usize,
+}
+
+impl X11Stream {
+    pub(super) fn connect(display: &str) -> io::Result<Self> {
+        let parsed = parse_display(Some(display))
+            .map_err(|error| io::Error::new(io::ErrorKind::InvalidInput, error))?;
+        let mut last = io::Error::new(io::ErrorKind::NotFound, "no socket found");
+        for address in parsed.connect_instruction() {
+            let connected = match &address {
+                ConnectAddress::Socket(path) => {
+                    connect(Path::new(path)).and_then(DefaultStream::from_unix_stream)
+                }
+                other => DefaultStream::connect(other),
+            };
+            match connected {
+                Ok((stream, (family, address))) => {
+                    let (number, screen) = (parsed.display, usize::from(parsed.screen));
+                    return Ok(Self { stream, family, address, number, screen });
+                }
+                Err(error) => last = error,
+            }
+        }
+        Err(last)
+    }
+}
+
+pub(super) type Server = RustConnection<Bounded>;
+
 pub(super) struct XServer {
-    pub(super) server: RustConnection<Bounded>,
+    pub(super) server: Server,
     pub(super) root: Window,
+    screen: usize,
 }
 
 impl XServer {
-    pub(super) fn connect(display: &str) -> Result<Self, Error> {
-        let found = connect_x11(display)?;
-        let (name, data) = xauth::get_auth(found.family, &found.address, found.number)
-            .ok()
-            .flatten()
-            .unwrap_or_default();
-        let stream = Bounded { stream: found.stream, until: Instant::now() + PATIENCE };
-        let server =
-            RustConnection::connect_to_stream_with_auth_info(stream, found.screen, name, data)?;
-        let root = server.setup().roots[found.screen].root;
-        Ok(Self { server, root })
+    /// For questions that are answered within a second.
+    fn ask(display: &str) -> Result<Self, Error> {
+        Self::over(X11Stream::connect(display)?, Some(Instant::now() + PATIENCE), None)
+    }
+
+    /// Waits until this time, and until it is cancelled.
+    pub(super) fn over(
+        found: X11Stream,
+        until: Option<Instant>,
+        stop: Option<Cancel>,
+    ) -> Result<Self, Error> {
+        let X11Stream { stream, family, address, number, screen } = found;
+        // Without a readable file of keys the server may let us in all the same.
+        let key = xauth::get_auth(family, &address, number).ok().flatten();
+        let (name, data) = key.unwrap_or_default();
+        let stream = Bounded { stream, until, stop };
+        let server = RustConnection::connect_to_stream_with_auth_info(stream, screen, name, data)?;
+        let root = server.setup().roots[screen].root;
+        Ok(Self { server, root, screen })
+    }
+
+    pub(super) fn screen(&self) -> &Screen {
+        &self.server.setup().roots[self.screen]
     }
 
     /// Atoms by their names; 0 for one that nobody has made.
@@ -72,10 +123,11 @@ impl XServer {
     }
 }
 
-/// A stream on which no wait is longer than its patience.
+/// A stream on which no wait is endless.
 pub(super) struct Bounded {
     stream: DefaultStream,
-    until: Instant,
+    until: Option<Instant>,
+    stop: Option<Cancel>,
 }
 
 impl Stream for Bounded {
@@ -83,9 +135,14 @@ impl Stream for Bounded {
         let mut flags = PollFlags::empty();
         flags.set(PollFlags::IN, mode.readable());
         flags.set(PollFlags::OUT, mode.writable());
-        match poll_until(&mut [PollFd::new(&self.stream, flags)], Some(self.until))? {
-            true => Ok(()),
+        let mut fds = vec![PollFd::new(&self.stream, flags)];
+        fds.extend(self.stop.iter().map(|stop| PollFd::new(stop, PollFlags::IN)));
+        match poll_until(&mut fds, self.until)? {
             false => Err(io::ErrorKind::TimedOut.into()),
+            true if self.stop.as_ref().is_some_and(Cancel::is_cancelled) => {
+                Err(io::Error::other("no longer wanted"))
+            }
+            true => Ok(()),
         }
     }
 
@@ -103,5 +160,107 @@ impl Stream for Bounded {
         fds: &mut Vec<RawFdContainer>,
     ) -> io::Result<usize> {
         self.stream.write_vectored(bytes, fds)
+    }
+}
+
+/// More than anybody has open.
+const WINDOWS: usize = 4096;
+
+/// A visible window of the type that desktops have, which covers more than half of an output.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct DesktopWindow {
+    /// Its program, as the window names it.
+    pub(crate) class: Option<String>,
+    pub(crate) pid: Option<i32>,
+}
+
+/// The desktop windows of an X server; none if it cannot be asked.
+pub(crate) fn desktop_windows(display: &str, outputs: &[Output]) -> Vec<DesktopWindow> {
+    find(display, outputs).unwrap_or_else(|error| {
+        log::debug!("cannot ask the X server for desktop windows: {error}");
+        Vec::new()
+    })
+}
+
+fn find(display: &str, outputs: &[Output]) -> Result<Vec<DesktopWindow>, Error> {
+    let server = XServer::ask(display)?;
+    let root = server.root;
+    let [kind, desktop, list, pid] = server.atoms([
+        "_NET_WM_WINDOW_TYPE",
+        "_NET_WM_WINDOW_TYPE_DESKTOP",
+        "_NET_CLIENT_LIST",
+        "_NET_WM_PID",
+    ])?;
+    // A window manager may have put it into a frame; without one it is the root window's child.
+    let mut windows = server.server.query_tree(root)?.reply()?.children;
+    windows.extend(server.numbers(root, list)?);
+    windows.sort_unstable();
+    windows.dedup();
+    let mut found = Vec::new();
+    for window in windows.into_iter().take(WINDOWS) {
+        // One that has gone by now is no window of any type.
+        let is_desktop = server.numbers(window, kind).unwrap_or_default().contains(&desktop);
+        if is_desktop && server.covers_any(window, outputs).unwrap_or(false) {
+            let pid = server.numbers(window, pid)?.first().and_then(|&pid| pid.try_into().ok());
+            found.push(DesktopWindow { class: server.class(window)?, pid });
+        }
+    }
+    Ok(found)
+}
+
+impl XServer {
+    /// The second name of `WM_CLASS`, which is the program's.
+    fn class(&self, window: Window) -> Result<Option<String>, Error> {
+        let property = self.property(window, AtomEnum::WM_CLASS.into())?;
+        let name = property.value.split(|&byte| byte == 0).rfind(|name| !name.is_empty());
+        Ok(name.map(|name| String::from_utf8_lossy(name).into_owned()))
+    }
+
+    fn covers_any(&self, window: Window, outputs: &[Output]) -> Result<bool, Error> {
+        let attributes = self.server.get_window_attributes(window)?.reply()?;
+        let size = self.server.get_geometry(window)?.reply()?;
+        let place = self.server.translate_coordinates(window, self.root, 0, 0)?.reply()?;
+        let place = [place.dst_x, place.dst_y].map(i64::from);
+        let size = [size.width, size.height].map(i64::from);
+        let hides = |output: &Output| {
+            let at = [output.x, output.y].map(i64::from);
+            covers(
+                (place, size),
+                (at, [output.logical_width, output.logical_height].map(i64::from)),
+            )
+        };
+        Ok(attributes.map_state == MapState::VIEWABLE && outputs.iter().any(hides))
+    }
+}
+
+/// A place and a size.
+type Area = ([i64; 2], [i64; 2]);
+
+/// Whether one lies over more than half of the other.
+fn covers((place, size): Area, (at, of): Area) -> bool {
+    let shared = |axis: usize| {
+        let end = (place[axis] + size[axis]).min(at[axis] + of[axis]);
+        (end - place[axis].max(at[axis])).max(0)
+    };
+    2 * shared(0) * shared(1) > of[0] * of[1]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn window_covers_an_output_of_which_it_has_more_than_half() {
+        let check = |place, size, expected| {
+            let output = ([1920, 0], [1280, 720]);
+            assert_eq!(covers((place, size), output), expected, "{place:?} {size:?}");
+        };
+        check([0, 0], [3200, 1080], true);
+        check([1920, 0], [1280, 720], true);
+        // Beside a panel.
+        check([1920, 40], [1280, 680], true);
+        check([0, 0], [1920, 1080], false);
+        check([1920, 0], [640, 720], false);
+        check([-5000, -5000], [100, 100], false);
     }
 }

@@ -108,26 +108,22 @@ fn follow_windows(
     backends: &Backends,
 ) -> std::io::Result<Following> {
     let (outputs, env) = (backends.outputs.clone(), backends.dirs.env().clone());
-    let none = Box::new(|| ());
+    let (wallpaper, other) = (wallpaper.clone(), wallpaper.clone());
+    let none = Box::new(move || other.cover(BTreeSet::new()));
     let source = Source { outputs, env, wanted: None, topics: &WINDOWS, none };
-    let wallpaper = wallpaper.clone();
+    let mut known = None;
     Following::start(&backends.spawner, "windows", source, move |connection, cancel| {
-        let mut known = BTreeSet::new();
-        let error = loop {
-            match connection.covered(cancel) {
-                Ok(covered) if covered == known => {}
-                Ok(covered) => {
-                    known.clone_from(&covered);
-                    wallpaper.cover(covered);
-                }
-                Err(error) => break error,
-            }
+        let (covered, goes_on) = match connection.covered(cancel) {
+            Ok(covered) => (covered, Ok(())),
+            // At the end of the daemon they stay paused.
+            Err(error) if cancel.is_cancelled() => return Err(error),
+            Err(error) => (BTreeSet::new(), Err(error)),
         };
-        // At the end of the daemon they stay paused.
-        if !cancel.is_cancelled() {
-            wallpaper.cover(BTreeSet::new());
+        if known.as_ref() != Some(&covered) {
+            known = Some(covered.clone());
+            wallpaper.cover(covered);
         }
-        error
+        goes_on
     })
 }
 

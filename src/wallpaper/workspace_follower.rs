@@ -8,8 +8,7 @@ use std::time::Instant;
 
 use super::Handle;
 use crate::backends::Backends;
-use crate::compositor::ipc::{Connection, Following, Source, Toggle, WORKSPACES};
-use crate::sys::Cancel;
+use crate::compositor::ipc::{Following, Source, Toggle, WORKSPACES};
 use crate::thread::Spawner;
 
 /// Starts and ends the thread as the settings say.
@@ -51,12 +50,10 @@ impl WorkspaceFollower {
             topics: &WORKSPACES,
             none: Box::new(move || none.show_workspaces(true, Vec::new())),
         };
-        let follow = move |connection: &mut Connection, cancel: &Cancel| loop {
-            match connection.next(cancel) {
-                Ok((are_all, visible)) => wallpaper.show_workspaces(are_all, visible),
-                Err(error) => return error,
-            }
-        };
-        Following::start(&self.spawner, "workspaces", source, follow)
+        Following::start(&self.spawner, "workspaces", source, move |connection, cancel| {
+            let (are_all, visible) = connection.next(cancel)?;
+            wallpaper.show_workspaces(are_all, visible);
+            Ok(())
+        })
     }
 }

@@ -2,7 +2,7 @@
 
 use std::os::unix::fs::symlink;
 
-use murald::internals::compositor::{Compositor, Output, Outputs, Session, Watch};
+use murald::internals::compositor::{Compositor, Identity, Output, Outputs, Session, Watch};
 use murald::internals::paths::Env;
 use murald::internals::thread::{Deaths, Spawner};
 use serde_json::Value;
@@ -43,9 +43,7 @@ fn sway_outputs(desktop: &Desktop) -> Vec<Output> {
         refresh_rate: o["current_mode"]["refresh"].as_f64().unwrap() / 1000.0,
         transform: turned.iter().position(|t| o["transform"] == **t).unwrap().try_into().unwrap(),
         primary: false,
-        make: String::new(),
-        model: String::new(),
-        serial: String::new(),
+        identity: Identity::default(),
         instance: 0,
         heads: Vec::new(),
     };
@@ -60,9 +58,7 @@ fn agree(desktop: &Desktop, outputs: &Outputs) {
     let ours = || {
         let plain = |o: &Output| Output {
             description: String::new(),
-            make: String::new(),
-            model: String::new(),
-            serial: String::new(),
+            identity: Identity::default(),
             instance: 0,
             heads: Vec::new(),
             ..o.clone()

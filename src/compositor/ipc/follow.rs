@@ -43,18 +43,22 @@ pub(crate) struct Following {
 }
 
 impl Following {
-    /// `follow` reads each connection until it breaks or the wait is cancelled.
+    /// `follow` reads the next report of each connection, until that breaks or the wait is cancelled.
     pub(crate) fn start(
         spawner: &Spawner,
         name: &'static str,
         source: Source,
-        mut follow: impl FnMut(&mut Connection, &Cancel) -> io::Error + Send + 'static,
+        mut follow: impl FnMut(&mut Connection, &Cancel) -> io::Result<()> + Send + 'static,
     ) -> io::Result<Self> {
         let cancel = Cancel::new()?;
         let (end, ended) = bounded(0);
         let theirs = cancel.clone();
         let mut follow = move |connection: &mut Connection| {
-            let error = follow(connection, &theirs);
+            let error = loop {
+                if let Err(error) = follow(connection, &theirs) {
+                    break error;
+                }
+            };
             if !theirs.is_cancelled() {
                 log::info!("lost the connection to the compositor: {error}");
             }

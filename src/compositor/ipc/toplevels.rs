@@ -4,8 +4,10 @@
 
 use std::collections::BTreeSet;
 use std::io;
+use std::os::fd::AsFd;
 use std::path::Path;
 
+use wayland_client::protocol::wl_callback::{self, WlCallback};
 use wayland_client::protocol::wl_output::{self, WlOutput};
 use wayland_client::protocol::wl_registry::{self, WlRegistry};
 use wayland_client::{Connection, Dispatch, EventQueue, Proxy, QueueHandle, event_created_child};
@@ -13,8 +15,7 @@ use wayland_protocols_wlr::foreign_toplevel::v1::client::{
     zwlr_foreign_toplevel_handle_v1 as toplevel, zwlr_foreign_toplevel_manager_v1 as manager,
 };
 
-use crate::compositor::search::receive;
-use crate::sys::{Cancel, connect};
+use crate::sys::{Cancel, connect, wait_for_compositor};
 use manager::ZwlrForeignToplevelManagerV1 as Manager;
 use toplevel::ZwlrForeignToplevelHandleV1 as Toplevel;
 
@@ -30,6 +31,8 @@ struct Windows {
     windows: Vec<Window>,
     /// Something whole was reported since it was asked.
     changed: bool,
+    /// The windows that were there at the start are known.
+    are_known: bool,
 }
 
 struct Window {
@@ -44,6 +47,7 @@ impl Toplevels {
         let connection = Connection::from_socket(connect(socket).ok()?).ok()?;
         let queue = connection.new_event_queue();
         connection.display().get_registry(&queue.handle(), ());
+        connection.display().sync(&queue.handle(), true);
         Some(Self { queue, windows: Windows::default() })
     }
 
@@ -51,10 +55,11 @@ impl Toplevels {
     pub(super) fn covered(&mut self, cancel: &Cancel) -> io::Result<BTreeSet<String>> {
         loop {
             self.queue.dispatch_pending(&mut self.windows).map_err(io::Error::other)?;
-            if std::mem::take(&mut self.windows.changed) {
+            if self.windows.are_known && std::mem::take(&mut self.windows.changed) {
                 return Ok(self.windows.covered());
             }
-            if !receive(&self.queue, cancel, None).map_err(io::Error::other)? {
+            wait_for_compositor(&self.queue, &[cancel.as_fd()], None).map_err(io::Error::other)?;
+            if cancel.is_cancelled() {
                 return Err(io::Error::other("no longer wanted"));
             }
         }
@@ -93,6 +98,24 @@ impl Dispatch<WlRegistry, ()> for Windows {
             windows.outputs.push((name, output, String::new()));
         } else if interface == Manager::interface().name {
             registry.bind::<Manager, _, _>(name, version.min(3), handle, ());
+        }
+    }
+}
+
+impl Dispatch<WlCallback, bool> for Windows {
+    /// After the first answer all globals are bound, after the second they have reported their windows.
+    fn event(
+        windows: &mut Self,
+        _: &WlCallback,
+        _: wl_callback::Event,
+        &is_first: &bool,
+        connection: &Connection,
+        handle: &QueueHandle<Self>,
+    ) {
+        if is_first {
+            connection.display().sync(handle, false);
+        } else {
+            (windows.are_known, windows.changed) = (true, true);
         }
     }
 }

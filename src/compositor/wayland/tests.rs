@@ -145,7 +145,7 @@ fn tell_output(stream: &UnixStream, proxy: u32, output: u32) {
 
 fn serials(told: &Receiver<Vec<Output>>) -> BTreeMap<String, String> {
     let list = told.recv_timeout(PATIENCE).unwrap();
-    list.into_iter().map(|output| (output.name, output.serial)).collect()
+    list.into_iter().map(|output| (output.name, output.identity.serial)).collect()
 }
 
 #[test]

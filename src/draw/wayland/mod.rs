@@ -11,18 +11,16 @@ mod renderer;
 mod surface;
 
 use std::path::Path;
-use std::time::Instant;
 
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::net::sockopt::socket_peercred;
-use wayland_client::backend::WaylandError;
+use wayland_client::Connection;
 use wayland_client::globals::registry_queue_init;
-use wayland_client::{Connection, EventQueue};
 
 use self::events::{Events, Globals};
 use self::renderer::Renderer;
 use super::message::Server;
 use crate::decode::confine;
+use crate::sys::wait_for_compositor;
 
 type Error = Box<dyn std::error::Error + Send + Sync>;
 
@@ -52,7 +50,7 @@ pub(super) fn run(socket: &Path) -> Result<(), Error> {
         renderer.receive();
         renderer.drop_unawaited();
         renderer.proceed();
-        wait(&renderer, &queue)?;
+        wait_for_compositor(&queue, &renderer.descriptors(), renderer.deadline())?;
     }
 }
 
@@ -64,35 +62,4 @@ fn may_be_sway(connection: &Connection) -> bool {
         std::fs::read_to_string(format!("/proc/{pid}/comm")).ok()
     });
     name.is_none_or(|name| name.contains("sway"))
-}
-
-/// Sends what is to be sent, and waits for whatever comes first.
-fn wait(renderer: &Renderer, queue: &EventQueue<Events>) -> Result<(), Error> {
-    let mut wanted = PollFlags::IN;
-    match queue.flush() {
-        // The socket is full: the remainder is sent when the compositor has read some.
-        Err(WaylandError::Io(error)) if error.kind() == std::io::ErrorKind::WouldBlock => {
-            wanted |= PollFlags::OUT;
-        }
-        flushed => flushed?,
-    }
-    let Some(guard) = queue.prepare_read() else { return Ok(()) };
-    let connection = guard.connection_fd();
-    let mut fds = vec![PollFd::new(&connection, wanted)];
-    let others = renderer.descriptors().into_iter();
-    fds.extend(others.map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN)));
-    let left = renderer.deadline().map(|at| at.saturating_duration_since(Instant::now()));
-    let timeout = left.and_then(|left| Timespec::try_from(left).ok());
-    match poll(&mut fds, timeout.as_ref()) {
-        Ok(_) => {}
-        Err(rustix::io::Errno::INTR) => return Ok(()),
-        Err(error) => return Err(error.into()),
-    }
-    if fds[0].revents().difference(PollFlags::OUT).is_empty() {
-        return Ok(());
-    }
-    match guard.read() {
-        Err(WaylandError::Io(error)) if error.kind() == std::io::ErrorKind::WouldBlock => Ok(()),
-        read => Ok(read.map(drop)?),
-    }
 }

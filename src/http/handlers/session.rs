@@ -99,9 +99,9 @@ fn monitor_record(output: &Output) -> Monitor {
         refresh_rate: output.refresh_rate,
         transform: output.transform,
         description: output.description.clone(),
-        make: output.make.clone(),
-        model: output.model.clone(),
-        serial: output.serial.clone(),
+        make: output.identity.make.clone(),
+        model: output.identity.model.clone(),
+        serial: output.identity.serial.clone(),
         primary: output.primary,
     }
 }

@@ -182,11 +182,14 @@ fn image_without_a_file_is_shown_as_long_as_it_is_retained() {
 #[test]
 fn pictures_follow_their_monitors_to_other_connectors() {
     let of = |pairs: &[(&str, &str)]| -> Vec<Output> {
-        let known = |(name, serial): &(&str, &str)| Output {
-            make: "Maker".to_owned(),
-            model: "Model".to_owned(),
-            serial: (*serial).to_owned(),
-            ..Output::plain(name)
+        let known = |(name, serial): &(&str, &str)| {
+            let mut output = Output::plain(name);
+            let identity = &mut output.identity;
+            let own = [&mut identity.make, &mut identity.model, &mut identity.serial];
+            own.into_iter()
+                .zip(["Maker", "Model", serial])
+                .for_each(|(to, of)| *to = of.to_owned());
+            output
         };
         pairs.iter().map(known).collect()
     };
