@@ -21,8 +21,8 @@ pub(super) struct Pause {
     active: Option<Option<Rest>>,
     /// The outputs whose pictures were asked for since it began.
     asked: BTreeSet<String>,
-    /// The outputs that a window covers.
-    pub(super) covered: BTreeSet<String>,
+    /// The outputs that a window covers; none until that is known.
+    pub(super) covered: Option<BTreeSet<String>>,
 }
 
 impl Pause {
@@ -34,8 +34,9 @@ impl Pause {
         }
     }
 
+    /// Whether it is known of every video if it is paused.
     pub(super) fn is_known(&self) -> bool {
-        self.active.is_some()
+        self.active.is_some_and(|reason| reason.is_some() || self.covered.is_some())
     }
 
     /// Somebody has asked for what these outputs show by now.
@@ -48,9 +49,11 @@ impl Pause {
     /// The outputs that are to be paused, and why; `asking` are outputs that somebody sets just now.
     pub(super) fn paused(&self, shown: &[Placement], asking: &[String]) -> PausedOutputs {
         let is_asked = |name: &String| self.asked.contains(name) || asking.contains(name);
+        let is_covered =
+            |name: &String| self.covered.as_ref().is_some_and(|all| all.contains(name));
         let reason = |one: &Placement| match (one.kind, self.active.flatten()) {
             (Kind::Video | Kind::Web, Some(reason)) if !is_asked(&one.output.name) => Some(reason),
-            (Kind::Video, _) if self.covered.contains(&one.output.name) => Some(Rest::Covered),
+            (Kind::Video, _) if is_covered(&one.output.name) => Some(Rest::Covered),
             _ => None,
         };
         let paused = shown.iter().filter_map(|one| Some((one.output.name.clone(), reason(one)?)));
@@ -144,7 +147,8 @@ mod tests {
         pause.set(Some(Rest::Locked));
         check(&pause, &[], &["A", "B", "C"]);
         // A window covers what is set under it, too; only of videos.
-        (pause.active, pause.covered) = (Some(None), ["B".to_owned(), "D".to_owned()].into());
+        (pause.active, pause.covered) =
+            (Some(None), Some(names(&["B", "D"]).into_iter().collect()));
         check(&pause, &["B"], &["B"]);
         let page = Placement { kind: Kind::Web, ..video("B") };
         assert_eq!(pause.paused(&[page.clone(), placement("D", 1)], &[]), PausedOutputs::new());

@@ -21,7 +21,7 @@ pub fn tell(hosted: &Hosted, state: &str) {
 }
 
 /// What mpv was told of its pause on an output, the oldest first.
-fn told(hosted: &Hosted, output: &str) -> Vec<bool> {
+pub fn told(hosted: &Hosted, output: &str) -> Vec<bool> {
     let notes = fs::read_to_string(hosted.notes.join("mpvpaper-pauses")).unwrap_or_default();
     let of_it = |line: &str| Some(line.strip_prefix(output)?.trim() == "true");
     notes.lines().filter_map(of_it).collect()

@@ -30,7 +30,7 @@ impl Reconciler {
         self.listen_to_library();
         let is_pause = changes.paused.is_some() || changes.covered.is_some();
         changes.paused.into_iter().for_each(|reason| self.pause.set(reason));
-        changes.covered.into_iter().for_each(|outputs| self.pause.covered = outputs);
+        self.pause.covered = changes.covered.or(self.pause.covered.take());
         if is_pause {
             self.apply_pause();
         }

@@ -244,6 +244,9 @@ fn films_stand_still_while_the_machine_rests() {
         assert_eq!(desk.paused.recv_timeout(PATIENCE), Ok(expected));
     };
     rest(true);
-    rest(false);
-    rest(true);
+    // Nor does one play before it is known whether a window covers it.
+    desk.change(Changes { paused: Some(None), ..Changes::default() });
+    assert!(desk.paused.is_empty());
+    desk.change(Changes { covered: Some(BTreeSet::new()), ..Changes::default() });
+    assert_eq!(desk.paused.recv_timeout(PATIENCE), Ok(BTreeSet::new()));
 }
