@@ -8,7 +8,7 @@ use std::io::{self, BufReader};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, Sender, SyncSender, TryRecvError, channel, sync_channel};
+use std::sync::mpsc::{Receiver, SyncSender, TryRecvError, channel, sync_channel};
 use std::time::Duration;
 
 use super::message::Outcome;
@@ -33,10 +33,16 @@ impl Painting {
     pub(super) fn start(tasks: Vec<Task>) -> io::Result<Self> {
         let done = Cancel::new()?;
         let (send, result) = channel();
-        let theirs = CancelOnDrop(done.clone());
-        let work = PaintWork { tasks: tasks.clone(), send, done: theirs };
+        // Also of a thread that has died: the results end before `done` says so.
+        let (ends, own) = ((send, CancelOnDrop(done.clone())), tasks.clone());
+        let work = move || {
+            // Nobody listens to one that was called off.
+            ends.0.send(paint(&own)).ok();
+            drop(ends);
+            memory::trim();
+        };
         // One that is called off ends by itself.
-        thread::expendable("paint", STACK, move || work.run())?.leave();
+        thread::expendable("paint", STACK, work)?.leave();
         Ok(Self { tasks, result, done })
     }
 
@@ -49,24 +55,6 @@ impl Painting {
     pub(super) fn take(&self) -> Option<Finished> {
         let lost = || Outcome::Refused("the painting thread has failed".to_owned());
         self.done.is_cancelled().then(|| self.result.recv().unwrap_or_else(|_| Err(lost())))
-    }
-}
-
-struct PaintWork {
-    tasks: Vec<Task>,
-    // Before `done`: fields are dropped in this order.
-    send: Sender<Finished>,
-    /// Also of a thread that has died.
-    done: CancelOnDrop,
-}
-
-impl PaintWork {
-    fn run(self) {
-        let painted = paint(&self.tasks);
-        // Nobody listens to one that was called off.
-        self.send.send(painted).ok();
-        drop(self.done);
-        memory::trim();
     }
 }
 

@@ -37,16 +37,9 @@ pub(super) struct SurfaceId {
     pub(super) is_backdrop: bool,
 }
 
-/// Which frame of which surface.
+/// Which frame or buffer of which surface.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct FrameTag {
-    pub(super) surface: SurfaceId,
-    pub(super) number: u64,
-}
-
-/// Which buffer of which surface.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct BufferTag {
+pub(super) struct Tag {
     pub(super) surface: SurfaceId,
     pub(super) number: u64,
 }
@@ -85,9 +78,9 @@ pub(super) enum Event {
         scale: u32,
     },
     /// The compositor asks for the next frame.
-    FrameDone(FrameTag),
+    FrameDone(Tag),
     /// The compositor no longer reads a buffer.
-    BufferReleased(BufferTag),
+    BufferReleased(Tag),
     /// The answer to a [`Sync`] request.
     Synced(Sync),
 }
@@ -102,117 +95,84 @@ impl Events {
     }
 }
 
-impl Dispatch<WlRegistry, GlobalListContents> for Events {
+/// An object of the compositor whose events matter here; `Of` says which one it is.
+trait Source<Of>: Proxy {
+    fn read(event: Self::Event, of: &Of) -> Option<Event>;
+}
+
+impl<I: Source<Of>, Of> Dispatch<I, Of> for Events {
     fn event(
         events: &mut Self,
-        _: &WlRegistry,
-        event: wl_registry::Event,
-        _: &GlobalListContents,
+        _: &I,
+        event: I::Event,
+        of: &Of,
         _: &Connection,
         _: &QueueHandle<Self>,
     ) {
+        events.0.extend(I::read(event, of));
+    }
+}
+
+impl Source<GlobalListContents> for WlRegistry {
+    fn read(event: wl_registry::Event, _: &GlobalListContents) -> Option<Event> {
         match event {
-            wl_registry::Event::Global { name: output, interface, version }
-                if interface == WlOutput::interface().name =>
-            {
-                events.0.push(Event::OutputAdded { output, version });
+            wl_registry::Event::Global { name: output, interface, version } => {
+                let is_output = interface == WlOutput::interface().name;
+                is_output.then_some(Event::OutputAdded { output, version })
             }
             wl_registry::Event::GlobalRemove { name: output } => {
-                events.0.push(Event::OutputRemoved { output });
+                Some(Event::OutputRemoved { output })
             }
-            _ => {}
+            _ => None,
         }
     }
 }
 
-impl Dispatch<WlOutput, u32> for Events {
-    fn event(
-        events: &mut Self,
-        _: &WlOutput,
-        part: wl_output::Event,
-        output: &u32,
-        _: &Connection,
-        _: &QueueHandle<Self>,
-    ) {
-        events.0.push(Event::OutputInfo { output: *output, part });
+impl Source<u32> for WlOutput {
+    fn read(part: wl_output::Event, output: &u32) -> Option<Event> {
+        Some(Event::OutputInfo { output: *output, part })
     }
 }
 
-impl Dispatch<ZwlrLayerSurfaceV1, SurfaceId> for Events {
-    fn event(
-        events: &mut Self,
-        _: &ZwlrLayerSurfaceV1,
-        event: zwlr_layer_surface_v1::Event,
-        &surface: &SurfaceId,
-        _: &Connection,
-        _: &QueueHandle<Self>,
-    ) {
+impl Source<SurfaceId> for ZwlrLayerSurfaceV1 {
+    fn read(event: zwlr_layer_surface_v1::Event, &surface: &SurfaceId) -> Option<Event> {
         match event {
             zwlr_layer_surface_v1::Event::Configure { serial, width, height } => {
                 let size = (width.max(1), height.max(1));
-                events.0.push(Event::Configured { surface, serial, size });
+                Some(Event::Configured { surface, serial, size })
             }
-            zwlr_layer_surface_v1::Event::Closed => {
-                events.0.push(Event::Closed { output: surface.output });
+            zwlr_layer_surface_v1::Event::Closed => Some(Event::Closed { output: surface.output }),
+            _ => None,
+        }
+    }
+}
+
+impl Source<SurfaceId> for WpFractionalScaleV1 {
+    fn read(event: wp_fractional_scale_v1::Event, &surface: &SurfaceId) -> Option<Event> {
+        match event {
+            wp_fractional_scale_v1::Event::PreferredScale { scale } => {
+                Some(Event::PreferredScale { surface, scale: scale.max(1) })
             }
-            _ => {}
+            _ => None,
         }
     }
 }
 
-impl Dispatch<WpFractionalScaleV1, SurfaceId> for Events {
-    fn event(
-        events: &mut Self,
-        _: &WpFractionalScaleV1,
-        event: wp_fractional_scale_v1::Event,
-        &surface: &SurfaceId,
-        _: &Connection,
-        _: &QueueHandle<Self>,
-    ) {
-        if let wp_fractional_scale_v1::Event::PreferredScale { scale } = event {
-            events.0.push(Event::PreferredScale { surface, scale: scale.max(1) });
-        }
+impl Source<Tag> for WlCallback {
+    fn read(_: wl_callback::Event, tag: &Tag) -> Option<Event> {
+        Some(Event::FrameDone(*tag))
     }
 }
 
-impl Dispatch<WlCallback, FrameTag> for Events {
-    fn event(
-        events: &mut Self,
-        _: &WlCallback,
-        _: wl_callback::Event,
-        tag: &FrameTag,
-        _: &Connection,
-        _: &QueueHandle<Self>,
-    ) {
-        events.0.push(Event::FrameDone(*tag));
+impl Source<Sync> for WlCallback {
+    fn read(_: wl_callback::Event, sync: &Sync) -> Option<Event> {
+        Some(Event::Synced(*sync))
     }
 }
 
-impl Dispatch<WlCallback, Sync> for Events {
-    fn event(
-        events: &mut Self,
-        _: &WlCallback,
-        _: wl_callback::Event,
-        sync: &Sync,
-        _: &Connection,
-        _: &QueueHandle<Self>,
-    ) {
-        events.0.push(Event::Synced(*sync));
-    }
-}
-
-impl Dispatch<WlBuffer, BufferTag> for Events {
-    fn event(
-        events: &mut Self,
-        _: &WlBuffer,
-        event: wl_buffer::Event,
-        tag: &BufferTag,
-        _: &Connection,
-        _: &QueueHandle<Self>,
-    ) {
-        if let wl_buffer::Event::Release = event {
-            events.0.push(Event::BufferReleased(*tag));
-        }
+impl Source<Tag> for WlBuffer {
+    fn read(event: wl_buffer::Event, tag: &Tag) -> Option<Event> {
+        matches!(event, wl_buffer::Event::Release).then_some(Event::BufferReleased(*tag))
     }
 }
 
@@ -264,7 +224,7 @@ impl Globals {
     }
 
     /// A buffer over storage; none where the compositor would not take so large a one.
-    pub(super) fn buffer(&self, storage: &Storage, tag: BufferTag) -> Option<WlBuffer> {
+    pub(super) fn buffer(&self, storage: &Storage, tag: Tag) -> Option<WlBuffer> {
         let (width, height) = storage.size();
         let (width, height) = (i32::try_from(width).ok()?, i32::try_from(height).ok()?);
         let stride = width.checked_mul(PIXEL as i32)?;
@@ -276,7 +236,7 @@ impl Globals {
     }
 
     /// A buffer of one colour, which the surface's viewport makes as large as it is.
-    pub(super) fn color(&self, color: [u8; 3], tag: BufferTag) -> Option<WlBuffer> {
+    pub(super) fn color(&self, color: [u8; 3], tag: Tag) -> Option<WlBuffer> {
         match &self.single_pixel {
             Some(manager) => {
                 let [red, green, blue] = color.map(|value| u32::from(value) * 0x0101_0101);

@@ -18,7 +18,7 @@ use super::super::paint::Task;
 use super::super::painting::{Animation, NextFrame};
 use super::super::storage::Storage;
 use super::events::Globals;
-use super::events::{BufferTag, FrameTag, SurfaceId};
+use super::events::{SurfaceId, Tag};
 use super::fade::{Fade, Next};
 
 /// An output that is off or covered asks for no frames. After this time, its frame counts as shown.
@@ -173,7 +173,7 @@ impl Surface {
     pub(super) fn advance(&mut self, globals: &Globals, now: Instant) {
         (self.wake_at, self.is_due) = (None, false);
         let number = self.next_number();
-        let tag = BufferTag { surface: self.id, number };
+        let tag = Tag { surface: self.id, number };
         let next = match &mut self.fade {
             Some(fade) => fade
                 .next(now, |storage| globals.buffer(storage, tag).map(|buffer| (number, buffer))),
@@ -189,7 +189,7 @@ impl Surface {
 
     /// The picture itself. Its storage is never written again, so its buffer goes at once.
     fn finish(&mut self, globals: &Globals) {
-        let tag = BufferTag { surface: self.id, number: self.next_number() };
+        let tag = Tag { surface: self.id, number: self.next_number() };
         let Some(content) = &self.content else { return };
         let made = match &content.frame {
             Some(frame) => globals.buffer(frame, tag).map(|made| (made, frame.size())),
@@ -208,7 +208,7 @@ impl Surface {
         self.surface.damage_buffer(0, 0, width as i32, height as i32);
         let number = self.next_number();
         self.asked = number;
-        self.surface.frame(&globals.handle, FrameTag { surface: self.id, number });
+        self.surface.frame(&globals.handle, Tag { surface: self.id, number });
         self.awaited = Some((number, Instant::now() + FRAME_WITHIN));
         self.is_waiting = true;
         self.surface.commit();
