@@ -21,6 +21,8 @@ use crate::wire::{Image, Timestamp, put_id};
 /// The colours of one monitor's wallpaper.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub(super) struct Palette {
+    #[serde(skip)]
+    pub(super) set_at: Timestamp,
     pub(super) monitor: String,
     #[serde(serialize_with = "put_id")]
     pub(super) image_id: i64,
@@ -46,10 +48,12 @@ pub(super) struct Palettes<'p> {
 }
 
 impl Palette {
-    pub(super) fn of(monitor: &str, image: &Image, still: Option<PathBuf>) -> Self {
+    pub(super) fn of(monitor: &str, shown: &MonitorImage, still: Option<PathBuf>) -> Self {
+        let MonitorImage { image, set_at } = shown;
         let colors = image.color_texts();
         let Scheme { appearance, background, foreground, accent } = Scheme::of(&colors);
         Self {
+            set_at: *set_at,
             monitor: monitor.to_owned(),
             image_id: image.id,
             image_name: image.name.clone(),
@@ -191,6 +195,7 @@ mod tests {
         let colors: Vec<String> = colors.iter().map(|&color| color.to_owned()).collect();
         let scheme = Scheme::of(&colors);
         Palette {
+            set_at: Timestamp::from_micros(1),
             monitor: "A".to_owned(),
             image_id: 7,
             image_name: "sea".to_owned(),

@@ -22,7 +22,7 @@ use crate::events::{EventBus, EventFilter, Message, Subscription};
 use crate::media::PlainColors;
 use crate::store::Store;
 use crate::transcode::Transcoder;
-use crate::wire::{EventKind, GalleryDomain, Timestamp};
+use crate::wire::{EventKind, GalleryDomain};
 
 /// How long a change waits for its still.
 const STILL_WITHIN: Duration = Duration::from_secs(30);
@@ -53,17 +53,12 @@ pub(super) struct Publisher {
     /// The pictures on connected monitors; none without a compositor.
     shown: Option<BTreeMap<String, MonitorImage>>,
     /// The content of the files, by monitor.
-    published: BTreeMap<String, PublishedPalette>,
+    published: BTreeMap<String, Palette>,
     /// Monitors whose image has no still yet, with the image.
     pending: BTreeMap<String, i64>,
     waiting: Vec<PendingChange>,
     /// The files were removed, for the end.
     cleared: bool,
-}
-
-struct PublishedPalette {
-    palette: Palette,
-    set_at: Timestamp,
 }
 
 /// A change that is not reported yet.
@@ -185,9 +180,7 @@ impl Publisher {
                     continue;
                 }
             };
-            let palette = Palette::of(monitor, &shown.image, still);
-            let entry = PublishedPalette { palette, set_at: shown.set_at };
-            self.published.insert(monitor.clone(), entry);
+            self.published.insert(monitor.clone(), Palette::of(monitor, shown, still));
         }
         self.write();
     }
@@ -195,13 +188,14 @@ impl Publisher {
     fn write(&mut self) {
         let still = |palette: &Palette| palette.still.clone();
         let newest = newest(&self.published);
-        let stills = self.published.iter().filter_map(|(monitor, entry)| {
-            Some((monitor.as_str(), entry.palette.still.as_deref()?))
-        });
+        let stills = self
+            .published
+            .iter()
+            .filter_map(|(monitor, palette)| Some((monitor.as_str(), palette.still.as_deref()?)));
         let used: BTreeSet<&Path> = stills.clone().map(|(_, still)| still).collect();
         let newest_still: Option<PathBuf> = newest.and_then(still);
         let links = directory::link_targets(stills, newest_still.as_deref());
-        let monitors = self.published.iter().map(|(name, entry)| (name.as_str(), &entry.palette));
+        let monitors = self.published.iter().map(|(name, palette)| (name.as_str(), palette));
         match color_files(&Palettes { newest, monitors: monitors.collect() }) {
             Ok(files) => self.directory.write(&links, files),
             Err(error) => log::warn!("cannot write the palette as JSON: {error}"),
@@ -228,9 +222,8 @@ impl Publisher {
     /// The still that the links of a change lead to.
     fn still(&self, change: &WallpaperChange) -> Option<PathBuf> {
         let monitors = change.shown.iter().map(|(monitor, _)| monitor);
-        let entries = monitors.filter_map(|monitor| self.published.get(monitor));
-        let mut mine = entries.filter(|entry| entry.palette.image_id == change.image.id);
-        mine.next()?.palette.still.clone()
+        let mut palettes = monitors.filter_map(|monitor| self.published.get(monitor));
+        palettes.find(|palette| palette.image_id == change.image.id)?.still.clone()
     }
 
     /// Report all remaining changes.
@@ -259,9 +252,8 @@ fn subscribe(bus: &EventBus, ring: Sender<()>) -> Subscription {
 }
 
 /// The palette that was set last; among those set together, that of the first monitor by name.
-fn newest(published: &BTreeMap<String, PublishedPalette>) -> Option<&Palette> {
-    let newest = published.values().rev().max_by_key(|entry| entry.set_at);
-    newest.map(|entry| &entry.palette)
+fn newest(published: &BTreeMap<String, Palette>) -> Option<&Palette> {
+    published.values().rev().max_by_key(|palette| palette.set_at)
 }
 
 /// Whether the files of a monitor still lack this change. Monitors that show another image by now do
