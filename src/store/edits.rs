@@ -161,8 +161,10 @@ pub(crate) fn unite(connection: &Connection, from: &Image, into: &Image) -> Resu
          (SELECT playlist_id FROM playlist_image WHERE image_id = ?2)",
         ids,
     )?;
-    for table in ["assignments", "workspace_picture", "history", "watched_file"] {
-        let sql = format!("UPDATE {table} SET image_id = ?2 WHERE image_id = ?1");
+    // On a workspace that has a sound for both it stays as it is.
+    for table in ["assignments", "workspace_picture", "workspace_sound", "history", "watched_file"]
+    {
+        let sql = format!("UPDATE OR IGNORE {table} SET image_id = ?2 WHERE image_id = ?1");
         connection.execute(&sql, ids)?;
     }
     Ok(places)

@@ -7,7 +7,7 @@ use crate::store::images::tests::{package, picture};
 use crate::store::tests::scratch;
 use crate::store::watched::{self, Stamp, WatchedFile};
 use crate::store::workspaces::{self, WorkspacePicture};
-use crate::wire::{Format, MediaType, Mode, Timestamp};
+use crate::wire::{Format, MediaType, Mode, Sound, Timestamp};
 
 fn add(store: &Store, image: &NewImage) -> Image {
     store.write(|c| images::insert(c, image).map(|id| at(c, id))).unwrap()
@@ -230,6 +230,7 @@ fn united_image_is_wherever_either_was() {
         let names = ("2".to_owned(), "DP-1".to_owned());
         let (backend, since) = ("feh".to_owned(), Timestamp::now());
         workspaces::replace(c, &[WorkspacePicture::new(names, from.id, backend, since)])?;
+        assignments::set_sound(c, ("DP-1", from.id), Sound { muted: true, volume: 30 })?;
         c.execute_batch(
             "INSERT INTO playlist (name, type, interval, play_order, start_first, created_at, \
              updated_at) VALUES ('one', 'timer', 60, 'ordered', 0, 1, 1), \
@@ -263,7 +264,8 @@ fn united_image_is_wherever_either_was() {
     };
     let listed = look("SELECT playlist_id, image_id FROM playlist_image ORDER BY 1, position");
     assert_eq!(listed, [(1, into.id), (1, third.id), (2, into.id), (2, from.id)]);
-    for table in ["assignments", "workspace_picture", "history", "watched_file"] {
+    for table in ["assignments", "workspace_picture", "workspace_sound", "history", "watched_file"]
+    {
         assert_eq!(look(&format!("SELECT 1, image_id FROM {table}")), [(1, into.id)], "{table}");
     }
 }
