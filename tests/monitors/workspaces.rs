@@ -1,10 +1,13 @@
-//! Wallpapers of workspaces on real sway: by pixels, and in what clients are told.
+//! Wallpapers of workspaces on real sway and i3: by pixels, and in what clients are told.
+
+use std::fs;
+use std::process::{Child, Stdio};
 
 use serde_json::{Value, json};
 
 use crate::desktop::{Desktop, wait_until};
 use crate::scene::{BLUE, GREEN, RED, near, see, seen, set, three};
-use crate::support::House;
+use crate::support::{House, left_out};
 
 const OUTPUT: &str = "HEADLESS-1";
 
@@ -46,12 +49,17 @@ impl Scene {
 
 fn scene() -> Scene {
     let desktop = Desktop::wayland(&["640x480", "640x480"]);
-    let mut house = House::on(&desktop);
-    let settings = "[backend]\ntype = 'builtin'\n[backend.builtin]\ntransition_type = 'none'\n";
-    house.configure(settings);
-    house.start();
+    let house = drawing(&desktop);
     desktop.output("swaymsg", &["-q", "focus output HEADLESS-1"]);
     Scene { desktop, house }
+}
+
+/// A daemon that draws by itself, at once.
+fn drawing(desktop: &Desktop) -> House {
+    let mut house = House::on(desktop);
+    house.configure("[backend]\ntype = 'builtin'\n[backend.builtin]\ntransition_type = 'none'\n");
+    house.start();
+    house
 }
 
 #[test]
@@ -125,10 +133,10 @@ fn entries_follow_renames_deletions_and_playlists() {
     assert_eq!(scene.entry("3")["image_id"], green);
     client.patch(&format!("/images/{green}"), &json!({ "name": "lake" })).ok();
     let file = scene.house.config_file();
-    let text = std::fs::read_to_string(&file).unwrap();
-    std::fs::write(&file, "[").unwrap();
+    let text = fs::read_to_string(&file).unwrap();
+    fs::write(&file, "[").unwrap();
     client.patch(&format!("/images/{green}"), &json!({ "name": "sea" })).fails(409);
-    std::fs::write(&file, text).unwrap();
+    fs::write(&file, text).unwrap();
     assert_eq!(scene.current(), (json!("3"), json!("lake")));
     // Which is seen as soon as there is such a playlist, and follows its steps.
     scene.show("4");
@@ -177,7 +185,7 @@ fn many_switches_leave_the_right_picture_and_no_trace() {
     scene.show("3");
     scene.sees(GREEN);
     let pid = scene.house.pid();
-    let open = || std::fs::read_dir(format!("/proc/{pid}/fd")).unwrap().count();
+    let open = || fs::read_dir(format!("/proc/{pid}/fd")).unwrap().count();
     let (before, files) = (scene.history(), open());
     for (workspace, image) in
         [("3", "green"), ("4", "blue"), ("1", "red"), ("4", "blue")].repeat(10)
@@ -194,4 +202,45 @@ fn many_switches_leave_the_right_picture_and_no_trace() {
     // A connection of a client may still be open.
     wait_until("as few files as before", || open() <= files + 2);
     set(&scene.house, green, OUTPUT).ok();
+}
+
+/// The window manager of an X server, ended when dropped.
+struct I3(Child);
+
+impl I3 {
+    /// None if it is not installed.
+    fn start(desktop: &Desktop, house: &House) -> Option<Self> {
+        let config = house.root().join("i3");
+        fs::write(&config, "# i3 config file (v4)\n").unwrap();
+        let mut i3 = desktop.command("i3");
+        let i3 = i3.arg("-c").arg(config).stdout(Stdio::null()).stderr(Stdio::null());
+        let i3 = Self(i3.spawn().ok()?);
+        let version = || desktop.command("i3-msg").args(["-t", "get_version"]).output();
+        wait_until("i3", || version().is_ok_and(|output| output.status.success()));
+        Some(i3)
+    }
+}
+
+impl Drop for I3 {
+    fn drop(&mut self) {
+        self.0.kill().ok();
+        self.0.wait().ok();
+    }
+}
+
+#[test]
+fn workspaces_of_i3_show_their_wallpapers() {
+    let desktop = Desktop::x11(&["640x480"]);
+    let house = drawing(&desktop);
+    let Some(_i3) = I3::start(&desktop, &house) else {
+        return left_out("workspaces of i3", "i3 is not installed");
+    };
+    let show = |name: &str| drop(desktop.output("i3-msg", &["-q", &format!("workspace {name}")]));
+    let [red, ..] = three(&house);
+    set(&house, red, "*").ok();
+    house.client().patch("/config/workspaces", &json!({ "3": "green", "4:web": "blue" })).ok();
+    for (workspace, color) in [("3", GREEN), ("4:web", BLUE), ("1", RED)] {
+        show(workspace);
+        see(&desktop, &house, "VIRTUAL-1", color);
+    }
 }
