@@ -218,24 +218,20 @@ fn on<'a>(placements: &'a [Placement], name: &str) -> Option<&'a Placement> {
 /// The workers that are not seen yet where a step, which is done, may have brought up new surfaces:
 /// they lie beneath them.
 pub(super) fn buried(step: &Step, unseen: &PendingVisibility) -> Vec<WorkerKey> {
-    let covers = if registration(step.key().backend).begins_anew { step.covers() } else { vec![] };
-    let others = unseen.iter().filter(|(key, _)| *key != step.key());
-    let buried = others.filter(|(_, names)| names.iter().any(|name| covers.contains(name)));
+    let is_new = |name: &String| on(&step.placements, name).is_some();
+    let begins_anew = registration(step.key.backend).begins_anew;
+    let others = unseen.iter().filter(|(key, _)| begins_anew && **key != step.key);
+    let buried = others.filter(|(_, names)| names.iter().any(is_new));
     buried.map(|(key, _)| key.clone()).collect()
 }
 
 /// Whether a step takes something away where another worker is not seen yet.
 pub(super) fn uncovers(step: &Step, current: &Placements, unseen: &PendingVisibility) -> bool {
-    let stays = match step {
-        Step::Show { placements, .. } => placements.as_slice(),
-        Step::Clear { .. } => &[],
-    };
     let goes = |name: &String| {
-        let shown = current.get(step.key()).into_iter().flatten();
-        shown.into_iter().any(|placement| placement.output.name == *name)
-            && stays.iter().all(|placement| placement.output.name != *name)
+        current.get(&step.key).is_some_and(|shown| on(shown, name).is_some())
+            && on(&step.placements, name).is_none()
     };
-    unseen.iter().any(|(key, names)| key != step.key() && names.iter().any(goes))
+    unseen.iter().any(|(key, names)| *key != step.key && names.iter().any(goes))
 }
 
 #[cfg(test)]

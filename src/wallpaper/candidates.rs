@@ -29,6 +29,14 @@ pub(super) struct Pick {
     pub(super) entries: Vec<(String, i64)>,
 }
 
+impl Pick {
+    fn of(image: Image, monitors: Vec<String>, request: &Request) -> Self {
+        let Request { mode, fit, position, .. } = *request;
+        let (together, entries) = (monitors.clone(), Vec::new());
+        Self { image, monitors, mode, fit, position, together, entries }
+    }
+}
+
 /// The picked pictures, and the monitors that are skipped.
 type Candidates = (Vec<Pick>, Vec<String>);
 
@@ -50,10 +58,7 @@ impl WorldState {
             }
         };
         let (monitors, skipped) = targets?;
-        let together = monitors.clone();
-        let Request { mode, fit, position, .. } = *request;
-        let entries = Vec::new();
-        Ok((vec![Pick { image, monitors, mode, fit, position, together, entries }], skipped))
+        Ok((vec![Pick::of(image, monitors, request)], skipped))
     }
 
     /// A picture of its own for each monitor.
@@ -83,15 +88,8 @@ impl WorldState {
         }
         let mut picks = Vec::new();
         for (id, monitors) in by_image {
-            picks.push(Pick {
-                image: image(store, id)?,
-                together: monitors.clone(),
-                monitors,
-                mode: Mode::Each,
-                fit: request.fit,
-                position: request.position,
-                entries: Vec::new(),
-            });
+            let pick = Pick::of(image(store, id)?, monitors, request);
+            picks.push(Pick { mode: Mode::Each, ..pick });
         }
         Ok((picks, skipped))
     }

@@ -364,7 +364,7 @@ mod tests {
             error: "on purpose".to_owned(),
             at: Timestamp::from_micros(1),
         };
-        status.note_failure(["A"].into_iter(), &failure);
+        status.note_failure(["A"].into_iter(), failure);
         assert_eq!(handle.last_failure("A").map(|one| one.image_id), Some(7));
         let all: Vec<_> = handle.failures().into_iter().map(|one| one.monitors).collect();
         assert_eq!(all, [["A"]]);

@@ -139,15 +139,22 @@ impl Job {
 
     /// Takes up its next steps, all of one backend; none when it is done.
     pub(super) fn next_steps(&mut self) -> Vec<Step> {
-        let backend = self.steps.front().map(|step| step.key().backend);
-        let others = self.steps.iter().position(|step| Some(step.key().backend) != backend);
+        let backend = self.steps.front().map(|step| step.key.backend);
+        let others = self.steps.iter().position(|step| Some(step.key.backend) != backend);
         self.in_progress = self.steps.drain(..others.unwrap_or(self.steps.len())).collect();
         self.in_progress.clone()
     }
 
     /// Whether it has this worker busy.
     pub(super) fn holds(&self, key: &WorkerKey) -> bool {
-        self.in_progress.iter().any(|step| step.key() == key)
+        self.in_progress.iter().any(|step| step.key == *key)
+    }
+
+    fn asked(&self) -> Option<&PendingApply> {
+        match &self.purpose {
+            Purpose::Apply(apply) => Some(apply),
+            _ => None,
+        }
     }
 
     /// Adds to what the answer warns of.
@@ -170,26 +177,19 @@ impl Job {
 
     /// The transition that was asked for.
     pub(super) fn transition(&self) -> Option<String> {
-        match &self.purpose {
-            Purpose::Apply(apply) => apply.feasible.transition.clone(),
-            _ => None,
-        }
+        self.asked()?.feasible.transition.clone()
     }
 
     /// The monitors that somebody asks for.
     pub(super) fn asked_for(&self) -> &[String] {
-        match &self.purpose {
-            Purpose::Apply(apply) => &apply.feasible.applied.monitors,
-            _ => &[],
-        }
+        self.asked().map_or(&[], |apply| &apply.feasible.applied.monitors)
     }
 
     /// Whether somebody asks for this image on this monitor.
     pub(super) fn asks(&self, monitor: &str, image_id: i64) -> bool {
-        match &self.purpose {
-            Purpose::Apply(apply) => apply.feasible.applied.images.get(monitor) == Some(&image_id),
-            _ => false,
-        }
+        let is_it =
+            |apply: &PendingApply| apply.feasible.applied.images.get(monitor) == Some(&image_id);
+        self.asked().is_some_and(is_it)
     }
 
     /// Whether what somebody asks for has failed where this worker fails.
@@ -203,9 +203,8 @@ impl Job {
 
     /// The workers that are to show what was asked for and do not yet.
     pub(super) fn pending(&self) -> Vec<WorkerKey> {
-        let Purpose::Apply(apply) = &self.purpose else { return Vec::new() };
-        let mut keys = apply.keys();
-        keys.retain(|key| self.steps.iter().any(|step| step.key() == key));
+        let mut keys = self.asked().map(PendingApply::keys).unwrap_or_default();
+        keys.retain(|key| self.steps.iter().any(|step| step.key == *key));
         keys
     }
 

@@ -1,12 +1,11 @@
 //! Links in a worker's cache, under which files are shown that are gone or were written again.
 //!
-//! [`KeepaliveLinks`] keep a file that leaves the library, so that a backend can show it again when
-//! it restarts for another monitor. They are hard links, which take no space while the library has
-//! the file; small files on another file system are copied. Packages of HTML wallpapers are not kept.
+//! A file that leaves the library is kept, so that a backend can show it again when it restarts for
+//! another monitor. The links for that are hard links, which take no space while the library has the file;
+//! small files on another file system are copied. Packages of HTML wallpapers are not kept.
 //!
-//! [`ContentLinks`] give a file that was written again while it is shown another name, because some
-//! backends know a picture by its path. The name says the content, so that a later order and the next
-//! daemon find it again.
+//! A file that was written again while it is shown gets another name, because some backends know a picture
+//! by its path. The name says the content, so that a later order and the next daemon find it again.
 //!
 //! Runs on the worker's thread.
 
@@ -20,60 +19,33 @@ use crate::backends::{Kind, Placement};
 use crate::digest;
 use crate::paths::{Replacement, remove_unused};
 
-pub(super) struct LinkDirectory {
-    directory: PathBuf,
-}
-
-impl LinkDirectory {
-    pub(super) fn new(directory: PathBuf) -> Self {
-        Self { directory }
-    }
-
-    /// The name for a file; `stem` says for what of it.
-    pub(super) fn of(&self, stem: String, file: &Path) -> PathBuf {
-        let mut name = OsString::from(stem);
-        if let Some(extension) = file.extension() {
-            name.push(".");
-            name.push(extension);
-        }
-        self.directory.join(name)
-    }
-
-    pub(super) fn make_directory(&self) -> io::Result<()> {
-        fs::create_dir_all(&self.directory)
-    }
-
-    /// Removes all but the names of these placements.
-    pub(super) fn keep(&self, placements: &[Placement], name: impl Fn(&Placement) -> PathBuf) {
-        let used: Vec<PathBuf> = placements.iter().map(name).collect();
-        remove_unused(&self.directory, |path| used.iter().any(|used| used == path));
-    }
-}
-
 /// The largest file that is copied where it cannot be linked.
 const COPY_MAX: u64 = 64 << 20;
 
-pub(super) struct KeepaliveLinks {
-    directory: LinkDirectory,
+pub(super) struct Links {
+    /// Files that are kept.
+    retained: PathBuf,
+    /// Files by their contents.
+    renewed: PathBuf,
 }
 
-impl KeepaliveLinks {
+impl Links {
     /// In the cache of a worker.
     pub(super) fn new(cache: &Path) -> Self {
-        Self { directory: LinkDirectory::new(cache.join("retained")) }
+        Self { retained: cache.join("retained"), renewed: cache.join("renewed") }
     }
 
-    /// Whether it has a file for one that is gone.
+    /// Whether there is a file for one that is gone.
     pub(super) fn has(&self, placement: &Placement) -> bool {
-        self.path(placement).exists()
+        self.retained_path(placement).exists()
     }
 
     /// The same placements, with what is retained in place of files that are gone; retains the others.
     pub(super) fn retain(&self, mut placements: Vec<Placement>) -> Vec<Placement> {
         for placement in placements.iter_mut().filter(|placement| placement.kind != Kind::Web) {
-            let retained = self.path(placement);
+            let retained = self.retained_path(placement);
             if !file_is_missing(&placement.path) {
-                self.link(&placement.path, &retained);
+                self.keep(&placement.path, &retained);
             } else if retained.exists() {
                 placement.path = retained;
             }
@@ -81,37 +53,87 @@ impl KeepaliveLinks {
         placements
     }
 
+    /// The same placements, with other names for these contents, and for those that have one.
+    pub(super) fn name(
+        &self,
+        mut placements: Vec<Placement>,
+        rewritten: &[String],
+    ) -> Vec<Placement> {
+        for placement in placements.iter_mut().filter(|placement| placement.kind != Kind::Web) {
+            let link = self.renewed_path(placement);
+            if !rewritten.contains(&placement.content) && fs::symlink_metadata(&link).is_err() {
+                continue;
+            }
+            match self.point(&link, &placement.path) {
+                Ok(()) => placement.path = link,
+                Err(error) => log::warn!("cannot link {}: {error}", link.display()),
+            }
+        }
+        placements
+    }
+
     /// Removes the links that these placements do not use.
     pub(super) fn tidy(&self, placements: &[Placement]) {
-        self.directory.keep(placements, |placement| self.path(placement));
+        let is_used = |path: &Path| {
+            let own = |one| [self.retained_path(one), self.renewed_path(one)];
+            placements.iter().flat_map(own).any(|used| used == path)
+        };
+        remove_unused(&self.retained, is_used);
+        remove_unused(&self.renewed, is_used);
     }
 
     /// The link for the file of a picture. An image's id is never used again; its path changes
     /// with its name.
-    fn path(&self, placement: &Placement) -> PathBuf {
+    fn retained_path(&self, placement: &Placement) -> PathBuf {
         use std::os::unix::ffi::OsStrExt;
         let hash = digest::short(placement.path.as_os_str().as_bytes(), 6);
-        self.directory.of(format!("{}-{hash}", placement.image_id), &placement.path)
+        let stem = format!("{}-{hash}", placement.image_id);
+        self.retained.join(with_extension_of(&placement.path, stem))
+    }
+
+    fn renewed_path(&self, placement: &Placement) -> PathBuf {
+        let stem = digest::short(&placement.content, 12);
+        self.renewed.join(with_extension_of(&placement.path, stem))
     }
 
     /// Failing costs no picture now: it is said in the log and no more.
-    fn link(&self, path: &Path, retained: &Path) {
+    fn keep(&self, path: &Path, retained: &Path) {
         if is_same(path, retained) {
             return;
         }
-        let taken = self.directory.make_directory().and_then(|()| {
+        let kept = fs::create_dir_all(&self.retained).and_then(|()| {
             // Somebody may have put another file in the place of the one that is retained.
             fs::remove_file(retained).ok();
             fs::hard_link(path, retained)
         });
-        let taken = match taken {
+        let kept = match kept {
             Err(error) if error.kind() == io::ErrorKind::CrossesDevices => copy(path, retained),
             other => other,
         };
-        if let Err(error) = taken {
+        if let Err(error) = kept {
             log::debug!("cannot retain {}: {error}", path.display());
         }
     }
+
+    fn point(&self, link: &Path, path: &Path) -> io::Result<()> {
+        if fs::read_link(link).is_ok_and(|target| target == path) {
+            return Ok(());
+        }
+        fs::create_dir_all(&self.renewed)?;
+        match fs::remove_file(link) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+            _ => symlink(path, link),
+        }
+    }
+}
+
+fn with_extension_of(file: &Path, stem: String) -> OsString {
+    let mut name = OsString::from(stem);
+    if let Some(extension) = file.extension() {
+        name.push(".");
+        name.push(extension);
+    }
+    name
 }
 
 /// Whether the link leads to this file, or is a copy of it as it is now.
@@ -135,56 +157,6 @@ fn copy(path: &Path, retained: &Path) -> io::Result<()> {
     new.land()
 }
 
-pub(super) struct ContentLinks {
-    directory: LinkDirectory,
-}
-
-impl ContentLinks {
-    /// In the cache of a worker.
-    pub(super) fn new(cache: &Path) -> Self {
-        Self { directory: LinkDirectory::new(cache.join("renewed")) }
-    }
-
-    /// The same placements, with other names for these contents, and for those that have one.
-    pub(super) fn name(
-        &self,
-        mut placements: Vec<Placement>,
-        rewritten: &[String],
-    ) -> Vec<Placement> {
-        for placement in placements.iter_mut().filter(|placement| placement.kind != Kind::Web) {
-            let link = self.path(placement);
-            if !rewritten.contains(&placement.content) && fs::symlink_metadata(&link).is_err() {
-                continue;
-            }
-            match self.link(&placement.path, &link) {
-                Ok(()) => placement.path = link,
-                Err(error) => log::warn!("cannot link {}: {error}", link.display()),
-            }
-        }
-        placements
-    }
-
-    /// Removes the links that these placements do not use.
-    pub(super) fn tidy(&self, placements: &[Placement]) {
-        self.directory.keep(placements, |placement| self.path(placement));
-    }
-
-    fn path(&self, placement: &Placement) -> PathBuf {
-        self.directory.of(digest::short(&placement.content, 12), &placement.path)
-    }
-
-    fn link(&self, path: &Path, link: &Path) -> io::Result<()> {
-        if fs::read_link(link).is_ok_and(|target| target == path) {
-            return Ok(());
-        }
-        self.directory.make_directory()?;
-        match fs::remove_file(link) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
-            _ => symlink(path, link),
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -193,7 +165,7 @@ mod tests {
     #[test]
     fn shown_file_is_retained_until_it_is_replaced() {
         let dir = tempfile::tempdir().unwrap();
-        let retained = KeepaliveLinks::new(dir.path());
+        let retained = Links::new(dir.path());
         let at = |name: &str, image_id| {
             let path = dir.path().join(name);
             Placement { path, ..placement("A", image_id) }
@@ -219,7 +191,7 @@ mod tests {
     }
 
     /// A picture there, and what is retained of it once its file is gone.
-    fn kept(retained: &KeepaliveLinks, picture: &Placement) -> Option<String> {
+    fn kept(retained: &Links, picture: &Placement) -> Option<String> {
         retained.retain(vec![picture.clone()]);
         fs::remove_file(&picture.path).unwrap();
         let placed = retained.retain(vec![picture.clone()]).remove(0);
@@ -229,7 +201,7 @@ mod tests {
     #[test]
     fn file_in_the_place_of_another_is_retained_though_it_is_older_and_as_large() {
         let dir = tempfile::tempdir().unwrap();
-        let retained = KeepaliveLinks::new(dir.path());
+        let retained = Links::new(dir.path());
         let one = Placement { path: dir.path().join("one.png"), ..placement("A", 1) };
         fs::write(&one.path, "one").unwrap();
         retained.retain(vec![one.clone()]);
@@ -250,9 +222,9 @@ mod tests {
         let other =
             places.filter(|place| place.is_dir()).find(|at| device(at) != device(dir.path()));
         let elsewhere = tempfile::tempdir_in(other.expect("a second file system")).unwrap();
-        let retained = KeepaliveLinks::new(dir.path());
+        let retained = Links::new(dir.path());
         let one = Placement { path: elsewhere.path().join("one.png"), ..placement("A", 1) };
-        let copied = || fs::metadata(retained.path(&one)).unwrap();
+        let copied = || fs::metadata(retained.retained_path(&one)).unwrap();
         fs::write(&one.path, "one").unwrap();
         retained.retain(vec![one.clone()]);
         let first = copied();
@@ -265,7 +237,7 @@ mod tests {
             fs::write(&one.path, text).unwrap();
             fs::File::options().write(true).open(&one.path).unwrap().set_modified(at).unwrap();
             retained.retain(vec![one.clone()]);
-            fs::read_to_string(retained.path(&one)).unwrap()
+            fs::read_to_string(retained.retained_path(&one)).unwrap()
         };
         assert_eq!(written("longer", std::time::SystemTime::UNIX_EPOCH), "longer");
         let later = copied().modified().unwrap() + std::time::Duration::from_secs(1);
@@ -288,7 +260,7 @@ mod tests {
     #[test]
     fn rewritten_file_has_another_name_while_its_content_is_shown() {
         let dir = tempfile::tempdir().unwrap();
-        let renewed = ContentLinks::new(dir.path());
+        let renewed = Links::new(dir.path());
         let file = dir.path().join("one.png");
         fs::write(&file, "one").unwrap();
         let with = |content: &str| Placement {
@@ -303,7 +275,7 @@ mod tests {
         assert_eq!(fs::read_to_string(&named.path).unwrap(), "one");
         renewed.tidy(std::slice::from_ref(&second));
         // The next order and the next daemon find it, too.
-        let again = ContentLinks::new(dir.path()).name(vec![second.clone()], &[]);
+        let again = Links::new(dir.path()).name(vec![second.clone()], &[]);
         assert_eq!(again, std::slice::from_ref(&named));
         // Its file has another name by now.
         let moved = Placement { path: dir.path().join("two.png"), ..second.clone() };

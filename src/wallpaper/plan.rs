@@ -6,6 +6,8 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
+use serde::{Deserialize, Serialize};
+
 use crate::backends::{Placement, registration};
 use crate::compositor::Output;
 use crate::config::BackendName;
@@ -13,28 +15,11 @@ use crate::config::BackendName;
 /// The placements that each worker shows, or should; an entry for every worker that shows anything.
 pub(super) type Placements = BTreeMap<WorkerKey, Vec<Placement>>;
 
+/// All that a worker is to show; without placements nothing is desired of it any more.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Step {
-    /// All that the worker is to show.
-    Show { key: WorkerKey, placements: Vec<Placement> },
-    /// Nothing is desired of this worker any more.
-    Clear { key: WorkerKey },
-}
-
-impl Step {
-    pub(super) fn key(&self) -> &WorkerKey {
-        match self {
-            Self::Show { key, .. } | Self::Clear { key } => key,
-        }
-    }
-
-    /// The outputs on which something is to be shown.
-    pub(super) fn covers(&self) -> Vec<String> {
-        match self {
-            Self::Show { placements, .. } => names(placements),
-            Self::Clear { .. } => Vec::new(),
-        }
-    }
+pub(super) struct Step {
+    pub(super) key: WorkerKey,
+    pub(super) placements: Vec<Placement>,
 }
 
 /// The steps from `current` to `desired`.
@@ -44,21 +29,20 @@ pub(super) fn steps(current: &Placements, desired: &Placements) -> Vec<Step> {
         let before = current.get(*key).map_or(&[][..], Vec::as_slice);
         placements.iter().any(|placement| !before.contains(placement))
     });
-    let show = |(key, placements): (&WorkerKey, &Vec<Placement>)| Step::Show {
+    let show = |(key, placements): (&WorkerKey, &Vec<Placement>)| Step {
         key: key.clone(),
         placements: placements.clone(),
     };
     let cleared = current.keys().filter(|key| !desired.contains_key(*key));
-    let mut steps: Vec<Step> = gaining.into_iter().chain(losing).map(show).collect();
-    steps.extend(cleared.map(|key| Step::Clear { key: key.clone() }));
-    steps
+    let clear = |key: &WorkerKey| Step { key: key.clone(), placements: Vec::new() };
+    gaining.into_iter().chain(losing).map(show).chain(cleared.map(clear)).collect()
 }
 
 /// Makes sure that a worker is told to show what it should, also where nothing of it differs.
 pub(super) fn force(steps: &mut Vec<Step>, desired: &Placements, key: &WorkerKey) {
-    let told = steps.iter().any(|step| step.key() == key);
+    let told = steps.iter().any(|step| step.key == *key);
     if let (false, Some(placements)) = (told, desired.get(key)) {
-        steps.insert(0, Step::Show { key: key.clone(), placements: placements.clone() });
+        steps.insert(0, Step { key: key.clone(), placements: placements.clone() });
     }
 }
 
@@ -120,12 +104,8 @@ pub(super) fn rewritten(
 
 /// The outputs on which a step may change something.
 pub(super) fn outputs_of<'a>(step: &'a Step, current: &'a Placements) -> Vec<&'a str> {
-    let placements = match step {
-        Step::Show { placements, .. } => placements.as_slice(),
-        Step::Clear { .. } => &[],
-    };
-    let shown = current.get(step.key()).into_iter().flatten();
-    placements.iter().chain(shown).map(|placement| placement.output.name.as_str()).collect()
+    let shown = current.get(&step.key).into_iter().flatten();
+    step.placements.iter().chain(shown).map(|placement| placement.output.name.as_str()).collect()
 }
 
 /// Takes from `steps` those that have an output in common with what is left for later, but for what
@@ -140,7 +120,7 @@ pub(super) fn with_dependants(
         let outputs: Vec<&str> = later.iter().flat_map(|step| outputs_of(step, current)).collect();
         let depends = |step: &mut Step| {
             let shares = |name: &&str| outputs.contains(name);
-            !asked.contains(step.key()) && outputs_of(step, current).iter().any(shares)
+            !asked.contains(&step.key) && outputs_of(step, current).iter().any(shares)
         };
         let more: Vec<Step> = steps.extract_if(.., depends).collect();
         if more.is_empty() {
@@ -157,7 +137,7 @@ pub(super) fn groups(steps: Vec<Step>, current: &Placements) -> Vec<Vec<Step>> {
     for (number, step) in steps.into_iter().enumerate() {
         let outputs = outputs_of(&step, current);
         let belongs = |(_, other): &(usize, Step)| {
-            other.key().backend == step.key().backend
+            other.key.backend == step.key.backend
                 || outputs_of(other, current).iter().any(|name| outputs.contains(name))
         };
         let joined = groups.extract_if(.., |group| group.iter().any(belongs)).flatten();
@@ -178,7 +158,7 @@ pub(super) fn are_apart(some: &[String], others: &[&str]) -> bool {
 
 /// A backend, or its process on one output if each output has a process of its own. Workers do
 /// not wait for each other.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub(super) struct WorkerKey {
     pub(super) backend: BackendName,
     pub(super) output: Option<String>,
@@ -261,9 +241,9 @@ pub(super) mod tests {
             let steps = steps(before, after);
             let seen: Vec<_> = steps
                 .iter()
-                .map(|step| match step {
-                    Step::Show { key, .. } => ("show", key.backend),
-                    Step::Clear { key } => ("clear", key.backend),
+                .map(|step| match step.placements.is_empty() {
+                    false => ("show", step.key.backend),
+                    true => ("clear", step.key.backend),
                 })
                 .collect();
             assert_eq!(seen, expected);
@@ -296,11 +276,11 @@ pub(super) mod tests {
 
     pub(in crate::wallpaper) fn show(backend: BackendName, outputs: &[&str]) -> Step {
         let placements = outputs.iter().map(|name| placement(name, 1)).collect();
-        Step::Show { key: WorkerKey::of(backend, outputs[0]), placements }
+        Step { key: WorkerKey::of(backend, outputs[0]), placements }
     }
 
     fn clear(backend: BackendName, output: &str) -> Step {
-        Step::Clear { key: WorkerKey::of(backend, output) }
+        Step { key: WorkerKey::of(backend, output), placements: Vec::new() }
     }
 
     #[test]
@@ -317,8 +297,6 @@ pub(super) mod tests {
         assert_eq!(first, [swaybg.clone(), mpv.clone()]);
         assert_eq!(told(WorkerKey::of(Mpvpaper, "B"), vec![mpv.clone()]), [mpv]);
         assert_eq!(told(WorkerKey::of(Feh, "A"), vec![]), []);
-        assert_eq!(swaybg.covers(), ["A"]);
-        assert_eq!(clear(Swaybg, "A").covers(), [""; 0]);
     }
 
     #[test]

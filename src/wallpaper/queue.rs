@@ -17,22 +17,8 @@ const WAITING: usize = 32;
 
 #[derive(Default)]
 pub(super) struct Queue {
-    waiting: VecDeque<WaitingRequest>,
-}
-
-enum WaitingRequest {
-    /// A request, with its answer.
-    Set(Request, Applied, Reply<Applied>),
-    Other(Command),
-}
-
-impl WaitingRequest {
-    fn into_command(self) -> Command {
-        match self {
-            Self::Set(request, _, reply) => Command::Set(request, reply),
-            Self::Other(command) => command,
-        }
-    }
+    /// What waits; with what it will answer if it is a request for a picture.
+    waiting: VecDeque<(Command, Option<Applied>)>,
 }
 
 impl Queue {
@@ -51,7 +37,7 @@ impl Queue {
         request.settle(&applied);
         for waiting in std::mem::take(&mut self.waiting) {
             match waiting {
-                WaitingRequest::Set(old, applied, reply) if request.supersedes(&old) => {
+                (Command::Set(old, reply), Some(applied)) if request.supersedes(&old) => {
                     // Three steps back at once lead three pictures further back.
                     if let (Ask::Back(steps), Ask::Back(before)) = (&mut request.ask, &old.ask) {
                         *steps = steps.saturating_add(*before);
@@ -61,35 +47,34 @@ impl Queue {
                 waiting => self.waiting.push_back(waiting),
             }
         }
-        self.push_waiting(WaitingRequest::Set(request, applied, reply));
+        self.push_waiting(Command::Set(request, reply), Some(applied));
     }
 
     pub(super) fn push(&mut self, command: Command) {
-        self.push_waiting(WaitingRequest::Other(command));
+        self.push_waiting(command, None);
     }
 
-    fn push_waiting(&mut self, waiting: WaitingRequest) {
+    fn push_waiting(&mut self, command: Command, applied: Option<Applied>) {
         if self.waiting.len() < WAITING {
-            self.waiting.push_back(waiting);
+            self.waiting.push_back((command, applied));
         } else {
-            waiting.into_command().refuse(Error::Busy);
+            command.refuse(Error::Busy);
         }
     }
 
     /// Takes out the oldest that may begin beside what is in progress.
     pub(super) fn pop(&mut self, jobs: &Jobs, current: &Placements) -> Option<Command> {
         let at = (0..self.waiting.len()).find(|&at| self.may_begin(at, jobs, current))?;
-        self.waiting.remove(at).map(WaitingRequest::into_command)
+        self.waiting.remove(at).map(|(command, _)| command)
     }
 
     fn may_begin(&self, at: usize, jobs: &Jobs, current: &Placements) -> bool {
-        let Some(WaitingRequest::Set(_, applied, _)) = self.waiting.get(at) else {
+        let Some((_, Some(applied))) = self.waiting.get(at) else {
             return at == 0 && jobs.is_empty();
         };
         let monitors: Vec<&str> = applied.monitors.iter().map(String::as_str).collect();
         let apart = |other: &Applied| are_apart(&other.monitors, &monitors);
-        let overtakes =
-            |other: &WaitingRequest| matches!(other, WaitingRequest::Set(_, old, _) if apart(old));
+        let overtakes = |(_, other): &(_, Option<Applied>)| other.as_ref().is_some_and(apart);
         !applied.keys().iter().any(|key| jobs.is_busy(key))
             && jobs.leave_alone(&monitors, current)
             && self.waiting.iter().take(at).all(overtakes)
@@ -97,8 +82,8 @@ impl Queue {
 
     /// Answers all that wait.
     pub(super) fn refuse(&mut self, error: &Error) {
-        for waiting in std::mem::take(&mut self.waiting) {
-            waiting.into_command().refuse(error.clone());
+        for (command, _) in std::mem::take(&mut self.waiting) {
+            command.refuse(error.clone());
         }
     }
 }
@@ -141,7 +126,7 @@ impl Jobs {
     /// Whether one has this worker busy, or is about to.
     pub(super) fn is_busy(&self, key: &WorkerKey) -> bool {
         let has = |job: &Job| match &job.purpose {
-            Purpose::Restore(_) => job.left().any(|step| step.key() == key),
+            Purpose::Restore(_) => job.left().any(|step| step.key == *key),
             _ => job.holds(key) || job.pending().contains(key),
         };
         self.running.iter().any(has)
@@ -163,12 +148,10 @@ impl Jobs {
     /// was shown before a job says nothing about what it leaves to do.
     pub(super) fn expected(&self, current: &Placements) -> Placements {
         let mut expected = current.clone();
-        for step in self.running.iter().flat_map(|job| &job.in_progress) {
-            match step {
-                Step::Show { key, placements } => {
-                    drop(expected.insert(key.clone(), placements.clone()));
-                }
-                Step::Clear { key } => drop(expected.remove(key)),
+        for Step { key, placements } in self.running.iter().flat_map(|job| &job.in_progress) {
+            match placements.is_empty() {
+                true => drop(expected.remove(key)),
+                false => drop(expected.insert(key.clone(), placements.clone())),
             }
         }
         expected

@@ -16,7 +16,7 @@ use std::time::Instant;
 
 use crossbeam_channel::{Receiver, at, never, select};
 
-use crate::backends::{Backends, Placement, registration};
+use crate::backends::{Backends, Placement};
 use crate::config::BackendName;
 use crate::desktop;
 use crate::error_chain::chain;
@@ -39,7 +39,7 @@ use super::plan::WorkerKey;
 use super::plan::{self, Placements, Step};
 use super::queue::{Jobs, Queue};
 use super::recovery::Recovery;
-use super::request::{Activated, Applied, Ask, Reply, Request, SeeAgain};
+use super::request::{Applied, Ask, Reply, Request, SeeAgain};
 use super::status::SharedStatus;
 use super::worker::Report;
 use super::worker::Workers;
@@ -75,7 +75,7 @@ pub(super) struct Reconciler {
     /// Workers to be told to show what they show: settings changed since they were told, or they
     /// were not asked yet.
     stale: BTreeSet<WorkerKey>,
-    /// Pictures that requests have shown beside those that they asked for.
+    /// Pictures that requests have shown beside those that they asked for, or an earlier daemon.
     untold: Untold,
     /// Monitors and images of which everybody was told that nothing can show them any more.
     unshowable: BTreeMap<String, i64>,
@@ -231,7 +231,8 @@ impl Reconciler {
             Command::Clear(reply) => {
                 let left = self.recovery.take_left();
                 let all: BTreeSet<WorkerKey> = self.current.keys().cloned().chain(left).collect();
-                let steps = all.into_iter().map(|key| Step::Clear { key }).collect();
+                let clear = |key| Step { key, placements: Vec::new() };
+                let steps = all.into_iter().map(clear).collect();
                 self.start(Job::new(steps, Purpose::Clear { failed: None, reply }));
             }
         }
@@ -252,7 +253,7 @@ impl Reconciler {
     /// down. A new worker adopts their processes.
     fn break_off(&mut self) {
         for job in self.jobs.take_all() {
-            job.in_progress.iter().for_each(|step| self.workers.end(step.key()));
+            job.in_progress.iter().for_each(|step| self.workers.end(&step.key));
             job.refuse(Error::Ending);
         }
         self.queue.refuse(&Error::Ending);
@@ -274,38 +275,10 @@ impl Reconciler {
     fn steps_of(&mut self, apply: &PendingApply, world: WorldState) -> (Vec<Step>, Placements) {
         let desired = self.desired(&world.with(&apply.feasible.pictures));
         let mut steps = plan::steps(&self.jobs.expected(&self.current), &desired);
-        let later = steps.extract_if(.., |step| self.jobs.is_busy(step.key())).collect();
+        let later = steps.extract_if(.., |step| self.jobs.is_busy(&step.key)).collect();
         let later = plan::with_dependants(later, &mut steps, &apply.keys(), &self.current);
         self.reconcile_again |= !later.is_empty();
         (steps, desired)
-    }
-
-    /// Makes a backend the one in use. Until the settings say so too, it is remembered here.
-    fn activate(&mut self, name: &str, reply: Reply<Activated>) {
-        let Ok(backend) = name.parse::<BackendName>() else {
-            return reply(Err(Error::UnknownBackend { name: name.to_owned() }));
-        };
-        if self.backends.available().iter().all(|entry| entry.name != backend) {
-            let checked = self.backends.programs(Some(backend));
-            let missing = self.backends.missing(registration(backend));
-            let lack = self.backends.unavailable_reason();
-            return reply(Err(Error::NotUsable { backend, checked, missing, lack }));
-        }
-        self.found.forget();
-        let settings = self.selection();
-        let before = self.activated.replace(Activation { backend, settings });
-        let world = match self.world_state() {
-            Ok(world) => world,
-            Err(error) => {
-                self.activated = before;
-                return reply(Err(error.into()));
-            }
-        };
-        self.recall(&world);
-        let steps = plan::steps(&self.current, &self.desired(&world));
-        let restored = world.restored(&self.current, &steps);
-        let purpose = Purpose::Activate { backend, before, restored, reply };
-        self.start(Job::new(steps.into(), purpose));
     }
 
     /// Looks at everything and brings the screens in line with it, but for those that a job has to do
@@ -332,12 +305,12 @@ impl Reconciler {
             plan::force(&mut steps, &desired, key);
         }
         // One that did not start has its own time to be tried again.
-        steps.retain(|step| self.backoffs.may_try(step.key()));
+        steps.retain(|step| self.backoffs.may_try(&step.key));
         self.tell_untold(&world, &steps);
         self.tell_unshowable(&world);
         let must_wait = |step: &mut Step| {
             let outputs = plan::outputs_of(step, &self.current);
-            self.jobs.is_busy(step.key()) || !self.jobs.leave_alone(&outputs, &self.current)
+            self.jobs.is_busy(&step.key) || !self.jobs.leave_alone(&outputs, &self.current)
         };
         let later: Vec<Step> = steps.extract_if(.., must_wait).collect();
         let later = plan::with_dependants(later, &mut steps, &[], &self.current);
@@ -368,6 +341,10 @@ impl Reconciler {
             return;
         };
         self.stale.extend(recalled.keys().cloned());
+        for (key, placements) in &recalled {
+            let place = |one: &Placement| ((key.clone(), one.output.name.clone()), None);
+            self.untold.extend(placements.iter().map(place));
+        }
         self.current.extend(recalled);
         let desired = self.desired(world);
         let covered = self.recovery.take_covered(&desired, world.outputs());

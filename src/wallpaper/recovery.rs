@@ -10,11 +10,8 @@ use std::fs;
 use std::io;
 use std::path::PathBuf;
 
-use serde::{Deserialize, Serialize};
-
 use crate::backends::{Backends, Placement, REGISTRY, registration};
 use crate::compositor::{Compositor, Output};
-use crate::config::BackendName;
 use crate::paths;
 use crate::process::plain_name;
 
@@ -27,15 +24,6 @@ pub(super) struct Recovery {
     noted: Option<Placements>,
     /// Whose backends run, and nobody has seen to them yet.
     left: BTreeSet<WorkerKey>,
-    /// Recalled, and not reported yet.
-    unannounced: BTreeSet<WorkerKey>,
-}
-
-#[derive(Serialize, Deserialize)]
-struct RecoveredWorker {
-    backend: BackendName,
-    output: Option<String>,
-    placements: Vec<Placement>,
 }
 
 impl Recovery {
@@ -43,17 +31,14 @@ impl Recovery {
     pub(super) fn open(backends: &Backends) -> Self {
         let path = backends.records.directory().join("current.json");
         let noted = fs::read(&path).ok().and_then(|bytes| {
-            let entries: Vec<RecoveredWorker> = serde_json::from_slice(&bytes).ok()?;
-            let key = |entry: RecoveredWorker| {
-                (WorkerKey { backend: entry.backend, output: entry.output }, entry.placements)
-            };
-            Some(entries.into_iter().map(key).collect())
+            let entries: Vec<(WorkerKey, Vec<Placement>)> = serde_json::from_slice(&bytes).ok()?;
+            Some(entries.into_iter().collect())
         });
         let left = backends.records.left().into_iter().filter_map(|(backend, output)| {
             Some(WorkerKey { backend: backend.parse().ok()?, output })
         });
         let left = left.collect();
-        Self { path, noted: Some(noted.unwrap_or_default()), left, unannounced: BTreeSet::new() }
+        Self { path, noted: Some(noted.unwrap_or_default()), left }
     }
 
     /// Notes what is shown now.
@@ -63,13 +48,7 @@ impl Recovery {
             fs::remove_file(&self.path).ok();
             return;
         }
-        let entry = |(key, placements): (&WorkerKey, &Vec<Placement>)| RecoveredWorker {
-            backend: key.backend,
-            output: key.output.clone(),
-            placements: placements.clone(),
-        };
-        let entries: Vec<RecoveredWorker> = current.iter().map(entry).collect();
-        let noted = serde_json::to_vec(&entries)
+        let noted = serde_json::to_vec(&current.iter().collect::<Vec<_>>())
             .map_err(io::Error::from)
             .and_then(|bytes| paths::replace(&self.path, &bytes));
         if let Err(error) = noted {
@@ -97,7 +76,6 @@ impl Recovery {
             (on_root || self.left.contains(key)) && !placements.is_empty()
         });
         self.left.retain(|key| !recalled.contains_key(key));
-        self.unannounced.extend(recalled.keys().cloned());
         Some(recalled)
     }
 
@@ -126,15 +104,6 @@ impl Recovery {
     /// All whose processes nobody has seen to.
     pub(super) fn take_left(&mut self) -> BTreeSet<WorkerKey> {
         std::mem::take(&mut self.left)
-    }
-
-    /// Whether it shows what was recalled, and that was not reported yet.
-    pub(super) fn is_unannounced(&self, key: &WorkerKey) -> bool {
-        self.unannounced.contains(key)
-    }
-
-    pub(super) fn announced(&mut self, key: &WorkerKey) {
-        self.unannounced.remove(key);
     }
 
     /// Removes the caches of workers that nothing is left or desired of; `used` are the others.
@@ -198,11 +167,6 @@ mod tests {
         let outputs = outputs(&["A", "B", "C"]);
         assert_eq!(recovery.recall(&outputs, wayland), Some(of(&[(Swaybg, "A")])));
         assert_eq!(recovery.recall(&outputs, wayland), None);
-        let swaybg = WorkerKey::of(Swaybg, "A");
-        assert!(recovery.is_unannounced(&swaybg));
-        assert!(!recovery.is_unannounced(&WorkerKey::of(Mpvpaper, "C")));
-        recovery.announced(&swaybg);
-        assert!(!recovery.is_unannounced(&swaybg));
         // Nobody has seen to the others.
         assert_eq!(recovery.take_left(), keys(&[(Mpvpaper, "C"), (Mpvpaper, "GONE")]));
         assert_eq!(recovery.take_left(), BTreeSet::new());

@@ -13,7 +13,7 @@ use crate::store::workspaces::WorkspacePicture;
 use crate::sys::{Gate, lock};
 use crate::wire::{ApplyFailure, DebugFailure, HistorySource, Rest, Source, Timestamp};
 
-/// Monitors of which a failure is remembered.
+/// Failures that are remembered.
 const FAILURES: usize = 256;
 /// Failures that reports have.
 const RECENT: usize = 20;
@@ -46,10 +46,8 @@ struct Inner {
     restored: BTreeSet<String>,
     /// Monitors for which a request has failed: what is there again is so for the reason of before.
     taken_back: BTreeSet<String>,
-    /// The last picture that did not come up on a monitor.
-    failures: BTreeMap<String, ApplyFailure>,
-    /// The last of all, the newest last.
-    recent: VecDeque<DebugFailure>,
+    /// The last pictures that could not be shown, the newest first.
+    failures: VecDeque<DebugFailure>,
     /// Playlists that hooks have asked something of, each as often as it is asked; none: all.
     hook_requests: Vec<Option<i64>>,
     visible: VisibleWorkspaces,
@@ -158,27 +156,22 @@ impl SharedStatus {
     pub(super) fn note_failure<'a>(
         &self,
         monitors: impl Iterator<Item = &'a str>,
-        failure: &ApplyFailure,
+        failure: ApplyFailure,
     ) {
-        let mut inner = self.lock();
-        // A name for each monitor that ever was: more than a machine has are not kept.
-        if inner.failures.len() > FAILURES {
-            inner.failures.clear();
-        }
-        let monitors: Vec<String> = monitors.map(str::to_owned).collect();
-        inner.failures.extend(monitors.iter().map(|name| (name.clone(), failure.clone())));
-        if inner.recent.len() == RECENT {
-            inner.recent.pop_front();
-        }
-        inner.recent.push_back(DebugFailure { monitors, failure: failure.clone() });
+        let failures = &mut self.lock().failures;
+        failures.truncate(FAILURES - 1);
+        failures
+            .push_front(DebugFailure { monitors: monitors.map(str::to_owned).collect(), failure });
     }
 
     pub(super) fn failure(&self, monitor: &str) -> Option<ApplyFailure> {
-        self.lock().failures.get(monitor).cloned()
+        let is_its = |one: &&DebugFailure| one.monitors.iter().any(|name| name == monitor);
+        self.lock().failures.iter().find(is_its).map(|one| one.failure.clone())
     }
 
+    /// The last ones, the newest last.
     pub(super) fn failures(&self) -> Vec<DebugFailure> {
-        self.lock().recent.iter().cloned().collect()
+        self.lock().failures.iter().take(RECENT).rev().cloned().collect()
     }
 
     pub(super) fn hook_request(&self, playlist: Option<i64>) -> HookRequest {
@@ -320,23 +313,21 @@ mod tests {
     fn failures_are_remembered_within_bounds() {
         let status = SharedStatus::default();
         for number in 0..RECENT + 5 {
-            status.note_failure(["A"].into_iter(), &failure(number));
+            status.note_failure(["A"].into_iter(), failure(number));
         }
         let last = (RECENT + 4) as i64;
         assert_eq!(status.failure("A").map(|one| one.image_id), Some(last));
         assert!(status.failure("B").is_none());
         let recent: Vec<i64> = status.failures().iter().map(|one| one.failure.image_id).collect();
         assert_eq!(recent, (5..=last).collect::<Vec<_>>());
-        // A name each: they do not grow for ever.
-        let names: Vec<String> = (0..=FAILURES).map(|number| number.to_string()).collect();
-        status.note_failure(names.iter().map(String::as_str), &failure(1));
-        assert!(status.failure("0").is_some() && status.failure("A").is_some());
-        status.note_failure(["B"].into_iter(), &failure(2));
-        assert!(status.failure("0").is_none() && status.failure("B").is_some());
+        // They do not grow for ever.
         let status = SharedStatus::default();
-        status.note_failure(names[1..].iter().map(String::as_str), &failure(1));
-        status.note_failure(["B"].into_iter(), &failure(2));
-        assert!(status.failure("1").is_some(), "as many are remembered");
+        for number in 0..FAILURES {
+            status.note_failure([&*number.to_string()].into_iter(), failure(number));
+        }
+        assert!(status.failure("0").is_some(), "as many are remembered");
+        status.note_failure(["B"].into_iter(), failure(2));
+        assert!(status.failure("0").is_none() && status.failure("B").is_some());
     }
 
     #[test]

@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex};
 
 use crossbeam_channel::{Receiver, Sender, bounded, select};
 
-use super::links::{ContentLinks, KeepaliveLinks};
+use super::links::Links;
 use super::plan::WorkerKey;
 use super::slices::Slices;
 use crate::backends::{Backend, Backends, Error, Placement, Registration, registration};
@@ -106,8 +106,7 @@ impl Worker {
         let paused = PausedOutputs::default();
         let (wanted, stop) = (paused.clone(), cancel.clone());
         let slices = Slices::new(cache, decoder);
-        let keepalive = KeepaliveLinks::new(cache);
-        let by_content = ContentLinks::new(cache);
+        let links = Links::new(cache);
         let (name, entry) = (key.backend.as_str(), registration(key.backend));
         let thread = spawner.spawn(name, move || {
             let tell = |news| {
@@ -117,8 +116,11 @@ impl Worker {
             };
             let work = || {
                 let (backend, paused, cancel) = (backend(), None, stop);
-                OrderLoop { entry, backend, slices, keepalive, by_content, wanted, paused, cancel }
-                    .run(&inbox, (&told, &rung, &sounded), &tell);
+                OrderLoop { entry, backend, slices, links, wanted, paused, cancel }.run(
+                    &inbox,
+                    (&told, &rung, &sounded),
+                    &tell,
+                );
             };
             // Nothing of it is used afterwards.
             let run = catch_unwind(AssertUnwindSafe(work));
@@ -164,8 +166,7 @@ struct OrderLoop {
     entry: &'static Registration,
     backend: Box<dyn Backend>,
     slices: Slices,
-    keepalive: KeepaliveLinks,
-    by_content: ContentLinks,
+    links: Links,
     wanted: PausedOutputs,
     /// As the backend was told last; none: it may be otherwise by now.
     paused: Option<BTreeSet<String>>,
@@ -244,9 +245,9 @@ impl OrderLoop {
                 if renew {
                     self.backend.renew();
                 }
-                let mut files = self.keepalive.retain(placements.clone());
+                let mut files = self.links.retain(placements.clone());
                 if self.entry.knows_by_path {
-                    files = self.by_content.name(files, &rewritten);
+                    files = self.links.name(files, &rewritten);
                 }
                 let cut = self.slices.keep_if_done(|| {
                     let cut = match self.entry.spans_outputs {
@@ -256,16 +257,14 @@ impl OrderLoop {
                     self.backend.show(&cut, &self.cancel).map(|()| cut)
                 })?;
                 self.slices.tidy(&cut);
-                self.keepalive.tidy(&placements);
-                self.by_content.tidy(&placements);
+                self.links.tidy(&placements);
                 let warnings = self.backend.warnings();
                 Ok(Done { warnings, unseen: self.backend.unseen() })
             }
             Order::Clear => {
                 self.backend.clear()?;
                 self.slices.tidy(&[]);
-                self.keepalive.tidy(&[]);
-                self.by_content.tidy(&[]);
+                self.links.tidy(&[]);
                 Ok(Done::default())
             }
         }

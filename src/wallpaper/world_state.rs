@@ -18,7 +18,7 @@ use crate::wire::{Image, MediaType, OrphanReason};
 use super::assignments::{self, Fallbacks, Pictures};
 use super::backend_choice::{self, Candidate, Choice, FoundBackends, NoChoice, Preference};
 use super::jobs::{Picture, PlanState};
-use super::links::KeepaliveLinks;
+use super::links::Links;
 use super::orphan;
 use super::plan::{self, Placements, Step};
 use super::request::{NoTarget, Targets};
@@ -201,9 +201,9 @@ impl WorldState {
     fn leave_out_missing(&self, desired: &mut Placements) {
         for (key, placements) in desired.iter_mut() {
             let cache = self.backends.cache_of(key.backend, key.output.as_deref());
-            let keepalive = KeepaliveLinks::new(&cache);
+            let links = Links::new(&cache);
             placements.retain(|placement| {
-                !self.missing.contains(&placement.image_id) || keepalive.has(placement)
+                !self.missing.contains(&placement.image_id) || links.has(placement)
             });
         }
         desired.retain(|_, placements| !placements.is_empty());
@@ -341,8 +341,7 @@ impl WorldState {
     pub(super) fn restored(&self, current: &Placements, steps: &[Step]) -> Vec<Picture> {
         let look = |row: &Assignment| (row.mode, row.fit, row.position);
         let mut restored: Vec<Picture> = Vec::new();
-        for step in steps {
-            let Step::Show { key, placements } = step else { continue };
+        for Step { key, placements } in steps {
             let backend = key.backend;
             for placement in placements {
                 let name = &placement.output.name;

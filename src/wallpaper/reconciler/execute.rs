@@ -30,19 +30,16 @@ impl Reconciler {
         let transition = job.transition();
         let asking = job.asked_for().to_vec();
         self.jobs.push(job);
-        for step in steps {
-            let (key, order) = match step {
-                Step::Show { key, placements } => {
-                    self.stale.remove(&key);
-                    let rewritten = plan::rewritten(&self.current, &key, &placements);
-                    let paused = self
-                        .pause
-                        .is_known()
-                        .then(|| self.pause.paused(&placements, &asking).into_keys().collect());
-                    let (renew, transition) = (self.renew.remove(&key), transition.clone());
-                    (key, (Order::Show { placements, transition, rewritten, renew }, paused))
-                }
-                Step::Clear { key } => (key, (Order::Clear, None)),
+        for Step { key, placements } in steps {
+            let order = if placements.is_empty() {
+                (Order::Clear, None)
+            } else {
+                self.stale.remove(&key);
+                let rewritten = plan::rewritten(&self.current, &key, &placements);
+                let paused = || self.pause.paused(&placements, &asking).into_keys().collect();
+                let paused = self.pause.is_known().then(paused);
+                let (renew, transition) = (self.renew.remove(&key), transition.clone());
+                (Order::Show { placements, transition, rewritten, renew }, paused)
             };
             let may_work = self.backoffs.may_work(&key, Instant::now());
             if let Err(error) = self.workers.give(&key, order, may_work) {
@@ -73,7 +70,7 @@ impl Reconciler {
     fn done(&mut self, key: &WorkerKey, result: Result<Done, backends::Error>) {
         let Some(mut job) = self.jobs.take(key) else { return };
         self.note_event_of(&mut job);
-        let step = job.in_progress.extract_if(.., |step| step.key() == key).next();
+        let step = job.in_progress.extract_if(.., |step| step.key == *key).next();
         match result {
             Ok(Done { warnings, unseen }) => {
                 job.is_seen = true;
@@ -91,7 +88,8 @@ impl Reconciler {
             }
             Err(error) => {
                 let outdated = step.as_ref().is_some_and(|step| self.is_outdated(step));
-                let outputs = step.as_ref().map(Step::covers).unwrap_or_default();
+                let outputs =
+                    step.as_ref().map(|step| plan::names(&step.placements)).unwrap_or_default();
                 log::warn!(
                     "{key}: {error}{}",
                     if outdated { " (outputs have changed)" } else { "" }
@@ -129,23 +127,17 @@ impl Reconciler {
     }
 
     fn step_done(&mut self, step: Option<Step>) {
-        let backend = match step {
-            Some(Step::Show { key, placements }) => {
-                self.events += u64::from(!self.backoffs.may_try(&key));
-                self.backoffs.of(&key).over();
-                self.recovery.announced(&key);
-                let backend = key.backend;
-                self.current.insert(key, placements);
-                backend
-            }
-            Some(Step::Clear { key }) => {
-                self.current.remove(&key);
-                // A worker that shows nothing needs no thread.
-                self.workers.end(&key);
-                key.backend
-            }
-            None => return,
-        };
+        let Some(Step { key, placements }) = step else { return };
+        let backend = key.backend;
+        if placements.is_empty() {
+            self.current.remove(&key);
+            // A worker that shows nothing needs no thread.
+            self.workers.end(&key);
+        } else {
+            self.events += u64::from(!self.backoffs.may_try(&key));
+            self.backoffs.of(&key).over();
+            self.current.insert(key, placements);
+        }
         self.publish_current(backend);
     }
 
@@ -188,7 +180,7 @@ impl Reconciler {
                 for key in job.pending() {
                     plan::force(&mut steps, &desired, &key);
                 }
-                steps.retain(|step| !job.gave_up.contains(step.key()));
+                steps.retain(|step| !job.gave_up.contains(&step.key));
                 job.steps = steps.into();
             }
             Err(error) => log::error!("cannot read the current wallpapers: {}", chain(&error)),
@@ -258,9 +250,8 @@ impl Reconciler {
 
     /// Whether outputs have come, gone or changed since a step was planned.
     fn is_outdated(&self, step: &Step) -> bool {
-        let Step::Show { placements, .. } = step else { return false };
         let outputs = self.backends.outputs.list();
-        !placements.iter().all(|placement| outputs.contains(&placement.output))
+        !step.placements.iter().all(|placement| outputs.contains(&placement.output))
     }
 
     fn is_connected(&self, key: &WorkerKey, monitors: &[String]) -> bool {
@@ -272,7 +263,7 @@ impl Reconciler {
     /// Plans what was asked for once more, for the outputs that are there by now.
     fn try_anew(&mut self, mut job: Job, key: &WorkerKey) {
         job.planned_for = None;
-        job.steps.push_back(Step::Show { key: key.clone(), placements: Vec::new() });
+        job.steps.push_back(Step { key: key.clone(), placements: Vec::new() });
         self.replan(&mut job);
         self.start(job);
     }

@@ -10,7 +10,7 @@ use crate::backends::{self, Placement};
 use crate::config::BackendName;
 use crate::error_chain::chain;
 use crate::store::{self, Connection, images};
-use crate::wire::{ApplyFailure, Event, Timestamp};
+use crate::wire::{ApplyFailure, Event, Image, Timestamp};
 
 use super::Reconciler;
 use crate::wallpaper::Error;
@@ -22,8 +22,7 @@ use crate::wallpaper::world_state::WorldState;
 impl Reconciler {
     /// Notes what the step of a request has shown beside what was asked for. What nobody has asked for
     /// is told as soon as it is shown.
-    pub(super) fn note_untold(&mut self, step: &Step, job: &Job) {
-        let Step::Show { key, placements } = step else { return };
+    pub(super) fn note_untold(&mut self, Step { key, placements }: &Step, job: &Job) {
         if !matches!(job.purpose, Purpose::Apply(_)) {
             return self.untold.retain(|(worker, _), _| worker != key);
         }
@@ -42,7 +41,6 @@ impl Reconciler {
     /// The placements that were reported to be shown.
     pub(super) fn told(&self) -> Placements {
         let mut told = self.current.clone();
-        told.retain(|key, _| !self.recovery.is_unannounced(key));
         for ((key, name), before) in &self.untold {
             let Some(placements) = told.get_mut(key) else { continue };
             placements.retain(|one| one.output.name != *name);
@@ -53,7 +51,7 @@ impl Reconciler {
 
     /// Records pictures that were not reported, and that these steps leave as they are.
     pub(super) fn tell_untold(&mut self, world: &WorldState, steps: &[Step]) {
-        let is_planned = |key: &WorkerKey| steps.iter().any(|step| step.key() == key);
+        let is_planned = |key: &WorkerKey| steps.iter().any(|step| step.key == *key);
         let is_meant = |one: &Placement| {
             world.shown_row(&one.output.name).is_some_and(|row| row.image_id == one.image_id)
         };
@@ -62,7 +60,7 @@ impl Reconciler {
             let placements = self.current.get(key).into_iter().flatten();
             let placements = placements.filter(|one| one.output.name == *name && is_meant(one));
             let placements = placements.cloned().collect();
-            shown.push(Step::Show { key: key.clone(), placements });
+            shown.push(Step { key: key.clone(), placements });
         }
         let pictures = world.restored(&self.told(), &shown);
         self.untold.retain(|(key, _), _| is_planned(key));
@@ -82,17 +80,12 @@ impl Reconciler {
                 continue;
             }
             let Error::Incompatible { backend, .. } = why else { continue };
-            let (backend, error) = (backend.to_string(), why.to_string());
-            let failure = ApplyFailure {
-                image_id: image.id,
-                image_name: image.name.clone(),
-                backend: backend.clone(),
-                error: error.clone(),
-                at: Timestamp::now(),
-            };
-            self.status.note_failure(std::iter::once(*monitor), &failure);
+            let error = why.to_string();
+            self.status
+                .note_failure([*monitor].into_iter(), failure(image, *backend, error.clone()));
             if told.insert(image.id) {
                 log::warn!("{error}, and neither can any other backend");
+                let backend = backend.to_string();
                 self.bus.publish(&Event::WallpaperRestoreFailed { backend, error });
             }
         }
@@ -168,14 +161,8 @@ impl Reconciler {
     }
 
     pub(super) fn note_failure(&self, picture: &Picture, error: &backends::Error) {
-        let failure = ApplyFailure {
-            image_id: picture.image.id,
-            image_name: picture.image.name.clone(),
-            backend: picture.backend.to_string(),
-            error: chain(error),
-            at: Timestamp::now(),
-        };
-        self.status.note_failure(picture.monitors(), &failure);
+        let failure = failure(&picture.image, picture.backend, chain(error));
+        self.status.note_failure(picture.monitors(), failure);
     }
 
     /// Reports an outage once, and sets the time for each retry. A failure because
@@ -203,12 +190,8 @@ impl Reconciler {
             });
         }
         if is_out && (is_news || !retrying) {
-            self.bus.publish(&Event::BackendUnavailable {
-                message: format!("{backend} does not start: {text}"),
-                backend: Some(backend.to_string()),
-                retrying,
-                checked: Vec::new(),
-            });
+            let message = format!("{backend} does not start: {text}");
+            self.tell_unavailable(*backend, message, retrying);
         }
     }
 
@@ -219,21 +202,15 @@ impl Reconciler {
         for placement in pictures {
             let read = |connection: &Connection| images::assigned(connection, placement.image_id);
             let Ok(Some(image)) = self.store.read(read) else { continue };
-            let failure = ApplyFailure {
-                image_id: image.id,
-                image_name: image.name,
-                backend: key.backend.to_string(),
-                error: message.clone(),
-                at: Timestamp::now(),
-            };
-            self.status.note_failure(std::iter::once(placement.output.name.as_str()), &failure);
+            let failure = failure(&image, key.backend, message.clone());
+            self.status.note_failure([&*placement.output.name].into_iter(), failure);
         }
-        self.bus.publish(&Event::BackendUnavailable {
-            message,
-            backend: Some(key.backend.to_string()),
-            retrying: false,
-            checked: Vec::new(),
-        });
+        self.tell_unavailable(key.backend, message, false);
+    }
+
+    fn tell_unavailable(&self, backend: BackendName, message: String, retrying: bool) {
+        let (backend, checked) = (Some(backend.to_string()), Vec::new());
+        self.bus.publish(&Event::BackendUnavailable { message, backend, retrying, checked });
     }
 
     /// Tells, once each time it becomes so, that there is no backend.
@@ -261,4 +238,10 @@ impl Reconciler {
         let shown: Vec<Placement> = of_it.flat_map(|(_, placements)| placements).cloned().collect();
         self.status.set_current(backend, shown);
     }
+}
+
+fn failure(image: &Image, backend: BackendName, error: String) -> ApplyFailure {
+    let (image_id, image_name) = (image.id, image.name.clone());
+    let (backend, at) = (backend.to_string(), Timestamp::now());
+    ApplyFailure { image_id, image_name, backend, error, at }
 }

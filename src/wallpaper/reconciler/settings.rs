@@ -8,16 +8,16 @@
 use std::time::{Duration, Instant};
 
 use super::Reconciler;
-use crate::backends::{self, Kind, Placement};
+use crate::backends::{self, Kind, Placement, registration};
 use crate::config::{BackendName, SelectionMode};
 use crate::events::Message;
 use crate::paths::Env;
 use crate::wallpaper::Error;
 use crate::wallpaper::handle::Command;
-use crate::wallpaper::jobs::{Failed, Feasible, PendingApply, Picture};
+use crate::wallpaper::jobs::{Activation, Failed, Feasible, Job, PendingApply, Picture, Purpose};
 use crate::wallpaper::paused_outputs::{PausedOutputs, ProcessMemory};
-use crate::wallpaper::plan::WorkerKey;
-use crate::wallpaper::request::{Reply, Request, Targets};
+use crate::wallpaper::plan::{self, WorkerKey};
+use crate::wallpaper::request::{Activated, Reply, Request, Targets};
 use crate::wallpaper::sound::{self, AskedSound};
 use crate::wallpaper::workspaces::Refusal;
 use crate::wallpaper::world_state::WorldState;
@@ -119,8 +119,36 @@ impl Reconciler {
         self.status.set_paused(all);
     }
 
+    /// Makes a backend the one in use. Until the settings say so too, it is remembered here.
+    pub(super) fn activate(&mut self, name: &str, reply: Reply<Activated>) {
+        let Ok(backend) = name.parse::<BackendName>() else {
+            return reply(Err(Error::UnknownBackend { name: name.to_owned() }));
+        };
+        if self.backends.available().iter().all(|entry| entry.name != backend) {
+            let checked = self.backends.programs(Some(backend));
+            let missing = self.backends.missing(registration(backend));
+            let lack = self.backends.unavailable_reason();
+            return reply(Err(Error::NotUsable { backend, checked, missing, lack }));
+        }
+        self.found.forget();
+        let settings = self.selection();
+        let before = self.activated.replace(Activation { backend, settings });
+        let world = match self.world_state() {
+            Ok(world) => world,
+            Err(error) => {
+                self.activated = before;
+                return reply(Err(error.into()));
+            }
+        };
+        self.recall(&world);
+        let steps = plan::steps(&self.current, &self.desired(&world));
+        let restored = world.restored(&self.current, &steps);
+        let purpose = Purpose::Activate { backend, before, restored, reply };
+        self.start(Job::new(steps.into(), purpose));
+    }
+
     /// The backend that the settings choose.
-    pub(super) fn selection(&self) -> (BackendName, SelectionMode) {
+    fn selection(&self) -> (BackendName, SelectionMode) {
         let settings = (self.backends.settings)();
         (settings.backend.kind, settings.backend.selection_mode)
     }

@@ -144,7 +144,7 @@ impl Desk {
         answer
     }
 
-    fn activate(&mut self, name: &str) -> Result<Activated, Error> {
+    fn activate(&mut self, name: &str) -> Result<crate::wallpaper::request::Activated, Error> {
         let (reply, answer) = reply();
         self.reconciler.on_command(Command::Activate(name.to_owned(), reply));
         self.settle();

@@ -148,7 +148,7 @@ impl Waiting {
         let feasible = self.room.feasible(&request).unwrap();
         let pending = PendingApply { request, feasible, reply: reply().0 };
         let keys = pending.keys();
-        let show = |key: WorkerKey| Step::Show { key, placements: Vec::new() };
+        let show = |key: WorkerKey| Step { key, placements: Vec::new() };
         let steps: VecDeque<Step> = keys.into_iter().map(show).collect();
         self.jobs.push(Job::new(steps, Purpose::Apply(Box::new(pending))));
     }
@@ -286,7 +286,7 @@ fn job_keeps_others_from_its_workers_and_its_monitors() {
     assert!(alone(&waiting.jobs, &["B", "C"]) && !alone(&waiting.jobs, &["C", "A"]));
     assert!(waiting.jobs.take(&film).is_none() && waiting.jobs.take(&stills).is_some());
     // Only the outputs that a step may change count in a restore.
-    let show = Step::Show { key: film.clone(), placements: vec![placement("A", 2)] };
+    let show = Step { key: film.clone(), placements: vec![placement("A", 2)] };
     waiting.jobs.push(Job::new([show.clone()].into(), Purpose::Restore(Vec::new())));
     assert!(waiting.jobs.are_partial() && waiting.jobs.is_busy(&film));
     assert!(!waiting.jobs.is_busy(&stills));
@@ -307,11 +307,11 @@ fn job_keeps_others_from_its_workers_and_its_monitors() {
 
 #[test]
 fn steps_of_one_backend_are_taken_up_together() {
-    let show = |backend, output| Step::Show {
+    let show = |backend, output| Step {
         key: WorkerKey::of(backend, output),
         placements: vec![placement(output, 1)],
     };
-    let clear = |backend, output| Step::Clear { key: WorkerKey::of(backend, output) };
+    let clear = |backend, output| Step { placements: Vec::new(), ..show(backend, output) };
     let (mpv, swaybg) = (BackendName::Mpvpaper, BackendName::Swaybg);
     let steps = [show(mpv, "A"), clear(mpv, "B"), show(swaybg, "C"), show(mpv, "D")];
     let mut job = Job::new(VecDeque::from(steps.clone()), Purpose::Restore(Vec::new()));

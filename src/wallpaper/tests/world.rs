@@ -10,7 +10,7 @@ use crate::store::watched::{self, Stamp, WatchedFile};
 use crate::store::workspaces::WorkspacePicture;
 use crate::wallpaper::assignments::desired as assigned;
 use crate::wallpaper::backend_choice::Choice;
-use crate::wallpaper::links::KeepaliveLinks;
+use crate::wallpaper::links::Links;
 use crate::wallpaper::orphan;
 use crate::wallpaper::plan::WorkerKey;
 use crate::wallpaper::plan::tests::placement;
@@ -167,7 +167,7 @@ fn image_without_a_file_is_shown_as_long_as_it_is_retained() {
     };
     let both = vec![("A".to_owned(), own), ("B".to_owned(), other)];
     assert_eq!(shown(), both);
-    let keepalive = KeepaliveLinks::new(&room.backends.cache_of(BackendName::Builtin, None));
+    let keepalive = Links::new(&room.backends.cache_of(BackendName::Builtin, None));
     let desired = room.world().desired(&Placements::new());
     let placement = &desired[&builtin()][0];
     assert!(!keepalive.has(placement));
@@ -275,8 +275,8 @@ fn picture_is_restored_where_it_was_not_shown_before() {
     // Nobody has put anything there.
     more.push(placement("D", one));
     let steps = [
-        Step::Clear { key: WorkerKey::of(BackendName::Feh, "A") },
-        Step::Show { key: builtin(), placements: more },
+        Step { key: WorkerKey::of(BackendName::Feh, "A"), placements: Vec::new() },
+        Step { key: builtin(), placements: more },
     ];
     let restored = |change: &dyn Fn(&mut Vec<crate::backends::Placement>)| {
         let mut before = shown.clone();
