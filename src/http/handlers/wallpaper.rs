@@ -144,6 +144,9 @@ pub(in crate::http) fn set(api: &Api, request: &Request<'_>) -> Result<Response,
             if color::of_image(id).is_some() {
                 return Err(wallpaper::Error::NoImage { id }.into());
             }
+            // Its owner may have written it a moment ago: a large file is read here, not by the thread
+            // that shows pictures for everybody.
+            api.library.image_now(id)?;
             (id, set(Ask::Image(id)))
         }
         (None, None, Some(text)) => {
