@@ -150,3 +150,49 @@ impl Source {
         connection
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Read, Write};
+    use std::os::unix::net::UnixListener;
+
+    use super::*;
+    use crate::compositor::Session;
+    use crate::compositor::ipc::WORKSPACES;
+
+    #[test]
+    fn connection_that_breaks_is_tried_again() {
+        let dir = tempfile::tempdir().unwrap();
+        let [wayland, i3] = ["wayland-0", "i3"].map(|name| dir.path().join(name));
+        let _compositor = UnixListener::bind(&wayland).unwrap();
+        let listener = UnixListener::bind(&i3).unwrap();
+        // Answers each connection once with the visible workspace, and hangs up.
+        std::thread::spawn(move || {
+            for (stream, name) in listener.incoming().zip(["first", "second"]) {
+                let mut stream = stream.unwrap();
+                let all = format!(r#"[{{"output":"A","name":"{name}","num":1,"visible":true}}]"#);
+                // The subscription, and the question which workspaces are visible.
+                stream.read_exact(&mut [0; 41]).unwrap();
+                let head = [(all.len() as u32).to_ne_bytes(), 1_u32.to_ne_bytes()].concat();
+                stream.write_all(&[b"i3-ipc", &*head, all.as_bytes()].concat()).unwrap();
+            }
+        });
+        let (spawner, _deaths) = Spawner::new();
+        let source = Source {
+            outputs: Outputs::fixed(Session::Wayland { socket: wayland }, Vec::new()),
+            env: Env::from([("SWAYSOCK", i3.to_str().unwrap())]),
+            wanted: None,
+            topics: &WORKSPACES,
+            none: Box::new(|| ()),
+        };
+        let (tell, told) = bounded(8);
+        let following = Following::start(&spawner, "follow", source, move |connection, cancel| {
+            let (_, visible) = connection.next(cancel)?;
+            tell.send(visible[0].name.clone()).unwrap();
+            Ok(())
+        });
+        let next = || told.recv_timeout(Duration::from_secs(60)).unwrap();
+        assert_eq!([next(), next()], ["first", "second"]);
+        assert!(following.unwrap().end(Instant::now() + Duration::from_secs(60)));
+    }
+}
