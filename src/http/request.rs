@@ -104,6 +104,11 @@ impl<'a> Request<'a> {
         &self.segments.parts[usize::from(self.captures[number])]
     }
 
+    /// The end of the path, for handlers of several routes.
+    pub(super) fn last_segment(&self) -> &str {
+        self.segments().and_then(<[_]>::last).map_or("", |segment| segment)
+    }
+
     /// The route's first placeholder as a record's id; 400 where it is none.
     pub fn record(&self) -> Result<i64, Error> {
         let text = self.placeholder(0);

@@ -134,10 +134,7 @@ pub(in crate::http) fn delete(api: &Api, request: &Request<'_>) -> Result<Respon
 pub(in crate::http) fn start(api: &Api, request: &Request<'_>) -> Result<Response, Error> {
     let id = request.record()?;
     let body: StartPlaylist = request.json_or_default()?;
-    let mut monitors = distinct_names(body.monitors.unwrap_or_default())?;
-    if monitors.iter().any(|name| name == "*") {
-        monitors.clear();
-    }
+    let monitors = named(body.monitors)?;
     let mode = start_mode(body.mode, body.extend)?;
     let _by_hook = by_hook(api, request, Some(id));
     request.wait(SHOWN, |reply| api.playlists.start(id, monitors, mode, reply))?;
@@ -157,29 +154,44 @@ fn start_mode(mode: Option<Mode>, extend: Option<bool>) -> Result<Mode, Error> {
     }
 }
 
-/// `POST /playlists/{id}/stop`
-pub(in crate::http) fn stop(api: &Api, request: &Request<'_>) -> Result<Response, Error> {
-    act(api, request, Action::Stop, "stopped")
+/// `POST /playlists/{id}/` with `stop`, `pause`, `resume`, `next` or `previous`
+pub(in crate::http) fn act(api: &Api, request: &Request<'_>) -> Result<Response, Error> {
+    let (action, on, [done, _]) = asked(api, request)?;
+    let id = request.record()?;
+    let _by_hook = by_hook(api, request, Some(id));
+    let moved = request.wait(SHOWN, |reply| api.playlists.act(id, action, on, reply))?;
+    answer(api, json!({ "status": done }), moved)
 }
 
-/// `POST /playlists/{id}/pause`
-pub(in crate::http) fn pause(api: &Api, request: &Request<'_>) -> Result<Response, Error> {
-    act(api, request, Action::Pause, "paused")
+/// `POST /playlists/active/` with the same
+pub(in crate::http) fn act_on_all(api: &Api, request: &Request<'_>) -> Result<Response, Error> {
+    let (action, on, [_, done]) = asked(api, request)?;
+    let _by_hook = by_hook(api, request, None);
+    let moved: Moved = request.wait(SHOWN, |reply| api.playlists.act_on_all(action, on, reply))?;
+    let count = moved.count;
+    let playlists = if count == 1 { "playlist" } else { "playlists" };
+    let message = format!("{count} {playlists} {done}");
+    answer(api, json!({ "message": message, done: count }), moved)
 }
 
-/// `POST /playlists/{id}/resume`
-pub(in crate::http) fn resume(api: &Api, request: &Request<'_>) -> Result<Response, Error> {
-    act(api, request, Action::Resume, "resumed")
-}
-
-/// `POST /playlists/{id}/next`
-pub(in crate::http) fn next(api: &Api, request: &Request<'_>) -> Result<Response, Error> {
-    step(api, request, Action::Next, "advanced")
-}
-
-/// `POST /playlists/{id}/previous`
-pub(in crate::http) fn previous(api: &Api, request: &Request<'_>) -> Result<Response, Error> {
-    step(api, request, Action::Previous, "rewound")
+/// The action that the path ends with, its monitors, and the words for one and for all that did it.
+fn asked(
+    api: &Api,
+    request: &Request<'_>,
+) -> Result<(Action, Vec<String>, [&'static str; 2]), Error> {
+    let (action, done) = match request.last_segment() {
+        "stop" => (Action::Stop, ["stopped"; 2]),
+        "pause" => (Action::Pause, ["paused"; 2]),
+        "resume" => (Action::Resume, ["resumed"; 2]),
+        "next" => (Action::Next, ["advanced"; 2]),
+        "previous" => (Action::Previous, ["rewound", "reversed"]),
+        other => unreachable!("no route of these handlers ends with {other:?}"),
+    };
+    let on = match action {
+        Action::Next | Action::Previous => connected(api, request.json_or_default()?)?,
+        _ => request.json_or_default::<NoFields>().map(|_| Vec::new())?,
+    };
+    Ok((action, on, done))
 }
 
 /// `GET /playlists/active`
@@ -200,103 +212,15 @@ fn running(api: &Api, request: &Request<'_>) -> Result<Vec<ActivePlaylist>, Erro
     request.wait(PATIENCE, |reply| api.playlists.active(reply))
 }
 
-/// `POST /playlists/active/stop`
-pub(in crate::http) fn stop_all(api: &Api, request: &Request<'_>) -> Result<Response, Error> {
-    act_on_all(api, request, Action::Stop, "stopped")
-}
-
-/// `POST /playlists/active/pause`
-pub(in crate::http) fn pause_all(api: &Api, request: &Request<'_>) -> Result<Response, Error> {
-    act_on_all(api, request, Action::Pause, "paused")
-}
-
-/// `POST /playlists/active/resume`
-pub(in crate::http) fn resume_all(api: &Api, request: &Request<'_>) -> Result<Response, Error> {
-    act_on_all(api, request, Action::Resume, "resumed")
-}
-
-/// `POST /playlists/active/next`
-pub(in crate::http) fn next_all(api: &Api, request: &Request<'_>) -> Result<Response, Error> {
-    step_all(api, request, Action::Next, "advanced")
-}
-
-/// `POST /playlists/active/previous`
-pub(in crate::http) fn previous_all(api: &Api, request: &Request<'_>) -> Result<Response, Error> {
-    step_all(api, request, Action::Previous, "reversed")
-}
-
-fn act(
-    api: &Api,
-    request: &Request<'_>,
-    act: Action,
-    done: &'static str,
-) -> Result<Response, Error> {
-    let NoFields {} = request.json_or_default()?;
-    one(api, request, (act, Vec::new()), done)
-}
-
-fn act_on_all(
-    api: &Api,
-    request: &Request<'_>,
-    act: Action,
-    done: &'static str,
-) -> Result<Response, Error> {
-    let NoFields {} = request.json_or_default()?;
-    all(api, request, (act, Vec::new()), done)
-}
-
-fn step(
-    api: &Api,
-    request: &Request<'_>,
-    act: Action,
-    done: &'static str,
-) -> Result<Response, Error> {
-    let on = connected(api, request.json_or_default()?)?;
-    one(api, request, (act, on), done)
-}
-
-fn step_all(
-    api: &Api,
-    request: &Request<'_>,
-    act: Action,
-    done: &'static str,
-) -> Result<Response, Error> {
-    let on = connected(api, request.json_or_default()?)?;
-    all(api, request, (act, on), done)
-}
-
-fn one(
-    api: &Api,
-    request: &Request<'_>,
-    (act, on): (Action, Vec<String>),
-    done: &'static str,
-) -> Result<Response, Error> {
-    let id = request.record()?;
-    let _by_hook = by_hook(api, request, Some(id));
-    let moved = request.wait(SHOWN, |reply| api.playlists.act(id, act, on, reply))?;
-    answer(api, json!({ "status": done }), moved)
-}
-
-fn all(
-    api: &Api,
-    request: &Request<'_>,
-    (act, on): (Action, Vec<String>),
-    done: &'static str,
-) -> Result<Response, Error> {
-    let _by_hook = by_hook(api, request, None);
-    let moved: Moved = request.wait(SHOWN, |reply| api.playlists.act_on_all(act, on, reply))?;
-    let count = moved.count;
-    let playlists = if count == 1 { "playlist" } else { "playlists" };
-    let message = format!("{count} {playlists} {done}");
-    answer(api, json!({ "message": message, done: count }), moved)
+/// The monitors that a body names; none: all.
+fn named(monitors: Option<Vec<String>>) -> Result<Vec<String>, Error> {
+    let names = distinct_names(monitors.unwrap_or_default())?;
+    Ok(if names.iter().any(|name| name == "*") { Vec::new() } else { names })
 }
 
 /// The monitors that a step names, each of which must be there; none: all.
 fn connected(api: &Api, body: StepPlaylists) -> Result<Vec<String>, Error> {
-    let mut on = distinct_names(body.monitors.unwrap_or_default())?;
-    if on.iter().any(|name| name == "*") {
-        on.clear();
-    }
+    let on = named(body.monitors)?;
     let outputs = api.backends.outputs.list();
     let is_connected = |name: &&String| outputs.iter().any(|output| output.name == **name);
     let names: Vec<String> = on.iter().filter(|name| !is_connected(name)).cloned().collect();
