@@ -23,7 +23,7 @@ impl From<store::Error> for Error {
 impl From<Arc<store::Error>> for Error {
     fn from(error: Arc<store::Error>) -> Self {
         if error.is_storage() {
-            // Something the user can mend: the message says what.
+            // Something the user can fix: the message says what.
             Self::new(500, error.to_string()).cause(error)
         } else if error.is_damage() {
             Self::new(500, "the database is damaged").details(RECOVERY).cause(error)
@@ -64,10 +64,8 @@ impl From<config::Error> for Error {
             | Why::BeingWritten { .. }
             | Why::Syntax { .. }
             | Why::FileType { .. } => Self::new(409, text),
-            // Something the user can mend: the message says what.
             Why::Read { ref source, .. } | Why::Write { ref source, .. } => {
-                let details = source.to_string();
-                Self::new(500, text).details(details).cause(error)
+                fixable(text, source.to_string(), error)
             }
             Why::Watch { .. } => Self::internal(error),
         }
@@ -102,10 +100,7 @@ impl From<wallpaper::Error> for Error {
             | Why::EmptyLibrary
             | Why::NoMatch => Self::new(404, text),
             // The message of the backend is for the person who configured it.
-            Why::Backend { ref source, .. } => {
-                let details = chain(source);
-                Self::new(500, text).details(details).cause(error)
-            }
+            Why::Backend { ref source, .. } => fixable(text, chain(source), error),
             Why::Store(source) => source.into(),
             Why::Busy | Why::Ending => Self::busy(text),
         }
@@ -115,10 +110,11 @@ impl From<wallpaper::Error> for Error {
 impl From<folders::Refusal> for Error {
     fn from(refusal: folders::Refusal) -> Self {
         use folders::Refusal as Why;
+        let text = refusal.to_string();
         match refusal {
-            Why::NoFolder { .. } => Self::new(404, refusal.to_string()),
-            Why::Taken { .. } | Why::Cycle { .. } => Self::new(409, refusal.to_string()),
-            Why::TooDeep => Self::new(400, refusal.to_string()),
+            Why::NoFolder { .. } => Self::new(404, text),
+            Why::Taken { .. } | Why::Cycle { .. } => Self::new(409, text),
+            Why::TooDeep => Self::new(400, text),
             Why::Store(source) => source.into(),
         }
     }
@@ -151,50 +147,54 @@ impl From<playlist::Error> for Error {
 impl From<library::Error> for Error {
     fn from(error: library::Error) -> Self {
         use library::Error as Why;
+        let text = error.to_string();
         match error {
             Why::Busy
             | Why::Ended
             | Why::Stopped
             | Why::NoAnswer { .. }
-            | Why::Unmounted { .. } => Self::busy(error.to_string()),
-            Why::NoImage { .. } | Why::FileGone { .. } | Why::NotFile { .. } => {
-                Self::new(404, error.to_string())
-            }
+            | Why::Unmounted { .. } => Self::busy(text),
+            Why::NoImage { .. }
+            | Why::FileGone { .. }
+            | Why::NotFile { .. }
+            | Why::NoBatch(_)
+            | Why::NotKept { .. } => Self::new(404, text),
             Why::BadName { .. }
             | Why::BadOverride { .. }
             | Why::NotWeb { .. }
-            | Why::Package { .. } => Self::new(400, error.to_string()),
-            Why::DirectoryInPlace { .. } => Self::new(400, error.to_string())
-                .details("use `murald watch add DIR` for a directory"),
-            Why::InPlace { .. } => Self::new(400, error.to_string()),
-            Why::NoBatch(_) => Self::new(404, error.to_string()),
-            Why::NotVideo { .. } | Why::BadLoop { .. } => Self::new(400, error.to_string()),
-            Why::Same { .. } => Self::new(409, error.to_string()),
-            Why::NotKept { .. } => Self::new(404, error.to_string()),
-            Why::NotKnown { .. } => {
-                Self::new(409, error.to_string()).details("nothing was deleted")
+            | Why::Package { .. }
+            | Why::InPlace { .. }
+            | Why::NotVideo { .. }
+            | Why::BadLoop { .. } => Self::new(400, text),
+            Why::DirectoryInPlace { .. } => {
+                Self::new(400, text).details("use `murald watch add DIR` for a directory")
             }
+            Why::Same { .. } => Self::new(409, text),
+            Why::NotKnown { .. } => Self::new(409, text).details("nothing was deleted"),
             Why::Transcode { source, .. } => source.into(),
             Why::Store(source) => source.into(),
             Why::Folder(refusal) => refusal.into(),
-            // Mostly a disk that is full or read-only, which the user can mend.
-            Why::File { ref source, .. } => {
-                let details = source.to_string();
-                Self::new(500, error.to_string()).details(details).cause(error)
-            }
-            Why::Trash { ref why } => {
-                let details = why.clone();
-                Self::new(500, error.to_string()).details(details).cause(error)
-            }
+            // Mostly a disk that is full or read-only, which the user can fix.
+            Why::File { source: ref why, .. } => fixable(text, why.to_string(), error),
+            Why::Trash { ref why } => fixable(text, why.clone(), error),
             // Errors of single files: imports report them as events.
             Why::TooLong { .. }
             | Why::EmptyDirectory { .. }
             | Why::Name { .. }
             | Why::LeftAlone
             | Why::Mistake { .. }
-            | Why::Media { .. } => Self::new(500, error.to_string()).cause(error),
+            | Why::Media { .. } => Self::new(500, text).cause(error),
         }
     }
+}
+
+/// Something that the user can fix: the details say what.
+fn fixable(
+    text: String,
+    details: String,
+    cause: impl std::error::Error + Send + Sync + 'static,
+) -> Error {
+    Error::new(500, text).details(details).cause(cause)
 }
 
 impl From<transcode::Error> for Error {
@@ -202,13 +202,10 @@ impl From<transcode::Error> for Error {
         use transcode::Error as Why;
         match error {
             Why::Busy | Why::Ended => Self::busy(error.to_string()),
-            // Something the user can mend: the message says what.
+            // Something the user can fix: the message says what.
             Why::Missing { .. } | Why::NotShown(_) => Self::new(503, error.to_string()),
             // Mostly the file's fault, or the disk's: what ffmpeg said is all that is known.
-            _ => {
-                let details = chain(&error);
-                Self::new(500, "ffmpeg failed").details(details).cause(error)
-            }
+            _ => fixable("ffmpeg failed".to_owned(), chain(&error), error),
         }
     }
 }
