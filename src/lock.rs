@@ -8,7 +8,7 @@ use std::ffi::OsStr;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Write};
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
 use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -175,7 +175,7 @@ impl Socket {
     /// refused. The caller holds the [`Lock`].
     ///
     /// The socket has mode 0600 from the instant it exists, whatever the umask is, and is put in place
-    /// of a stale one in one step: it is bound in a directory of its own and moved.
+    /// of a stale one in one step: it is bound under another name and moved.
     pub(crate) fn bind(path: &Path) -> Result<(UnixListener, Self), Error> {
         let failed =
             |operation| move |source| Error::Io { operation, path: path.to_owned(), source };
@@ -185,18 +185,22 @@ impl Socket {
             Ok(_) if is_listened_on(path) => {
                 return Err(Error::Running { path: path.to_owned(), holder: None });
             }
-            Ok(metadata) => {
-                use std::os::unix::fs::FileTypeExt;
-                if !metadata.file_type().is_socket() {
-                    return Err(Error::NoSocket { path: path.to_owned() });
-                }
-            }
+            Ok(_) if is_socket(path) => {}
+            Ok(_) => return Err(Error::NoSocket { path: path.to_owned() }),
         }
-        let cradle = Cradle::new(path).map_err(failed("make a directory beside"))?;
-        let born = cradle.0.join(BORN);
-        let listener = listen(&born).map_err(failed("listen on"))?;
-        let inode = fs::symlink_metadata(&born).map_err(failed("look at"))?.ino();
-        fs::rename(&born, path).map_err(failed("put in place"))?;
+        // Short, as the path of a socket has 107 bytes at most.
+        let new = path.with_file_name(format!(".{}", std::process::id()));
+        // A killed process of our number may have left one.
+        if is_socket(&new) {
+            fs::remove_file(&new).ok();
+        }
+        let listener = listen(&new).map_err(failed("listen on"))?;
+        let placed = fs::symlink_metadata(&new).map(|made| made.ino());
+        let placed = placed.and_then(|inode| fs::rename(&new, path).map(|()| inode));
+        let inode = placed.map_err(|error| {
+            fs::remove_file(&new).ok();
+            failed("put in place")(error)
+        })?;
         Ok((listener, Self { path: path.to_owned(), inode }))
     }
 
@@ -225,34 +229,8 @@ fn listen(path: &Path) -> io::Result<UnixListener> {
     Ok(socket.into())
 }
 
-/// A private directory beside the socket, gone when it is dropped. Its name is short: the path of a
-/// socket has 107 bytes at most.
-struct Cradle(PathBuf);
-
-/// The socket in it.
-const BORN: &str = "s";
-
-impl Cradle {
-    fn new(socket: &Path) -> io::Result<Self> {
-        let parent = socket.parent().unwrap_or(Path::new("/"));
-        let path = parent.join(format!(".{}", std::process::id()));
-        // Removes the remains of a killed process of our number; somebody else's directory stays.
-        empty(&path);
-        fs::DirBuilder::new().mode(0o700).create(&path)?;
-        Ok(Self(path))
-    }
-}
-
-impl Drop for Cradle {
-    fn drop(&mut self) {
-        empty(&self.0);
-    }
-}
-
-/// Removes it with the socket that was not moved.
-fn empty(cradle: &Path) {
-    fs::remove_file(cradle.join(BORN)).ok();
-    fs::remove_dir(cradle).ok();
+fn is_socket(path: &Path) -> bool {
+    fs::symlink_metadata(path).is_ok_and(|found| found.file_type().is_socket())
 }
 
 #[derive(Debug, thiserror::Error)]
