@@ -87,53 +87,43 @@ impl Section {
         Self::TOP.into_iter().find(|section| section.path().eq([name]))
     }
 
-    pub fn keys(self) -> &'static [Key] {
+    /// The heading of the table in the file, and its keys.
+    fn table(self) -> (&'static str, &'static [Key]) {
         match self {
-            Self::App => App::KEYS,
-            Self::Daemon => Daemon::KEYS,
-            Self::Location => Location::KEYS,
-            Self::Backend => Backend::KEYS,
-            Self::AutoPriorities => AutoPriorities::KEYS,
-            Self::BackendOptions(BackendName::Awww) => Awww::KEYS,
-            Self::BackendOptions(BackendName::Feh) => Feh::KEYS,
-            Self::BackendOptions(BackendName::Hyprpaper) => Hyprpaper::KEYS,
-            Self::BackendOptions(BackendName::Mpvpaper) => Mpvpaper::KEYS,
-            Self::BackendOptions(BackendName::Swaybg) => Swaybg::KEYS,
-            Self::BackendOptions(BackendName::WalQt) => WalQt::KEYS,
-            Self::BackendOptions(BackendName::Builtin) => Builtin::KEYS,
-            Self::Library => Library::KEYS,
-            Self::Hooks => Hooks::KEYS,
-            Self::Power => Power::KEYS,
-            Self::Desktop => Desktop::KEYS,
-            Self::Workspaces => &[],
-            Self::Monitors => Monitors::KEYS,
-            Self::RemoteGallery => RemoteGallery::KEYS,
+            Self::App => ("app", App::KEYS),
+            Self::Daemon => ("daemon", Daemon::KEYS),
+            Self::Location => ("location", Location::KEYS),
+            Self::Backend => ("backend", Backend::KEYS),
+            Self::AutoPriorities => ("backend.auto_priorities", AutoPriorities::KEYS),
+            Self::BackendOptions(BackendName::Awww) => ("backend.awww", Awww::KEYS),
+            Self::BackendOptions(BackendName::Feh) => ("backend.feh", Feh::KEYS),
+            Self::BackendOptions(BackendName::Hyprpaper) => ("backend.hyprpaper", Hyprpaper::KEYS),
+            Self::BackendOptions(BackendName::Mpvpaper) => ("backend.mpvpaper", Mpvpaper::KEYS),
+            Self::BackendOptions(BackendName::Swaybg) => ("backend.swaybg", Swaybg::KEYS),
+            Self::BackendOptions(BackendName::WalQt) => ("backend.wal-qt", WalQt::KEYS),
+            Self::BackendOptions(BackendName::Builtin) => ("backend.builtin", Builtin::KEYS),
+            Self::Library => ("library", Library::KEYS),
+            Self::Hooks => ("hooks", Hooks::KEYS),
+            Self::Power => ("power", Power::KEYS),
+            Self::Desktop => ("desktop", Desktop::KEYS),
+            Self::Workspaces => ("workspaces", &[]),
+            Self::Monitors => ("monitors", Monitors::KEYS),
+            Self::RemoteGallery => ("remote_gallery", RemoteGallery::KEYS),
         }
+    }
+
+    pub fn keys(self) -> &'static [Key] {
+        self.table().1
     }
 
     /// The names of its table and its parents, outermost first.
     pub fn path(self) -> impl Iterator<Item = &'static str> {
-        let (first, second) = match self {
-            Self::App => ("app", None),
-            Self::Daemon => ("daemon", None),
-            Self::Location => ("location", None),
-            Self::Backend => ("backend", None),
-            Self::AutoPriorities => ("backend", Some("auto_priorities")),
-            Self::BackendOptions(name) => ("backend", Some(name.as_str())),
-            Self::Library => ("library", None),
-            Self::Hooks => ("hooks", None),
-            Self::Power => ("power", None),
-            Self::Desktop => ("desktop", None),
-            Self::Workspaces => ("workspaces", None),
-            Self::Monitors => ("monitors", None),
-            Self::RemoteGallery => ("remote_gallery", None),
-        };
-        std::iter::once(first).chain(second)
+        self.table().0.split('.')
     }
 
     /// The heading in the file: `backend.wal-qt`.
     pub fn heading(self) -> String {
-        self.path().collect::<Vec<_>>().join(".")
+        self.table().0.to_owned()
     }
 
     /// The name in `config_changed`: a change of the priorities is one of `backend`.
