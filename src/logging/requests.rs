@@ -5,17 +5,15 @@
 //! answer. Lines go to the file; all but successful GETs go to stderr as well, and all do if there is
 //! no file.
 
-use std::cell::RefCell;
 use std::fmt;
 use std::io::{self, Write};
-use std::ops::Range;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock};
 use std::time::{Duration, Instant};
 
 use log::Level;
+use serde::Serialize;
 
-use super::file::RotatedFile;
-use super::file::Stderr;
+use super::file::{RotatedFile, Stderr};
 use crate::sys::{lock, unpoisoned};
 use crate::wire::Timestamp;
 
@@ -26,8 +24,8 @@ const ENOUGH: usize = 64 << 10;
 /// The most bytes that wait for a slow disk; further lines are lost.
 const MOST: usize = 512 << 10;
 
-/// The size of the buffer that a thread keeps for its next line: longer paths are rare.
-const KEPT: usize = 4 << 10;
+/// Most lines fit into this size.
+const LENGTH: usize = 320;
 
 /// A request and its answer.
 #[derive(Clone, Copy, Debug)]
@@ -56,13 +54,6 @@ struct Gathered {
     ended: bool,
 }
 
-/// The time as the log writes it, formatted once a second.
-#[derive(Debug)]
-struct Clock {
-    second: i64,
-    text: String,
-}
-
 static LOG: OnceLock<Arc<Requests>> = OnceLock::new();
 
 /// Logs a request, if there is a log and its level includes it.
@@ -74,6 +65,20 @@ pub(crate) fn request(line: &RequestLine<'_>) {
     }
 }
 
+/// A line as JSON, in the order of other lines.
+#[derive(Serialize)]
+struct JsonLine<'a> {
+    ts: Timestamp,
+    level: &'static str,
+    target: &'static str,
+    msg: fmt::Arguments<'a>,
+    request_id: &'a str,
+    method: &'a str,
+    path: &'a str,
+    status: u16,
+    duration_ms: f64,
+}
+
 impl RequestLine<'_> {
     fn level(&self) -> Level {
         if self.status >= 500 { Level::Error } else { Level::Info }
@@ -81,6 +86,37 @@ impl RequestLine<'_> {
 
     fn is_successful_get(&self) -> bool {
         self.method == "GET" && self.status < 400
+    }
+
+    fn json(&self, ts: Timestamp) -> Vec<u8> {
+        let Self { id: request_id, method, path, status, duration } = *self;
+        let duration_ms = duration.as_micros() as f64 / 1000.0;
+        let mut out = Vec::with_capacity(LENGTH);
+        let written = serde_json::to_writer(
+            &mut out,
+            &JsonLine {
+                ts,
+                level: if self.level() == Level::Error { "error" } else { "info" },
+                target: "http",
+                msg: format_args!("{method} {path} {status} in {duration_ms:.3} ms"),
+                request_id,
+                method,
+                path,
+                status,
+                duration_ms,
+            },
+        );
+        written.expect("texts and numbers are JSON");
+        out.push(b'\n');
+        out
+    }
+
+    /// The same for people, as `plain_line` has it.
+    fn plain(&self) -> String {
+        let Self { id, method, path, status, duration } = self;
+        let took = duration.as_secs_f64() * 1000.0;
+        let level = self.level();
+        format!("{level:5} {method} {path} {status} in {took:.3} ms request_id={id:?}\n")
     }
 }
 
@@ -95,33 +131,20 @@ impl Requests {
     }
 
     fn add(&self, line: &RequestLine<'_>, now: Timestamp) {
-        // Each thread has its own for what is being written: all wait for `gathered`.
-        thread_local! {
-            static WRITTEN: RefCell<(Clock, Vec<u8>)> = const { RefCell::new((Clock::new(), Vec::new())) };
-        }
-        WRITTEN.with_borrow_mut(|(clock, bytes)| {
-            bytes.clear();
-            write(line, now, clock, bytes);
-            let is_said = !line.is_successful_get() && line.level() <= self.stderr.level;
-            self.gather(bytes, is_said.then_some(line));
-            if bytes.capacity() > KEPT {
-                *bytes = Vec::new();
-            }
-        });
-    }
-
-    fn gather(&self, line: &[u8], said: Option<&RequestLine<'_>>) {
+        // Before the lock, for which all wait.
+        let json = line.json(now);
         let mut gathered = self.lock();
         let before = gathered.bytes.len();
         if before > MOST {
             gathered.lost += 1;
             return;
         }
-        gathered.bytes.extend_from_slice(line);
-        match said {
-            Some(said) if self.stderr.is_terminal => write_plain(said, &mut gathered.said),
-            Some(_) => gathered.said.extend_from_slice(line),
-            None => {}
+        gathered.bytes.extend_from_slice(&json);
+        if !line.is_successful_get() && line.level() <= self.stderr.level {
+            match self.stderr.is_terminal {
+                true => gathered.said.extend_from_slice(line.plain().as_bytes()),
+                false => gathered.said.extend_from_slice(&json),
+            }
         }
         let crossed = before < ENOUGH && gathered.bytes.len() >= ENOUGH;
         drop(gathered);
@@ -185,81 +208,6 @@ impl Requests {
     fn lock(&self) -> MutexGuard<'_, Gathered> {
         // At worst, a thread that panicked leaves a truncated line.
         lock(&self.gathered)
-    }
-}
-
-/// Appends the line of a request. Repeated text is formatted once and copied.
-fn write(line: &RequestLine<'_>, now: Timestamp, clock: &mut Clock, out: &mut Vec<u8>) {
-    let (before, after) = clock.around(now);
-    let fraction = now.as_micros().rem_euclid(1_000_000);
-    let micros = line.duration.as_micros();
-    let (status, whole, part) = (line.status, micros / 1000, micros % 1000);
-    put(out, format_args!(r#"{{"ts":"{before}{fraction:06}{after}","#));
-    let level = if line.level() == Level::Error { "error" } else { "info" };
-    put(out, format_args!(r#""level":"{level}","target":"http","msg":""#));
-    // Both may have anything in them that is no control character.
-    let method = place(out, |out| put_escaped(out, line.method));
-    out.push(b' ');
-    let path = place(out, |out| put_escaped(out, line.path));
-    put(out, format_args!(" {status} in "));
-    let took = place(out, |out| put(out, format_args!("{whole}.{part:03}")));
-    out.extend_from_slice(br#" ms","request_id":""#);
-    out.extend_from_slice(line.id.as_bytes());
-    out.extend_from_slice(br#"","method":""#);
-    out.extend_from_within(method);
-    out.extend_from_slice(br#"","path":""#);
-    out.extend_from_within(path);
-    put(out, format_args!("\",\"status\":{status},\"duration_ms\":"));
-    out.extend_from_within(took);
-    out.extend_from_slice(b"}\n");
-}
-
-/// The same for people, as `plain_line` has it.
-fn write_plain(line: &RequestLine<'_>, out: &mut Vec<u8>) {
-    let RequestLine { id, method, path, status, duration } = line;
-    let took = duration.as_secs_f64() * 1000.0;
-    let level = line.level();
-    put(
-        out,
-        format_args!("{level:5} {method} {path} {status} in {took:.3} ms request_id={id:?}\n"),
-    );
-}
-
-/// The ranges of the appended text.
-fn place(out: &mut Vec<u8>, append: impl FnOnce(&mut Vec<u8>)) -> Range<usize> {
-    let from = out.len();
-    append(out);
-    from..out.len()
-}
-
-fn put(out: &mut Vec<u8>, text: fmt::Arguments<'_>) {
-    out.write_fmt(text).expect("a Vec takes everything");
-}
-
-/// Appends a text as it stands within a string of JSON.
-fn put_escaped(out: &mut Vec<u8>, text: &str) {
-    if !text.bytes().any(|byte| matches!(byte, b'"' | b'\\' | 0..0x20)) {
-        return out.extend_from_slice(text.as_bytes());
-    }
-    let quoted = serde_json::Value::from(text).to_string();
-    out.extend_from_slice(&quoted.as_bytes()[1..quoted.len() - 1]);
-}
-
-impl Clock {
-    const fn new() -> Self {
-        Self { second: 0, text: String::new() }
-    }
-
-    /// The text before and after the fraction of the second.
-    fn around(&mut self, now: Timestamp) -> (&str, &str) {
-        let second = now.as_micros().div_euclid(1_000_000);
-        if self.second != second || self.text.is_empty() {
-            self.second = second;
-            self.text = Timestamp::from_micros(second * 1_000_000).to_string();
-        }
-        let (before, rest) = self.text.split_once('.').unwrap_or((&self.text, ""));
-        let fraction = rest.bytes().take_while(u8::is_ascii_digit).count();
-        (&self.text[..=before.len().min(self.text.len() - 1)], &rest[fraction..])
     }
 }
 
