@@ -84,15 +84,15 @@ pub(crate) fn restore(database: &Path, from: Option<&Path>) -> Result<Restored, 
 fn put_in_place(database: &Path, from: Option<&Path>, new: &Path) -> Result<Restored, Error> {
     let failed = |source| Error::Copy { path: database.to_owned(), source };
     let from = match from {
-        Some(path) => {
-            prepare(path, new, Rows::All)?;
-            path.to_owned()
-        }
+        Some(path) => match prepare(path, new)? {
+            None => path.to_owned(),
+            Some(what) => return Err(Error::Unsound { path: path.to_owned(), what }),
+        },
         None => {
             let copies = list(database);
-            let fits = |rows| copies.iter().find(|path| prepare(path, new, rows).is_ok());
+            let whole = copies.iter().find(|path| matches!(prepare(path, new), Ok(None)));
             // If each has lost rows, the newest is better than none.
-            let found = fits(Rows::All).or_else(|| fits(Rows::Some));
+            let found = whole.or_else(|| copies.iter().find(|path| prepare(path, new).is_ok()));
             found.ok_or_else(|| Error::NoBackup { path: directory(database) })?.to_owned()
         }
     };
@@ -102,16 +102,9 @@ fn put_in_place(database: &Path, from: Option<&Path>, new: &Path) -> Result<Rest
     Ok(Restored { from, aside })
 }
 
-/// How many rows of a backup must be readable.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Rows {
-    All,
-    Some,
-}
-
-/// Makes what can take the database's place, from a copy that is sound: its tables are murald's, and its
-/// rows can be read.
-fn prepare(from: &Path, new: &Path, rows: Rows) -> Result<(), Error> {
+/// Makes what can take the database's place, from a copy that is intact and whose tables are murald's.
+/// Returns what is wrong with the first row that is lost.
+fn prepare(from: &Path, new: &Path) -> Result<Option<String>, Error> {
     copy(&open_sound(from)?, new)?;
     let mut restored = Connection::open(new)?;
     let unsound = |what: String| Error::Unsound { path: from.to_owned(), what };
@@ -122,14 +115,9 @@ fn prepare(from: &Path, new: &Path, rows: Rows) -> Result<(), Error> {
     if let Some(what) = migrations::difference(&restored)? {
         return Err(unsound(format!("its tables are not murald's ({what})")));
     }
-    if rows == Rows::All
-        && let Some(what) = unreadable(&restored)?
-    {
-        return Err(unsound(what));
-    }
     // By now they may be pictures: what no row owns is adopted, never removed.
     restored.execute("DELETE FROM pending_file", [])?;
-    Ok(())
+    unreadable(&restored)
 }
 
 /// The first row that cannot be read, or refers to one that is not there.

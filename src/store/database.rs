@@ -13,7 +13,7 @@ use rusqlite::{Connection, Transaction, TransactionBehavior};
 use super::connection::{BUSY, configure, expect_file, open_reader};
 use super::hits::HitCache;
 use super::palettes::Palettes;
-use super::replaced::{OpenFile, Place};
+use super::replaced::OpenFile;
 use super::{Error, backup, derived, migrations};
 use crate::paths::make_directories;
 use crate::sys::{FOR_CLIENT, has_descriptors, lock, read, unpoisoned, write};
@@ -302,22 +302,14 @@ impl Store {
             return Err(Error::from(error).into());
         }
         self.wake_on_new_day();
-        self.is_in_place_after(true);
+        self.shared.file.is_in_place(true, || self.wake_upkeep());
         self.reread_unreadable(writer);
         Ok(value)
     }
 
     /// Whether the database is where it was opened. If not, what is committed is copied.
     pub(super) fn is_in_place(&self) -> bool {
-        self.is_in_place_after(false)
-    }
-
-    fn is_in_place_after(&self, commit: bool) -> bool {
-        let place = self.shared.file.look(commit);
-        if place == Place::Unsaved {
-            self.wake_upkeep();
-        }
-        place == Place::Same
+        self.shared.file.is_in_place(false, || self.wake_upkeep())
     }
 
     /// Copies a database that is no longer in its place, unless that is done.

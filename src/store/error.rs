@@ -67,12 +67,12 @@ impl Error {
 }
 
 /// The result of a write that can break a rule of uniqueness only by a name that is taken.
-pub(super) fn unless_taken<E: From<Error>>(
-    written: rusqlite::Result<usize>,
+pub(super) fn unless_taken<T, E: From<Error>>(
+    written: rusqlite::Result<T>,
     taken: impl FnOnce() -> E,
-) -> Result<(), E> {
+) -> Result<T, E> {
     match written.map_err(Error::from) {
-        Ok(_) => Ok(()),
+        Ok(written) => Ok(written),
         Err(error) if error.is_taken() => Err(taken()),
         Err(error) => Err(error.into()),
     }

@@ -1,7 +1,6 @@
 //! Queries for lists of images, as text and as JSON: by the names of the query of `GET /images`.
 //! Pure.
 
-use std::fmt;
 use std::path::PathBuf;
 
 use serde_json::{Map, Value};
@@ -12,37 +11,23 @@ use crate::digest::Checksum;
 use crate::wire::{BadParameter, MediaFilter, Parameters, SortOrder};
 
 /// Why an object is no filter.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum BadFilter {
     /// There is no such filter.
-    Field {
-        name: String,
-    },
+    #[error("no field {name:?}")]
+    Field { name: String },
     /// It is neither a text nor a number, truth value or list.
-    Type {
-        name: String,
-        value: String,
-    },
+    #[error("{name} cannot be {value}")]
+    Type { name: String, value: String },
+    #[error("{_0}")]
     Value(BadParameter),
 }
-
-impl fmt::Display for BadFilter {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Field { name } => write!(f, "no field {name:?}"),
-            Self::Type { name, value } => write!(f, "{name} cannot be {value}"),
-            Self::Value(bad) => bad.fmt(f),
-        }
-    }
-}
-
-impl std::error::Error for BadFilter {}
 
 /// ΔE76 up to which palettes are similar, where the client does not say.
 const SIMILAR: f32 = 18.0;
 
-/// The parameters that filter.
-pub(crate) const FILTERS: [&str; 18] = [
+/// The parameters of a source: the filters, and an order.
+pub(crate) const SOURCE: [&str; 20] = [
     "animated",
     "checksum",
     "colors",
@@ -61,19 +46,12 @@ pub(crate) const FILTERS: [&str; 18] = [
     "recursive",
     "search",
     "tags",
+    "sort_by",
+    "sort_order",
 ];
 
-/// The parameters of a source: the filters, and an order.
-pub(crate) const SOURCE: [&str; FILTERS.len() + 2] = {
-    let mut all = ["sort_by"; FILTERS.len() + 2];
-    all[FILTERS.len()] = "sort_order";
-    let mut at = 0;
-    while at < FILTERS.len() {
-        all[at] = FILTERS[at];
-        at += 1;
-    }
-    all
-};
+/// The parameters that filter.
+pub(crate) const FILTERS: &[&str] = SOURCE.split_at(18).0;
 
 /// Reads all parameters but the page; filters combine by AND.
 pub(crate) fn query(parameters: &Parameters<'_>) -> Result<Query, BadParameter> {
@@ -114,7 +92,7 @@ pub(crate) fn query(parameters: &Parameters<'_>) -> Result<Query, BadParameter> 
 
 /// The same filters as fields of a JSON object: values as a query writes them, or JSON's own.
 pub(crate) fn of_fields(fields: &Map<String, Value>) -> Result<Query, BadFilter> {
-    query(&parameters(fields, &FILTERS)?).map_err(BadFilter::Value)
+    query(&parameters(fields, FILTERS)?).map_err(BadFilter::Value)
 }
 
 /// As a query writes it.

@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 
 use rusqlite::{Connection, Row, named_params, params};
+use serde_json::json;
 
 use super::Error;
-use super::row::{self, json, optional_word, word};
+use super::row::{self, optional_word, word};
 use crate::color;
 use crate::wire::{Fit, HistoryEntry, HistorySource, Mode, Position, Timestamp};
 
@@ -46,30 +47,23 @@ pub(crate) struct HistoryQuery {
 }
 
 pub(crate) fn insert(connection: &Connection, entry: &NewEntry<'_>) -> Result<(), Error> {
-    connection
-        .prepare_cached(
-            "INSERT INTO history (image_id, image_name, monitors, mode, set_at, source, \
-             playlist_id, playlist_name, backend, fit, images, position) VALUES (:image_id, \
-             :image_name, :monitors, :mode, :set_at, :source, :playlist_id, :playlist_name, :backend, \
-             :fit, :images, :position)",
-        )?
-        .execute(named_params! {
-            ":image_id": entry.image_id,
-            ":image_name": entry.image_name,
-            ":monitors": serde_json::json!(entry.monitors).to_string(),
-            ":mode": entry.mode.as_str(),
-            ":set_at": entry.set_at.as_micros(),
-            ":source": entry.source.kind.as_str(),
-            ":playlist_id": entry.source.playlist_id,
-            ":playlist_name": entry.source.playlist_name,
-            ":backend": entry.backend,
-            ":fit": entry.fit.map(Fit::as_str),
-            ":position": entry.position.map(|position| position.to_string()),
-            ":images": (!entry.images.is_empty()).then(|| serde_json::json!(entry.images).to_string()),
-        })?;
+    let columns = vec![
+        ("image_id", entry.image_id.into()),
+        ("image_name", entry.image_name.to_owned().into()),
+        ("monitors", json!(entry.monitors).to_string().into()),
+        ("mode", entry.mode.as_str().to_owned().into()),
+        ("set_at", entry.set_at.as_micros().into()),
+        ("source", entry.source.kind.as_str().to_owned().into()),
+        ("playlist_id", entry.source.playlist_id.into()),
+        ("playlist_name", entry.source.playlist_name.clone().into()),
+        ("backend", entry.backend.to_owned().into()),
+        ("fit", entry.fit.map(|fit| fit.as_str().to_owned()).into()),
+        ("position", entry.position.map(|position| position.to_string()).into()),
+        ("images", (!entry.images.is_empty()).then(|| json!(entry.images).to_string()).into()),
+    ];
+    let newest = row::insert(connection, "history", columns)?;
     // Ids only grow, with gaps where entries were purged: what this keeps is never too little of
     // the newest and at most KEPT.
-    let newest = connection.last_insert_rowid();
     connection
         .prepare_cached("DELETE FROM history WHERE id <= ?1")?
         .execute(params![newest - KEPT])?;
@@ -144,7 +138,7 @@ fn from_row(row: &Row<'_>) -> Result<HistoryEntry, Error> {
         image_id,
         image_name: row.get(2)?,
         color: color::of_image(image_id).map(color::hex),
-        monitors: json(row, 3)?.unwrap_or_default(),
+        monitors: row::json(row, 3)?.unwrap_or_default(),
         mode,
         set_at: Timestamp::from_micros(row.get(5)?),
         source: HistorySource {
@@ -155,7 +149,7 @@ fn from_row(row: &Row<'_>) -> Result<HistoryEntry, Error> {
         backend: row.get(9)?,
         fit: optional_word(row, 10)?,
         position: optional_word(row, 12)?,
-        images: json(row, 11)?.unwrap_or_default(),
+        images: row::json(row, 11)?.unwrap_or_default(),
     })
 }
 

@@ -6,10 +6,10 @@
 use std::path::{Path, PathBuf};
 
 use rusqlite::types::Value;
-use rusqlite::{Connection, OptionalExtension, params_from_iter};
+use rusqlite::{Connection, OptionalExtension};
 use serde_json::{Map, json};
 
-use super::row::{self, IMAGE_COLUMNS, word};
+use super::row::{self, Columns, IMAGE_COLUMNS, word};
 use super::{Error, derived, watched};
 use crate::color;
 use crate::digest::Checksum;
@@ -65,9 +65,6 @@ impl NewImage {
     }
 }
 
-/// Columns of an image, and their values.
-pub(super) type Columns = Vec<(&'static str, Value)>;
-
 /// The columns that follow from the content of the file.
 pub(super) fn content(image: &NewImage) -> Columns {
     vec![
@@ -103,12 +100,7 @@ pub fn insert(connection: &Connection, image: &NewImage) -> Result<i64, Error> {
         ("overrides", web.map(|web| json!(web.overrides).to_string()).into()),
         ("in_place", image.in_place.into()),
     ]);
-    let (names, values): (Vec<_>, Vec<_>) = columns.into_iter().unzip();
-    let (names, places) = (names.join(", "), vec!["?"; names.len()].join(", "));
-    connection
-        .prepare_cached(&format!("INSERT INTO image ({names}) VALUES ({places})"))?
-        .execute(params_from_iter(values))?;
-    let id = connection.last_insert_rowid();
+    let id = row::insert(connection, "image", columns)?;
     derived::renew(connection, id)?;
     watched::adopt(connection, id, &image.checksum)?;
     Ok(id)
@@ -119,11 +111,9 @@ pub(super) fn set(connection: &Connection, id: i64, columns: Columns) -> Result<
     if columns.is_empty() {
         return Ok(());
     }
-    let (names, values): (Vec<_>, Vec<_>) = columns.into_iter().unzip();
-    connection
-        .prepare_cached(&format!("UPDATE image SET {} = ? WHERE id = ?", names.join(" = ?, ")))?
-        .execute(params_from_iter(values.into_iter().chain([id.into()])))?;
-    match names.iter().any(|name| derived::SOURCES.contains(name)) {
+    let is_source = columns.iter().any(|(name, _)| derived::SOURCES.contains(name));
+    row::update(connection, "image", id, columns)?;
+    match is_source {
         true => derived::renew(connection, id),
         false => Ok(()),
     }

@@ -12,7 +12,7 @@ use serde_json::{Map, Value};
 use super::Error;
 use super::error::unless_taken;
 use super::query::Query;
-use super::row::{self, word};
+use super::row::{self, Columns, word};
 use crate::wire::collate::sort_key;
 use crate::wire::{
     DayTime, MediaType, Mode, NewConfiguration, NewPlaylistItem, Playback, Playlist,
@@ -119,24 +119,12 @@ pub(crate) fn insert(connection: &Connection, change: &PlaylistChange) -> Result
     let name = change.name.as_deref().unwrap_or_default();
     let configuration = rules::configuration(rules::DEFAULT, &change.configuration)?;
     rules::lives(configuration.kind, change.source.is_some())?;
+    let source = change.source.as_ref().map(|source| &source.fields);
     let now = Timestamp::now().as_micros();
-    let inserted = connection
-        .prepare_cached(
-            "INSERT INTO playlist (name, type, interval, play_order, start_first, created_at, \
-             updated_at, source) \
-             VALUES (:name, :type, :interval, :order, :first, :now, :now, :source)",
-        )?
-        .execute(named_params! {
-            ":name": name,
-            ":type": configuration.kind.as_str(),
-            ":interval": configuration.interval,
-            ":order": configuration.order.as_str(),
-            ":first": configuration.always_start_on_first_image,
-            ":now": now,
-            ":source": change.source.as_ref().map(NewSource::written),
-        });
-    unless_taken(inserted, || Refusal::Taken { name: name.to_owned() })?;
-    let id = connection.last_insert_rowid();
+    let mut columns = columns(name, &configuration, source, now);
+    columns.push(("created_at", now.into()));
+    let inserted = row::insert(connection, "playlist", columns);
+    let id = unless_taken(inserted, || Refusal::Taken { name: name.to_owned() })?;
     let images = change.images.as_deref().unwrap_or_default();
     let rows = rules::images(connection, images)?;
     rules::fit(configuration.kind, &rows, change.located)?;
@@ -177,24 +165,29 @@ pub(crate) fn update(
     if !other_images && name == before.name && same {
         return Ok(false);
     }
-    let updated = connection
-        .prepare_cached(
-            "UPDATE playlist SET name = :name, type = :type, interval = :interval, \
-             play_order = :order, start_first = :first, updated_at = :now, source = :source \
-             WHERE id = :id",
-        )?
-        .execute(named_params! {
-            ":id": id,
-            ":name": name,
-            ":type": configuration.kind.as_str(),
-            ":interval": configuration.interval,
-            ":order": configuration.order.as_str(),
-            ":first": configuration.always_start_on_first_image,
-            ":now": Timestamp::now().as_micros(),
-            ":source": source.as_ref().map(written),
-        });
+    let now = Timestamp::now().as_micros();
+    let columns = columns(name, &configuration, source.as_ref(), now);
+    let updated = row::update(connection, "playlist", id, columns);
     unless_taken(updated, || Refusal::Taken { name: name.to_owned() })?;
     Ok(true)
+}
+
+/// The columns that a change of a playlist writes.
+fn columns(
+    name: &str,
+    configuration: &PlaylistConfiguration,
+    source: Option<&Map<String, Value>>,
+    now: i64,
+) -> Columns {
+    vec![
+        ("name", name.to_owned().into()),
+        ("type", configuration.kind.as_str().to_owned().into()),
+        ("interval", configuration.interval.into()),
+        ("play_order", configuration.order.as_str().to_owned().into()),
+        ("start_first", configuration.always_start_on_first_image.into()),
+        ("updated_at", now.into()),
+        ("source", source.map(|source| serde_json::json!(source).to_string()).into()),
+    ]
 }
 
 /// Removes a playlist with its place. Its images stay in the library.
@@ -310,16 +303,6 @@ fn head(row: &Row<'_>) -> Result<Head, Error> {
 fn source(text: Option<String>) -> Result<Option<Map<String, Value>>, Error> {
     let unreadable = |error| Error::Damaged { what: format!("a source cannot be read: {error}") };
     text.map(|text| serde_json::from_str(&text)).transpose().map_err(unreadable)
-}
-
-fn written(source: &Map<String, Value>) -> String {
-    serde_json::json!(source).to_string()
-}
-
-impl NewSource {
-    fn written(&self) -> String {
-        written(&self.fields)
-    }
 }
 
 /// A state's fields that records show; the player keeps more.

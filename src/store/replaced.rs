@@ -31,16 +31,6 @@ pub(super) struct OpenFile {
     replaced: Mutex<Option<Replaced>>,
 }
 
-/// Whether paths lead to what is open.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Place {
-    Same,
-    /// Another file is there, and all of what is open was copied.
-    Saved,
-    /// The same, and a copy is to be made.
-    Unsaved,
-}
-
 /// The state of a database that is no longer at its path.
 #[derive(Default)]
 struct Replaced {
@@ -60,8 +50,9 @@ impl OpenFile {
         Self { path: database.to_owned(), opened, replaced: Mutex::default() }
     }
 
-    /// Looks, after a commit or without one.
-    pub(super) fn look(&self, has_committed: bool) -> Place {
+    /// Whether the paths lead to what is open. If not, and something was committed since the last copy,
+    /// `save` is called, which must not wait.
+    pub(super) fn is_in_place(&self, has_committed: bool, save: impl FnOnce()) -> bool {
         // A look that fails says nothing.
         let mut files = self.opened.iter();
         let is_there = files.all(|(path, opened)| identity(path).is_none_or(|now| now == *opened));
@@ -70,14 +61,17 @@ impl OpenFile {
             if replaced.take().is_some() {
                 log::info!("the database file is back");
             }
-            return Place::Same;
+            return true;
         }
         let known = replaced.get_or_insert_with(|| {
             log::error!("{WHAT}: {}", self.path.display());
             Replaced { has_unsaved: true, ..Replaced::default() }
         });
         known.has_unsaved |= has_committed;
-        if known.has_unsaved { Place::Unsaved } else { Place::Saved }
+        if known.has_unsaved {
+            save();
+        }
+        false
     }
 
     /// Copies what is open beside its old place, unless there is nothing new in it.

@@ -1,16 +1,47 @@
-//! The record of an image as its row has it; and columns that the other tables have, too. Pure; never
-//! writes a row.
+//! Rows by their columns: the record of an image as its row has it, columns that other tables have, too,
+//! and the statements that write columns by name.
 
 use std::path::PathBuf;
 use std::str::FromStr;
 
-use rusqlite::types::{FromSql, FromSqlError, ValueRef};
-use rusqlite::{Row, Rows};
+use rusqlite::types::{FromSql, FromSqlError, Value, ValueRef};
+use rusqlite::{Connection, Row, Rows, params_from_iter};
 use serde::Deserialize;
 
 use super::Error;
 use crate::color::Rgb;
 use crate::wire::{Image, ThumbnailPaths, Timestamp};
+
+/// Columns of a row, and their values.
+pub(super) type Columns = Vec<(&'static str, Value)>;
+
+/// Adds a row and returns its id.
+pub(super) fn insert(
+    connection: &Connection,
+    table: &str,
+    columns: Columns,
+) -> rusqlite::Result<i64> {
+    let (names, values): (Vec<_>, Vec<_>) = columns.into_iter().unzip();
+    let (names, places) = (names.join(", "), vec!["?"; names.len()].join(", "));
+    connection
+        .prepare_cached(&format!("INSERT INTO {table} ({names}) VALUES ({places})"))?
+        .execute(params_from_iter(values))?;
+    Ok(connection.last_insert_rowid())
+}
+
+/// Changes columns of a row; there is at least one.
+pub(super) fn update(
+    connection: &Connection,
+    table: &str,
+    id: i64,
+    columns: Columns,
+) -> rusqlite::Result<usize> {
+    let (names, values): (Vec<_>, Vec<_>) = columns.into_iter().unzip();
+    let names = names.join(" = ?, ");
+    connection
+        .prepare_cached(&format!("UPDATE {table} SET {names} = ? WHERE id = ?"))?
+        .execute(params_from_iter(values.into_iter().chain([id.into()])))
+}
 
 /// All rows but those that cannot be read, which are told of.
 pub(super) fn readable<T>(

@@ -174,7 +174,7 @@ fn thumbnail_failed(error: Arc<library::Error>, image: &Image) -> Error {
 
 /// The field `filter` of a body.
 pub(super) fn filter_in_body(fields: &Map<String, Value>) -> Result<Query, Error> {
-    filter::of_fields(fields).map_err(|bad| refused_filter("filter", &filter::FILTERS, bad))
+    filter::of_fields(fields).map_err(|bad| refused_filter("filter", filter::FILTERS, bad))
 }
 
 /// The field `source` of a playlist that is written: what it names is there.
