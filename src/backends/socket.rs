@@ -123,7 +123,7 @@ fn watch_directory(watch: &Inotify, path: &Path) -> io::Result<()> {
     for directory in path.ancestors().skip(1) {
         match watch.watch(directory, WatchFlags::CREATE | WatchFlags::MOVED_TO) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-            other => return other.map_err(|error| at(directory, error)),
+            other => return other.map(drop).map_err(|error| at(directory, error)),
         }
     }
     Err(at(path, io::ErrorKind::NotFound))

@@ -30,13 +30,13 @@ impl Inotify {
         Ok(Self(made?))
     }
 
-    /// Watches a file or a directory. A second call for the same path replaces the flags.
-    pub(crate) fn watch(&self, path: &Path, what: WatchFlags) -> io::Result<()> {
-        match inotify::add_watch(&self.0, path, what) {
-            Ok(_) => Ok(()),
-            Err(Errno::NOSPC) => Err(no_watches_left("watches")),
-            Err(errno) => Err(errno.into()),
-        }
+    /// Watches a file or a directory, and returns the watch that its events name. A second call for the
+    /// same path replaces the flags.
+    pub(crate) fn watch(&self, path: &Path, what: WatchFlags) -> io::Result<i32> {
+        inotify::add_watch(&self.0, path, what).map_err(|errno| match errno {
+            Errno::NOSPC => no_watches_left("watches"),
+            errno => errno.into(),
+        })
     }
 
     /// Reads all pending events.
