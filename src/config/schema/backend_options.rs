@@ -1,9 +1,9 @@
-//! The options of backends with few settings: awww, feh, hyprpaper, mpvpaper and swaybg.
-//!
-//! The values are those of each program's command line.
+//! The options of awww, feh, hyprpaper, mpvpaper and swaybg, with the values of each program's command
+//! line; and of murald's own renderer, `builtin`.
 
-use super::builtin::{OPAQUE, is_opaque};
-use super::key::{COLOR, is_bezier, is_color, is_size, numbers};
+use super::forms::{
+    COLOR, EASING, Easing, OPAQUE, is_bezier, is_color, is_easing, is_opaque, is_size, numbers,
+};
 use super::key::{Key, Value};
 use super::settings_macro::settings;
 use crate::wire::{Position, words};
@@ -47,7 +47,7 @@ settings! {
         /// Direction of wipe and wave, in degrees
         transition_angle: f64 = Key::number(45.0),
         /// Origin of grow and outer: a name or X,Y
-        transition_pos: String = Key::text("center").form(POSITION, is_position),
+        transition_pos: String = Key::text("center").form(POINT, is_point),
         /// Easing of transitions: the numbers of a CSS cubic-bezier
         transition_bezier: String = Key::text("0.25,0.1,0.25,1.0").form(CURVE, is_curve),
         /// Width and height of the wave
@@ -65,11 +65,11 @@ settings! {
     }
 }
 
-const POSITION: &str = "center, top, bottom, left, right, top-left, top-right, bottom-left, \
+const POINT: &str = "center, top, bottom, left, right, top-left, top-right, bottom-left, \
     bottom-right, or X,Y: fractions of the monitor such as 0.4,0.9 or pixels such as 400,900";
 
 /// awww reads integers as pixels and other numbers, also negative ones, as fractions.
-fn is_position(text: &str) -> bool {
+fn is_point(text: &str) -> bool {
     let is_point = |point: Vec<f64>| point.len() == 2 && point.iter().all(|&part| part >= 0.0);
     Position::WORDS.contains(&text) || numbers(text).is_some_and(is_point)
 }
@@ -177,4 +177,59 @@ mod tests {
             assert!(!is_curve(bad), "{bad}");
         }
     }
+}
+
+words! {
+    BuiltinFit {
+        Cover = "cover", Contain = "contain", Fill = "fill", Tile = "tile", Center = "center",
+    }
+}
+
+words! {
+    BuiltinTransition {
+        None = "none", Fade = "fade", Wipe = "wipe", Grow = "grow", Random = "random",
+    }
+}
+
+words! {
+    BuiltinBackdrop { None = "none", Same = "same", Blur = "blur", Dim = "dim" }
+}
+
+settings! {
+    /// `[backend.builtin]`
+    #[derive(Debug)]
+    Builtin {
+        /// Draw images if no other backend can
+        enabled: bool = Key::flag(true),
+        /// How to scale the image
+        fit_mode: BuiltinFit = Key::word("cover", BuiltinFit::WORDS),
+        /// Part of the image that is visible, or its position: a name or X%,Y%
+        position: Position = Key::text("center").form(Position::FORM, is_position),
+        /// Colour around and behind images, RRGGBB without #
+        fill_color: String = Key::text("000000").form(OPAQUE, is_opaque),
+        /// Transition between images (Wayland only)
+        transition_type: BuiltinTransition = Key::word("fade", BuiltinTransition::WORDS),
+        /// Duration of transitions in seconds; 0 disables them
+        transition_duration: f64 = Key::number(0.6).within(0, 120),
+        /// Direction of wipe in degrees: 0 is right to left, 90 top to bottom
+        transition_angle: f64 = Key::number(45.0),
+        /// Origin of grow: a name or X%,Y%
+        transition_pos: Position = Key::text("center").form(Position::FORM, is_position),
+        /// Easing of transitions: a CSS keyword or the numbers of a CSS cubic-bezier
+        transition_easing: Easing = Key::text("ease-out").form(EASING, is_easing),
+        /// Maximum frame rate of transitions
+        fps_max: u32 = Key::integer(60).within(1, 1000),
+        /// Play animated images
+        animate: bool = Key::flag(true),
+        /// Second surface with the image, below the wallpaper, as for niri's overview (Wayland only)
+        backdrop: BuiltinBackdrop = Key::word("none", BuiltinBackdrop::WORDS),
+        /// Standard deviation of blur in pixels of the monitor
+        backdrop_blur: f64 = Key::number(24.0).within(1, 200),
+        /// Share of black over the backdrop; unset, it is 0.3 with dim, 0 with blur
+        backdrop_dim: Option<f64> = Key::optional_number().within(0, 1),
+    }
+}
+
+fn is_position(text: &str) -> bool {
+    text.parse::<Position>().is_ok()
 }

@@ -4,17 +4,17 @@
 //! completion and the list that the manual is compared with. Nothing here reads a file.
 
 mod backend_options;
-mod builtin;
+mod forms;
 mod key;
 mod sections;
 mod settings_macro;
 mod wal_qt;
 
 pub(crate) use backend_options::{
-    Awww, AwwwFilter, AwwwFormat, AwwwResize, AwwwTransition, Feh, FehMode, Hyprpaper,
-    HyprpaperFit, Mpvpaper, MpvpaperLayer, Swaybg, SwaybgFit,
+    Awww, AwwwFilter, AwwwFormat, AwwwResize, AwwwTransition, Builtin, BuiltinBackdrop, BuiltinFit,
+    BuiltinTransition, Feh, FehMode, Hyprpaper, HyprpaperFit, Mpvpaper, MpvpaperLayer, Swaybg,
+    SwaybgFit,
 };
-pub(crate) use builtin::{Builtin, BuiltinBackdrop, BuiltinFit, BuiltinTransition};
 pub(in crate::config) use key::beginning;
 pub use key::{Key, Rule, ValueType};
 pub(crate) use key::{OnInvalid, Value};

@@ -1,6 +1,6 @@
 //! `[backend.wal-qt]`: the options of the web engine that shows images, videos and HTML wallpapers.
 
-use super::key::{BEZIER, Bezier, COLOR, is_bezier, is_color};
+use super::forms::{BEZIER, Bezier, COLOR, is_bezier, is_color};
 use super::key::{Key, Rule, Value};
 use super::settings_macro::settings;
 use crate::wire::words;
