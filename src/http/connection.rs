@@ -7,7 +7,6 @@ mod answer;
 mod body;
 
 use std::io;
-use std::mem;
 use std::net::Shutdown;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -16,7 +15,7 @@ use std::time::{Duration, Instant};
 use super::connections::{Client, ClientThreads, Connections};
 use super::input::Input;
 use super::limits::Limits;
-use super::parse::{self, Framing, Refusal};
+use super::parse::{self, Refusal};
 use super::request_context::{RequestContext, RequestIds};
 use super::router::Service;
 use super::sse::Streams;
@@ -89,16 +88,6 @@ enum Stop {
     Refuse(Refusal),
 }
 
-/// How far a look at the input has come.
-enum Step {
-    /// The head is not complete.
-    More,
-    /// The body is not, behind a head of so many bytes.
-    Body(usize, Framing),
-    /// Answered; so many bytes were the request's.
-    Done(usize, Next),
-}
-
 const LATE: Stop =
     Stop::Refuse(Refusal { status: 408, why: "the request does not come to its end" });
 
@@ -140,65 +129,53 @@ impl<'s> Connection<'s> {
 
     /// Reads and answers one request.
     fn request(&mut self) -> Result<Next, Stop> {
-        let limits = &self.shared.limits;
-        let mut since = None;
-        loop {
-            if !self.input.is_empty() {
-                match self.look() {
-                    Step::More => {}
-                    Step::Done(size, next) => {
-                        self.input.consume(size);
-                        self.idle_since = Instant::now();
-                        return Ok(next);
-                    }
-                    Step::Body(size, framing) => return self.with_body(size, framing),
-                }
-                since = since.or_else(|| Some(Instant::now()));
-            }
-            let read = match since {
-                None => {
-                    let (shared, since) = (self.shared, self.idle_since);
-                    let idle = || since + shared.connections.idle_time(&shared.limits);
-                    self.fill(idle, Stop::Quietly)
-                }
-                Some(since) => self.fill(|| since + limits.head_time, LATE),
-            };
-            if let Err(Stop::Refuse(refusal)) = read {
+        let bytes = match self.head() {
+            Ok(bytes) => bytes,
+            Err(Stop::Refuse(refusal)) => {
                 let context = self.unknown();
                 return Ok(self.refuse(&context, refusal));
             }
-            read?;
-        }
+            Err(Stop::Quietly) => return Err(Stop::Quietly),
+        };
+        let Ok(Some(head)) = parse::head(&bytes, &self.shared.limits) else {
+            unreachable!("it was parsed before");
+        };
+        let framing = head.framing.map_err(Stop::Refuse);
+        let next = match framing.and_then(|framing| Ok((framing, self.body(framing)?))) {
+            Ok((framing, body)) => self.answer(head, framing, &body),
+            Err(Stop::Refuse(refusal)) => {
+                let context = self.context(&head);
+                self.refuse(&context, refusal)
+            }
+            Err(Stop::Quietly) => return Err(Stop::Quietly),
+        };
+        self.idle_since = Instant::now();
+        Ok(next)
     }
 
-    /// Answers the request at the start of the input, if it is all there.
-    fn look(&mut self) -> Step {
-        // The head borrows from the input while the rest of the connection changes.
-        let input = mem::take(&mut self.input);
-        let bytes = input.unread();
-        let step = match parse::head(bytes, &self.shared.limits) {
-            Ok(None) => Step::More,
-            Ok(Some(head)) => match head.framing {
-                Ok(framing) => match framing.length() {
-                    Some(length) if bytes.len() >= head.size + length => {
-                        let size = head.size + length;
-                        let body = &bytes[head.size..size];
-                        Step::Done(size, self.answer(head, framing, body))
-                    }
-                    _ => Step::Body(head.size, framing),
-                },
-                Err(refusal) => {
-                    let context = self.context(&head);
-                    Step::Done(bytes.len(), self.refuse(&context, refusal))
-                }
-            },
-            Err(refusal) => {
-                let context = self.unknown();
-                Step::Done(bytes.len(), self.refuse(&context, refusal))
+    /// Waits for a whole head. It is copied, as the input moves while the body comes.
+    fn head(&mut self) -> Result<Vec<u8>, Stop> {
+        let (shared, idle_since) = (self.shared, self.idle_since);
+        let limits = &shared.limits;
+        let mut since = None;
+        loop {
+            let unread = self.input.unread();
+            if let Some(head) = parse::head(unread, limits).map_err(Stop::Refuse)? {
+                let (size, bytes) = (head.size, unread[..head.size].to_vec());
+                self.input.consume(size);
+                return Ok(bytes);
             }
-        };
-        self.input = input;
-        step
+            if !unread.is_empty() {
+                since = since.or_else(|| Some(Instant::now()));
+            }
+            match since {
+                None => {
+                    let idle = || idle_since + shared.connections.idle_time(limits);
+                    self.fill(idle, Stop::Quietly)?;
+                }
+                Some(since) => self.fill(|| since + limits.head_time, LATE)?,
+            }
+        }
     }
 
     /// Waits for bytes until the deadline. Sends pending answers first.

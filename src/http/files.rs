@@ -9,90 +9,71 @@ use std::time::{Duration, SystemTime};
 use tiny_http::Method;
 
 use super::error::Error;
+use super::parse::Fields;
 use super::request::Request;
 use super::response::{Body, Response};
 use crate::paths::open_regular;
 
-/// The conditions in a request for a file.
-struct Conditions<'a> {
-    if_none_match: Option<&'a str>,
-    if_modified_since: Option<&'a str>,
-    if_range: Option<&'a str>,
-    /// Only where the method is `GET`.
-    range: Option<&'a str>,
-}
-
-/// Answers with a file, see [`Conditions::file`].
+/// Answers with a file, see [`answer`].
 pub fn file(
     request: &Request<'_>,
     path: &Path,
     content_type: &'static str,
 ) -> Result<Response, Error> {
-    let fields = &request.fields;
-    let conditions = Conditions {
-        if_none_match: fields.if_none_match,
-        if_modified_since: fields.if_modified_since,
-        if_range: fields.if_range,
-        range: fields.range.filter(|_| *request.method() == Method::Get),
-    };
-    conditions.file(path, content_type)
+    let range = request.fields.range.filter(|_| *request.method() == Method::Get);
+    answer(&Fields { range, ..request.fields }, path, content_type)
 }
 
-impl Conditions<'_> {
-    /// Answers with a file: 200, 206 for a single range, 304 where the client has it already, 416
-    /// for a range that the file does not have. A missing file is a 404.
-    fn file(&self, path: &Path, content_type: &'static str) -> Result<Response, Error> {
-        let (file, metadata) = open(path)?;
-        let modified = metadata.modified().unwrap_or(SystemTime::UNIX_EPOCH);
-        let tag = tag(&metadata);
-        let size = metadata.len();
-        let full = |status, offset, length| {
-            let body = Body::File { file, offset, length };
-            Response::new(status, content_type, body)
-                .header("ETag", tag.as_str())
-                .header("Last-Modified", httpdate::fmt_http_date(modified))
-                .header("Accept-Ranges", "bytes")
-        };
-        if self.is_fresh(&tag, modified) {
-            return Ok(full(304, 0, 0));
-        }
-        Ok(match self.range(&tag, modified, size) {
-            Range::Whole => full(200, 0, size),
-            Range::Part { first, last } => full(206, first, last - first + 1)
-                .header("Content-Range", format!("bytes {first}-{last}/{size}")),
-            Range::Beyond => {
-                return Err(Error::new(416, "the file has no such range")
-                    .details(format!("it has {size} bytes"))
-                    .header("Content-Range", format!("bytes */{size}")));
-            }
-        })
+/// Answers with a file: 200, 206 for a single range, 304 where the client has it already, 416 for a
+/// range that the file does not have. A missing file is a 404.
+fn answer(fields: &Fields<'_>, path: &Path, content_type: &'static str) -> Result<Response, Error> {
+    let (file, metadata) = open(path)?;
+    let modified = metadata.modified().unwrap_or(SystemTime::UNIX_EPOCH);
+    let tag = tag(&metadata);
+    let size = metadata.len();
+    let full = |status, offset, length| {
+        let body = Body::File { file, offset, length };
+        Response::new(status, content_type, body)
+            .header("ETag", tag.as_str())
+            .header("Last-Modified", httpdate::fmt_http_date(modified))
+            .header("Accept-Ranges", "bytes")
+    };
+    if is_fresh(fields, &tag, modified) {
+        return Ok(full(304, 0, 0));
     }
-
-    /// Whether the client has this very file. A tag is decisive; the date counts only without one.
-    fn is_fresh(&self, tag: &str, modified: SystemTime) -> bool {
-        match (self.if_none_match, self.if_modified_since) {
-            // Compared weakly, as the header wants it.
-            (Some(tags), _) => tags
-                .split(',')
-                .map(str::trim)
-                .any(|one| one == "*" || one.strip_prefix("W/").unwrap_or(one) == tag),
-            (None, Some(date)) => {
-                httpdate::parse_http_date(date).is_ok_and(|date| whole_seconds(modified) <= date)
-            }
-            (None, None) => false,
+    Ok(match range(fields, &tag, modified, size) {
+        Range::Whole => full(200, 0, size),
+        Range::Part { first, last } => full(206, first, last - first + 1)
+            .header("Content-Range", format!("bytes {first}-{last}/{size}")),
+        Range::Beyond => {
+            return Err(Error::new(416, "the file has no such range")
+                .details(format!("it has {size} bytes"))
+                .header("Content-Range", format!("bytes */{size}")));
         }
+    })
+}
+
+/// Whether the client has this very file. A tag is decisive; the date counts only without one.
+fn is_fresh(fields: &Fields<'_>, tag: &str, modified: SystemTime) -> bool {
+    match (fields.if_none_match, fields.if_modified_since) {
+        // Compared weakly, as the header wants it.
+        (Some(tags), _) => tags
+            .split(',')
+            .map(str::trim)
+            .any(|one| one == "*" || one.strip_prefix("W/").unwrap_or(one) == tag),
+        (None, Some(date)) => {
+            httpdate::parse_http_date(date).is_ok_and(|date| whole_seconds(modified) <= date)
+        }
+        (None, None) => false,
     }
+}
 
-    /// The wanted part of the file: one range of bytes, if the client's earlier part is of this
-    /// very file.
-    fn range(&self, tag: &str, modified: SystemTime, size: u64) -> Range {
-        let same = self.if_range.is_none_or(|condition| {
-            condition == tag || condition == httpdate::fmt_http_date(modified)
-        });
-        match self.range {
-            Some(text) if same => part(text, size),
-            _ => Range::Whole,
-        }
+/// The wanted part of the file: one range of bytes, if the client's earlier part is of this very file.
+fn range(fields: &Fields<'_>, tag: &str, modified: SystemTime, size: u64) -> Range {
+    let is_same = |condition| condition == tag || condition == httpdate::fmt_http_date(modified);
+    match fields.range {
+        Some(text) if fields.if_range.is_none_or(is_same) => part(text, size),
+        _ => Range::Whole,
     }
 }
 

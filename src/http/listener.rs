@@ -131,9 +131,9 @@ impl Listener {
     /// Says why, as far as the socket takes it, and ends the answer.
     fn refuse(&mut self, client: Arc<Client>, error: Error) {
         let id = self.shared.ids.take(None);
-        let answer = error.into_response(id.as_str());
+        let answer = error.into_response(&id);
         let delimited = Delimited::By(answer.body.length());
-        let frame = Frame { request_id: id.as_str(), keep_alive: false, delimited };
+        let frame = Frame { request_id: &id, keep_alive: false, delimited };
         let mut bytes = Vec::new();
         write_head(&mut bytes, answer.status, answer.content_type, &answer.headers, frame);
         if let Body::Bytes(body) = &answer.body {
@@ -142,7 +142,7 @@ impl Listener {
         // Into the empty buffer of a fresh socket: this never waits.
         let mut socket = &client.socket;
         socket.write_all(&bytes).and_then(|()| socket.shutdown(Shutdown::Write)).ok();
-        log::info!(target: "http", request_id = id.as_str(); "refused a client: {}", answer.status);
+        log::info!(target: "http", request_id = id; "refused a client: {}", answer.status);
         self.refused.truncate(REFUSED - 1);
         self.refused.push_front(client);
     }

@@ -2,8 +2,6 @@
 //! answer.
 
 use std::borrow::Cow;
-use std::fmt;
-use std::io::Write;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
@@ -13,13 +11,6 @@ use crate::logging::{self, RequestLine};
 use crate::random;
 
 const ID_MOST: usize = 64;
-
-/// The ID in `X-Request-ID` and in the log.
-#[derive(Clone, Copy)]
-pub(super) struct RequestId {
-    bytes: [u8; ID_MOST],
-    length: u8,
-}
 
 /// Makes request ids that no other run of the daemon makes.
 #[derive(Debug)]
@@ -31,7 +22,8 @@ pub(super) struct RequestIds {
 /// Everything about a request that its answer's head and log line need.
 #[derive(Debug)]
 pub(super) struct RequestContext<'a> {
-    pub(super) id: RequestId,
+    /// The ID in `X-Request-ID` and in the log.
+    pub(super) id: String,
     pub(super) method: Method,
     pub(super) path: Cow<'a, str>,
     /// The minor version of HTTP/1.
@@ -48,40 +40,17 @@ impl RequestIds {
     }
 
     /// The client's own id if it is a proper one, else a fresh one.
-    pub(super) fn take(&self, offered: Option<&str>) -> RequestId {
-        match offered {
-            Some(id) if is_proper(id) => RequestId::of(format_args!("{id}")),
-            _ => {
-                let number = self.next.fetch_add(1, Ordering::Relaxed);
-                RequestId::of(format_args!("{:08x}-{number:x}", self.run))
-            }
-        }
+    pub(super) fn take(&self, offered: Option<&str>) -> String {
+        offered.filter(|id| is_proper(id)).map(str::to_owned).unwrap_or_else(|| {
+            let number = self.next.fetch_add(1, Ordering::Relaxed);
+            format!("{:08x}-{number:x}", self.run)
+        })
     }
 }
 
 fn is_proper(id: &str) -> bool {
     let proper = |byte: u8| byte.is_ascii_alphanumeric() || b"._-".contains(&byte);
     (1..=ID_MOST).contains(&id.len()) && id.bytes().all(proper)
-}
-
-impl RequestId {
-    fn of(text: fmt::Arguments<'_>) -> Self {
-        let mut bytes = [0; ID_MOST];
-        let mut rest = &mut bytes[..];
-        rest.write_fmt(text).expect("an id fits: 8 + 1 + 16 digits, or measured before");
-        let length = (ID_MOST - rest.len()) as u8;
-        Self { bytes, length }
-    }
-
-    pub(super) fn as_str(&self) -> &str {
-        std::str::from_utf8(&self.bytes[..usize::from(self.length)]).expect("ids are ASCII")
-    }
-}
-
-impl fmt::Debug for RequestId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
-    }
 }
 
 impl RequestContext<'_> {
@@ -92,7 +61,7 @@ impl RequestContext<'_> {
     /// The request's line in the log, which has every id that a client was given.
     pub(super) fn log(&self, status: u16) {
         logging::request(&RequestLine {
-            id: self.id.as_str(),
+            id: &self.id,
             method: self.method.as_str(),
             path: &self.path,
             status,

@@ -38,11 +38,11 @@ impl Connection<'_> {
         self.served += 1;
         let mut context = self.context(&head);
         context.keep_alive = framing.keep_alive && self.served < self.shared.limits.requests;
-        let id = context.id;
-        let answer = Request::new(head, body, id.as_str(), &self.shared.waiting)
+        let id = &context.id;
+        let answer = Request::new(head, body, id, &self.shared.waiting)
             .map(|request| request.among(&self.shared.connections, &self.client))
             .and_then(|request| handle(self.shared, request))
-            .unwrap_or_else(|error| error.into_response(id.as_str()));
+            .unwrap_or_else(|error| error.into_response(id));
         if let Body::Events { .. } = answer.body {
             return self.open_stream(context, answer);
         }
@@ -51,7 +51,7 @@ impl Connection<'_> {
 
     pub(super) fn refuse(&mut self, context: &RequestContext<'_>, refusal: Refusal) -> Next {
         let error = Error::new(refusal.status, refusal.why);
-        self.put(context, error.into_response(context.id.as_str()));
+        self.put(context, error.into_response(&context.id));
         Next::Linger
     }
 
@@ -59,7 +59,7 @@ impl Connection<'_> {
     fn put(&mut self, context: &RequestContext<'_>, answer: Response) -> Next {
         let keep_alive = context.keep_alive && !self.shared.stopping.load(Ordering::Relaxed);
         let frame = Frame {
-            request_id: context.id.as_str(),
+            request_id: &context.id,
             keep_alive,
             delimited: Delimited::By(answer.body.length()),
         };
@@ -93,7 +93,7 @@ impl Connection<'_> {
         let Body::Events { bus, filter } = answer.body else { return Next::Close };
         let chunked = context.minor == 1;
         let frame = Frame {
-            request_id: context.id.as_str(),
+            request_id: &context.id,
             keep_alive: false,
             delimited: Delimited::Stream { chunked },
         };
@@ -113,7 +113,7 @@ impl Connection<'_> {
                 context.log(200);
                 Next::Close
             }
-            Err(error) => self.put(&context, error.into_response(context.id.as_str())),
+            Err(error) => self.put(&context, error.into_response(&context.id)),
         }
     }
 }

@@ -1,9 +1,9 @@
-//! The body of a request that was not there with its head: counted, or in chunks.
+//! The body of a request: counted, or in chunks.
 
 use std::time::Instant;
 
-use super::{Connection, LATE, Next, Stop};
-use crate::http::parse::{self, Framing, Refusal};
+use super::{Connection, LATE, Stop};
+use crate::http::parse::{Framing, Refusal};
 
 /// Bytes of the lines around chunks, extensions and trailers among them, and what comes back for each
 /// byte of a chunk: one-byte chunks take 5.
@@ -12,6 +12,7 @@ const PER_BYTE: usize = 6;
 
 const BAD_CHUNKS: Stop = Stop::Refuse(Refusal { status: 400, why: "the chunks are malformed" });
 const TOO_LARGE: Stop = Stop::Refuse(Refusal { status: 413, why: "the body is larger than 8 MiB" });
+
 /// Since when the body is on its way, and when its last piece came.
 struct Progress {
     since: Instant,
@@ -19,36 +20,15 @@ struct Progress {
 }
 
 impl Connection<'_> {
-    /// Reads the body behind a head of `size` bytes and answers.
-    pub(super) fn with_body(&mut self, size: usize, framing: Framing) -> Result<Next, Stop> {
-        // The head again, for the answer: the input moves while the body comes.
-        let head = self.input.unread()[..size].to_vec();
-        self.input.consume(size);
-        if framing.wants_continue && self.input.is_empty() {
+    /// Reads the body behind a head.
+    pub(super) fn body(&mut self, framing: Framing) -> Result<Vec<u8>, Stop> {
+        let length = framing.length();
+        if framing.wants_continue && length != Some(0) && self.input.is_empty() {
             self.output.extend_from_slice(b"HTTP/1.1 100 Continue\r\n\r\n");
         }
-        let body = match framing.length() {
-            Some(length) => self.counted(length),
-            None => self.chunks(),
-        };
-        let Ok(Some(head)) = parse::head(&head, &self.shared.limits) else {
-            unreachable!("it was parsed before");
-        };
-        let next = match body {
-            Ok(body) => self.answer(head, framing, &body),
-            Err(Stop::Refuse(refusal)) => {
-                let context = self.context(&head);
-                self.refuse(&context, refusal)
-            }
-            Err(Stop::Quietly) => return Err(Stop::Quietly),
-        };
-        self.idle_since = Instant::now();
-        Ok(next)
-    }
-
-    fn counted(&mut self, length: usize) -> Result<Vec<u8>, Stop> {
-        let (mut body, mut progress) = (Vec::new(), Progress::new());
-        self.fill_body(&mut body, length, &mut progress)?;
+        let Some(length) = length else { return self.chunks() };
+        let mut body = Vec::new();
+        self.fill_body(&mut body, length, &mut Progress::new())?;
         Ok(body)
     }
 
