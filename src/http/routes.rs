@@ -2,9 +2,7 @@
 
 use tiny_http::Method::{self, Delete, Get, Patch, Post, Put};
 
-use super::handlers::{
-    Api, config, daemon, images, library, playlists, session, wallpaper, why, workspaces,
-};
+use super::handlers::{Api, config, daemon, images, library, playlists, session, wallpaper, why};
 use super::router::{Handler, Route};
 
 const fn route(
@@ -73,7 +71,7 @@ pub static ROUTES: &[Route<Api>] = &[
     route(Post, "/wallpaper/back", wallpaper::back, "Go back to the previous wallpaper"),
     route(Post, "/wallpaper/sound", wallpaper::sound, "Change the sound of videos"),
     route(Get, "/why", why::list, "Explain what each monitor displays"),
-    route(Get, "/workspaces", workspaces::list, "List the wallpapers of workspaces"),
+    route(Get, "/workspaces", session::workspaces, "List the wallpapers of workspaces"),
     route(Get, "/playlists", playlists::list, "List the playlists"),
     route(Post, "/playlists", playlists::create, "Create a playlist"),
     route(Get, "/playlists/{id}", playlists::get, "Get a playlist"),

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use serde_json::{Map, Value, json};
 
-use super::super::request::nearest;
-use super::{Api, workspaces};
+use super::super::body_errors::nearest;
+use super::{Api, session};
 use crate::http::{Error, Paging, Reply, Request, Response, file};
 use crate::store::edits::ImageChange;
 use crate::store::filter::{self, BadFilter};
@@ -243,7 +243,7 @@ pub(in crate::http) fn patch(api: &Api, request: &Request<'_>) -> Result<Respons
         || change.capabilities.is_some();
     let edit = || api.library.edit(id, body.name.as_deref(), &change);
     let mut image = match &body.name {
-        Some(_) => workspaces::renamed(api, id, edit)?,
+        Some(_) => session::renamed(api, id, edit)?,
         None => edit()?,
     };
     if told {

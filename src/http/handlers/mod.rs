@@ -9,7 +9,6 @@ pub(super) mod playlists;
 pub(super) mod session;
 pub(super) mod wallpaper;
 pub(super) mod why;
-pub(super) mod workspaces;
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};

@@ -1,19 +1,25 @@
-//! The desktop session: light or dark, locked or idle, and the connected monitors.
+//! The desktop session: light or dark, locked or idle, the wallpapers of workspaces, and the connected
+//! monitors.
 //!
 //! A request waits for the player of the playlists. A change of the appearance also waits until its
 //! pictures are shown.
 
+use std::sync::Mutex;
 use std::time::Duration;
 
-use super::Api;
+use super::{Api, SHOW_PATIENCE};
 use crate::compositor::Output;
+use crate::error_chain::chain;
 use crate::http::{Error, Request, Response};
-use crate::wire::{Appearance, Monitor, Power, PutAppearance, PutPower};
+use crate::library;
+use crate::sys::lock;
+use crate::wallpaper::{entries_by_name, reference};
+use crate::wire::{Appearance, Image, Monitor, Power, PutAppearance, PutPower};
 
 /// The player waits for nothing but the disk.
 const PATIENCE: Duration = Duration::from_secs(20);
 /// A change is answered when its pictures are shown. They may have to wait for the pictures before.
-const SHOWN: Duration = super::SHOW_PATIENCE.saturating_mul(2);
+const SHOWN: Duration = SHOW_PATIENCE.saturating_mul(2);
 
 /// `GET /appearance`
 pub(in crate::http) fn appearance(api: &Api, request: &Request<'_>) -> Result<Response, Error> {
@@ -43,6 +49,42 @@ pub(in crate::http) fn put_power(api: &Api, request: &Request<'_>) -> Result<Res
     let tell = |reply| api.playlists.tell_power(told, reply);
     let power: Power = request.wait(PATIENCE, tell)?;
     Ok(Response::json(200, &power)?)
+}
+
+/// `GET /workspaces`
+pub(in crate::http) fn workspaces(api: &Api, request: &Request<'_>) -> Result<Response, Error> {
+    api.wallpaper.wait_for_look();
+    let entries = request.wait(SHOW_PATIENCE, |reply| api.wallpaper.workspaces(reply))?;
+    Ok(Response::json(200, &entries)?)
+}
+
+/// Renames an image by `edit`, and rewrites the entries that name it. In between they have its ID, so
+/// that they mean it all the time. Entries that others change in between stay as others have set them.
+pub(super) fn renamed(
+    api: &Api,
+    image_id: i64,
+    edit: impl FnOnce() -> Result<Image, library::Error>,
+) -> Result<Image, Error> {
+    // A second rename would not find the entries of the first by their names.
+    static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+    let _one = lock(&ONE_AT_A_TIME);
+    let named = entries_by_name(&api.store, &api.config.current().workspaces, image_id)?;
+    if named.is_empty() {
+        return Ok(edit()?);
+    }
+    let by_id = format!("id:{image_id}");
+    api.config.rewrite_workspaces(|workspace, written| {
+        (named.get(workspace)? == written).then(|| by_id.clone())
+    })?;
+    let image = edit();
+    let by_name = |workspace: &str, written: &str| {
+        let before = named.get(workspace).filter(|_| written == by_id)?;
+        Some(image.as_ref().map_or_else(|_| before.clone(), reference))
+    };
+    if let Err(error) = api.config.rewrite_workspaces(by_name) {
+        log::error!("cannot rewrite the section workspaces: {}", chain(&error));
+    }
+    Ok(image?)
 }
 
 /// In one request.
