@@ -1,8 +1,9 @@
-//! The apply history: what was shown where, when, and who asked. The newest [`KEPT`] entries are kept.
+//! The apply history: what was shown where, when, and who asked; and the entries that monitors have gone
+//! back to. The newest [`KEPT`] entries are kept.
 
 use std::collections::BTreeMap;
 
-use rusqlite::{Connection, Row, named_params, params};
+use rusqlite::{Connection, OptionalExtension, Row, named_params, params};
 use serde_json::json;
 
 use super::Error;
@@ -120,7 +121,7 @@ pub(crate) fn at(
 
 /// Empties the history and returns how many entries it had.
 pub(crate) fn clear(connection: &Connection) -> Result<usize, Error> {
-    super::history_cursor::end_all(connection)?;
+    connection.execute("DELETE FROM walk", [])?;
     Ok(connection.execute("DELETE FROM history", [])?)
 }
 
@@ -128,6 +129,24 @@ pub(crate) fn clear(connection: &Connection) -> Result<usize, Error> {
 pub(crate) fn purge_image(connection: &Connection, image_id: i64) -> Result<usize, Error> {
     let mut statement = connection.prepare_cached("DELETE FROM history WHERE image_id = ?1")?;
     Ok(statement.execute([image_id])?)
+}
+
+/// The entry that a monitor has gone back to. Any other change removes it.
+pub(crate) fn cursor(connection: &Connection, monitor: &str) -> Result<Option<i64>, Error> {
+    let mut statement = connection.prepare_cached("SELECT entry FROM walk WHERE monitor = ?1")?;
+    Ok(statement.query_row([monitor], |row| row.get(0)).optional()?)
+}
+
+pub(crate) fn put_cursor(connection: &Connection, monitor: &str, entry: i64) -> Result<(), Error> {
+    let sql = "INSERT INTO walk (monitor, entry) VALUES (?1, ?2) \
+               ON CONFLICT (monitor) DO UPDATE SET entry = excluded.entry";
+    connection.prepare_cached(sql)?.execute((monitor, entry))?;
+    Ok(())
+}
+
+pub(crate) fn end_cursor(connection: &Connection, monitor: &str) -> Result<(), Error> {
+    connection.prepare_cached("DELETE FROM walk WHERE monitor = ?1")?.execute([monitor])?;
+    Ok(())
 }
 
 fn from_row(row: &Row<'_>) -> Result<HistoryEntry, Error> {

@@ -18,8 +18,6 @@ mod error;
 pub(crate) mod filter;
 pub(crate) mod folders;
 pub(crate) mod history;
-pub(crate) mod history_cursor;
-mod hits;
 pub(crate) mod images;
 mod migrations;
 pub(crate) mod monitors;

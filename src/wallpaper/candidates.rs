@@ -12,7 +12,7 @@ use crate::compositor::Output;
 use crate::random;
 use crate::store::assignments::Assignment;
 use crate::store::query::Query;
-use crate::store::{self, Connection, Store, history, history_cursor, images};
+use crate::store::{self, Connection, Store, history, images};
 use crate::wire::{Fit, HistoryEntry, Image, Mode, Orientation, Position};
 
 /// A picture for monitors.
@@ -289,7 +289,7 @@ fn history_place(
     monitor: &str,
     row: Option<&Assignment>,
 ) -> Result<i64, store::Error> {
-    if let Some(entry) = history_cursor::place(connection, monitor)? {
+    if let Some(entry) = history::cursor(connection, monitor)? {
         return Ok(entry);
     }
     let of_row = row.map(|row| history::at(connection, monitor, row.set_at)).transpose()?;

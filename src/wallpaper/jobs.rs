@@ -247,10 +247,10 @@ impl PendingApply {
             for row in pictures.iter().flat_map(|picture| &picture.rows) {
                 store::assignments::put(transaction, row)?;
                 // Every change but a step back ends the way back.
-                store::history_cursor::end(transaction, &row.monitor)?;
+                store::history::end_cursor(transaction, &row.monitor)?;
             }
             for (monitor, entry) in &*walk {
-                store::history_cursor::put(transaction, monitor, *entry)?;
+                store::history::put_cursor(transaction, monitor, *entry)?;
             }
             if *for_all {
                 let any = &pictures[0].rows[0];

@@ -1,0 +1,205 @@
+//! Copies of a real database, and the way back to one.
+
+use super::*;
+use crate::store::Store;
+use crate::store::images::tests::picture;
+use crate::store::{images, pending_files};
+
+fn count(database: &Path) -> u64 {
+    let store = Store::open(database).unwrap();
+    store.read(images::count).unwrap()
+}
+
+#[test]
+fn backup_is_whole_and_three_are_kept() {
+    let directory = tempfile::tempdir().unwrap();
+    let database = directory.path().join("db/murald.sqlite3");
+    let store = Store::open(&database).unwrap();
+    store.write(|c| images::insert(c, &picture("a", 1))).unwrap();
+    store.write(|c| pending_files::mark(c, Path::new("/library/later.png"), None)).unwrap();
+    fs::create_dir_all(database.with_file_name("backup")).unwrap();
+    for old in ["murald-20200101T000000Z.sqlite3", "murald-20200102T000000Z.sqlite3"] {
+        fs::write(database.with_file_name("backup").join(old), "no database").unwrap();
+    }
+    fs::write(database.with_file_name("backup").join("murald-2019.sqlite3"), "").unwrap();
+    // A kill in the middle leaves this.
+    fs::write(database.with_file_name("backup/.new"), "half").unwrap();
+    assert!(!is_of_today(&database));
+    let path = store.read(|c| make(c, &database)).unwrap();
+    assert!(is_of_today(&database));
+    let copies = list(&database);
+    assert_eq!((copies.len(), &copies[0]), (3, &path));
+    assert!(copies[2].ends_with("murald-20200101T000000Z.sqlite3"));
+    assert_eq!(fs::read_dir(directory.path().join("db/backup")).unwrap().count(), 3);
+    // An unsound copy is skipped, or refused if it is named.
+    store.write(|c| images::insert(c, &picture("b", 2))).unwrap();
+    drop(store);
+    fs::write(database.with_file_name("backup/murald-99990101T000000Z.sqlite3"), "x").unwrap();
+    assert!(restore(&database, Some(&copies[1])).is_err());
+    assert_eq!(count(&database), 2);
+    let Restored { from, aside } = restore(&database, None).unwrap();
+    assert_eq!((from, count(&database)), (path, 1));
+    assert_eq!(count(&aside.unwrap()), 2);
+    assert!(Store::open(&database).unwrap().read(pending_files::list).unwrap().is_empty());
+}
+
+#[test]
+fn damage_is_reported_line_by_line() {
+    let directory = tempfile::tempdir().unwrap();
+    let database = directory.path().join("murald.sqlite3");
+    let store = Store::open(&database).unwrap();
+    for number in 0..200 {
+        store.write(|c| images::insert(c, &picture(&format!("p{number}"), number))).unwrap();
+    }
+    store.checkpoint().unwrap();
+    drop(store);
+    let look = || problems(&open_reader(&database).unwrap(), "integrity_check").unwrap();
+    assert_eq!(look(), [""; 0]);
+    // Rows and their indexes no longer agree.
+    let connection = Connection::open(&database).unwrap();
+    connection.pragma_update(None, "writable_schema", true).unwrap();
+    let hide = "DELETE FROM sqlite_schema WHERE name = 'image_folder'";
+    connection.execute(hide, []).unwrap();
+    drop(connection);
+    let told = look();
+    assert!(!told.is_empty() && told.len() <= 10, "{told:?}");
+    assert!(told.iter().all(|line| !line.starts_with("***") && line != "ok"), "{told:?}");
+}
+
+#[test]
+fn file_in_the_databases_place_is_set_aside() {
+    let directory = tempfile::tempdir().unwrap();
+    let database = directory.path().join("murald.sqlite3");
+    let store = Store::open(&database).unwrap();
+    store.write(|c| images::insert(c, &picture("a", 1))).unwrap();
+    let copy = store.read(|c| make(c, &database)).unwrap();
+    store.checkpoint().unwrap();
+    drop(store);
+    fs::remove_file(&database).unwrap();
+    assert!(restore(&database, None).unwrap().aside.is_none(), "there is none");
+    // A log of the one that was there is not read into the new one.
+    fs::write(log_of(&database), "its log").unwrap();
+    let aside = restore(&database, Some(&copy)).unwrap().aside.unwrap();
+    assert_eq!(fs::read(log_of(&aside)).unwrap(), b"its log");
+    assert!(!log_of(&database).exists());
+    assert_eq!(count(&database), 1);
+    fs::remove_file(&database).unwrap();
+    fs::remove_file(&aside).unwrap();
+    fs::remove_file(log_of(&aside)).unwrap();
+    fs::create_dir(&database).unwrap();
+    fs::write(database.join("in it"), "").unwrap();
+    let aside = restore(&database, Some(&copy)).unwrap().aside.unwrap();
+    assert!(aside.join("in it").exists(), "a directory is moved whole");
+    assert_eq!(count(&database), 1);
+    let mode = fs::metadata(&database).unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o600, "nobody else reads it");
+}
+
+#[test]
+fn file_set_aside_is_not_overwritten() {
+    let directory = tempfile::tempdir().unwrap();
+    let database = directory.path().join("murald.sqlite3");
+    let store = Store::open(&database).unwrap();
+    let copy = store.read(|c| make(c, &database)).unwrap();
+    store.write(|c| images::insert(c, &picture("a", 1))).unwrap();
+    drop(store);
+    let aside: Vec<_> =
+        (0..4).map(|_| restore(&database, Some(&copy)).unwrap().aside.unwrap()).collect();
+    assert_eq!(aside.iter().map(|kept| count(kept)).collect::<Vec<_>>(), [1, 0, 0, 0]);
+}
+
+#[test]
+fn backup_that_is_none_of_ours_is_refused() {
+    let directory = tempfile::tempdir().unwrap();
+    let database = directory.path().join("murald.sqlite3");
+    drop(Store::open(&database).unwrap());
+    let other = directory.path().join("other.sqlite3");
+    let known = migrations::STEPS.len() as i64;
+    let put = |version: i64| {
+        let connection = Connection::open(&other).unwrap();
+        connection.pragma_update(None, "user_version", version).unwrap();
+        restore(&database, Some(&other)).unwrap_err()
+    };
+    assert!(matches!(put(0), Error::Unsound { .. }));
+    assert!(matches!(put(known + 1), Error::Newer { .. }));
+    assert!(matches!(put(-1), Error::Newer { .. }));
+    fs::write(&other, "text, and no database at all").unwrap();
+    let refused = restore(&database, Some(&other)).unwrap_err();
+    assert!(refused.is_damage(), "{refused:?}");
+    let none = restore(&database, None).unwrap_err();
+    assert!(matches!(none, Error::NoBackup { .. }), "{none:?}");
+    assert_eq!(count(&database), 0, "it is as it was");
+}
+
+#[test]
+fn look_alike_is_refused_and_leaves_nothing() {
+    let directory = tempfile::tempdir().unwrap();
+    let database = directory.path().join("db/murald.sqlite3");
+    drop(Store::open(&database).unwrap());
+    let other = directory.path().join("other.sqlite3");
+    let check = |steps: usize, spoil: &str, says: &str| {
+        fs::remove_file(&other).or_else(missing_is_fine).unwrap();
+        let mut connection = Connection::open(&other).unwrap();
+        migrations::run(&mut connection, &migrations::STEPS[..steps]).unwrap();
+        connection.pragma_update(None, "foreign_keys", false).unwrap();
+        connection.execute_batch(spoil).unwrap();
+        drop(connection);
+        let refused = restore(&database, Some(&other)).unwrap_err();
+        assert!(refused.to_string().contains(says), "{spoil}: {refused}");
+        assert_eq!(fs::read_dir(directory.path().join("db")).unwrap().count(), 1, "{spoil}");
+    };
+    let known = migrations::STEPS.len();
+    check(0, &format!("CREATE TABLE t (a); PRAGMA user_version = {known}"), "its tables");
+    check(0, "CREATE TABLE t (a); PRAGMA user_version = 3", "no such table");
+    check(known, "DROP TABLE walk", "table walk");
+    check(known, "ALTER TABLE image ADD COLUMN more TEXT", "image.more");
+    check(known, "CREATE TRIGGER t AFTER INSERT ON image BEGIN DELETE FROM image; END", "t");
+    let lost = "INSERT INTO playlist_image (playlist_id, row, position, image_id) \
+                VALUES (1, 0, 0, 1)";
+    check(known, lost, "a row of playlist_image refers to");
+}
+
+#[test]
+fn backup_with_lost_rows_is_better_than_none() {
+    let directory = tempfile::tempdir().unwrap();
+    let database = directory.path().join("murald.sqlite3");
+    let store = Store::open(&database).unwrap();
+    store.write(|c| images::insert(c, &picture("a", 1))).unwrap();
+    store.write(|c| images::insert(c, &picture("b", 2))).unwrap();
+    let spoil = |c: &Connection| c.execute("UPDATE image SET web_meta = '{' WHERE id = 1", []);
+    store.write(|c| spoil(c).map_err(Error::from)).unwrap();
+    let copy = store.read(|c| make(c, &database)).unwrap();
+    drop(store);
+    let refused = restore(&database, Some(&copy)).unwrap_err();
+    assert!(refused.to_string().contains("image 1 cannot be read"), "{refused}");
+    assert_eq!(restore(&database, None).unwrap().from, copy);
+}
+#[test]
+fn backup_of_an_older_version_is_brought_up_to_date() {
+    let directory = tempfile::tempdir().unwrap();
+    let database = directory.path().join("murald.sqlite3");
+    let old = directory.path().join("old.sqlite3");
+    drop(Store::open(&database).unwrap());
+    let mut connection = Connection::open(&old).unwrap();
+    migrations::run(&mut connection, &migrations::STEPS[..14]).unwrap();
+    connection.pragma_update(None, "foreign_keys", false).unwrap();
+    // A later step makes these tables again, and would fail on an image that is missing.
+    let lost = "INSERT INTO assignments VALUES ('A', 7, 'clone', '[]', 'feh', 1, NULL)";
+    connection.execute(lost, []).unwrap();
+    drop(connection);
+    assert_eq!(crate::store::check::check(&old).problems, [""; 0]);
+    restore(&database, Some(&old)).unwrap();
+    assert_eq!(count(&database), 0);
+    let version = migrations::version(&open_reader(&database).unwrap()).unwrap();
+    assert_eq!(version, migrations::STEPS.len() as i64);
+}
+
+#[test]
+fn obstacle_to_a_backup_is_reported() {
+    let directory = tempfile::tempdir().unwrap();
+    let database = directory.path().join("murald.sqlite3");
+    let store = Store::open(&database).unwrap();
+    fs::create_dir_all(database.with_file_name("backup").join(".new")).unwrap();
+    let error = store.read(|c| make(c, &database)).unwrap_err();
+    assert!(matches!(error, Error::Copy { .. }), "{error:?}");
+}
