@@ -1,12 +1,14 @@
 //! The XDG base directories, and paths of the configuration.
 
 use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
+
+use percent_encoding::percent_decode_str;
 
 use super::env::replaced;
 use super::env::{own_directory, session_directory, uid};
-use super::error::{NAME_MAX, PATH_MAX, SOCKET_MAX};
-use super::{Env, Error};
+use super::{Env, Error, NAME_MAX, PATH_MAX, SOCKET_MAX};
 
 /// The directory in which a login makes one for each user.
 const SESSIONS: &str = "/run/user";
@@ -124,7 +126,7 @@ impl Dirs {
     /// A leading `~` replaced or a `file://` URI read, and nothing else: for paths that name files,
     /// where `$` is a letter.
     pub fn tilde(&self, path: &Path) -> PathBuf {
-        if let Some(path) = path.to_str().and_then(super::from_uri) {
+        if let Some(path) = path.to_str().and_then(from_uri) {
             return path;
         }
         path.strip_prefix("~").map_or_else(|_| path.to_owned(), |rest| self.home.join(rest))
@@ -165,6 +167,17 @@ impl Dirs {
         };
         Ok(Some(base.clone().into_os_string()))
     }
+}
+
+/// The path of a `file://` URI of this machine, percent-decoded; none for everything else.
+pub(crate) fn from_uri(text: &str) -> Option<PathBuf> {
+    let (scheme, rest) = text.split_at_checked("file:".len())?;
+    let path = rest.strip_prefix("//localhost").or_else(|| rest.strip_prefix("//")).unwrap_or(rest);
+    if !scheme.eq_ignore_ascii_case("file:") || !path.starts_with('/') {
+        return None;
+    }
+    let bytes: Vec<u8> = percent_decode_str(path).collect();
+    (!bytes.contains(&0)).then(|| OsString::from_vec(bytes).into())
 }
 
 #[cfg(test)]
@@ -278,5 +291,20 @@ mod tests {
         fs::set_permissions(&own, fs::Permissions::from_mode(0o777)).unwrap();
         assert_eq!(session_directory(sessions.path(), uid()), None);
         assert_eq!(self::dirs().sockets(), [Path::new("/run/user/7/murald.sock")]);
+    }
+
+    #[test]
+    fn uris_of_files_are_paths() {
+        let check = |text: &str, expected: Option<&[u8]>| {
+            let path = from_uri(text);
+            assert_eq!(path.as_deref().map(|path| path.as_os_str().as_bytes()), expected, "{text}");
+        };
+        check("file:///a%20b/%C3%B6%25.png", Some("/a b/ö%.png".as_bytes()));
+        check("FILE://localhost/a#b?c", Some(b"/a#b?c"));
+        check("file:/a/%ff%zz", Some(b"/a/\xff%zz"));
+        for other in ["file://host/a", "file:a", "file://", "file:///a%00b", "/a", "http:///a", ""]
+        {
+            check(other, None);
+        }
     }
 }
