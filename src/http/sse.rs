@@ -27,8 +27,7 @@ const FAREWELL: Duration = Duration::from_millis(200);
 
 /// All event streams of a server.
 pub(super) struct Streams {
-    keepalive: Duration,
-    pause: Duration,
+    limits: Limits,
     threads: ClientThreads,
     end: Arc<Waker>,
 }
@@ -55,8 +54,7 @@ struct Stream {
     sent: usize,
     progress: Instant,
     next_keepalive: Instant,
-    keepalive: Duration,
-    pause: Duration,
+    limits: Limits,
 }
 
 enum Flow {
@@ -68,8 +66,7 @@ impl Streams {
     /// `end` ends them all, each where it waits.
     pub(super) fn new(end: Waker, limits: &Limits) -> Self {
         Self {
-            keepalive: limits.keepalive,
-            pause: limits.stream_pause,
+            limits: limits.clone(),
             threads: ClientThreads::of_streams(limits),
             end: Arc::new(end),
         }
@@ -92,9 +89,8 @@ impl Streams {
             pending: head,
             sent: 0,
             progress: now,
-            next_keepalive: now,
-            keepalive: self.keepalive,
-            pause: self.pause,
+            next_keepalive: now + self.limits.keepalive,
+            limits: self.limits.clone(),
         };
         self.threads.start(move || stream.run())
     }
@@ -108,7 +104,6 @@ impl Streams {
 
 impl Stream {
     fn run(mut self) {
-        self.next_keepalive = Instant::now() + self.keepalive;
         // A script that reads it knows that it hears all events from now on.
         self.push(b": connected\n\n");
         loop {
@@ -141,7 +136,7 @@ impl Stream {
         }
         if now >= self.next_keepalive {
             text.push_str(": keepalive\n\n");
-            self.next_keepalive = now + self.keepalive;
+            self.next_keepalive = now + self.limits.keepalive;
         }
         if !text.is_empty() {
             self.progress = now;
@@ -180,7 +175,8 @@ impl Stream {
     /// Waits for something to do.
     fn wait(&mut self) -> io::Result<Flow> {
         let stuck = !self.pending.is_empty();
-        let due = if stuck { self.progress + self.pause } else { self.next_keepalive };
+        let due =
+            if stuck { self.progress + self.limits.stream_pause } else { self.next_keepalive };
         if due <= Instant::now() {
             return Ok(if stuck { Flow::Ended } else { Flow::Goes });
         }

@@ -48,17 +48,15 @@ pub(in crate::http) fn current(api: &Api, _: &Request<'_>) -> Result<Response, E
             let workspace = workspace(&shown.monitor);
             let (sound, silent) = (shown.sound, !image.audio_enabled);
             let is_heard = shown.backend == BackendName::Mpvpaper.as_str();
-            let mut one = monitor(shown, id, image.name, path);
-            if is_heard {
-                one.muted = Some(sound.map_or(silent, |sound| sound.muted));
-                one.volume = sound.map(|sound| sound.volume);
-            }
             monitors.push(CurrentMonitor {
-                deleted: false,
+                image_id: id,
                 color,
-                workspace,
                 description: image.description,
-                ..one
+                muted: is_heard.then(|| sound.map_or(silent, |sound| sound.muted)),
+                volume: sound.filter(|_| is_heard).map(|sound| sound.volume),
+                deleted: false,
+                workspace,
+                ..deleted(shown, image.name, path)
             });
         }
         for Deleted { shown, name, path } in assignments::deleted(connection)? {
@@ -67,7 +65,7 @@ pub(in crate::http) fn current(api: &Api, _: &Request<'_>) -> Result<Response, E
                 && connected(&shown)
                 && api.wallpaper.shows(&shown.backend, &shown.monitor, shown.image_id)
             {
-                monitors.push(monitor(shown, None, name, Some(own_path(&path).to_owned())));
+                monitors.push(deleted(shown, name, Some(own_path(&path).to_owned())));
             }
         }
         for monitor in &mut monitors {
@@ -96,16 +94,11 @@ pub(in crate::http) fn current(api: &Api, _: &Request<'_>) -> Result<Response, E
     Ok(Response::json(200, &current)?)
 }
 
-/// An image without an id was deleted.
-fn monitor(
-    shown: Assignment,
-    image_id: Option<i64>,
-    image_name: String,
-    image_path: Option<PathBuf>,
-) -> CurrentMonitor {
+/// The record of an image that was deleted while it is shown.
+fn deleted(shown: Assignment, image_name: String, image_path: Option<PathBuf>) -> CurrentMonitor {
     CurrentMonitor {
         monitor_name: shown.monitor,
-        image_id,
+        image_id: None,
         image_name,
         image_path,
         color: None,
@@ -118,7 +111,7 @@ fn monitor(
         paused_by: None,
         muted: None,
         volume: None,
-        deleted: image_id.is_none(),
+        deleted: true,
         workspace: None,
     }
 }

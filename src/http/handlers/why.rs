@@ -45,11 +45,13 @@ pub(in crate::http) fn list(api: &Api, request: &Request<'_>) -> Result<Response
         .zip(shown)
         .map(|(output, shown)| {
             let name = output.name.as_str();
-            let shown = shown.map(|shown| {
+            let shown = shown.map(|mut shown| {
                 // Not where its backend was given up, or cannot be had.
-                let is_up = api.wallpaper.shows(&shown.backend, name, shown.image.id);
-                let restored = shown.workspace.is_none() && api.wallpaper.is_restored(name);
-                Shown { is_up, ..shown.known_by(restored) }
+                shown.is_up = api.wallpaper.shows(&shown.backend, name, shown.image.id);
+                if shown.workspace.is_none() && api.wallpaper.is_restored(name) {
+                    shown.source = bare(Source::Restore);
+                }
+                shown
             });
             let playlist = running.iter().find(|one| one.applied_to.iter().any(|on| on == name));
             let failures = (api.wallpaper.last_failure(name), hook_failure.clone());
@@ -69,16 +71,6 @@ struct Shown {
     workspace: Option<String>,
     /// A backend shows it, as far as murald knows.
     is_up: bool,
-}
-
-impl Shown {
-    /// The source of a picture that was restored at the start is reported as `restore`.
-    fn known_by(self, restored: bool) -> Self {
-        match restored {
-            true => Self { source: bare(Source::Restore), ..self },
-            false => self,
-        }
-    }
 }
 
 fn bare(kind: Source) -> HistorySource {
@@ -126,21 +118,16 @@ fn record(
     if let Some(HookFailure { error, at }) = &hook_failure {
         text += &format!(" The hook failed {} ago: {error}.", span(*at, now));
     }
-    let (image, rest) =
-        shown.map(|shown| (shown.image, (shown.backend, shown.source, shown.set_at))).unzip();
-    let (backend, source, set_at) = match rest {
-        Some((backend, source, set_at)) => (Some(backend), Some(source), Some(set_at)),
-        None => (None, None, None),
-    };
+    let image = shown.as_ref().map(|shown| &shown.image);
     Why {
         monitor: monitor.to_owned(),
-        image_id: image.as_ref().and_then(Image::library_id),
-        image_path: image.as_ref().and_then(Image::library_path),
-        color: image.as_ref().and_then(Image::color),
-        image_name: image.map(|image| image.name),
-        backend,
-        source,
-        set_at,
+        image_id: image.and_then(Image::library_id),
+        image_path: image.and_then(Image::library_path),
+        color: image.and_then(Image::color),
+        image_name: image.map(|image| image.name.clone()),
+        backend: shown.as_ref().map(|shown| shown.backend.clone()),
+        source: shown.as_ref().map(|shown| shown.source.clone()),
+        set_at: shown.map(|shown| shown.set_at),
         next: playlist.and_then(next),
         last_failure,
         hook_failure,
