@@ -11,8 +11,7 @@ use crossbeam_channel::{Receiver, Sender, bounded};
 use rusqlite::{Connection, Transaction, TransactionBehavior};
 
 use super::connection::{BUSY, configure, expect_file, open_reader};
-use super::page::HitCache;
-use super::palettes::Palettes;
+use super::palettes::{HitCache, Palettes};
 use super::replaced::OpenFile;
 use super::{Error, backup, derived, migrations};
 use crate::paths::make_directories;

@@ -1,12 +1,11 @@
 //! Pages of the library: which images a query finds, and their records, written as they are read. All
 //! of a list is read in one transaction, so that it is of one moment.
 
-use std::collections::VecDeque;
 use std::sync::Arc;
 
 use rusqlite::Connection;
 
-use super::palettes::{Match, Palettes};
+use super::palettes::{Hits, ListVersion, Match, Palettes};
 use super::playlists::Item;
 use super::query::{Query, SortBy};
 use super::{Error, Store, images, select};
@@ -251,58 +250,6 @@ fn put(
     write: &impl Fn(Image, &mut Vec<u8>) -> serde_json::Result<()>,
 ) -> Result<(), Error> {
     write(row, out).map_err(|error| Error::Damaged { what: error.to_string() })
-}
-
-/// Answers kept: a few galleries, with a filter and an order each.
-const KEPT: usize = 16;
-/// Ids of all of them: 4 MiB. One list may have more, as that of a million images.
-const IDS_KEPT: usize = 1 << 19;
-
-/// All ids of a list, in its order.
-type Hits = Arc<Vec<i64>>;
-
-/// The version of the lists (see the table `library`), and the images that none of them has.
-type ListVersion = (i64, Vec<i64>);
-
-/// The ids that queries have found, kept until something changes that lists are made of: all pages of a
-/// list come from one answer.
-#[derive(Debug, Default)]
-pub(super) struct HitCache {
-    version: ListVersion,
-    /// The last used one first. Queries have no page.
-    kept: VecDeque<(Query, Hits)>,
-}
-
-impl HitCache {
-    fn get(&mut self, version: &ListVersion, query: &Query) -> Option<Hits> {
-        if *version != self.version {
-            return None;
-        }
-        let at = self.kept.iter().position(|(kept, _)| kept == query)?;
-        let (query, hits) = self.kept.remove(at)?;
-        self.kept.push_front((query, Arc::clone(&hits)));
-        Some(hits)
-    }
-
-    fn keep(&mut self, version: &ListVersion, query: Query, hits: &Hits) {
-        // A reader that began before the last change has found what is no longer so.
-        if version.0 < self.version.0 {
-            return;
-        }
-        if *version != self.version {
-            self.kept.clear();
-            self.version.clone_from(version);
-        }
-        self.kept.retain(|(kept, _)| *kept != query);
-        self.kept.push_front((query, Arc::clone(hits)));
-        let mut ids = 0;
-        let fits = |(_, hits): &(Query, Hits)| {
-            ids += hits.len();
-            ids <= IDS_KEPT
-        };
-        let fitting = self.kept.iter().take(KEPT).map(fits).take_while(|&fits| fits).count();
-        self.kept.truncate(fitting.max(1));
-    }
 }
 
 #[cfg(test)]

@@ -574,31 +574,3 @@ fn image_is_in_each_directory_in_which_it_has_a_file() {
     store.write(|c| watched::forget(c, Path::new("/b/one.png"))).unwrap();
     assert!(store.findings().unwrap() > before && find("/b", true).is_empty());
 }
-
-#[test]
-fn hits_are_those_of_one_version_and_bounded() {
-    let mut cache = HitCache::default();
-    let query = |word: usize| Query { search: word.to_string(), ..Query::default() };
-    let hits = |number: usize| Arc::new(vec![7; number]);
-    for word in 0..20 {
-        cache.keep(&(5, vec![]), query(word), &hits(word));
-    }
-    let kept = |cache: &mut HitCache, version, word| {
-        cache.get(&(version, vec![]), &query(word)).map(|hits| hits.len())
-    };
-    assert_eq!((kept(&mut cache, 5, 3), kept(&mut cache, 5, 4)), (None, Some(4)));
-    assert_eq!((kept(&mut cache, 4, 4), kept(&mut cache, 6, 4)), (None, None));
-    cache.keep(&(4, vec![]), query(50), &hits(1));
-    assert_eq!(kept(&mut cache, 5, 50), None);
-    // The list that was used last stays.
-    cache.keep(&(5, vec![]), query(52), &hits(IDS_KEPT - 4));
-    assert_eq!((kept(&mut cache, 5, 4), kept(&mut cache, 5, 19)), (Some(4), None));
-    cache.keep(&(5, vec![]), query(51), &hits(IDS_KEPT + 1));
-    assert_eq!(kept(&mut cache, 5, 51), Some(IDS_KEPT + 1), "one list is kept, however long");
-    assert_eq!((kept(&mut cache, 5, 4), kept(&mut cache, 5, 52)), (None, None));
-    cache.keep(&(6, vec![]), query(1), &hits(1));
-    assert_eq!((kept(&mut cache, 6, 1), kept(&mut cache, 6, 51)), (Some(1), None));
-    // Found without an image that lists have again.
-    cache.keep(&(6, vec![7]), query(2), &hits(1));
-    assert_eq!((kept(&mut cache, 6, 1), kept(&mut cache, 6, 2)), (None, None));
-}
