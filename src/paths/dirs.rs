@@ -183,6 +183,7 @@ pub(crate) fn from_uri(text: &str) -> Option<PathBuf> {
 #[cfg(test)]
 mod tests {
     use std::fs;
+    use std::os::unix::ffi::OsStrExt;
     use std::os::unix::fs::{MetadataExt, PermissionsExt};
 
     use super::*;
