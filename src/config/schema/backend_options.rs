@@ -155,30 +155,6 @@ settings! {
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn transition_pos_takes_names_fractions_and_pixels() {
-        for good in ["center", "bottom-right", "0.4,0.9", "400,900", "0.680,1", "0, 0"] {
-            assert!(is_position(good), "{good}");
-        }
-        for bad in ["", "middle", "Center", "0.4", "1,2,3", "40%,90%", "-1,5", "inf,0", "a,b", "1,"]
-        {
-            assert!(!is_position(bad), "{bad}");
-        }
-    }
-
-    #[test]
-    fn curves_are_not_all_zeros() {
-        assert!(is_curve(".54,0,.34,.99") && is_curve("0,0,0,1"));
-        for bad in ["0,0,0,0", "0, 0.0, 0, 0", "1,2,3", "ease"] {
-            assert!(!is_curve(bad), "{bad}");
-        }
-    }
-}
-
 words! {
     BuiltinFit {
         Cover = "cover", Contain = "contain", Fill = "fill", Tile = "tile", Center = "center",
@@ -232,4 +208,28 @@ settings! {
 
 fn is_position(text: &str) -> bool {
     text.parse::<Position>().is_ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn transition_pos_takes_names_fractions_and_pixels() {
+        for good in ["center", "bottom-right", "0.4,0.9", "400,900", "0.680,1", "0, 0"] {
+            assert!(is_point(good), "{good}");
+        }
+        for bad in ["", "middle", "Center", "0.4", "1,2,3", "40%,90%", "-1,5", "inf,0", "a,b", "1,"]
+        {
+            assert!(!is_point(bad), "{bad}");
+        }
+    }
+
+    #[test]
+    fn curves_are_not_all_zeros() {
+        assert!(is_curve(".54,0,.34,.99") && is_curve("0,0,0,1"));
+        for bad in ["0,0,0,0", "0, 0.0, 0, 0", "1,2,3", "ease"] {
+            assert!(!is_curve(bad), "{bad}");
+        }
+    }
 }
