@@ -127,7 +127,8 @@ fn is_usable(written: &OsStr) -> bool {
 #[derive(Debug)]
 pub(crate) struct Alarm {
     timers: Arc<Timers>,
-    ring: Ring,
+    /// A full channel holds a ring that has not been heard yet.
+    ring: Sender<()>,
     _end: CancelOnDrop,
     _thread: Thread,
 }
@@ -136,16 +137,6 @@ pub(crate) struct Alarm {
 struct Timers {
     boot: Timer,
     wall: Timer,
-}
-
-#[derive(Clone, Debug)]
-struct Ring(Sender<()>);
-
-impl Ring {
-    fn ring(&self) {
-        // A full channel holds a ring that has not been heard yet.
-        self.0.try_send(()).ok();
-    }
 }
 
 impl Alarm {
@@ -173,9 +164,8 @@ impl Alarm {
             ZoneWatch::start(file).inspect_err(unwatched).ok()
         });
         let (ring, rings) = bounded(1);
-        let ring = Ring(ring);
-        let (theirs, until) = (ring.clone(), end.clone());
-        let watch = Watch { timers: Arc::clone(&timers), end: until, zone, ring: theirs };
+        let watch =
+            Watch { timers: Arc::clone(&timers), end: end.clone(), zone, ring: ring.clone() };
         let thread = spawner.spawn("clock", move || watch.run())?;
         Ok((Self { timers, ring, _end: CancelOnDrop(end), _thread: thread }, rings))
     }
@@ -190,7 +180,7 @@ impl Alarm {
             .map_or(0, |at| i64::try_from(at.as_nanosecond()).unwrap_or(i64::MAX).max(1));
         let flags = TimerfdTimerFlags::ABSTIME | TimerfdTimerFlags::CANCEL_ON_SET;
         if self.timers.wall.set(flags, wall)? {
-            self.ring.ring();
+            self.ring.try_send(()).ok();
         }
         Ok(())
     }
@@ -200,7 +190,7 @@ struct Watch {
     timers: Arc<Timers>,
     end: Cancel,
     zone: Option<ZoneWatch>,
-    ring: Ring,
+    ring: Sender<()>,
 }
 
 impl Watch {
@@ -219,7 +209,7 @@ impl Watch {
                 local_zone::forget();
             }
             if boot || wall || zone {
-                self.ring.ring();
+                self.ring.try_send(()).ok();
             }
         }
     }

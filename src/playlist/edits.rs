@@ -59,13 +59,18 @@ impl Player {
         if all || message.kind == EventKind::ConfigChanged {
             self.fill_all_monitors();
         }
-        // No other part of the gallery: history changes with every picture.
-        let lists = message.kind == EventKind::ImageOrphanPurged
-            || matches!(message.domain, Some(GalleryDomain::Images | GalleryDomain::Playlists));
-        if all || lists {
-            self.running_ids().into_iter().for_each(|id| self.reload_if_changed(id));
+        let concerns_images = match message.kind {
+            EventKind::ConfigChanged => false,
+            // History changes with every picture.
+            EventKind::GalleryChanged => message.domain != Some(GalleryDomain::History),
+            _ => true,
+        };
+        if all || concerns_images {
+            for id in self.running_ids() {
+                self.reload_if_changed(id);
+                self.renew_dynamic(id);
+            }
         }
-        self.renew_dynamic(message);
     }
 
     /// An image that left the library has left its playlists, too; or another is in its place, which
@@ -147,23 +152,15 @@ pub(super) fn renew(
 impl Player {
     /// The library has changed: a waiting playlist may go on, an empty one waits, and an image that
     /// left the library is not shown until the next step.
-    pub(super) fn renew_dynamic(&mut self, message: &Message) {
-        let concerned = message.lost > 0
-            || message.kind == EventKind::ImageOrphanPurged
-            || matches!(message.domain, Some(GalleryDomain::Images | GalleryDomain::Folders));
-        if !concerned {
-            return;
-        }
-        for id in self.running_ids() {
-            let Some(one) = self.running.get(&id) else { continue };
-            let Some(source) = &one.spec.source else { continue };
-            match (self.store.finds_any(source), one.spec.is_waiting()) {
-                (Ok(true), true) => self.wake(id),
-                (Ok(false), false) => self.wait_for_images(id),
-                (Ok(true), false) => self.leave_deleted(id),
-                (Ok(false), true) => {}
-                (Err(error), _) => log::error!("cannot search the library: {error}"),
-            }
+    fn renew_dynamic(&mut self, id: i64) {
+        let Some(one) = self.running.get(&id) else { return };
+        let Some(source) = &one.spec.source else { return };
+        match (self.store.finds_any(source), one.spec.is_waiting()) {
+            (Ok(true), true) => self.wake(id),
+            (Ok(false), false) => self.wait_for_images(id),
+            (Ok(true), false) => self.leave_deleted(id),
+            (Ok(false), true) => {}
+            (Err(error), _) => log::error!("cannot search the library: {error}"),
         }
     }
 
@@ -215,7 +212,6 @@ impl Player {
             return;
         }
         log::info!("playlist {:?} resumed", spec.name);
-        state.shown_on.clear();
         state.changed(now.boot, &now);
         self.apply(id, Attempt::default());
         self.save(&[id]);

@@ -24,8 +24,8 @@ impl PlaybackState {
         std::iter::once(self.image_id).chain(self.others.iter().copied()).collect()
     }
 
-    /// Goes on or back by so many items, and takes as many.
-    pub(super) fn step_group(&mut self, spec: &PlaylistSpec, direction: Direction, stride: usize) {
+    /// Goes on or back by so many items, and takes as many: one, unless each monitor has its own.
+    pub(super) fn step(&mut self, spec: &PlaylistSpec, direction: Direction, stride: usize) {
         let before = 1 + self.others.len();
         let last = if self.others.is_empty() { self.index } else { self.last_index };
         match (&mut self.shuffle, direction) {
@@ -136,7 +136,7 @@ impl PlaybackState {
     }
 
     /// After the random order has changed: the latest of it are what is taken.
-    pub(super) fn follow_group(&mut self, spec: &PlaylistSpec) {
+    pub(super) fn follow_shuffle(&mut self, spec: &PlaylistSpec) {
         let Some(shuffle) = &mut self.shuffle else { return };
         let taken = shuffle.latest(1 + self.others.len());
         self.set_group(spec, &taken);

@@ -9,7 +9,7 @@
 use super::change::{Action, Attempt, Change, Goal, Moved, WaitingClient};
 use super::edits::{Renewed, renew};
 use super::error::Error;
-use super::player::{ApplyReport, Player, RunningPlaylist};
+use super::player::{ApplyReport, Player};
 use super::schedule::Due;
 use super::spec::{Direction, PlaylistSpec};
 use super::state::PlaybackState;
@@ -21,17 +21,11 @@ use crate::wire::{HistorySource, Mode, Source};
 impl Player {
     /// Begins a change of the playlist's own: asks for the present item on all connected monitors.
     pub(super) fn apply(&mut self, id: i64, attempt: Attempt) {
-        let connected = self.wallpapers.connected();
         let round = self.last_change + 1;
-        let Some(one) = self.running.get_mut(&id).filter(|one| !one.spec.is_waiting()) else {
-            return;
-        };
-        one.round = round;
-        let monitors = one.state.applied_to(&connected);
-        if !monitors.is_empty() {
-            one.state.fill(&one.spec, monitors.len());
-            let change = one.own_change(attempt);
-            self.request(change, monitors, None);
+        if let Some(one) = self.running.get_mut(&id) {
+            one.round = round;
+            one.state.shown_on.clear();
+            self.fill(id, attempt);
         }
     }
 
@@ -41,10 +35,17 @@ impl Player {
         if self.is_being_displaced(id) {
             return;
         }
-        let (connected, asked) = (self.wallpapers.connected(), self.asked(id));
         // A lost image is replaced on all monitors, once nothing is on its way.
-        let may_fill = |one: &&mut RunningPlaylist| !one.spec.is_waiting() && !one.lost;
-        let Some(one) = self.running.get_mut(&id).filter(may_fill) else { return };
+        if self.running.get(&id).is_some_and(|one| !one.lost) {
+            self.fill(id, Attempt::default());
+        }
+    }
+
+    fn fill(&mut self, id: i64, attempt: Attempt) {
+        let (connected, asked) = (self.wallpapers.connected(), self.asked(id));
+        let Some(one) = self.running.get_mut(&id).filter(|one| !one.spec.is_waiting()) else {
+            return;
+        };
         let seen_to = |name: &&String| one.state.shown_on.contains(name) || asked.contains(name);
         let applied_to = one.state.applied_to(&connected);
         let owed: Vec<String> = applied_to.iter().filter(|n| !seen_to(n)).cloned().collect();
@@ -60,8 +61,7 @@ impl Player {
         let new = one.state.fill(&one.spec, more + monitors.len());
         // Monitors that have an image keep it; the new ones are for the others.
         let each = (!none_has_its_own && !new.is_empty()).then_some(Ask::Each(new));
-        let attempt = Attempt { silent: !fresh, ..Attempt::default() };
-        let change = one.own_change(attempt);
+        let change = one.own_change(Attempt { silent: !fresh, ..attempt });
         self.request(change, monitors, each);
     }
 
@@ -193,10 +193,11 @@ impl Player {
         state.set_paused(false, &now);
         if let Due::EnterSlot { slot, .. } = state.due(&spec, &now) {
             state.enter_slot(&spec, slot);
-            if state.image_id == one.state.image_id {
-                state.shown_on.clone_from(&one.state.shown_on);
-            } else if !state.applied_to(&connected).is_empty() {
-                return self.send(Change::new(spec, state, vec![client]));
+            if state.image_id != one.state.image_id {
+                state.shown_on.clear();
+                if !state.applied_to(&connected).is_empty() {
+                    return self.send(Change::new(spec, state, vec![client]));
+                }
             }
         }
         (client.done)(self.resume(id, alone, state).map(|()| Moved::one()));

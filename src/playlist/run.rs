@@ -198,12 +198,9 @@ impl Player {
         let missed = match due {
             Due::Wait(_) => false,
             Due::Step { due, missed } => {
-                match renewed {
-                    Renewed::Stepped => one.state.shown_on.clear(),
-                    _ => {
-                        let stride = one.state.stride(&connected);
-                        one.state.step(&one.spec, Direction::Forward, stride);
-                    }
+                if renewed != Renewed::Stepped {
+                    let stride = one.state.stride(&connected);
+                    one.state.step(&one.spec, Direction::Forward, stride);
                 }
                 // On the beat, as long as it is not lost.
                 let lateness = now.boot.since(due);
@@ -212,12 +209,10 @@ impl Player {
                 missed
             }
             Due::EnterSlot { slot, missed } => {
-                let shown = std::mem::take(&mut one.state.shown_on);
                 let before = one.state.image_id;
                 one.state.enter_slot(&one.spec, slot);
+                // An edit that leaves the picture in its slot changes nothing to be seen.
                 if fresh && !lost && one.state.image_id == before {
-                    // An edit that leaves the picture in its slot changes nothing to be seen.
-                    one.state.shown_on = shown;
                     return true;
                 }
                 one.state.changed(now.boot, &now);

@@ -74,14 +74,7 @@ impl Shuffle {
     }
 
     pub(super) fn forward(&mut self) -> i64 {
-        match self.back.pop() {
-            Some(id) => self.trail.push(id),
-            None => drop(self.draw(&|_| true)),
-        }
-        if self.trail.len() > REMEMBERED {
-            self.trail.remove(0);
-        }
-        self.current()
+        self.forward_past(&[], &|_| true).0
     }
 
     /// Forward to one that fits and is none of these, as long as there is another; those that it has

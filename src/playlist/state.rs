@@ -178,20 +178,6 @@ impl PlaybackState {
         LastChange { since: Boottime::from_nanos(self.since), slot: self.slot }
     }
 
-    /// `stride`: how many items it takes, where each monitor has its own.
-    pub(super) fn step(&mut self, spec: &PlaylistSpec, direction: Direction, stride: usize) {
-        if self.mode == Mode::Each {
-            return self.step_group(spec, direction, stride);
-        }
-        match (&mut self.shuffle, direction) {
-            (Some(shuffle), Direction::Forward) => drop(shuffle.forward()),
-            (Some(shuffle), Direction::Backward) => drop(shuffle.backward()),
-            (None, direction) => self.put(spec, spec.beside(self.index, direction)),
-        }
-        self.follow_shuffle(spec);
-        self.shown_on.clear();
-    }
-
     /// Skips an item that cannot be shown, and all up to one that fits, which there is. Returns
     /// where those are that were left.
     pub(super) fn skip(
@@ -226,7 +212,6 @@ impl PlaybackState {
         self.slot = Some(slot);
         self.others.clear();
         self.put(spec, slot);
-        self.shown_on.clear();
     }
 
     /// Notes that the image has changed; timers count on from `since`.
@@ -283,19 +268,6 @@ impl PlaybackState {
             self.last_index = index;
         }
         self.image_id = spec.items[index].image_id;
-    }
-
-    fn follow_shuffle(&mut self, spec: &PlaylistSpec) {
-        if !self.others.is_empty() {
-            return self.follow_group(spec);
-        }
-        let Some(shuffle) = &self.shuffle else { return };
-        let current = shuffle.current();
-        if spec.items[self.index].image_id != current
-            && let Some(index) = spec.items.index_of(current)
-        {
-            self.put(spec, index);
-        }
     }
 
     /// The images before and after, where there are others.
