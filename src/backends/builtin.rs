@@ -4,32 +4,30 @@
 //! version, or one that does not answer in time, is replaced: the new one shows everything first.
 
 use std::ffi::OsStr;
-use std::io::{Read, Write};
+use std::io::Write;
+use std::mem;
 use std::os::fd::AsFd;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use super::context::Processes;
-use super::context::{Context, Settings};
-use super::copies::{Copies, Takes};
+use super::context::{Context, GRACE, Processes};
+use super::copies::Takes;
 use super::fit_and_transition::fit_or;
-use super::socket::{NotUp, connect_when_up, wait};
+use super::socket::{NotUp, connect_when_up, read_answer, wait};
 use super::{Backend, Error, Kind, Placement};
 use crate::color;
 use crate::compositor::{Output, Session};
 use crate::config::{self, BackendName, BuiltinBackdrop, BuiltinFit, BuiltinTransition};
 use crate::draw::{
-    self, Backdrop, Effect, Fit, LINE_MAX, Outcome, Request, Response, Span, Style, Transition,
-    Wanted,
+    self, Backdrop, Effect, Fit, Outcome, Request, Response, Span, Style, Transition, Wanted,
 };
 use crate::media::Cut;
-use crate::process::{self, BackendProcess, run};
+use crate::process::{self, BackendProcess, Child, run};
 use crate::random;
 use crate::sys::{Cancel, connect};
 
-const NAME: &str = "builtin";
 /// It connects to the compositor, and listens.
 const UP_WITHIN: Duration = Duration::from_secs(10);
 /// A process that runs already is replaced when it neither answers nor works for this long: it may be
@@ -37,41 +35,33 @@ const UP_WITHIN: Duration = Duration::from_secs(10);
 const WORKS_WITHIN: Duration = Duration::from_secs(5);
 /// A large PNG for several outputs takes seconds, more on a busy machine.
 const SHOWN_WITHIN: Duration = Duration::from_secs(30);
-/// It dies of SIGTERM at once.
-const GRACE: Duration = Duration::from_secs(2);
-const SOCKET: &str = "--socket";
+/// Begins the errors of a process that is of no use.
+const CANNOT_START: &str = "the built-in renderer cannot start";
 /// Formats that murald does not decode are converted first.
 const TAKES: Takes =
     Takes { formats: None, turns: true, profiles: true, animates: true, name: None };
 
 pub(super) struct Builtin {
     context: Context,
-    settings: Settings,
-    copies: Copies,
     processes: Processes,
 }
 
-/// The result of a question.
-enum Asked {
-    Shown,
-    /// It is of another version, or does not listen or answer: another one has to take its place.
-    Useless(String),
-}
+/// The answer to a question: why another process has to take the place of this one, if one has to.
+type Asked = Result<(), String>;
 
 impl Builtin {
-    pub(super) fn new(context: Context, settings: Settings) -> Self {
-        let processes = Processes::taken_over(&context, NAME, end);
-        let copies = Copies::new(context.cache.join("copies"), context.decoder.clone());
-        Self { context, settings, copies, processes }
+    pub(super) fn new(context: Context) -> Self {
+        Self { processes: Processes::taken_over(&context), context }
     }
 
     fn request(&mut self, placements: &[Placement], cancel: &Cancel) -> Result<Request, Error> {
-        let settings = (self.settings)();
+        let settings = self.context.settings();
         let mut outputs = Vec::new();
         for placement in placements {
+            let path = self.context.copies.ready(placement, &Cut::WHOLE, &TAKES, cancel)?;
             outputs.push(Wanted {
                 output: placement.output.name.clone(),
-                path: self.copies.ready(placement, &Cut::WHOLE, &TAKES, cancel)?.into_os_string(),
+                path: path.into_os_string(),
                 content: placement.content.clone(),
                 style: style(&settings.builtin, placement),
                 backdrop: backdrop(&settings.builtin).filter(|_| !self.is_on_root()),
@@ -83,41 +73,28 @@ impl Builtin {
 
     /// Starts a process and has it show everything.
     fn start(&mut self, request: &Request, cancel: &Cancel) -> Result<BackendProcess, Error> {
-        let socket = self.unused_socket();
-        let arguments = [OsStr::new(draw::VERB), OsStr::new(SOCKET), socket.as_os_str()];
-        let launch = self.context.launch(self.program()).args(arguments);
-        let process = self.context.start(&launch, NAME, None)?;
+        let process = self.context.start_with(|socket| {
+            let arguments = [OsStr::new(draw::VERB), OsStr::new("--socket"), socket.as_os_str()];
+            self.context.launch(self.program()).args(arguments)
+        })?;
         let until = Instant::now() + UP_WITHIN;
-        let asked = connect_when_up(&socket, None, process.child(), until, cancel)
-            .map_err(|error| not_up(error, &process))
-            .and_then(|stream| ask(stream, request, &process, SHOWN_WITHIN, cancel));
-        match asked {
-            Ok(Asked::Shown) => Ok(process),
-            Ok(Asked::Useless(why)) => {
-                end(process);
-                Err(Error::Unavailable(format!("the built-in renderer cannot start: {why}")))
-            }
+        let shown = connect_when_up(&socket_of(&process), None, process.child(), until, cancel)
+            .map_err(|not_up| not_up.error(CANNOT_START, Some(&process)))
+            .and_then(|stream| ask(stream, request, &process, SHOWN_WITHIN, cancel))
+            .and_then(|asked| {
+                asked.map_err(|why| Error::Unavailable(format!("{CANNOT_START}: {why}")))
+            });
+        match shown {
+            Ok(()) => Ok(process),
             Err(error) => {
-                end(process);
+                process.end(GRACE);
                 Err(error)
             }
         }
     }
 
-    fn unused_socket(&self) -> PathBuf {
-        let directory = self.context.records.directory();
-        let path = |number: u32| directory.join(format!("draw-{number}.sock"));
-        let is_used = |path: &PathBuf| {
-            self.processes.any(|process| socket_of(process).as_ref() == Some(path))
-        };
-        let unused = (1..).map(path).find(|path| !is_used(path)).unwrap_or_else(|| path(0));
-        // One that died has left its own.
-        std::fs::remove_file(&unused).ok();
-        unused
-    }
-
     fn is_on_root(&self) -> bool {
-        matches!(self.context.outputs.session(), Some(Session::X11 { .. }))
+        matches!(self.context.shared.outputs.session(), Some(Session::X11 { .. }))
     }
 
     /// Has the X server's root window painted, by a process that ends then.
@@ -127,30 +104,29 @@ impl Builtin {
         let words = [OsStr::new(draw::VERB), OsStr::new("--once"), message];
         let launch = self.context.launch(self.program()).args(words);
         let output = run(&launch, SHOWN_WITHIN, Some(cancel))?;
-        let unusable = || {
-            Error::Unavailable(format!(
-                "the built-in renderer cannot start: {}",
-                output.complaint()
-            ))
-        };
+        let unusable = || Error::Unavailable(format!("{CANNOT_START}: {}", output.complaint()));
         match Response::read(&output.stdout).ok_or_else(unusable)?.outcome {
-            Outcome::Shown(_) => self.context.root_painter.painted(BackendName::Builtin),
+            Outcome::Shown(_) => self.context.shared.root_painter.painted(BackendName::Builtin),
             outcome => return Err(refusal(outcome)),
         }
         Ok(())
     }
 
     fn program(&self) -> PathBuf {
-        self.context.own_program.clone().unwrap_or_else(process::own_program)
+        self.context.shared.own_program.clone().unwrap_or_else(process::own_program)
     }
 
     fn tidy(&mut self, request: Request) {
         let paths = request.outputs.into_iter().map(|wanted| wanted.path.into());
-        self.copies.tidy(&paths.collect::<Vec<PathBuf>>());
+        self.context.copies.tidy(&paths.collect::<Vec<PathBuf>>());
     }
 }
 
 impl Backend for Builtin {
+    fn use_transition(&mut self, word: Option<&str>) {
+        self.context.transition = word.map(str::to_owned);
+    }
+
     fn show(&mut self, placements: &[Placement], cancel: &Cancel) -> Result<(), Error> {
         if placements.is_empty() {
             return self.clear();
@@ -162,17 +138,14 @@ impl Backend for Builtin {
             return Ok(());
         }
         self.processes.reap();
-        let asked = self.processes.newest().map(|process| {
-            let stream = socket_of(process).and_then(|socket| connect(&socket).ok());
-            match stream {
-                Some(stream) => ask(stream, &request, process, WORKS_WITHIN, cancel),
-                None => Ok(Asked::Useless("it does not listen".to_owned())),
-            }
+        let asked = self.processes.newest().map(|process| match connect(&socket_of(process)) {
+            Ok(stream) => ask(stream, &request, process, WORKS_WITHIN, cancel),
+            Err(_) => Ok(Err("it does not listen".to_owned())),
         });
         match asked.transpose().map_err(|error| error.of(placements, &request))? {
-            Some(Asked::Shown) => self.processes.keep_newest(),
+            Some(Ok(())) => self.processes.keep_newest(),
             other => {
-                if let Some(Asked::Useless(why)) = other {
+                if let Some(Err(why)) = other {
                     log::info!("replacing the renderer process: {why}");
                 }
                 let new = self.start(&request, cancel);
@@ -185,9 +158,9 @@ impl Backend for Builtin {
 
     fn clear(&mut self) -> Result<(), Error> {
         self.processes.end_all();
-        self.copies.tidy(&[]);
+        self.context.copies.tidy(&[]);
         // The root window keeps its pixels, so it is painted over.
-        if self.is_on_root() && self.context.root_painter.may_be(BackendName::Builtin) {
+        if self.is_on_root() && self.context.shared.root_painter.may_be(BackendName::Builtin) {
             let never = Cancel::new().map_err(|error| Error::Unavailable(error.to_string()))?;
             let request = self.request(&[], &never)?;
             self.paint_root(&request, &never)?;
@@ -210,18 +183,8 @@ impl Error {
     }
 }
 
-/// The socket of a process, from its command line.
-fn socket_of(process: &BackendProcess) -> Option<PathBuf> {
-    let mut words = process.record().args().into_iter().skip_while(|word| word != SOCKET);
-    words.nth(1).map(PathBuf::from)
-}
-
-fn end(process: BackendProcess) {
-    let socket = socket_of(&process);
-    process.end(GRACE);
-    if let Some(socket) = socket {
-        std::fs::remove_file(socket).ok();
-    }
+fn socket_of(process: &BackendProcess) -> PathBuf {
+    process.beside("sock")
 }
 
 /// Says what is to be shown and waits until it is.
@@ -232,43 +195,46 @@ fn ask(
     patience: Duration,
     cancel: &Cancel,
 ) -> Result<Asked, Error> {
-    let useless = |error: std::io::Error| Ok(Asked::Useless(error.to_string()));
     // Far less than a socket takes at once.
-    if let Err(error) = stream.write_all(&draw::line(request)) {
-        return useless(error);
-    }
-    let asked = Instant::now();
-    let worked = || process.child().identity().processor_time();
-    let mut before = worked();
-    let (mut heard, mut buffer) = (Vec::new(), [0; 4096]);
-    while !heard.ends_with(b"\n") && heard.len() < LINE_MAX {
-        match stream.read(&mut buffer) {
-            Ok(0) => return Ok(Asked::Useless("it hung up".to_owned())),
-            Ok(count) => heard.extend_from_slice(&buffer[..count]),
-            Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => {
-                let until = Instant::now() + patience;
-                wait(&[stream.as_fd()], process.child(), until, cancel)
-                    .map_err(|error| not_up(error, process))?;
-                let works = std::mem::replace(&mut before, worked()) != before;
-                if Instant::now() >= until && (!works || asked.elapsed() >= SHOWN_WITHIN) {
-                    let seconds = asked.elapsed().as_secs();
-                    return Ok(Asked::Useless(format!("it does not answer within {seconds} s")));
-                }
-            }
-            Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
-            Err(error) => return useless(error),
-        }
-    }
-    let Some(response) = Response::read(&heard) else {
-        return Ok(Asked::Useless("it is of another version".to_owned()));
+    let said = stream.write_all(&draw::line(request)).map_err(NotUp::from);
+    let answer = said.and_then(|()| hear_answer(&mut stream, process.child(), patience, cancel));
+    let useless = |why: &str| Ok(Err(why.to_owned()));
+    let heard = match answer {
+        Ok(heard) => heard,
+        Err(NotUp::Cancelled) => return Err(Error::Cancelled),
+        Err(ended @ NotUp::Ended) => return Err(ended.error(CANNOT_START, Some(process))),
+        Err(late) => return useless(&late.to_string()),
     };
-    match response.outcome {
-        Outcome::Shown(_) => Ok(Asked::Shown),
-        Outcome::NotUnderstood => {
-            Ok(Asked::Useless("it does not understand the message".to_owned()))
+    match Response::read(&heard).map(|response| response.outcome) {
+        None if heard.is_empty() => useless("it hung up"),
+        None => useless("it is of another version"),
+        Some(Outcome::Shown(_)) => Ok(Ok(())),
+        Some(Outcome::NotUnderstood) => useless("it does not understand the message"),
+        Some(Outcome::Replace) => useless("it has no surface for a backdrop"),
+        Some(outcome) => Err(refusal(outcome)),
+    }
+}
+
+/// Waits for its answer as long as it works: one that is slow takes processor time, one that is stopped
+/// takes none.
+fn hear_answer(
+    stream: &mut UnixStream,
+    child: &Child,
+    patience: Duration,
+    cancel: &Cancel,
+) -> Result<Vec<u8>, NotUp> {
+    let asked = Instant::now();
+    let mut before = child.identity().processor_time();
+    loop {
+        let until = Instant::now() + patience;
+        wait(&[stream.as_fd()], Some(child), until, cancel)?;
+        if Instant::now() < until {
+            return read_answer(stream, Some(child), until, cancel, |heard| heard.ends_with(b"\n"));
         }
-        Outcome::Replace => Ok(Asked::Useless("it has no surface for a backdrop".to_owned())),
-        outcome => Err(refusal(outcome)),
+        let now = child.identity().processor_time();
+        if mem::replace(&mut before, now) == now || asked.elapsed() >= SHOWN_WITHIN {
+            return Err(NotUp::Late);
+        }
     }
 }
 
@@ -283,19 +249,6 @@ fn refusal(outcome: Outcome) -> Error {
         }
     };
     Error::Refused(why)
-}
-
-fn not_up(error: NotUp, process: &BackendProcess) -> Error {
-    let why = match error {
-        NotUp::Cancelled => return Error::Cancelled,
-        NotUp::Late => "it does not respond in time".to_owned(),
-        NotUp::Io(error) => error.to_string(),
-        NotUp::Ended => match process.log_tail() {
-            said if said.is_empty() => "its process exited".to_owned(),
-            said => said,
-        },
-    };
-    Error::Unavailable(format!("the built-in renderer cannot start: {why}"))
 }
 
 fn style(settings: &config::Builtin, placement: &Placement) -> Style {

@@ -5,12 +5,15 @@
 //! there are two, and an earlier daemon may have left more. The newest is the visible one. Runs on
 //! the worker's thread.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
 
 use crossbeam_channel::Sender;
 
 use super::Error;
+use super::copies::Copies;
+use super::fit_and_transition::with_transition;
 use super::version::Versions;
 use crate::compositor::Outputs;
 use crate::config::{BackendName, Config};
@@ -18,30 +21,46 @@ use crate::decode::Decoder;
 use crate::error_chain::chain;
 use crate::paths::Dirs;
 use crate::process::{self, BackendProcess, Child, Launch, ProcessRecords, Reaper};
-use crate::sys::lock;
+use crate::sys::{Cancel, lock};
 use crate::thread::Spawner;
 
-/// The settings as they are when it is called.
-pub(crate) type Settings = Arc<dyn Fn() -> Arc<Config> + Send + Sync>;
-
-pub(super) struct Context {
+/// All that it takes to put a backend to use.
+#[derive(Clone)]
+pub struct Backends {
+    /// The settings as they are when it is called.
+    pub settings: Arc<dyn Fn() -> Arc<Config> + Send + Sync>,
+    pub outputs: Outputs,
     pub records: ProcessRecords,
     pub reaper: Reaper,
     /// For threads that wait for what a process says, where its end is not all that matters.
     pub spawner: Spawner,
-    /// Rung when one of its processes has ended.
-    pub tell: Sender<()>,
-    pub outputs: Outputs,
-    /// The only output that it is for, where each has its own.
-    pub output: Option<String>,
-    /// For converted copies; made by whoever writes the first.
+    /// Each backend has a directory of its own in it.
     pub cache: PathBuf,
     pub decoder: Decoder,
+    /// The user's directories, for files that backends look for themselves.
     pub dirs: Dirs,
     pub versions: Versions,
     /// The executable that draws for us; none: this process's own.
     pub own_program: Option<PathBuf>,
     pub root_painter: RootPainter,
+}
+
+/// Between SIGTERM and SIGKILL. A web engine writes its profile to disk as it ends.
+pub(super) const GRACE: Duration = Duration::from_secs(3);
+
+pub(super) struct Context {
+    /// All that backends share.
+    pub shared: Backends,
+    pub name: BackendName,
+    /// Rung when one of its processes has ended.
+    pub tell: Sender<()>,
+    /// The only output that it is for, where each has its own.
+    pub output: Option<String>,
+    /// A directory of its own; made by whoever writes there first.
+    pub cache: PathBuf,
+    pub copies: Copies,
+    /// The transition that the call in hand asks for.
+    pub transition: Option<String>,
 }
 
 /// The backend that has painted the root window of the X server last. All backends share this
@@ -61,9 +80,30 @@ impl RootPainter {
 }
 
 impl Context {
+    pub(super) fn new(
+        shared: Backends,
+        name: BackendName,
+        output: Option<&str>,
+        tell: Sender<()>,
+    ) -> Self {
+        let cache = shared.cache_of(name, output);
+        let copies = Copies::new(cache.join("copies"), shared.decoder.clone());
+        let output = output.map(str::to_owned);
+        Self { shared, name, tell, output, cache, copies, transition: None }
+    }
+
+    /// The settings as they are now, with the transition of the call in hand.
+    pub(super) fn settings(&self) -> Arc<Config> {
+        let config = (self.shared.settings)();
+        match &self.transition {
+            Some(word) => Arc::new(with_transition((*config).clone(), word)),
+            None => config,
+        }
+    }
+
     /// The executable, or why there is none.
     pub(super) fn program(&self, name: &str) -> Result<PathBuf, Error> {
-        let path = self.dirs.env().var("PATH").unwrap_or_default();
+        let path = self.shared.dirs.env().var("PATH").unwrap_or_default();
         process::which_in(name, &path)
             .ok_or_else(|| Error::Unavailable(format!("{name} is not on PATH")))
     }
@@ -71,7 +111,7 @@ impl Context {
     /// A command line that reaches the compositor, also one that came up after us.
     pub(super) fn launch(&self, program: impl Into<PathBuf>) -> Launch {
         let launch = Launch::new(program);
-        match self.outputs.session() {
+        match self.shared.outputs.session() {
             Some(session) => {
                 let (name, value) = session.environment();
                 launch.env(name, value)
@@ -80,34 +120,26 @@ impl Context {
         }
     }
 
-    /// Starts a process that stays, and has its end told.
-    pub(super) fn start(
-        &self,
-        launch: &Launch,
-        backend: &str,
-        output: Option<&str>,
-    ) -> Result<BackendProcess, Error> {
-        let mut process = self.start_held(launch, backend, output)?;
-        process.release_log();
-        Ok(process)
+    /// Starts a process that stays, and has its end told. Nobody empties its log until it is released.
+    pub(super) fn start(&self, launch: &Launch) -> Result<BackendProcess, Error> {
+        self.start_with(|_| launch.clone())
     }
 
-    /// As [`Self::start`]; nobody empties the log until it is released.
-    pub(super) fn start_held(
+    /// As [`Self::start`], for one whose command line names a socket of its own.
+    pub(super) fn start_with(
         &self,
-        launch: &Launch,
-        backend: &str,
-        output: Option<&str>,
+        launch: impl FnOnce(&Path) -> Launch,
     ) -> Result<BackendProcess, Error> {
-        let process = self.records.start(launch, backend, output)?;
-        log::info!("started {}", launch.shown());
+        let (name, output) = (self.name.as_str(), self.output.as_deref());
+        let process = self.shared.records.start_with(name, output, launch)?;
+        log::info!("started {}", process.record().shown());
         self.watch(&process);
         Ok(process)
     }
 
     /// The processes that an earlier daemon left running, the oldest first.
-    pub(super) fn take_over(&self, backend: &str) -> Vec<BackendProcess> {
-        let running = self.records.running(backend, self.output.as_deref());
+    pub(super) fn take_over(&self) -> Vec<BackendProcess> {
+        let running = self.shared.records.running(self.name.as_str(), self.output.as_deref());
         for process in &running {
             log::info!("adopted {}", process.record().shown());
             self.watch(process);
@@ -117,16 +149,16 @@ impl Context {
 
     /// Has the end of somebody else's process told, too.
     pub(super) fn watch_foreign(&self, child: Child) -> Option<Foreign> {
-        let watched = self.reaper.watch(&child, &self.tell);
+        let watched = self.shared.reaper.watch(&child, &self.tell);
         let failed = |error: &std::io::Error| {
             log::debug!("cannot watch process {}: {error}", child.identity().pid);
         };
         watched.inspect_err(failed).ok()?;
-        Some(Foreign { child, reaper: self.reaper.clone() })
+        Some(Foreign { child, reaper: self.shared.reaper.clone() })
     }
 
     fn watch(&self, process: &BackendProcess) {
-        if let Err(error) = self.reaper.watch(process.child(), &self.tell) {
+        if let Err(error) = self.shared.reaper.watch(process.child(), &self.tell) {
             // It still is looked at before each change.
             log::error!("cannot watch {}: {error}", process.record().shown());
         }
@@ -163,14 +195,12 @@ impl From<process::Error> for Error {
 pub(super) struct Processes {
     /// All of ours that run, the oldest first.
     running: Vec<BackendProcess>,
-    /// How one of them is ended.
-    end: fn(BackendProcess),
 }
 
 impl Processes {
     /// The processes that an earlier daemon has left running.
-    pub(super) fn taken_over(context: &Context, backend: &str, end: fn(BackendProcess)) -> Self {
-        Self { running: context.take_over(backend), end }
+    pub(super) fn taken_over(context: &Context) -> Self {
+        Self { running: context.take_over() }
     }
 
     pub(super) fn newest(&self) -> Option<&BackendProcess> {
@@ -196,11 +226,8 @@ impl Processes {
 
     /// Forgets those that have ended.
     pub(super) fn reap(&mut self) {
-        for dead in self.running.extract_if(.., |process| !process.child().is_running()) {
-            let how = dead.ended().map_or_else(String::new, |ended| format!(" ({ended})"));
-            log::info!("exited{how}: {}", dead.record().shown());
-            dead.forget();
-        }
+        let dead = self.running.extract_if(.., |process| !process.child().is_running());
+        dead.for_each(BackendProcess::forget);
     }
 
     /// Takes one out, without an end to it.
@@ -231,8 +258,7 @@ impl Processes {
 
     /// Ends all others.
     pub(super) fn keep_newest(&mut self) {
-        let end = self.end;
-        self.older().for_each(end);
+        self.older().for_each(|process| process.end(GRACE));
     }
 
     /// The same, where one that ends by itself would remove what is in the place of its socket by then.
@@ -246,6 +272,31 @@ impl Processes {
     }
 
     pub(super) fn end_all(&mut self) {
-        self.running.drain(..).for_each(self.end);
+        self.running.drain(..).for_each(|process| process.end(GRACE));
+    }
+}
+
+/// Asks a server that was just started until it answers, at intervals that grow; wakes at once when it
+/// ends instead.
+pub(super) fn ask_until_up<T>(
+    process: &BackendProcess,
+    (within, mut pause, longest): (Duration, Duration, Duration),
+    cancel: &Cancel,
+    mut ask: impl FnMut() -> Result<Option<T>, Error>,
+) -> Result<T, Error> {
+    let until = Instant::now() + within;
+    loop {
+        let ended = process.child().wait(Some(Instant::now() + pause), Some(cancel));
+        if cancel.is_cancelled() {
+            return Err(Error::Cancelled);
+        }
+        if let Some(up) = if ended { None } else { ask()? } {
+            return Ok(up);
+        }
+        if ended || Instant::now() > until {
+            let (shown, said) = (process.record().shown(), process.last_words());
+            return Err(Error::Unavailable(format!("{shown} does not start: {said}")));
+        }
+        pause = (pause * 2).min(longest);
     }
 }

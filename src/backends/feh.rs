@@ -8,8 +8,8 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use super::context::{Context, Settings};
-use super::copies::{Copies, Takes, of_output, seen_part};
+use super::context::Context;
+use super::copies::{Takes, of_output, seen_part};
 use super::fit_and_transition::fit_or;
 use super::{Backend, Error, Placement};
 use crate::color;
@@ -33,15 +33,13 @@ const TAKES: Takes = Takes {
 
 pub(super) struct Feh {
     context: Context,
-    settings: Settings,
-    copies: Copies,
 }
 
 impl Backend for Feh {
     fn show(&mut self, placements: &[Placement], cancel: &Cancel) -> Result<(), Error> {
         // The plan gives all placements the same fit.
         let fit = placements.iter().find_map(|placement| placement.fit);
-        let settings = (self.settings)();
+        let settings = self.context.settings();
         let mode = fit_or(BackendName::Feh, fit, settings.feh.mode);
         let fill = color::parse_hex(&settings.feh.fill_color).unwrap_or_default();
         let mut files = Vec::new();
@@ -53,25 +51,25 @@ impl Backend for Feh {
             };
             // It shows what is transparent in its own way.
             let cut = Cut { fill: Some(fill), ..cut };
-            files.push(self.copies.ready(placement, &cut, &TAKES, cancel)?);
+            files.push(self.context.copies.ready(placement, &cut, &TAKES, cancel)?);
         }
         let shown = |output: &Output| {
             let at =
                 placements.iter().position(|placement| placement.output.name == output.name)?;
             Some(files[at].clone())
         };
-        let in_order = for_heads(&self.context.outputs.list(), shown);
+        let in_order = for_heads(&self.context.shared.outputs.list(), shown);
         self.paint(&in_order, (mode, fill), cancel)?;
-        self.context.root_painter.painted(BackendName::Feh);
-        self.copies.tidy(&files);
+        self.context.shared.root_painter.painted(BackendName::Feh);
+        self.context.copies.tidy(&files);
         Ok(())
     }
 
     /// The root window keeps its pixels, so it is painted over.
     fn clear(&mut self) -> Result<(), Error> {
-        self.copies.tidy(&[]);
-        let outputs = self.context.outputs.list();
-        if outputs.is_empty() || !self.context.root_painter.may_be(BackendName::Feh) {
+        self.context.copies.tidy(&[]);
+        let outputs = self.context.shared.outputs.list();
+        if outputs.is_empty() || !self.context.shared.root_painter.may_be(BackendName::Feh) {
             return Ok(());
         }
         let never = Cancel::new().map_err(|error| Error::Unavailable(error.to_string()))?;
@@ -84,9 +82,8 @@ impl Backend for Feh {
 }
 
 impl Feh {
-    pub(super) fn new(context: Context, settings: Settings) -> Self {
-        let copies = Copies::new(context.cache.join("copies"), context.decoder.clone());
-        Self { context, settings, copies }
+    pub(super) fn new(context: Context) -> Self {
+        Self { context }
     }
 
     /// Gives each monitor its file, in the order of the X server's list; a colour where there is none.

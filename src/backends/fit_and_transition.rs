@@ -1,19 +1,10 @@
 //! The fit and transition that a call asks for in place of the settings, and each backend's name
-//! for them. A wrapper around every backend carries the transition, and warns about programs that draw
-//! over the backend.
-//!
-//! Runs on the worker's thread.
+//! for them. Pure.
 
-use std::collections::BTreeSet;
 use std::str::FromStr;
-use std::sync::{Arc, Mutex};
 
-use super::context::Settings;
-use super::foreign::{Surroundings, find, is_used, warning};
-use super::{Backend, Error, Placement};
 use crate::config::{AwwwTransition, BackendName, BuiltinTransition, Config, WalQtTransition};
-use crate::sys::{Cancel, lock};
-use crate::wire::{Fit, Sound, SoundChange};
+use crate::wire::Fit;
 
 /// How a backend calls a fit; none where it has no such.
 pub(crate) fn fit_word(backend: BackendName, fit: Fit) -> Option<&'static str> {
@@ -69,85 +60,12 @@ pub(crate) fn has_transition(backend: BackendName, word: &str) -> bool {
     words.contains(&word)
 }
 
-/// The transition that the call in hand asks for.
-#[derive(Clone, Default)]
-pub(super) struct OwnTransition(Arc<Mutex<Option<String>>>);
-
-impl OwnTransition {
-    pub(super) fn set(&self, word: Option<&str>) {
-        *lock(&self.0) = word.map(str::to_owned);
-    }
-
-    /// The settings with it in the place of theirs.
-    pub(super) fn over(&self, settings: Settings) -> Settings {
-        let own = Arc::clone(&self.0);
-        Arc::new(move || {
-            let config = settings();
-            let word = lock(&own);
-            match word.as_deref() {
-                Some(word) => Arc::new(with_transition((*config).clone(), word)),
-                None => config,
-            }
-        })
-    }
-}
-
 /// Each backend has its own words; of another's, its settings stay.
-fn with_transition(mut config: Config, word: &str) -> Config {
+pub(super) fn with_transition(mut config: Config, word: &str) -> Config {
     config.awww.transition_type = word.parse().unwrap_or(config.awww.transition_type);
     config.wal_qt.transition = word.parse().unwrap_or(config.wal_qt.transition);
     config.builtin.transition_type = word.parse().unwrap_or(config.builtin.transition_type);
     config
-}
-
-/// A backend that adds warnings about such programs after each change.
-pub(super) struct WithWarnings {
-    pub(super) backend: Box<dyn Backend>,
-    pub(super) name: BackendName,
-    pub(super) surroundings: Surroundings,
-    pub(super) transition: OwnTransition,
-}
-
-impl Backend for WithWarnings {
-    fn use_transition(&mut self, word: Option<&str>) {
-        self.transition.set(word);
-        self.backend.use_transition(word);
-    }
-
-    fn show(&mut self, placements: &[Placement], cancel: &Cancel) -> Result<(), Error> {
-        self.backend.show(placements, cancel)
-    }
-
-    fn renew(&mut self) {
-        self.backend.renew();
-    }
-
-    fn warnings(&mut self) -> Vec<String> {
-        let conflicts = find(&self.surroundings).into_iter();
-        let conflicts = conflicts.filter(|conflict| !is_used(self.name, &conflict.program));
-        let warnings = conflicts.map(|conflict| warning(&conflict, &self.surroundings));
-        self.backend.warnings().into_iter().chain(warnings).collect()
-    }
-
-    fn unseen(&mut self) -> Vec<String> {
-        self.backend.unseen()
-    }
-
-    fn pause(&mut self, outputs: &BTreeSet<String>, cancel: &Cancel) -> Result<(), Error> {
-        self.backend.pause(outputs, cancel)
-    }
-
-    fn sound(&mut self, change: SoundChange, cancel: &Cancel) -> Result<Sound, Error> {
-        self.backend.sound(change, cancel)
-    }
-
-    fn clear(&mut self) -> Result<(), Error> {
-        self.backend.clear()
-    }
-
-    fn is_whole(&mut self) -> bool {
-        self.backend.is_whole()
-    }
 }
 
 #[cfg(test)]
@@ -187,14 +105,12 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("config.toml");
         std::fs::write(&path, "").unwrap();
-        let config = Arc::new(crate::config::check(&path).unwrap());
-        let own = OwnTransition::default();
-        let settings = own.over(Arc::new(move || Arc::clone(&config)));
-        let before = settings().awww.transition_type;
-        own.set(Some("grow"));
-        assert_eq!(settings().awww.transition_type, AwwwTransition::Grow);
-        assert_eq!(settings().builtin.transition_type, BuiltinTransition::Grow);
-        own.set(None);
-        assert_eq!(settings().awww.transition_type, before);
+        let config = crate::config::check(&path).unwrap();
+        let own = with_transition(config.clone(), "grow");
+        assert_eq!(own.awww.transition_type, AwwwTransition::Grow);
+        assert_eq!(own.builtin.transition_type, BuiltinTransition::Grow);
+        assert_eq!(own.wal_qt.transition, WalQtTransition::Grow);
+        let own = with_transition(config.clone(), "wave");
+        assert_eq!(own.builtin.transition_type, config.builtin.transition_type);
     }
 }

@@ -11,62 +11,36 @@ use std::path::Path;
 use std::time::Instant;
 
 use memchr::{memchr, memmem, memrchr};
-use rustix::event::{PollFd, PollFlags};
 use rustix::fs::inotify::WatchFlags;
 use rustix::fs::{FallocateFlags, FlockOperation, fallocate, flock};
 
-use crate::process::Child;
-use crate::sys::{Cancel, Inotify, poll_until};
+use super::socket::{NotUp, wait};
+use crate::process::BackendProcess;
+use crate::sys::{Cancel, Inotify};
 
-/// How following ended.
-#[derive(Debug, PartialEq, Eq)]
-pub(super) enum Followed<T> {
-    /// The reader of the lines has seen enough.
-    Seen(T),
-    /// The process is gone.
-    Ended,
-    Late,
-    Cancelled,
-}
-
-/// Gives the whole lines of the log to `read`, from a place in it and as they come, until it breaks.
+/// Gives the whole lines of a log to `read`, from a place in it and as they come, until it breaks.
 /// Pieces of the log in which none of `marks` occurs are skipped: a backend may flood it.
 pub(super) fn follow<T>(
-    log: &Path,
+    process: &BackendProcess,
     from: u64,
     marks: &[&str],
-    child: &Child,
     until: Instant,
     cancel: &Cancel,
     mut read: impl FnMut(&str) -> ControlFlow<T>,
-) -> io::Result<Followed<T>> {
-    let notify = Inotify::new()?;
+) -> Result<T, NotUp> {
+    let (notify, log) = (Inotify::new()?, process.log_path());
     // Before the first read: what is written after it wakes us.
-    notify.watch(log, WatchFlags::MODIFY)?;
-    let mut lines = Lines::open(log, from, marks)?;
+    notify.watch(&log, WatchFlags::MODIFY)?;
+    let mut lines = Lines::open(&log, from, marks)?;
     loop {
-        // Looked at before the lines are read: what it wrote before its end is then among them.
-        let alive = child.is_running();
         if let ControlFlow::Break(seen) = lines.read_new(&mut read)? {
-            return Ok(Followed::Seen(seen));
+            return Ok(seen);
         }
-        if !alive {
-            return Ok(Followed::Ended);
-        }
-        // One that never stops writing never lets the wait below come to its end.
+        // Lines from before its end wake this first, and are read.
+        wait(&[notify.as_fd()], Some(process.child()), until, cancel)?;
+        // One that never stops writing never lets the wait come to its end.
         if until <= Instant::now() {
-            return Ok(Followed::Late);
-        }
-        let mut fds = [
-            PollFd::new(&notify, PollFlags::IN),
-            PollFd::from_borrowed_fd(child.as_fd(), PollFlags::IN),
-            PollFd::from_borrowed_fd(cancel.as_fd(), PollFlags::IN),
-        ];
-        if !poll_until(&mut fds, Some(until))? {
-            return Ok(Followed::Late);
-        }
-        if !fds[2].revents().is_empty() {
-            return Ok(Followed::Cancelled);
+            return Err(NotUp::Late);
         }
         notify.drain();
     }
@@ -215,9 +189,8 @@ mod tests {
             seen += usize::from(line == "drawn");
             if seen == 40 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         };
-        let followed =
-            follow(&process.log_path(), 0, &["drawn"], process.child(), until, &cancel, read);
-        assert_eq!((followed.unwrap(), seen), (Followed::Seen(()), 40));
+        follow(&process, 0, &["drawn"], until, &cancel, read).unwrap();
+        assert_eq!(seen, 40);
         assert!(fs::metadata(process.log_path()).unwrap().blocks() * 512 < 4 << 20);
     }
 }

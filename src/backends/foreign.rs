@@ -7,18 +7,23 @@
 
 use std::fmt;
 use std::fs::{self, File};
-use std::io::Read;
+use std::io::{Read, Write};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
-use super::layers::{Background, backgrounds};
-use super::socket;
+use serde_json::Value;
+
+use super::context::Backends;
+use super::hyprpaper::instance::requests_socket;
+use super::socket::{listener, read_answer};
 use super::version::FLAGS;
-use crate::compositor::{DesktopWindow, Outputs, Session, desktop_windows};
+use crate::compositor::{DesktopWindow, Session, desktop_windows};
 use crate::config::BackendName;
 use crate::paths::Dirs;
 use crate::process::{Identity, ProcessRecords};
+use crate::sys::{Cancel, connect};
 use crate::wire::Conflict;
 
 /// Programs that draw on the background layer of Wayland and stay: wallpaper programs, and shells
@@ -91,27 +96,25 @@ const CONFIGURATIONS: [Reads; 6] = [
         files: &["niri/config.kdl", "/etc/niri/config.kdl"],
     },
 ];
+/// Hyprland answers from memory, within a frame.
+const LAYERS_WITHIN: Duration = Duration::from_secs(1);
 /// More than anybody writes by hand.
 const CONFIGURATION_MAX: u64 = 256 << 10;
 
-/// The session in which conflicting programs are looked for.
-pub(super) struct Surroundings {
-    pub(super) outputs: Outputs,
-    /// Our own processes, which are no conflict.
-    pub(super) records: ProcessRecords,
-    pub(super) dirs: Dirs,
-}
-
 /// The conflicting programs that run on our compositor now.
-pub(super) fn find(surroundings: &Surroundings) -> Vec<Conflict> {
-    let outputs = &surroundings.outputs;
+pub(super) fn find(backends: &Backends) -> Vec<Conflict> {
+    let Backends { outputs, records, dirs, .. } = backends;
     match outputs.session() {
-        Some(Session::Wayland { socket }) => match backgrounds(&socket, &surroundings.dirs) {
+        Some(Session::Wayland { socket }) => match backgrounds(&socket, dirs) {
             Some(listed) => {
-                let ours = surroundings.records.identities();
-                listed.into_iter().filter_map(|background| client(background, &ours)).collect()
+                let client = |(namespace, pid): (String, Option<i32>)| {
+                    let program = pid.and_then(program).unwrap_or(namespace);
+                    let is_foreign = pid.is_none_or(|pid| !is_ours(pid, records));
+                    is_foreign.then_some(Conflict { program, pid })
+                };
+                listed.into_iter().filter_map(client).collect()
             }
-            None => clients(surroundings, &socket),
+            None => clients(records, &socket),
         },
         Some(Session::X11 { display }) => {
             let windows = desktop_windows(&display, &outputs.list());
@@ -124,6 +127,12 @@ pub(super) fn find(surroundings: &Surroundings) -> Vec<Conflict> {
     }
 }
 
+/// Whether we have started this process, or it has ended.
+fn is_ours(pid: i32, records: &ProcessRecords) -> bool {
+    let is_it = |who| records.who_runs().iter().any(|(.., ours)| *ours == who);
+    Identity::of(pid).is_none_or(is_it)
+}
+
 /// Whose window hides the wallpaper.
 fn owner(window: DesktopWindow) -> Option<Conflict> {
     let DesktopWindow { class, pid } = window;
@@ -131,24 +140,43 @@ fn owner(window: DesktopWindow) -> Option<Conflict> {
     Some(Conflict { program, pid })
 }
 
-/// Whose surface it is, if it is not ours.
-fn client(background: Background, ours: &[Identity]) -> Option<Conflict> {
-    let Background { namespace, pid } = background;
-    let is_ours = pid.and_then(Identity::of).is_some_and(|who| ours.contains(&who));
-    let program = pid.and_then(program).unwrap_or(namespace);
-    (!is_ours).then_some(Conflict { program, pid })
+/// The surfaces below all windows, by namespace and process, where the compositor at this socket lists
+/// them: Hyprland does.
+fn backgrounds(socket: &Path, dirs: &Dirs) -> Option<Vec<(String, Option<i32>)>> {
+    let requests = requests_socket(dirs, listener(socket)?.identity().pid)?;
+    let cancel = Cancel::new().ok()?;
+    let mut stream = connect(&requests).ok()?;
+    stream.write_all(b"j/layers").ok()?;
+    let until = Instant::now() + LAYERS_WITHIN;
+    parse_layers(&read_answer(&mut stream, None, until, &cancel, |_| false).ok()?)
+}
+
+/// Reads the answer: surfaces by monitor and level, of which 0 is the background. A process appears
+/// once, however many monitors it serves.
+fn parse_layers(answer: &[u8]) -> Option<Vec<(String, Option<i32>)>> {
+    let answer: Value = serde_json::from_slice(answer).ok()?;
+    let mut found = Vec::new();
+    for monitor in answer.as_object()?.values() {
+        for surface in monitor["levels"]["0"].as_array()? {
+            let namespace = surface["namespace"].as_str()?.to_owned();
+            let pid = surface["pid"].as_i64().and_then(|pid| pid.try_into().ok());
+            let background = (namespace, pid.filter(|&pid| pid > 0));
+            if !found.contains(&background) {
+                found.push(background);
+            }
+        }
+    }
+    Some(found)
 }
 
 /// The processes that are clients of the Wayland compositor at this socket.
-fn clients(surroundings: &Surroundings, socket: &Path) -> Vec<Conflict> {
-    let ours = surroundings.records.identities();
+fn clients(records: &ProcessRecords, socket: &Path) -> Vec<Conflict> {
     let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
     let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());
     let foreign = |pid: i32| {
         let program = program(pid).filter(|name| PROGRAMS.contains(&name.as_str()))?;
-        let is_ours = Identity::of(pid).is_none_or(|who| ours.contains(&who));
         let words = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
-        (!is_ours && draws(&program, &words) && is_on(pid, socket))
+        (draws(&program, &words) && is_on(pid, socket) && !is_ours(pid, records))
             .then_some(Conflict { program, pid: Some(pid) })
     };
     let mut found: Vec<Conflict> = pids.filter_map(foreign).collect();
@@ -156,37 +184,26 @@ fn clients(surroundings: &Surroundings, socket: &Path) -> Vec<Conflict> {
     found
 }
 
-/// The warning about a conflict, with its remedy.
-pub(super) fn warning(conflict: &Conflict, surroundings: &Surroundings) -> String {
-    let told = format!("{} and may hide this one", named(conflict));
-    let program = &conflict.program;
-    match (known_remedy(program), cause(program, surroundings)) {
-        (Some(remedy), _) => format!("{told}: {remedy}"),
-        (None, Some(line)) => format!("{told}: stop it, and remove {line}"),
-        (None, None) => format!("{told}: stop it, and whatever starts it"),
-    }
-}
-
 /// A sentence that names the program.
-pub(super) fn named(conflict: &Conflict) -> String {
+pub(super) fn warning(conflict: &Conflict) -> String {
     let process = conflict.pid.map(|pid| format!(" (process {pid})")).unwrap_or_default();
-    format!("{}{process}, which murald did not start, draws backgrounds", conflict.program)
-}
-
-fn known_remedy(program: &str) -> Option<&'static str> {
-    REMEDIES.iter().find(|(name, _)| *name == program).map(|(_, remedy)| *remedy)
+    let program = &conflict.program;
+    format!(
+        "{program}{process}, which murald did not start, draws backgrounds and may hide the wallpaper"
+    )
 }
 
 /// How to be rid of one.
-pub(super) fn remedy(conflict: &Conflict, surroundings: &Surroundings) -> String {
+pub(super) fn remedy(conflict: &Conflict, backends: &Backends) -> String {
     let Conflict { program, pid } = conflict;
-    if let Some(remedy) = known_remedy(program) {
-        return remedy.to_owned();
+    if let Some((_, remedy)) = REMEDIES.iter().find(|(name, _)| name == program) {
+        return (*remedy).to_owned();
     }
     let end = pid.map_or_else(|| format!("end {program}"), |pid| format!("`kill {pid}`"));
-    match cause(program, surroundings) {
+    let paths = configurations(backends);
+    match paths.into_iter().find_map(|path| line_of(program, path)) {
         Some(line) => format!("{end}, and remove {line}"),
-        None => format!("{end}, and remove whatever starts {program}"),
+        None => format!("{end}, and remove whatever starts it"),
     }
 }
 
@@ -250,17 +267,9 @@ impl fmt::Display for Line {
     }
 }
 
-/// The line of the compositor's configuration that starts a program, if one is found.
-fn cause(program: &str, surroundings: &Surroundings) -> Option<Line> {
-    configurations(surroundings).into_iter().find_map(|path| line_of(program, path))
-}
-
 /// The file that the compositor has read, and those that it includes.
-fn configurations(surroundings: &Surroundings) -> Vec<PathBuf> {
-    let Some(Session::Wayland { socket }) = surroundings.outputs.session() else {
-        return Vec::new();
-    };
-    let dirs = &surroundings.dirs;
+fn configurations(Backends { outputs, dirs, .. }: &Backends) -> Vec<PathBuf> {
+    let Some(Session::Wayland { socket }) = outputs.session() else { return Vec::new() };
     let Some(first) = configuration(&socket, dirs) else { return Vec::new() };
     let text = text(&first).unwrap_or_default();
     let included = text.lines().filter_map(|line| line.trim().strip_prefix("include "));
@@ -283,7 +292,7 @@ fn configurations(surroundings: &Surroundings) -> Vec<PathBuf> {
 
 /// The configuration file that the compositor at this socket was given, or reads by itself.
 fn configuration(socket: &Path, dirs: &Dirs) -> Option<PathBuf> {
-    let compositor = socket::listener(socket)?.identity().pid;
+    let compositor = listener(socket)?.identity().pid;
     let name = program(compositor)?;
     let reads = CONFIGURATIONS.iter().find(|reads| reads.compositor == name)?;
     let words = fs::read(format!("/proc/{compositor}/cmdline")).ok()?;
@@ -363,5 +372,21 @@ mod tests {
         let own = std::process::id().try_into().unwrap();
         assert!(program(own).is_some_and(|name| !PROGRAMS.contains(&name.as_str())));
         assert!(!is_on(own, Path::new("/nowhere")));
+    }
+
+    #[test]
+    fn backgrounds_are_read_from_level_0_of_every_monitor() {
+        let wallpaper = r#"{"address": "0x1", "x": 0, "y": 0, "w": 9, "h": 9, "namespace": "wallpaper", "pid": 7}"#;
+        let old = r#"{"address": "0x2", "x": 0, "y": 0, "w": 9, "h": 9, "namespace": "other", "pid": -1}"#;
+        let bar = r#"{"address": "0x3", "x": 0, "y": 0, "w": 9, "h": 1, "namespace": "quickshell", "pid": 8}"#;
+        let levels =
+            |zero: &str| format!(r#"{{"levels": {{"0": [{zero}], "1": [], "2": [{bar}]}}}}"#);
+        let (one, two) = (levels(wallpaper), levels(&format!("{wallpaper}, {old}")));
+        let answer = format!(r#"{{"DP-1": {one}, "DP-2": {two}}}"#);
+        let background = |namespace: &str, pid| (namespace.to_owned(), pid);
+        let expected = [background("wallpaper", Some(7)), background("other", None)];
+        assert_eq!(parse_layers(answer.as_bytes()).unwrap(), expected);
+        assert_eq!(parse_layers(format!(r#"{{"DP-1": {}}}"#, levels("")).as_bytes()).unwrap(), []);
+        assert_eq!(parse_layers(b"unknown request"), None);
     }
 }

@@ -17,7 +17,6 @@ mod foreign;
 #[path = "../../tests/fuzz/src/parsers/backends.rs"]
 pub mod fuzz;
 mod hyprpaper;
-mod layers;
 mod mpvpaper;
 mod registry;
 mod socket;
@@ -27,9 +26,8 @@ mod unavailable_reason;
 mod version;
 mod wal_qt;
 
-pub use context::RootPainter;
+pub use context::{Backends, RootPainter};
 pub(crate) use fit_and_transition::{fit_word, has_transition};
-pub use registry::Backends;
 pub(crate) use registry::{REGISTRY, Registration, registration};
 pub(crate) use unavailable_reason::{UnavailableReason, not_installed, other_session};
 pub use version::Versions;

@@ -4,31 +4,25 @@
 
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::time::Duration;
 
 use crossbeam_channel::Sender;
 
 use super::awww::Awww;
 use super::builtin::Builtin;
-use super::context::{Context, RootPainter, Settings};
+use super::context::{Backends, Context};
 use super::feh::Feh;
-use super::fit_and_transition::OwnTransition;
-use super::fit_and_transition::WithWarnings;
-use super::foreign::{self, Surroundings};
+use super::foreign;
 use super::hyprpaper::{self, Hyprpaper};
 use super::mpvpaper::Mpvpaper;
 use super::swaybg::Swaybg;
-use super::version::{self, Versions};
+use super::version;
 use super::wal_qt::WalQt;
 use super::{Backend, Kind};
-use crate::compositor::{Compositor, Outputs};
+use crate::compositor::Compositor;
 use crate::config::BackendName;
-use crate::decode::Decoder;
 use crate::draw::VERSION;
-use crate::paths::Dirs;
-use crate::process::{self, ProcessRecords, Reaper};
-use crate::thread::Spawner;
+use crate::process;
 use crate::wire::Conflict;
 
 /// A program that only wants to print a line. Short, as a client waits for the answer.
@@ -59,7 +53,7 @@ pub struct Registration {
     pub spans_outputs: bool,
     /// It ignores a file that was written again under the same name: it is given another name.
     pub knows_by_path: bool,
-    build: fn(Context, Settings) -> Box<dyn Backend>,
+    build: fn(Context) -> Box<dyn Backend>,
 }
 
 impl Registration {
@@ -80,34 +74,30 @@ pub(crate) const REGISTRY: &[Registration] = &[
         version_flags: &["--version"],
         transitions: true,
         knows_by_path: true,
-        ..plain(BackendName::Awww, WAYLAND, PICTURES, |context, settings| {
-            Box::new(Awww::new(context, settings))
-        })
+        ..plain(BackendName::Awww, WAYLAND, PICTURES, |context| Box::new(Awww::new(context)))
     },
     Registration {
         programs: &[&["feh"]],
         version_flags: &["--version"],
         stays_on_root: true,
         one_fit: true,
-        ..plain(BackendName::Feh, &[Compositor::X11], STILLS, |context, settings| {
-            Box::new(Feh::new(context, settings))
-        })
+        ..plain(BackendName::Feh, &[Compositor::X11], STILLS, |context| Box::new(Feh::new(context)))
     },
     Registration {
         programs: &[&["hyprpaper"], &["hyprctl"]],
         version_flags: &version::FLAGS,
         begins_anew: true,
         knows_by_path: true,
-        ..plain(BackendName::Hyprpaper, WAYLAND, STILLS, |context, settings| {
-            Box::new(Hyprpaper::new(context, settings))
+        ..plain(BackendName::Hyprpaper, WAYLAND, STILLS, |context| {
+            Box::new(Hyprpaper::new(context))
         })
     },
     Registration {
         programs: &[&["mpvpaper"]],
         apart: true,
         begins_anew: true,
-        ..plain(BackendName::Mpvpaper, WAYLAND, &[Kind::Video], |context, settings| {
-            Box::new(Mpvpaper::new(context, settings))
+        ..plain(BackendName::Mpvpaper, WAYLAND, &[Kind::Video], |context| {
+            Box::new(Mpvpaper::new(context))
         })
     },
     Registration {
@@ -115,26 +105,20 @@ pub(crate) const REGISTRY: &[Registration] = &[
         version_flags: &["--version"],
         begins_anew: true,
         knows_by_path: true,
-        ..plain(BackendName::Swaybg, WAYLAND, STILLS, |context, settings| {
-            Box::new(Swaybg::new(context, settings))
-        })
+        ..plain(BackendName::Swaybg, WAYLAND, STILLS, |context| Box::new(Swaybg::new(context)))
     },
     Registration {
         programs: &[&["wal-qt-host"]],
         transitions: true,
         covers_all: true,
-        ..plain(BackendName::WalQt, WAYLAND, ALL, |context, settings| {
-            Box::new(WalQt::new(context, settings))
-        })
+        ..plain(BackendName::WalQt, WAYLAND, ALL, |context| Box::new(WalQt::new(context)))
     },
     // The last: what people have installed goes before it. Over X11 stills alone: [`Backends::kinds`].
     Registration {
         transitions: true,
         stays_on_root: true,
         spans_outputs: true,
-        ..plain(BackendName::Builtin, BOTH, PICTURES, |context, settings| {
-            Box::new(Builtin::new(context, settings))
-        })
+        ..plain(BackendName::Builtin, BOTH, PICTURES, |context| Box::new(Builtin::new(context)))
     },
 ];
 
@@ -143,7 +127,7 @@ const fn plain(
     name: BackendName,
     compositors: &'static [Compositor],
     kinds: &'static [Kind],
-    build: fn(Context, Settings) -> Box<dyn Backend>,
+    build: fn(Context) -> Box<dyn Backend>,
 ) -> Registration {
     Registration {
         name,
@@ -167,25 +151,6 @@ const fn plain(
 pub(crate) fn registration(name: BackendName) -> &'static Registration {
     let found = REGISTRY.iter().find(|entry| entry.name == name);
     found.expect("a test holds that each is there")
-}
-
-/// All that it takes to put a backend to use.
-#[derive(Clone)]
-pub struct Backends {
-    pub settings: Settings,
-    pub outputs: Outputs,
-    pub records: ProcessRecords,
-    pub reaper: Reaper,
-    pub spawner: Spawner,
-    /// Each backend has a directory of its own in it.
-    pub cache: PathBuf,
-    pub decoder: Decoder,
-    /// The user's directories, for files that backends look for themselves.
-    pub dirs: Dirs,
-    pub versions: Versions,
-    /// The executable that draws for us; none: this process's own.
-    pub own_program: Option<PathBuf>,
-    pub root_painter: RootPainter,
 }
 
 impl Backends {
@@ -255,31 +220,13 @@ impl Backends {
         output: Option<&str>,
         tell: Sender<()>,
     ) -> Box<dyn Backend> {
-        let entry = registration(name);
-        let context = Context {
-            records: self.records.clone(),
-            reaper: self.reaper.clone(),
-            spawner: self.spawner.clone(),
-            tell,
-            outputs: self.outputs.clone(),
-            cache: self.cache_of(name, output),
-            output: output.map(str::to_owned),
-            dirs: self.dirs.clone(),
-            versions: self.versions.clone(),
-            own_program: self.own_program.clone(),
-            decoder: self.decoder.clone(),
-            root_painter: self.root_painter.clone(),
-        };
-        let transition = OwnTransition::default();
-        let backend = (entry.build)(context, transition.over(Arc::clone(&self.settings)));
-        let surroundings = self.surroundings();
-        Box::new(WithWarnings { backend, name, surroundings, transition })
+        (registration(name).build)(Context::new(self.clone(), name, output, tell))
     }
 
     /// Programs that draw backgrounds on our compositor and that we did not start, with the backends
     /// that they are in the way of.
     pub fn conflicts(&self) -> impl Fn(&Registration) -> Vec<Conflict> {
-        let found = foreign::find(&self.surroundings());
+        let found = foreign::find(self);
         let compositor = self.compositor();
         move |entry| {
             let draws_here = compositor.is_some_and(|one| entry.is_for(one));
@@ -290,22 +237,20 @@ impl Backends {
         }
     }
 
-    /// The conflicting programs of this backend, each as a sentence with a remedy.
-    pub(crate) fn in_the_way(&self, name: BackendName) -> Vec<(String, String)> {
-        let surroundings = self.surroundings();
-        let found = foreign::find(&surroundings).into_iter();
+    /// The programs that are in the way of this backend, each as a sentence, with a remedy. May take a
+    /// second.
+    pub fn in_the_way(&self, name: BackendName) -> Vec<(String, String)> {
+        let found = foreign::find(self).into_iter();
         let found = found.filter(|conflict| !foreign::is_used(name, &conflict.program));
         found
-            .map(|conflict| {
-                let remedy = foreign::remedy(&conflict, &surroundings);
-                (format!("{} and may hide murald's", foreign::named(&conflict)), remedy)
-            })
+            .map(|conflict| (foreign::warning(&conflict), foreign::remedy(&conflict, self)))
             .collect()
     }
 
-    fn surroundings(&self) -> Surroundings {
-        let (outputs, records) = (self.outputs.clone(), self.records.clone());
-        Surroundings { outputs, records, dirs: self.dirs.clone() }
+    /// The same as warnings about a picture that this backend has just shown.
+    pub fn conflict_warnings(&self, name: BackendName) -> Vec<String> {
+        let warnings = self.in_the_way(name).into_iter();
+        warnings.map(|(warning, remedy)| format!("{warning}: {remedy}")).collect()
     }
 
     /// The directory of a backend's copies and state.

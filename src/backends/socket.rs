@@ -2,6 +2,7 @@
 //!
 //! Runs on the worker's thread.
 
+use std::fmt::Display;
 use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::fs::MetadataExt;
@@ -12,41 +13,47 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags};
 use rustix::fs::inotify::WatchFlags;
 
-use crate::process::{Child, Identity};
+use super::Error;
+use crate::process::{BackendProcess, Child, Identity};
 use crate::sys::{Cancel, Inotify, connect, poll_until};
 
 /// Between bind and listen, and between two tries.
 const PAUSE: Duration = Duration::from_millis(10);
 
 /// Why a wait ended without what was waited for.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 pub(super) enum NotUp {
-    /// The process is gone.
+    #[error("it ended")]
     Ended,
+    #[error("it does not answer in time")]
     Late,
+    #[error("cancelled")]
     Cancelled,
-    Io(io::Error),
+    #[error(transparent)]
+    Io(#[from] io::Error),
 }
 
-impl From<io::Error> for NotUp {
-    fn from(error: io::Error) -> Self {
-        Self::Io(error)
+impl NotUp {
+    /// The same as an error of a backend, with what its process said last.
+    pub(super) fn error(self, of: impl Display, process: Option<&BackendProcess>) -> Error {
+        match (self, process) {
+            (Self::Cancelled, _) => Error::Cancelled,
+            (why @ (Self::Ended | Self::Late), Some(process)) => {
+                Error::Unavailable(format!("{of}: {why}: {}", process.last_words()))
+            }
+            (why, _) => Error::Unavailable(format!("{of}: {why}")),
+        }
     }
 }
 
-/// The identity of a socket's file. The inode alone may be used again by the next socket.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct SocketFile {
-    inode: u64,
-    seconds: i64,
-    nanoseconds: i64,
-}
+/// The identity of a socket's file: its inode, which alone may be used again by the next socket, and
+/// the time of its last change.
+pub(super) type SocketFile = (u64, i64, i64);
 
 /// The socket that is at a path now.
 pub(super) fn made(path: &Path) -> Option<SocketFile> {
     let metadata = path.symlink_metadata().ok()?;
-    let (seconds, nanoseconds) = (metadata.ctime(), metadata.ctime_nsec());
-    Some(SocketFile { inode: metadata.ino(), seconds, nanoseconds })
+    Some((metadata.ino(), metadata.ctime(), metadata.ctime_nsec()))
 }
 
 /// The process that listens on a socket, where the kernel tells. Only for servers that bear a client
@@ -73,16 +80,14 @@ pub(super) fn ask(
     // Far less than a socket takes at once.
     stream.write_all(request.as_bytes())?;
     stream.shutdown(std::net::Shutdown::Write)?;
-    let answer = read_answer(&mut stream, until, cancel, |_| false).map_err(|error| match error {
-        NotUp::Io(error) => NotUp::Io(at(path, error)),
-        error => error,
-    });
-    Ok(String::from_utf8_lossy(&answer?).into_owned())
+    let answer = read_answer(&mut stream, None, until, cancel, |_| false)?;
+    Ok(String::from_utf8_lossy(&answer).into_owned())
 }
 
 /// Reads what a server answers until it hangs up, or until it `is_whole`.
 pub(super) fn read_answer(
     stream: &mut UnixStream,
+    child: Option<&Child>,
     until: Instant,
     cancel: &Cancel,
     is_whole: impl Fn(&[u8]) -> bool,
@@ -96,14 +101,10 @@ pub(super) fn read_answer(
             Ok(0) => break,
             Ok(count) => answer.extend_from_slice(&buffer[..count]),
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                let mut fds =
-                    [PollFd::new(&*stream, PollFlags::IN), PollFd::new(cancel, PollFlags::IN)];
-                if !poll_until(&mut fds, Some(until))? {
+                if Instant::now() >= until {
                     return Err(NotUp::Late);
                 }
-                if !fds[1].revents().is_empty() {
-                    return Err(NotUp::Cancelled);
-                }
+                wait(&[stream.as_fd()], child, until, cancel)?;
             }
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
             Err(error) => return Err(error.into()),
@@ -149,7 +150,7 @@ pub(super) fn connect_when_up(
         // One that is there and refuses is about to listen; one that is not there is waited for.
         let soon = new.map(|_| Instant::now() + PAUSE);
         let next = soon.map_or(until, |soon| soon.min(until));
-        wait(&[watch.as_fd()], child, next, cancel)?;
+        wait(&[watch.as_fd()], Some(child), next, cancel)?;
         if Instant::now() >= until {
             return Err(NotUp::Late);
         }
@@ -160,32 +161,29 @@ pub(super) fn connect_when_up(
 /// Waits until one of the descriptors can be read, at most until `until`.
 pub(super) fn wait(
     fds: &[BorrowedFd<'_>],
-    child: &Child,
+    child: Option<&Child>,
     until: Instant,
     cancel: &Cancel,
 ) -> Result<(), NotUp> {
-    let mut polled = vec![
-        PollFd::new(cancel, PollFlags::IN),
-        PollFd::from_borrowed_fd(child.as_fd(), PollFlags::IN),
-    ];
-    polled.extend(fds.iter().map(|fd| PollFd::from_borrowed_fd(*fd, PollFlags::IN)));
+    let all = [cancel.as_fd()].into_iter().chain(fds.iter().copied());
+    let all = all.chain(child.map(AsFd::as_fd));
+    let mut polled: Vec<_> = all.map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN)).collect();
     poll_until(&mut polled, Some(until))?;
-    if !polled[0].revents().is_empty() {
+    let is_ready = |fd: &PollFd<'_>| !fd.revents().is_empty();
+    if is_ready(&polled[0]) {
         return Err(NotUp::Cancelled);
     }
-    let readable = polled[2..].iter().any(|fd| !fd.revents().is_empty());
     // Data from before the end of the process is read first.
-    if !readable && !polled[1].revents().is_empty() {
-        return Err(NotUp::Ended);
-    }
-    Ok(())
+    let (readable, ended) = polled[1..].split_at(fds.len());
+    let has_ended = ended.iter().any(is_ready) && !readable.iter().any(is_ready);
+    if has_ended { Err(NotUp::Ended) } else { Ok(()) }
 }
 
 /// A pause that ends early when it is cancelled.
-pub(super) fn pause(length: Duration, cancel: &Cancel) -> Result<(), super::Error> {
+pub(super) fn pause(length: Duration, cancel: &Cancel) -> Result<(), Error> {
     let mut fds = [PollFd::new(cancel, PollFlags::IN)];
     match poll_until(&mut fds, Some(Instant::now() + length)) {
-        Ok(true) => Err(super::Error::Cancelled),
+        Ok(true) => Err(Error::Cancelled),
         Ok(false) | Err(_) => Ok(()),
     }
 }

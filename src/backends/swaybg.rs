@@ -11,11 +11,11 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use super::context::Processes;
-use super::context::{Context, Settings};
-use super::copies::{Copies, Takes, seen_part};
+use super::context::{Context, GRACE, Processes};
+use super::copies::{Takes, seen_part};
 use super::fit_and_transition::fit_or;
-use super::follow::{Followed, follow};
+use super::follow::follow;
+use super::socket::NotUp;
 use super::trace::{self, Trace};
 use super::{Backend, Error, Placement};
 use crate::config::{BackendName, SwaybgFit};
@@ -26,8 +26,6 @@ use crate::wire::Format;
 const NAME: &str = "swaybg";
 /// A 48 MB PNG takes half a second.
 const DRAWN_WITHIN: Duration = Duration::from_secs(10);
-/// It dies of SIGTERM at once.
-const GRACE: Duration = Duration::from_secs(2);
 /// gdk-pixbuf has these built in; its other loaders are packages of their own. 1.2.0 does not turn.
 const TAKES: Takes = Takes {
     formats: Some(&[Format::Jpg, Format::Png]),
@@ -39,16 +37,12 @@ const TAKES: Takes = Takes {
 
 pub(super) struct Swaybg {
     context: Context,
-    settings: Settings,
-    copies: Copies,
     processes: Processes,
 }
 
 impl Swaybg {
-    pub(super) fn new(context: Context, settings: Settings) -> Self {
-        let processes = Processes::taken_over(&context, NAME, |process| process.end(GRACE));
-        let copies = Copies::new(context.cache.join("copies"), context.decoder.clone());
-        Self { context, settings, copies, processes }
+    pub(super) fn new(context: Context) -> Self {
+        Self { processes: Processes::taken_over(&context), context }
     }
 
     /// The command line, with pictures that it can load, in place of those that it cannot.
@@ -57,11 +51,11 @@ impl Swaybg {
         placements: &[Placement],
         cancel: &Cancel,
     ) -> Result<(Launch, Vec<PathBuf>), Error> {
-        let settings = (self.settings)();
+        let settings = self.context.settings();
         let fit = |one: &Placement| fit_or(BackendName::Swaybg, one.fit, settings.swaybg.fit_mode);
         let ready = |placement: &Placement| {
             let cut = seen_part(placement, fit(placement) == SwaybgFit::Fill);
-            self.copies.ready(placement, &cut, &TAKES, cancel)
+            self.context.copies.ready(placement, &cut, &TAKES, cancel)
         };
         let files = placements.iter().map(ready).collect::<Result<Vec<_>, _>>()?;
         let shown = placements.iter().zip(&files);
@@ -91,24 +85,24 @@ impl Backend for Swaybg {
             // One that an earlier daemon started may not have drawn yet.
             if drawn(&kept, &files, cancel).is_ok() {
                 self.processes.replace(kept);
-                self.copies.tidy(&files);
+                self.context.copies.tidy(&files);
                 return Ok(());
             }
             kept.end(GRACE);
         }
-        let new = self.context.start_held(&launch, NAME, None)?;
+        let new = self.context.start(&launch)?;
         if let Err(error) = drawn(&new, &files, cancel) {
             new.end(GRACE);
             return Err(error);
         }
         self.processes.replace(new);
-        self.copies.tidy(&files);
+        self.context.copies.tidy(&files);
         Ok(())
     }
 
     fn clear(&mut self) -> Result<(), Error> {
         self.processes.end_all();
-        self.copies.tidy(&[]);
+        self.context.copies.tidy(&[]);
         Ok(())
     }
 
@@ -136,7 +130,7 @@ fn drawn(process: &BackendProcess, files: &[PathBuf], cancel: &Cancel) -> Result
     let until = Instant::now() + DRAWN_WITHIN;
     const FAILED: &str = "Failed to load image: ";
     let marks = [FAILED, trace::PROTOCOL, trace::UNWANTED];
-    let followed = follow(&process.log_path(), 0, &marks, process.child(), until, cancel, |line| {
+    let followed = follow(process, 0, &marks, until, cancel, |line| {
         if let Some((_, path)) = line.split_once(FAILED) {
             return ControlFlow::Break(Err(unreadable(path, files)));
         }
@@ -150,16 +144,14 @@ fn drawn(process: &BackendProcess, files: &[PathBuf], cancel: &Cancel) -> Result
         }
         ControlFlow::Continue(())
     });
-    match followed.map_err(|e| Error::Unavailable(format!("cannot read swaybg's log: {e}")))? {
-        Followed::Seen(result) => result,
-        Followed::Ended => Err(Error::Unavailable(format!("swaybg ended: {}", said(process)))),
-        Followed::Late => {
+    followed.unwrap_or_else(|not_up| match not_up {
+        NotUp::Late => {
             let (drawn, limit) = (trace.drawn(), DRAWN_WITHIN.as_secs());
             let why = format!("swaybg drew on {drawn} of {} outputs within {limit} s", files.len());
             Err(Error::Refused(why))
         }
-        Followed::Cancelled => Err(Error::Cancelled),
-    }
+        other => Err(other.error(NAME, Some(process))),
+    })
 }
 
 fn unreadable(said: &str, files: &[PathBuf]) -> Error {
@@ -167,15 +159,6 @@ fn unreadable(said: &str, files: &[PathBuf]) -> Error {
     let meant = |file: &&PathBuf| file.to_string_lossy().lines().next() == Some(said);
     let path = files.iter().find(meant).map_or(Path::new(said), PathBuf::as_path);
     Error::File { path: path.to_owned(), why: "swaybg cannot load it".to_owned() }
-}
-
-/// The last thing that it said itself.
-fn said(process: &BackendProcess) -> String {
-    let tail = process.log_tail();
-    // A line of libwayland begins with a time in brackets.
-    let own = tail.lines().rev().find(|line| !line.starts_with('['));
-    let own = own.map(|line| line.split_once("] ").map_or(line, |(_, message)| message));
-    own.unwrap_or("it said nothing").to_owned()
 }
 
 #[cfg(test)]

@@ -9,38 +9,10 @@
 pub(super) const PROTOCOL: &str = "wl_";
 pub(super) const UNWANTED: &str = "Could not find config for output ";
 
-/// One line of it; all else that a client writes is none.
-#[derive(Debug, PartialEq, Eq)]
-enum Said<'a> {
-    /// An output that the client will use: the registry's number, and its object.
-    Output {
-        global: u32,
-        object: u32,
-    },
-    OutputGone {
-        global: u32,
-    },
-    /// The first conversation with the registry is over: all outputs are known.
-    Listed,
-    /// A surface that lies on an output.
-    Layer {
-        surface: u32,
-        output: u32,
-    },
-    Attached {
-        surface: u32,
-        buffer: u32,
-    },
-    Deleted {
-        object: u32,
-    },
-    /// The client's own words: it has nothing for an output.
-    Unwanted(&'a str),
-}
-
 /// How far a client has come.
 #[derive(Debug, Default)]
 pub(super) struct Trace {
+    /// The first conversation with the registry is over: all outputs are known.
     listed: bool,
     outputs: Vec<TracedOutput>,
     /// Outputs that it leaves alone.
@@ -51,6 +23,7 @@ pub(super) struct Trace {
 
 #[derive(Debug)]
 struct TracedOutput {
+    /// The registry's number.
     global: u32,
     object: u32,
     surface: Option<u32>,
@@ -61,28 +34,38 @@ impl Trace {
     pub(super) fn read(&mut self, line: &str) {
         // The two ways of libwayland to write a number. Most of what a client writes has none.
         let line = if line.contains('#') { &line.replace('#', "@") } else { line };
-        match parse(line) {
-            Some(Said::Output { global, object }) => {
-                self.outputs.push(TracedOutput { global, object, surface: None, drawn: false });
-            }
-            Some(Said::OutputGone { global }) => {
-                self.outputs.retain(|output| output.global != global);
-            }
-            Some(Said::Listed) => self.listed = true,
-            Some(Said::Layer { surface, output }) => {
-                let of = self.outputs.iter_mut().find(|known| known.object == output);
-                if let Some(output) = of {
-                    output.surface = Some(surface);
-                }
-            }
-            Some(Said::Attached { surface, buffer }) => {
-                self.attached.retain(|&(_, old)| old != buffer);
-                self.attached.push((surface, buffer));
-            }
-            Some(Said::Deleted { object }) => self.taken(object),
-            Some(Said::Unwanted(_)) => self.unwanted += 1,
-            None => {}
+        if line.contains(UNWANTED) {
+            self.unwanted += 1;
+        } else if let Some((_, request)) = line.split_once("-> ") {
+            self.read_request(request);
+        } else if line.contains("wl_callback@") && line.contains(".done(") {
+            self.listed = true;
+        } else if let Some(object) = number_after(line, "wl_display@1.delete_id(") {
+            self.taken(object);
+        } else if line.contains("wl_registry@")
+            && let Some(global) = number_after(line, ".global_remove(")
+        {
+            self.outputs.retain(|output| output.global != global);
         }
+    }
+
+    /// Reads what the client asks of its compositor; none if it does not matter here.
+    fn read_request(&mut self, text: &str) -> Option<()> {
+        if text.starts_with("wl_registry@") && text.contains(", \"wl_output\",") {
+            let global = number_after(text, ".bind(")?;
+            let object = number_after(text, "new id [unknown]@")?;
+            self.outputs.push(TracedOutput { global, object, surface: None, drawn: false });
+        } else if text.contains(".get_layer_surface(") {
+            let surface = number_after(text, ", wl_surface@")?;
+            let output = number_after(text, ", wl_output@")?;
+            self.outputs.iter_mut().find(|known| known.object == output)?.surface = Some(surface);
+        } else {
+            let rest = text.strip_prefix("wl_surface@")?;
+            let buffer = number_after(rest, ".attach(wl_buffer@")?;
+            self.attached.retain(|&(_, old)| old != buffer);
+            self.attached.push((leading_number(rest)?, buffer));
+        }
+        Some(())
     }
 
     fn taken(&mut self, buffer: u32) {
@@ -119,37 +102,6 @@ impl Trace {
         let decided = self.outputs.iter().filter(|output| output.surface.is_some()).count();
         self.listed && decided + self.unwanted >= self.outputs.len()
     }
-}
-
-fn parse(line: &str) -> Option<Said<'_>> {
-    if let Some((_, name)) = line.split_once(UNWANTED) {
-        return Some(Said::Unwanted(name));
-    }
-    if let Some((_, rest)) = line.split_once("-> ") {
-        return request(rest);
-    }
-    if line.contains("wl_callback@") && line.contains(".done(") {
-        return Some(Said::Listed);
-    }
-    if let Some(object) = number_after(line, "wl_display@1.delete_id(") {
-        return Some(Said::Deleted { object });
-    }
-    let global = number_after(line, ".global_remove(")?;
-    line.contains("wl_registry@").then_some(Said::OutputGone { global })
-}
-
-fn request(text: &str) -> Option<Said<'_>> {
-    if text.starts_with("wl_registry@") && text.contains(", \"wl_output\",") {
-        let global = number_after(text, ".bind(")?;
-        return Some(Said::Output { global, object: number_after(text, "new id [unknown]@")? });
-    }
-    if text.contains(".get_layer_surface(") {
-        let surface = number_after(text, ", wl_surface@")?;
-        return Some(Said::Layer { surface, output: number_after(text, ", wl_output@")? });
-    }
-    let rest = text.strip_prefix("wl_surface@")?;
-    let buffer = number_after(rest, ".attach(wl_buffer@")?;
-    Some(Said::Attached { surface: leading_number(rest)?, buffer })
 }
 
 fn number_after(line: &str, mark: &str) -> Option<u32> {

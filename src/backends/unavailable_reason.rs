@@ -1,7 +1,8 @@
 //! The reason why nothing can show a wallpaper, or why a backend cannot, as a sentence. Any thread
 //! may ask; nothing is started or changed.
 
-use super::registry::{Backends, Registration, registration};
+use super::context::Backends;
+use super::registry::{Registration, registration};
 use crate::compositor::Compositor;
 use crate::config::BackendName;
 

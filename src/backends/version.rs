@@ -14,17 +14,12 @@ use crate::sys::{Cancel, lock};
 /// 0.8 print their version only in their help.
 pub(super) const FLAGS: [&str; 2] = ["--version", "--help"];
 
+/// A program as it is on disk now, by path, inode and time: another file under the same name differs.
+type Stamp = (PathBuf, u64, i64);
+
 /// Cloneable; all clones remember the same.
 #[derive(Clone, Debug, Default)]
 pub struct Versions(Arc<Mutex<HashMap<Stamp, Option<String>>>>);
-
-/// A program as it is on disk now: another file under the same name has another.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-struct Stamp {
-    path: PathBuf,
-    inode: u64,
-    changed: i64,
-}
 
 impl Versions {
     /// The version that a program tells with one of these flags; `None` where it answers and tells
@@ -42,9 +37,8 @@ impl Versions {
             path: program.to_owned(),
             source,
         })?;
-        let (inode, changed) = (metadata.ino(), metadata.ctime());
-        let stamp = Stamp { path: program.to_owned(), inode, changed };
-        if let Some(known) = self.lock().get(&stamp) {
+        let stamp = (program.to_owned(), metadata.ino(), metadata.ctime());
+        if let Some(known) = lock(&self.0).get(&stamp) {
             return Ok(known.clone());
         }
         // Not under the lock, as other threads may ask about other programs.
@@ -59,12 +53,8 @@ impl Versions {
         if let (None, Some(error)) = (&told, failed) {
             return Err(error);
         }
-        self.lock().insert(stamp, told.clone());
+        lock(&self.0).insert(stamp, told.clone());
         Ok(told)
-    }
-
-    fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<Stamp, Option<String>>> {
-        lock(&self.0)
     }
 }
 

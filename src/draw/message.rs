@@ -20,7 +20,7 @@ use crate::wire::Position;
 pub(crate) const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 /// A line may have no more bytes than this: some thousand outputs.
-pub(crate) const LINE_MAX: usize = 1 << 20;
+pub(super) const LINE_MAX: usize = 1 << 20;
 
 /// The wanted pictures of all outputs. Outputs that it does not name are cleared.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

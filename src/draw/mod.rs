@@ -24,8 +24,7 @@ use std::process::ExitCode;
 
 pub(crate) use fit::{Fit, Span};
 pub(crate) use message::{
-    Backdrop, Effect, LINE_MAX, Outcome, Request, Response, Style, Transition, VERSION, Wanted,
-    line,
+    Backdrop, Effect, Outcome, Request, Response, Style, Transition, VERSION, Wanted, line,
 };
 
 use crate::memory;

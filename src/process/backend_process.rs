@@ -13,7 +13,7 @@ use rustix::fs::{FlockOperation, flock};
 use serde::{Deserialize, Serialize};
 
 use super::text::{self, Text};
-use super::{Child, Ended, Error, Identity, Launch, ResourceLimits, show_command, tail};
+use super::{Child, Error, Identity, Launch, ResourceLimits, show_command, tail};
 
 /// How much of a log is quoted in a message at most.
 const TAIL: usize = 4 << 10;
@@ -71,7 +71,7 @@ impl BackendProcess {
 
     /// The file that gets both its streams.
     pub fn log_path(&self) -> PathBuf {
-        self.path.with_extension("log")
+        self.beside("log")
     }
 
     /// Lets the reaper empty the log. Whoever starts a process calls this when it has read the log.
@@ -97,9 +97,18 @@ impl BackendProcess {
         tail(&read().unwrap_or_default(), TAIL)
     }
 
-    /// How it ended; none while it runs.
-    pub fn ended(&self) -> Option<Ended> {
-        self.child.ended()
+    /// The last thing that it said itself, or the error that it named.
+    pub fn last_words(&self) -> String {
+        let tail = self.log_tail();
+        let own = |line: &&str| !line.trim().is_empty() && !is_trace(line);
+        let mut lines = tail.lines().filter(own);
+        let error = lines.clone().rfind(|line| line.contains("ERROR"));
+        error.or(lines.next_back()).unwrap_or("it said nothing").trim().to_owned()
+    }
+
+    /// A file of its own beside the record, removed with it: its socket, or a note about it.
+    pub fn beside(&self, extension: &str) -> PathBuf {
+        self.path.with_extension(extension)
     }
 
     /// Ends it: SIGTERM, and SIGKILL after `grace`; forgets it once it is gone.
@@ -120,7 +129,8 @@ impl BackendProcess {
 
     /// Forgets one that has ended.
     pub fn forget(self) {
-        debug_assert!(!self.child.is_running(), "it still runs");
+        let how = self.child.ended().map_or_else(String::new, |ended| format!(" ({ended})"));
+        log::info!("exited{how}: {}", self.record.shown());
         remove(&self.path);
     }
 }
@@ -151,13 +161,26 @@ fn start(
     let limits = ResourceLimits { output: Some(OUTPUT_MAX), ..ResourceLimits::default() };
     let launch = launch.clone().limits(limits);
     let errors = log.try_clone().map_err(|source| Error::io("open", &log_path, source))?;
-    let child = launch.start(Some(log.into()), errors.into(), Some(path))?;
+    let child = launch.start(Some(log.into()), Some(errors.into()), Some(path))?;
     Ok((child, held))
 }
 
+/// Removes a record and the files beside it. The record goes last: its name is not given again before.
 fn remove(path: &Path) {
-    fs::remove_file(path.with_extension("log")).ok();
+    let directory = path.parent().map(fs::read_dir);
+    for entry in directory.into_iter().flatten().flatten().flatten() {
+        let file = entry.path();
+        if file.file_stem() == path.file_stem() && file != path {
+            fs::remove_file(file).ok();
+        }
+    }
     fs::remove_file(path).ok();
+}
+
+/// Whether a line is of libwayland's trace, which begins with a time in brackets.
+fn is_trace(line: &str) -> bool {
+    let time = line.strip_prefix('[').and_then(|line| line.split_once(']'));
+    time.is_some_and(|(time, _)| time.trim().parse::<f64>().is_ok())
 }
 
 /// A command that was started, and the backend it runs.

@@ -156,7 +156,7 @@ mod tests {
         let launch = Launch::new("bash").args(["-c", &format!("({hold}) & {hold}")]);
         let (ours, theirs) = pipe_with(PipeFlags::CLOEXEC).unwrap();
         let errors = theirs.try_clone().unwrap();
-        let started = launch.start(Some(theirs), errors, None).unwrap();
+        let started = launch.start(Some(theirs), Some(errors), None).unwrap();
         let mut said = BufReader::new(File::from(ours)).lines();
         assert!(said.next().is_some() && said.next().is_some(), "both are ready");
         let who = started.identity();

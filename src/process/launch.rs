@@ -2,7 +2,6 @@
 
 use std::ffi::{CString, OsStr, OsString};
 use std::fmt::Write as _;
-use std::fs::File;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
@@ -86,22 +85,23 @@ impl Launch {
         self
     }
 
-    /// Starts it; the program is there when this returns. Its input is empty, and without `stdout` its
-    /// output goes nowhere. With a `record` it outlives us, and has appended its line of
-    /// `/proc/self/stat` to that file before it became the program: if we are killed at this instant,
-    /// the record is there all the same. Without one it is killed when the thread that starts it ends.
+    /// Starts it; the program is there when this returns. Its input is empty, and its output and errors
+    /// go nowhere unless they are given a place. With a `record` it outlives us, and has appended its
+    /// line of `/proc/self/stat` to that file before it became the program: if we are killed at this
+    /// instant, the record is there all the same. Without one it is killed when the thread that starts
+    /// it ends.
     pub(super) fn start(
         &self,
         stdout: Option<OwnedFd>,
-        stderr: OwnedFd,
+        stderr: Option<OwnedFd>,
         record: Option<&Path>,
     ) -> Result<Child, Error> {
         unkillable();
         let start = || -> io::Result<Child> {
             let orders = self.orders(record)?;
             let mut command = self.command();
-            command.stdin(Stdio::null());
-            command.stdout(stdout.map_or_else(Stdio::null, Stdio::from)).stderr(stderr);
+            let place = |to: Option<OwnedFd>| to.map_or_else(Stdio::null, Stdio::from);
+            command.stdin(Stdio::null()).stdout(place(stdout)).stderr(place(stderr));
             // SAFETY: the orders allocate nothing and lock nothing. They make system calls, and leave
             // signals as they would be in a new program.
             unsafe { command.pre_exec(move || orders.carry_out()) };
@@ -117,9 +117,7 @@ impl Launch {
     /// Starts a helper of ours, which has this socket as its output. It is killed when the thread that
     /// starts it ends.
     pub(crate) fn start_helper(&self, socket: OwnedFd) -> Result<Child, Error> {
-        let null = File::options().write(true).open("/dev/null");
-        let null = null.map_err(|error| Error::io("open", Path::new("/dev/null"), error))?;
-        self.start(Some(socket), null.into(), None)
+        self.start(Some(socket), None, None)
     }
 
     fn orders(&self, record: Option<&Path>) -> io::Result<Orders> {
@@ -188,7 +186,7 @@ mod tests {
     fn said(launch: Launch) -> String {
         let (ours, theirs) = pipe_with(PipeFlags::CLOEXEC).unwrap();
         let errors = theirs.try_clone().unwrap();
-        let child = launch.start(Some(theirs), errors, None).unwrap();
+        let child = launch.start(Some(theirs), Some(errors), None).unwrap();
         let mut said = String::new();
         File::from(ours).read_to_string(&mut said).unwrap();
         child.wait(None, None);

@@ -13,7 +13,6 @@ mod child;
 #[cfg(debug_assertions)]
 #[path = "../../tests/fuzz/src/parsers/process.rs"]
 pub mod fuzz;
-mod groups;
 mod identity;
 mod launch;
 mod oneshot;
@@ -31,7 +30,6 @@ use std::time::Duration;
 
 pub(crate) use backend_process::BackendProcess;
 pub(crate) use child::{Child, Ended, unkillable};
-pub(crate) use groups::Groups;
 pub use identity::Identity;
 pub use launch::Launch;
 pub(crate) use launch::{own_program, show_command};
@@ -40,7 +38,7 @@ pub(crate) use orders::{ResourceLimits, keep_files_private};
 pub use reaper::Reaper;
 pub use records::ProcessRecords;
 pub(crate) use records::plain_name;
-pub(crate) use scripts::Scripts;
+pub(crate) use scripts::{Groups, Scripts};
 
 /// The executable of that name on `PATH`.
 pub fn which(program: &str) -> Option<PathBuf> {

@@ -2,7 +2,7 @@
 
 use std::fs::File;
 use std::io::{self, Read};
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::{Duration, Instant};
 
 use rustix::pipe::{PipeFlags, pipe_with};
@@ -19,7 +19,7 @@ const STDERR_MAX: usize = 8 << 10;
 const TURN: usize = 1 << 20;
 
 /// Is given what a program writes, as it comes.
-type Told<'a> = &'a mut dyn FnMut(&[u8]);
+pub(super) type Told<'a> = &'a mut dyn FnMut(&[u8]);
 
 /// The result of a one-shot.
 #[derive(Debug)]
@@ -87,13 +87,12 @@ fn attend(
     };
     let (stdout, stdout_end) = pipe("make a pipe for the output of")?;
     let (stderr, stderr_end) = pipe("make a pipe for the errors of")?;
-    let child = launch.start(Some(stdout_end), stderr_end, None)?;
+    let child = launch.start(Some(stdout_end), Some(stderr_end), None)?;
     let mut stdout = Drain::new(stdout, STDOUT_MAX, Keep::Head);
     let mut stderr = Drain::new(stderr, STDERR_MAX, Keep::Tail);
     loop {
         let mut waited = vec![child.as_fd()];
-        waited.extend(stdout.open.as_ref().map(AsFd::as_fd));
-        waited.extend(stderr.open.as_ref().map(AsFd::as_fd));
+        waited.extend(stdout.fd().into_iter().chain(stderr.fd()));
         // One that always has more to say is late, too.
         let is_late = Instant::now() >= until || !wait_readable(&waited, Some(until), cancels);
         let is_cancelled = cancels.iter().any(|cancel| cancel.is_cancelled());
@@ -123,13 +122,13 @@ fn attend(
     }
 }
 
-enum Keep {
+pub(super) enum Keep {
     Head,
     Tail,
 }
 
 /// The reading end of a pipe, and what is kept of it.
-struct Drain {
+pub(super) struct Drain {
     open: Option<File>,
     kept: Vec<u8>,
     max: usize,
@@ -137,14 +136,19 @@ struct Drain {
 }
 
 impl Drain {
-    fn new(pipe: OwnedFd, max: usize, keep: Keep) -> Self {
+    pub(super) fn new(pipe: OwnedFd, max: usize, keep: Keep) -> Self {
         // Only our end: the program's is blocking, as it expects.
         let open = rustix::io::ioctl_fionbio(&pipe, true).is_ok().then(|| File::from(pipe));
         Self { open, kept: Vec::new(), max, keep }
     }
 
+    /// None once all who could write have closed it.
+    pub(super) fn fd(&self) -> Option<BorrowedFd<'_>> {
+        self.open.as_ref().map(AsFd::as_fd)
+    }
+
     /// Takes what is there now.
-    fn read_some(&mut self, told: Told<'_>) {
+    pub(super) fn read_some(&mut self, told: Told<'_>) {
         let mut buffer = [0; 16 << 10];
         let mut left = TURN;
         while let Some(pipe) = self.open.as_mut().filter(|_| left > 0) {

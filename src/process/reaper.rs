@@ -21,7 +21,7 @@ use rustix::fs::inotify::WatchFlags;
 use rustix::fs::{FlockOperation, flock};
 
 use super::Child;
-use crate::sys::{Cancel, Inotify, lock};
+use crate::sys::{Cancel, CancelOnDrop, Inotify, lock};
 use crate::thread::{Spawner, Thread};
 
 /// A log past this is emptied.
@@ -33,8 +33,9 @@ const HELD_LOG_MAX: u64 = 256 << 20;
 /// a directory that is memory.
 const LOG_PAUSE: Duration = Duration::from_millis(100);
 
-const STOP: u64 = 0;
-const LOGS: u64 = 1;
+/// Tokens of events that are about no process; a process has its descriptor.
+const STOP: u64 = u64::MAX;
+const LOGS: u64 = u64::MAX - 1;
 
 /// Cloneable; the thread ends with the last clone.
 #[derive(Clone, Debug)]
@@ -46,26 +47,17 @@ pub struct Reaper {
 #[derive(Debug)]
 struct Shared {
     epoll: OwnedFd,
-    watched: Mutex<Watched>,
+    /// Open as long as the thread runs: closing takes it out of the epoll, and the wake-up with it.
+    _stop: Cancel,
+    /// By their descriptors.
+    watched: Mutex<HashMap<u64, (Child, Sender<()>)>>,
 }
 
-#[derive(Debug, Default)]
-struct Watched {
-    last_token: u64,
-    children: HashMap<u64, (Child, Sender<()>)>,
-}
-
+/// Dropped in this order: the thread is told before it is joined.
 #[derive(Debug)]
 struct Owner {
-    // Joined before `stop` is closed: closing takes it out of the epoll, and the wake-up with it.
+    _stop: CancelOnDrop,
     _thread: Thread,
-    stop: Cancel,
-}
-
-impl Drop for Owner {
-    fn drop(&mut self) {
-        self.stop.cancel();
-    }
 }
 
 impl Reaper {
@@ -83,51 +75,39 @@ impl Reaper {
         if let Some(notify) = &notify {
             epoll::add(&epoll, notify, EventData::new_u64(LOGS), EventFlags::IN)?;
         }
-        let shared = Arc::new(Shared {
-            epoll,
-            watched: Mutex::new(Watched { last_token: LOGS, children: HashMap::new() }),
-        });
+        let shared = Arc::new(Shared { epoll, _stop: stop.clone(), watched: Mutex::default() });
         let logs = Logs { notify, directory: logs.to_owned(), next_look: None };
         let theirs = Arc::clone(&shared);
         let thread = spawner.spawn("reaper", move || watch(&theirs, logs))?;
-        let owner = Arc::new(Owner { _thread: thread, stop });
+        let owner = Arc::new(Owner { _stop: CancelOnDrop(stop), _thread: thread });
         Ok(Self { shared, _owner: owner })
     }
 
     /// Sends on `tell` once the child has ended; a full channel means that the owner will look
     /// anyway.
     pub fn watch(&self, child: &Child, tell: &Sender<()>) -> io::Result<()> {
-        let mut watched = self.shared.lock();
-        watched.last_token += 1;
-        let token = watched.last_token;
-        let data = EventData::new_u64(token);
-        epoll::add(&self.shared.epoll, child, data, EventFlags::IN)?;
-        watched.children.insert(token, (child.clone(), tell.clone()));
+        let (token, mut watched) = (token(child), lock(&self.shared.watched));
+        epoll::add(&self.shared.epoll, child, EventData::new_u64(token), EventFlags::IN)?;
+        watched.insert(token, (child.clone(), tell.clone()));
         Ok(())
     }
 
     /// No longer tells of the end of this child.
     pub fn forget(&self, child: &Child) {
-        let mut watched = self.shared.lock();
-        // Clones share the descriptor.
-        watched.children.retain(|_, (other, _)| {
-            let other = other.as_fd().as_raw_fd();
-            other != child.as_fd().as_raw_fd()
-        });
-        epoll::delete(&self.shared.epoll, child).ok();
+        self.shared.take(token(child));
     }
 }
 
-impl Shared {
-    fn lock(&self) -> std::sync::MutexGuard<'_, Watched> {
-        lock(&self.watched)
-    }
+/// Clones of a child share the descriptor, and it stays open while the child is watched.
+fn token(child: &Child) -> u64 {
+    child.as_fd().as_raw_fd().unsigned_abs().into()
+}
 
-    fn tell(&self, token: u64) {
-        if let Some((child, tell)) = self.lock().children.remove(&token) {
-            epoll::delete(&self.epoll, &child).ok();
-            tell.try_send(()).ok();
-        }
+impl Shared {
+    fn take(&self, token: u64) -> Option<Sender<()>> {
+        let (child, tell) = lock(&self.watched).remove(&token)?;
+        epoll::delete(&self.epoll, &child).ok();
+        Some(tell)
     }
 }
 
@@ -145,7 +125,11 @@ fn watch(shared: &Shared, mut logs: Logs) {
             match event.data.u64() {
                 STOP => return,
                 LOGS => logs.shorten(&shared.epoll),
-                token => shared.tell(token),
+                token => {
+                    if let Some(tell) = shared.take(token) {
+                        tell.try_send(()).ok();
+                    }
+                }
             }
         }
         logs.rearm(&shared.epoll);

@@ -27,10 +27,9 @@ pub(crate) fn plain_name(output: &str) -> String {
     output.chars().map(|c| if is_plain(c) { c } else { '_' }).collect()
 }
 
-/// The parts of the name of a record.
-struct FileName {
-    backend: String,
-    output: Option<String>,
+/// The name of a record without its number.
+fn record_name(backend: &str, output: Option<&str>) -> String {
+    output.map_or_else(|| backend.to_owned(), |output| format!("{backend}@{}", plain_name(output)))
 }
 
 impl ProcessRecords {
@@ -61,24 +60,30 @@ impl ProcessRecords {
         backend: &str,
         output: Option<&str>,
     ) -> Result<BackendProcess, Error> {
-        let record = Record::new(launch, backend, output);
-        let (path, file) = self.create(&match output {
-            Some(output) => format!("{backend}@{}", plain_name(output)),
-            None => backend.to_owned(),
-        })?;
-        BackendProcess::start(launch, record, path, file)
+        self.start_with(backend, output, |_| launch.clone())
+    }
+
+    /// As [`Self::start`], for one whose command line names a socket of its own.
+    pub fn start_with(
+        &self,
+        backend: &str,
+        output: Option<&str>,
+        launch: impl FnOnce(&Path) -> Launch,
+    ) -> Result<BackendProcess, Error> {
+        let (path, file) = self.create(&record_name(backend, output))?;
+        let launch = launch(&path.with_extension("sock"));
+        let record = Record::new(&launch, backend, output);
+        BackendProcess::start(&launch, record, path, file)
     }
 
     /// The processes of a backend that run; with `output`, those that serve it alone. What is on
     /// record and has ended is forgotten. Files of other outputs are not touched: they may just be
     /// being written by whoever sees to those.
     pub fn running(&self, backend: &str, output: Option<&str>) -> Vec<BackendProcess> {
-        let output = output.map(plain_name);
-        let meant = |name: &FileName| {
-            name.backend == backend && (output.is_none() || name.output == output)
-        };
-        let mut paths: Vec<PathBuf> =
-            self.records().filter(|(name, _)| meant(name)).map(|(_, path)| path).collect();
+        let wanted = record_name(backend, output);
+        let is_any = |name: &str| output.is_none() && name.split('@').next() == Some(backend);
+        let meant = |(name, _): &(String, PathBuf)| *name == wanted || is_any(name);
+        let mut paths: Vec<PathBuf> = self.records().filter(meant).map(|(_, path)| path).collect();
         // The oldest first.
         paths.sort_by_key(|path| fs::metadata(path).and_then(|m| m.modified()).ok());
         paths.into_iter().filter_map(BackendProcess::take_over).collect()
@@ -93,11 +98,6 @@ impl ProcessRecords {
         left.sort();
         left.dedup();
         left
-    }
-
-    /// The processes on record, of all backends; whether they run is not looked at.
-    pub fn identities(&self) -> Vec<Identity> {
-        self.records().filter_map(|(_, path)| Some(backend_process::read(&path)?.1)).collect()
     }
 
     /// The backends' processes that run now, with the output that each serves where it is one.
@@ -119,24 +119,18 @@ impl ProcessRecords {
 
     /// How many records are of processes that have ended, or of none.
     pub(crate) fn gone(&self) -> usize {
-        let runs =
-            |path: &PathBuf| backend_process::read(path).is_some_and(|(_, who)| who.is_running());
-        self.records().filter(|(_, path)| !runs(path)).count()
+        self.records().count().saturating_sub(self.who_runs().len())
     }
 
-    /// Returns the names and paths of all records.
-    fn records(&self) -> impl Iterator<Item = (FileName, PathBuf)> {
+    /// The names, without their numbers, and the paths of all records.
+    fn records(&self) -> impl Iterator<Item = (String, PathBuf)> {
         let entries = fs::read_dir(&self.directory).into_iter().flatten().flatten();
         entries.filter_map(|entry| {
             let path = entry.path();
-            let stem = path.file_name()?.to_str()?.strip_suffix(".json")?;
-            let (name, number) = stem.rsplit_once('-')?;
+            let (name, number) =
+                path.file_name()?.to_str()?.strip_suffix(".json")?.rsplit_once('-')?;
             number.parse::<u32>().ok()?;
-            let (backend, output) = match name.split_once('@') {
-                Some((backend, output)) => (backend, Some(output.to_owned())),
-                None => (name, None),
-            };
-            Some((FileName { backend: backend.to_owned(), output }, path.clone()))
+            Some((name.to_owned(), path))
         })
     }
 

@@ -2,23 +2,21 @@
 //! running in the background stays, its errors being read and dropped so that nothing of it ends of
 //! them.
 
-use std::fs::File;
-use std::io::{ErrorKind, Read};
+use std::collections::VecDeque;
 use std::os::fd::{AsFd, BorrowedFd};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags};
 use rustix::pipe::{PipeFlags, pipe_with};
 
-use super::{Ended, Error, Groups, Launch};
-use crate::sys::{Cancel, Waker, poll_until};
+use super::oneshot::{Drain, Keep, Told};
+use super::{Ended, Error, Identity, Launch};
+use crate::sys::{Cancel, Waker, lock, poll_until};
 
-/// Background programs whose errors are still read. Of one more, the oldest is on its own.
+/// Scripts whose background programs are known, and their errors read. Of one more, the oldest is on its
+/// own.
 const LEFT_MAX: usize = 16;
-/// The bytes read from one at once: a flood must not keep us from the others.
-const READ: usize = 16 << 10;
-/// The bytes that a pipe holds.
-const PIPE: usize = 64 << 10;
 /// Between SIGTERM and SIGKILL.
 const GRACE: Duration = Duration::from_millis(500);
 
@@ -27,7 +25,7 @@ pub(crate) struct Scripts {
     cancel: Cancel,
     groups: Groups,
     /// The errors of what ended ones have left running.
-    left: Vec<File>,
+    left: Vec<Drain>,
 }
 
 impl Scripts {
@@ -48,20 +46,16 @@ impl Scripts {
         &mut self,
         launch: &Launch,
         limit: Duration,
-        told: &mut dyn FnMut(&[u8]),
+        told: Told<'_>,
     ) -> Result<Ended, Error> {
         let until = Instant::now() + limit;
         let (ours, theirs) = pipe_with(PipeFlags::CLOEXEC)
             .map_err(|error| Error::io("make a pipe for the errors of", &launch.program, error))?;
-        // Only our end: the program's is blocking, as it expects.
-        rustix::io::ioctl_fionbio(&ours, true)
-            .map_err(|error| Error::io("read the errors of", &launch.program, error))?;
-        let child = launch.start(None, theirs, None)?;
+        let mut errors = Drain::new(ours, 0, Keep::Head);
+        let child = launch.start(None, Some(theirs), None)?;
         self.groups.add(child.identity());
-        let mut errors = Some(File::from(ours));
         loop {
-            let mut waited = vec![child.as_fd()];
-            waited.extend(errors.as_ref().map(AsFd::as_fd));
+            let waited: Vec<_> = [child.as_fd()].into_iter().chain(errors.fd()).collect();
             if !self.wait_for(&waited, Some(until)) {
                 child.end(GRACE);
                 return Err(match self.cancel.is_cancelled() {
@@ -71,12 +65,9 @@ impl Scripts {
             }
             // Before its errors are read: what it wrote before its end is then among them.
             let ended = child.ended_alone();
-            let reads = if ended.is_some() { PIPE / READ } else { 1 };
-            for _ in 0..reads {
-                errors = errors.take().filter(|file| read_some(file, told) != Some(0));
-            }
+            errors.read_some(told);
             if let Some(ended) = ended {
-                self.left.extend(errors);
+                self.left.push(errors);
                 let surplus = self.left.len().saturating_sub(LEFT_MAX);
                 self.left.drain(..surplus);
                 return Ok(ended);
@@ -87,44 +78,46 @@ impl Scripts {
     /// Waits for one of the descriptors: `false` when the time is up, or it is cancelled.
     fn wait_for(&mut self, fds: &[BorrowedFd<'_>], until: Option<Instant>) -> bool {
         loop {
+            self.left.retain(|left| left.fd().is_some());
+            let left = self.left.iter().filter_map(Drain::fd);
+            let all = fds.iter().copied().chain([self.cancel.as_fd()]).chain(left);
             let mut polled: Vec<PollFd<'_>> =
-                fds.iter().map(|fd| PollFd::from_borrowed_fd(*fd, PollFlags::IN)).collect();
-            polled.extend(self.left.iter().map(|file| PollFd::new(file, PollFlags::IN)));
-            polled.push(PollFd::new(&self.cancel, PollFlags::IN));
+                all.map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN)).collect();
             // Only a full kernel fails (ENOMEM): as if the time were up.
             if !poll_until(&mut polled, until).unwrap_or(false) {
                 return false;
             }
-            let ready: Vec<bool> = polled.iter().map(|fd| !fd.revents().is_empty()).collect();
+            let is_ready = polled[..fds.len()].iter().any(|fd| !fd.revents().is_empty());
             drop(polled);
-            let mut left = ready[fds.len()..].iter();
-            self.left.retain(|file| {
-                let speaks = left.next().is_some_and(|ready| *ready);
-                !speaks || read_some(file, &mut |_| {}) != Some(0)
-            });
-            if ready.last().is_some_and(|cancelled| *cancelled) {
-                return false;
-            }
-            if ready[..fds.len()].contains(&true) {
-                return true;
+            self.left.iter_mut().for_each(|left| left.read_some(&mut |_| {}));
+            if self.cancel.is_cancelled() || is_ready {
+                return !self.cancel.is_cancelled();
             }
         }
     }
 }
 
-/// Reads what is there now, up to a limit; none where there is nothing yet, 0 where nobody writes any
-/// more.
-fn read_some(mut file: &File, told: &mut dyn FnMut(&[u8])) -> Option<usize> {
-    let mut buffer = [0; READ];
-    match file.read(&mut buffer) {
-        Ok(length) => {
-            told(&buffer[..length]);
-            Some(length)
-        }
-        Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => {
-            None
-        }
-        Err(_) => Some(0),
+/// The process groups of scripts that run, and of those that have ended: their background programs may
+/// still be in them. Clones are the same.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Groups(Arc<Mutex<VecDeque<Identity>>>);
+
+impl Groups {
+    /// Adds a group by its leader.
+    fn add(&self, leader: Identity) {
+        let mut leaders = lock(&self.0);
+        leaders.truncate(LEFT_MAX - 1);
+        leaders.push_front(leader);
+    }
+
+    /// Whether a process group is one of them.
+    pub(crate) fn has(&self, group: i32) -> bool {
+        let leaders = lock(&self.0);
+        // A number is nobody else's while a group has it, even if its leader has ended.
+        let is_it = |leader: &Identity| {
+            leader.pid == group && Identity::of(group).is_none_or(|now| now == *leader)
+        };
+        leaders.iter().any(is_it)
     }
 }
 

@@ -89,11 +89,12 @@ pub(super) struct Worker {
 
 impl Worker {
     /// The thread makes the `backend` first. `cache` is the worker's own; `told` is rung by the reaper
-    /// when a process of it has ended.
+    /// when a process of it has ended; `conflicts` are warnings about programs that may hide a picture.
     pub(super) fn start(
         spawner: &Spawner,
         (key, number): (WorkerKey, u64),
         backend: impl FnOnce() -> Box<dyn Backend> + Send + 'static,
+        conflicts: Conflicts,
         (cache, decoder): (&Path, Decoder),
         told: Receiver<()>,
         reports: Sender<Report>,
@@ -114,14 +115,12 @@ impl Worker {
                 // The reconciler has ended.
                 reports.send(report).is_ok()
             };
-            let work = || {
-                let (backend, paused, cancel) = (backend(), None, stop);
-                OrderLoop { entry, backend, slices, links, wanted, paused, cancel }.run(
-                    &inbox,
-                    (&told, &rung, &sounded),
-                    &tell,
-                );
-            };
+            let work =
+                || {
+                    let (backend, paused, cancel) = (backend(), None, stop);
+                    OrderLoop { entry, backend, conflicts, slices, links, wanted, paused, cancel }
+                        .run(&inbox, (&told, &rung, &sounded), &tell);
+                };
             // Nothing of it is used afterwards.
             let run = catch_unwind(AssertUnwindSafe(work));
             if let Err(panic) = run {
@@ -165,6 +164,7 @@ impl Drop for Worker {
 struct OrderLoop {
     entry: &'static Registration,
     backend: Box<dyn Backend>,
+    conflicts: Conflicts,
     slices: Slices,
     links: Links,
     wanted: PausedOutputs,
@@ -258,7 +258,8 @@ impl OrderLoop {
                 })?;
                 self.slices.tidy(&cut);
                 self.links.tidy(&placements);
-                let warnings = self.backend.warnings();
+                let mut warnings = self.backend.warnings();
+                warnings.extend((self.conflicts)());
                 Ok(Done { warnings, unseen: self.backend.unseen() })
             }
             Order::Clear => {
@@ -283,6 +284,9 @@ const REPORTS: usize = 256;
 /// Makes the backend of a worker, which rings when a process of it has ended; on the worker's
 /// thread, as it may wait for what an earlier daemon has left.
 pub(super) type Build = Arc<dyn Fn(&WorkerKey, Sender<()>) -> Box<dyn Backend> + Send + Sync>;
+
+/// Warnings about other programs that may hide what a backend has just shown.
+type Conflicts = Box<dyn Fn() -> Vec<String> + Send>;
 
 pub(super) struct Workers {
     spawner: Spawner,
@@ -347,7 +351,10 @@ impl Workers {
             let of = (key.clone(), self.made);
             let reports = self.reports.clone();
             let place = (&*cache, self.backends.decoder.clone());
-            let worker = Worker::start(&self.spawner, of, backend, place, told, reports)?;
+            let (all, name) = (self.backends.clone(), key.backend);
+            let conflicts = Box::new(move || all.conflict_warnings(name));
+            let worker =
+                Worker::start(&self.spawner, of, backend, conflicts, place, told, reports)?;
             self.running.insert(key.clone(), worker);
         }
         Ok(&self.running[key])

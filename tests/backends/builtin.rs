@@ -226,7 +226,7 @@ while True:
 #[test]
 fn one_of_another_version_or_that_is_stopped_is_replaced() {
     let wall = Wall::new(Desktop::wayland(&["640x480"]), 1);
-    let socket = wall.backends.records.directory().join("draw-1.sock");
+    let socket = wall.backends.records.directory().join("builtin-1.sock");
     let script = wall.dir.path().join("stranger.py");
     fs::write(&script, STRANGER).unwrap();
     let launch = Launch::new("/usr/bin/python3").args([
@@ -311,7 +311,8 @@ fn a_foreign_program_is_told_of_and_left_alone() {
     let (wall, mut builtin) = wall(&["640x480"]);
     let mut foreign = Foreign::start(&wall.desktop);
     show(&wall, &mut builtin, &[("HEADLESS-1", &wall.flat("red.png", RED))]);
-    assert!(builtin.warnings().iter().any(|warning| warning.contains("swaybg")));
+    let warnings = wall.backends.conflict_warnings(BackendName::Builtin);
+    assert!(warnings.iter().any(|warning| warning.contains("swaybg")));
     builtin.clear().unwrap();
     assert!(foreign.runs());
 }

@@ -15,9 +15,8 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use super::context::Processes;
-use super::context::{Context, Settings};
-use super::copies::{Copies, Takes, seen_part};
+use super::context::{Context, GRACE, Processes, ask_until_up};
+use super::copies::{Takes, seen_part};
 use super::fit_and_transition::fit_or;
 use super::socket::pause;
 use super::{Backend, Error, Placement, decoding};
@@ -34,7 +33,9 @@ use call::{Geometry, Queried};
 const NAME: &str = "awww";
 /// The client answers as soon as the server has the picture, before any transition.
 const CALL: Duration = Duration::from_secs(10);
-const UP_WITHIN: Duration = Duration::from_secs(10);
+/// The time for a server to come up, and the pauses between questions: the first and the longest.
+const UP_WITHIN: (Duration, Duration, Duration) =
+    (Duration::from_secs(10), Duration::from_millis(5), Duration::from_millis(500));
 /// A server that answers knows its outputs a moment later.
 const OUTPUTS_WITHIN: Duration = Duration::from_secs(2);
 /// The time for the first frame of a new server, with a margin.
@@ -45,7 +46,6 @@ const BETWEEN_QUESTIONS: Duration = Duration::from_millis(20);
 const TRIES: usize = 3;
 /// Between the loss of its socket and its end.
 const ENDED_WITHIN: Duration = Duration::from_millis(100);
-const GRACE: Duration = Duration::from_secs(2);
 const TAKES: Takes = Takes {
     formats: Some(&[
         Format::Jpg,
@@ -63,24 +63,18 @@ const TAKES: Takes = Takes {
 
 pub(super) struct Awww {
     context: Context,
-    settings: Settings,
-    copies: Copies,
     /// The server, where it is ours.
     servers: Processes,
     /// The picture that this daemon has set on each output; `None` if that failed.
     shown: HashMap<String, Option<MonitorPicture>>,
     /// The settings when it was last told something.
     told: Option<Options>,
-    /// The call in hand has a transition of its own.
-    has_own_transition: bool,
 }
 
 impl Awww {
-    pub(super) fn new(context: Context, settings: Settings) -> Self {
-        let servers = Processes::taken_over(&context, NAME, |server| server.end(GRACE));
-        let copies = Copies::new(context.cache.join("copies"), context.decoder.clone());
-        let (shown, told) = (HashMap::new(), None);
-        Self { context, settings, copies, servers, shown, told, has_own_transition: false }
+    pub(super) fn new(context: Context) -> Self {
+        let servers = Processes::taken_over(&context);
+        Self { context, servers, shown: HashMap::new(), told: None }
     }
 
     /// The client and server of one name: awww's, else swww's.
@@ -111,28 +105,20 @@ impl Awww {
     ) -> Result<Vec<Queried>, Error> {
         // Without --no-cache it shows a picture of its own choice and races us.
         let mut launch = self.context.launch(server).args(["--no-cache"]);
-        let format = (self.settings)().awww.daemon_format;
+        let format = self.context.settings().awww.daemon_format;
         if format != AwwwFormat::Default {
             launch = launch.args(["--format", format.as_str()]);
         }
-        let process = self.context.start(&launch, NAME, None)?;
-        let (begun, mut pause) = (Instant::now(), Duration::from_millis(5));
-        let outputs = loop {
-            match self.query(client, cancel) {
-                Ok(Some(outputs)) if unknown(placements, &outputs).is_none() => break Ok(outputs),
-                Ok(Some(outputs)) if begun.elapsed() > OUTPUTS_WITHIN => break Ok(outputs),
-                Err(Error::Cancelled) => break Err(Error::Cancelled),
+        let process = self.context.start(&launch)?;
+        let begun = Instant::now();
+        let outputs =
+            ask_until_up(&process, UP_WITHIN, cancel, || match self.query(client, cancel) {
+                Err(Error::Cancelled) => Err(Error::Cancelled),
                 // Too early: it has no socket yet, or not all outputs.
-                Ok(_) | Err(_) => {}
-            }
-            // Wakes at once when it ends instead.
-            let ended = process.child().wait(Some(Instant::now() + pause), Some(cancel));
-            if ended || begun.elapsed() > UP_WITHIN {
-                let why = format!("{} does not start: {}", launch.shown(), process.log_tail());
-                break Err(Error::Unavailable(why));
-            }
-            pause = (pause * 2).min(Duration::from_millis(500));
-        };
+                answer => Ok(answer.ok().flatten().filter(|outputs| {
+                    unknown(placements, outputs).is_none() || begun.elapsed() > OUTPUTS_WITHIN
+                })),
+            });
         match outputs {
             Ok(_) => self.servers.push(process),
             Err(_) => process.end(GRACE),
@@ -168,13 +154,13 @@ impl Awww {
         if let Some(name) = unknown(placements, outputs) {
             return Err(Error::Refused(format!("{NAME} does not know the output {name}")));
         }
-        let options = (self.settings)();
+        let options = self.context.settings();
         self.note_settings(&options.awww);
         let mut wanted = Vec::new();
         for placement in placements {
             let resize = fit_or(BackendName::Awww, placement.fit, options.awww.resize);
             let cut = seen_part(placement, resize == AwwwResize::Crop);
-            let path = self.copies.ready(placement, &cut, &TAKES, cancel)?;
+            let path = self.context.copies.ready(placement, &cut, &TAKES, cancel)?;
             let look = PictureLook::new(path, &options.awww, resize);
             let geometry = Geometry::of(&placement.output);
             wanted.push((placement.output.name.clone(), MonitorPicture { look, geometry }));
@@ -184,13 +170,13 @@ impl Awww {
         }
         let files: Vec<PathBuf> = wanted.iter().map(|(_, shown)| shown.look.path.clone()).collect();
         self.shown.extend(wanted.into_iter().map(|(name, shown)| (name, Some(shown))));
-        self.copies.tidy(&files);
+        self.context.copies.tidy(&files);
         Ok(())
     }
 
     /// After a change of the settings all pictures are set again, as only this shows the change.
     fn note_settings(&mut self, options: &Options) {
-        if self.has_own_transition {
+        if self.context.transition.is_some() {
             return;
         }
         if self.told.replace(options.clone()).is_some_and(|told| told != *options) {
@@ -221,7 +207,8 @@ impl Awww {
     }
 
     fn img(&self, client: &Path, call: &Call, at_once: bool, cancel: &Cancel) -> Result<(), Error> {
-        let mut options = Options { resize: call.look.resize, ..(self.settings)().awww.clone() };
+        let mut options =
+            Options { resize: call.look.resize, ..self.context.settings().awww.clone() };
         // A transition begins with black on what another server shows, and with what is left of the
         // same picture on another size.
         if at_once || self.servers.has_older() {
@@ -229,7 +216,7 @@ impl Awww {
         }
         let output = self.call(client, args(&options, &call.outputs, &call.look.path), cancel)?;
         if !output.is_success() {
-            let decoder = self.context.decoder.until(cancel);
+            let decoder = self.context.shared.decoder.until(cancel);
             return Err(self
                 .ended()
                 .unwrap_or_else(|| failure(&output, &call.look.path, &decoder)));
@@ -262,7 +249,7 @@ impl Awww {
 
 impl Backend for Awww {
     fn use_transition(&mut self, word: Option<&str>) {
-        self.has_own_transition = word.is_some();
+        self.context.transition = word.map(str::to_owned);
     }
 
     fn show(&mut self, placements: &[Placement], cancel: &Cancel) -> Result<(), Error> {
@@ -297,7 +284,7 @@ impl Backend for Awww {
         }
         self.servers.end_all();
         self.shown.clear();
-        self.copies.tidy(&[]);
+        self.context.copies.tidy(&[]);
         Ok(())
     }
 
@@ -306,13 +293,10 @@ impl Backend for Awww {
     }
 }
 
-/// It ends by itself where its compositor breaks with it, as if all were well, with the reason some
-/// lines before its last.
+/// It ends by itself where its compositor breaks with it, as if all were well.
 fn ended(server: &BackendProcess) -> Error {
-    let said = server.log_tail();
-    let telling = said.lines().rfind(|line| line.contains("ERROR")).or(said.lines().next_back());
-    let why = telling.unwrap_or("it said nothing");
-    Error::Unavailable(format!("{} has ended: {why}", server.record().shown()))
+    let (shown, why) = (server.record().shown(), server.last_words());
+    Error::Unavailable(format!("{shown} has ended: {why}"))
 }
 
 /// Why a call has failed. awww says it alike of a file and of its own flags: the file is at fault

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use super::instance::HEAD;
 use crate::backends::Error;
-use crate::backends::follow::{Followed, follow};
+use crate::backends::follow::follow;
 use crate::backends::socket::{self, NotUp};
 use crate::backends::version::numbers;
 use crate::config::HyprpaperFit;
@@ -202,15 +202,8 @@ pub(super) fn come_up(
 ) -> Result<(), Error> {
     let until = Instant::now() + UP_WITHIN;
     let up = socket::connect_when_up(path, before, new.child(), until, cancel);
-    up.map(drop).map_err(|not_up| match not_up {
-        NotUp::Cancelled => Error::Cancelled,
-        NotUp::Ended => Error::Unavailable(format!("{NAME} ended: {}", last_word(new))),
-        NotUp::Late => {
-            let (socket, said) = (path.display(), last_word(new));
-            Error::Unavailable(format!("{NAME} does not answer at {socket}: {said}"))
-        }
-        NotUp::Io(error) => Error::Unavailable(format!("{NAME}: {error}")),
-    })
+    let of = format!("{NAME} at {}", path.display());
+    up.map(drop).map_err(|not_up| not_up.error(of, Some(new)))
 }
 
 /// Reads its log until it says that all is drawn, or for a while where it never does.
@@ -224,34 +217,26 @@ pub(super) fn has_drawn(
     let mut left: Vec<&Wallpaper> = wanted.iter().collect();
     let limit = if dialect == Dialect::Old { DRAWN_WITHIN } else { DRAWN_AFTER };
     let until = Instant::now() + limit;
-    let followed =
-        follow(&process.log_path(), from, &[""], process.child(), until, cancel, |line| {
-            if let Some(complaint) = complaint(line, wanted) {
-                return ControlFlow::Break(Err(Error::Refused(format!("{NAME}: {complaint}"))));
-            }
-            left.retain(|wallpaper| !is_drawn(line, wallpaper));
-            if left.is_empty() { ControlFlow::Break(Ok(())) } else { ControlFlow::Continue(()) }
-        });
-    match followed.map_err(|e| Error::Unavailable(format!("cannot read {NAME}'s log: {e}")))? {
-        Followed::Seen(result) => result,
-        Followed::Ended => Err(Error::Unavailable(format!("{NAME} ended: {}", last_word(process)))),
-        Followed::Late if dialect == Dialect::New => Ok(()),
-        Followed::Late => {
+    let followed = follow(process, from, &[""], until, cancel, |line| {
+        if let Some(complaint) = complaint(line, wanted) {
+            return ControlFlow::Break(Err(Error::Refused(format!("{NAME}: {complaint}"))));
+        }
+        left.retain(|wallpaper| !is_drawn(line, wallpaper));
+        if left.is_empty() { ControlFlow::Break(Ok(())) } else { ControlFlow::Continue(()) }
+    });
+    followed.unwrap_or_else(|not_up| match not_up {
+        NotUp::Late if dialect == Dialect::New => Ok(()),
+        NotUp::Late => {
             let limit = limit.as_secs();
             Err(not_shown(left[0], &format!("not drawn within {limit} s")))
         }
-        Followed::Cancelled => Err(Error::Cancelled),
-    }
+        other => Err(other.error(NAME, Some(process))),
+    })
 }
 
 pub(super) fn not_shown(wallpaper: &Wallpaper, why: &str) -> Error {
     let Wallpaper { path, output, .. } = wallpaper;
     Error::Refused(format!("{NAME} does not show {path} on {output}: {why}"))
-}
-
-fn last_word(process: &BackendProcess) -> String {
-    let said = process.log_tail();
-    said.lines().last().unwrap_or("it said nothing").to_owned()
 }
 
 #[cfg(test)]

@@ -15,11 +15,10 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use super::context::Processes;
-use super::context::{Context, Settings};
-use super::copies::{Copies, Names, Takes, seen_part};
+use super::context::{Context, GRACE, Processes};
+use super::copies::{Names, Takes, seen_part};
 use super::fit_and_transition::fit_or;
-use super::socket::{self, NotUp, pause};
+use super::socket::{self, pause};
 use super::version::FLAGS;
 use super::{Backend, Error, Placement};
 use crate::config::{BackendName, HyprpaperFit};
@@ -40,7 +39,6 @@ const VERSION: Duration = Duration::from_secs(3);
 const BETWEEN_QUESTIONS: Duration = Duration::from_millis(50);
 /// Between the loss of its socket and its end.
 const ENDED_WITHIN: Duration = Duration::from_millis(100);
-const GRACE: Duration = Duration::from_secs(2);
 /// In its files and calls, commas, `#`, `$`, line ends, and blanks at the ends have a meaning, so
 /// such names are replaced by plain ones. Versions before 0.8 follow a link and draw its target
 /// only once.
@@ -54,8 +52,6 @@ const TAKES: Takes = Takes {
 
 pub(super) struct Hyprpaper {
     context: Context,
-    settings: Settings,
-    copies: Copies,
     /// The last one has the socket.
     processes: Processes,
     /// The wallpapers that this daemon has set.
@@ -73,18 +69,16 @@ struct Channel {
 }
 
 impl Hyprpaper {
-    pub(super) fn new(context: Context, settings: Settings) -> Self {
-        let processes = Processes::taken_over(&context, NAME, |process| process.end(GRACE));
-        let copies = Copies::new(context.cache.join("copies"), context.decoder.clone());
-        let (shown, unfit) = (HashMap::new(), Vec::new());
-        Self { context, settings, copies, processes, shown, unfit }
+    pub(super) fn new(context: Context) -> Self {
+        let processes = Processes::taken_over(&context);
+        Self { context, processes, shown: HashMap::new(), unfit: Vec::new() }
     }
 
     fn channel(&self, cancel: &Cancel) -> Result<Channel, Error> {
-        let instance = instance::find(&self.context.dirs)
+        let instance = instance::find(&self.context.shared.dirs)
             .ok_or_else(|| Error::Unavailable("Hyprland is not running".to_owned()))?;
         let program = self.context.program(NAME)?;
-        let versions = &self.context.versions;
+        let versions = &self.context.shared.versions;
         let version = versions.of(&program, &FLAGS, VERSION, Some(cancel))?;
         let dialect = Dialect::of(version.as_deref());
         let can_be_asked = dialect.can_be_asked(version.as_deref());
@@ -93,11 +87,11 @@ impl Hyprpaper {
 
     /// The file that it reads, and that we write.
     fn file(&self) -> Result<PathBuf, Error> {
-        let settings = (self.settings)();
+        let settings = self.context.settings();
         if settings.hyprpaper.config_path.is_empty() {
-            return Ok(self.context.dirs.config_home().join("hypr/murald-hyprpaper.conf"));
+            return Ok(self.context.shared.dirs.config_home().join("hypr/murald-hyprpaper.conf"));
         }
-        let expanded = self.context.dirs.expand(&settings.hyprpaper.config_path);
+        let expanded = self.context.shared.dirs.expand(&settings.hyprpaper.config_path);
         expanded.map_err(|error| Error::Unavailable(format!("config_path: {error}")))
     }
 
@@ -161,14 +155,7 @@ impl Hyprpaper {
     fn call(&self, words: &[String], channel: &Channel, cancel: &Cancel) -> Result<String, Error> {
         if channel.dialect == Dialect::Old {
             let answer = socket::ask(&channel.instance.socket(), &words.join(" "), CALL, cancel);
-            return answer.map_err(|not_up| match not_up {
-                NotUp::Cancelled => Error::Cancelled,
-                NotUp::Io(error) => Error::Unavailable(format!("{NAME}: {error}")),
-                NotUp::Ended | NotUp::Late => {
-                    let limit = CALL.as_secs();
-                    Error::Unavailable(format!("{NAME} does not answer within {limit} s"))
-                }
-            });
+            return answer.map_err(|not_up| not_up.error(NAME, None));
         }
         let launch = self
             .launch("hyprctl", &channel.instance)?
@@ -238,7 +225,8 @@ impl Hyprpaper {
 
     /// Versions before 0.8 do not start beside another.
     fn take_lock(&self, dialect: Dialect) -> Option<Lock> {
-        let runtime = self.context.dirs.runtime().ok().filter(|_| dialect == Dialect::Old)?;
+        let runtime =
+            self.context.shared.dirs.runtime().ok().filter(|_| dialect == Dialect::Old)?;
         let is_ours =
             |number: &i32| self.processes.any(|process| process.child().identity().pid == *number);
         Lock::take_from(&runtime, is_ours)
@@ -254,7 +242,7 @@ impl Hyprpaper {
         let path = channel.instance.socket();
         let before = socket::made(&path);
         let launch = self.launch(NAME, &channel.instance)?.args(["-c"]).args([file.as_os_str()]);
-        let new = self.context.start_held(&launch, NAME, None)?;
+        let new = self.context.start(&launch)?;
         let shown = come_up(&new, &path, before, cancel)
             .and_then(|()| self.prove(&new, 0, wanted, channel, cancel));
         match shown {
@@ -283,14 +271,14 @@ impl Backend for Hyprpaper {
         }
         let (channel, file) = (self.channel(cancel)?, self.file()?);
         let dialect = channel.dialect;
-        let setting = (self.settings)().hyprpaper.fit_mode;
+        let setting = self.context.settings().hyprpaper.fit_mode;
         let (mut wanted, mut unfit) = (Vec::new(), Vec::new());
         for placement in placements {
             let output = placement.output.name.clone();
             let asked = fit_or(BackendName::Hyprpaper, placement.fit, setting);
             let fit = dialect.fit(asked);
             let cut = seen_part(placement, fit == HyprpaperFit::Cover);
-            let file = self.copies.ready(placement, &cut, &TAKES, cancel)?;
+            let file = self.context.copies.ready(placement, &cut, &TAKES, cancel)?;
             unfit.extend((fit != asked).then(|| output.clone()));
             let path = dialect.path(&file, fit);
             wanted.push(Wallpaper { output, path, fit });
@@ -314,7 +302,7 @@ impl Backend for Hyprpaper {
         // A wallpaper that is no longer shown is set again when it comes back.
         self.shown =
             wanted.into_iter().map(|wallpaper| (wallpaper.output.clone(), wallpaper)).collect();
-        self.copies.tidy(&files);
+        self.context.copies.tidy(&files);
         self.unfit = unfit;
         Ok(())
     }
@@ -332,7 +320,7 @@ impl Backend for Hyprpaper {
         self.processes.end_all();
         self.shown.clear();
         self.unfit.clear();
-        self.copies.tidy(&[]);
+        self.context.copies.tidy(&[]);
         Ok(())
     }
 

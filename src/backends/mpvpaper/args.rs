@@ -81,13 +81,6 @@ pub(super) fn args(options: &Options, wanted: &Wanted, socket: &Path) -> Vec<OsS
     args
 }
 
-/// The socket that a command line of ours names.
-pub(super) fn socket_in(args: &[OsString]) -> Option<PathBuf> {
-    let at = args.iter().position(|arg| arg == "-o")?;
-    let socket = args.get(at + 1)?.to_str()?.rsplit(' ').next()?.strip_prefix(SOCKET_OPTION)?;
-    Some(PathBuf::from(socket))
-}
-
 /// The sound that a command line sets, if murald wrote it, or a user wrote it in the same form.
 pub(super) fn sound_in(args: &[OsString]) -> Option<Sound> {
     let at = args.iter().position(|arg| arg == "-o")?;
@@ -140,7 +133,6 @@ mod tests {
             let wanted = Wanted { matched, file, content, audio, sound: None, fit, position };
             let args = args(options, &wanted, Path::new("/run/m.sock"));
             assert_eq!(args, expected);
-            assert_eq!(socket_in(&args).as_deref(), Some(Path::new("/run/m.sock")));
             assert_eq!(sound_in(&args), None);
             for sound in [(false, 30), (true, 100)].map(|(muted, volume)| Sound { muted, volume }) {
                 let wanted = Wanted { sound: Some(sound), ..wanted.clone() };

@@ -12,7 +12,6 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 use super::frames::Frames;
-use crate::backends::Error;
 use crate::backends::socket::{NotUp, connect_when_up, wait};
 use crate::process::Child;
 use crate::sys::{Cancel, connect};
@@ -23,18 +22,6 @@ const LINE_MAX: usize = 1 << 20;
 /// One that plays has its frames taken from it within this; else its output is off, or covered.
 const SEEN_WITHIN: Duration = Duration::from_secs(3);
 pub(super) const FOR_GOOD: Duration = Duration::from_secs(365 * 24 * 3600);
-
-/// The result of loading a file.
-#[derive(Debug, PartialEq, Eq)]
-pub(super) enum Loaded {
-    /// It plays; whether frames of it were seen.
-    Plays {
-        seen: bool,
-    },
-    /// It does not answer any more.
-    Silent,
-    Refused(String),
-}
 
 #[derive(Debug)]
 pub(super) struct Ipc {
@@ -65,35 +52,18 @@ impl Ipc {
     }
 
     /// The file that it plays; none where it does not say.
-    pub(super) fn playing(&mut self, cancel: &Cancel) -> Result<Option<PathBuf>, Error> {
-        match self.get("path", cancel) {
-            Ok(path) => Ok(path.as_str().map(PathBuf::from)),
-            Err(NotUp::Cancelled) => Err(Error::Cancelled),
-            Err(_) => Ok(None),
-        }
+    pub(super) fn playing(&mut self, cancel: &Cancel) -> Result<Option<PathBuf>, NotUp> {
+        Ok(self.get("path", cancel)?.as_str().map(PathBuf::from))
     }
 
-    /// Plays another file and waits until frames of it are seen. On failure it goes on with the
-    /// file `before`.
+    /// Plays another file; whether frames of it are seen soon, or why mpv cannot play it: then it goes
+    /// on with the file `before`.
     pub(super) fn load(
         &mut self,
         file: &Path,
         before: Option<&Path>,
         cancel: &Cancel,
-    ) -> Result<Loaded, Error> {
-        match self.try_load(file, before, cancel) {
-            Ok(loaded) => Ok(loaded),
-            Err(NotUp::Cancelled) => Err(Error::Cancelled),
-            Err(_) => Ok(Loaded::Silent),
-        }
-    }
-
-    fn try_load(
-        &mut self,
-        file: &Path,
-        before: Option<&Path>,
-        cancel: &Cancel,
-    ) -> Result<Loaded, NotUp> {
+    ) -> Result<Result<bool, String>, NotUp> {
         self.observe()?;
         self.say(&load_command(file, "replace", 2))?;
         if let Some(before) = before {
@@ -106,22 +76,18 @@ impl Ipc {
             said["event"] == "file-loaded" || failed(said) || refused
         })?;
         if said["event"] != "file-loaded" {
-            let why = said["file_error"].as_str().or(said["error"].as_str());
-            return Ok(Loaded::Refused(why.unwrap_or("mpv cannot play it").to_owned()));
+            return Ok(Err(refusal(&said)));
         }
         if before.is_some() {
             self.say(&json!({ "command": ["playlist-remove", 1], "request_id": 4 }))?;
         }
-        Ok(Loaded::Plays { seen: self.is_seen(cancel)? })
+        Ok(Ok(self.is_seen(cancel)?))
     }
 
     /// Whether frames of what it plays already are seen soon.
-    pub(super) fn watch(&mut self, cancel: &Cancel) -> Result<Loaded, Error> {
-        match self.observe().and_then(|()| self.is_seen(cancel)) {
-            Ok(seen) => Ok(Loaded::Plays { seen }),
-            Err(NotUp::Cancelled) => Err(Error::Cancelled),
-            Err(_) => Ok(Loaded::Silent),
-        }
+    pub(super) fn watch(&mut self, cancel: &Cancel) -> Result<bool, NotUp> {
+        self.observe()?;
+        self.is_seen(cancel)
     }
 
     /// Whether frames are seen soon. Not to be seen is no failure: the output may be off.
@@ -233,7 +199,7 @@ impl Ipc {
             if Instant::now() >= self.until || self.pending.len() > LINE_MAX {
                 return Err(NotUp::Late);
             }
-            wait(&[self.stream.as_fd()], &self.child, self.until, cancel)?;
+            wait(&[self.stream.as_fd()], Some(&self.child), self.until, cancel)?;
             self.read()?;
         }
     }
@@ -264,32 +230,26 @@ fn failed(said: &Value) -> bool {
     said["event"] == "end-file" && said["reason"] == "error"
 }
 
+/// Why mpv does not play a file.
+fn refusal(said: &Value) -> String {
+    let why = said["file_error"].as_str().or(said["error"].as_str());
+    why.unwrap_or("mpv cannot play it").to_owned()
+}
+
 /// Waits until a process that was just started shows its first frames. None once they are seen; else
-/// it plays, and what is given will tell when they are.
+/// it plays, and what is given will tell when they are; or why it cannot play its file.
 pub(super) fn wait_until_it_plays(
     socket: &Path,
     child: &Child,
-    file: &Path,
     until: Instant,
     cancel: &Cancel,
-) -> Result<Option<Ipc>, Error> {
-    let plays = || -> Result<Result<Option<Ipc>, String>, NotUp> {
-        let stream = connect_when_up(socket, None, child, until, cancel)?;
-        let mut ipc = Ipc::new(stream, child, until);
-        ipc.observe()?;
-        let said = ipc.hear(cancel, |said, frames| frames.are_set_up() || failed(said))?;
-        if failed(&said) {
-            let why = said["file_error"].as_str().unwrap_or("mpv cannot play it");
-            return Ok(Err(why.to_owned()));
-        }
-        Ok(Ok(if ipc.is_seen(cancel)? { None } else { Some(ipc) }))
-    };
-    match plays() {
-        Ok(Ok(ipc)) => Ok(ipc),
-        Ok(Err(why)) => Err(Error::File { path: file.to_owned(), why }),
-        Err(NotUp::Cancelled) => Err(Error::Cancelled),
-        Err(NotUp::Ended) => Err(Error::Unavailable("it ended".to_owned())),
-        Err(NotUp::Late) => Err(Error::Unavailable("it did not start playing in time".to_owned())),
-        Err(NotUp::Io(error)) => Err(Error::Unavailable(error.to_string())),
+) -> Result<Result<Option<Ipc>, String>, NotUp> {
+    let stream = connect_when_up(socket, None, child, until, cancel)?;
+    let mut ipc = Ipc::new(stream, child, until);
+    ipc.observe()?;
+    let said = ipc.hear(cancel, |said, frames| frames.are_set_up() || failed(said))?;
+    if failed(&said) {
+        return Ok(Err(refusal(&said)));
     }
+    Ok(Ok(if ipc.is_seen(cancel)? { None } else { Some(ipc) }))
 }

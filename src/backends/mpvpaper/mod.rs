@@ -16,22 +16,18 @@ mod player;
 use std::collections::BTreeSet;
 use std::mem;
 use std::os::unix::ffi::OsStrExt;
-use std::path::PathBuf;
-use std::time::Instant;
 
-use super::context::{Context, Settings};
-use super::copies::{Copies, Names, Takes};
+use super::context::{Context, GRACE};
+use super::copies::{Names, Takes};
 use super::{Backend, Error, Placement};
 use crate::config::Mpvpaper as Options;
 use crate::media::Cut;
-use crate::process::plain_name;
+use crate::process::BackendProcess;
 use crate::sys::Cancel;
 use crate::wire::{Format, Sound, SoundChange};
 
 use args::{NAME, Wanted, args, matched, sound_in};
-use player::FrameWatch;
-use player::Handover;
-use player::{PLAYS_WITHIN, PlayOutcome, Player};
+use player::{Handover, Player};
 
 /// mpv gets paths in JSON, which allows only UTF-8.
 const TAKES: Takes = Takes {
@@ -44,8 +40,6 @@ const TAKES: Takes = Takes {
 
 pub(super) struct Mpvpaper {
     context: Context,
-    settings: Settings,
-    copies: Copies,
     output: String,
     /// The oldest first: all but the last are what an earlier daemon has left, or was to end.
     players: Vec<Player>,
@@ -53,23 +47,20 @@ pub(super) struct Mpvpaper {
     handover: Option<Handover>,
     /// Processes that run are not to be used.
     renew: bool,
-    /// The number of the last socket that was named.
-    last_socket: u32,
 }
 
 impl Mpvpaper {
-    pub(super) fn new(context: Context, settings: Settings) -> Self {
+    pub(super) fn new(context: Context) -> Self {
         let output = context.output.clone().expect("the registry says that it is for one output");
-        let players = context.take_over(NAME).into_iter().filter_map(Player::taken_over).collect();
-        let copies = Copies::new(context.cache.join("copies"), context.decoder.clone());
-        let (handover, renew, last_socket) = (None, false, 0);
-        Self { context, settings, copies, output, players, handover, renew, last_socket }
+        let running = context.take_over().into_iter();
+        let players = running.map(|process| Player::new(process, None)).collect();
+        Self { context, output, players, handover: None, renew: false }
     }
 
     fn wanted(&mut self, placement: &Placement, cancel: &Cancel) -> Result<Wanted, Error> {
         Ok(Wanted {
-            matched: matched(&placement.output, &self.context.outputs.list())?,
-            file: self.copies.ready(placement, &Cut::WHOLE, &TAKES, cancel)?,
+            matched: matched(&placement.output, &self.context.shared.outputs.list())?,
+            file: self.context.copies.ready(placement, &Cut::WHOLE, &TAKES, cancel)?,
             content: placement.content.clone(),
             audio: placement.audio_enabled,
             sound: placement.sound,
@@ -84,9 +75,9 @@ impl Mpvpaper {
             return None;
         }
         let player = self.players.last_mut()?;
-        let recorded = player.process.record().args();
+        let (recorded, socket) = (player.process.record().args(), player.socket());
         let is_so = |sound: &Option<Sound>| {
-            let same = args(options, &Wanted { sound: *sound, ..wanted.clone() }, &player.socket);
+            let same = args(options, &Wanted { sound: *sound, ..wanted.clone() }, &socket);
             match options.auto_stop {
                 // mpvpaper starts the player again with the video of its command line.
                 true => recorded == same && !player.is_rewritten(wanted),
@@ -106,53 +97,35 @@ impl Mpvpaper {
 
     /// Starts a process; it does not play yet.
     fn start(&mut self, wanted: &Wanted, options: &Options) -> Result<Player, Error> {
-        let socket = self.unused_socket()?;
-        let launch =
-            self.context.launch(self.context.program(NAME)?).args(args(options, wanted, &socket));
-        let process = self.context.start(&launch, NAME, Some(&self.output))?;
-        Ok(Player::started(process, self.output.clone(), wanted, socket))
-    }
-
-    fn unused_socket(&mut self) -> Result<PathBuf, Error> {
-        let directory = self.context.records.directory();
+        let directory = self.context.shared.records.directory();
         // It splits its options at every space.
         if directory.as_os_str().as_bytes().iter().any(u8::is_ascii_whitespace) {
             let why = format!("{NAME} cannot have its socket in {}", directory.display());
             return Err(Error::Unavailable(why));
         }
-        let name = format!("{NAME}@{}", plain_name(&self.output));
-        loop {
-            self.last_socket += 1;
-            let path = directory.join(format!("{name}-{}.sock", self.last_socket));
-            // One of an earlier daemon's process may have this number.
-            if !path.exists() && self.players.iter().all(|player| player.socket != path) {
-                return Ok(path);
-            }
-        }
+        let launch = self.context.launch(self.context.program(NAME)?);
+        let process =
+            self.context.start_with(|socket| launch.args(args(options, wanted, socket)))?;
+        Ok(Player::new(process, Some(wanted)))
     }
 
     /// Plays the file: in the running process, or else in a new one, which is then the last.
-    /// Returns the watch for its frames if none was seen yet.
-    fn play(&mut self, wanted: &Wanted, cancel: &Cancel) -> Result<Option<FrameWatch>, Error> {
-        let settings = (self.settings)();
-        let told = match self.current(wanted, &settings.mpvpaper) {
-            Some(player) => player.play(wanted, cancel)?,
-            None => PlayOutcome::Silent,
-        };
-        match told {
-            PlayOutcome::Seen => return Ok(None),
-            PlayOutcome::Unseen(watch) => return Ok(Some(watch)),
-            PlayOutcome::Silent => {}
+    fn play(&mut self, wanted: &Wanted, cancel: &Cancel) -> Result<(), Error> {
+        let settings = self.context.settings();
+        if let Some(player) = self.current(wanted, &settings.mpvpaper)
+            && player.play(wanted, cancel)?
+        {
+            return Ok(());
         }
         let mut player = self.start(wanted, &settings.mpvpaper)?;
-        match player.wait_until_it_plays(Instant::now() + PLAYS_WITHIN, cancel) {
-            Ok(unseen) => {
-                player.is_seen = unseen.is_none();
+        match player.wait_until_it_plays(cancel) {
+            Ok(()) => {
+                player.process.release_log();
                 self.players.push(player);
-                Ok(unseen)
+                Ok(())
             }
             Err(error) => {
-                player.kill();
+                player.process.kill();
                 Err(error)
             }
         }
@@ -160,17 +133,18 @@ impl Mpvpaper {
 
     /// Ends all processes but the last; until frames of that are seen, not the one that is on the
     /// screen, either.
-    fn replace(&mut self, unseen: Option<FrameWatch>) {
-        let mut old: Vec<Player> =
-            self.players.drain(..self.players.len().saturating_sub(1)).collect();
-        if let Some(watch) = unseen {
+    fn replace(&mut self) {
+        let Some(mut last) = self.players.pop() else { return };
+        let mut old = mem::take(&mut self.players);
+        if let Some(watch) = last.unseen.take() {
             // The oldest process of an earlier daemon is the one that it still had to wait for.
             let on_screen = old.iter().rposition(|player| player.is_seen).unwrap_or(0);
             let kept = (on_screen < old.len()).then(|| old.remove(on_screen));
             let tell = self.context.tell.clone();
-            self.handover = Handover::start(&self.context.spawner, watch, kept, tell);
+            self.handover = Handover::start(&self.context.shared.spawner, watch, kept, tell);
         }
-        old.into_iter().for_each(Player::end);
+        self.players.push(last);
+        old.into_iter().for_each(|player| player.process.end(GRACE));
     }
 
     fn note_seen(&mut self) {
@@ -195,9 +169,9 @@ impl Backend for Mpvpaper {
         self.settle();
         self.is_whole();
         let wanted = self.wanted(placement, cancel)?;
-        let unseen = self.play(&wanted, cancel)?;
-        self.replace(unseen);
-        self.copies.tidy(&[wanted.file]);
+        self.play(&wanted, cancel)?;
+        self.replace();
+        self.context.copies.tidy(&[wanted.file]);
         Ok(())
     }
 
@@ -248,18 +222,15 @@ impl Backend for Mpvpaper {
 
     fn clear(&mut self) -> Result<(), Error> {
         self.settle();
-        self.players.drain(..).for_each(Player::end);
-        self.copies.tidy(&[]);
+        self.players.drain(..).for_each(|player| player.process.end(GRACE));
+        self.context.copies.tidy(&[]);
         Ok(())
     }
 
     fn is_whole(&mut self) -> bool {
         let before = self.players.len();
-        for dead in self.players.extract_if(.., |player| !player.process.child().is_running()) {
-            let how = dead.process.ended().map_or_else(String::new, |ended| format!(" ({ended})"));
-            log::info!("{NAME} on {} exited{how}", dead.output);
-            dead.forget();
-        }
+        let dead = self.players.extract_if(.., |player| !player.process.child().is_running());
+        dead.map(|player| player.process).for_each(BackendProcess::forget);
         self.players.len() == before
     }
 }

@@ -11,144 +11,124 @@
 //! be visible it becomes mpvpaper again, with the video that it was started with.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use crossbeam_channel::Sender;
 
-use super::args::{NAME, STOPS, Wanted, socket_in};
-use super::ipc::{self, FOR_GOOD, Ipc, Loaded};
+use super::args::{NAME, STOPS, Wanted};
+use super::ipc::{self, FOR_GOOD, Ipc};
 use crate::backends::Error;
+use crate::backends::context::GRACE;
 use crate::backends::socket::{NotUp, connect_when_up, made};
 use crate::process::{BackendProcess, Child};
 use crate::sys::{Cancel, CancelOnDrop, lock};
 use crate::thread::{Spawner, Thread};
 use crate::wire::{Sound, SoundChange};
 
-pub(super) const PLAYS_WITHIN: Duration = Duration::from_secs(10);
+const PLAYS_WITHIN: Duration = Duration::from_secs(10);
 /// mpv answers within milliseconds.
 const PAUSES_WITHIN: Duration = Duration::from_secs(2);
-const GRACE: Duration = Duration::from_secs(2);
-/// The note of a pause if no frame was seen before.
+/// The note beside the socket that we have paused it.
+const PAUSED: &str = "paused";
+/// The text of that note if no frame was seen before.
 const UNSEEN: &str = "unseen";
 /// The note beside the socket that the sound was set, also for the next daemon.
 const SOUND: &str = "sound";
 
 #[derive(Debug)]
 pub(super) struct Player {
-    pub(super) output: String,
     pub(super) process: BackendProcess,
-    pub(super) socket: PathBuf,
-    /// `None` if it is not known: the process was taken over and not asked yet.
-    file: Option<PathBuf>,
-    /// The content of the file at that time.
-    content: Option<String>,
+    /// The file that it plays, and what was in it then. `None` if that is not known: the process was
+    /// taken over and not asked yet.
+    plays: Option<(PathBuf, String)>,
     /// Frames of it were seen.
     pub(super) is_seen: bool,
+    /// Reports its first frames, if none was seen yet.
+    pub(super) unseen: Option<FrameWatch>,
     /// It is paused because we paused it.
     paused: bool,
     /// The last pause or resume was not confirmed.
     half_told: bool,
 }
 
-/// The result of playing a file in a running process.
-pub(super) enum PlayOutcome {
-    Seen,
-    Unseen(FrameWatch),
-    Silent,
-}
-
 impl Player {
-    /// One that was just started.
-    pub(super) fn started(
-        process: BackendProcess,
-        output: String,
-        wanted: &Wanted,
-        socket: PathBuf,
-    ) -> Self {
-        let (file, content) = (Some(wanted.file.clone()), Some(wanted.content.clone()));
-        let (is_seen, paused, half_told) = (false, false, false);
-        Self { output, process, socket, file, content, is_seen, paused, half_told }
+    /// One that was just started with a video, or taken over.
+    pub(super) fn new(process: BackendProcess, wanted: Option<&Wanted>) -> Self {
+        let plays = wanted.map(|wanted| (wanted.file.clone(), wanted.content.clone()));
+        let note = fs::read_to_string(process.beside(PAUSED)).ok();
+        let (paused, is_seen) = (note.is_some(), note.is_some_and(|note| note != UNSEEN));
+        Self { process, plays, is_seen, unseen: None, paused, half_told: paused }
     }
 
-    /// None for one whose command line is not ours to understand.
-    pub(super) fn taken_over(process: BackendProcess) -> Option<Self> {
-        let output = process.record().output.clone();
-        let socket = socket_in(&process.record().args());
-        match (output, socket) {
-            (Some(output), Some(socket)) => {
-                let (file, content) = (None, None);
-                let note = fs::read_to_string(note_beside(&socket));
-                let paused = note.is_ok();
-                let is_seen = note.is_ok_and(|note| note != UNSEEN);
-                let half_told = paused;
-                Some(Self { output, process, socket, file, content, is_seen, paused, half_told })
-            }
-            _ => {
-                process.end(GRACE);
-                None
-            }
-        }
+    pub(super) fn socket(&self) -> PathBuf {
+        self.process.beside("sock")
     }
 
-    /// Has it play another file; an error if it cannot, and then it plays the one before.
-    pub(super) fn play(&mut self, wanted: &Wanted, cancel: &Cancel) -> Result<PlayOutcome, Error> {
-        let file = wanted.file.as_path();
-        let Ok(mut ipc) = self.connect(PLAYS_WITHIN, cancel) else {
-            return Ok(self.silent(wanted, cancel));
-        };
-        let before = match &self.file {
-            Some(known) => Some(known.clone()),
-            None => ipc.playing(cancel)?,
-        };
-        let is_new = before.as_deref() != Some(file) || self.is_rewritten(wanted);
-        let loaded = if self.is_seen && !is_new {
-            Loaded::Plays { seen: true }
-        } else {
-            // mpv stays paused over a change of files, and a paused video counts as seen.
-            match self.resume(&mut ipc, cancel) {
-                Ok(()) if is_new => ipc.load(file, before.as_deref(), cancel)?,
-                Ok(()) => ipc.watch(cancel)?,
-                Err(NotUp::Cancelled) => return Err(Error::Cancelled),
-                Err(_) => Loaded::Silent,
-            }
-        };
-        match loaded {
-            Loaded::Plays { seen } => {
+    /// Has it play another file; an error if it cannot, and then it plays the one before. False if it
+    /// does not answer.
+    pub(super) fn play(&mut self, wanted: &Wanted, cancel: &Cancel) -> Result<bool, Error> {
+        let told = self.connect(PLAYS_WITHIN, cancel).and_then(|mut ipc| {
+            let played = self.tell(&mut ipc, wanted, cancel)?;
+            Ok(played.map(|seen| (seen, ipc)))
+        });
+        match told {
+            Ok(Ok((seen, ipc))) => {
                 self.know(wanted);
                 self.is_seen = seen;
-                Ok(if seen {
-                    PlayOutcome::Seen
-                } else {
-                    PlayOutcome::Unseen(self.watch(Some(ipc)))
-                })
+                self.unseen = if seen { None } else { Some(self.watch(Some(ipc))) };
+                Ok(true)
             }
-            Loaded::Silent => Ok(self.silent(wanted, cancel)),
-            Loaded::Refused(why) => Err(Error::File { path: file.to_owned(), why }),
+            Ok(Err(why)) => Err(Error::File { path: wanted.file.clone(), why }),
+            Err(NotUp::Cancelled) => Err(Error::Cancelled),
+            Err(_) => Ok(self.comes_back_with(wanted, cancel)),
         }
     }
 
-    /// The result if the process does not answer. If it has stopped itself it is left to come back
-    /// with its video.
-    fn silent(&mut self, wanted: &Wanted, cancel: &Cancel) -> PlayOutcome {
+    /// Whether frames of the file are seen, or why it cannot be played.
+    fn tell(
+        &mut self,
+        ipc: &mut Ipc,
+        wanted: &Wanted,
+        cancel: &Cancel,
+    ) -> Result<Result<bool, String>, NotUp> {
+        let before = match &self.plays {
+            Some((file, _)) => Some(file.clone()),
+            None => ipc.playing(cancel)?,
+        };
+        let is_new = before.as_ref() != Some(&wanted.file) || self.is_rewritten(wanted);
+        if self.is_seen && !is_new {
+            return Ok(Ok(true));
+        }
+        // mpv stays paused over a change of files, and a paused video counts as seen.
+        self.resume(ipc, cancel)?;
+        match is_new {
+            true => ipc.load(&wanted.file, before.as_deref(), cancel),
+            false => ipc.watch(cancel).map(Ok),
+        }
+    }
+
+    /// Whether one that does not answer has stopped itself with this video: it is left to come back.
+    fn comes_back_with(&mut self, wanted: &Wanted, cancel: &Cancel) -> bool {
         let begun_with = self.process.record().args().pop();
         let is_its = begun_with.is_some_and(|file| file == wanted.file.as_os_str());
         if !is_its || self.is_rewritten(wanted) || !has_stopped(self.process.child(), cancel) {
-            return PlayOutcome::Silent;
+            return false;
         }
         self.know(wanted);
-        if self.is_seen { PlayOutcome::Seen } else { PlayOutcome::Unseen(self.watch(None)) }
+        self.unseen = if self.is_seen { None } else { Some(self.watch(None)) };
+        true
     }
 
     fn watch(&self, ipc: Option<Ipc>) -> FrameWatch {
-        FrameWatch { socket: self.socket.clone(), child: self.process.child().clone(), ipc }
+        FrameWatch { socket: self.socket(), child: self.process.child().clone(), ipc }
     }
 
     /// Whether its file holds something else by now than what it plays.
     pub(super) fn is_rewritten(&self, wanted: &Wanted) -> bool {
-        self.content.as_ref().is_some_and(|content| *content != wanted.content)
+        self.plays.as_ref().is_some_and(|(_, content)| *content != wanted.content)
     }
 
     /// Whether it stops itself while nobody sees it.
@@ -157,30 +137,42 @@ impl Player {
     }
 
     fn connect(&self, within: Duration, cancel: &Cancel) -> Result<Ipc, NotUp> {
-        Ipc::connect(&self.socket, self.process.child(), Instant::now() + within, cancel)
+        Ipc::connect(&self.socket(), self.process.child(), Instant::now() + within, cancel)
     }
 
     fn know(&mut self, wanted: &Wanted) {
-        self.file = Some(wanted.file.clone());
-        self.content = Some(wanted.content.clone());
+        self.plays = Some((wanted.file.clone(), wanted.content.clone()));
     }
 
-    pub(super) fn wait_until_it_plays(
-        &self,
-        until: Instant,
-        cancel: &Cancel,
-    ) -> Result<Option<FrameWatch>, Error> {
-        let (child, file) = (self.process.child(), self.file.as_deref().unwrap_or(Path::new("")));
-        match ipc::wait_until_it_plays(&self.socket, child, file, until, cancel) {
-            Ok(ipc) => Ok(ipc.map(|ipc| self.watch(Some(ipc)))),
-            Err(Error::Unavailable(_)) if has_stopped(child, cancel) => Ok(Some(self.watch(None))),
-            Err(Error::Unavailable(why)) => {
-                let said = self.process.log_tail();
-                let said = said.lines().last().unwrap_or("it said nothing").trim().to_owned();
-                Err(Error::Unavailable(format!("{NAME} on {}: {why}: {said}", self.output)))
+    /// Waits until it plays what it was started with.
+    pub(super) fn wait_until_it_plays(&mut self, cancel: &Cancel) -> Result<(), Error> {
+        let (child, until) = (self.process.child(), Instant::now() + PLAYS_WITHIN);
+        self.unseen = match ipc::wait_until_it_plays(&self.socket(), child, until, cancel) {
+            Ok(Ok(ipc)) => ipc.map(|ipc| self.watch(Some(ipc))),
+            Ok(Err(why)) => {
+                let path = self.plays.as_ref().map(|(file, _)| file.clone());
+                return Err(Error::File { path: path.unwrap_or_default(), why });
             }
-            Err(other) => Err(other),
-        }
+            Err(NotUp::Cancelled) => return Err(Error::Cancelled),
+            Err(_) if has_stopped(child, cancel) => Some(self.watch(None)),
+            Err(NotUp::Late) => {
+                let (name, said) = (self.name(), self.process.last_words());
+                let why = format!("{name}: it did not start playing in time: {said}");
+                return Err(Error::Unavailable(why));
+            }
+            Err(other) => return Err(other.error(self.name(), Some(&self.process))),
+        };
+        self.is_seen = self.unseen.is_none();
+        Ok(())
+    }
+
+    /// The name of it in messages.
+    fn name(&self) -> String {
+        format!("{NAME} on {}", self.output())
+    }
+
+    fn output(&self) -> &str {
+        self.process.record().output.as_deref().unwrap_or_default()
     }
 
     /// Pauses it where it plays, or has it go on where it was this that paused it.
@@ -196,17 +188,7 @@ impl Player {
             // It does not play.
             return Ok(());
         }
-        told.map_err(|error| self.not_told(error))
-    }
-
-    fn not_told(&self, error: NotUp) -> Error {
-        let why = match error {
-            NotUp::Cancelled => return Error::Cancelled,
-            NotUp::Ended => "it ended".to_owned(),
-            NotUp::Late => "it does not answer".to_owned(),
-            NotUp::Io(error) => error.to_string(),
-        };
-        Error::Unavailable(format!("{NAME} on {}: {why}", self.output))
+        told.map_err(|error| error.error(self.name(), None))
     }
 
     /// Changes its sound as it plays; without a change, says how it is.
@@ -220,17 +202,17 @@ impl Player {
                 return Ok(None);
             }
             if change != SoundChange::default() {
-                fs::write(self.socket.with_extension(SOUND), "")?;
+                fs::write(self.process.beside(SOUND), "")?;
             }
             ipc.change_sound(change, cancel).map(Some)
         });
-        let mute = || Error::Refused(format!("the video on {} has no audio track", self.output));
-        told.map_err(|error| self.not_told(error))?.ok_or_else(mute)
+        let mute = || Error::Refused(format!("the video on {} has no audio track", self.output()));
+        told.map_err(|error| error.error(self.name(), None))?.ok_or_else(mute)
     }
 
     /// Whether its sound was set since it was started.
     pub(super) fn has_own_sound(&self) -> bool {
-        self.socket.with_extension(SOUND).exists()
+        self.process.beside(SOUND).exists()
     }
 
     fn pause(&mut self, ipc: &mut Ipc, cancel: &Cancel) -> Result<(), NotUp> {
@@ -239,7 +221,7 @@ impl Player {
             return Ok(());
         }
         // Before it stands still: else, after a kill, nobody would have it go on.
-        fs::write(note_beside(&self.socket), if self.is_seen { "" } else { UNSEEN })?;
+        fs::write(self.process.beside(PAUSED), if self.is_seen { "" } else { UNSEEN })?;
         (self.paused, self.half_told) = (true, true);
         ipc.pause(true, cancel)?;
         self.half_told = false;
@@ -250,38 +232,10 @@ impl Player {
         if self.paused {
             ipc.pause(false, cancel)?;
             (self.paused, self.half_told) = (false, false);
-            fs::remove_file(note_beside(&self.socket)).ok();
+            fs::remove_file(self.process.beside(PAUSED)).ok();
         }
         Ok(())
     }
-
-    pub(super) fn end(self) {
-        self.process.end(GRACE);
-        remove_files(&self.socket);
-    }
-
-    pub(super) fn kill(self) {
-        self.process.kill();
-        remove_files(&self.socket);
-    }
-
-    /// Cleans up after a process that has ended by itself.
-    pub(super) fn forget(self) {
-        remove_files(&self.socket);
-        self.process.forget();
-    }
-}
-
-/// The socket last: its name is not given again before.
-fn remove_files(socket: &Path) {
-    fs::remove_file(note_beside(socket)).ok();
-    fs::remove_file(socket.with_extension(SOUND)).ok();
-    fs::remove_file(socket).ok();
-}
-
-/// The file that notes our pause.
-fn note_beside(socket: &Path) -> PathBuf {
-    socket.with_extension("paused")
 }
 
 const HOLDER: &str = "mpvpaper-holder";
@@ -367,12 +321,12 @@ impl Handover {
         let wait = move || {
             let end_stopping = || {
                 if let Some(old) = lock(&its).take_if(|old| old.stops_itself()) {
-                    old.end();
+                    old.process.end(GRACE);
                 }
             };
             if new.wait(&until, end_stopping) {
                 if let Some(old) = lock(&its).take() {
-                    old.end();
+                    old.process.end(GRACE);
                 }
                 is_seen.store(true, Ordering::SeqCst);
                 // A full channel has it looked at as well.

@@ -100,13 +100,13 @@ impl Client {
         let until = Instant::now() + limit;
         let answer = connect(&self.socket).map_err(NotUp::from).and_then(|mut stream| {
             stream.write_all(&request(path, body))?;
-            read_answer(&mut stream, until, &self.cancel, |heard| answered(heard, false).is_some())
+            let is_whole = |heard: &[u8]| answered(heard, false).is_some();
+            read_answer(&mut stream, None, until, &self.cancel, is_whole)
         });
         let heard = answer.map_err(|error| match error {
             NotUp::Cancelled => Failed::Cancelled,
             NotUp::Late => Failed::Late(limit),
-            NotUp::Io(error) => Failed::Unreachable(error.to_string()),
-            NotUp::Ended => Failed::Unreachable("it is gone".to_owned()),
+            other => Failed::Unreachable(other.to_string()),
         })?;
         match answered(&heard, true) {
             Some((200..=299, body)) => serde_json::from_slice(body).map_err(|_| Failed::Garbage),
@@ -225,10 +225,8 @@ pub(super) fn complaint(text: &str) -> String {
 
 pub(super) struct PausedSources {
     note: PathBuf,
-    /// The sources that we have paused.
+    /// The sources that we have paused, and that are so still.
     paused: BTreeSet<String>,
-    /// Paused sources that were loaded again since, and play.
-    loaded: BTreeSet<String>,
 }
 
 impl PausedSources {
@@ -236,26 +234,26 @@ impl PausedSources {
     pub(super) fn open(directory: &Path) -> Self {
         let note = directory.join("wal-qt.paused");
         let noted = fs::read(&note).ok().and_then(|bytes| serde_json::from_slice(&bytes).ok());
-        Self { note, paused: noted.unwrap_or_default(), loaded: BTreeSet::new() }
+        Self { note, paused: noted.unwrap_or_default() }
     }
 
-    /// The host loads a file, and plays it.
+    /// The host has loaded a file, and plays it.
     pub(super) fn loaded(&mut self, source: &str) {
-        if self.paused.contains(source) {
-            self.loaded.insert(source.to_owned());
+        if self.paused.remove(source) {
+            // One that is noted by mistake is resumed in vain.
+            self.write(&self.paused).ok();
         }
     }
 
     /// There is no host any more.
     pub(super) fn forget(&mut self) {
         self.paused.clear();
-        self.loaded.clear();
         fs::remove_file(&self.note).ok();
     }
 
     /// Whether these stand still, and no others.
     pub(super) fn is(&self, wanted: &BTreeSet<String>) -> bool {
-        self.paused == *wanted && self.loaded.is_disjoint(wanted)
+        self.paused == *wanted
     }
 
     /// Pauses these, and has those go on that it has paused and that are not among them.
@@ -271,21 +269,16 @@ impl PausedSources {
                 told => told?,
             }
         }
-        let fresh: Vec<&String> = wanted
-            .iter()
-            .filter(|source| !self.paused.contains(*source) || self.loaded.contains(*source))
-            .collect();
         // Before they stand still: else, after a kill, nobody would have them go on.
         if let Err(error) = self.write(wanted) {
             let why =
                 format!("cannot save which outputs are paused: {}: {error}", self.note.display());
             return Err(Error::Unavailable(why));
         }
-        for source in fresh {
+        for source in wanted.difference(&self.paused) {
             client.playback(source, true)?;
         }
         self.paused.clone_from(wanted);
-        self.loaded.clear();
         Ok(())
     }
 

@@ -11,19 +11,17 @@ use serde_json::Value;
 use super::client::{Client, Failed};
 use super::load;
 use crate::backends::Error;
-use crate::backends::context::Processes;
-use crate::backends::context::{Context, Foreign};
-use crate::backends::follow::{Followed, follow};
-use crate::backends::socket::{listener, pause};
+use crate::backends::context::{Context, Foreign, Processes, ask_until_up};
+use crate::backends::follow::follow;
+use crate::backends::socket::{NotUp, listener, pause};
 use crate::config::WalQt as Options;
 use crate::sys::Cancel;
 
 pub(super) const NAME: &str = "wal-qt";
 const PROGRAM: &str = "wal-qt-host";
-/// A web engine takes its time on a slow disk.
-const UP_WITHIN: Duration = Duration::from_secs(50);
-const FIRST_PAUSE: Duration = Duration::from_millis(150);
-const LAST_PAUSE: Duration = Duration::from_secs(2);
+/// A web engine takes its time on a slow disk. The pauses between questions: the first and the longest.
+const UP_WITHIN: (Duration, Duration, Duration) =
+    (Duration::from_secs(50), Duration::from_millis(150), Duration::from_secs(2));
 const MONITORS_WITHIN: Duration = Duration::from_secs(10);
 const BETWEEN_QUESTIONS: Duration = Duration::from_millis(50);
 /// The line of a window that is ready for a picture: after its start, and after it has shown a
@@ -31,8 +29,6 @@ const BETWEEN_QUESTIONS: Duration = Duration::from_millis(50);
 const READY: &str = "renderer ready";
 /// A host may be told to write no such lines.
 const READY_WITHIN: Duration = Duration::from_secs(10);
-/// It writes its profile to disk as it ends.
-const GRACE: Duration = Duration::from_secs(3);
 /// Between its end and the next start.
 const AFTER_DEATH: Duration = Duration::from_millis(400);
 
@@ -49,7 +45,7 @@ pub(super) struct Host {
 
 impl Host {
     pub(super) fn new(context: &Context) -> Self {
-        let ours = Processes::taken_over(context, NAME, |host| host.end(GRACE));
+        let ours = Processes::taken_over(context);
         Self { ours, foreign: None, expected: None, died: None }
     }
 
@@ -66,7 +62,7 @@ impl Host {
         match health(client, options, limit) {
             Ok(()) => {}
             Err(Health::Other(error)) => return Err(error),
-            Err(Health::Silent(_)) => {
+            Err(Health::Silent) => {
                 if self.ours.newest().is_none() {
                     self.start(context, options)?;
                 }
@@ -97,7 +93,7 @@ impl Host {
         }
         self.foreign = None;
         self.expected = Some(0);
-        self.ours.replace(context.start(&launch, NAME, None)?);
+        self.ours.replace(context.start(&launch)?);
         Ok(())
     }
 
@@ -107,28 +103,16 @@ impl Host {
         options: &Options,
         cancel: &Cancel,
     ) -> Result<(), Error> {
-        let (until, mut wait) = (Instant::now() + UP_WITHIN, FIRST_PAUSE);
         let limit = Duration::from_millis(options.request_timeout_ms.into());
-        let error = loop {
-            let Some(host) = self.ours.newest() else { break "it is gone".to_owned() };
-            // Wakes at once when it ends instead.
-            if host.child().wait(Some(Instant::now() + wait), Some(cancel)) {
-                let said = host.log_tail();
-                break format!("{PROGRAM} exited: {}", said.lines().last().unwrap_or("no word"));
-            }
-            match health(client, options, limit) {
-                Ok(()) => return Ok(()),
-                Err(Health::Other(error)) => {
-                    self.ours.end_all();
-                    return Err(error);
-                }
-                Err(Health::Silent(why)) if Instant::now() > until => break why,
-                Err(Health::Silent(_)) => {}
-            }
-            wait = (wait * 2).min(LAST_PAUSE);
-        };
-        self.ours.end_all();
-        Err(Error::Unavailable(format!("wal-qt does not start: {error}")))
+        let gone = || Error::Unavailable("wal-qt does not start: it is gone".to_owned());
+        let up = self.ours.newest().ok_or_else(gone).and_then(|host| {
+            ask_until_up(host, UP_WITHIN, cancel, || match health(client, options, limit) {
+                Ok(()) => Ok(Some(())),
+                Err(Health::Other(error)) => Err(error),
+                Err(Health::Silent) => Ok(None),
+            })
+        });
+        up.inspect_err(|_| self.ours.end_all())
     }
 
     /// So many windows are about to be ready.
@@ -147,14 +131,14 @@ impl Host {
             return Ok(false);
         };
         let (until, mut ready) = (Instant::now() + READY_WITHIN, 0);
-        let followed = follow(&host.log_path(), 0, &[READY], host.child(), until, cancel, |line| {
+        let followed = follow(host, 0, &[READY], until, cancel, |line| {
             ready += usize::from(line.contains(READY));
             if ready >= expected { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         });
         match followed {
-            Ok(Followed::Seen(())) => Ok(true),
-            Ok(Followed::Cancelled) => Err(Error::Cancelled),
-            Ok(Followed::Ended | Followed::Late) | Err(_) => {
+            Ok(()) => Ok(true),
+            Err(NotUp::Cancelled) => Err(Error::Cancelled),
+            Err(_) => {
                 log::info!("{ready} of {expected} windows of {NAME} are ready");
                 // Its log may have been emptied.
                 self.expected = Some(ready);
@@ -186,7 +170,7 @@ impl Host {
 
 enum Health {
     /// Nobody answers: worth another try.
-    Silent(String),
+    Silent,
     /// For good.
     Other(Error),
 }
@@ -196,10 +180,8 @@ fn health(client: &Client, options: &Options, limit: Duration) -> Result<(), Hea
     let answer = match client.once("/health", None, limit) {
         Ok(answer) => answer,
         Err(Failed::Cancelled) => return Err(Health::Other(Error::Cancelled)),
-        Err(Failed::Unreachable(why)) => return Err(Health::Silent(why)),
-        Err(Failed::Late(_)) => return Err(Health::Silent("it does not answer".to_owned())),
-        Err(Failed::Status(status, _)) if status >= 500 => {
-            return Err(Health::Silent(format!("it answers with {status}")));
+        Err(Failed::Unreachable(_) | Failed::Late(_) | Failed::Status(500.., _)) => {
+            return Err(Health::Silent);
         }
         Err(failed) => return Err(Health::Other(client.error("/health", failed))),
     };
@@ -210,7 +192,7 @@ fn health(client: &Client, options: &Options, limit: Duration) -> Result<(), Hea
     };
     let (service, version) = (word(&answer["service"]), word(&answer["api_version"]));
     if answer["ok"] == false {
-        return Err(Health::Silent("it reports an error".to_owned()));
+        return Err(Health::Silent);
     }
     if service != options.expected_service || version != options.expected_api_version {
         return Err(Health::Other(Error::Refused(format!(

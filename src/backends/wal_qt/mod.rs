@@ -21,8 +21,8 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use super::context::{Context, Settings};
-use super::copies::{Copies, Names, Takes, seen_part};
+use super::context::Context;
+use super::copies::{Names, Takes, seen_part};
 use super::fit_and_transition::fit_or;
 use super::socket::pause;
 use super::{Backend, Error, Kind, Placement};
@@ -66,8 +66,6 @@ const TAKES: Takes = Takes {
 
 pub(super) struct WalQt {
     context: Context,
-    settings: Settings,
-    copies: Copies,
     host: Host,
     /// The pictures that this daemon has set, by output.
     shown: HashMap<String, Piece>,
@@ -79,12 +77,11 @@ pub(super) struct WalQt {
 }
 
 impl WalQt {
-    pub(super) fn new(context: Context, settings: Settings) -> Self {
-        let copies = Copies::new(context.cache.join("copies"), context.decoder.clone());
+    pub(super) fn new(context: Context) -> Self {
         let host = Host::new(&context);
-        let paused = PausedSources::open(context.records.directory());
+        let paused = PausedSources::open(context.shared.records.directory());
         let (shown, served, told) = (HashMap::new(), HashMap::new(), HashMap::new());
-        Self { context, settings, copies, host, shown, served, told, paused }
+        Self { context, host, shown, served, told, paused }
     }
 
     /// Another host knows nothing of what this one was told.
@@ -97,7 +94,7 @@ impl WalQt {
     /// The outputs whose windows are new. A window that was given something by others is not.
     fn arrivals(&mut self, status: &Value) -> Vec<String> {
         let mut new = Vec::new();
-        let outputs = self.context.outputs.list();
+        let outputs = self.context.shared.outputs.list();
         for output in outputs.iter() {
             let before = self.served.insert(output.name.clone(), output.instance);
             let is_new = match before {
@@ -128,7 +125,7 @@ impl WalQt {
     }
 
     fn pieces(&mut self, placements: &[Placement], cancel: &Cancel) -> Result<Vec<Piece>, Error> {
-        let setting = (self.settings)().wal_qt.image_fit_mode;
+        let setting = self.context.settings().wal_qt.image_fit_mode;
         let mut pieces = Vec::new();
         for placement in placements {
             let target = match placement.kind {
@@ -137,7 +134,7 @@ impl WalQt {
                 _ => {
                     let fit = fit_or(BackendName::WalQt, placement.fit, setting);
                     let cut = seen_part(placement, fit == ImageFit::Cover);
-                    self.copies.ready(placement, &cut, &TAKES, cancel)?
+                    self.context.copies.ready(placement, &cut, &TAKES, cancel)?
                 }
             };
             pieces.push(Piece::new(placement, target));
@@ -231,7 +228,7 @@ impl WalQt {
         unsure: &[String],
         cancel: &Cancel,
     ) -> Result<(), Error> {
-        let options = &(self.settings)().wal_qt;
+        let options = &self.context.settings().wal_qt;
         // Until it is there nobody knows what is.
         let was_page = |piece: &Piece| piece.kind == "web";
         let left = |piece: &&Piece| {
@@ -262,10 +259,14 @@ impl WalQt {
 }
 
 impl Backend for WalQt {
+    fn use_transition(&mut self, word: Option<&str>) {
+        self.context.transition = word.map(str::to_owned);
+    }
+
     fn show(&mut self, placements: &[Placement], cancel: &Cancel) -> Result<(), Error> {
-        let settings = (self.settings)();
+        let settings = self.context.settings();
         let options = &settings.wal_qt;
-        let client = Client::open(&self.context.dirs, options, cancel)?;
+        let client = Client::open(&self.context.shared.dirs, options, cancel)?;
         let pieces = self.pieces(placements, cancel)?;
         if self.host.bring_up(&self.context, options, &client, cancel)? {
             self.forget();
@@ -286,7 +287,7 @@ impl Backend for WalQt {
         }
         self.shown.retain(|output, _| pieces.iter().any(|piece| piece.output == *output));
         let files: Vec<PathBuf> = pieces.into_iter().map(|piece| piece.target).collect();
-        self.copies.tidy(&files);
+        self.context.copies.tidy(&files);
         Ok(())
     }
 
@@ -298,7 +299,7 @@ impl Backend for WalQt {
 
     /// An output without a picture under its window is black.
     fn warnings(&mut self) -> Vec<String> {
-        let outputs = self.context.outputs.list();
+        let outputs = self.context.shared.outputs.list();
         let names = outputs.iter().map(|output| output.name.as_str());
         let black: Vec<&str> = names.filter(|name| !self.shown.contains_key(*name)).collect();
         let warning =
@@ -318,8 +319,8 @@ impl Backend for WalQt {
         if self.paused.is(&wanted) {
             return Ok(());
         }
-        let settings = (self.settings)();
-        let client = Client::open(&self.context.dirs, &settings.wal_qt, cancel)?;
+        let settings = self.context.settings();
+        let client = Client::open(&self.context.shared.dirs, &settings.wal_qt, cancel)?;
         self.paused.pause(&client, &wanted)
     }
 
@@ -331,7 +332,7 @@ impl Backend for WalQt {
         self.host.foreign = None;
         self.paused.forget();
         self.forget();
-        self.copies.tidy(&[]);
+        self.context.copies.tidy(&[]);
         Ok(())
     }
 

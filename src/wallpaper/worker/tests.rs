@@ -35,7 +35,8 @@ fn started(backend: Box<dyn Backend>) -> (Worker, Receiver<Report>, Sender<()>) 
     let (ring, told) = bounded(1);
     let of = (WorkerKey { backend: BackendName::Feh, output: None }, 1);
     let place = (dir.path(), decoder(&spawner));
-    let worker = Worker::start(&spawner, of, || backend, place, told, reports).unwrap();
+    let worker =
+        Worker::start(&spawner, of, || backend, Box::new(Vec::new), place, told, reports).unwrap();
     (worker, heard, ring)
 }
 
@@ -175,7 +176,8 @@ fn a_panic_of_a_worker_is_reported_and_ends_nothing_else() {
         };
         let of = (key.clone(), number);
         let place = (dir.path(), decoder(&spawner));
-        let worker = Worker::start(&spawner, of, faulty, place, told, reports.clone());
+        let worker =
+            Worker::start(&spawner, of, faulty, Box::new(Vec::new), place, told, reports.clone());
         (worker.unwrap(), ring)
     };
     let next = || {

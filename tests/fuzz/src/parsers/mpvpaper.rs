@@ -7,7 +7,7 @@ use std::path::Path;
 use std::sync::LazyLock;
 use std::time::{Duration, Instant};
 
-use super::ipc::{Ipc, Loaded};
+use super::ipc::Ipc;
 use crate::process::{Child, Identity};
 use crate::sys::Cancel;
 
@@ -26,7 +26,7 @@ pub fn said(lines: &[u8]) -> bool {
     far.shutdown(Shutdown::Write).expect("it is open");
     let mut ipc = Ipc::new(near, child, Instant::now() + Duration::from_secs(60));
     match ipc.load(Path::new("/new.mp4"), Some(Path::new("/old.mp4")), cancel) {
-        Ok(Loaded::Plays { seen }) => seen,
-        Ok(Loaded::Silent | Loaded::Refused(_)) | Err(_) => ipc.playing(cancel).is_ok(),
+        Ok(Ok(seen)) => seen,
+        Ok(Err(_)) | Err(_) => ipc.playing(cancel).is_ok(),
     }
 }
