@@ -45,8 +45,11 @@ pub(crate) struct Host {
     pub check_database: fn(&Path) -> Result<DatabaseReport, Error>,
     /// Restores a backup of that database (none: the newest intact one). Returns it and the old
     /// database.
-    pub restore_database: fn(&Path, Option<&Path>) -> Result<(PathBuf, Option<PathBuf>), Error>,
+    pub restore_database: fn(&Path, Option<&Path>) -> Result<Restored, Error>,
 }
+
+/// A backup, and the database that was there before.
+pub(crate) type Restored = (PathBuf, Option<PathBuf>);
 
 /// A setting of the configuration, as far as a command line needs to know it.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -147,7 +147,7 @@ impl Profile {
 fn tones_of_pq() -> ToneReprCurve {
     let light = |value: f32| {
         let root = value.powf(1.0 / 78.843_75);
-        let ratio = (root - 0.835_937_5).max(0.0) / (18.851_562_5 - 18.687_5 * root);
+        let ratio = (root - 0.835_937_5).max(0.0) / (18.851_563 - 18.687_5 * root);
         ratio.powf(1.0 / 0.159_301_76) * 10_000.0 / 203.0
     };
     // From 0.4 on; 2.5 becomes white.

@@ -59,7 +59,8 @@ fn read(input: &mut dyn Input) -> Result<(Header, Jpeg), Error> {
         };
         match kind {
             kind if is_frame(kind) => {
-                if frame.replace(Frame::read(kind, content)?).is_some() {
+                let earlier = frame.replace(Frame::read(kind, content)?);
+                if earlier.is_some() {
                     return Err(damaged("it has two frames"));
                 }
             }
