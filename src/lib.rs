@@ -24,11 +24,11 @@ pub(crate) mod thread;
 pub(crate) mod wire;
 
 // Layer 1
+pub(crate) mod compositor;
 pub(crate) mod decode;
 pub(crate) mod events;
 
 // Layer 2
-pub(crate) mod compositor;
 pub(crate) mod config;
 pub(crate) mod draw;
 pub(crate) mod store;

@@ -13,6 +13,7 @@ mod output_manager;
 mod outputs;
 mod search;
 mod wayland;
+mod wayland_wait;
 mod x11;
 mod x_server;
 
@@ -29,6 +30,7 @@ pub use output::{Identity, Output};
 pub(crate) use output::{alike, identities};
 pub use outputs::{Outputs, Watch};
 pub(crate) use search::reach;
+pub(crate) use wayland_wait::wait_for_compositor;
 pub(crate) use x_server::{DesktopWindow, desktop_windows};
 
 type Error = Box<dyn std::error::Error + Send + Sync>;

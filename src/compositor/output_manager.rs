@@ -24,7 +24,8 @@ use zwlr_output_mode_v1::ZwlrOutputModeV1;
 
 use super::Error;
 use super::output::Identity;
-use crate::sys::{Cancel, connect, wait_for_compositor};
+use super::wayland_wait::wait_for_compositor;
+use crate::sys::{Cancel, connect};
 
 /// Outputs are shown without it: a compositor that answers does so within milliseconds.
 const ANSWERS_WITHIN: Duration = Duration::from_secs(2);

@@ -21,8 +21,9 @@ use zxdg_output_v1::ZxdgOutputV1;
 use super::output::Identity;
 use super::output::scale;
 use super::output::turned;
+use super::wayland_wait::wait_for_compositor;
 use super::{Error, Output, output_manager};
-use crate::sys::{Cancel, wait_for_compositor};
+use crate::sys::Cancel;
 
 /// Tells of the outputs until the connection ends (an error) or the wait is cancelled. `socket` is where
 /// others are to be had.

@@ -1,8 +1,8 @@
 //! A connection to an X server on which no wait is endless, and short questions over one.
 //!
-//! Questions run on the calling thread and give up on a server that does not answer within a second. They
-//! find what the root window says, and windows that cover the wallpaper, such as a file manager's desktop;
-//! they follow no events, since they would wake for each new window.
+//! Questions run on the calling thread and give up on a server that does not answer within a second.
+//! They find what the root window says, and windows that cover the wallpaper, such as a file manager's
+//! desktop; they follow no events, since they would wake for each new window.
 
 use std::io::{self, IoSlice};
 use std::path::Path;

@@ -1,7 +1,7 @@
 //! The thread `config`: notices edits of the file and has each read once.
 //!
-//! It sleeps until the kernel reports a change; programs that read the file do not wake it. It waits with
-//! a deadline only during an edit, and never reads or writes the file itself.
+//! It sleeps until the kernel reports a change; programs that read the file do not wake it. It waits
+//! with a deadline only during an edit, and never reads or writes the file itself.
 //!
 //! It watches the file, its directory and the directory of each link that leads to it.
 

@@ -1,4 +1,4 @@
-//! What is wrong with a body, in words of JSON instead of serde's and Rust's. Pure.
+//! Errors of a body, in words of JSON instead of serde's and Rust's. Pure.
 
 use std::borrow::Cow;
 

@@ -1,5 +1,5 @@
-//! What lists are made of in memory: the palettes of all images in one array, for filters by colours,
-//! rebuilt when one of them changes; and the ids that queries have found.
+//! The part of lists that is kept in memory: the palettes of all images in one array, for filters by
+//! colours, rebuilt when one of them changes; and the ids that queries have found.
 //!
 //! Colours are in CIELAB, in hundredths: no two colours of three bytes have the same place there, and
 //! the rounding changes a ΔE by less than 0.02.

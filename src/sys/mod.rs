@@ -16,8 +16,7 @@ use rustix::process::{Resource, getrlimit};
 pub(crate) use kernel_events::{Inotify, Uevents, WatchPaths, no_watches_left};
 pub use wait::Cancel;
 pub(crate) use wait::{
-    CancelOnDrop, Gate, Timer, Waker, is_readable, lock, poll_until, read, unpoisoned,
-    wait_for_compositor, write,
+    CancelOnDrop, Gate, Timer, Waker, is_readable, lock, poll_until, read, unpoisoned, write,
 };
 
 /// Connects to a socket that is listened on; fails if its queue is full. The stream does not block.

@@ -14,8 +14,6 @@ use rustix::io::Errno;
 use rustix::time::{
     Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, timerfd_create, timerfd_settime,
 };
-use wayland_client::EventQueue;
-use wayland_client::backend::WaylandError;
 
 /// Wakes a thread that waits in `poll` (an eventfd).
 #[derive(Debug)]
@@ -134,35 +132,6 @@ pub(crate) fn poll_until(fds: &mut [PollFd<'_>], until: Option<Instant>) -> io::
             Err(Errno::INTR) => {}
             Err(error) => return Err(error.into()),
         }
-    }
-}
-
-/// Sends what a compositor is to get, and waits until it or one of the others has something to say, or
-/// the deadline has passed.
-pub(crate) fn wait_for_compositor<Of>(
-    queue: &EventQueue<Of>,
-    others: &[BorrowedFd<'_>],
-    until: Option<Instant>,
-) -> Result<(), WaylandError> {
-    let mut wanted = PollFlags::IN;
-    match queue.flush() {
-        // The socket is full: the remainder is sent when the compositor has read some.
-        Err(WaylandError::Io(error)) if error.kind() == io::ErrorKind::WouldBlock => {
-            wanted |= PollFlags::OUT;
-        }
-        flushed => flushed?,
-    }
-    let Some(guard) = queue.prepare_read() else { return Ok(()) };
-    let connection = guard.connection_fd();
-    let mut fds = vec![PollFd::new(&connection, wanted)];
-    fds.extend(others.iter().map(|fd| PollFd::new(fd, PollFlags::IN)));
-    poll_until(&mut fds, until)?;
-    if fds[0].revents().difference(PollFlags::OUT).is_empty() {
-        return Ok(());
-    }
-    match guard.read() {
-        Err(WaylandError::Io(error)) if error.kind() == io::ErrorKind::WouldBlock => Ok(()),
-        read => read.map(drop),
     }
 }
 

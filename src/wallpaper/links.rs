@@ -1,11 +1,12 @@
 //! Links in a worker's cache, under which files are shown that are gone or were written again.
 //!
 //! A file that leaves the library is kept, so that a backend can show it again when it restarts for
-//! another monitor. The links for that are hard links, which take no space while the library has the file;
-//! small files on another file system are copied. Packages of HTML wallpapers are not kept.
+//! another monitor. The links for that are hard links, which take no space while the library has the
+//! file; small files on another file system are copied. Packages of HTML wallpapers are not kept.
 //!
-//! A file that was written again while it is shown gets another name, because some backends know a picture
-//! by its path. The name says the content, so that a later order and the next daemon find it again.
+//! A file that was written again while it is shown gets another name, because some backends know a
+//! picture by its path. The name says the content, so that a later order and the next daemon find it
+//! again.
 //!
 //! Runs on the worker's thread.
 

@@ -17,7 +17,7 @@ const WAITING: usize = 32;
 
 #[derive(Default)]
 pub(super) struct Queue {
-    /// What waits; with what it will answer if it is a request for a picture.
+    /// An entry that waits, and the answer that it will give if it is a request for a picture.
     waiting: VecDeque<(Command, Option<Applied>)>,
 }
 

@@ -15,7 +15,8 @@ use wayland_protocols_wlr::foreign_toplevel::v1::client::{
     zwlr_foreign_toplevel_handle_v1 as toplevel, zwlr_foreign_toplevel_manager_v1 as manager,
 };
 
-use crate::sys::{Cancel, connect, wait_for_compositor};
+use crate::compositor::wayland_wait::wait_for_compositor;
+use crate::sys::{Cancel, connect};
 use manager::ZwlrForeignToplevelManagerV1 as Manager;
 use toplevel::ZwlrForeignToplevelHandleV1 as Toplevel;
 

@@ -19,8 +19,8 @@ use wayland_client::globals::registry_queue_init;
 use self::events::{Events, Globals};
 use self::renderer::Renderer;
 use super::message::Server;
+use crate::compositor::wait_for_compositor;
 use crate::decode::confine;
-use crate::sys::wait_for_compositor;
 
 type Error = Box<dyn std::error::Error + Send + Sync>;
 
