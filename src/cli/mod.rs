@@ -29,7 +29,6 @@ mod value;
 pub(crate) mod verb;
 mod verbs;
 
-use std::path::Path;
 use std::process::ExitCode;
 
 use arguments::Parsed;
@@ -103,11 +102,6 @@ fn hinted(error: Error, verb: &Verb, call: &Call) -> Error {
             Some(hint) => error.hint(hint),
             None => error,
         },
-        Some(400) if call.text("PICTURE").is_some_and(|path| Path::new(path).is_dir()) => error
-            .hint(
-                "`murald slideshow DIR` shows the pictures of a directory one after another, \
-             `murald import DIR` imports them",
-            ),
         Some(400) if call.has("--transition") && has_no_transitions(&error) => {
             error.hint("`murald backends activate builtin` draws with transitions")
         }

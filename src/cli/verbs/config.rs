@@ -61,7 +61,7 @@ const CHANGED: View = View::of("", BESIDE).showing(|_, stdout, settings| {
     Ok(())
 });
 const RESET: View = View::of("", BESIDE).showing(|_, stdout, settings| {
-    stdout.say("reset the settings to their defaults")?;
+    stdout.say("reset these settings to their defaults")?;
     if let Some(backup) = settings["backup"].as_str() {
         stdout.say(format!("the old file is kept as {backup}"))?;
     }

@@ -207,8 +207,9 @@ pub(super) const SLIDESHOW: Verb =
         ])
         .help("    murald slideshow ~/Pictures/mountains --interval 10m --shuffle\n\n\
                The directory is watched, as by `murald watch add`; new pictures are included. This \
-               creates a playlist named after the directory; running the command again updates and \
-               restarts it. Starts the daemon if it is not running.");
+               creates a playlist named after the directory, and stops the one that runs on these \
+               monitors; running the command again updates and restarts it. `murald playlist \
+               stop` ends it. Starts the daemon if it is not running.");
 
 fn slideshow(call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
     let word = call.word("DIR");
@@ -235,7 +236,10 @@ fn slideshow(call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
     let answer = connection.post(&place, &body)?;
     stdout.show(&answer, |stdout, _: Value| {
         let (name, of) = (text(&playlist, "name"), count(images, "picture"));
-        stdout.say(format!("started slideshow of {name} ({}): {of}", playlist["id"]))
+        let id = &playlist["id"];
+        stdout.say(format!(
+            "started slideshow of {name} ({id}): {of}; `murald playlist stop` ends it"
+        ))
     })
 }
 

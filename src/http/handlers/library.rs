@@ -240,9 +240,11 @@ fn import_failed(path: &Path, error: library::Error) -> Error {
         Why::Media { source: decode::Error::NoProcess(_) | decode::Error::Killed, .. } => {
             Error::new(503, text)
         }
-        Why::Package { .. } | Why::Media { .. } | Why::TooLong { .. } | Why::Name { .. } => {
-            Error::bad_request(text)
-        }
+        Why::Package { .. } => Error::bad_request(text).details(
+            "`murald import` imports the pictures of a directory, `murald slideshow` shows one after \
+             another",
+        ),
+        Why::Media { .. } | Why::TooLong { .. } | Why::Name { .. } => Error::bad_request(text),
         Why::Transcode { source: Film::Failed { .. } | Film::Answer { .. }, .. }
         | Why::Transcode { source: Film::NoPicture | Film::Truncated, .. }
         | Why::Transcode { source: Film::TooLarge { .. }, .. }

@@ -99,7 +99,9 @@ impl Manifest {
             }
         }
         if root.linked_file(Path::new(ENTRY)).is_err() {
-            return Err(Refusal::new("it has no waypaper.json, project.json or index.html"));
+            return Err(Refusal::new(
+                "the directory has no waypaper.json, project.json or index.html",
+            ));
         }
         Self::of((None, Kind::Web), Fields::default(), root.path())
     }

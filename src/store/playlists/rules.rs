@@ -58,7 +58,7 @@ pub enum Refusal {
     #[error("image {image_id} has when, which is only for type appearance")]
     When { image_id: i64 },
     /// Neither a time nor `at`.
-    #[error("image {image_id} needs a time, as the type is time_of_day")]
+    #[error("the image with ID {image_id} needs a time, as the type is time_of_day")]
     NoTime { image_id: i64 },
     #[error("image {image_id} has both time and at: give one of them")]
     TwoTimes { image_id: i64 },
@@ -67,7 +67,10 @@ pub enum Refusal {
     #[error("two images have the time {time}")]
     SameTime { time: DayTime },
     /// The time depends on the sun, and the settings do not say where that is seen from.
-    #[error("images.at is {time}: set location.latitude and location.longitude first")]
+    #[error(
+        "{time} needs your location: set location.latitude and location.longitude first, for example \
+         with `murald config set location.latitude 38.7`"
+    )]
     NoLocation { time: DayTime },
     #[error(transparent)]
     Store(#[from] Error),
