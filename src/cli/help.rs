@@ -87,7 +87,7 @@ pub(super) fn verb(verbs: Verbs, verb: &Verb) -> String {
     section(&mut out, "Arguments", arguments.collect());
     section(&mut out, "Flags", verb.flags.iter().map(flag_line).collect());
     out.push_str(
-        "\n`murald help all` lists the flags that all commands share, such as --json and --format.\n",
+        "\n`murald help all` lists flags for all commands, such as --json and --format.\n",
     );
     let more = verbs.with_prefix(verb.words).filter(|other| other.words != verb.words);
     section(&mut out, "More", more.map(verb_line).collect());

@@ -91,7 +91,7 @@ fn changes_are_merged_or_refused_whole() {
     check(
         kind.clone(),
         None,
-        &format!("image {} needs a time, as the type is time_of_day", ids[0]),
+        &format!("the image with ID {} needs a time, as the type is time_of_day", ids[0]),
     );
     let same = [(ids[0], Some(61)), (ids[1], Some(61))];
     check(kind.clone(), Some(&same), "two images have the time 01:01");
