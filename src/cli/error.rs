@@ -87,12 +87,15 @@ impl Error {
             (None, 500..) => Some("see the daemon's log"),
             _ => None,
         };
-        let message = match told.details {
-            Some(details) => format!("{}: {details}", told.error),
-            None => told.error,
+        let hint = hint.map(str::to_owned);
+        let (message, hint) = match told.details {
+            // A next step, which begins with what to type.
+            Some(step) if step.starts_with('`') => (told.error, Some(step)),
+            Some(details) => (format!("{}: {details}", told.error), hint),
+            None => (told.error, hint),
         };
         let mut error = Self::refused(message);
-        error.hint = hint.map(str::to_owned);
+        error.hint = hint;
         error.body = Some(body);
         error.status = Some(status);
         error
@@ -222,6 +225,11 @@ mod tests {
             400,
             r#"{"error":"bad body","code":400,"details":"line 1"}"#,
             "murald: bad body: line 1",
+        );
+        check(
+            400,
+            r#"{"error":"/a: no package","code":400,"details":"`murald import` imports it"}"#,
+            "murald: /a: no package\n  `murald import` imports it",
         );
         check(
             503,

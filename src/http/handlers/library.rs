@@ -241,8 +241,8 @@ fn import_failed(path: &Path, error: library::Error) -> Error {
             Error::new(503, text)
         }
         Why::Package { .. } => Error::bad_request(text).details(
-            "`murald import` imports the pictures of a directory, `murald slideshow` shows one after \
-             another",
+            "`murald slideshow DIR` shows the pictures of a directory one after another, `murald import` \
+             imports them",
         ),
         Why::Media { .. } | Why::TooLong { .. } | Why::Name { .. } => Error::bad_request(text),
         Why::Transcode { source: Film::Failed { .. } | Film::Answer { .. }, .. }
