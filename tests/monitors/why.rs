@@ -76,7 +76,7 @@ fn why_tells_who_what_is_due_and_what_failed() {
     house.kill9();
     house.start();
     wait_until("it is said to be there again", || {
-        text(&house, "HEADLESS-1").contains(", restored at startup, ")
+        text(&house, "HEADLESS-1").contains(&format!("green ({green}), restored at startup, "))
     });
     let told = house.murald(&["why", "HEADLESS-1"]).output().unwrap();
     let told = String::from_utf8(told.stdout).unwrap();
