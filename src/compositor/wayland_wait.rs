@@ -1,4 +1,4 @@
-//! The wait of every Wayland connection, for the compositor and for what else its thread is to notice.
+//! The wait on a Wayland connection, together with other descriptors.
 
 use std::io;
 use std::os::fd::BorrowedFd;
@@ -10,8 +10,8 @@ use wayland_client::backend::WaylandError;
 
 use crate::sys::poll_until;
 
-/// Sends what a compositor is to get, and waits until it or one of the others has something to say, or
-/// the deadline has passed.
+/// Sends the requests, and waits until the compositor or another descriptor can be read, or the deadline
+/// has passed.
 pub(crate) fn wait_for_compositor<Of>(
     queue: &EventQueue<Of>,
     others: &[BorrowedFd<'_>],

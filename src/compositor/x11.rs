@@ -20,7 +20,7 @@ use super::x_server::{Server, X11Stream, XServer};
 use super::{Error, Output};
 use crate::sys::Cancel;
 
-/// Tells of the monitors until the connection ends or a wait is cancelled: errors, both.
+/// Reports the monitors. Returns an error when the connection ends or the wait is cancelled.
 pub(super) fn follow(
     stream: X11Stream,
     stop: &Cancel,

@@ -108,7 +108,7 @@ fn follow_windows(
     backends: &Backends,
 ) -> std::io::Result<Following> {
     let (outputs, env) = (backends.outputs.clone(), backends.dirs.env().clone());
-    let (wallpaper, other) = (wallpaper.clone(), wallpaper.clone());
+    let (reported, other) = (wallpaper.clone(), wallpaper.clone());
     let none = Box::new(move || other.cover(BTreeSet::new()));
     let source = Source { outputs, env, wanted: None, topics: &WINDOWS, none };
     let mut known = None;
@@ -121,10 +121,12 @@ fn follow_windows(
         };
         if known.as_ref() != Some(&covered) {
             known = Some(covered.clone());
-            wallpaper.cover(covered);
+            reported.cover(covered);
         }
         goes_on
     })
+    // Without a follower, videos of an earlier daemon would stay paused.
+    .inspect_err(|_| wallpaper.cover(BTreeSet::new()))
 }
 
 /// Makes the library watch the configured directories, now and after each change.

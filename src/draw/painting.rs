@@ -33,7 +33,7 @@ impl Painting {
     pub(super) fn start(tasks: Vec<Task>) -> io::Result<Self> {
         let done = Cancel::new()?;
         let (send, result) = channel();
-        // Also of a thread that has died: the results end before `done` says so.
+        // Dropped in this order, also by a panic: the results end before `done` wakes the receiver.
         let (ends, own) = ((send, CancelOnDrop(done.clone())), tasks.clone());
         let work = move || {
             // Nobody listens to one that was called off.

@@ -2,9 +2,9 @@
 //!
 //! It plans again for all monitors when one is plugged in or unplugged, or changes.
 //!
-//! It waits only for messages. Files are looked up and rows are written here, those of a picture once
-//! it is up (`job`); backends are not called. A refusal is answered here, a success by the thread
-//! `desktop`, when what others read has followed (`execute`).
+//! It waits for messages, and for the library if a file in place that is to be shown was written again.
+//! Rows are written here, those of a picture once it is up (`job`); backends are not called. A refusal
+//! is answered here, a success by the thread `desktop`, when other programs' files are right (`execute`).
 
 mod execute;
 mod record;
@@ -75,7 +75,8 @@ pub(super) struct Reconciler {
     /// Workers to be told to show what they show: settings changed since they were told, or they
     /// were not asked yet.
     stale: BTreeSet<WorkerKey>,
-    /// Pictures that requests have shown beside those that they asked for, or an earlier daemon.
+    /// Pictures that are shown and not reported yet: a request showed them beside its own, or an earlier
+    /// daemon left them.
     untold: Untold,
     /// Monitors and images of which everybody was told that nothing can show them any more.
     unshowable: BTreeMap<String, i64>,
@@ -314,7 +315,8 @@ impl Reconciler {
         };
         let later: Vec<Step> = steps.extract_if(.., must_wait).collect();
         let later = plan::with_dependants(later, &mut steps, &[], &self.current);
-        self.reconcile_again = !later.is_empty();
+        let is_untold = self.untold.keys().any(|(key, _)| self.jobs.is_busy(key));
+        self.reconcile_again = is_untold || !later.is_empty();
         self.stale.retain(|key| self.current.contains_key(key) || self.jobs.is_busy(key));
         let before = self.told();
         for steps in plan::groups(steps, &self.current) {
@@ -355,15 +357,11 @@ impl Reconciler {
 
     fn world_state(&self) -> Result<WorldState, store::Error> {
         let activated = self.activated.map(|activated| activated.backend);
-        let read = || {
-            let mut world = WorldState::read(&self.store, &self.bus, &self.backends, activated)?;
-            let draws = self.current.keys().any(|key| key.backend == BackendName::Builtin);
-            world.keep_found(&self.found, draws);
-            world.cover(&self.store, &self.status.visible_workspaces(), &self.refusals)?;
-            Ok(world)
-        };
-        let world = read()?;
-        if self.are_rewritten(world.images()) { read() } else { Ok(world) }
+        let mut world = WorldState::read(&self.store, &self.bus, &self.backends, activated)?;
+        let draws = self.current.keys().any(|key| key.backend == BackendName::Builtin);
+        world.keep_found(&self.found, draws);
+        world.cover(&self.store, &self.status.visible_workspaces(), &self.refusals)?;
+        Ok(world)
     }
 
     /// Whether files of these images were written since their rows; the rows are up to date then.
@@ -373,7 +371,7 @@ impl Reconciler {
 
     /// Plans a request as things are.
     fn feasible(&self, request: &Request) -> Result<(Feasible, WorldState), Error> {
-        let mut picks = PICKS;
+        let (mut picks, mut is_read) = (PICKS, false);
         loop {
             let world = self.world_state()?;
             // A backend may have been installed since.
@@ -384,11 +382,12 @@ impl Reconciler {
                     orphan::purge_if_gone(&self.store, &self.bus, &error);
                     picks -= 1;
                 }
+                // Once: a file that grows would be read for ever.
                 Ok(Feasible { pictures, .. })
-                    if picks > 0
+                    if !is_read
                         && self.are_rewritten(pictures.iter().map(|picture| &picture.image)) =>
                 {
-                    picks -= 1;
+                    is_read = true;
                 }
                 feasible => return Ok((feasible?, world)),
             }

@@ -159,7 +159,15 @@ impl SharedStatus {
         failure: ApplyFailure,
     ) {
         let failures = &mut self.lock().failures;
-        failures.truncate(FAILURES - 1);
+        if failures.len() == FAILURES {
+            // The oldest of which each monitor has a newer one, so that none loses its last.
+            let has_newer = |at: usize, name: &String| {
+                failures.iter().take(at).any(|one| one.monitors.contains(name))
+            };
+            let is_old = |at: &usize| failures[*at].monitors.iter().all(|it| has_newer(*at, it));
+            let at = (0..FAILURES).rev().find(is_old).unwrap_or(FAILURES - 1);
+            failures.remove(at);
+        }
         failures
             .push_front(DebugFailure { monitors: monitors.map(str::to_owned).collect(), failure });
     }

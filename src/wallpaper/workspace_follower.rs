@@ -55,5 +55,7 @@ impl WorkspaceFollower {
             wallpaper.show_workspaces(are_all, visible);
             Ok(())
         })
+        // Nobody waits for a follower that does not run.
+        .inspect_err(|_| self.wallpaper.show_workspaces(true, Vec::new()))
     }
 }

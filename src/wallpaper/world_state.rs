@@ -127,11 +127,6 @@ impl WorldState {
         PlanState { events, generation: self.generation, outputs: Arc::clone(&self.outputs) }
     }
 
-    /// The images of the assignments, and of what lies over them.
-    pub(super) fn images(&self) -> impl Iterator<Item = &Arc<Image>> {
-        self.pictures.values()
-    }
-
     pub(super) fn outputs(&self) -> &[Output] {
         &self.outputs
     }

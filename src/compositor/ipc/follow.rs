@@ -1,8 +1,8 @@
 //! A thread that follows a compositor's socket for another module.
 //!
 //! It searches for the socket, a few times at growing intervals, and then when the outputs change. A
-//! connection that breaks is tried again in the same way, and every 30 s until the outputs change: a
-//! session without such a socket causes no wake-ups.
+//! connection that breaks is tried again in the same way, and then every 30 s until the outputs change.
+//! A session without such a socket causes no wake-ups.
 
 use std::io;
 use std::sync::Mutex;

@@ -222,7 +222,7 @@ impl Reconciler {
     /// A picture that somebody asked for cannot be shown.
     fn needed_failed(&mut self, job: Job, Failed { key, error, outdated, .. }: &Failed) {
         if *outdated && self.is_connected(key, job.asked_for()) {
-            return self.try_anew(job, key);
+            return self.try_anew(job, key, error);
         }
         // The picture from before is shown again where the others have let go of it.
         self.reconcile_again |= job.is_seen;
@@ -261,10 +261,15 @@ impl Reconciler {
     }
 
     /// Plans what was asked for once more, for the outputs that are there by now.
-    fn try_anew(&mut self, mut job: Job, key: &WorkerKey) {
+    fn try_anew(&mut self, mut job: Job, key: &WorkerKey, error: &backends::Error) {
         job.planned_for = None;
         job.steps.push_back(Step { key: key.clone(), placements: Vec::new() });
         self.replan(&mut job);
+        if job.planned_for.is_none() {
+            // The database cannot be read: the step without placements would clear the screen.
+            let source = error.clone();
+            return job.refuse(Error::Backend { backend: key.backend, source });
+        }
         self.start(job);
     }
 

@@ -51,19 +51,25 @@ impl Reconciler {
 
     /// Records pictures that were not reported, and that these steps leave as they are.
     pub(super) fn tell_untold(&mut self, world: &WorldState, steps: &[Step]) {
-        let is_planned = |key: &WorkerKey| steps.iter().any(|step| step.key == *key);
+        // A step that is carried out just now, or has failed and waits to be tried again, counts too.
+        let is_planned = |key: &&WorkerKey| {
+            let is_step = steps.iter().any(|step| step.key == **key);
+            is_step || self.stale.contains(*key) || self.jobs.is_busy(key)
+        };
+        let keys = self.untold.keys().map(|(key, _)| key);
+        let planned: BTreeSet<WorkerKey> = keys.filter(is_planned).cloned().collect();
         let is_meant = |one: &Placement| {
             world.shown_row(&one.output.name).is_some_and(|row| row.image_id == one.image_id)
         };
         let mut shown = Vec::new();
-        for (key, name) in self.untold.keys().filter(|(key, _)| !is_planned(key)) {
+        for (key, name) in self.untold.keys().filter(|(key, _)| !planned.contains(key)) {
             let placements = self.current.get(key).into_iter().flatten();
             let placements = placements.filter(|one| one.output.name == *name && is_meant(one));
             let placements = placements.cloned().collect();
             shown.push(Step { key: key.clone(), placements });
         }
         let pictures = world.restored(&self.told(), &shown);
-        self.untold.retain(|(key, _), _| is_planned(key));
+        self.untold.retain(|(key, _), _| planned.contains(key));
         self.commit_restored(&pictures);
     }
 

@@ -73,3 +73,20 @@ fn picture_beside_is_reported_by_the_change_that_replaces_it() {
     assert_eq!(desk.changes(), [r#""manual" ["A"]"#, r#""manual" ["B"]"#]);
     assert!(desk.reconciler.untold.is_empty());
 }
+
+#[test]
+fn picture_of_an_earlier_daemon_is_reported_once_it_is_restored() {
+    let room = Room::with(outputs(&["A"]), &["swaybg"], |config| config.builtin.enabled = false);
+    let id = room.add("one");
+    room.set(request(Ask::Image(id), &[]));
+    let left =
+        Placements::from([(WorkerKey::of(BackendName::Swaybg, "A"), vec![placement("A", id)])]);
+    Recovery::open(&room.backends).note(&left);
+    let mut desk = Desk::of(room);
+    desk.reconciler.reconcile();
+    desk.reconciler.reconcile();
+    assert_eq!(desk.changes(), [""; 0], "the backend has not answered");
+    desk.settle();
+    desk.reconcile();
+    assert_eq!(desk.changes(), [r#""restore" ["A"]"#]);
+}
