@@ -24,13 +24,15 @@ use crate::sys::{connect, is_listened_on, is_queue_full};
 const BACKLOG: i32 = 1024;
 /// How long a process that was killed may hold its lock: on a busy machine it ends late.
 const ENDING: Duration = Duration::from_secs(10);
-/// The same where it cannot be seen whether the holder is ending.
+/// The same of a process that does not listen (any more): it may be shutting down.
+const DEAF: Duration = Duration::from_secs(1);
+/// The wait for any other holder.
 const MOMENT: Duration = Duration::from_millis(200);
 /// Between two attempts in that time.
 const PAUSE: Duration = Duration::from_millis(10);
 /// PF_EXITING of the kernel's `sched.h`.
 const EXITING: u64 = 0x4;
-/// Its bit among signals.
+/// The bit of SIGKILL in a set of signals.
 const SIGKILL: u64 = 1 << 8;
 /// A number and the path of a socket.
 const HOLDER_MAX: u64 = 4096;
@@ -59,8 +61,13 @@ impl Lock {
         // A process that was killed holds its locks until the kernel has ended it.
         let mut ends = false;
         let patience = || {
-            ends = ends || Holder::noted(&path).is_some_and(|holder| holder.is_ending());
-            if ends { ENDING } else { MOMENT }
+            let holder = Holder::noted(&path);
+            ends = ends || holder.as_ref().is_some_and(Holder::is_ending);
+            match holder {
+                _ if ends => ENDING,
+                Some(holder) if !holder.answers() => DEAF,
+                _ => MOMENT,
+            }
         };
         if !lock(&file, patience).map_err(failed("lock"))? {
             return Err(Error::Running { path, holder: Holder::of(beside) });
@@ -136,15 +143,15 @@ impl Holder {
         self.socket.as_ref().is_some_and(|socket| is_listened_on(socket))
     }
 
-    /// Whether it has been killed, as fields 3, 9 and 31 of `/proc/PID/stat` say: a zombie, exiting,
-    /// SIGKILL pending.
+    /// Whether it has been killed and is not gone, as fields 3, 9 and 31 of `/proc/PID/stat` say: a
+    /// zombie, exiting, SIGKILL pending.
     fn is_ending(&self) -> bool {
         let stat = fs::read_to_string(format!("/proc/{}/stat", self.pid)).unwrap_or_default();
         let mut fields = stat.rsplit(')').next().unwrap_or_default().split_ascii_whitespace();
         let state = fields.next();
         let mut number = |skipped| fields.nth(skipped).and_then(|field| field.parse().ok());
         let (flags, pending): (u64, u64) = (number(5).unwrap_or(0), number(21).unwrap_or(0));
-        state.is_none_or(|state| state == "Z") || flags & EXITING != 0 || pending & SIGKILL != 0
+        state == Some("Z") || flags & EXITING != 0 || pending & SIGKILL != 0
     }
 
     /// Whether it listens, and does not accept connections: no request reaches it.
@@ -269,7 +276,7 @@ mod tests {
             assert!(Instant::now() < until);
         }
         child.wait().unwrap();
-        assert!(holder.is_ending());
+        assert!(!holder.is_ending(), "somebody else holds the lock");
     }
 
     #[test]
