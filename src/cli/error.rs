@@ -121,10 +121,11 @@ impl Error {
         self
     }
 
-    /// Replaces the name that the message begins with.
+    /// Replaces the name that the message begins with, and its details.
     pub(crate) fn renamed(mut self, name: &str, ours: &str) -> Self {
-        if self.message.strip_prefix(name).is_some_and(|rest| rest.starts_with(' ')) {
-            self.message = self.message.replace(name, ours);
+        if let Some(rest) = self.message.strip_prefix(name).filter(|rest| rest.starts_with(' ')) {
+            let details = (format!(": {name} "), format!(": {ours} "));
+            self.message = format!("{ours}{}", rest.replace(&details.0, &details.1));
         }
         self
     }

@@ -10,7 +10,6 @@ mod options;
 mod settings;
 mod wiring;
 
-use std::fs::OpenOptions;
 use std::io::{self, Write};
 use std::time::{Duration, Instant};
 
@@ -107,13 +106,10 @@ fn monitors(daemon: &Daemon) -> String {
     if names.is_empty() { "none".to_owned() } else { names.join(", ") }
 }
 
-/// Closes the outputs of a daemon that a command has started, because the command has exited.
+/// Gives up the errors' pipe of a daemon that a command has started: the command waits for its end.
+/// The standard output of such a daemon is /dev/null, so that no descriptor is needed.
 fn let_go() {
-    let done = OpenOptions::new().write(true).open("/dev/null").and_then(|null| {
-        rustix::stdio::dup2_stdout(&null)?;
-        Ok(rustix::stdio::dup2_stderr(&null)?)
-    });
-    if let Err(error) = done {
+    if let Err(error) = rustix::stdio::dup2_stderr(rustix::stdio::stdout()) {
         log::warn!("cannot close the outputs: {error}");
     }
 }

@@ -12,7 +12,7 @@ use crate::wire::{BadParameter, ErrorCode};
 use crate::{config, library, playlist, store, transcode, wallpaper};
 
 const RECOVERY: &str =
-    "run `murald library check`, then stop murald and run `murald library restore`";
+    "`murald library check` says what is damaged; stop murald and run `murald library restore`";
 
 impl From<store::Error> for Error {
     fn from(error: store::Error) -> Self {
@@ -167,7 +167,7 @@ impl From<library::Error> for Error {
             | Why::NotVideo { .. }
             | Why::BadLoop { .. } => Self::new(400, text),
             Why::DirectoryInPlace { .. } => {
-                Self::new(400, text).details("use `murald watch add DIR` for a directory")
+                Self::new(400, text).details("`murald watch add DIR` uses a directory where it is")
             }
             Why::Same { .. } => Self::new(409, text),
             Why::NotKnown { .. } => Self::new(409, text).details("nothing was deleted"),

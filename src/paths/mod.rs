@@ -35,32 +35,6 @@ pub(crate) fn open_regular(path: &Path) -> io::Result<File> {
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use std::fs;
-
-    use super::*;
-
-    #[test]
-    fn special_files_are_not_waited_for() {
-        let directory = tempfile::tempdir().unwrap();
-        let at = |name: &str| directory.path().join(name);
-        fs::write(at("file"), "x").unwrap();
-        std::os::unix::fs::symlink(at("file"), at("link")).unwrap();
-        let mode = rustix::fs::Mode::from_raw_mode(0o600);
-        rustix::fs::mknodat(rustix::fs::CWD, at("fifo"), rustix::fs::FileType::Fifo, mode, 0)
-            .unwrap();
-        for name in ["file", "link"] {
-            assert!(open_regular(&at(name)).is_ok());
-        }
-        for other in [at("fifo"), "/dev/null".into(), directory.path().to_owned()] {
-            let refused = open_regular(&other).unwrap_err();
-            assert_eq!(refused.kind(), io::ErrorKind::InvalidInput, "{}", other.display());
-        }
-        assert_eq!(open_regular(&at("none")).unwrap_err().kind(), io::ErrorKind::NotFound);
-    }
-}
-
 /// Bytes that the kernel takes in a path, in one name of it, and in the path of a socket.
 const PATH_MAX: usize = 4095;
 const NAME_MAX: usize = 255;
@@ -99,5 +73,31 @@ fn part(max: usize) -> &'static str {
         SOCKET_MAX => "as the path of a socket",
         NAME_MAX => "in one of its names",
         _ => "in all",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    #[test]
+    fn special_files_are_not_waited_for() {
+        let directory = tempfile::tempdir().unwrap();
+        let at = |name: &str| directory.path().join(name);
+        fs::write(at("file"), "x").unwrap();
+        std::os::unix::fs::symlink(at("file"), at("link")).unwrap();
+        let mode = rustix::fs::Mode::from_raw_mode(0o600);
+        rustix::fs::mknodat(rustix::fs::CWD, at("fifo"), rustix::fs::FileType::Fifo, mode, 0)
+            .unwrap();
+        for name in ["file", "link"] {
+            assert!(open_regular(&at(name)).is_ok());
+        }
+        for other in [at("fifo"), "/dev/null".into(), directory.path().to_owned()] {
+            let refused = open_regular(&other).unwrap_err();
+            assert_eq!(refused.kind(), io::ErrorKind::InvalidInput, "{}", other.display());
+        }
+        assert_eq!(open_regular(&at("none")).unwrap_err().kind(), io::ErrorKind::NotFound);
     }
 }

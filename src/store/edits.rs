@@ -161,7 +161,7 @@ pub(crate) fn unite(connection: &Connection, from: &Image, into: &Image) -> Resu
          (SELECT playlist_id FROM playlist_image WHERE image_id = ?2)",
         ids,
     )?;
-    // On a workspace that has a sound for both it stays as it is.
+    // If a workspace has a sound for both images, that of the image that stays is kept.
     for table in ["assignments", "workspace_picture", "workspace_sound", "history", "watched_file"]
     {
         let sql = format!("UPDATE OR IGNORE {table} SET image_id = ?2 WHERE image_id = ?1");

@@ -156,7 +156,9 @@ fn elsewhere(section: &str, error: Error) -> Error {
             "its settings are named backend.type, backend.selection_mode, \
              backend.transition_duration_seconds; `murald config get` shows all",
         ),
-        _ if error.status() == Some(404) => error.hint("`murald config get` shows all settings"),
+        _ if error.status() == Some(404) => error.hint(
+            "the settings of a backend are named backend.NAME; `murald config get` shows all",
+        ),
         _ => error,
     }
 }

@@ -209,7 +209,7 @@ pub(super) const SLIDESHOW: Verb =
                The directory is watched, as by `murald watch add`; new pictures are included. This \
                creates a playlist named after the directory, and stops the one that runs on these \
                monitors; running the command again updates and restarts it. `murald playlist \
-               stop` ends it. Starts the daemon if it is not running.");
+               stop` stops all playlists. Starts the daemon if it is not running.");
 
 fn slideshow(call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
     let word = call.word("DIR");
@@ -238,7 +238,7 @@ fn slideshow(call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
         let (name, of) = (text(&playlist, "name"), count(images, "picture"));
         let id = &playlist["id"];
         stdout.say(format!(
-            "started slideshow of {name} ({id}): {of}; `murald playlist stop` ends it"
+            "started slideshow of {name} ({id}): {of}; `murald playlist stop {id}` ends it"
         ))
     })
 }

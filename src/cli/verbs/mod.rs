@@ -29,7 +29,7 @@ mod scripts;
 mod session;
 mod wallpaper;
 
-// The words that verbs are written with; their files take them from here.
+// Names that the files of the verbs import with `use super::`.
 pub(super) use super::call::{Call, Setting, Start};
 pub(super) use super::columns::{
     Column, View, at, column, each, in_bytes, items, listed, minute, moment, moment_of, more,

@@ -218,8 +218,8 @@ fn images(call: &Call) -> Result<Option<Value>, Error> {
     match (filters, call.has("--fixed"), call.has("IMAGE")) {
         (false, true, _) => Err(Error::usage("--fixed needs a filter")),
         (false, false, false) => Err(Error::usage("no images given").hint(
-            "`murald playlist create NAME lake hill` makes one of these two images, \
-                 `murald playlist create NAME --folder travel` one of all in that folder",
+            "`murald playlist create NAME lake hill` creates one with these two images, \
+                 `murald playlist create NAME --folder travel` one with all images in that folder",
         )),
         (true, false, false) => Ok(None),
         _ => Ok(Some(json!(filters::chosen(call, Some(Kind::Item))?))),

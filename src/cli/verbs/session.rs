@@ -252,10 +252,14 @@ fn entry(connection: &Connection, name: &str) -> Result<Value, Error> {
 
 /// The id of the image that a file is, or becomes. Of directories, only a package is one image.
 fn imported(connection: &Connection, path: &str) -> Result<Value, Error> {
-    if Path::new(path).is_dir() {
-        let to = RequestPath::new(&[&"images", &"import-web"]);
-        let image: Value = connection.post(&to, &json!({ "path": path }))?.read()?;
-        return Ok(image["id"].clone());
+    let is_package = || {
+        ["project.json", "waypaper.json", "index.html"]
+            .iter()
+            .any(|it| Path::new(path).join(it).exists())
+    };
+    if Path::new(path).is_dir() && !is_package() {
+        return Err(Error::refused(format!("{path} is a directory"))
+            .hint("`murald slideshow DIR` makes a playlist of its pictures"));
     }
     let body = json!({ "paths": [path], "wait": true });
     let batch: Value = connection.post(&RequestPath::new(&[&"images"]), &body)?.read()?;
