@@ -3,6 +3,7 @@
 use std::fs;
 
 use super::*;
+use crate::compositor::Session;
 use crate::store::assignments;
 
 impl Desk {
@@ -76,11 +77,12 @@ fn picture_beside_is_reported_by_the_change_that_replaces_it() {
 
 #[test]
 fn picture_of_an_earlier_daemon_is_reported_once_it_is_restored() {
-    let room = Room::with(outputs(&["A"]), &["swaybg"], |config| config.builtin.enabled = false);
+    let mut room = Room::with(outputs(&["A"]), &["feh"], |config| config.builtin.enabled = false);
+    let session = Session::X11 { display: ":7".to_owned() };
+    room.backends.outputs = Outputs::fixed(session, outputs(&["A"]));
     let id = room.add("one");
     room.set(request(Ask::Image(id), &[]));
-    let left =
-        Placements::from([(WorkerKey::of(BackendName::Swaybg, "A"), vec![placement("A", id)])]);
+    let left = Placements::from([(WorkerKey::of(BackendName::Feh, "A"), vec![placement("A", id)])]);
     Recovery::open(&room.backends).note(&left);
     let mut desk = Desk::of(room);
     desk.reconciler.reconcile();
