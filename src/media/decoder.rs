@@ -88,8 +88,13 @@ impl Header {
     }
 
     /// Refuses the headers of another picture.
-    pub(super) fn check(&self, format: Format, size: (u32, u32)) -> Result<(), Error> {
-        match size == self.size {
+    pub(super) fn check(
+        &self,
+        format: Format,
+        size: (u32, u32),
+        channels: usize,
+    ) -> Result<(), Error> {
+        match (size, channels) == (self.size, self.channels) {
             true => Ok(()),
             false => Err(Error::damaged(format, "it changed while it was read")),
         }

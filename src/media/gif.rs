@@ -14,6 +14,8 @@ use super::icc::{PROFILE_MAX, Profile, Samples};
 use super::picture::Picture;
 use crate::wire::Format;
 
+/// Frames are laid one over another.
+const CHANNELS: usize = 4;
 /// Bytes of fill between the blocks of a file.
 const FILL_MAX: u32 = 64 << 10;
 /// The program whose extension is a colour profile.
@@ -40,7 +42,7 @@ pub(super) fn open(input: &mut dyn Input) -> Result<Header, Error> {
         return Err(damaged("it has no pixels"));
     }
     check_bounds(size, 3)?;
-    let mut header = Header::plain(size, 4);
+    let mut header = Header::plain(size, CHANNELS);
     header.animated = frames > 1;
     header.profile = Profile::read(&blocks.profile, Samples::Rgb);
     header.note = blocks.lacks_end.then_some(Note::NoEnd);
@@ -54,7 +56,7 @@ pub(super) fn open(input: &mut dyn Input) -> Result<Header, Error> {
 pub(super) fn decode(header: &Header, input: &mut dyn Input, goal: Goal) -> Result<Picture, Error> {
     let mut blocks = Blocks::new(input)?;
     let frame = blocks.next()?.ok_or_else(|| damaged("it contains no picture"))?;
-    header.check(Format::Gif, blocks.size())?;
+    header.check(Format::Gif, blocks.size(), CHANNELS)?;
     let mut canvas = Canvas::new(Format::Gif, header.size, 0)?;
     let (count, outcome) = blocks.lay(&frame, &mut canvas)?;
     outcome?;

@@ -61,7 +61,7 @@ impl Variety {
         goal: Goal,
     ) -> Result<Picture, Error> {
         let (decoder, layout) = self.decoder(input)?;
-        header.check(self.format, decoder.dimensions())?;
+        header.check(self.format, decoder.dimensions(), layout.channels())?;
         let mut pixels = vec![0; decoder.total_bytes() as usize];
         decoder.read_image_boxed(&mut pixels).map_err(|error| from_crate(self.format, error))?;
         if layout.are_pixels() {

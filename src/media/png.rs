@@ -67,7 +67,7 @@ pub(super) fn decode(header: &Header, input: &mut dyn Input, goal: Goal) -> Resu
     input.rewind().map_err(Error::Read)?;
     let mut reader = reader(input, false)?;
     let layout = layout(&reader);
-    header.check(Format::Png, reader.info().size())?;
+    header.check(Format::Png, reader.info().size(), layout.channels())?;
     let mut shrink = header.shrink(goal);
     let mut line = Vec::new();
     let stride = header.size.0 as usize * header.channels;

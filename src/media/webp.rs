@@ -36,7 +36,7 @@ pub(super) fn open(input: &mut dyn Input) -> Result<Header, Error> {
     let size = container.size();
     check_bounds(size, 3)?;
     let (plain, alpha) = container.first()?;
-    let mut header = Header::plain(size, if plain && !alpha { 3 } else { 4 });
+    let mut header = Header::plain(size, channels(plain, alpha));
     header.animated = container.frames() > 1;
     let profile = container.chunk(b"ICCP", PROFILE_MAX).unwrap_or_default();
     header.profile = Profile::read(&profile, Samples::Rgb);
@@ -51,8 +51,8 @@ pub(super) fn open(input: &mut dyn Input) -> Result<Header, Error> {
 pub(super) fn decode(header: &Header, input: &mut dyn Input, goal: Goal) -> Result<Picture, Error> {
     let file = read(input)?;
     let container = Container::read(&file)?;
-    header.check(Format::Webp, container.size())?;
-    let (plain, _) = container.first()?;
+    let (plain, alpha) = container.first()?;
+    header.check(Format::Webp, container.size(), channels(plain, alpha))?;
     drop(container);
     let pixels = if plain {
         pixels(&file, header.size, header.channels)
@@ -61,6 +61,11 @@ pub(super) fn decode(header: &Header, input: &mut dyn Input, goal: Goal) -> Resu
         frames.as_mut().and_then(|frames| Some(frames.next()?.0.to_vec()))
     };
     Ok(header.reduced(goal, pixels.ok_or_else(|| damaged("its pixels"))?))
+}
+
+/// How many are decoded: frames that are laid one over another have alpha.
+fn channels(plain: bool, alpha: bool) -> usize {
+    if plain && !alpha { 3 } else { 4 }
 }
 
 /// Gives all frames as they are seen, with the time that each stays, until `each` wants no more.

@@ -127,7 +127,7 @@ impl Segments {
 
 pub(super) fn decode(header: &Header, input: &mut dyn Input, goal: Goal) -> Result<Picture, Error> {
     let (now, jpeg) = read(input)?;
-    header.check(Format::Jpg, now.size)?;
+    header.check(Format::Jpg, now.size, 3)?;
     let side = jpeg.side(goal);
     let size = jpeg.frame.scaled(side);
     let mut shrink = Shrink::new(size, 3, Shrink::factor(size, goal.ample));
