@@ -5,6 +5,7 @@ use std::net::Shutdown;
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
+use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags};
@@ -12,8 +13,8 @@ use rustix::process::Signal;
 use serde::de::DeserializeOwned;
 
 use super::protocol::{Error, REPLY_MAX, Reply};
-use crate::process::{Child, Ended, Launch, own_program, unkillable};
-use crate::sys::{Cancel, poll_until};
+use crate::process::{Child, Ended, Launch, own_program};
+use crate::sys::{Cancel, lock, poll_until};
 
 /// A job that says nothing for so long waits for a disk that does not answer.
 const SILENT_FOR: Duration = Duration::from_secs(30);
@@ -21,6 +22,8 @@ const SILENT_FOR: Duration = Duration::from_secs(30);
 const ENDS_WITHIN: Duration = Duration::from_secs(2);
 /// Processes that the kernel does not let go of; with so many, no other is started.
 const UNKILLABLE_MAX: usize = 8;
+/// Those of them that decoded: programs that hang elsewhere do not count.
+static UNKILLABLE: Mutex<Vec<Child>> = Mutex::new(Vec::new());
 
 /// Signals by which others end a process.
 const ASKED_TO_END: [Signal; 5] =
@@ -48,9 +51,12 @@ pub(super) struct Worker {
 impl Worker {
     /// Belongs to the thread that calls this: with its end the process is killed.
     pub(super) fn start(settings: &Settings) -> io::Result<Self> {
-        if unkillable() >= UNKILLABLE_MAX {
+        let mut unkillable = lock(&UNKILLABLE);
+        unkillable.retain(Child::is_running);
+        if unkillable.len() >= UNKILLABLE_MAX {
             return Err(io::Error::other("too many hang on disks that do not answer"));
         }
+        drop(unkillable);
         let (stream, theirs) = UnixStream::pair()?;
         Ok(Self { process: start(settings, theirs)?, stream, silent_for: SILENT_FOR })
     }
@@ -137,6 +143,7 @@ impl Drop for Worker {
         };
         if !process.kill() {
             log::error!("process {} hangs on a disk and is left alone", process.identity().pid);
+            lock(&UNKILLABLE).push(process);
         }
     }
 }

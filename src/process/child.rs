@@ -24,13 +24,11 @@ const KILLED: Duration = Duration::from_secs(2);
 const CPU_IS_USED_UP: i32 = Signal::XCPU.as_raw();
 
 /// Killed processes that were not gone in time: the machine was slow, or they hang on a disk.
-static UNKILLABLE: Mutex<Vec<Child>> = Mutex::new(Vec::new());
+static KILLED_LATE: Mutex<Vec<Child>> = Mutex::new(Vec::new());
 
-/// The number of killed processes that the kernel does not let go of. Reaps the others.
-pub(crate) fn unkillable() -> usize {
-    let mut all = lock(&UNKILLABLE);
-    all.retain(|process| process.ended().is_none());
-    all.len()
+/// Reaps those of the killed processes that have ended by now.
+pub(super) fn reap_killed() {
+    lock(&KILLED_LATE).retain(|process| process.ended().is_none());
 }
 
 #[derive(Clone, Debug)]
@@ -122,17 +120,22 @@ impl Child {
             log::warn!("process {} ignores SIGTERM; sending SIGKILL", self.identity.pid);
             self.signal(Signal::KILL);
         }
-        let gone = self.wait(Some(Instant::now() + KILLED), None);
-        self.ended();
-        gone
+        self.is_gone_soon()
     }
 
-    /// Ends it at once; one that needs longer is reaped by [`unkillable`].
+    /// Ends it at once; `false` if it is not gone within two seconds.
     pub fn kill(&self) -> bool {
         self.signal(Signal::KILL);
-        let gone = self.wait(Some(Instant::now() + KILLED), None);
-        if self.ended().is_none() {
-            lock(&UNKILLABLE).push(self.clone());
+        self.is_gone_soon()
+    }
+
+    /// Waits for the end of a killed process; one that needs longer is reaped by [`reap_killed`].
+    fn is_gone_soon(&self) -> bool {
+        self.wait(Some(Instant::now() + KILLED), None);
+        let gone = self.ended().is_some();
+        let mut late = lock(&KILLED_LATE);
+        if !gone && late.iter().all(|process| process.identity != self.identity) {
+            late.push(self.clone());
         }
         gone
     }

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use super::orders::{self, Orders, ResourceLimits};
-use super::{Child, Error, is_plain, unkillable};
+use super::{Child, Error, is_plain, reap_killed};
 
 /// The variables that the service manager, or the command that starts us, sets for us alone; a
 /// child that used them would speak in our name.
@@ -96,7 +96,7 @@ impl Launch {
         stderr: Option<OwnedFd>,
         record: Option<&Path>,
     ) -> Result<Child, Error> {
-        unkillable();
+        reap_killed();
         let start = || -> io::Result<Child> {
             let orders = self.orders(record)?;
             let mut command = self.command();

@@ -29,7 +29,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 pub(crate) use backend_process::BackendProcess;
-pub(crate) use child::{Child, Ended, unkillable};
+use child::reap_killed;
+pub(crate) use child::{Child, Ended};
 pub use identity::Identity;
 pub use launch::Launch;
 pub(crate) use launch::{own_program, show_command};
