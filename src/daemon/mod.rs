@@ -148,8 +148,8 @@ impl Daemon {
         // Its job for an import may hang.
         self.transcoder.cancel_imports();
         self.decoder.end_imports();
-        late(self.transcoder.end(deadline));
-        // One of its threads may wait for a disk that does not answer: the others get their time.
+        // Threads of either may wait for a disk that does not answer: the others get their time.
+        late(self.transcoder.end(deadline.min(Instant::now() + LOOK_WITHIN)));
         late(self.imports.end(deadline.min(Instant::now() + LOOK_WITHIN)));
         if clear {
             remove_wallpapers(&self.wallpaper, deadline);

@@ -147,7 +147,8 @@ impl Drop for Threads {
 /// dropped, with the reply that it has.
 pub(crate) type Job = Box<dyn FnOnce(Result<&Ffmpeg, Error>) + Send>;
 
-/// Does one job after the other. Each ends in time: the programs that it runs have their limits.
+/// Does one job after the other. The programs that it runs have their limits; its own accesses to disks
+/// have none, and hang with a disk that does not answer.
 fn work(name: &str, jobs: &Receiver<Job>, end: &Receiver<()>, ffmpeg: &Ffmpeg) {
     loop {
         let job = select! {
