@@ -3,6 +3,7 @@
 //! The import workers, the threads `import`, `reconcile` and `watch`, and the handle use it. It starts
 //! nothing, and knows no thread.
 
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
@@ -17,6 +18,7 @@ use super::task::{self, Imported};
 use crate::decode::Decoder;
 use crate::events::EventBus;
 use crate::paths::make_directories;
+use crate::store::watched::Stamp;
 use crate::store::{Store, images};
 use crate::transcode::{Ffmpeg, Transcoder};
 
@@ -54,6 +56,8 @@ pub(super) struct ImportContext {
     pub(super) folders_made: AtomicBool,
     /// Watched files of which nothing is known any more: they are looked at again.
     pub(super) unknown_again: Mutex<Vec<PathBuf>>,
+    /// Files in place that hold no picture, as they were when they were last read to be shown.
+    pub(super) unreadable: Mutex<HashMap<PathBuf, Stamp>>,
     /// The watched directories, which may be reached over links.
     pub(super) roots: Mutex<Vec<PathBuf>>,
     /// For what it alone decodes.
@@ -87,6 +91,7 @@ impl ImportContext {
             serial: AtomicU64::new(0),
             folders_made: AtomicBool::new(false),
             unknown_again: Mutex::default(),
+            unreadable: Mutex::default(),
             roots: Mutex::default(),
             ffmpeg: transcoder.imports().clone(),
             audio: Arc::clone(&settings.video_audio),

@@ -20,8 +20,8 @@ impl Library {
         self.context.find_now(|c| images::get(c, id))
     }
 
-    /// Brings the row of an image in place up to date with its file, for whoever shows it; true if it
-    /// was not.
+    /// Brings the row of an image in place up to date with its file. Returns whether the row was
+    /// changed.
     pub(crate) fn see_again(&self, image: &Image) -> bool {
         self.context.see_again(image)
     }

@@ -115,16 +115,18 @@ impl Names {
         store: &Store,
         own: Option<&str>,
     ) -> Result<Reserved<'a>, Error> {
-        // Held over the looks: nobody else can come to hold a name that was found to be free.
-        let mut inner = self.lock();
-        for number in inner.hints.get(&name.stem).copied().unwrap_or(0).. {
+        let first = self.lock().hints.get(&name.stem).copied().unwrap_or(0);
+        for number in first.. {
             let candidate = name.numbered(number);
             let path = directory.join(name.file(&candidate));
             let is_own = own == Some(candidate.as_str());
-            let is_taken = inner.reserved.contains(&candidate)
-                || !is_own
-                    && (store.read(|c| store::images::has_name(c, &candidate))?
-                        || path.symlink_metadata().is_ok());
+            // Without the lock, for which the database's writer may wait: this disk may not answer.
+            let is_there = !is_own && path.symlink_metadata().is_ok();
+            // Held from here on: whoever had the name since holds it still, or its row says so.
+            let mut inner = self.lock();
+            let is_taken = is_there
+                || inner.reserved.contains(&candidate)
+                || !is_own && store.read(|c| store::images::has_name(c, &candidate))?;
             if is_taken {
                 continue;
             }

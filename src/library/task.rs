@@ -138,8 +138,8 @@ pub(super) enum InPlace {
     New { name: Name, row: NewImage, note: Option<Note> },
     /// It is the file of this image, which has lost its own.
     Moved(Image, Pass),
-    /// It has the content of this image, which has a file. What was noted of it, if anything, was of
-    /// the same image (`is_known`) or of another.
+    /// It has the content of this image, which has a file. `is_known`: the note of the file names this
+    /// image already.
     Same { image: Image, is_first: bool, is_known: bool },
 }
 

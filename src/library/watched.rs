@@ -22,8 +22,12 @@ use crate::decode::{self, Hashed};
 use crate::paths::{Presence, presence};
 use crate::store::watched::{self, Stamp, WatchedFile};
 use crate::store::{self, Connection, images};
+use crate::sys::lock;
 use crate::transcode;
 use crate::wire::Image;
+
+/// Files that are known to be unreadable; beyond that they are read once more.
+const UNREADABLE_MAX: usize = 1000;
 
 impl ImportContext {
     /// Finds out what a file is, and gives it the row that it is to have, or prepares that.
@@ -101,16 +105,29 @@ impl ImportContext {
         }
         let Ok(meta) = fs::metadata(path) else { return false };
         let is_it =
-            |note: WatchedFile| note.image_id == Some(image.id) && note.stamp.same(&stamp(&meta));
-        let note = self.store.read(|c| watched::get(c, path));
-        // A database that cannot be read says so to the caller, too.
-        if note.map_or(true, |note| note.is_some_and(is_it)) {
-            return false;
+            |note: &WatchedFile| note.image_id == Some(image.id) && note.stamp.same(&stamp(&meta));
+        let is_unreadable =
+            || lock(&self.unreadable).get(path).is_some_and(|seen| seen.same(&stamp(&meta)));
+        match self.store.read(|c| watched::get(c, path)) {
+            Ok(note) if note.as_ref().is_some_and(is_it) || is_unreadable() => return false,
+            Ok(_) => {}
+            Err(error) => return not_seen(path, &error.into()),
         }
         let directory = Arc::new(Directory::of(path, Which::Only(BTreeSet::new())));
         let prepared = self.take_watched(path, &directory, Pass::All, self.tools());
-        // A file that is being written, or is no picture, leaves the row as it was.
-        prepared.and_then(|prepared| self.land_one(prepared)).is_ok()
+        match prepared.and_then(|prepared| self.land_one(prepared)) {
+            Ok(_) => true,
+            // A file that is being written, or is no picture, leaves the row as it was.
+            Err(error) if is_for_good(&error) => {
+                let mut unreadable = lock(&self.unreadable);
+                if unreadable.len() >= UNREADABLE_MAX {
+                    unreadable.clear();
+                }
+                unreadable.insert(path.clone(), stamp(&meta));
+                false
+            }
+            Err(error) => not_seen(path, &error),
+        }
     }
 
     /// The image that `find` finds, its row up to date with its file.
@@ -195,6 +212,14 @@ impl ImportContext {
         let files = self.store.read(|c| watched::of_image(c, image.id))?;
         Ok(files.iter().all(|file| *file == seen.path || is_gone(file)))
     }
+}
+
+/// The row stays as it was: only a failure of the database is not the file's own.
+fn not_seen(path: &Path, error: &Error) -> bool {
+    if matches!(error, Error::Store(_)) {
+        log::warn!("cannot bring the row of {} up to date: {}", path.display(), error.reason());
+    }
+    false
 }
 
 /// Whether the file of an image in place has its content still.

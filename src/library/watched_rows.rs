@@ -1,9 +1,11 @@
 //! Writes the rows of watched files: an image whose file was renamed, rewritten or added.
 //!
 //! Each change is in one transaction with the note of the file that was seen. Files that were rewritten
-//! are written by the import workers, others where files land; never changes a watched file.
+//! are written by the import workers, or by the thread that is about to show one (HTTP, reconciler);
+//! renamed notes in the thread `watch`, others where files land. Never changes a watched file.
 
 use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 
@@ -20,7 +22,7 @@ use crate::store::images::NewImage;
 use crate::store::watched::{self, Stamp, WatchedFile};
 use crate::store::{self, Connection, edits, images, purge};
 use crate::sys::lock;
-use crate::wire::Image;
+use crate::wire::{Image, own_path};
 
 impl SeenFile {
     pub(super) fn note(
@@ -91,24 +93,34 @@ impl ImportContext {
     /// The end of it. A file of which something else is known by now is looked at again.
     pub(super) fn settle_in_place(&self, ready: ReadyInPlace, landed: Landed) -> Landed {
         let ReadyInPlace { seen, change } = ready;
+        let path = seen.path;
         if landed.as_ref().is_err_and(Error::is_left_alone) {
-            lock(&self.unknown_again).push(seen.path);
+            lock(&self.unknown_again).push(path.clone());
         }
         let note = match change {
             InPlace::New { note, .. } => note,
             _ => None,
         };
         match seen.directory.which {
-            Which::Named(_) => landed.map(|imported| self.complete(imported.noted(note))),
+            // Each file that somebody named has an end that is counted.
+            Which::Named(_) => match landed {
+                Err(Error::LeftAlone) => {
+                    let changed = io::Error::other("it changed during the import");
+                    Err(Error::file("import", &path)(changed))
+                }
+                landed => landed.map(|imported| self.complete(imported.noted(note))),
+            },
             // No client hears of it.
             _ => landed,
         }
     }
 
-    /// The image whose content this is has lost its file: this is it now. False if it has another file
-    /// by now.
+    /// The image whose content this is has lost its file, perhaps to another one of the same run: this
+    /// is it now. False if it has another file by now.
     fn move_here(&self, c: &Connection, seen: &SeenFile, image: &Image) -> Result<bool, Error> {
-        let now = images::get(c, image.id)?.filter(|now| now.path == image.path);
+        let has_none =
+            |now: &Image| own_path(&now.path) != now.path && now.checksum == image.checksum;
+        let now = images::get(c, image.id)?.filter(|now| now.path == image.path || has_none(now));
         let Some(now) = now else { return Ok(false) };
         self.give_file(c, &seen.directory, &now, &seen.path)?;
         watched::forget_file(c, &now.path, now.id)?;
@@ -156,6 +168,8 @@ impl ImportContext {
         if image.name == before.stem
             && image.name != after.stem
             && !images::has_name(c, &after.stem)?
+            // A file that lands at the same time may be about to have it.
+            && self.names.try_hold(&after.stem, to).is_some()
         {
             edits::set_name(c, image.id, &after.stem)?;
         }

@@ -68,3 +68,30 @@ fn image_for_a_deleted_folder_is_at_the_root() {
     assert_eq!(folders, [Some(there), None]);
     alive.end();
 }
+
+/// Each row goes with its content, also where both files are taken in one run.
+#[test]
+fn files_in_place_that_swap_their_names_keep_their_rows() {
+    let scene = Scene::new();
+    let mut alive = scene.start();
+    alive.reconciled();
+    let files = [("a.png", 1), ("b.png", 2)].map(|(name, seed)| scene.source(name, png(seed)));
+    let context = Arc::clone(alive.context());
+    let take = || {
+        let ready = |file: &PathBuf| match context.take_named(file, None, context.tools()) {
+            Ok(ready) => ready,
+            Err(error) => panic!("{}", error.reason()),
+        };
+        let landed = context.land_run(files.iter().map(ready).collect());
+        landed.iter().map(|one| one.as_ref().unwrap().image.id).collect::<Vec<_>>()
+    };
+    let [a, b] = take()[..] else { panic!("two files are two images") };
+    let between = scene.at("source/between");
+    for (from, to) in [(&files[0], &between), (&files[1], &files[0]), (&between, &files[1])] {
+        fs::rename(from, to).unwrap();
+    }
+    assert_eq!(take(), [b, a]);
+    let at = |path| scene.store.read(|c| images::by_path(c, path)).unwrap().map(|image| image.id);
+    assert_eq!([at(&files[0]), at(&files[1])], [Some(b), Some(a)]);
+    alive.end();
+}

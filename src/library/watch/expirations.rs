@@ -5,6 +5,7 @@
 
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
+use std::slice;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
@@ -16,6 +17,7 @@ use super::super::task::{Directory, Which};
 use super::directory::Watched;
 use super::findings::{Difference, Findings, Scope, compare};
 use super::settings::GRACE;
+use crate::store::watched::WatchedFile;
 use crate::store::{Connection, Store, edits, folders, images, watched};
 use crate::wire::{Event, GalleryDomain};
 
@@ -135,7 +137,7 @@ pub(super) fn difference(
     scope: &Scope,
 ) -> Result<Difference, Error> {
     let store = &context.store;
-    let difference = compare(known(store, directory, scope)?, findings, scope);
+    let mut difference = compare(known(store, directory, scope)?, findings, scope);
     if !difference.renumbered.is_empty() {
         let mut renumbered = difference.renumbered.iter();
         store.note(|c| renumbered.try_for_each(|(path, d)| watched::set_device(c, path, *d)))?;
@@ -143,16 +145,37 @@ pub(super) fn difference(
     if let Some((file, to)) = difference.renamed.first() {
         let (count, from) = (difference.renamed.len(), file.path.display());
         log::info!("{from} and other files, {count} in all, are {} and such now", to.display());
-        for some in difference.renamed.chunks(AT_ONCE) {
-            store.write(|c| {
-                some.iter().try_for_each(|one| context.rename_note(c, directory, one))
-            })?;
-        }
+        rename_notes(context, directory, &mut difference);
         tell_folders(context);
         clear_folders(context)?;
         context.bus.publish(&Event::GalleryChanged { domain: GalleryDomain::Images });
     }
     Ok(difference)
+}
+
+/// Gives images whose directory has another name their files. A file of which that fails is found by its
+/// content instead, so that it holds no other up.
+fn rename_notes(context: &ImportContext, directory: &Directory, difference: &mut Difference) {
+    let rename = |some: &[(WatchedFile, PathBuf)]| {
+        let mut some = some.iter();
+        context.store.write(|c| some.try_for_each(|one| context.rename_note(c, directory, one)))
+    };
+    let chunks = difference.renamed.chunks(AT_ONCE);
+    let failed = chunks.filter(|some| rename(some).is_err()).flatten();
+    let failed = failed.filter(|one| match rename(slice::from_ref(one)) {
+        Ok(()) => false,
+        Err(error) => {
+            let (from, why) = (one.0.path.display(), error.reason());
+            log::warn!("cannot let the image of {from} follow its file: {why}");
+            true
+        }
+    });
+    for (file, to) in failed.cloned().collect::<Vec<_>>() {
+        difference.renamed.retain(|(_, renamed)| *renamed != to);
+        difference.lost.extend(file.image_id.map(|_| file.stamp.size));
+        difference.changed.push((to, file.stamp));
+        difference.gone.push(file);
+    }
 }
 
 /// The known files of a scope.
