@@ -97,13 +97,11 @@ impl BackendProcess {
         tail(&read().unwrap_or_default(), TAIL)
     }
 
-    /// The last thing that it said itself, or the error that it named.
+    /// The last line of the process's log that is not libwayland's trace.
     pub fn last_words(&self) -> String {
         let tail = self.log_tail();
         let own = |line: &&str| !line.trim().is_empty() && !is_trace(line);
-        let mut lines = tail.lines().filter(own);
-        let error = lines.clone().rfind(|line| line.contains("ERROR"));
-        error.or(lines.next_back()).unwrap_or("it said nothing").trim().to_owned()
+        tail.lines().rfind(own).unwrap_or("it said nothing").trim().to_owned()
     }
 
     /// A file of its own beside the record, removed with it: its socket, or a note about it.
@@ -153,8 +151,6 @@ fn start(
         .mode(0o600)
         .open(&log_path)
         .map_err(|source| Error::io("create", &log_path, source))?;
-    // One of the same number may have left its log.
-    log.set_len(0).map_err(|source| Error::io("empty", &log_path, source))?;
     // Opened once more: a lock of the file that the process inherits would stay as long as it runs.
     let held = File::open(&log_path).map_err(|source| Error::io("open", &log_path, source))?;
     flock(&held, FlockOperation::LockShared).map_err(|e| Error::io("lock", &log_path, e))?;
@@ -167,6 +163,12 @@ fn start(
 
 /// Removes a record and the files beside it. The record goes last: its name is not given again before.
 fn remove(path: &Path) {
+    remove_beside(path);
+    fs::remove_file(path).ok();
+}
+
+/// Removes the files beside a record.
+pub(super) fn remove_beside(path: &Path) {
     let directory = path.parent().map(fs::read_dir);
     for entry in directory.into_iter().flatten().flatten().flatten() {
         let file = entry.path();
@@ -174,7 +176,6 @@ fn remove(path: &Path) {
             fs::remove_file(file).ok();
         }
     }
-    fs::remove_file(path).ok();
 }
 
 /// Whether a line is of libwayland's trace, which begins with a time in brackets.

@@ -55,7 +55,8 @@ impl Stat {
         // Field 3 was the state; 14 and 15 are times of the processor, 22 is the start.
         let (own, kernel): (u64, u64) = (rest.nth(10)?.parse().ok()?, rest.next()?.parse().ok()?);
         let start_time = rest.nth(6)?.parse().ok()?;
-        Some(Self { identity: Identity { pid, start_time }, state, processor_time: own + kernel })
+        let processor_time = own.saturating_add(kernel);
+        Some(Self { identity: Identity { pid, start_time }, state, processor_time })
     }
 }
 
@@ -120,6 +121,11 @@ mod tests {
         let line = b"42 (a) R (b) S 1 42 42 0 -1 4194560 1 2 3 4 5 6 7 8 20 0 1 0 9876 22 33\n";
         let expected = Identity { pid: 42, start_time: 9876 };
         assert_eq!(Identity::from_stat(line), Some(expected));
+        // A record may say anything.
+        let max = u64::MAX;
+        let huge = format!("42 (a) S 1 42 42 0 -1 0 1 2 3 4 {max} {max} 7 8 20 0 1 0 {max} 22 33");
+        let huge = Stat::parse(huge.as_bytes()).unwrap();
+        assert_eq!((huge.processor_time, huge.identity.start_time), (max, max));
     }
 
     #[test]

@@ -49,7 +49,7 @@ struct Shared {
     epoll: OwnedFd,
     /// Open as long as the thread runs: closing takes it out of the epoll, and the wake-up with it.
     _stop: Cancel,
-    /// By their descriptors.
+    /// Children and whom to ring at their end, keyed by descriptor.
     watched: Mutex<HashMap<u64, (Child, Sender<()>)>>,
 }
 
@@ -94,7 +94,9 @@ impl Reaper {
 
     /// No longer tells of the end of this child.
     pub fn forget(&self, child: &Child) {
-        self.shared.take(token(child));
+        if let Some((child, _)) = lock(&self.shared.watched).remove(&token(child)) {
+            epoll::delete(&self.shared.epoll, &child).ok();
+        }
     }
 }
 
@@ -104,8 +106,11 @@ fn token(child: &Child) -> u64 {
 }
 
 impl Shared {
-    fn take(&self, token: u64) -> Option<Sender<()>> {
-        let (child, tell) = lock(&self.watched).remove(&token)?;
+    fn take_ended(&self, token: u64) -> Option<Sender<()>> {
+        let mut watched = lock(&self.watched);
+        // The event may be of a forgotten child whose descriptor's number another one has by now.
+        watched.get(&token).filter(|(child, _)| !child.is_running())?;
+        let (child, tell) = watched.remove(&token)?;
         epoll::delete(&self.epoll, &child).ok();
         Some(tell)
     }
@@ -126,7 +131,7 @@ fn watch(shared: &Shared, mut logs: Logs) {
                 STOP => return,
                 LOGS => logs.shorten(&shared.epoll),
                 token => {
-                    if let Some(tell) = shared.take(token) {
+                    if let Some(tell) = shared.take_ended(token) {
                         tell.try_send(()).ok();
                     }
                 }
@@ -204,6 +209,7 @@ mod tests {
             records.start(&Launch::new("/bin/sleep").args(["1000"]), "test", None).unwrap();
         let (tell, told) = bounded(1);
         reaper.watch(process.child(), &tell).unwrap();
+        assert!(reaper.shared.take_ended(token(process.child())).is_none(), "a stale event");
         assert!(told.try_recv().is_err());
         let pid = Pid::from_raw(process.child().identity().pid).unwrap();
         kill_process(pid, Signal::KILL).unwrap();

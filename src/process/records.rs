@@ -71,6 +71,8 @@ impl ProcessRecords {
         launch: impl FnOnce(&Path) -> Launch,
     ) -> Result<BackendProcess, Error> {
         let (path, file) = self.create(&record_name(backend, output))?;
+        // An earlier process of the same number may have left its log, socket or notes.
+        backend_process::remove_beside(&path);
         let launch = launch(&path.with_extension("sock"));
         let record = Record::new(&launch, backend, output);
         BackendProcess::start(&launch, record, path, file)
@@ -213,6 +215,24 @@ mod tests {
         fs::write(&process.path, text.replace(&start, "1")).unwrap();
         assert!(records.running("swaybg", None).is_empty());
         assert!(process.child().is_running(), "and is left alone");
+        process.end(Duration::from_secs(5));
+    }
+
+    #[test]
+    fn files_of_an_earlier_process_of_the_same_number_are_removed() {
+        let (_dir, records) = records();
+        let stale = ["log", "sock", "paused"];
+        for extension in stale {
+            fs::write(records.directory().join(format!("swaybg-1.{extension}")), "stale").unwrap();
+        }
+        let other = records.directory().join("swaybg-10.sock");
+        fs::write(&other, "").unwrap();
+        let process = records.start(&sleeper(), "swaybg", None).unwrap();
+        assert!(
+            stale.iter().all(|it| fs::read(process.beside(it)).unwrap_or_default() != b"stale")
+        );
+        assert!(!process.beside("sock").exists() && !process.beside("paused").exists());
+        assert!(other.exists());
         process.end(Duration::from_secs(5));
     }
 

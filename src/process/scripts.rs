@@ -67,12 +67,19 @@ impl Scripts {
             let ended = child.ended_alone();
             errors.read_some(told);
             if let Some(ended) = ended {
-                self.left.push(errors);
-                let surplus = self.left.len().saturating_sub(LEFT_MAX);
-                self.left.drain(..surplus);
+                self.leave(errors);
                 return Ok(ended);
             }
         }
+    }
+
+    /// Keeps the errors of a script that has ended, if any of its programs may still write some.
+    fn leave(&mut self, errors: Drain) {
+        self.left.push(errors);
+        // Closed ones do not count.
+        self.left.retain(|left| left.fd().is_some());
+        let surplus = self.left.len().saturating_sub(LEFT_MAX);
+        self.left.drain(..surplus);
     }
 
     /// Waits for one of the descriptors: `false` when the time is up, or it is cancelled.
@@ -202,6 +209,27 @@ mod tests {
         // Its errors are read while the next one runs.
         let next = format!("until [ -e {} ]; do sleep 0.02; done", done.display());
         assert_eq!(scripts.run(&sh(&next), LONG, &mut |_| {}).unwrap(), Ended::Code(0));
+    }
+
+    #[test]
+    fn script_that_leaves_nothing_displaces_no_background_program() {
+        let drain = || {
+            let (ours, theirs) = pipe_with(PipeFlags::CLOEXEC).unwrap();
+            (Drain::new(ours, 0, Keep::Head), theirs)
+        };
+        let mut scripts = scripts();
+        let (left, theirs): (Vec<_>, Vec<_>) = (0..LEFT_MAX).map(|_| drain()).unzip();
+        scripts.left = left;
+        let (mut closed, end) = drain();
+        drop(end);
+        while closed.fd().is_some() {
+            closed.read_some(&mut |_| {});
+        }
+        scripts.leave(closed);
+        assert!(theirs.iter().all(|pipe| rustix::io::write(pipe, b"x").is_ok()));
+        // Of one more, the oldest is on its own.
+        scripts.leave(drain().0);
+        assert_eq!(scripts.left.len(), LEFT_MAX);
     }
 
     #[test]
