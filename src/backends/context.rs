@@ -45,8 +45,8 @@ pub struct Backends {
     pub root_painter: RootPainter,
 }
 
-/// Between SIGTERM and SIGKILL. A web engine writes its profile to disk as it ends.
-pub(super) const GRACE: Duration = Duration::from_secs(3);
+/// Between SIGTERM and SIGKILL.
+pub(super) const GRACE: Duration = Duration::from_secs(2);
 
 pub(super) struct Context {
     /// All that backends share.
@@ -195,12 +195,14 @@ impl From<process::Error> for Error {
 pub(super) struct Processes {
     /// All of ours that run, the oldest first.
     running: Vec<BackendProcess>,
+    /// Between SIGTERM and SIGKILL.
+    pub grace: Duration,
 }
 
 impl Processes {
     /// The processes that an earlier daemon has left running.
     pub(super) fn taken_over(context: &Context) -> Self {
-        Self { running: context.take_over() }
+        Self { running: context.take_over(), grace: GRACE }
     }
 
     pub(super) fn newest(&self) -> Option<&BackendProcess> {
@@ -258,7 +260,8 @@ impl Processes {
 
     /// Ends all others.
     pub(super) fn keep_newest(&mut self) {
-        self.older().for_each(|process| process.end(GRACE));
+        let grace = self.grace;
+        self.older().for_each(|process| process.end(grace));
     }
 
     /// The same, where one that ends by itself would remove what is in the place of its socket by then.
@@ -272,30 +275,27 @@ impl Processes {
     }
 
     pub(super) fn end_all(&mut self) {
-        self.running.drain(..).for_each(|process| process.end(GRACE));
+        self.running.drain(..).for_each(|process| process.end(self.grace));
     }
 }
 
-/// Asks a server that was just started until it answers, at intervals that grow; wakes at once when it
-/// ends instead.
+/// Asks a server that was just started until it answers, at intervals that grow; none if it ends, which
+/// is noticed at once, or is late.
 pub(super) fn ask_until_up<T>(
     process: &BackendProcess,
     (within, mut pause, longest): (Duration, Duration, Duration),
     cancel: &Cancel,
     mut ask: impl FnMut() -> Result<Option<T>, Error>,
-) -> Result<T, Error> {
+) -> Result<Option<T>, Error> {
     let until = Instant::now() + within;
     loop {
         let ended = process.child().wait(Some(Instant::now() + pause), Some(cancel));
         if cancel.is_cancelled() {
             return Err(Error::Cancelled);
         }
-        if let Some(up) = if ended { None } else { ask()? } {
+        let up = if ended { None } else { ask()? };
+        if up.is_some() || ended || Instant::now() > until {
             return Ok(up);
-        }
-        if ended || Instant::now() > until {
-            let (shown, said) = (process.record().shown(), process.last_words());
-            return Err(Error::Unavailable(format!("{shown} does not start: {said}")));
         }
         pause = (pause * 2).min(longest);
     }

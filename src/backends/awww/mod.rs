@@ -119,6 +119,8 @@ impl Awww {
                     unknown(placements, outputs).is_none() || begun.elapsed() > OUTPUTS_WITHIN
                 })),
             });
+        let outputs =
+            outputs.and_then(|outputs| outputs.ok_or_else(|| failed(&process, "does not start")));
         match outputs {
             Ok(_) => self.servers.push(process),
             Err(_) => process.end(GRACE),
@@ -129,7 +131,10 @@ impl Awww {
     /// That our server has ended, if it has: whoever calls it may notice first.
     fn ended(&self) -> Option<Error> {
         let server = self.servers.newest()?;
-        server.child().wait(Some(Instant::now() + ENDED_WITHIN), None).then(|| ended(server))
+        server
+            .child()
+            .wait(Some(Instant::now() + ENDED_WITHIN), None)
+            .then(|| failed(server, "has ended"))
     }
 
     /// Whether a new server outlives its first picture: it answers before it has drawn, and its
@@ -137,7 +142,7 @@ impl Awww {
     fn has_drawn(&self, cancel: &Cancel) -> Result<(), Error> {
         let Some(new) = self.servers.newest() else { return Ok(()) };
         if new.child().wait(Some(Instant::now() + DRAWN_AFTER), Some(cancel)) {
-            return Err(ended(new));
+            return Err(failed(new, "has ended"));
         }
         if cancel.is_cancelled() { Err(Error::Cancelled) } else { Ok(()) }
     }
@@ -293,10 +298,13 @@ impl Backend for Awww {
     }
 }
 
-/// It ends by itself where its compositor breaks with it, as if all were well.
-fn ended(server: &BackendProcess) -> Error {
-    let (shown, why) = (server.record().shown(), server.last_words());
-    Error::Unavailable(format!("{shown} has ended: {why}"))
+/// An error with the last error that a server named, or its last words: it ends by itself where its
+/// compositor breaks with it, as if all were well.
+fn failed(server: &BackendProcess, how: &str) -> Error {
+    let (shown, tail) = (server.record().shown(), server.log_tail());
+    let error = tail.lines().rfind(|line| line.contains("ERROR"));
+    let why = error.map_or_else(|| server.last_words(), |error| error.trim().to_owned());
+    Error::Unavailable(format!("{shown} {how}: {why}"))
 }
 
 /// Why a call has failed. awww says it alike of a file and of its own flags: the file is at fault

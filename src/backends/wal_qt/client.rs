@@ -225,8 +225,10 @@ pub(super) fn complaint(text: &str) -> String {
 
 pub(super) struct PausedSources {
     note: PathBuf,
-    /// The sources that we have paused, and that are so still.
+    /// The sources that murald has paused and not loaded since.
     paused: BTreeSet<String>,
+    /// The last pause was not confirmed for all of them.
+    half_told: bool,
 }
 
 impl PausedSources {
@@ -234,13 +236,13 @@ impl PausedSources {
     pub(super) fn open(directory: &Path) -> Self {
         let note = directory.join("wal-qt.paused");
         let noted = fs::read(&note).ok().and_then(|bytes| serde_json::from_slice(&bytes).ok());
-        Self { note, paused: noted.unwrap_or_default() }
+        Self { note, paused: noted.unwrap_or_default(), half_told: false }
     }
 
     /// The host has loaded a file, and plays it.
     pub(super) fn loaded(&mut self, source: &str) {
         if self.paused.remove(source) {
-            // One that is noted by mistake is resumed in vain.
+            // If this fails, the next daemon resumes a source that plays: harmless.
             self.write(&self.paused).ok();
         }
     }
@@ -248,12 +250,13 @@ impl PausedSources {
     /// There is no host any more.
     pub(super) fn forget(&mut self) {
         self.paused.clear();
+        self.half_told = false;
         fs::remove_file(&self.note).ok();
     }
 
     /// Whether these stand still, and no others.
     pub(super) fn is(&self, wanted: &BTreeSet<String>) -> bool {
-        self.paused == *wanted
+        !self.half_told && self.paused == *wanted
     }
 
     /// Pauses these, and has those go on that it has paused and that are not among them.
@@ -269,16 +272,19 @@ impl PausedSources {
                 told => told?,
             }
         }
-        // Before they stand still: else, after a kill, nobody would have them go on.
+        // Noted before they are paused: after a kill the next daemon has to resume them.
         if let Err(error) = self.write(wanted) {
             let why =
                 format!("cannot save which outputs are paused: {}: {error}", self.note.display());
             return Err(Error::Unavailable(why));
         }
-        for source in wanted.difference(&self.paused) {
-            client.playback(source, true)?;
-        }
-        self.paused.clone_from(wanted);
+        let told = std::mem::replace(&mut self.paused, wanted.clone());
+        let is_untold = |source: &&String| self.half_told || !told.contains(*source);
+        let untold: Vec<&String> = wanted.iter().filter(is_untold).collect();
+        // If one of them fails, the others are paused, and even that one may be.
+        self.half_told = true;
+        untold.into_iter().try_for_each(|source| client.playback(source, true))?;
+        self.half_told = false;
         Ok(())
     }
 
@@ -295,7 +301,39 @@ impl PausedSources {
 
 #[cfg(test)]
 mod tests {
+    use std::io::Read;
+    use std::os::unix::net::UnixListener;
+
     use super::*;
+
+    #[test]
+    fn sources_of_a_pause_that_failed_are_resumed() {
+        let dir = tempfile::tempdir().unwrap();
+        let socket = dir.path().join("sock");
+        let listener = UnixListener::bind(&socket).unwrap();
+        let host = std::thread::spawn(move || {
+            ["true", "false", "true", "true"].map(|ok| {
+                let (mut stream, mut heard) = (listener.accept().unwrap().0, [0; 4096]);
+                let length = stream.read(&mut heard).unwrap();
+                let answer = format!("HTTP/1.1 200 OK\r\n\r\n{{\"ok\": {ok}}}");
+                stream.write_all(answer.as_bytes()).unwrap();
+                let heard = String::from_utf8_lossy(&heard[..length]).into_owned();
+                serde_json::from_str(heard.lines().last().unwrap()).unwrap()
+            })
+        });
+        let limit = Duration::from_secs(60);
+        let client = Client { cancel: Cancel::new().unwrap(), socket, limit };
+        let mut paused = PausedSources::open(dir.path());
+        let wanted = BTreeSet::from(["a".to_owned(), "b".to_owned()]);
+        assert!(matches!(paused.pause(&client, &wanted), Err(Error::Refused(_))));
+        assert!(!paused.is(&wanted), "it is tried again");
+        paused.pause(&client, &BTreeSet::new()).unwrap();
+        let told = |source: &str, paused| json!({ "source_target": source, "paused": paused });
+        let expected = [told("a", true), told("b", true), told("a", false), told("b", false)];
+        let heard: [Value; 4] = host.join().unwrap();
+        assert_eq!(heard, expected);
+        assert!(paused.is(&BTreeSet::new()));
+    }
 
     #[test]
     fn an_answer_is_whole_once_all_of_its_body_has_come() {

@@ -23,12 +23,14 @@ const PROGRAM: &str = "wal-qt-host";
 const UP_WITHIN: (Duration, Duration, Duration) =
     (Duration::from_secs(50), Duration::from_millis(150), Duration::from_secs(2));
 const MONITORS_WITHIN: Duration = Duration::from_secs(10);
-const BETWEEN_QUESTIONS: Duration = Duration::from_millis(50);
+pub(super) const BETWEEN_QUESTIONS: Duration = Duration::from_millis(50);
 /// The line of a window that is ready for a picture: after its start, and after it has shown a
 /// page.
 const READY: &str = "renderer ready";
 /// A host may be told to write no such lines.
 const READY_WITHIN: Duration = Duration::from_secs(10);
+/// Between SIGTERM and SIGKILL: a web engine writes its profile to disk as it ends.
+const GRACE: Duration = Duration::from_secs(3);
 /// Between its end and the next start.
 const AFTER_DEATH: Duration = Duration::from_millis(400);
 
@@ -45,7 +47,8 @@ pub(super) struct Host {
 
 impl Host {
     pub(super) fn new(context: &Context) -> Self {
-        let ours = Processes::taken_over(context);
+        let mut ours = Processes::taken_over(context);
+        ours.grace = GRACE;
         Self { ours, foreign: None, expected: None, died: None }
     }
 
@@ -62,7 +65,7 @@ impl Host {
         match health(client, options, limit) {
             Ok(()) => {}
             Err(Health::Other(error)) => return Err(error),
-            Err(Health::Silent) => {
+            Err(Health::Silent(_)) => {
                 if self.ours.newest().is_none() {
                     self.start(context, options)?;
                 }
@@ -106,10 +109,21 @@ impl Host {
         let limit = Duration::from_millis(options.request_timeout_ms.into());
         let gone = || Error::Unavailable("wal-qt does not start: it is gone".to_owned());
         let up = self.ours.newest().ok_or_else(gone).and_then(|host| {
-            ask_until_up(host, UP_WITHIN, cancel, || match health(client, options, limit) {
-                Ok(()) => Ok(Some(())),
-                Err(Health::Other(error)) => Err(error),
-                Err(Health::Silent) => Ok(None),
+            let mut silent = None;
+            let up =
+                ask_until_up(host, UP_WITHIN, cancel, || match health(client, options, limit) {
+                    Ok(()) => Ok(Some(())),
+                    Err(Health::Other(error)) => Err(error),
+                    Err(Health::Silent(why)) => {
+                        silent = Some(why);
+                        Ok(None)
+                    }
+                });
+            up?.ok_or_else(|| {
+                let why = silent.filter(|_| host.child().is_running());
+                let (shown, why) =
+                    (host.record().shown(), why.unwrap_or_else(|| host.last_words()));
+                Error::Unavailable(format!("{shown} does not start: {why}"))
             })
         });
         up.inspect_err(|_| self.ours.end_all())
@@ -169,8 +183,8 @@ impl Host {
 }
 
 enum Health {
-    /// Nobody answers: worth another try.
-    Silent,
+    /// Nobody answers, and why that seems so: worth another try.
+    Silent(String),
     /// For good.
     Other(Error),
 }
@@ -180,8 +194,10 @@ fn health(client: &Client, options: &Options, limit: Duration) -> Result<(), Hea
     let answer = match client.once("/health", None, limit) {
         Ok(answer) => answer,
         Err(Failed::Cancelled) => return Err(Health::Other(Error::Cancelled)),
-        Err(Failed::Unreachable(_) | Failed::Late(_) | Failed::Status(500.., _)) => {
-            return Err(Health::Silent);
+        Err(Failed::Unreachable(why)) => return Err(Health::Silent(why)),
+        Err(Failed::Late(_)) => return Err(Health::Silent("it does not answer".to_owned())),
+        Err(Failed::Status(status @ 500.., _)) => {
+            return Err(Health::Silent(format!("it answers with {status}")));
         }
         Err(failed) => return Err(Health::Other(client.error("/health", failed))),
     };
@@ -192,7 +208,7 @@ fn health(client: &Client, options: &Options, limit: Duration) -> Result<(), Hea
     };
     let (service, version) = (word(&answer["service"]), word(&answer["api_version"]));
     if answer["ok"] == false {
-        return Err(Health::Silent);
+        return Err(Health::Silent("it reports an error".to_owned()));
     }
     if service != options.expected_service || version != options.expected_api_version {
         return Err(Health::Other(Error::Refused(format!(

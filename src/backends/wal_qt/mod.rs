@@ -33,12 +33,11 @@ use crate::wire::Format;
 pub(crate) use client::Client;
 
 use client::PausedSources;
-use host::Host;
+use host::{BETWEEN_QUESTIONS, Host};
 use load::{Piece, Progress};
 
 /// The settings of images, which each window has to get.
 const PRESENTATION: &str = "/settings/image-presentation";
-const BETWEEN_QUESTIONS: Duration = Duration::from_millis(50);
 /// When a window that does not tell when it is ready is given its picture again.
 const AGAIN_AFTER: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(3)];
 /// A host that tells what it shows does so within this.
