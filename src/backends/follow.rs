@@ -28,12 +28,16 @@ pub(super) fn follow<T>(
     cancel: &Cancel,
     mut read: impl FnMut(&str) -> ControlFlow<T>,
 ) -> Result<T, NotUp> {
-    let (notify, log) = (Inotify::new()?, process.log_path());
+    let log = process.log_path();
+    let failed = |error: io::Error| {
+        io::Error::new(error.kind(), format!("cannot read its log {}: {error}", log.display()))
+    };
+    let notify = Inotify::new().map_err(failed)?;
     // Before the first read: what is written after it wakes us.
-    notify.watch(&log, WatchFlags::MODIFY)?;
-    let mut lines = Lines::open(&log, from, marks)?;
+    notify.watch(&log, WatchFlags::MODIFY).map_err(failed)?;
+    let mut lines = Lines::open(&log, from, marks).map_err(failed)?;
     loop {
-        if let ControlFlow::Break(seen) = lines.read_new(&mut read)? {
+        if let ControlFlow::Break(seen) = lines.read_new(&mut read).map_err(failed)? {
             return Ok(seen);
         }
         // Lines from before its end wake this first, and are read.
@@ -170,6 +174,19 @@ mod tests {
         let mut lines = Lines::open(&log, 0, &[""]).unwrap();
         assert_eq!(read(&mut lines).pop().as_deref(), Some("last"));
         assert!(lines.pending.capacity() <= 2 * LINE_MAX, "{}", lines.pending.capacity());
+    }
+
+    #[test]
+    fn log_that_is_gone_is_named() {
+        let dir = tempfile::tempdir().unwrap();
+        let records = ProcessRecords::open(dir.path()).unwrap();
+        let process = records.start(&Launch::new("/bin/true"), "test", None).unwrap();
+        fs::remove_file(process.log_path()).unwrap();
+        let (until, cancel) = (Instant::now() + Duration::from_secs(60), Cancel::new().unwrap());
+        let followed = follow(&process, 0, &[], until, &cancel, |_| ControlFlow::Break(()));
+        let expected = format!("cannot read its log {}: ", process.log_path().display());
+        assert!(followed.unwrap_err().to_string().starts_with(&expected));
+        process.end(Duration::from_secs(5));
     }
 
     #[test]

@@ -78,9 +78,14 @@ pub(super) fn ask(
     let until = Instant::now() + limit;
     let mut stream = connect(path).map_err(|error| at(path, error))?;
     // Far less than a socket takes at once.
-    stream.write_all(request.as_bytes())?;
-    stream.shutdown(std::net::Shutdown::Write)?;
-    let answer = read_answer(&mut stream, None, until, cancel, |_| false)?;
+    let said = stream.write_all(request.as_bytes());
+    let said = said.and_then(|()| stream.shutdown(std::net::Shutdown::Write));
+    said.map_err(|error| at(path, error))?;
+    let answer = read_answer(&mut stream, None, until, cancel, |_| false);
+    let answer = answer.map_err(|not_up| match not_up {
+        NotUp::Io(error) => NotUp::Io(at(path, error)),
+        other => other,
+    })?;
     Ok(String::from_utf8_lossy(&answer).into_owned())
 }
 
