@@ -30,8 +30,8 @@ use crate::sys::{Cancel, connect};
 
 /// It connects to the compositor, and listens.
 const UP_WITHIN: Duration = Duration::from_secs(10);
-/// A process that runs already is replaced when it neither answers nor works for this long: it may be
-/// stopped.
+/// A process that runs already is replaced when it neither answers nor takes processor time for this
+/// long: it counts as stopped, also while it waits for a disk.
 const WORKS_WITHIN: Duration = Duration::from_secs(5);
 /// A large PNG for several outputs takes seconds, more on a busy machine.
 const SHOWN_WITHIN: Duration = Duration::from_secs(30);
@@ -46,7 +46,7 @@ pub(super) struct Builtin {
     processes: Processes,
 }
 
-/// The answer to a question: why another process has to take the place of this one, if one has to.
+/// The answer to a question; an error says why the process must be replaced.
 type Asked = Result<(), String>;
 
 impl Builtin {
@@ -215,8 +215,8 @@ fn ask(
     }
 }
 
-/// Waits for its answer as long as it works: one that is slow takes processor time, one that is stopped
-/// takes none.
+/// Waits for its answer as long as it works: a slow process takes processor time, a stopped one takes
+/// none. A process that waits for a disk takes none either, and counts as stopped.
 fn hear_answer(
     stream: &mut UnixStream,
     child: &Child,

@@ -166,7 +166,7 @@ impl Player {
         Ok(())
     }
 
-    /// The name of it in messages.
+    /// The player's name in messages.
     fn name(&self) -> String {
         format!("{NAME} on {}", self.output())
     }
@@ -216,11 +216,11 @@ impl Player {
     }
 
     fn pause(&mut self, ipc: &mut Ipc, cancel: &Cancel) -> Result<(), NotUp> {
-        // Somebody else's pause: he ends it when he likes.
+        // It is somebody else's pause, and not ours to end.
         if !self.paused && ipc.is_paused(cancel)? {
             return Ok(());
         }
-        // Before it stands still: else, after a kill, nobody would have it go on.
+        // Noted before it is paused: after a kill the next daemon has to resume it.
         fs::write(self.process.beside(PAUSED), if self.is_seen { "" } else { UNSEEN })?;
         (self.paused, self.half_told) = (true, true);
         ipc.pause(true, cancel)?;
