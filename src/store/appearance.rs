@@ -1,4 +1,4 @@
-//! The mode that decides between light and dark, kept over restarts.
+//! Stores the appearance mode: light, dark, or automatic.
 
 use rusqlite::{Connection, OptionalExtension};
 

@@ -1,6 +1,6 @@
-//! The image that each monitor shows, kept for disconnected monitors, and deleted images that stay on
-//! screen.
-//! Runs in the caller's transaction.
+//! Stores which image each monitor shows, also for disconnected monitors, and which deleted images
+//! may still be on screen.
+//! The functions run in the caller's transaction.
 
 use std::path::PathBuf;
 
@@ -26,12 +26,12 @@ pub(crate) struct Assignment {
     pub fit: Option<Fit>,
     /// The requested position, if any.
     pub position: Option<Position>,
-    /// As it was set for this image, if it was.
+    /// The sound settings made for this image on this monitor, if any.
     pub sound: Option<Sound>,
 }
 
-/// Names in place of a monitor's: for the last image of all monitors, and for that of new ones. No
-/// compositor has such names.
+/// Stored instead of a monitor's name: for the last image set on all monitors, and for the image of
+/// new monitors. No compositor uses such names.
 const EVERY_MONITOR: &str = "*";
 const DEFAULT: &str = "*default";
 const COLUMNS: &str =
@@ -61,7 +61,7 @@ fn of(connection: &Connection, monitor: &str) -> Result<Option<Assignment>, Erro
     Ok(row::readable(connection.prepare_cached(&sql)?.query([monitor])?, from_row)?.pop())
 }
 
-/// Notes that this was set for all monitors; `assignment` is any one of them.
+/// Stores the image that was set for all monitors; the monitor in `assignment` is ignored.
 pub(crate) fn put_for_every_monitor(
     connection: &Connection,
     assignment: &Assignment,
@@ -69,12 +69,13 @@ pub(crate) fn put_for_every_monitor(
     put(connection, &Assignment { monitor: EVERY_MONITOR.to_owned(), ..assignment.clone() })
 }
 
-/// Makes it the image for new monitors; its own monitor is ignored.
+/// Stores the image for new monitors; the monitor in `assignment` is ignored.
 pub(crate) fn put_default(connection: &Connection, assignment: &Assignment) -> Result<(), Error> {
     put(connection, &Assignment { monitor: DEFAULT.to_owned(), ..assignment.clone() })
 }
 
-/// A row of the same time keeps its sound, which [`set_sound`] alone changes.
+/// Inserts or replaces a monitor's row. If `set_at` is unchanged, the stored sound stays: only
+/// [`set_sound`] changes it.
 pub(crate) fn put(connection: &Connection, assignment: &Assignment) -> Result<(), Error> {
     let is_color = color::of_image(assignment.image_id).is_some();
     connection
@@ -103,7 +104,7 @@ pub(crate) fn put(connection: &Connection, assignment: &Assignment) -> Result<()
     Ok(())
 }
 
-/// Keeps the sound of an image with its monitor's row, and with the workspace that shows it there.
+/// Stores the sound of an image for a monitor, and for the workspaces that show it there.
 pub(crate) fn set_sound(
     connection: &Connection,
     (monitor, image_id): (&str, i64),
@@ -120,7 +121,7 @@ pub(crate) fn set_sound(
     Ok(())
 }
 
-/// Removes the monitors' states that show an image that is gone.
+/// Removes all assignments of a deleted image; returns how many monitors had it.
 pub(crate) fn purge_image(connection: &Connection, image_id: i64) -> Result<usize, Error> {
     let mut statement = connection.prepare_cached(
         "DELETE FROM assignments WHERE image_id = ?1 AND substr(monitor, 1, 1) = '*'",
@@ -145,7 +146,7 @@ fn from_row(row: &Row<'_>) -> Result<Assignment, Error> {
     })
 }
 
-/// A monitor's last wallpaper, whose row was deleted.
+/// The last wallpaper of a monitor, if its image was deleted.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Deleted {
     pub shown: Assignment,
@@ -153,7 +154,7 @@ pub(crate) struct Deleted {
     pub path: PathBuf,
 }
 
-/// Notes the monitors that are about to lose their assignment with an image.
+/// Remembers the monitors that are about to lose their assignment because the image is deleted.
 pub(super) fn note_deleted(connection: &Connection, image_id: i64) -> Result<(), Error> {
     connection
         .prepare_cached(
@@ -166,7 +167,7 @@ pub(super) fn note_deleted(connection: &Connection, image_id: i64) -> Result<(),
     Ok(())
 }
 
-/// The last deleted image of each monitor; only its backend knows if it is still shown.
+/// Returns the last deleted image of each monitor. Only the backend knows if it is still shown.
 pub(crate) fn deleted(connection: &Connection) -> Result<Vec<Deleted>, Error> {
     let mut statement = connection.prepare_cached("SELECT * FROM deleted")?;
     row::readable(statement.query([])?, deleted_from_row)
@@ -195,7 +196,7 @@ mod tests {
     use crate::store::tests::scratch;
 
     #[test]
-    fn assignment_for_all_monitors_belongs_to_none() {
+    fn default_and_image_of_all_monitors_are_not_listed_as_monitors() {
         let (_directory, store) = scratch();
         let [a, b] =
             ["a", "b"].map(|name| store.write(|c| images::insert(c, &picture(name, 1))).unwrap());
@@ -230,7 +231,7 @@ mod tests {
         let plain = Assignment { fit: None, position: None, ..own.clone() };
         assert_eq!(store.read(all).unwrap(), [plain], "words of another version");
         store.write(|c| put(c, &own)).unwrap();
-        // Only monitors are counted.
+        // `purge_image` does not count the default and the image of all monitors.
         assert_eq!(store.write(|c| purge_image(c, b)).unwrap(), 0);
         assert_eq!((read(for_every_monitor), read(default)), (None, Some(a)));
         assert_eq!(store.read(deleted).unwrap(), []);

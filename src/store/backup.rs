@@ -1,8 +1,8 @@
-//! Copies of the database in `backup/` beside it, the newest of them of the last day on which
-//! something was written; and the way back to one.
+//! Makes backups of the database in the directory `backup/` beside it, and restores them.
 //!
-//! A copy is written by SQLite itself (`VACUUM INTO`) from one snapshot, so it is whole whatever is
-//! written meanwhile; it has its name only when it is on the disk.
+//! Three backups are kept; the newest is from the last day on which something was written. SQLite
+//! itself writes a backup (`VACUUM INTO`) from one snapshot, so it is consistent even if others
+//! write at the same time. It gets its name only once it is on the disk.
 
 use std::fs::{self, File};
 use std::io;
@@ -16,7 +16,7 @@ use super::{Error, images, migrations};
 use crate::paths::make_directories;
 
 const KEPT: usize = 3;
-/// The start and end of a copy's name; between is the time, so that names sort by age.
+/// Prefix and suffix of a backup's name. The time between them makes names sort by age.
 const BEGINNING: &str = "murald-";
 const END: &str = ".sqlite3";
 
@@ -28,14 +28,14 @@ pub(crate) struct Restored {
     pub aside: Option<PathBuf>,
 }
 
-/// Copies the database that `connection` reads, and removes all copies but the newest.
+/// Backs up the database that `connection` reads, and removes all but the three newest backups.
 pub(super) fn make(connection: &Connection, database: &Path) -> Result<PathBuf, Error> {
     let path = add(connection, database)?;
     remove_old(database, &path);
     Ok(path)
 }
 
-/// The first half of it, for whoever has to see first whether the copy is worth anything.
+/// Adds a backup without removing old ones, for callers that must first see if it is worth keeping.
 pub(super) fn add(connection: &Connection, database: &Path) -> Result<PathBuf, Error> {
     let directory = directory(database);
     let failed = |source| Error::Copy { path: directory.clone(), source };
@@ -45,16 +45,16 @@ pub(super) fn add(connection: &Connection, database: &Path) -> Result<PathBuf, E
     Ok(path)
 }
 
-/// The other half: `newest` is the last one.
+/// Removes old backups; `newest` is kept whatever its name.
 pub(super) fn remove_old(database: &Path, newest: &Path) {
-    // Clocks that were wrong once have left names that sort after all others.
+    // If the clock was wrong once, the name of an old backup may sort after all others.
     let others = list(database).into_iter().filter(|other| other != newest);
     for old in others.skip(KEPT - 1) {
         fs::remove_file(old).ok();
     }
 }
 
-/// All copies, the newest first.
+/// Returns all backups, the newest first.
 pub(crate) fn list(database: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(directory(database)).into_iter().flatten().flatten();
     let mut copies: Vec<PathBuf> =
@@ -64,14 +64,14 @@ pub(crate) fn list(database: &Path) -> Vec<PathBuf> {
     copies
 }
 
-/// Whether there is a copy of today (UTC).
+/// Whether there is a backup from today (UTC).
 pub(super) fn is_of_today(database: &Path) -> bool {
     let today = format!("{BEGINNING}{}T", &now()[..8]);
     list(database).iter().any(|copy| name(copy).starts_with(&today))
 }
 
-/// Puts a copy, or the newest that is sound, in the place of the database, which is set aside.
-/// Nobody may have it open: the caller holds its lock.
+/// Replaces the database with the backup `from`, or with the newest intact one; the old database is
+/// renamed. The caller holds the lock of the daemon, so nobody else has the database open.
 pub(crate) fn restore(database: &Path, from: Option<&Path>) -> Result<Restored, Error> {
     let new = beside(database, ".new");
     let restored = put_in_place(database, from, &new);
@@ -91,7 +91,7 @@ fn put_in_place(database: &Path, from: Option<&Path>, new: &Path) -> Result<Rest
         None => {
             let copies = list(database);
             let whole = copies.iter().find(|path| matches!(prepare(path, new), Ok(None)));
-            // If each has lost rows, the newest is better than none.
+            // If all backups have lost rows, the newest is better than none.
             let found = whole.or_else(|| copies.iter().find(|path| prepare(path, new).is_ok()));
             found.ok_or_else(|| Error::NoBackup { path: directory(database) })?.to_owned()
         }
@@ -102,8 +102,8 @@ fn put_in_place(database: &Path, from: Option<&Path>, new: &Path) -> Result<Rest
     Ok(Restored { from, aside })
 }
 
-/// Makes what can take the database's place, from a copy that is intact and whose tables are murald's.
-/// Returns what is wrong with the first row that is lost.
+/// Writes a database to `new` from a backup that is intact and has murald's tables. Returns a
+/// description of the first lost row, if any.
 fn prepare(from: &Path, new: &Path) -> Result<Option<String>, Error> {
     copy(&open_sound(from)?, new)?;
     let mut restored = Connection::open(new)?;
@@ -115,12 +115,12 @@ fn prepare(from: &Path, new: &Path) -> Result<Option<String>, Error> {
     if let Some(what) = migrations::difference(&restored)? {
         return Err(unsound(format!("its tables are not murald's ({what})")));
     }
-    // By now they may be pictures: what no row owns is adopted, never removed.
+    // These files may be images by now: files without a row are adopted, never removed.
     restored.execute("DELETE FROM pending_file", [])?;
     unreadable(&restored)
 }
 
-/// The first row that cannot be read, or refers to one that is not there.
+/// Describes the first row that cannot be read or refers to a missing row.
 fn unreadable(connection: &Connection) -> Result<Option<String>, Error> {
     if let Some((id, error)) = images::unreadable(connection)?.first() {
         return Ok(Some(format!("image {id} cannot be read: {error}")));
@@ -135,7 +135,8 @@ pub(super) fn log_of(database: &Path) -> PathBuf {
     beside(database, "-wal")
 }
 
-/// All that `connection` reads, on the disk; in the place of what an earlier try has left.
+/// Writes all that `connection` reads to `to` and syncs it; a file left there by an earlier attempt
+/// is replaced.
 fn copy(connection: &Connection, to: &Path) -> Result<(), Error> {
     let failed = |source| Error::Copy { path: to.to_owned(), source };
     fs::remove_file(to).or_else(missing_is_fine).map_err(failed)?;
@@ -147,7 +148,7 @@ fn copy(connection: &Connection, to: &Path) -> Result<(), Error> {
     written
 }
 
-/// Copies a database by way of `new`, so that there is never half a copy at `to`.
+/// Copies a database to `new` and renames it to `to`, so that `to` is never half a copy.
 pub(super) fn save(connection: &Connection, new: &Path, to: &Path) -> Result<(), Error> {
     copy(connection, new)?;
     let home = to.parent().unwrap_or(Path::new("/"));
@@ -161,14 +162,14 @@ fn settle(path: &Path) -> io::Result<()> {
     file.sync_all()
 }
 
-/// Gives the database another name as well, and moves its log along: that log is of the old one, and
-/// would be read into the new.
+/// Gives the database another name as well, and renames its log: otherwise SQLite would apply the
+/// old log to the new database.
 fn set_aside(database: &Path) -> io::Result<Option<PathBuf>> {
     let aside = free_name_beside(database, "before");
-    // A copy where the filesystem has no links.
+    // Copies the file if the filesystem has no hard links.
     let kept = fs::hard_link(database, &aside).or_else(|error| match error.kind() {
         io::ErrorKind::NotFound | io::ErrorKind::AlreadyExists => Err(error),
-        // A directory, for example.
+        // It is a directory, for example.
         _ if !database.is_file() => fs::rename(database, &aside),
         _ => fs::copy(database, &aside).map(drop),
     });
@@ -180,7 +181,7 @@ fn set_aside(database: &Path) -> io::Result<Option<PathBuf>> {
     }
 }
 
-/// A name beside the database that says what and when; with a number if one of this second has it.
+/// Returns an unused name beside the database, made of `what`, the time, and a number if necessary.
 pub(super) fn free_name_beside(database: &Path, what: &str) -> PathBuf {
     let wanted = beside(database, &format!(".{what}-{}", now()));
     let is_taken = |path: &Path| path.symlink_metadata().is_ok();
@@ -189,7 +190,7 @@ pub(super) fn free_name_beside(database: &Path, what: &str) -> PathBuf {
     names.find(|name| !is_taken(name) && !is_taken(&log_of(name))).unwrap_or(wanted)
 }
 
-/// Refuses what is no sound database of ours.
+/// Opens a database for reading; fails if it is damaged or not murald's.
 fn open_sound(path: &Path) -> Result<Connection, Error> {
     let unsound = |what: String| Error::Unsound { path: path.to_owned(), what };
     let look = |reader: &Connection| -> Result<Option<String>, Error> {
@@ -217,7 +218,7 @@ fn name(path: &Path) -> &str {
     path.file_name().and_then(|name| name.to_str()).unwrap_or_default()
 }
 
-/// Time of day in the zone of nobody: names that sort, whatever the summer does.
+/// The time in UTC, so that names sort by age whatever the time zone.
 fn now() -> String {
     jiff::Timestamp::now().strftime("%Y%m%dT%H%M%SZ").to_string()
 }

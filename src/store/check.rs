@@ -1,5 +1,5 @@
-//! Checks of a database: a quick one, of a database that no process has open, without leaving a trace,
-//! for `murald doctor`; and one of all rows, for `murald library check`.
+//! Checks a database: quickly and without leaving files, for `murald doctor`, or every row, for
+//! `murald library check`.
 
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
@@ -22,21 +22,21 @@ const ESCAPED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'/');
 pub(crate) enum QuickCheck {
     /// There is no database yet.
     None,
-    /// There is a log next to it: a process has it open, or did not shut down cleanly.
+    /// There is a log beside it: a process has it open, or ended without closing it.
     Open,
     Sound,
     /// The first problem.
     Damaged(String),
-    /// The check exceeded its limit.
+    /// The check did not finish before the deadline.
     TooLarge,
 }
 
-/// Checks the database, until the deadline at most.
+/// Checks a database that no process has open; gives up at the deadline.
 pub(crate) fn quick_check(database: &Path, until: Instant) -> Result<QuickCheck, Error> {
     if !database.exists() {
         return Ok(QuickCheck::None);
     }
-    // An empty log means that the database is complete.
+    // An empty log means that the database file is complete.
     if fs::metadata(backup::log_of(database)).is_ok_and(|log| log.len() > 0) {
         return Ok(QuickCheck::Open);
     }
@@ -44,7 +44,7 @@ pub(crate) fn quick_check(database: &Path, until: Instant) -> Result<QuickCheck,
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY
         | OpenFlags::SQLITE_OPEN_NO_MUTEX
         | OpenFlags::SQLITE_OPEN_URI;
-    // SQLite makes no files beside a database that does not change.
+    // With `immutable`, SQLite creates no files beside the database.
     let path = percent_encode(database.as_os_str().as_bytes(), ESCAPED);
     let uri = format!("file:{path}?immutable=1");
     let mut reader = Connection::open_with_flags(uri, flags).map_err(failed)?;
@@ -59,7 +59,7 @@ pub(crate) fn quick_check(database: &Path, until: Instant) -> Result<QuickCheck,
     }
 }
 
-/// Looks at all of a database, whether a daemon has it open or not.
+/// Checks every row of a database, even while a daemon has it open.
 pub(crate) fn check(database: &Path) -> DatabaseReport {
     let mut report = DatabaseReport {
         database: database.to_owned(),
@@ -83,7 +83,7 @@ fn look(database: &Path, report: &mut DatabaseReport) -> Result<(), Error> {
     migrations::see_known(&reader)?;
     report.problems = problems(&reader, "integrity_check")?;
     report.images = images::count(&reader)? as usize;
-    // The next start adds the columns that are read here.
+    // A database of an older version lacks columns that are read below; the next start adds them.
     if migrations::version(&reader)? < migrations::STEPS.len() as i64 {
         return Ok(());
     }
@@ -105,7 +105,7 @@ mod tests {
     use crate::store::images::tests::picture;
 
     #[test]
-    fn a_look_leaves_no_trace() {
+    fn quick_check_finds_damage_and_leaves_no_files() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("a ?#% b/murald.sqlite3");
         let look = || quick_check(&path, Instant::now() + Duration::from_secs(60));
@@ -120,7 +120,7 @@ mod tests {
         drop(store);
         assert_eq!(files(), 1, "the last one that has it open clears up");
         assert_eq!((look().unwrap(), files()), (QuickCheck::Sound, 1));
-        // A page of a tree, behind those that say what tables there are.
+        // Damage a page of data, behind the pages that list the tables.
         let mut bytes = std::fs::read(&path).unwrap();
         let page = bytes.len() * 3 / 4 / 4096 * 4096;
         bytes[page..page + 4096].fill(0xa5);
@@ -131,7 +131,7 @@ mod tests {
         assert_eq!(files(), 1);
     }
     #[test]
-    fn a_look_has_an_end_and_passes_over_an_empty_log() {
+    fn quick_check_stops_at_the_deadline_and_ignores_an_empty_log() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("murald.sqlite3");
         let store = Store::open(&path).unwrap();

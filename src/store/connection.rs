@@ -1,4 +1,4 @@
-//! Connections to the database: one that writes, and those that only read.
+//! Opens and configures connections to the database, for the writer and for readers.
 
 use std::path::Path;
 use std::time::Duration;
@@ -7,18 +7,18 @@ use rusqlite::{Connection, ErrorCode, OpenFlags};
 
 use super::Error;
 
-/// Page cache of the writer and of a reader, in KiB (negative: SQLite counts pages otherwise). The
-/// kernel has what a reader has not: there are as many caches as readers.
+/// Page cache of the writer and of a reader, in KiB (SQLite reads a negative number as KiB). A
+/// reader's is small: there may be many readers, and the kernel caches the file.
 const WRITER_CACHE: i32 = -8192;
 const READER_CACHE: i32 = -256;
-/// How long a connection waits for another process's lock, a backup's for example.
+/// How long a connection waits for another process's lock, for example during a backup.
 pub(super) const BUSY: Duration = Duration::from_secs(5);
-/// Instructions of SQLite's machine between two looks whether a statement is to be given up.
+/// SQLite instructions between two calls of a progress handler.
 const INSTRUCTIONS: i32 = 10_000;
-/// Statements that a connection keeps prepared.
+/// Number of statements that a connection keeps prepared.
 const STATEMENTS: usize = 64;
 
-/// SQLite would wait for ever for somebody to write into a pipe.
+/// Fails if the path exists but is not a regular file: SQLite would wait forever on a pipe.
 pub(super) fn expect_file(path: &Path) -> Result<(), Error> {
     match std::fs::metadata(path).is_ok_and(|found| !found.is_file()) {
         true => {
@@ -48,13 +48,14 @@ pub(super) fn configure(writer: &Connection) -> rusqlite::Result<()> {
 fn configure_any(connection: &Connection, cache: i32) -> rusqlite::Result<()> {
     connection.busy_timeout(BUSY)?;
     connection.pragma_update(None, "cache_size", cache)?;
-    // Lists sort ids and short keys; a full disk must not fail them.
+    // Only ids and short keys are sorted, so memory is enough, and a full disk does not fail a
+    // sort.
     connection.pragma_update(None, "temp_store", "MEMORY")?;
     connection.set_prepared_statement_cache_capacity(STATEMENTS);
     Ok(())
 }
 
-/// Has statements fail once this is so.
+/// Makes SQLite abort the running statement once `is_over` returns true.
 pub(super) fn give_up_when(
     reader: &mut Connection,
     is_over: impl FnMut() -> bool + Send + 'static,
@@ -62,19 +63,19 @@ pub(super) fn give_up_when(
     Ok(reader.progress_handler(INSTRUCTIONS, Some(is_over))?)
 }
 
-/// Whether a statement has failed for that.
+/// Whether a statement was aborted by [`give_up_when`].
 pub(super) fn is_given_up(error: &Error) -> bool {
     matches!(error, Error::Query(source)
         if source.sqlite_error_code() == Some(ErrorCode::OperationInterrupted))
 }
 
-/// Returns the problems that SQLite finds, at most ten, a line each. `check` is `quick_check` or
+/// Returns up to ten problems that SQLite finds, one line each. `check` is `quick_check` or
 /// `integrity_check`.
 pub(super) fn problems(connection: &Connection, check: &str) -> Result<Vec<String>, Error> {
     let mut statement = connection.prepare(&format!("PRAGMA {check}(10)"))?;
     let found = statement.query_map([], |row| row.get::<_, String>(0))?;
     let found: Vec<String> = found.collect::<Result<_, _>>()?;
-    // One row may hold several, under a heading.
+    // One row may contain several problems below a heading.
     let lines = found.iter().flat_map(|row| row.lines());
     let told = lines.filter(|line| *line != "ok" && !line.starts_with("***"));
     Ok(told.map(str::to_owned).collect())

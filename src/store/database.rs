@@ -1,4 +1,4 @@
-//! The store: one writer, readers that are kept open, and what all threads know of them.
+//! The store: one writer, a pool of readers, and state that all threads share.
 
 use std::collections::{BTreeSet, HashSet};
 use std::fmt;
@@ -18,15 +18,16 @@ use crate::paths::make_directories;
 use crate::sys::{FOR_CLIENT, has_descriptors, lock, read, unpoisoned, write};
 use crate::wire::{DatabaseHealth, Timestamp};
 
-/// How long a thread waits for another's reader where descriptors are few.
+/// How long a thread waits for another thread's reader if few file descriptors are left.
 const SCARCE: Duration = Duration::from_millis(100);
-/// Bytes of SQLite's smallest page: a file with less is taken for one that is to be begun.
+/// Size of SQLite's smallest page in bytes; a shorter file is treated as a lost database.
 const SMALLEST: u64 = 512;
 const DAY: i64 = 24 * 60 * 60 * 1_000_000;
-/// Readers kept open; a thread that finds none opens one more and drops it afterwards.
+/// Size of the pool of readers; if all are in use, a thread opens one more and closes it
+/// afterwards.
 const READERS_KEPT: usize = 8;
 
-/// The database; clones are the same one.
+/// A handle on the database; clones share the same connections.
 #[derive(Clone)]
 pub struct Store {
     pub(super) shared: Arc<Shared>,
@@ -38,22 +39,22 @@ pub(super) struct Shared {
     pub(super) writer: Mutex<Connection>,
     readers: Mutex<Vec<Connection>>,
     reader_kept: Condvar,
-    /// Threads that wait for one, counted with the readers locked.
+    /// Number of threads that wait for a reader; changed while `readers` is locked.
     readers_awaited: AtomicUsize,
-    /// The writer's commits do not wait for the disk. Changed under its lock.
+    /// Commits do not wait for the disk (`synchronous=NORMAL`). Changed while `writer` is locked.
     is_lax: AtomicBool,
     generation: AtomicU64,
-    /// Files that images had lost and have again.
+    /// Number of missing files that have returned to the path in their image's row.
     given_back: AtomicU64,
-    /// Rows whose files are missing are kept.
+    /// Rows are kept when their files are missing.
     keeps_rows: AtomicBool,
-    /// Images whose files are not there just now.
+    /// Images whose files are not available now.
     missing: RwLock<HashSet<i64>>,
     pub(super) hits: Mutex<HitCache>,
     pub(super) palettes: Mutex<Arc<Palettes>>,
-    /// Images that were found to be unreadable: no list has them.
+    /// Images with unreadable rows; they are in no list.
     pub(super) unreadable: Mutex<BTreeSet<i64>>,
-    /// The last run left a log behind: it did not end in order.
+    /// The last run left a log behind: it did not shut down cleanly.
     pub(super) was_cut_off: bool,
     /// The day of the last commit.
     written_on: AtomicI64,
@@ -62,7 +63,7 @@ pub(super) struct Shared {
     pub(super) trouble: Mutex<Trouble>,
 }
 
-/// Warnings about the database, for people.
+/// Warnings about the database, to be shown to the user.
 #[derive(Debug, Default)]
 pub(super) struct Trouble {
     pub(super) damage: Option<String>,
@@ -70,8 +71,8 @@ pub(super) struct Trouble {
 }
 
 impl Store {
-    /// Opens the database file, makes it and its directory where they are missing, and brings its
-    /// tables up to date; a copy of them as they were is kept.
+    /// Opens the database file and migrates its tables. Creates the file and its directory if they
+    /// are missing; backs up the database before a migration.
     pub fn open(path: &Path) -> Result<Self, Error> {
         Self::open_with(path, migrations::STEPS)
     }
@@ -92,7 +93,8 @@ impl Store {
         let copy = is_old.then(|| backup::add(&writer, path)).transpose()?;
         let brought = migrations::run(&mut writer, steps);
         match &copy {
-            // A start that fails is tried again and again: its copies would drive out the good ones.
+            // A daemon that fails to start is restarted again and again: its backups would displace
+            // the good ones.
             Some(copy) if brought.is_err() => drop(std::fs::remove_file(copy)),
             Some(copy) => backup::remove_old(path, copy),
             None => {}
@@ -127,14 +129,15 @@ impl Store {
         Ok(store)
     }
 
-    /// Reads, beside any writer, what was committed when the first statement began.
+    /// Runs `body` with a read-only connection; does not wait for the writer.
     pub fn read<T, E: From<Error>>(
         &self,
         body: impl FnOnce(&Connection) -> Result<T, E>,
     ) -> Result<T, E> {
         let reader = match self.reader() {
             Ok(reader) => reader,
-            // Descriptors are short, or the path leads elsewhere: the writer has its own.
+            // If no reader can be opened (no descriptors, or the file was replaced), read with the
+            // writer.
             Err(error) => match self.shared.writer.try_lock() {
                 Ok(writer) => return body(&writer),
                 Err(_) => self.await_reader(BUSY).ok_or(error)?,
@@ -144,7 +147,7 @@ impl Store {
         let mut kept = lock(&self.shared.readers);
         if kept.len() < READERS_KEPT {
             kept.push(reader);
-            // The kernel is asked only where somebody waits.
+            // Notifying is a system call, so it is skipped if nobody waits.
             if self.shared.readers_awaited.load(Ordering::Relaxed) > 0 {
                 self.shared.reader_kept.notify_one();
             }
@@ -152,7 +155,7 @@ impl Store {
         result
     }
 
-    /// Reads what is so once the transaction in hand has ended.
+    /// Reads after the current write transaction has ended.
     pub(crate) fn read_after_writer<T, E: From<Error>>(
         &self,
         body: impl FnOnce(&Connection) -> Result<T, E>,
@@ -160,29 +163,30 @@ impl Store {
         body(&lock(&self.shared.writer))
     }
 
-    /// Closes the readers that nobody reads by; for whoever lacks descriptors.
+    /// Closes all readers not in use, to free file descriptors.
     pub(crate) fn close_idle_readers(&self) {
         lock(&self.shared.readers).clear();
     }
 
-    /// Writes in one transaction: all of it or, where `body` fails, nothing.
+    /// Runs `body` in one transaction, which is rolled back if `body` fails.
     pub fn write<T, E: From<Error>>(
         &self,
         body: impl FnOnce(&Transaction<'_>) -> Result<T, E>,
     ) -> Result<T, E> {
         let mut writer = lock(&self.shared.writer);
-        // A note could not set it back.
+        // The last `note` may have failed to restore `synchronous=FULL`.
         if self.shared.is_lax.load(Ordering::Relaxed) {
             self.flush_commits(&writer, true)?;
         }
         let value = self.transact(&mut writer, body)?;
-        // Counted inside the lock: whoever sees the new number reads the new rows.
+        // Counted while the writer is locked: a thread that sees the new number also sees the new
+        // rows.
         self.shared.generation.fetch_add(1, Ordering::Release);
         Ok(value)
     }
 
-    /// Writes in one transaction that survives a kill, but perhaps not a power loss: for notes that
-    /// only a kill leaves behind. Spares the wait for the disk.
+    /// Like `write`, but the transaction may be lost in a power loss (not in a kill), as the commit
+    /// does not wait for the disk. For notes that matter only after a kill.
     pub fn note<T, E: From<Error>>(
         &self,
         body: impl FnOnce(&Transaction<'_>) -> Result<T, E>,
@@ -190,30 +194,30 @@ impl Store {
         let mut writer = lock(&self.shared.writer);
         self.flush_commits(&writer, false)?;
         let noted = self.transact(&mut writer, body);
-        // Whatever became of the note, the next transaction is a full one again. Where that fails, it
-        // sees to it itself: what is noted is noted.
+        // The next transaction waits for the disk again. If this fails, `write` retries it; the
+        // note itself is committed.
         self.flush_commits(&writer, true).ok();
         noted
     }
 
-    /// Grows with every committed transaction: equal numbers mean equal rows.
+    /// A number that grows with every [`Store::write`]: equal numbers mean equal rows.
     pub fn generation(&self) -> u64 {
         self.shared.generation.load(Ordering::Acquire)
     }
 
-    /// Counts a file that comes back to where its row says that it is, in the transaction in which it
-    /// does: the row does not tell.
+    /// Counts a missing file that has returned, in the transaction that notices it: the row does
+    /// not change then, so `generation` alone would not show it.
     pub(crate) fn count_given_back(&self, _: &Transaction<'_>) {
         self.shared.given_back.fetch_add(1, Ordering::Release);
     }
 
-    /// Equal numbers, of which the second is read in a transaction, mean that no file that was missing
-    /// at the first is back.
+    /// The number of files that have returned. If it is the same later, in a transaction, no file
+    /// that was missing before is back.
     pub(crate) fn given_back(&self) -> u64 {
         self.shared.given_back.load(Ordering::Acquire)
     }
 
-    /// Says whether rows whose files are missing are kept, whoever finds them missing.
+    /// Sets whether rows are kept when their files are missing.
     pub fn keep_rows(&self, keep: bool) {
         self.shared.keeps_rows.store(keep, Ordering::Release);
     }
@@ -222,17 +226,18 @@ impl Store {
         self.shared.keeps_rows.load(Ordering::Acquire)
     }
 
-    /// Says which images are passed over: the disk of their files is away, or they are looked for.
+    /// Sets the images to skip because their disk is unmounted or their files are being searched
+    /// for.
     pub(crate) fn set_missing(&self, images: HashSet<i64>) {
         *write(&self.shared.missing) = images;
     }
 
-    /// Whether an image is passed over just now.
+    /// Whether the image is to be skipped now.
     pub(crate) fn is_missing(&self, image: i64) -> bool {
         read(&self.shared.missing).contains(&image)
     }
 
-    /// Moves the write-ahead log into the database file; for the end of the daemon.
+    /// Moves the write-ahead log into the database file; called when the daemon shuts down.
     pub fn checkpoint(&self) -> Result<(), Error> {
         self.save_replaced();
         lock(&self.shared.readers).clear();
@@ -241,7 +246,7 @@ impl Store {
         Ok(())
     }
 
-    /// The next reader that comes back.
+    /// Waits for a reader to be returned to the pool.
     fn await_reader(&self, patience: Duration) -> Option<Connection> {
         let kept = lock(&self.shared.readers);
         let Shared { reader_kept, readers_awaited, .. } = &*self.shared;
@@ -255,8 +260,8 @@ impl Store {
         if let Some(reader) = lock(&self.shared.readers).pop() {
             return Ok(reader);
         }
-        // SQLite keeps the file of a reader that is closed open for the next: what is opened is gone
-        // for good. Not waited for long: who reads within a read may hold the only one.
+        // SQLite keeps the file descriptor of a closed reader for the next one, so it is not freed.
+        // The wait is short: a thread that reads within a read may hold the only reader.
         if !has_descriptors(FOR_CLIENT)
             && let Some(reader) = self.await_reader(SCARCE)
         {
@@ -269,7 +274,7 @@ impl Store {
     }
 }
 
-/// Writes the columns that a migration has left open, all of them or none.
+/// Fills the columns that a migration has left empty, in one transaction.
 fn derive(writer: &mut Connection) -> Result<(), Error> {
     if derived::is_any_missing(writer)? {
         let transaction = writer.transaction_with_behavior(TransactionBehavior::Immediate)?;
@@ -306,22 +311,23 @@ impl Store {
         Ok(value)
     }
 
-    /// Whether the database is where it was opened. If not, what is committed is copied.
+    /// Whether the database file is still at its path. If not, wakes the upkeep thread, which saves
+    /// a copy.
     pub(super) fn is_in_place(&self) -> bool {
         self.shared.file.is_in_place(false, || self.wake_upkeep())
     }
 
-    /// Copies a database that is no longer in its place, unless that is done.
+    /// Saves a copy of a database that is no longer at its path, unless that is done already.
     pub(super) fn save_replaced(&self) {
         self.shared.file.save(&self.shared.writer);
     }
 
-    /// Whether the database is where it was opened, for clients.
+    /// The state of the database file for clients.
     pub(crate) fn health(&self) -> DatabaseHealth {
         self.shared.file.health()
     }
 
-    /// Wakes the thread `database` if this is the first commit of a day (UTC), or of this run.
+    /// Wakes the thread `database` if this is the first commit of the day (UTC) or of this run.
     fn wake_on_new_day(&self) {
         let today = Timestamp::now().as_micros().div_euclid(DAY);
         if self.shared.written_on.swap(today, Ordering::Relaxed) != today {
@@ -330,11 +336,11 @@ impl Store {
     }
 
     fn wake_upkeep(&self) {
-        // If one wake-up waits already, the thread will look.
+        // A full channel means that the thread will wake anyway.
         self.shared.upkeep.0.try_send(()).ok();
     }
 
-    /// Whether commits wait for the disk from here on.
+    /// Sets whether the writer's commits wait for the disk.
     fn flush_commits(&self, writer: &Connection, flush: bool) -> Result<(), Error> {
         self.shared.is_lax.store(true, Ordering::Relaxed);
         writer.pragma_update(None, "synchronous", if flush { "FULL" } else { "NORMAL" })?;
@@ -342,9 +348,9 @@ impl Store {
         Ok(())
     }
 
-    /// After a commit that failed. What it wrote is in the log, whole perhaps, and only the disk said
-    /// no: after a kill it would be taken for committed, though somebody was told that it is not. The
-    /// next transaction goes where it lies; so there is one at once, which changes nothing.
+    /// Makes sure that a failed commit stays undone. Its data may be complete in the log, and after
+    /// a kill SQLite would apply it although the caller got an error; so another transaction, which
+    /// changes nothing, overwrites it.
     fn void(&self, writer: &Connection) {
         let version = writer.query_row("PRAGMA user_version", [], |row| row.get::<_, i64>(0));
         let voided = version.and_then(|now| writer.pragma_update(None, "user_version", now));

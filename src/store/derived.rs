@@ -1,8 +1,8 @@
-//! Columns of an image that follow from its others, for lists: `words`, the text that searches look
-//! through; `name_key` and `hue`, which names and hues are sorted by; and the rows of its tags.
+//! Fills columns of an image that are derived from other columns, for lists: `words`, the text to
+//! search; `name_key` and `hue`, the keys to sort by; and the rows of its tags.
 //!
-//! Written in the transaction that changes what they follow from. A row without a `name_key` has none
-//! of them yet: a migration leaves rows so, and the next start writes them.
+//! They are written in the transaction that changes their sources. A migration leaves `name_key`
+//! empty, and the next start fills the derived columns of these rows.
 
 use rusqlite::{Connection, OptionalExtension, Row, params};
 use serde::Deserialize;
@@ -12,16 +12,16 @@ use super::row::json;
 use crate::color::{self, NEUTRAL, Rgb};
 use crate::wire::collate::{folded, sort_key};
 
-/// The columns that they follow from.
+/// The columns from which others are derived.
 pub(super) const SOURCES: [&str; 5] = ["name", "web_meta", "tags", "colors", "description"];
-/// Between the parts of `words`: no word that is searched for has it.
+/// Separates the parts of `words`; search terms never contain it.
 const BETWEEN: &str = "\n";
 /// `hue` is the group times this, and the saturation in thousandths.
 const GROUP: i64 = 10_000;
-/// From here on `hue` is that of images that no colour decides: they are last in either direction.
+/// Images without a decisive colour have a `hue` from here on: they are last in either direction.
 pub(super) const FIRST_NEUTRAL: i64 = NEUTRAL as i64 * GROUP;
 
-/// The parts of a web package that are searched.
+/// The parts of an HTML package's metadata that are searched.
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct Package {
@@ -29,7 +29,7 @@ struct Package {
     description: String,
 }
 
-/// Writes them for one image, if there is one: its name, tags, colours or package have changed.
+/// Rewrites the derived columns of an image, if it exists.
 pub(super) fn renew(connection: &Connection, id: i64) -> Result<(), Error> {
     let mut statement = connection.prepare_cached(
         "SELECT name, web_meta, tags, colors, hue_group, description FROM image WHERE id = ?1",
@@ -54,7 +54,7 @@ pub(super) fn renew(connection: &Connection, id: i64) -> Result<(), Error> {
     Ok(())
 }
 
-/// Writes them for all rows without a `name_key`; returns how many these were.
+/// Fills the derived columns of all rows without a `name_key`; returns their number.
 pub(super) fn renew_missing(connection: &Connection) -> Result<usize, Error> {
     let mut statement = connection.prepare("SELECT id FROM image WHERE name_key = x''")?;
     let ids: Vec<i64> = statement.query_map([], |row| row.get(0))?.collect::<Result<_, _>>()?;
@@ -64,12 +64,12 @@ pub(super) fn renew_missing(connection: &Connection) -> Result<usize, Error> {
     Ok(ids.len())
 }
 
-/// Whether there are such rows.
+/// Whether there are rows without a `name_key`.
 pub(super) fn is_any_missing(connection: &Connection) -> Result<bool, Error> {
     Ok(connection.prepare("SELECT 1 FROM image WHERE name_key = x''")?.exists([])?)
 }
 
-/// The values of [`SOURCES`]. A column that cannot be read is empty: the row is in no list.
+/// The values of [`SOURCES`]. A column that cannot be read is empty; lists omit such a row anyway.
 struct Source {
     name: String,
     own_description: String,
@@ -92,7 +92,7 @@ impl Source {
         }
     }
 
-    /// Composed and in lower case; it begins with the name.
+    /// The text to search, NFC and in lower case; it begins with the name.
     fn words(&self) -> String {
         let Package { title, description } = &self.package;
         let tags = self.tags.iter().map(String::as_str);
@@ -102,7 +102,7 @@ impl Source {
     }
 
     fn hue(&self) -> i64 {
-        // The first that is no grey has decided the group.
+        // The first colour that is not grey has decided the group.
         let colored = self.colors.iter().find(|&&rgb| !color::is_grey(color::lab(rgb)));
         let saturation = colored.map_or(0.0, |&rgb| color::hsl(rgb).saturation);
         i64::from(self.hue_group) * GROUP + (saturation * 1000.0) as i64

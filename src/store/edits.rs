@@ -1,4 +1,4 @@
-//! Changes to rows of the library, and the note of a rename that is on its way.
+//! Changes images in the library, and records renames that are not finished.
 
 use std::path::{Path, PathBuf};
 
@@ -12,24 +12,24 @@ use super::{Error, pending_files, purge};
 use crate::color::{self, Rgb};
 use crate::wire::{Image, PatchCapabilities, Position, WebMeta, collate};
 
-/// Changes to an image; fields that are none stay.
+/// Changes to an image; a field that is `None` is left unchanged.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ImageChange {
     pub tags: Option<Vec<String>>,
     pub description: Option<String>,
     pub colors: Option<Vec<Rgb>>,
-    /// Within it none: to the root.
+    /// The inner `None` means the root folder.
     pub folder_id: Option<Option<i64>>,
     pub is_selected: Option<bool>,
     pub audio_enabled: Option<bool>,
-    /// Within it none: as the backend's settings have it.
+    /// The inner `None` means the position in the backend's settings.
     pub position: Option<Option<Position>>,
-    /// Only packages have these.
+    /// Only HTML packages have these.
     pub overrides: Option<Map<String, serde_json::Value>>,
     pub capabilities: Option<PatchCapabilities>,
 }
 
-/// Changes a row; the caller knows that it is there.
+/// Changes the row of an existing image.
 pub fn change(connection: &Connection, id: i64, change: &ImageChange) -> Result<(), Refusal> {
     if let Some(Some(folder)) = change.folder_id
         && !folders::exists(connection, folder)?
@@ -56,7 +56,8 @@ pub fn change(connection: &Connection, id: i64, change: &ImageChange) -> Result<
     Ok(images::set(connection, id, given.collect())?)
 }
 
-/// A package's metadata with these capabilities; none of a picture.
+/// Returns a package's metadata with the changed capabilities; `None` if the image is not a
+/// package.
 fn granted(
     connection: &Connection,
     id: i64,
@@ -69,7 +70,8 @@ fn granted(
     Ok(meta)
 }
 
-/// Notes where the preview of a video is; `false` where it is gone, or is another film by now.
+/// Stores the path of a video's preview; returns `false` if the image is gone or its file has
+/// changed.
 pub(crate) fn set_preview(
     connection: &Connection,
     image: &Image,
@@ -83,8 +85,8 @@ pub(crate) fn set_preview(
     Ok(true)
 }
 
-/// Gives an image another file, whose note as pending goes; what is its own stays. The old file and
-/// its preview are pending then.
+/// Replaces an image's file; the user's own changes stay. The new file is no longer pending, the
+/// old one and its preview are.
 pub(crate) fn replace(connection: &Connection, old: &Image, new: &NewImage) -> Result<(), Error> {
     for path in purge::on_disk(old) {
         pending_files::mark(connection, path, None)?;
@@ -95,19 +97,19 @@ pub(crate) fn replace(connection: &Connection, old: &Image, new: &NewImage) -> R
     images::set(connection, old.id, columns)
 }
 
-/// Another name for the row alone.
+/// Changes the name in the row only.
 pub(crate) fn set_name(connection: &Connection, id: i64, name: &str) -> Result<(), Error> {
     images::set(connection, id, vec![("name", name.to_owned().into())])
 }
 
-/// Another place of the file of an image in place.
+/// Changes the path of an image whose file is used in place.
 pub(crate) fn set_path(connection: &Connection, id: i64, path: &Path) -> Result<(), Error> {
     let sql = "UPDATE image SET path = ?2 WHERE id = ?1 AND in_place";
     connection.prepare_cached(sql)?.execute(params![id, text(path)])?;
     Ok(())
 }
 
-/// The place of a file that is the library's own from now on.
+/// Sets the path of a file that belongs to the library from now on.
 pub(crate) fn take_home(connection: &Connection, id: i64, path: &Path) -> Result<(), Error> {
     images::set(connection, id, vec![("path", text(path)), ("in_place", false.into())])
 }
@@ -120,7 +122,7 @@ pub(crate) fn set_folder(
     images::set(connection, id, vec![("folder_id", folder.into())])
 }
 
-/// Gives an image what its file holds now; the preview of what it was is pending then.
+/// Updates an image after its file has changed; its old preview becomes pending.
 pub(crate) fn rewrite(connection: &Connection, old: &Image, new: &NewImage) -> Result<(), Error> {
     if let Some(preview) = &old.preview_path {
         pending_files::mark(connection, preview, None)?;
@@ -133,14 +135,14 @@ pub(crate) fn rewrite(connection: &Connection, old: &Image, new: &NewImage) -> R
     images::set(connection, old.id, columns)
 }
 
-/// Whether somebody wrote the description; else the file has it.
+/// Whether the user wrote the description, not the file.
 fn has_own_description(connection: &Connection, id: i64) -> Result<bool, Error> {
     let sql = "SELECT description_is_own FROM image WHERE id = ?1";
     Ok(connection.query_row(sql, [id], |row| row.get(0))?)
 }
 
-/// Moves a person's changes to one image, and its places, to another, which has its content now. The
-/// caller removes the row of the first. Returns how many places in playlists were moved.
+/// Moves the user's changes, and the uses of an image, to another image that has its content now.
+/// The caller removes the row of `from`. Returns how many entries of playlists were moved.
 pub(crate) fn unite(connection: &Connection, from: &Image, into: &Image) -> Result<usize, Error> {
     let mut tags = into.tags.clone();
     let is_new = |tag: &&String| !into.tags.iter().any(|own| collate::is_same(own, tag));
@@ -155,13 +157,13 @@ pub(crate) fn unite(connection: &Connection, from: &Image, into: &Image) -> Resu
         columns.push(("position", position.to_string().into()));
     }
     images::set(connection, into.id, columns)?;
-    // In a playlist that has both it stays at its own place.
+    // If a playlist has both images, the entry of `into` stays.
     let places = connection.execute(
         "UPDATE playlist_image SET image_id = ?2 WHERE image_id = ?1 AND playlist_id NOT IN \
          (SELECT playlist_id FROM playlist_image WHERE image_id = ?2)",
         ids,
     )?;
-    // If a workspace has a sound for both images, that of the image that stays is kept.
+    // If a workspace has sound settings for both images, those of `into` stay.
     for table in ["assignments", "workspace_picture", "workspace_sound", "history", "watched_file"]
     {
         let sql = format!("UPDATE OR IGNORE {table} SET image_id = ?2 WHERE image_id = ?1");
@@ -170,13 +172,13 @@ pub(crate) fn unite(connection: &Connection, from: &Image, into: &Image) -> Resu
     Ok(places)
 }
 
-/// Selects all images, or none; returns how many were not so already.
+/// Selects or deselects all images; returns how many were changed.
 pub(crate) fn select_all(connection: &Connection, selected: bool) -> Result<usize, Error> {
     let sql = "UPDATE image SET is_selected = ?1 WHERE is_selected <> ?1";
     Ok(connection.execute(sql, [selected])?)
 }
 
-/// A file that is being renamed: where the row says it is, and where it may be by now.
+/// A rename under way: the path in the row, and the path where the file may be already.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rename {
     pub image_id: i64,
@@ -184,7 +186,7 @@ pub struct Rename {
     pub to: PathBuf,
 }
 
-/// Notes a rename before it begins.
+/// Records a rename before the file is moved.
 pub(crate) fn begin_rename(connection: &Connection, rename: &Rename) -> Result<(), Error> {
     connection.execute(
         "INSERT OR REPLACE INTO rename (image_id, from_path, to_path) VALUES (?1, ?2, ?3)",
@@ -193,7 +195,7 @@ pub(crate) fn begin_rename(connection: &Connection, rename: &Rename) -> Result<(
     Ok(())
 }
 
-/// Gives the row its new name and path and forgets the note.
+/// Stores the new name and path of the image and removes the record of the rename.
 pub(crate) fn finish_rename(
     connection: &Connection,
     image: &Image,
@@ -201,7 +203,7 @@ pub(crate) fn finish_rename(
     name: &str,
 ) -> Result<(), Error> {
     let meta = image.web_meta.as_ref().map(|meta| meta.moved(&rename.to));
-    // A package's own preview moves with it; that of a film lies elsewhere.
+    // A package's own preview moves with it; a video's preview is elsewhere.
     let preview = image.preview_path.as_deref().map(|preview| {
         preview.strip_prefix(&rename.from).map_or(preview.to_owned(), |own| rename.to.join(own))
     });
@@ -221,7 +223,7 @@ pub(crate) fn forget_rename(connection: &Connection, image_id: i64) -> Result<()
     Ok(())
 }
 
-/// The renames that the last run did not finish.
+/// Returns the renames that the last run did not finish.
 pub fn renames(connection: &Connection) -> Result<Vec<Rename>, Error> {
     let mut statement =
         connection.prepare_cached("SELECT image_id, from_path, to_path FROM rename")?;

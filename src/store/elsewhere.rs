@@ -1,7 +1,9 @@
-//! Rows whose copies lie elsewhere than in the library's directory: the directory is another one now,
-//! or the database came from another machine. Such a row has no file, as one that was displaced: its
-//! path gets an ending that nothing has, so that nobody serves or removes what lies there. Runs in
-//! whoever's transaction it is; never touches a file.
+//! Marks imported images whose files are outside the library's directory as having no file: the
+//! directory was changed, or the database came from another machine.
+//!
+//! The path of such an image gets the suffix [`DISPLACED`], which no file has, so that nobody
+//! serves or removes the file that is there. The functions run in the caller's transaction and
+//! touch no file.
 
 use std::path::{Component, Path, PathBuf};
 
@@ -10,7 +12,7 @@ use rusqlite::{Connection, params};
 use super::Error;
 use crate::wire::{DISPLACED, WebMeta, own_path};
 
-/// A row whose copy is not plainly a file in the library's directory.
+/// An imported image whose file may be outside the library's directory.
 struct Copied {
     id: i64,
     path: PathBuf,
@@ -18,12 +20,13 @@ struct Copied {
 }
 
 impl Copied {
-    /// Its file or package.
+    /// The path of its file or package.
     fn home(&self) -> &Path {
         self.package.as_ref().map_or(&self.path, |package| &package.package_root)
     }
 
-    /// Whether all that it names is in a directory that `is_ours`, or in its package there.
+    /// Whether `is_ours` accepts its file or package, and all paths in its metadata are inside the
+    /// package.
     fn is_inside(&self, is_ours: &dyn Fn(&Path) -> bool) -> bool {
         let is_in = |path: &Path, root: &Path| {
             let inside = path.strip_prefix(root).ok();
@@ -37,7 +40,7 @@ impl Copied {
             })
     }
 
-    /// With its file or package at another place.
+    /// The same image with its file or package at another path.
     fn at(&self, home: PathBuf) -> Self {
         let package = self.package.as_ref().map(|package| package.moved(&home));
         let path = package.as_ref().map_or(home, |package| package.entry_path.clone());
@@ -45,9 +48,9 @@ impl Copied {
     }
 }
 
-/// Takes the files of rows away from them that are not in the library's directory, and gives those
-/// theirs back that are. `is_ours` tells whether a path is one of a file or package there. Returns how
-/// many have none.
+/// Marks images whose files are outside the library's directory, and unmarks those whose files are
+/// inside. `is_ours` tells whether a path is a file or package in the directory. Returns how many
+/// images are outside.
 pub(crate) fn confine(
     connection: &Connection,
     directory: &Path,
@@ -69,10 +72,10 @@ pub(crate) fn confine(
     Ok(away)
 }
 
-/// All but pictures that lie in the directory as they should: of a large library next to none.
+/// Returns all imported images except plain files in the directory: nearly none in most libraries.
 fn suspects(connection: &Connection, directory: &Path) -> Result<Vec<Copied>, Error> {
     let prefix = format!("{}/", directory.to_string_lossy().trim_end_matches('/'));
-    // The inner one reads the index of the paths alone.
+    // The inner query reads only the index of the paths.
     let mut statement = connection.prepare(
         "SELECT id, path, web_meta FROM image WHERE NOT in_place AND id IN (SELECT id FROM image \
          WHERE substr(path, 1, length(?1)) <> ?1 OR instr(substr(path, length(?1) + 1), '/') > 0 \
@@ -82,7 +85,7 @@ fn suspects(connection: &Connection, directory: &Path) -> Result<Vec<Copied>, Er
         let (id, path) = (row.get(0)?, row.get::<_, String>(1)?.into());
         let package: Option<String> = row.get(2)?;
         let package = package.map(|text| serde_json::from_str(&text)).transpose();
-        // A package that cannot be read is neither served nor removed.
+        // A package with unreadable metadata is neither served nor removed.
         Ok(package.ok().map(|package| Copied { id, path, package }))
     })?;
     Ok(rows.filter_map(Result::transpose).collect::<Result<_, _>>()?)
@@ -90,7 +93,7 @@ fn suspects(connection: &Connection, directory: &Path) -> Result<Vec<Copied>, Er
 
 fn write(connection: &Connection, row: &Copied) -> Result<(), Error> {
     let meta = row.package.as_ref().map(|package| serde_json::json!(package).to_string());
-    // Another row may have the path by now, and keeps it.
+    // If another row has the path by now, that row keeps it.
     connection.execute(
         "UPDATE OR IGNORE image SET path = ?2, web_meta = ifnull(?3, web_meta) WHERE id = ?1",
         params![row.id, row.path.to_string_lossy(), meta],
@@ -106,7 +109,7 @@ mod tests {
     use crate::store::tests::scratch;
 
     #[test]
-    fn copies_elsewhere_have_no_file_until_the_directory_is_that_one_again() {
+    fn images_outside_the_library_have_no_file_until_the_directory_is_set_back() {
         let (_directory, store) = scratch();
         let add = |number: u8, path: &str, in_place| {
             let name = number.to_string();

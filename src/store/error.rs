@@ -1,4 +1,4 @@
-//! The errors of the database, and their kinds.
+//! The errors of the database and their classification.
 
 use std::io;
 use std::path::PathBuf;
@@ -14,16 +14,16 @@ pub enum Error {
     Newer { found: i64, known: i64 },
     #[error("{}", query_text(_0))]
     Query(#[from] rusqlite::Error),
-    /// A row holds a value that is never written there.
+    /// A row contains an invalid value.
     #[error("the database is damaged: {what}")]
     Damaged { what: String },
-    /// A copy of the database cannot be written.
+    /// A backup cannot be written.
     #[error("cannot copy the database to {}", path.display())]
     Copy { path: PathBuf, source: io::Error },
     /// The file to open or restore is not an intact database of murald.
     #[error("{} is not an intact murald database: {what}", path.display())]
     Unsound { path: PathBuf, what: String },
-    /// The path leads to another file, or to none.
+    /// The path leads to another file or is missing.
     #[error("the database {} was deleted or replaced", path.display())]
     Replaced { path: PathBuf },
     /// There is no intact backup.
@@ -32,7 +32,7 @@ pub enum Error {
 }
 
 impl Error {
-    /// The disk is full, or the file cannot be written or is locked: the user can fix it.
+    /// The disk is full, or the file is locked or not writable: the user can fix it.
     pub fn is_storage(&self) -> bool {
         match self {
             Self::Directory { .. } | Self::Copy { .. } | Self::Replaced { .. } => true,
@@ -41,7 +41,7 @@ impl Error {
         }
     }
 
-    /// One row cannot be read; others can.
+    /// The error affects one row; others can be read.
     pub(super) fn is_of_a_row(&self) -> bool {
         match self {
             Self::Damaged { .. } => true,
@@ -50,7 +50,7 @@ impl Error {
         }
     }
 
-    /// The file is not as it was written: only a backup helps.
+    /// The file is damaged: only a backup helps.
     pub fn is_damage(&self) -> bool {
         match self {
             Self::Open { source, .. } => is_corrupt(source),
@@ -59,14 +59,14 @@ impl Error {
         }
     }
 
-    /// A uniqueness rule of the tables was hit.
+    /// A uniqueness constraint was violated.
     pub fn is_taken(&self) -> bool {
         matches!(self, Self::Query(source)
             if source.sqlite_error_code() == Some(rusqlite::ErrorCode::ConstraintViolation))
     }
 }
 
-/// The result of a write that can break a rule of uniqueness only by a name that is taken.
+/// Converts the result of a write whose only uniqueness constraint is that of a name.
 pub(super) fn unless_taken<T, E: From<Error>>(
     written: rusqlite::Result<T>,
     taken: impl FnOnce() -> E,
@@ -120,7 +120,8 @@ fn is_damage(source: &rusqlite::Error) -> bool {
     is_corrupt(source) || is_of_a_row(source)
 }
 
-/// The text of a statement that failed. Clients do not see the source, so it names the reason.
+/// The message for a failed statement. Clients do not see the source, so the message names the
+/// reason.
 fn query_text(source: &rusqlite::Error) -> String {
     use rusqlite::ErrorCode::{
         DatabaseBusy, DiskFull, FileLockingProtocolFailed, OutOfMemory, PermissionDenied, ReadOnly,
@@ -166,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn fault_of_a_statement_has_its_kind_and_words() {
+    fn error_of_a_statement_has_kind_and_message() {
         let unwritten = "the database cannot be written";
         let damaged = "the database is damaged";
         let refused = "database query failed";
@@ -196,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn fault_of_the_file_has_its_kind() {
+    fn error_of_the_file_has_kind_and_cause() {
         let path = || PathBuf::from("/x");
         let open = |code| Error::Open { path: path(), source: failure(code) };
         let io = || io::Error::other("on purpose");

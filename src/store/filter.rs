@@ -1,5 +1,5 @@
-//! Queries for lists of images, as text and as JSON: by the names of the query of `GET /images`.
-//! Pure.
+//! Parses filters for lists of images from a query string or a JSON object, with the parameter
+//! names of `GET /images`. Pure.
 
 use std::path::PathBuf;
 
@@ -10,23 +10,23 @@ use crate::color::{self, Rgb};
 use crate::digest::Checksum;
 use crate::wire::{BadParameter, MediaFilter, Parameters, SortOrder};
 
-/// Why an object is no filter.
+/// Why a JSON object is not a valid filter.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum BadFilter {
-    /// There is no such filter.
+    /// There is no filter of this name.
     #[error("no field {name:?}")]
     Field { name: String },
-    /// It is neither a text nor a number, truth value or list.
+    /// The value is null, an object, or a list with one of these.
     #[error("{name} cannot be {value}")]
     Type { name: String, value: String },
     #[error("{_0}")]
     Value(BadParameter),
 }
 
-/// ΔE76 up to which palettes are similar, where the client does not say.
+/// The default of `palette_max_delta_e` (ΔE76).
 const SIMILAR: f32 = 18.0;
 
-/// The parameters of a source: the filters, and an order.
+/// The parameters of a dynamic playlist's source: the filters and the order.
 pub(crate) const SOURCE: [&str; 20] = [
     "animated",
     "checksum",
@@ -50,10 +50,10 @@ pub(crate) const SOURCE: [&str; 20] = [
     "sort_order",
 ];
 
-/// The parameters that filter.
+/// The parameters that are filters.
 pub(crate) const FILTERS: &[&str] = SOURCE.split_at(18).0;
 
-/// Reads all parameters but the page; filters combine by AND.
+/// Reads all parameters except those of paging; filters combine by AND.
 pub(crate) fn query(parameters: &Parameters<'_>) -> Result<Query, BadParameter> {
     let within = distance(parameters, "palette_max_delta_e")?.unwrap_or(SIMILAR);
     let similar_to = parameters.id("palette_similar_to", "it must be an image ID")?;
@@ -90,12 +90,12 @@ pub(crate) fn query(parameters: &Parameters<'_>) -> Result<Query, BadParameter> 
     })
 }
 
-/// The same filters as fields of a JSON object: values as a query writes them, or JSON's own.
+/// Reads filters from a JSON object. Values are JSON's own, or strings as in a query string.
 pub(crate) fn of_fields(fields: &Map<String, Value>) -> Result<Query, BadFilter> {
     query(&parameters(fields, FILTERS)?).map_err(BadFilter::Value)
 }
 
-/// As a query writes it.
+/// Converts a JSON value to the text that a query string would have.
 fn written(value: &Value) -> Option<String> {
     match value {
         Value::String(text) => Some(text.clone()),
@@ -108,7 +108,7 @@ fn written(value: &Value) -> Option<String> {
     }
 }
 
-/// Reads the source of a living playlist: the same filters, and the order of its list.
+/// Reads the source of a dynamic playlist. By default, it includes subfolders and sorts by name.
 pub(crate) fn of_source(fields: &Map<String, Value>) -> Result<Query, BadFilter> {
     let parameters = parameters(fields, &SOURCE)?;
     let found = query(&parameters).map_err(BadFilter::Value)?;
@@ -144,7 +144,7 @@ fn hue_group(item: &str) -> Result<u8, BadParameter> {
     })
 }
 
-/// With `sha256:` in front of it or without.
+/// Reads 64 hexadecimal digits with or without `sha256:` in front.
 fn checksum(text: &str) -> Result<Checksum, BadParameter> {
     let digits = text.strip_prefix("sha256:").unwrap_or(text);
     let byte = |at: usize| u8::from_str_radix(digits.get(2 * at..2 * at + 2)?, 16).ok();
@@ -179,7 +179,7 @@ fn color(name: &str, item: &str, hex: &str) -> Result<Rgb, BadParameter> {
     color::parse(hex).ok_or_else(|| BadParameter::new(name, item, allowed))
 }
 
-/// `#rrggbb~maxDeltaE`
+/// Reads `#rrggbb~maxDeltaE`.
 fn near(item: &str) -> Result<Near, BadParameter> {
     let refused =
         || BadParameter::new("colors_near", item, "items must have the form #rrggbb~12.5");
@@ -281,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn a_filter_is_read_from_json() {
+    fn filter_is_read_from_json() {
         let read =
             |json: Value| of_fields(json.as_object().unwrap()).map_err(|bad| bad.to_string());
         let all = read(serde_json::json!({
@@ -301,7 +301,7 @@ mod tests {
         refused(serde_json::json!({ "min_width": 0 }), "from 1");
     }
     #[test]
-    fn source_finds_all_below_a_folder_by_name() {
+    fn source_includes_subfolders_and_sorts_by_name_by_default() {
         let read = |json: Value| of_source(json.as_object().unwrap()).unwrap();
         let order = |query: Query| (query.recursive, query.sort_by, query.descending);
         assert_eq!(order(read(serde_json::json!({}))), (true, SortBy::Name, false));
@@ -315,7 +315,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_are_taken_as_they_are_written() {
+    fn numbers_and_checksums_are_parsed_exactly() {
         let within = parse("palette_similar_to=7&palette_max_delta_e=12.5").unwrap().similar_to;
         assert_eq!(within, Some((7, 12.5)));
         let digits = "0f".repeat(31);

@@ -1,4 +1,4 @@
-//! Rows of the folder tree. The rules of the tree are kept here, inside the transaction that writes.
+//! Stores the folder tree, and checks its rules within the transaction that writes.
 
 use std::collections::BTreeSet;
 
@@ -9,12 +9,12 @@ use super::error::unless_taken;
 use crate::wire::collate::{folded, sort_key};
 use crate::wire::{Folder, Timestamp};
 
-/// Folders inside each other at most.
+/// Maximum depth of nested folders.
 pub(crate) const DEPTH_MAX: usize = 32;
-/// Bytes of a name at most.
+/// Maximum length of a name in bytes.
 pub(crate) const NAME_MAX: usize = 255;
 
-/// Why a folder is not made, changed or moved.
+/// Why a folder is not created, changed or moved.
 #[derive(Debug, thiserror::Error)]
 pub enum Refusal {
     #[error("no folder with ID {id}")]
@@ -22,7 +22,7 @@ pub enum Refusal {
     /// A sibling has this name.
     #[error("a folder named {name:?} already exists here")]
     Taken { name: String },
-    /// It would lie inside itself.
+    /// The folder would be inside itself.
     #[error("a folder cannot be moved into itself or into a folder inside it")]
     Cycle { id: i64 },
     #[error("folders can be nested at most {DEPTH_MAX} deep")]
@@ -37,22 +37,22 @@ impl From<rusqlite::Error> for Refusal {
     }
 }
 
-/// Which folders a list shows.
+/// Selects the folders of a list.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct FolderQuery {
-    /// The folders in this one; none is the root.
+    /// Folders inside this one; `None` is the root.
     pub parent: Option<i64>,
-    /// Also those that lie deeper.
+    /// Also include nested folders.
     pub deep: bool,
-    /// A part of the name, in either case.
+    /// A part of the name, ignoring case.
     pub search: Option<String>,
 }
 
-/// A folder's new values; none keeps the old.
+/// A folder's new values; `None` keeps the old value.
 #[derive(Clone, Debug, Default)]
 pub struct FolderChange {
     pub name: Option<String>,
-    /// Within it none: to the root.
+    /// The inner `None` means the root.
     pub parent: Option<Option<i64>>,
 }
 
@@ -69,7 +69,7 @@ pub(crate) fn get(connection: &Connection, id: i64) -> Result<Option<Folder>, Er
     Ok(connection.prepare_cached(&sql)?.query_row([id], from_row).optional()?)
 }
 
-/// By name, as people sort.
+/// Returns folders sorted by name, in natural order.
 pub(crate) fn list(connection: &Connection, query: &FolderQuery) -> Result<Vec<Folder>, Error> {
     let within = match (query.deep, query.parent) {
         (false, _) => "parent_id IS ?1",
@@ -84,7 +84,7 @@ pub(crate) fn list(connection: &Connection, query: &FolderQuery) -> Result<Vec<F
     let mut statement = connection.prepare_cached(&sql)?;
     let mut folders =
         statement.query_map([query.parent], from_row)?.collect::<Result<Vec<_>, _>>()?;
-    // Not in SQL: its lower() knows ASCII only.
+    // Not in SQL, as its `lower()` supports ASCII only.
     if let Some(part) = query.search.as_deref().map(folded) {
         folders.retain(|folder| folded(&folder.name).contains(&part));
     }
@@ -92,7 +92,7 @@ pub(crate) fn list(connection: &Connection, query: &FolderQuery) -> Result<Vec<F
     Ok(folders)
 }
 
-/// From the root down to the folder itself; empty where there is none.
+/// Returns the folders from the root down to this one; empty if it does not exist.
 pub(crate) fn path(connection: &Connection, id: i64) -> Result<Vec<Folder>, Error> {
     let mut path = Vec::new();
     let mut next = Some(id);
@@ -120,7 +120,7 @@ pub fn insert(connection: &Connection, name: &str, parent: Option<i64>) -> Resul
     Ok(connection.last_insert_rowid())
 }
 
-/// Whether anything is other than it was.
+/// Changes a folder; returns whether anything changed.
 pub(crate) fn update(
     connection: &Connection,
     id: i64,
@@ -151,8 +151,8 @@ pub(crate) fn update(
     Ok(true)
 }
 
-/// Removes a folder and hands what is in it to its parent; returns how many images that were. A
-/// child whose name is taken there gets `_1`, `_2`...
+/// Removes a folder and moves its content to its parent; returns the number of moved images. A
+/// child whose name is taken there gets the suffix `_1`, `_2` and so on.
 pub(crate) fn dissolve(connection: &Connection, id: i64) -> Result<usize, Refusal> {
     let folder = get(connection, id)?.ok_or(Refusal::NoFolder { id })?;
     let images = connection.execute(
@@ -160,7 +160,7 @@ pub(crate) fn dissolve(connection: &Connection, id: i64) -> Result<usize, Refusa
         params![id, folder.parent_id],
     )?;
     let children = list(connection, &FolderQuery { parent: Some(id), ..FolderQuery::default() })?;
-    // Out of the way first: a child may have its parent's own name.
+    // Rename it first: a child may have the same name, and moves beside it.
     connection.execute(
         "UPDATE folder SET name = name || char(0) || id, parent_id = ?2 WHERE id = ?1",
         params![id, folder.parent_id],
@@ -174,7 +174,8 @@ pub(crate) fn dissolve(connection: &Connection, id: i64) -> Result<usize, Refusa
     Ok(images)
 }
 
-/// A folder and all below it: ids, and how deep each lies with the folder itself at 1.
+/// Returns the ids of a folder and all folders below it, with their levels; the folder's own level
+/// is 1.
 pub(crate) fn subtree(connection: &Connection, id: i64) -> Result<Vec<(i64, usize)>, Error> {
     let mut statement = connection.prepare_cached(
         "WITH RECURSIVE within(id, level) AS (SELECT ?1, 1 UNION ALL SELECT folder.id, level + 1 \
@@ -187,7 +188,7 @@ pub(crate) fn subtree(connection: &Connection, id: i64) -> Result<Vec<(i64, usiz
     Ok(rows.collect::<Result<_, _>>()?)
 }
 
-/// The images in a folder and below it.
+/// Returns the images in a folder and in all folders below it.
 pub(crate) fn images_below(connection: &Connection, id: i64) -> Result<Vec<i64>, Error> {
     let mut images = Vec::new();
     for (folder, _) in subtree(connection, id)? {
@@ -200,7 +201,7 @@ pub(crate) fn images_below(connection: &Connection, id: i64) -> Result<Vec<i64>,
     Ok(images)
 }
 
-/// Whether an image is in a folder or below it.
+/// Whether an image is in a folder or in one below it.
 pub(crate) fn is_below(connection: &Connection, image: i64, folder: i64) -> Result<bool, Error> {
     let mut statement = connection.prepare_cached(
         "WITH RECURSIVE around(id) AS (SELECT folder_id FROM image WHERE id = ?1 UNION \
@@ -210,10 +211,10 @@ pub(crate) fn is_below(connection: &Connection, image: i64, folder: i64) -> Resu
     Ok(statement.exists([image, folder])?)
 }
 
-/// Removes a folder and all below it; the images in them must be gone already.
+/// Removes a folder and all folders below it, which must contain no images; returns how many.
 pub(crate) fn remove(connection: &Connection, id: i64) -> Result<usize, Error> {
     let within = subtree(connection, id)?;
-    // The deepest first: a folder must be empty to go.
+    // Children first: a folder must be empty to be deleted.
     for (folder, _) in within.iter().rev() {
         connection.execute("DELETE FROM folder WHERE id = ?1", [folder])?;
     }
@@ -223,13 +224,13 @@ pub(crate) fn remove(connection: &Connection, id: i64) -> Result<usize, Error> {
 /// The outcome of moving images.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Moved {
-    /// The number of images now there, each once; unknown ids are not counted.
+    /// The number of distinct existing images that are now in the folder.
     pub there: usize,
-    /// The number that were elsewhere before.
+    /// The number of images that were in another folder before.
     pub came: usize,
 }
 
-/// Puts images into a folder, or at the root.
+/// Moves images into a folder, or to the root.
 pub(crate) fn move_images(
     connection: &Connection,
     images: &[i64],
@@ -253,7 +254,7 @@ pub(crate) fn move_images(
     Ok(moved)
 }
 
-/// How deep a folder lies; the root is 0.
+/// Returns the depth of a folder; the root is 0.
 fn depth(connection: &Connection, folder: Option<i64>) -> Result<usize, Refusal> {
     let Some(id) = folder else { return Ok(0) };
     match path(connection, id)?.len() {

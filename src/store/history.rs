@@ -1,5 +1,5 @@
-//! The apply history: what was shown where, when, and who asked; and the entries that monitors have gone
-//! back to. The newest [`KEPT`] entries are kept.
+//! Stores the history: which image was shown on which monitors, when, and what set it. Also stores
+//! how far monitors have gone back in it. The newest [`KEPT`] entries are kept.
 
 use std::collections::BTreeMap;
 
@@ -13,13 +13,13 @@ use crate::wire::{Fit, HistoryEntry, HistorySource, Mode, Position, Timestamp};
 
 const COLUMNS: &str = "id, image_id, image_name, monitors, mode, set_at, source, playlist_id, \
                        playlist_name, backend, fit, images, position";
-/// The entry names `:monitor`.
+/// Whether the entry's monitors include `:monitor`.
 const NAMED: &str = "EXISTS (SELECT 1 FROM json_each(iif(json_valid(monitors), monitors, '[]')) \
                      WHERE value = :monitor)";
-/// Entries kept.
+/// Maximum number of entries.
 const KEPT: i64 = 10_000;
 
-/// An entry about to be written.
+/// An entry to insert.
 #[derive(Clone, Debug)]
 pub(crate) struct NewEntry<'a> {
     pub image_id: i64,
@@ -31,7 +31,7 @@ pub(crate) struct NewEntry<'a> {
     pub backend: &'a str,
     pub fit: Option<Fit>,
     pub position: Option<Position>,
-    /// In mode `each`: which monitor shows which, of the whole call.
+    /// In mode `each`: the image of each monitor that the same call has set.
     pub images: &'a BTreeMap<String, i64>,
 }
 
@@ -42,7 +42,7 @@ pub(crate) struct HistoryQuery {
     pub monitor: Option<String>,
     /// Only entries newer than this one.
     pub since_id: Option<i64>,
-    /// Only entries older than this one: what comes after a page.
+    /// Only entries older than this one, for the next page.
     pub before_id: Option<i64>,
     pub limit: u32,
 }
@@ -63,8 +63,7 @@ pub(crate) fn insert(connection: &Connection, entry: &NewEntry<'_>) -> Result<()
         ("images", (!entry.images.is_empty()).then(|| json!(entry.images).to_string()).into()),
     ];
     let newest = row::insert(connection, "history", columns)?;
-    // Ids only grow, with gaps where entries were purged: what this keeps is never too little of
-    // the newest and at most KEPT.
+    // Ids only grow, possibly with gaps, so this keeps the newest entries and at most KEPT.
     connection
         .prepare_cached("DELETE FROM history WHERE id <= ?1")?
         .execute(params![newest - KEPT])?;
@@ -90,7 +89,8 @@ pub(crate) fn list(
     row::readable(rows, from_row)
 }
 
-/// The newest entry of a monitor before another whose image is a plain colour or still in the library.
+/// Returns the newest entry of a monitor before `entry` whose image is a colour or still in the
+/// library.
 pub(crate) fn before(
     connection: &Connection,
     monitor: &str,
@@ -105,7 +105,7 @@ pub(crate) fn before(
     Ok(row::readable(rows, from_row)?.pop())
 }
 
-/// The entry of what was put on a monitor at this time.
+/// Returns the entry of the wallpaper that was set on a monitor at this time.
 pub(crate) fn at(
     connection: &Connection,
     monitor: &str,
@@ -119,19 +119,19 @@ pub(crate) fn at(
     Ok(row::readable(statement.query(values)?, from_row)?.pop())
 }
 
-/// Empties the history and returns how many entries it had.
+/// Removes all entries and returns their number.
 pub(crate) fn clear(connection: &Connection) -> Result<usize, Error> {
     connection.execute("DELETE FROM walk", [])?;
     Ok(connection.execute("DELETE FROM history", [])?)
 }
 
-/// Removes the entries of an image that is gone.
+/// Removes the entries of a deleted image.
 pub(crate) fn purge_image(connection: &Connection, image_id: i64) -> Result<usize, Error> {
     let mut statement = connection.prepare_cached("DELETE FROM history WHERE image_id = ?1")?;
     Ok(statement.execute([image_id])?)
 }
 
-/// The entry that a monitor has gone back to. Any other change removes it.
+/// Returns the entry that a monitor has gone back to; any other change of the wallpaper removes it.
 pub(crate) fn cursor(connection: &Connection, monitor: &str) -> Result<Option<i64>, Error> {
     let mut statement = connection.prepare_cached("SELECT entry FROM walk WHERE monitor = ?1")?;
     Ok(statement.query_row([monitor], |row| row.get(0)).optional()?)
@@ -179,7 +179,7 @@ mod tests {
     use crate::wire::Source;
 
     #[test]
-    fn the_newest_are_kept_and_found_by_monitor() {
+    fn newest_entries_are_kept_and_found_by_monitor() {
         let (_directory, store) = scratch();
         let source = HistorySource { kind: Source::Manual, playlist_id: None, playlist_name: None };
         let monitors = ["DP-1".to_owned()];
@@ -205,7 +205,7 @@ mod tests {
         assert_eq!(of("DP-1", 1)[0].image_id, KEPT + 4);
         assert_eq!(of("DP-1", u32::MAX).len() as i64, KEPT);
         assert!(of("DP-2", 50).is_empty());
-        // Page by page, each entry comes once.
+        // Pages contain each entry once.
         let mut pages = vec![of("DP-1", 999)];
         while let Some(last) = pages.last().and_then(|page| page.last()) {
             let query = HistoryQuery { before_id: Some(last.id), limit: 999, ..Default::default() };
@@ -217,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn entry_that_cannot_be_read_is_left_out() {
+    fn unreadable_entry_is_skipped() {
         let (_directory, store) = scratch();
         let spoilt = "INSERT INTO history (image_id, image_name, monitors, mode, set_at, source, backend) \
              VALUES (1, 'a', '[\"DP-1\"]', 'clone', 1, 'manual', 'feh'), \
@@ -231,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn entry_before_another_is_of_an_image_that_is_there() {
+    fn entry_before_another_has_an_existing_image() {
         let (_directory, store) = scratch();
         let image = crate::store::images::tests::picture("a", 1);
         let there = store.write(|c| crate::store::images::insert(c, &image)).unwrap();

@@ -1,7 +1,7 @@
-//! Rows of the library: in, found, listed. How they go is in [`super::purge`].
+//! Inserts and finds images of the library; [`super::purge`] deletes them.
 //!
-//! Functions over a connection, in whoever's transaction it is. What lies on the disk is the
-//! caller's, and what it must not forget of it is noted in [`super::pending_files`].
+//! The functions run in the caller's transaction. The caller moves and removes the files, and
+//! records unfinished work in [`super::pending_files`].
 
 use std::path::{Path, PathBuf};
 
@@ -16,7 +16,7 @@ use crate::digest::Checksum;
 use crate::wire::collate;
 use crate::wire::{Format, Image, MediaType, Timestamp, WebMeta};
 
-/// A picture about to be taken in.
+/// An image to be imported.
 #[derive(Clone, Debug)]
 pub struct NewImage {
     pub name: String,
@@ -34,9 +34,9 @@ pub struct NewImage {
     pub hue_group: u8,
     pub folder_id: Option<i64>,
     pub source_path: PathBuf,
-    /// `path` is the owner's own file.
+    /// `path` is the user's own file, not a copy in the library.
     pub in_place: bool,
-    /// The package; `path` is its page.
+    /// For an HTML package; `path` is its HTML page.
     pub web: Option<NewPackage>,
 }
 
@@ -44,18 +44,18 @@ pub struct NewImage {
 #[derive(Clone, Debug)]
 pub struct NewPackage {
     pub meta: WebMeta,
-    /// Its own preview, in it.
+    /// The preview image in the package.
     pub preview: Option<PathBuf>,
     pub overrides: Map<String, serde_json::Value>,
 }
 
 impl NewImage {
-    /// Its file, or its package.
+    /// The path of the file or package.
     pub fn home(&self) -> &Path {
         self.web.as_ref().map_or(&self.path, |web| &web.meta.package_root)
     }
 
-    /// Gives it its name and its place.
+    /// Sets the name, and the path of the file or package.
     pub fn settle(&mut self, name: &str, home: &Path) {
         self.name = name.to_owned();
         if let Some(web) = &mut self.web {
@@ -65,7 +65,7 @@ impl NewImage {
     }
 }
 
-/// The columns that follow from the content of the file.
+/// The columns that are read from the file.
 pub(super) fn content(image: &NewImage) -> Columns {
     vec![
         ("media_type", image.format.media_type().as_str().to_owned().into()),
@@ -81,7 +81,8 @@ pub(super) fn content(image: &NewImage) -> Columns {
     ]
 }
 
-/// Adds a row and returns its id. A taken name, path or checksum is [`Error::is_taken`].
+/// Inserts a row and returns its id. If the name, path or checksum is taken, the error
+/// [`Error::is_taken`].
 pub fn insert(connection: &Connection, image: &NewImage) -> Result<i64, Error> {
     let web = image.web.as_ref();
     let preview = web.and_then(|web| Some(web.meta.package_root.join(web.preview.as_ref()?)));
@@ -106,7 +107,7 @@ pub fn insert(connection: &Connection, image: &NewImage) -> Result<i64, Error> {
     Ok(id)
 }
 
-/// Changes columns of a row, and those that follow from them.
+/// Changes columns of a row, and the columns derived from them.
 pub(super) fn set(connection: &Connection, id: i64, columns: Columns) -> Result<(), Error> {
     if columns.is_empty() {
         return Ok(());
@@ -123,13 +124,13 @@ pub(super) fn text(path: &Path) -> Value {
     path.to_string_lossy().into_owned().into()
 }
 
-/// The image of this id, if there is one.
+/// Returns the image with this id, if it exists.
 pub(crate) fn get(connection: &Connection, id: i64) -> Result<Option<Image>, Error> {
     let sql = format!("SELECT {IMAGE_COLUMNS} FROM image WHERE id = ?1");
     one(connection, &sql, [id])
 }
 
-/// The image of an assignment: of the library, or a plain colour, without its file.
+/// Returns the image of an assignment: from the library, or a plain colour, whose path is empty.
 pub(crate) fn assigned(connection: &Connection, id: i64) -> Result<Option<Image>, Error> {
     match color::of_image(id) {
         Some(color) => Ok(Some(Image::of_color(color, Path::new("")))),
@@ -137,19 +138,19 @@ pub(crate) fn assigned(connection: &Connection, id: i64) -> Result<Option<Image>
     }
 }
 
-/// The images of assignments; those that are gone or cannot be read are omitted.
+/// Returns the images of assignments, skipping missing and unreadable ones.
 pub(crate) fn all_assigned(connection: &Connection, ids: &[i64]) -> Result<Vec<Image>, Error> {
     let colors = ids.iter().filter_map(|&id| color::of_image(id));
     let colors = colors.map(|color| Image::of_color(color, Path::new("")));
     Ok(by_ids(connection, ids)?.into_iter().chain(colors).collect())
 }
 
-/// Whether it has a row, be that one that cannot be read.
+/// Whether the image has a row, even an unreadable one.
 pub(crate) fn exists(connection: &Connection, id: i64) -> Result<bool, Error> {
     Ok(connection.prepare_cached("SELECT 1 FROM image WHERE id = ?1")?.exists([id])?)
 }
 
-/// The image with exactly this content.
+/// Returns the image with exactly this content.
 pub(crate) fn by_checksum(
     connection: &Connection,
     checksum: &Checksum,
@@ -158,7 +159,7 @@ pub(crate) fn by_checksum(
     one(connection, &sql, [checksum])
 }
 
-/// The images of these ids, in this order; those that are gone or cannot be read are omitted.
+/// Returns images in the order of `ids`, skipping missing and unreadable ones.
 pub fn by_ids(connection: &Connection, ids: &[i64]) -> Result<Vec<Image>, Error> {
     let mut images = Vec::with_capacity(ids.len());
     each(connection, ids, |id, row| match row {
@@ -171,15 +172,15 @@ pub fn by_ids(connection: &Connection, ids: &[i64]) -> Result<Vec<Image>, Error>
     Ok(images)
 }
 
-/// Hands over the rows of these ids, in this order, while they are read; of one that is gone nothing.
+/// Calls `hand` with the row of each id while it reads, in the order of `ids`; skips missing rows.
 pub(super) fn each(
     connection: &Connection,
     ids: &[i64],
     mut hand: impl FnMut(i64, Result<Image, Error>) -> Result<(), Error>,
 ) -> Result<(), Error> {
     let sql = format!("SELECT {IMAGE_COLUMNS} FROM image WHERE id = ?1");
-    // One snapshot for all of them, and the locks of the file taken once: it stands as long as a
-    // statement is amid its rows.
+    // An unfinished statement keeps one snapshot, so all rows are of the same moment and the file
+    // is locked only once.
     let mut amid = connection.prepare_cached("SELECT 1 FROM sqlite_schema")?;
     let mut snapshot = amid.query([])?;
     if ids.len() > 1 {
@@ -194,14 +195,14 @@ pub(super) fn each(
     Ok(())
 }
 
-/// The next images in the order of their ids.
+/// Returns up to `limit` images with ids above `id`, sorted by id.
 pub fn after(connection: &Connection, id: i64, limit: usize) -> Result<Vec<Image>, Error> {
     let sql = format!("SELECT {IMAGE_COLUMNS} FROM image WHERE id > ?1 ORDER BY id LIMIT ?2");
     let mut statement = connection.prepare_cached(&sql)?;
     row::readable(statement.query((id, limit as i64))?, row::image)
 }
 
-/// Every image that cannot be read, and why.
+/// Returns all images with unreadable rows, and the errors.
 pub(super) fn unreadable(connection: &Connection) -> Result<Vec<(i64, Error)>, Error> {
     let mut statement =
         connection.prepare(&format!("SELECT {IMAGE_COLUMNS} FROM image ORDER BY id"))?;
@@ -217,13 +218,13 @@ pub(super) fn unreadable(connection: &Connection) -> Result<Vec<(i64, Error)>, E
     Ok(found)
 }
 
-/// Whether some image has exactly this many bytes.
+/// Whether an image has exactly this file size.
 pub(crate) fn has_size(connection: &Connection, bytes: u64) -> Result<bool, Error> {
     let mut statement = connection.prepare_cached("SELECT 1 FROM image WHERE file_size = ?1")?;
     Ok(statement.exists([i64::try_from(bytes).unwrap_or(i64::MAX)])?)
 }
 
-/// The images of this name, composed or decomposed.
+/// Returns the images of this name, however its letters are composed (NFC or NFD).
 pub(crate) fn named(connection: &Connection, name: &str) -> Result<Vec<i64>, Error> {
     let mut statement =
         connection.prepare_cached("SELECT id, name FROM image WHERE name_key = ?1")?;
@@ -237,21 +238,21 @@ pub(crate) fn named(connection: &Connection, name: &str) -> Result<Vec<i64>, Err
     Ok(ids)
 }
 
-/// Whether a row owns this name.
+/// Whether an image has exactly this name.
 pub(crate) fn has_name(connection: &Connection, name: &str) -> Result<bool, Error> {
     Ok(connection.prepare_cached("SELECT 1 FROM image WHERE name = ?1")?.exists([name])?)
 }
 
-/// The image whose file this is, or whose package's page.
+/// Returns the image with this file, or the package with this HTML page.
 pub(crate) fn by_path(connection: &Connection, path: &Path) -> Result<Option<Image>, Error> {
     let mut statement = connection.prepare_cached("SELECT id FROM image WHERE path = ?1")?;
     let id = statement.query_row([path.to_string_lossy()], |row| row.get(0)).optional()?;
     id.map_or(Ok(None), |id| get(connection, id))
 }
 
-/// Whether a row owns this file or package.
+/// Whether a row has this file or package.
 pub(crate) fn has_path(connection: &Connection, path: &Path) -> Result<bool, Error> {
-    // A package whose metadata cannot be read owns all that its page could belong to.
+    // A package with unreadable metadata owns every directory above its page.
     let mut statement = connection.prepare_cached(
         "SELECT 1 FROM image WHERE path = ?1 OR CASE WHEN json_valid(web_meta) \
          THEN web_meta ->> '$.package_root' = ?1 \
@@ -260,22 +261,22 @@ pub(crate) fn has_path(connection: &Connection, path: &Path) -> Result<bool, Err
     Ok(statement.exists([path.to_string_lossy()])?)
 }
 
-/// Whether a row has this content; hexadecimal digits that are no checksum are none's.
+/// Whether an image has this checksum; `false` if `hex` is not a valid checksum.
 pub(crate) fn has_checksum(connection: &Connection, hex: &str) -> Result<bool, Error> {
     let mut statement =
         connection.prepare_cached("SELECT 1 FROM image WHERE checksum = unhex(?1)")?;
     Ok(statement.exists([hex])?)
 }
 
-/// How many images there are.
+/// Returns the number of images.
 pub(crate) fn count(connection: &Connection) -> Result<u64, Error> {
     let mut statement = connection.prepare_cached("SELECT count(*) FROM image")?;
     Ok(statement.query_row([], |row| row.get::<_, i64>(0))?.unsigned_abs())
 }
 
-/// The ids of all images of these kinds: (id, media type, animated).
+/// Returns id, media type and whether animated of all images, sorted by id.
 pub fn ids(connection: &Connection) -> Result<Vec<(i64, MediaType, bool)>, Error> {
-    // The index has these columns, and the table is five times as large.
+    // The index has all these columns, and the table is five times as large.
     let sql = "SELECT id, media_type, animated FROM image INDEXED BY image_list";
     let mut statement = connection.prepare_cached(sql)?;
     let read = |row: &rusqlite::Row<'_>| Ok((row.get(0)?, word(row, 1)?, row.get(2)?));
@@ -284,8 +285,8 @@ pub fn ids(connection: &Connection) -> Result<Vec<(i64, MediaType, bool)>, Error
     Ok(ids)
 }
 
-/// The file or package, and the content, of every image that has a copy of ours: (id, path,
-/// checksum). Of one that cannot be read nothing is said, so that nobody takes its files for missing.
+/// Returns id, path of the file or package, and checksum of all imported images. Unreadable ones
+/// are skipped, so that their files are not treated as missing.
 pub fn files(connection: &Connection) -> Result<Vec<(i64, PathBuf, Checksum)>, Error> {
     let mut statement = connection.prepare_cached(
         "SELECT id, ifnull(web_meta ->> '$.package_root', path), checksum FROM image \
@@ -296,7 +297,7 @@ pub fn files(connection: &Connection) -> Result<Vec<(i64, PathBuf, Checksum)>, E
     })
 }
 
-/// Whether any copy or package lies in a directory.
+/// Whether an imported file or package is in a directory or below it.
 pub(crate) fn has_below(connection: &Connection, directory: &Path) -> Result<bool, Error> {
     let (from, to) = watched::directory_range(directory);
     let mut statement = connection
@@ -304,7 +305,7 @@ pub(crate) fn has_below(connection: &Connection, directory: &Path) -> Result<boo
     Ok(statement.exists([from, to])?)
 }
 
-/// The file of every picture that has a copy of ours, and how many bytes it had when it was seen last.
+/// Returns the path of each imported file, without packages, and its last known size in bytes.
 pub(crate) fn sizes(connection: &Connection) -> Result<Vec<(PathBuf, u64)>, Error> {
     let mut statement = connection.prepare_cached(
         "SELECT path, file_size FROM image WHERE web_meta IS NULL AND NOT in_place",

@@ -1,4 +1,4 @@
-//! The tables, and the steps from each version of them to the next.
+//! The database schema, as the migrations from each version to the next.
 
 use std::collections::BTreeSet;
 
@@ -6,7 +6,7 @@ use rusqlite::{Connection, TransactionBehavior};
 
 use super::Error;
 
-/// Step `n` leads from version `n` to `n + 1`. Steps that were released never change.
+/// Step `n` migrates version `n` to `n + 1`. Released steps never change.
 pub(super) const STEPS: &[&str] = &[
     include_str!("schema.sql"),
     "ALTER TABLE loose_file RENAME TO pending_file",
@@ -14,7 +14,7 @@ pub(super) const STEPS: &[&str] = &[
      DROP INDEX scene_image;
      CREATE INDEX assignments_image ON assignments (image_id);",
     "CREATE TABLE monitor (name TEXT PRIMARY KEY) STRICT, WITHOUT ROWID;",
-    // Filters, as JSON, of a playlist that lives.
+    // The source of a dynamic playlist: its filters, as JSON.
     "ALTER TABLE playlist ADD COLUMN source TEXT",
     "ALTER TABLE image ADD COLUMN in_place INTEGER NOT NULL DEFAULT 0;
      ALTER TABLE folder ADD COLUMN watched INTEGER NOT NULL DEFAULT 0;
@@ -29,25 +29,25 @@ pub(super) const STEPS: &[&str] = &[
      ) STRICT, WITHOUT ROWID;
      CREATE INDEX watched_file_image ON watched_file (image_id);
      CREATE INDEX watched_file_checksum ON watched_file (checksum);",
-    // The entry that a monitor has gone back to, while it goes back.
+    // The history entry that a monitor has gone back to, until its wallpaper changes otherwise.
     "CREATE TABLE walk (monitor TEXT PRIMARY KEY, entry INTEGER NOT NULL) STRICT, WITHOUT ROWID;
      ALTER TABLE assignments ADD COLUMN fit TEXT;
      ALTER TABLE history ADD COLUMN fit TEXT;
      ALTER TABLE history ADD COLUMN images TEXT;",
-    // A time of the day that may go by the sun, in place of minutes.
+    // A time of day, fixed or relative to the sun; replaces a number of minutes.
     "ALTER TABLE playlist_image ADD COLUMN at TEXT",
     "ALTER TABLE monitor ADD COLUMN seen INTEGER NOT NULL DEFAULT 1;
      ALTER TABLE monitor ADD COLUMN identity TEXT NOT NULL DEFAULT '';",
-    // Light or dark, of a playlist that changes with the desktop; and what decides it, in one row.
+    // Light or dark, for playlists that follow the appearance; and the appearance mode, one row.
     "ALTER TABLE playlist_image ADD COLUMN tone TEXT;
      CREATE TABLE appearance (mode TEXT NOT NULL) STRICT;",
-    // Which file it is: another one may have its name by the next start. None: whichever it is.
+    // Identify the file, as another one may have its path at the next start. Null means any file.
     "ALTER TABLE pending_file ADD COLUMN size INTEGER;
      ALTER TABLE pending_file ADD COLUMN modified INTEGER;
      ALTER TABLE pending_file ADD COLUMN inode INTEGER;",
-    // 0 is no file's: each is read once more, as another one may lie there by now.
+    // The time of the inode's last change. 0 matches no file, so that each file is read once more.
     "ALTER TABLE watched_file ADD COLUMN changed INTEGER NOT NULL DEFAULT 0",
-    // The deleted images that monitors last showed.
+    // The deleted images that monitors showed last.
     "CREATE TABLE deleted (
          monitor  TEXT PRIMARY KEY,
          image_id INTEGER NOT NULL,
@@ -58,9 +58,9 @@ pub(super) const STEPS: &[&str] = &[
          name     TEXT NOT NULL,
          path     TEXT NOT NULL
      ) STRICT, WITHOUT ROWID",
-    // Columns for searching and sorting, which `derived` writes, and the versions of the lists.
+    // Columns for searching and sorting, filled by `derived`, and the versions of lists.
     include_str!("lists.sql"),
-    // A plain colour in place of an image, by its id: below 0, as in the history.
+    // Allow plain colours in place of images, with ids below 0, as in the history.
     "CREATE TABLE shown (
          monitor  TEXT PRIMARY KEY,
          image_id INTEGER REFERENCES image (id) ON DELETE CASCADE,
@@ -76,9 +76,9 @@ pub(super) const STEPS: &[&str] = &[
      DROP TABLE assignments;
      ALTER TABLE shown RENAME TO assignments;
      CREATE INDEX assignments_image ON assignments (image_id);",
-    // The text for people who cannot see the image; empty if there is none.
+    // The description of an image for people who cannot see it; may be empty.
     "ALTER TABLE image ADD COLUMN description TEXT NOT NULL DEFAULT ''",
-    // The pictures that workspaces show on monitors in place of their assignments.
+    // The images that workspaces show on monitors instead of the monitors' assignments.
     "CREATE TABLE workspace_picture (
          monitor   TEXT PRIMARY KEY,
          workspace TEXT NOT NULL,
@@ -87,7 +87,7 @@ pub(super) const STEPS: &[&str] = &[
          set_at    INTEGER NOT NULL
      ) STRICT, WITHOUT ROWID;
      CREATE INDEX workspace_picture_image ON workspace_picture (image_id);",
-    // Tags that no image has any more go.
+    // Remove tags when no image has them.
     "DELETE FROM tag WHERE id NOT IN (SELECT tag_id FROM image_tag);
      CREATE TRIGGER tag_unused AFTER DELETE ON image_tag
      WHEN NOT EXISTS (SELECT 1 FROM image_tag WHERE tag_id = OLD.tag_id) BEGIN
@@ -97,9 +97,9 @@ pub(super) const STEPS: &[&str] = &[
      ALTER TABLE history ADD COLUMN position TEXT;
      ALTER TABLE deleted ADD COLUMN position TEXT;
      ALTER TABLE image ADD COLUMN position TEXT;",
-    // As JSON; null until somebody sets it.
+    // JSON; null until the user sets it.
     "ALTER TABLE assignments ADD COLUMN sound TEXT",
-    // The sound of the videos of workspaces, as JSON; kept while other workspaces are visible.
+    // The sound settings of videos on workspaces, as JSON; kept while other workspaces are visible.
     "CREATE TABLE workspace_sound (
          workspace TEXT NOT NULL,
          image_id  INTEGER NOT NULL REFERENCES image (id) ON DELETE CASCADE,
@@ -107,14 +107,14 @@ pub(super) const STEPS: &[&str] = &[
          PRIMARY KEY (workspace, image_id)
      ) STRICT, WITHOUT ROWID;
      CREATE INDEX workspace_sound_image ON workspace_sound (image_id);",
-    // One row while the library guard is on.
+    // Has one row while the library guard is on.
     "CREATE TABLE library_guard (is_on INTEGER NOT NULL) STRICT;",
-    // Whether a person wrote the description: then it stays when the file is rewritten.
+    // Whether the user wrote the description: then it stays when the file changes.
     "ALTER TABLE image ADD COLUMN description_is_own INTEGER NOT NULL DEFAULT 0;
      UPDATE image SET description_is_own = 1 WHERE description <> '';",
 ];
 
-/// Brings the tables up to date, each step in a transaction of its own.
+/// Applies all missing migrations, each in its own transaction.
 pub(super) fn run(connection: &mut Connection, steps: &[&str]) -> Result<(), Error> {
     let known = steps.len() as i64;
     loop {
@@ -131,19 +131,19 @@ pub(super) fn run(connection: &mut Connection, steps: &[&str]) -> Result<(), Err
     }
 }
 
-/// Refuses tables that a later murald has written.
+/// Fails if a newer murald has written the database.
 pub(super) fn see_known(connection: &Connection) -> Result<(), Error> {
     let (found, known) = (version(connection)?, STEPS.len() as i64);
     if found > known { Err(Error::Newer { found, known }) } else { Ok(()) }
 }
 
-/// The version of the tables; 0 where there are none.
+/// Returns the version of the schema; 0 if there are no tables.
 pub(super) fn version(connection: &Connection) -> Result<i64, Error> {
     Ok(connection.query_row("PRAGMA user_version", [], |row| row.get(0))?)
 }
 
-/// The first thing in which tables and columns differ from those that the steps make: another database
-/// may have the same version.
+/// Returns the first table, index, trigger or column that differs from the migrated schema, if any:
+/// a foreign database may have the same version.
 pub(super) fn difference(connection: &Connection) -> Result<Option<String>, Error> {
     let mut ours = Connection::open_in_memory()?;
     run(&mut ours, STEPS)?;

@@ -1,9 +1,9 @@
-//! The database: opening, migrations, one writer, readers.
+//! Stores the library and the daemon's state in SQLite, with one writer and several readers.
 //!
-//! SQLite in WAL mode. Every committed transaction survives a kill and a power loss
-//! (`synchronous=FULL`); readers never wait for the writer. One file per family of tables holds
-//! functions over a connection, so that several of them fit into one transaction. No function here
-//! waits on a child or a client.
+//! In WAL mode, readers never wait for the writer. Committed transactions survive a kill and a
+//! power loss (`synchronous=FULL`), except those of [`Store::note`]. Most functions work on a
+//! connection, so that callers can combine several in one transaction. No function waits for a
+//! child process or a client.
 
 pub(crate) mod appearance;
 pub(crate) mod assignments;
@@ -39,7 +39,7 @@ pub use database::Store;
 #[cfg(test)]
 pub(crate) use database::tests;
 pub use error::Error;
-/// For functions of other modules that are parts of a transaction.
+/// For functions of other modules that take part in a transaction.
 pub use rusqlite::Connection;
 pub(crate) use rusqlite::Transaction;
 pub(crate) use upkeep::Upkeep;

@@ -1,8 +1,8 @@
-//! The monitors that murald has seen: which of them were there when something was set, and which
-//! monitor it was that a connector led to.
+//! Stores which monitors murald has seen, and which monitor was connected to each connector.
 //!
-//! What a monitor shows is kept under the name of its connector. Where another monitor takes that
-//! connector, it is kept under the monitor's own identity instead, until that comes back.
+//! The wallpaper of a monitor is stored under the name of its connector. If another monitor uses
+//! that connector, the wallpaper is stored under the first monitor's identity until that one is
+//! back.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,8 @@ use rusqlite::{Connection, params};
 
 use super::Error;
 
-/// The names of those that were there when something was set: one that comes later is new.
+/// Returns the connectors of the monitors that were connected when a wallpaper was set; others are
+/// new.
 pub(crate) fn seen(connection: &Connection) -> Result<Vec<String>, Error> {
     let mut statement =
         connection.prepare_cached("SELECT name FROM monitor WHERE seen ORDER BY name")?;
@@ -28,7 +29,7 @@ pub(crate) fn note_seen(connection: &Connection, names: &[String]) -> Result<(),
     Ok(())
 }
 
-/// Which monitor each connector led to, as far as that is known.
+/// Returns the identity of the monitor on each connector, if known.
 pub(crate) fn identities(connection: &Connection) -> Result<BTreeMap<String, String>, Error> {
     let sql = "SELECT name, identity FROM monitor WHERE identity <> ''";
     let mut statement = connection.prepare_cached(sql)?;
@@ -36,28 +37,29 @@ pub(crate) fn identities(connection: &Connection) -> Result<BTreeMap<String, Str
     Ok(rows.collect::<Result<_, _>>()?)
 }
 
-/// Has what monitors show follow them to other connectors: `now` says which monitor each of the
-/// connected ones leads to, where that is known. Those that are `alike` stay with their connectors.
+/// Moves wallpapers along with monitors that have changed connectors. `now` has the identity of the
+/// monitor on each connected connector, if known. Wallpapers on the connectors `alike`, whose
+/// monitors cannot be told apart, do not move.
 pub(crate) fn follow(
     connection: &Connection,
     now: &BTreeMap<String, String>,
     alike: &[String],
 ) -> Result<(), Error> {
-    // Before anything follows: one of them must not be taken for the other that has gone.
+    // First, so that none of these monitors is mistaken for an identical one that was disconnected.
     for name in alike {
         forget(connection, name)?;
     }
     let before = identities(connection)?;
     let moved: Vec<(&String, &String)> =
         now.iter().filter(|(name, identity)| before.get(*name) != Some(*identity)).collect();
-    // All leave before any comes: two may have changed places.
+    // Set all aside before any is restored, as two monitors may have swapped connectors.
     for (name, _) in &moved {
         if let Some(old) = before.get(*name) {
             rename(connection, name, &away(old))?;
         }
     }
     for (name, identity) in &moved {
-        // One that was taken out, and whose connector nobody has taken.
+        // The monitor may have been on another connector that is unused now.
         let left =
             before.iter().find(|(other, known)| known == identity && !now.contains_key(*other));
         if let Some((other, _)) = left {
@@ -73,7 +75,7 @@ pub(crate) fn follow(
     Ok(())
 }
 
-/// The name that keeps an absent monitor's picture. No connector has such a name.
+/// The name that stores the wallpaper of a disconnected monitor. No connector has such a name.
 fn away(identity: &str) -> String {
     format!("@{identity}")
 }
@@ -85,7 +87,7 @@ fn forget(connection: &Connection, name: &str) -> Result<(), Error> {
     Ok(())
 }
 
-/// Moves what one shows to another name, if it shows anything.
+/// Moves the wallpaper of a monitor to another name, if there is one.
 fn rename(connection: &Connection, from: &str, to: &str) -> Result<(), Error> {
     for table in ["assignments", "walk"] {
         let sql = format!("UPDATE OR REPLACE {table} SET monitor = ?2 WHERE monitor = ?1");
@@ -107,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn monitor_is_new_until_something_is_set_while_it_is_there() {
+    fn monitor_is_new_until_a_wallpaper_is_set_while_it_is_connected() {
         let (_directory, store) = scratch();
         let of = |names: &[&str]| names.iter().map(ToString::to_string).collect::<Vec<_>>();
         let note = |names| store.write(|c| note_seen(c, &of(names))).unwrap();
@@ -116,7 +118,7 @@ mod tests {
         note(&["B", "A"]);
         note(&["B"]);
         assert_eq!(seen(), ["A", "B"]);
-        // Another monitor takes the connector: it is a new one.
+        // Another monitor on the same connector is new.
         for who in ["one", "two"] {
             store.write(|c| follow(c, &names(&[("A", who), ("C", "three")]), &[])).unwrap();
         }
@@ -126,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn pictures_follow_their_monitors() {
+    fn wallpapers_follow_their_monitors() {
         let (_directory, store) = scratch();
         let ids: Vec<i64> = ["a", "b", "c"]
             .iter()
@@ -165,20 +167,22 @@ mod tests {
         put("A", 0);
         put("B", 1);
         check(&[("A", "one"), ("B", "two")], &[("A", 0), ("B", 1)]);
-        // Two change places.
+        // Two monitors swap connectors.
         check(&[("A", "two"), ("B", "one")], &[("A", 1), ("B", 0)]);
-        // One goes, and comes back elsewhere.
+        // A monitor is disconnected and returns on another connector.
         check(&[("A", "two")], &[("A", 1), ("B", 0)]);
         check(&[("A", "two"), ("C", "one")], &[("A", 1), ("C", 0)]);
-        // A stranger takes a connector: it has nothing, and what was there waits for its own.
+        // An unknown monitor on the connector has no wallpaper; the stored one waits for its
+        // monitor.
         check(&[("A", "two"), ("C", "three")], &[("A", 1)]);
         put("C", 2);
         check(&[("A", "one"), ("C", "three")], &[("A", 0), ("C", 2)]);
         check(&[("A", "one"), ("B", "two"), ("C", "three")], &[("A", 0), ("B", 1), ("C", 2)]);
-        // Connectors count where no monitor is known.
+        // If identities are unknown, connectors decide.
         check(&[], &[("A", 0), ("B", 1), ("C", 2)]);
         check(&[("D", "four")], &[("A", 0), ("B", 1), ("C", 2)]);
-        // Another of the same comes beside A, and stays when A goes: it is not A.
+        // An identical monitor is connected beside A, and stays when A is disconnected: it is not
+        // mistaken for A.
         check(&[("A", "one")], &[("A", 0), ("B", 1), ("C", 2)]);
         check_with(&[], &["A", "B"], &[("A", 0), ("B", 1), ("C", 2)]);
         check(&[("B", "one")], &[("A", 0), ("B", 1), ("C", 2)]);

@@ -1,5 +1,5 @@
-//! Pages of the library: which images a query finds, and their records, written as they are read. All
-//! of a list is read in one transaction, so that it is of one moment.
+//! Finds the images of a query, and writes their records page by page. A list is read in one
+//! transaction, so that all of it is of the same moment.
 
 use std::sync::Arc;
 
@@ -13,12 +13,13 @@ use crate::sys::lock;
 use crate::wire::Image;
 use crate::wire::collate::sort_key;
 
-/// The versions of the rows that lists are made of: triggers count them in the table `library`.
+/// Versions of the data that lists depend on; triggers update them in the table `library`.
 #[derive(Debug)]
 struct Versions {
-    /// The first grows with every change that may change what a query finds.
+    /// The first part grows with every change that may affect the result of a query; the second has
+    /// the unreadable images.
     lists: ListVersion,
-    /// The same of the colours of images.
+    /// Grows with every change of an image's colours.
     palettes: i64,
 }
 
@@ -33,8 +34,8 @@ impl Versions {
 }
 
 impl Store {
-    /// Appends the records of one page to `out`, with commas between them, and returns the number of
-    /// images on all pages. `write` knows what is not in a row.
+    /// Appends the records of a page to `out`, separated by commas, and returns the number of
+    /// images on all pages. `write` adds the fields that are not stored in the row.
     pub fn write_page(
         &self,
         query: &Query,
@@ -56,7 +57,7 @@ impl Store {
         }
     }
 
-    /// Appends the records of these images; the ids of those that cannot be read.
+    /// Appends the records of images; returns the ids of those that cannot be read.
     pub(crate) fn write_rows(
         &self,
         ids: &[i64],
@@ -66,7 +67,7 @@ impl Store {
         self.read(|connection| put_rows(connection, ids, out, &write))
     }
 
-    /// Appends the record of one image; false where there is none.
+    /// Appends the record of an image; returns `false` if it does not exist.
     pub(crate) fn write_row(
         &self,
         id: i64,
@@ -78,13 +79,13 @@ impl Store {
         Ok(out.len() > begin)
     }
 
-    /// All images that pass the filters of a query, in its order.
+    /// Returns all images that match a query, in its order; ignores paging.
     pub fn find_all(&self, query: &Query) -> Result<Vec<i64>, Error> {
         let hits = self.read_moment(|moment| self.hits(moment, query))?;
         Ok(Arc::unwrap_or_clone(hits))
     }
 
-    /// The same as items of a playlist.
+    /// Like [`Store::find_all`], as items of a playlist.
     pub(crate) fn find_items(&self, query: &Query) -> Result<Vec<Item>, Error> {
         self.read_moment(|moment| {
             let kinds = images::ids(moment)?;
@@ -97,18 +98,18 @@ impl Store {
         })
     }
 
-    /// Whether any image passes the filters of a query.
+    /// Whether any image matches the query.
     pub(crate) fn finds_any(&self, query: &Query) -> Result<bool, Error> {
         Ok(!self.read_moment(|moment| self.hits(moment, query))?.is_empty())
     }
 
-    /// Grows whenever a query may find something else: read before one, an equal number afterwards
-    /// means that it would find the same.
+    /// A number that grows when queries may find other images. If it was the same before a query as
+    /// it is now, the query would find the same images.
     pub(crate) fn findings(&self) -> Result<u64, Error> {
         self.read(|connection| Ok(Versions::read(connection, Vec::new())?.lists.0.unsigned_abs()))
     }
 
-    /// All tags in use, sorted.
+    /// Returns all tags in use, sorted.
     pub fn tags(&self) -> Result<Vec<String>, Error> {
         self.read(|connection| {
             let mut statement = connection.prepare_cached("SELECT name FROM tag")?;
@@ -119,7 +120,7 @@ impl Store {
         })
     }
 
-    /// Reads what is so at one moment, by however many statements.
+    /// Runs `body` in a read transaction: all its statements see the same data.
     fn read_moment<T>(
         &self,
         body: impl FnOnce(&Connection) -> Result<T, Error>,
@@ -127,7 +128,7 @@ impl Store {
         self.read(|connection| body(&*connection.unchecked_transaction()?))
     }
 
-    /// The ids of all pages.
+    /// Returns the ids on all pages.
     fn hits(&self, moment: &Connection, query: &Query) -> Result<Hits, Error> {
         let left_out = lock(&self.shared.unreadable).iter().copied().collect();
         self.hits_at(moment, &Versions::read(moment, left_out)?, query.without_page())
@@ -147,7 +148,7 @@ impl Store {
             let found = self.palettes(moment, versions.palettes)?.matching(&query);
             among(&all, &found, query.by_likeness)
         } else if query.sort_by != SortBy::ImportedAt && select::is_scan(moment, &query)? {
-            // To sort many takes longer than to look through all in their order, which are kept.
+            // Filtering the cached order of all images is faster than sorting many results.
             let Query { sort_by, descending, .. } = query;
             let order = Query { sort_by, descending, ..Query::default() }.without_page();
             let all = self.hits_at(moment, versions, order)?;
@@ -163,7 +164,7 @@ impl Store {
         Ok(hits)
     }
 
-    /// The palettes of this version. One thread reads them, and others wait for it.
+    /// Returns the palettes of this version; one thread reads them while others wait.
     fn palettes(&self, moment: &Connection, version: i64) -> Result<Arc<Palettes>, Error> {
         let mut kept = lock(&self.shared.palettes);
         if kept.version != version {
@@ -172,9 +173,9 @@ impl Store {
         Ok(Arc::clone(&kept))
     }
 
-    /// Leaves those that cannot be read out of lists, until they are written again.
+    /// Skips unreadable images in lists until their rows are written again.
     fn leave_out(&self, ids: &[i64]) -> Result<(), Error> {
-        // Nobody writes them at the same time.
+        // Read again with the writer locked: the row may have changed.
         let writer = lock(&self.shared.writer);
         for &id in ids {
             match images::get(&writer, id) {
@@ -192,19 +193,19 @@ impl Store {
         }
     }
 
-    /// After a commit, which may have repaired them.
+    /// Checks the unreadable images again after a commit, which may have repaired them.
     pub(super) fn reread_unreadable(&self, writer: &Connection) {
         lock(&self.shared.unreadable).retain(|&id| images::get(writer, id).is_err());
     }
 }
 
-/// The ids of one page.
+/// Returns the ids on one page.
 fn page<'h>(hits: &'h [i64], query: &Query) -> &'h [i64] {
     let place = |number: u64| usize::try_from(number).unwrap_or(usize::MAX).min(hits.len());
     &hits[place(query.offset)..place(query.offset.saturating_add(query.limit))]
 }
 
-/// The matches among all, in the order of all or the most alike first.
+/// Returns the matches in the order of `all`, or the most similar first.
 fn among(all: &[i64], found: &[Match], by_likeness: bool) -> Vec<i64> {
     let mut passing: Vec<Match> = all.iter().filter_map(|&id| of(found, id)).collect();
     if by_likeness {
@@ -219,7 +220,7 @@ fn of(found: &[Match], id: i64) -> Option<Match> {
     found.binary_search_by_key(&id, |found| found.id).ok().map(|at| found[at])
 }
 
-/// Appends the records of images; the ids of those that cannot be read.
+/// Appends the records of images; returns the ids of those that cannot be read.
 fn put_rows(
     connection: &Connection,
     ids: &[i64],

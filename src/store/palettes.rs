@@ -1,8 +1,8 @@
-//! The part of lists that is kept in memory: the palettes of all images in one array, for filters by
-//! colours, rebuilt when one of them changes; and the ids that queries have found.
+//! Keeps parts of lists in memory: the palettes of all images, for filters by colour, and the ids
+//! that queries have found.
 //!
-//! Colours are in CIELAB, in hundredths: no two colours of three bytes have the same place there, and
-//! the rounding changes a ΔE by less than 0.02.
+//! Palettes are read again when one of them changes. Colours are in CIELAB, rounded to hundredths:
+//! colours of three bytes stay distinct, and a ΔE changes by less than 0.02.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -13,26 +13,26 @@ use super::Error;
 use super::query::{Near, Query};
 use crate::color::{Lab, Rgb, lab};
 
-/// L, a and b of a colour, none below zero, in steps of a hundredth.
+/// L, a and b of a colour in steps of a hundredth, shifted so that none is negative.
 type Place = [i16; 3];
 
-/// Steps to a unit of Lab.
+/// Steps per unit of Lab.
 const STEPS: f32 = 100.0;
-/// Makes a and b of every real colour positive; in steps.
+/// In steps; makes a and b of every sRGB colour positive.
 const ORIGIN: [f32; 3] = [0.0, 9_000.0, 11_000.0];
-/// ΔE76 that holds every pair of real colours: those are 259 apart at most (green, blue).
+/// A ΔE76 above that of any two sRGB colours: the largest is 259 (green and blue).
 const FARTHEST: f32 = 300.0;
 
 #[derive(Debug, Default)]
 pub(super) struct Palettes {
-    /// The version of the colours that it has; see the table `library`.
+    /// The version of the palettes; see the table `library`.
     pub(super) version: i64,
-    /// In the order of ids.
+    /// Sorted by id.
     images: Vec<Palette>,
     colors: Vec<Place>,
 }
 
-/// The colours of an image, as a part of all.
+/// The colours of an image, as a range of `Palettes::colors`.
 #[derive(Clone, Copy, Debug)]
 struct Palette {
     id: i64,
@@ -40,7 +40,7 @@ struct Palette {
     count: u32,
 }
 
-/// An image that passes, and how far another's colours are from its own.
+/// A matching image, and the distance of the reference's colours from its own.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Match {
     pub(super) id: i64,
@@ -50,12 +50,12 @@ pub(super) struct Match {
 impl Palettes {
     pub(super) fn read(connection: &Connection, version: i64) -> Result<Self, Error> {
         let mut palettes = Self { version, ..Self::default() };
-        // The index has all that is read here, and the table is five times as large.
+        // The index has both columns, and the table is five times as large.
         let sql = "SELECT id, colors FROM image INDEXED BY image_list";
         let mut statement = connection.prepare_cached(sql)?;
         let mut rows = statement.query([])?;
         while let Some(row) = rows.next()? {
-            // One that cannot be read is in no list.
+            // An unreadable palette is treated as empty; lists omit the image anyway.
             let colors = row.get_ref(1)?.as_blob().unwrap_or_default();
             palettes.add(row.get(0)?, colors.as_chunks().0);
         }
@@ -71,7 +71,7 @@ impl Palettes {
         self.images.push(Palette { id, start, count });
     }
 
-    /// The images that pass the filters of a query by colours, in the order of their ids.
+    /// Returns the images that match the colour filters of a query, sorted by id.
     pub(super) fn matching(&self, query: &Query) -> Vec<Match> {
         let exact = query.colors.iter().map(|&color| (place(lab(color)), 0));
         let near = |&Near { color, within }: &Near| (place(lab(color)), limit(within));
@@ -93,7 +93,7 @@ impl Palettes {
         self.images.iter().filter_map(passing).collect()
     }
 
-    /// The colours of an image; none if there is no such image.
+    /// Returns the colours of an image; empty if it does not exist.
     fn of(&self, id: i64) -> &[Place] {
         let at = self.images.binary_search_by_key(&id, |palette| palette.id);
         at.map_or(&[], |at| self.colors(&self.images[at]))
@@ -105,8 +105,8 @@ impl Palettes {
     }
 }
 
-/// The square of the distance between the two nearest colours; and the sum of the distances from each
-/// colour of the reference to the nearest.
+/// Returns the squared distance of the two nearest colours, and the sum of the distances from each
+/// colour of the reference to the nearest in `colors`.
 fn compare(colors: &[Place], reference: &[Place]) -> (i32, f32) {
     reference.iter().fold((i32::MAX, 0.0), |(least, sum), &place| {
         let nearest = nearest(colors, place);
@@ -114,21 +114,21 @@ fn compare(colors: &[Place], reference: &[Place]) -> (i32, f32) {
     })
 }
 
-/// The square of the distance of the nearest of these colours.
+/// Returns the squared distance from `place` to the nearest of the colours.
 fn nearest(colors: &[Place], place: Place) -> i32 {
     colors.iter().map(|&color| distance(color, place)).min().unwrap_or(i32::MAX)
 }
 
-/// The square of a distance, in steps.
+/// Returns the squared distance of two colours, in steps.
 fn distance(one: Place, other: Place) -> i32 {
-    // Both are positive: the difference has sixteen bits as well, which makes the product cheap.
+    // As both are positive, the difference fits into 16 bits, which makes the product cheap.
     let l = i32::from(one[0].wrapping_sub(other[0]));
     let a = i32::from(one[1].wrapping_sub(other[1]));
     let b = i32::from(one[2].wrapping_sub(other[2]));
     l * l + a * a + b * b
 }
 
-/// The square of a distance (ΔE76), in steps.
+/// Returns the square of a ΔE76, in steps.
 fn limit(within: f32) -> i32 {
     let steps = f64::from(within.min(FARTHEST)) * f64::from(STEPS);
     (steps * steps) as i32
@@ -142,23 +142,25 @@ fn place(Lab { l, a, b }: Lab) -> Place {
     place
 }
 
-/// Answers kept: a few galleries, with a filter and an order each.
+/// Number of cached results: enough for several clients with a filter and an order each.
 const KEPT: usize = 16;
-/// Ids of all of them: 4 MiB. One list may have more, as that of a million images.
+/// Number of ids in all cached results: 4 MiB. A single result may be larger, for example that of a
+/// million images.
 const IDS_KEPT: usize = 1 << 19;
 
-/// All ids of a list, in its order.
+/// All ids of a list, in order.
 pub(super) type Hits = Arc<Vec<i64>>;
 
-/// The version of the lists (see the table `library`), and the images that none of them has.
+/// The version of the lists (see the table `library`), and the unreadable images, which no list
+/// has.
 pub(super) type ListVersion = (i64, Vec<i64>);
 
-/// The ids that queries have found, kept until something changes that lists are made of: all pages of a
-/// list come from one answer.
+/// The results of the latest queries, kept until a change may affect lists, so that all pages of a
+/// list come from one result.
 #[derive(Debug, Default)]
 pub(super) struct HitCache {
     version: ListVersion,
-    /// The last used one first. Queries have no page.
+    /// The most recently used first. The queries have no page.
     kept: VecDeque<(Query, Hits)>,
 }
 
@@ -174,7 +176,7 @@ impl HitCache {
     }
 
     pub(super) fn keep(&mut self, version: &ListVersion, query: Query, hits: &Hits) {
-        // A reader that began before the last change has found what is no longer so.
+        // A reader that began before the last change has an outdated result.
         if version.0 < self.version.0 {
             return;
         }
@@ -199,7 +201,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn neighbouring_colours_have_places_of_their_own() {
+    fn similar_colors_have_distinct_places() {
         let parts = || (0..=254_u8).step_by(6).chain([254]);
         for r in parts() {
             for (g, b) in parts().flat_map(|g| parts().map(move |b| (g, b))) {
@@ -213,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn every_pair_of_colours_is_within_the_farthest() {
+    fn all_colors_are_within_the_farthest_distance() {
         let corner = |at: u8| [at & 1, at >> 1 & 1, at >> 2].map(|part| part * 255);
         for (one, other) in (0..8).flat_map(|one| (0..8).map(move |other| (one, other))) {
             let mut palettes = Palettes::default();
@@ -228,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn hits_are_those_of_one_version_and_bounded() {
+    fn cached_hits_are_of_one_version_and_bounded() {
         let mut cache = HitCache::default();
         let query = |word: usize| Query { search: word.to_string(), ..Query::default() };
         let hits = |number: usize| Arc::new(vec![7; number]);
@@ -242,7 +244,7 @@ mod tests {
         assert_eq!((kept(&mut cache, 4, 4), kept(&mut cache, 6, 4)), (None, None));
         cache.keep(&(4, vec![]), query(50), &hits(1));
         assert_eq!(kept(&mut cache, 5, 50), None);
-        // The list that was used last stays.
+        // The most recently used list stays.
         cache.keep(&(5, vec![]), query(52), &hits(IDS_KEPT - 4));
         assert_eq!((kept(&mut cache, 5, 4), kept(&mut cache, 5, 19)), (Some(4), None));
         cache.keep(&(5, vec![]), query(51), &hits(IDS_KEPT + 1));
@@ -250,7 +252,7 @@ mod tests {
         assert_eq!((kept(&mut cache, 5, 4), kept(&mut cache, 5, 52)), (None, None));
         cache.keep(&(6, vec![]), query(1), &hits(1));
         assert_eq!((kept(&mut cache, 6, 1), kept(&mut cache, 6, 51)), (Some(1), None));
-        // Found without an image that lists have again.
+        // The result was found without an image that lists have again.
         cache.keep(&(6, vec![7]), query(2), &hits(1));
         assert_eq!((kept(&mut cache, 6, 1), kept(&mut cache, 6, 2)), (None, None));
     }

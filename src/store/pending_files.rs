@@ -1,9 +1,10 @@
-//! Files and packages in the library's directories that no row owns: not yet, or not any more.
+//! Records files and packages in the library's directories that have no row yet, or no longer.
 //!
-//! A note is written before a file gets its name, and in the transaction that takes away its row, so
-//! that the next start can remove what a kill left. It says which file it was, where that can be told:
-//! by then somebody may have given the name to another. Runs in whoever's transaction it is; never
-//! touches a file.
+//! A file is recorded before it gets its final name, or in the transaction that removes its row, so
+//! that the next start can remove what a killed daemon left. The record includes the file's stamp
+//! if known, as another file may have its name by then.
+//!
+//! The functions run in the caller's transaction and touch no file.
 
 use std::path::{Path, PathBuf};
 
@@ -12,15 +13,15 @@ use rusqlite::{Connection, params};
 use super::Error;
 use super::watched::Stamp;
 
-/// A file that was noted.
+/// A recorded file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pending {
     pub path: PathBuf,
-    /// None: whichever file has that name.
+    /// `None`: any file of this name.
     pub(crate) stamp: Option<Stamp>,
 }
 
-/// Notes a file or package that no row owns (yet, or any more), or of one that is noted which it is.
+/// Records a file or package without a row, or updates the stamp of a recorded one.
 pub(crate) fn mark(
     connection: &Connection,
     path: &Path,
@@ -40,7 +41,7 @@ pub(crate) fn mark(
     Ok(())
 }
 
-/// Takes it off the list: a row owns it now, or it is gone from the disk.
+/// Removes the record, because the file has a row now or no longer exists.
 pub(crate) fn unmark(connection: &Connection, path: &Path) -> Result<(), Error> {
     connection
         .prepare_cached("DELETE FROM pending_file WHERE path = ?1")?
@@ -48,13 +49,13 @@ pub(crate) fn unmark(connection: &Connection, path: &Path) -> Result<(), Error> 
     Ok(())
 }
 
-/// Whether it is on the list.
+/// Whether the path is recorded.
 pub(crate) fn has(connection: &Connection, path: &Path) -> Result<bool, Error> {
     let mut statement = connection.prepare_cached("SELECT 1 FROM pending_file WHERE path = ?1")?;
     Ok(statement.exists([path.to_string_lossy()])?)
 }
 
-/// All of them, in the order of their paths.
+/// Returns all records, sorted by path.
 pub fn list(connection: &Connection) -> Result<Vec<Pending>, Error> {
     let mut statement = connection
         .prepare_cached("SELECT path, size, modified, inode FROM pending_file ORDER BY path")?;

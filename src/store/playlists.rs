@@ -1,5 +1,5 @@
-//! Rows of playlists, their images and where they stand. The rules of a playlist are kept in
-//! `rules`, and applied inside the transaction that writes.
+//! Stores playlists, their images and their playback state. The rules of playlists are in `rules`,
+//! and are checked within the transaction that writes.
 
 mod rows;
 mod rules;
@@ -21,52 +21,52 @@ use crate::wire::{
 
 pub(crate) use rules::Refusal;
 
-/// A playlist's new values; none keeps the old.
+/// A playlist's new values; `None` keeps the old value.
 #[derive(Clone, Debug, Default)]
 pub struct PlaylistChange {
     pub name: Option<String>,
     pub configuration: NewConfiguration,
-    /// In place of a source.
+    /// Replaces the images and removes a source.
     pub images: Option<Vec<NewPlaylistItem>>,
-    /// In place of images.
+    /// Replaces the source and removes the images.
     pub source: Option<NewSource>,
-    /// Whether the settings say where the sun is looked at from.
+    /// Whether the settings include a location, which sunrise and sunset require.
     pub located: bool,
 }
 
-/// The source of a live playlist's images.
+/// The source of a dynamic playlist's images.
 #[derive(Clone, Debug, PartialEq)]
 pub struct NewSource {
-    /// As it was given, and is shown.
+    /// The filters as given, for display.
     pub fields: Map<String, Value>,
     /// Parsed `fields`.
     pub query: Box<Query>,
 }
 
-/// A playlist's image, with what decides who can show it.
+/// An image of a playlist, with the properties that decide which backend can show it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Item {
     pub image_id: i64,
     pub media_type: MediaType,
     pub animated: bool,
-    /// Minutes since midnight in a playlist that goes by them.
+    /// Minutes since midnight, in a playlist of type `time_of_day`.
     pub time: Option<i64>,
-    /// In place of these: a time that may go by the sun.
+    /// A time of day, possibly relative to the sun; an alternative to `time`.
     pub at: Option<DayTime>,
-    /// In a playlist that changes with the desktop.
+    /// In a playlist of type `appearance`: light or dark.
     pub when: Option<Tone>,
 }
 
 impl Item {
-    /// Its time, where it is one of a day.
+    /// Returns the time of day from `at` or `time`, if there is one.
     pub(crate) fn day_time(&self) -> Option<DayTime> {
         let clock = || self.time.and_then(|time| u16::try_from(time).ok()).map(DayTime::Clock);
         self.at.or_else(clock)
     }
 }
 
-/// Returns where an image is in a list that may have been edited: the place nearest to `index`,
-/// else `index` itself, or the last. `ids` is not empty.
+/// Returns the index of an image in a list that may have been edited: the one nearest to `index`,
+/// or else `index` itself, limited to the last. `ids` is not empty.
 pub(crate) fn nearest_index(
     ids: impl ExactSizeIterator<Item = i64>,
     image_id: i64,
@@ -83,7 +83,7 @@ const SELECT: &str = "SELECT id, name, type, interval, play_order, start_first, 
 const ITEMS: &str = "SELECT playlist_id, image_id, media_type, animated, time, at, tone FROM playlist_image \
     JOIN image ON image.id = image_id";
 
-/// All, by name, as people sort.
+/// Returns all playlists sorted by name, in natural order.
 pub(crate) fn list(connection: &Connection) -> Result<Vec<Playlist>, Error> {
     let sql = format!("{SELECT} ORDER BY id");
     let mut statement = connection.prepare_cached(&sql)?;
@@ -97,7 +97,7 @@ pub(crate) fn get(connection: &Connection, id: i64) -> Result<Option<Playlist>, 
     found.map(|(playlist, state)| complete(connection, playlist, state)).transpose()
 }
 
-/// A playlist's record, but for its images, and its items.
+/// Returns a playlist without its images, and its items separately.
 pub(crate) fn with_items(
     connection: &Connection,
     id: i64,
@@ -106,7 +106,7 @@ pub(crate) fn with_items(
     Ok(Some((playlist, items(connection, id)?.into_iter().map(|(item, _)| item).collect())))
 }
 
-/// The ids of a playlist's images in their order; none where there is no such playlist.
+/// Returns the ids of a playlist's images in order; empty if it does not exist.
 pub(crate) fn image_ids(connection: &Connection, id: i64) -> Result<Vec<i64>, Error> {
     let sql = "SELECT image_id FROM playlist_image WHERE playlist_id = ?1 ORDER BY position";
     let mut statement = connection.prepare_cached(sql)?;
@@ -114,7 +114,7 @@ pub(crate) fn image_ids(connection: &Connection, id: i64) -> Result<Vec<i64>, Er
     Ok(ids.collect::<Result<_, _>>()?)
 }
 
-/// Adds a playlist and returns its id.
+/// Inserts a playlist and returns its id.
 pub(crate) fn insert(connection: &Connection, change: &PlaylistChange) -> Result<i64, Refusal> {
     let name = change.name.as_deref().unwrap_or_default();
     let configuration = rules::configuration(rules::DEFAULT, &change.configuration)?;
@@ -132,7 +132,7 @@ pub(crate) fn insert(connection: &Connection, change: &PlaylistChange) -> Result
     Ok(id)
 }
 
-/// Changes a playlist; whether anything of it became other than it was.
+/// Changes a playlist; returns whether anything changed.
 pub(crate) fn update(
     connection: &Connection,
     id: i64,
@@ -155,7 +155,7 @@ pub(crate) fn update(
         }
         (None, Some(_)) => rows::put(connection, id, &[])?,
         (None, None) => {
-            // Another name does not ask where we are.
+            // A location is required only if the images or the type change.
             let located = change.located || configuration.kind == before.configuration.kind;
             rules::fit(configuration.kind, &rows::get(connection, id)?, located)?;
             false
@@ -172,7 +172,7 @@ pub(crate) fn update(
     Ok(true)
 }
 
-/// The columns that a change of a playlist writes.
+/// Returns the columns that a new or changed playlist writes.
 fn columns(
     name: &str,
     configuration: &PlaylistConfiguration,
@@ -190,13 +190,13 @@ fn columns(
     ]
 }
 
-/// Removes a playlist with its place. Its images stay in the library.
+/// Deletes a playlist and its state. Its images stay in the library.
 pub(crate) fn delete(connection: &Connection, id: i64) -> Result<(), Refusal> {
     let gone = connection.execute("DELETE FROM playlist WHERE id = ?1", [id])?;
     if gone == 0 { Err(Refusal::NoPlaylist { id }) } else { Ok(()) }
 }
 
-/// Writes where a playlist stands; nothing where it is gone.
+/// Saves the state of a playlist; does nothing if the playlist was deleted.
 pub(crate) fn save(
     connection: &Connection,
     id: i64,
@@ -215,7 +215,7 @@ pub(crate) fn save(
     Ok(())
 }
 
-/// A playlist's last saved state; none if it never ran or the state cannot be read.
+/// Returns a playlist's last saved state; `None` if it never ran or the state cannot be read.
 pub(crate) fn state<T: DeserializeOwned>(
     connection: &Connection,
     id: i64,
@@ -226,13 +226,13 @@ pub(crate) fn state<T: DeserializeOwned>(
     Ok(text.and_then(|text| read(id, &text)))
 }
 
-/// The playlist of this name.
+/// Returns the playlist of this name.
 pub(crate) fn named(connection: &Connection, name: &str) -> Result<Option<i64>, Error> {
     let mut statement = connection.prepare_cached("SELECT id FROM playlist WHERE name = ?1")?;
     Ok(statement.query_row([name], |row| row.get(0)).optional()?)
 }
 
-/// The image that a playlist shows; none if it is not running.
+/// Returns the image that a playlist shows; `None` if it is not running.
 pub(crate) fn current_image(connection: &Connection, id: i64) -> Result<Option<i64>, Error> {
     let sql = "SELECT iif(json_valid(state), state ->> '$.image_id', NULL) FROM playback \
                WHERE playlist_id = ?1 AND running";
@@ -247,15 +247,15 @@ pub(crate) fn running(connection: &Connection) -> Result<Vec<i64>, Error> {
     Ok(ids.collect::<Result<_, _>>()?)
 }
 
-/// Whether one that runs on all monitors, those that come later too, shows something; none where none
-/// runs so.
+/// Whether a playlist that runs on all monitors, including later ones, shows an image; `None` if no
+/// such playlist runs.
 pub(crate) fn shows_everywhere(connection: &Connection) -> Result<Option<bool>, Error> {
     let sql = "SELECT max(coalesce(json_array_length(state, '$.shown_on'), 0) > 0) FROM playback \
                WHERE running AND iif(json_valid(state), state ->> '$.everywhere', 0)";
     Ok(connection.prepare_cached(sql)?.query_row([], |row| row.get(0))?)
 }
 
-/// With the times as they were written.
+/// Returns the items with the text of `at` as it was given.
 fn items(connection: &Connection, id: i64) -> Result<Vec<(Item, Option<String>)>, Error> {
     let sql = format!("{ITEMS} WHERE playlist_id = ?1 ORDER BY playlist_image.position");
     let mut statement = connection.prepare_cached(&sql)?;
@@ -272,7 +272,7 @@ fn items(connection: &Connection, id: i64) -> Result<Vec<(Item, Option<String>)>
     })
 }
 
-/// A record without its images, and its state as it is written.
+/// A record without its images, whether it was running, and its state as JSON.
 type Head = (Playlist, Option<(bool, String)>);
 
 fn find(connection: &Connection, id: i64) -> Result<Option<Head>, Error> {
@@ -305,7 +305,7 @@ fn source(text: Option<String>) -> Result<Option<Map<String, Value>>, Error> {
     text.map(|text| serde_json::from_str(&text)).transpose().map_err(unreadable)
 }
 
-/// A state's fields that records show; the player keeps more.
+/// The fields of a state that records show; the player stores more.
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct Shown {
@@ -340,7 +340,7 @@ fn complete(
     Ok(playlist)
 }
 
-/// A state that cannot be read costs the position, not the playlist.
+/// Parses a state; if it cannot be read, only the position is lost, not the playlist.
 fn read<T: DeserializeOwned>(id: i64, text: &str) -> Option<T> {
     let unreadable = |error: &serde_json::Error| {
         log::error!("the state of playlist {id} cannot be read: {error}");

@@ -1,7 +1,7 @@
-//! Rows of the library that go, with every reference to them.
+//! Deletes images with all references to them.
 //!
-//! Functions over a connection, in whoever's transaction it is. They remove no file: what is to go
-//! from the disk is noted in [`super::pending_files`], and cleared by the caller.
+//! The functions run in the caller's transaction and remove no files. Files to be removed are
+//! recorded in [`super::pending_files`]; the caller removes them.
 
 use std::collections::BTreeSet;
 use std::ops::AddAssign;
@@ -12,7 +12,7 @@ use rusqlite::{Connection, OptionalExtension};
 use super::{Error, assignments, history, images, watched};
 use crate::wire::{GalleryDomain, Image};
 
-/// References to an image that were removed with it.
+/// Numbers of references that were removed with images.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Purged {
     pub monitor_states: usize,
@@ -21,7 +21,7 @@ pub(crate) struct Purged {
 }
 
 impl Purged {
-    /// The collections beside the images that have changed.
+    /// Returns the collections other than images that have changed.
     pub(crate) fn domains(&self) -> impl Iterator<Item = GalleryDomain> + use<> {
         let counts = [
             (self.playlists, GalleryDomain::Playlists),
@@ -39,8 +39,8 @@ impl AddAssign for Purged {
     }
 }
 
-/// Removes an image's row, if it is there, with every reference to it. The preview that was made of
-/// it is pending then; its file is the caller's.
+/// Deletes an image's row, if there is one, and all references to it. Its generated preview becomes
+/// pending; the caller handles its file.
 pub(crate) fn one(connection: &Connection, id: i64) -> Result<Purged, Error> {
     let playlists: i64 = connection
         .prepare_cached(
@@ -53,7 +53,7 @@ pub(crate) fn one(connection: &Connection, id: i64) -> Result<Purged, Error> {
              WHERE id = ?1 AND preview_path IS NOT NULL AND web_meta IS NULL",
         )?
         .execute([id])?;
-    // A row that is missing already takes nothing with it.
+    // References are removed even if the image's row is missing already.
     connection.prepare_cached("DELETE FROM playlist_image WHERE image_id = ?1")?.execute([id])?;
     let purged = Purged {
         monitor_states: assignments::purge_image(connection, id)?,
@@ -64,14 +64,14 @@ pub(crate) fn one(connection: &Connection, id: i64) -> Result<Purged, Error> {
     Ok(purged)
 }
 
-/// The same for an image whose file has gone: the files of its content in watched directories are not
-/// dismissed, but imported again if they are found.
+/// Like [`one`], for an image whose file is missing. If its watched files return, they are imported
+/// again, because they are not marked as dismissed.
 pub(crate) fn lost(connection: &Connection, id: i64) -> Result<Purged, Error> {
     watched::forget_image(connection, id)?;
     one(connection, id)
 }
 
-/// Whether rows without files are kept, over restarts too: the disk of their files may be unmounted.
+/// Whether rows without files are kept, across restarts: the disk may be unmounted.
 pub(crate) fn is_guarded(connection: &Connection) -> Result<bool, Error> {
     Ok(connection.prepare_cached("SELECT 1 FROM library_guard")?.exists([])?)
 }
@@ -82,19 +82,19 @@ pub(crate) fn set_guarded(connection: &Connection, on: bool) -> Result<(), Error
     Ok(())
 }
 
-/// Images whose rows were removed, and what referred to them.
+/// Deleted images and what referred to them.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Gone {
     pub images: Vec<Image>,
     pub references: Purged,
-    /// Rows that cannot be read, and their files, if they are the library's.
+    /// Unreadable rows that were deleted, with their files if these belong to the library.
     pub unreadable: Vec<(i64, Option<PathBuf>)>,
-    /// Files in place go, too.
+    /// Whether files used in place are removed too.
     pub with_files: bool,
 }
 
 impl Gone {
-    /// The rows [`delete`] would remove.
+    /// Returns the readable images that [`delete`] would delete.
     pub(crate) fn would_be(
         connection: &Connection,
         ids: &[i64],
@@ -105,14 +105,14 @@ impl Gone {
         Ok(Self { images, with_files, ..Self::default() })
     }
 
-    /// Whether the file of an image goes with it.
+    /// Whether the image's file is removed too.
     pub(crate) fn takes(&self, image: &Image) -> bool {
         self.with_files || !image.in_place
     }
 }
 
-/// Removes rows with every reference to them. What they leave on the disk is the caller's to note as
-/// pending in the same transaction, so that a kill before it is removed leaks nothing.
+/// Deletes images with all references to them. The caller marks their files as pending in the same
+/// transaction, so that files are removed at the next start if the daemon is killed before.
 pub(crate) fn delete(
     connection: &Connection,
     ids: &[i64],
@@ -130,8 +130,8 @@ pub(crate) fn delete(
     Ok(gone)
 }
 
-/// The file of a row that is there still, and so cannot be read: none where it is in place, or may be a
-/// package.
+/// Returns the file of a row that still exists, so is unreadable. The inner `None` means that the
+/// file is used in place or may be a package.
 fn unreadable(connection: &Connection, id: i64) -> Result<Option<Option<PathBuf>>, Error> {
     let file = connection
         .prepare_cached(
@@ -142,17 +142,17 @@ fn unreadable(connection: &Connection, id: i64) -> Result<Option<Option<PathBuf>
     Ok(file.map(|file| file.map(PathBuf::from)))
 }
 
-/// An image's own paths, thumbnails apart: its file or package unless in place, and its preview.
+/// Returns the image's file or package unless used in place, and its preview; not its thumbnails.
 pub(crate) fn on_disk(image: &Image) -> impl Iterator<Item = &Path> {
     own_file(image).chain(preview(image))
 }
 
-/// The preview that was made of it. A package's own lies in it.
+/// Returns the preview generated from the image. The preview of a package is part of it.
 pub(crate) fn preview(image: &Image) -> Option<&Path> {
     image.preview_path.as_deref().filter(|_| image.web_meta.is_none())
 }
 
-/// The removable file or package: never one in place.
+/// Returns the file or package if it may be removed, that is, not used in place.
 fn own_file(image: &Image) -> impl Iterator<Item = &Path> {
     (!image.in_place).then(|| image.home()).into_iter()
 }

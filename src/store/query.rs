@@ -1,5 +1,5 @@
-//! The query of a list of images: filters, an order, a page. Pure data; [`super::select`] and
-//! [`super::palettes`] say what each filter means.
+//! Defines the query of a list of images: filters, an order and a page. Pure data;
+//! [`super::select`] and [`super::palettes`] implement the filters.
 
 use std::path::PathBuf;
 
@@ -12,46 +12,47 @@ words! {
     SortBy { Name = "name", ImportedAt = "imported_at", FileSize = "file_size", Hue = "hue" }
 }
 
-/// A colour and how far from it counts: `#hex~maxDeltaE`.
+/// A colour and the maximum distance from it: `#hex~maxDeltaE`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Near {
     pub color: Rgb,
-    /// ΔE76
+    /// The maximum distance as ΔE76.
     pub within: f32,
 }
 
-/// Filters combine by AND; what is empty or none does not filter.
+/// Filters combine by AND; an empty or missing filter matches all images.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Query {
     pub media_type: Option<MediaFilter>,
     pub animated: Option<bool>,
-    /// Words; each must be in the name, the title, the description or a tag.
+    /// Words; each must occur in the name, the title, a description or a tag.
     pub search: String,
-    /// The image has all of them, in upper or lower case.
+    /// The image has all these tags, ignoring case.
     pub tags: Vec<String>,
-    /// Every one is in the palette.
+    /// The palette has all these colours.
     pub colors: Vec<Rgb>,
-    /// For every one the palette has a colour that is near enough.
+    /// For each, the palette has a colour that is near enough.
     pub colors_near: Vec<Near>,
-    /// One of these.
+    /// The image's hue group is one of these.
     pub hue_groups: Vec<u8>,
     pub orientation: Option<Orientation>,
     pub min_width: u32,
     pub min_height: u32,
-    /// Exactly this.
+    /// The exact name, however its letters are composed.
     pub name: Option<String>,
-    /// In upper or lower case.
+    /// Ignores case.
     pub name_prefix: String,
     pub checksum: Option<Checksum>,
-    /// An image, and how near (ΔE76) two colours of the two palettes must come.
+    /// A reference image, and the maximum distance (ΔE76) between the nearest colours of the two
+    /// palettes.
     pub similar_to: Option<(i64, f32)>,
-    /// A folder, or within it none: the root.
+    /// A folder; the inner `None` is the root.
     pub folder: Option<Option<i64>>,
-    /// A watched file with its content lies in this directory.
+    /// The image has a watched file in this directory.
     pub directory: Option<PathBuf>,
-    /// Includes what is in folders or directories inside; for the root, all.
+    /// Includes subfolders or subdirectories; for the root, all images.
     pub recursive: bool,
-    /// The most alike come first, whatever `sort_by` says.
+    /// Sorts by similarity, the most similar first, instead of `sort_by`.
     pub by_likeness: bool,
     pub sort_by: SortBy,
     pub descending: bool,
@@ -60,17 +61,17 @@ pub struct Query {
 }
 
 impl Query {
-    /// Whether it filters by palettes, which SQL does not compare.
+    /// Whether the query has filters that compare palettes, which SQL cannot do.
     pub(super) fn is_about_colors(&self) -> bool {
         !self.colors.is_empty() || !self.colors_near.is_empty() || self.similar_to.is_some()
     }
 
-    /// The same without its page.
+    /// Returns the query without its page.
     pub(super) fn without_page(&self) -> Self {
         Self { offset: 0, limit: 0, ..self.clone() }
     }
 
-    /// The same without filters by palettes.
+    /// Returns the query without filters that compare palettes.
     pub(super) fn without_colors(&self) -> Self {
         let (colors, colors_near) = (Vec::new(), Vec::new());
         Self { colors, colors_near, similar_to: None, by_likeness: false, ..self.clone() }

@@ -1,9 +1,10 @@
-//! The database's file under the daemon: whether its path still leads to what SQLite has open, and a
-//! copy of that once it does not. SQLite goes on with files that were deleted, and all of it is gone
-//! when the daemon stops.
+//! Checks whether the database's path still leads to the file that SQLite has open, and saves a
+//! copy if not: SQLite continues to use a deleted file, whose content is lost when the daemon
+//! stops.
 //!
-//! The look is made after each commit and before a reader is opened; the copy on the thread `database`,
-//! and once more at the end. Nothing is ever put in the place of what lies there now.
+//! The check runs after each commit and before a reader is opened. The thread `database` makes the
+//! copy, and the shutdown makes another if necessary. The file that is now at the path is never
+//! overwritten.
 
 use std::fs;
 use std::io::ErrorKind;
@@ -21,10 +22,10 @@ use crate::wire::{DatabaseHealth, DatabaseState};
 
 const WHAT: &str = "the database was deleted or replaced while murald runs";
 
-/// Which file a path leads to, by device and inode; none if it leads to nothing.
+/// Device and inode of the file at a path; `None` if there is no file.
 type Identity = Option<(u64, u64)>;
 
-/// The database and its log, as they were opened.
+/// The database and its log as they were when opened.
 pub(super) struct OpenFile {
     path: PathBuf,
     opened: [(PathBuf, Identity); 2],
@@ -34,10 +35,10 @@ pub(super) struct OpenFile {
 /// The state of a database that is no longer at its path.
 #[derive(Default)]
 struct Replaced {
-    /// Something was committed since the last copy.
+    /// There were commits since the last copy.
     has_unsaved: bool,
     saved: Option<PathBuf>,
-    /// Why the last copy failed.
+    /// The reason why the last copy failed.
     failed: Option<String>,
 }
 
@@ -50,10 +51,10 @@ impl OpenFile {
         Self { path: database.to_owned(), opened, replaced: Mutex::default() }
     }
 
-    /// Whether the paths lead to what is open. If not, and something was committed since the last copy,
-    /// `save` is called, which must not wait.
+    /// Whether the paths still lead to the open files. If not, and there are commits since the last
+    /// copy, calls `save`, which must not block.
     pub(super) fn is_in_place(&self, has_committed: bool, save: impl FnOnce()) -> bool {
-        // A look that fails says nothing.
+        // If the path cannot be checked, assume that the file is in place.
         let mut files = self.opened.iter();
         let is_there = files.all(|(path, opened)| identity(path).is_none_or(|now| now == *opened));
         let mut replaced = lock(&self.replaced);
@@ -74,9 +75,9 @@ impl OpenFile {
         false
     }
 
-    /// Copies what is open beside its old place, unless there is nothing new in it.
+    /// Saves a copy beside the database's path, unless the last copy has everything.
     pub(super) fn save(&self, writer: &Mutex<Connection>) {
-        // Before the look: what is committed later is in the next copy.
+        // Locked before `has_unsaved` is reset: later commits go into the next copy.
         let writer = lock(writer);
         let to = match &mut *lock(&self.replaced) {
             Some(known) if known.has_unsaved => {
@@ -125,7 +126,7 @@ impl OpenFile {
     }
 }
 
-/// None if it cannot be seen.
+/// Returns `None` if the path cannot be checked.
 fn identity(path: &Path) -> Option<Identity> {
     match fs::metadata(path) {
         Ok(found) => Some(Some((found.dev(), found.ino()))),
@@ -148,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn database_that_is_taken_away_is_noticed_and_saved() {
+    fn deleted_database_or_log_is_noticed_and_saved() {
         for with_log_alone in [false, true] {
             let directory = tempfile::tempdir().unwrap();
             let database = directory.path().join("db/murald.sqlite3");
@@ -166,12 +167,13 @@ mod tests {
             store.save_replaced();
             let saved = store.health().saved.unwrap();
             assert_eq!((saved.parent(), count(&saved)), (database.parent(), 2));
-            // A look is no reason for another copy.
+            // A check without a commit makes no second copy.
             let made = fs::metadata(&saved).unwrap().ino();
             assert!(!store.is_in_place());
             store.save_replaced();
             assert_eq!(fs::metadata(&saved).unwrap().ino(), made);
-            // None is kept, and none may be opened at a path that leads elsewhere.
+            // With no reader in the pool, the writer reads, as no reader can be opened at this
+            // path.
             store.close_idle_readers();
             assert_eq!(store.read(images::count).unwrap(), 2);
             add("c", 3).unwrap();
@@ -183,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn another_database_at_its_path_is_left_alone() {
+    fn other_database_at_the_path_is_not_changed() {
         let directory = tempfile::tempdir().unwrap();
         let [database, other, away] =
             ["murald", "other", "away"].map(|name| directory.path().join(name));
@@ -197,7 +199,7 @@ mod tests {
         assert_eq!(store.read(images::count).unwrap(), 2);
         store.save_replaced();
         let saved = store.health().saved.unwrap();
-        // Put back, it is what it was.
+        // When the file is back, the database is healthy again.
         fs::rename(&database, &other).unwrap();
         fs::rename(&away, &database).unwrap();
         store.write(|c| images::insert(c, &picture("c", 3))).unwrap();

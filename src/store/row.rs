@@ -1,5 +1,5 @@
-//! Rows by their columns: the record of an image as its row has it, columns that other tables have, too,
-//! and the statements that write columns by name.
+//! Reads and writes rows by their columns: the record of an image, conversions of columns, and
+//! statements that take column names.
 
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -12,10 +12,10 @@ use super::Error;
 use crate::color::Rgb;
 use crate::wire::{Image, ThumbnailPaths, Timestamp};
 
-/// Columns of a row, and their values.
+/// Columns of a row with their values.
 pub(super) type Columns = Vec<(&'static str, Value)>;
 
-/// Adds a row and returns its id.
+/// Inserts a row and returns its id.
 pub(super) fn insert(
     connection: &Connection,
     table: &str,
@@ -29,7 +29,7 @@ pub(super) fn insert(
     Ok(connection.last_insert_rowid())
 }
 
-/// Changes columns of a row; there is at least one.
+/// Changes columns of a row; `columns` is not empty.
 pub(super) fn update(
     connection: &Connection,
     table: &str,
@@ -43,7 +43,7 @@ pub(super) fn update(
         .execute(params_from_iter(values.into_iter().chain([id.into()])))
 }
 
-/// All rows but those that cannot be read, which are told of.
+/// Reads all rows; skips unreadable ones and logs a warning.
 pub(super) fn readable<T>(
     mut rows: Rows<'_>,
     read: impl Fn(&Row<'_>) -> Result<T, Error>,
@@ -61,7 +61,8 @@ pub(super) fn readable<T>(
     Ok(found)
 }
 
-/// Makes the list of an image's columns and the function that reads them: each is named as its field.
+/// Defines the list of an image's columns and the function that reads them. Columns and fields have
+/// the same names.
 macro_rules! columns {
     ($($field:ident: $read:ident,)*) => {
         pub(super) const IMAGE_COLUMNS: &str =
@@ -72,7 +73,7 @@ macro_rules! columns {
             Ok(Image {
                 id: row.get(0)?,
                 $($field: { column += 1; $read(row, column)? },)*
-                // A package has them, if there are none.
+                // A package has at least an empty object.
                 wallpaper_config_overrides: json(row, column + 1)?,
                 thumbnails: ThumbnailPaths::default(),
             })
@@ -126,26 +127,26 @@ fn optional_path(row: &Row<'_>, column: usize) -> Result<Option<PathBuf>, Error>
     Ok(optional_text(row, column)?.map(PathBuf::from))
 }
 
-/// Three bytes each.
+/// Reads three bytes per colour.
 fn colors(row: &Row<'_>, column: usize) -> Result<Vec<Rgb>, Error> {
     let value = row.get_ref(column)?;
     let bytes = value.as_blob().map_err(|error| conversion(column, value, error))?;
     Ok(bytes.as_chunks().0.to_vec())
 }
 
-/// A column that holds one of the words of `T`.
+/// Reads a column that contains one of the values of `T`.
 pub(super) fn word<T: FromStr>(row: &Row<'_>, column: usize) -> Result<T, Error> {
     let text = text(row, column)?;
     text.parse().map_err(|_| Error::Damaged { what: format!("{text:?} is no word of ours") })
 }
 
-/// The same, or nothing: also for a word of another version of murald. An image is worth more than its
-/// fit or position.
+/// Like [`word`], but returns `None` for null and for unknown values, for example of another
+/// version of murald: an image without its fit or position is better than none.
 pub(super) fn optional_word<T: FromStr>(row: &Row<'_>, column: usize) -> Result<Option<T>, Error> {
     Ok(optional_text(row, column)?.and_then(|text| text.parse().ok()))
 }
 
-/// A column that holds JSON, or nothing.
+/// Reads a column that contains JSON or null.
 pub(super) fn json<'r, T: Deserialize<'r>>(
     row: &'r Row<'_>,
     column: usize,
@@ -159,7 +160,7 @@ fn parse<'r, T: Deserialize<'r>>(text: &'r str) -> Result<T, Error> {
 
 fn tags(row: &Row<'_>, column: usize) -> Result<Vec<String>, Error> {
     match text(row, column)? {
-        // Most have none.
+        // Most images have no tags.
         "[]" => Ok(Vec::new()),
         list => parse(list),
     }

@@ -1,5 +1,5 @@
-//! The SQL of a list of images: a condition for each filter, in the order of the manual, with bound
-//! values; and the order. Filters by palettes are in [`super::palettes`].
+//! Builds the SQL of a list of images: a condition with bound values for each filter, and the
+//! order. Filters by palettes are in [`super::palettes`].
 
 use std::collections::BTreeSet;
 
@@ -14,12 +14,12 @@ use super::{Error, images};
 use crate::wire::collate::folded;
 use crate::wire::{MediaFilter, Orientation};
 
-/// Conditions and the values that they bind, both in order.
+/// SQL conditions and the values that they bind, in order.
 #[derive(Default)]
 struct Conditions {
     all: Vec<String>,
     values: Vec<Value>,
-    /// One of them leaves few images, and finds them by an index.
+    /// A condition that leaves few images can use an index.
     is_narrow: bool,
 }
 
@@ -29,7 +29,7 @@ impl Conditions {
         self.values.extend(values);
     }
 
-    /// The same for one that leaves few images.
+    /// Adds a condition that leaves few images and can use an index.
     fn narrow(&mut self, condition: &str, values: impl IntoIterator<Item = Value>) {
         self.add(condition, values);
         self.is_narrow = true;
@@ -73,7 +73,7 @@ impl Conditions {
             all.narrow(AMONG, [list(images::named(connection, name)?)]);
         }
         if !query.name_prefix.is_empty() {
-            // The text begins with the name.
+            // `words` begins with the name.
             all.add("instr(words, ?) = 1", [folded(&query.name_prefix).into()]);
         }
         if let Some(checksum) = &query.checksum {
@@ -86,7 +86,7 @@ impl Conditions {
         Ok(all)
     }
 
-    /// Each of the words is in the text.
+    /// Adds conditions that require each word in the text.
     fn add_words(&mut self, search: &str) {
         let words: BTreeSet<&str> = search.split_whitespace().collect();
         for &word in words.iter().take(WORDS) {
@@ -99,7 +99,7 @@ impl Conditions {
         }
     }
 
-    /// Folders and directories.
+    /// Adds conditions for folders and directories.
     fn add_place(&mut self, query: &Query) {
         match (query.folder, query.recursive) {
             (None, _) | (Some(None), true) => {}
@@ -122,7 +122,8 @@ impl Conditions {
     }
 }
 
-/// Words that are conditions of their own, which is quicker: SQLite takes a thousand at most.
+/// Number of words that are separate conditions, which is faster; SQLite limits the depth of an
+/// expression to 1000.
 const WORDS: usize = 16;
 const AMONG: &str = "id IN (SELECT value FROM json_each(?))";
 
@@ -130,14 +131,14 @@ fn list(numbers: impl IntoIterator<Item = i64>) -> Value {
     json!(numbers.into_iter().collect::<Vec<_>>()).to_string().into()
 }
 
-/// The images that pass, in the order of the query; ties are in the order of their ids.
+/// Returns the matching images in the order of the query; ties are sorted by id.
 pub(super) fn ids(
     connection: &Connection,
     query: &Query,
     left_out: &[i64],
 ) -> Result<Vec<i64>, Error> {
     let Conditions { all, values, is_narrow } = Conditions::of(connection, query, left_out)?;
-    // It has all columns that filters read, beside each other. Left to itself, SQLite reads the rows.
+    // The index has all columns that filters read. SQLite on its own would read the rows.
     let index = if is_narrow || all.is_empty() { "" } else { "INDEXED BY image_list" };
     let up = if query.descending { "DESC" } else { "ASC" };
     let order = match query.sort_by {
@@ -147,7 +148,7 @@ pub(super) fn ids(
         SortBy::Hue => "hue",
     };
     let parts: &[String] = match (query.sort_by, query.descending) {
-        // Images that no colour decides are last in either direction.
+        // Images without a decisive colour are last in either direction.
         (SortBy::Hue, true) => {
             &[format!("hue < {FIRST_NEUTRAL}"), format!("hue >= {FIRST_NEUTRAL}")]
         }
@@ -167,7 +168,7 @@ pub(super) fn ids(
     Ok(ids)
 }
 
-/// Whether its filters, but for those by palettes, look at all images one by one.
+/// Whether the filters, except those by palettes, look at every image.
 pub(super) fn is_scan(connection: &Connection, query: &Query) -> Result<bool, Error> {
     let Conditions { all, is_narrow, .. } = Conditions::of(connection, query, &[])?;
     Ok(!is_narrow && !all.is_empty())

@@ -1,7 +1,8 @@
-//! The thread `database`: what the database needs and nobody waits for.
+//! The thread `database`: checks and backs up the database in the background.
 //!
-//! At start it looks for rows that cannot be read and, after an unclean shutdown, checks the file; then
-//! it sleeps until the first write of a day, when it makes a copy. It writes no row.
+//! At start it looks for unreadable rows and, after an unclean shutdown, checks the file. After the
+//! first commit of a day it makes a backup, and after a commit to a replaced file it saves a copy.
+//! It writes no row.
 
 use std::io;
 use std::time::{Duration, Instant};
@@ -16,12 +17,12 @@ use crate::error_chain::chain;
 use crate::sys::lock;
 use crate::thread::{Spawner, Thread};
 
-/// How long the check after an end that was none may take.
+/// Time limit of the check after an unclean shutdown.
 const CHECK_WITHIN: Duration = Duration::from_secs(5);
-/// The owner of the thread.
+/// Owns the thread.
 #[derive(Debug)]
 pub(crate) struct Upkeep {
-    /// Above the thread: closed before it is joined.
+    /// Above the thread: the channel must close before the thread is joined.
     end: Sender<()>,
     thread: Thread,
 }
@@ -34,7 +35,8 @@ impl Upkeep {
         Ok(Self { end, thread })
     }
 
-    /// Ends the thread by the deadline; false where it is late. A copy in the making is given up.
+    /// Stops the thread, interrupting a backup in progress; returns `false` if it has not ended by
+    /// the deadline.
     pub(crate) fn end(self, deadline: Instant) -> bool {
         drop(self.end);
         self.thread.join_by(deadline)
@@ -60,7 +62,7 @@ impl Store {
         }
     }
 
-    /// Before anybody lists them.
+    /// Finds the unreadable rows before a client lists them.
     fn look_for_unreadable(&self) {
         match self.read(images::unreadable) {
             Ok(found) => found.iter().for_each(|(id, error)| self.note_unreadable(*id, error)),
@@ -70,7 +72,7 @@ impl Store {
     }
 
     fn back_up(&self, end: &Receiver<()>) {
-        // Better three old copies of what was sound.
+        // A damaged database is not backed up: the old, intact backups are worth more.
         let is_damaged = lock(&self.shared.trouble).damage.is_some();
         if is_damaged || !self.is_in_place() || backup::is_of_today(&self.shared.path) {
             return;
@@ -117,7 +119,7 @@ impl Store {
         Ok(())
     }
 
-    /// A reader whose statements are given up at the end, or at this time.
+    /// Opens a reader whose statements are aborted when the daemon stops or at `until`.
     fn reader_until(
         &self,
         end: &Receiver<()>,
@@ -143,7 +145,7 @@ impl Store {
         lock(&self.shared.trouble).damage = Some(warning);
     }
 
-    /// The faults, in words for people.
+    /// Returns warnings about the database, to be shown to the user.
     pub fn warnings(&self) -> Vec<String> {
         let Trouble { damage, backup } = &*lock(&self.shared.trouble);
         let rows = match lock(&self.shared.unreadable).len() {

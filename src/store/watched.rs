@@ -1,10 +1,10 @@
-//! Notes of the files seen in watched directories, so that a look at ten thousand of them reads
-//! only those that have changed.
+//! Records the files seen in watched directories, so that a scan reads only changed files.
 //!
-//! A note with a checksum and without an image is of a file deleted in murald and left on the disk:
-//! it does not come back until its content changes, or somebody imports it. A note without a
-//! checksum is of a file that the library does not accept. Runs in the caller's transaction; never
-//! touches a file.
+//! A record with a checksum but no image is a dismissed file: its image was deleted in murald and
+//! the file left on the disk. It is imported again only if its content changes or the user imports
+//! it. A record without a checksum is a file that cannot be imported.
+//!
+//! The functions run in the caller's transaction and touch no file.
 
 use std::path::{Path, PathBuf};
 
@@ -14,32 +14,32 @@ use super::Error;
 use crate::digest::Checksum;
 use crate::wire::DISPLACED;
 
-/// Attributes that tell whether a file is the one seen, unchanged.
+/// Attributes that show whether a file is the same and unchanged.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Stamp {
     pub(crate) size: u64,
     /// Nanoseconds since 1970.
     pub(crate) modified: i64,
-    /// When anything of it changed, its name and its owner too (ctime); as `modified`.
+    /// Time of the last change of the inode (ctime), including name and owner; as `modified`.
     pub(crate) changed: i64,
     pub(crate) inode: u64,
     pub(crate) device: u64,
 }
 
 impl Stamp {
-    /// Whether the content is the same for certain. Otherwise the file has to be read: another one may
-    /// have been put in its place, or only a name, an owner or the file system's numbers have changed.
-    /// The device alone says nothing: it has another number after a restart.
+    /// Whether the content is certainly the same. If not, the file must be read: it may have been
+    /// replaced, or only its name, owner or inode number has changed. The device is ignored, as its
+    /// number may change at a restart.
     pub(crate) fn same(&self, other: &Self) -> bool {
         self.same_written(other) && (self.changed, self.inode) == (other.changed, other.inode)
     }
 
-    /// Whether size and time of the last write are the same: what `cp -p` makes equal, too.
+    /// Whether size and modification time are the same; `cp -p` preserves both.
     pub(crate) fn same_written(&self, other: &Self) -> bool {
         (self.size, self.modified) == (other.size, other.modified)
     }
 
-    /// Whether it is the same file, and was not written since by all that it tells.
+    /// Whether it is the same file and, as far as size and time tell, unchanged.
     pub(crate) fn is(&self, other: &Self) -> bool {
         self.same_written(other) && (self.device, self.inode) == (other.device, other.inode)
     }
@@ -61,7 +61,7 @@ pub(crate) fn get(connection: &Connection, path: &Path) -> Result<Option<Watched
     Ok(statement.query_row([text(path)], from_row).optional()?)
 }
 
-/// A file of this path, and all in a directory of it.
+/// Returns the records of a file with this path, and of all files below it.
 pub(crate) fn below(connection: &Connection, path: &Path) -> Result<Vec<WatchedFile>, Error> {
     let (from, to) = directory_range(path);
     let sql = format!(
@@ -72,9 +72,9 @@ pub(crate) fn below(connection: &Connection, path: &Path) -> Result<Vec<WatchedF
     Ok(files.collect::<Result<_, _>>()?)
 }
 
-/// The files of a directory on which images depend: how many are gone, and how many there are, counted
-/// up to the first that is there. Only files that `has` accepts count, and no file whose image has
-/// another watched file with the same content.
+/// Returns how many files of a directory are missing and how many were checked; stops at the first
+/// file that exists. Only files accepted by `has` count, and no file whose image uses another file
+/// in place.
 pub(crate) fn missing_below(
     connection: &Connection,
     directory: &Path,
@@ -99,7 +99,7 @@ pub(crate) fn missing_below(
     Ok((gone, gone))
 }
 
-/// How many images come from a directory.
+/// Returns the number of images with files in a directory or below it.
 pub(crate) fn count(connection: &Connection, directory: &Path) -> Result<u64, Error> {
     let (from, to) = directory_range(directory);
     let mut statement = connection.prepare_cached(
@@ -108,7 +108,7 @@ pub(crate) fn count(connection: &Connection, directory: &Path) -> Result<u64, Er
     Ok(statement.query_row([from, to], |row| row.get::<_, i64>(0))?.unsigned_abs())
 }
 
-/// Notes what a file is.
+/// Inserts or replaces the record of a file.
 pub(crate) fn note(connection: &Connection, file: &WatchedFile) -> Result<(), Error> {
     let WatchedFile { path, image_id, checksum, stamp } = file;
     connection
@@ -130,7 +130,7 @@ pub(crate) fn note(connection: &Connection, file: &WatchedFile) -> Result<(), Er
     Ok(())
 }
 
-/// The disk is another number than it was.
+/// Updates the device of a file after its number has changed.
 pub(crate) fn set_device(connection: &Connection, path: &Path, device: u64) -> Result<(), Error> {
     connection
         .prepare_cached("UPDATE watched_file SET device = ?2 WHERE path = ?1")?
@@ -143,41 +143,41 @@ pub(crate) fn forget(connection: &Connection, path: &Path) -> Result<(), Error> 
     Ok(())
 }
 
-/// Forgets a file if it is noted as one of this image.
+/// Removes the record of a file if it belongs to this image.
 pub(crate) fn forget_file(connection: &Connection, path: &Path, image: i64) -> Result<(), Error> {
     let sql = "DELETE FROM watched_file WHERE path = ?1 AND image_id = ?2";
     connection.prepare_cached(sql)?.execute(params![text(path), image])?;
     Ok(())
 }
 
-/// The same file has another name.
+/// Changes the path of a file that was renamed.
 pub(crate) fn rename(connection: &Connection, from: &Path, to: &Path) -> Result<(), Error> {
     let sql = "UPDATE OR REPLACE watched_file SET path = ?2 WHERE path = ?1";
     connection.prepare_cached(sql)?.execute([text(from), text(to)])?;
     Ok(())
 }
 
-/// Forgets all files with the content of an image.
+/// Removes the records of all files of an image.
 pub(crate) fn forget_image(connection: &Connection, image_id: i64) -> Result<(), Error> {
     connection.execute("DELETE FROM watched_file WHERE image_id = ?1", [image_id])?;
     Ok(())
 }
 
-/// Forgets all that was seen in a directory.
+/// Removes the records of all files below a directory.
 pub(crate) fn forget_below(connection: &Connection, directory: &Path) -> Result<(), Error> {
     let (from, to) = directory_range(directory);
     connection.execute("DELETE FROM watched_file WHERE path > ?1 AND path < ?2", [from, to])?;
     Ok(())
 }
 
-/// Whether this content was deleted in murald and left on the disk.
+/// Whether a file with this content is dismissed: its image was deleted in murald.
 pub(crate) fn is_dismissed(connection: &Connection, checksum: &Checksum) -> Result<bool, Error> {
     let mut statement = connection
         .prepare_cached("SELECT 1 FROM watched_file WHERE checksum = ?1 AND image_id IS NULL")?;
     Ok(statement.exists([checksum])?)
 }
 
-/// A file whose image was deleted in murald, with the others of this content that were left on the disk.
+/// Returns a dismissed file and all other dismissed files with the same content.
 pub(crate) fn kept(connection: &Connection, path: &Path) -> Result<Vec<WatchedFile>, Error> {
     let sql = format!(
         "SELECT {COLUMNS} FROM watched_file WHERE image_id IS NULL AND checksum = \
@@ -188,7 +188,7 @@ pub(crate) fn kept(connection: &Connection, path: &Path) -> Result<Vec<WatchedFi
     Ok(files.collect::<Result<_, _>>()?)
 }
 
-/// The files with the content of an image.
+/// Returns the watched files of an image.
 pub(crate) fn of_image(connection: &Connection, image_id: i64) -> Result<Vec<PathBuf>, Error> {
     let mut statement = connection
         .prepare_cached("SELECT path FROM watched_file WHERE image_id = ?1 ORDER BY path")?;
@@ -196,7 +196,7 @@ pub(crate) fn of_image(connection: &Connection, image_id: i64) -> Result<Vec<Pat
     Ok(paths.map(|path| path.map(PathBuf::from)).collect::<Result<_, _>>()?)
 }
 
-/// An image of this content is there: its files are no longer dismissed.
+/// Assigns all files with this content to a new image, so that they are no longer dismissed.
 pub(super) fn adopt(connection: &Connection, id: i64, checksum: &Checksum) -> Result<(), Error> {
     connection
         .prepare_cached("UPDATE watched_file SET image_id = ?1 WHERE checksum = ?2")?
@@ -204,7 +204,7 @@ pub(super) fn adopt(connection: &Connection, id: i64, checksum: &Checksum) -> Re
     Ok(())
 }
 
-/// The images in place whose files are in a directory.
+/// Returns the images that use files in place below a directory.
 pub(crate) fn images_below(
     connection: &Connection,
     directory: &Path,
@@ -215,7 +215,7 @@ pub(crate) fn images_below(
     images(&mut statement, params![from, to])
 }
 
-/// The files of images in place.
+/// Returns the files of images in place, including other watched files with their content.
 pub(crate) fn files_in_place(connection: &Connection) -> Result<Vec<PathBuf>, Error> {
     let mut statement = connection.prepare_cached(
         "SELECT path FROM image WHERE in_place UNION SELECT file.path FROM watched_file AS file \
@@ -225,12 +225,12 @@ pub(crate) fn files_in_place(connection: &Connection) -> Result<Vec<PathBuf>, Er
     Ok(paths.collect::<Result<_, _>>()?)
 }
 
-/// All images in place.
+/// Returns all images that use files in place.
 pub(crate) fn images_in_place(connection: &Connection) -> Result<Vec<(i64, PathBuf)>, Error> {
     images(&mut connection.prepare_cached("SELECT id, path FROM image WHERE in_place")?, [])
 }
 
-/// Takes the file of an image in place away from it: its content may be under another name.
+/// Marks the file of an image in place as missing; its content may be under another path.
 pub(crate) fn displace(connection: &Connection, id: i64) -> Result<(), Error> {
     connection.execute(
         "UPDATE image SET path = path || ?2 || id WHERE id = ?1 AND in_place",
@@ -239,7 +239,7 @@ pub(crate) fn displace(connection: &Connection, id: i64) -> Result<(), Error> {
     Ok(())
 }
 
-/// The images that have lost their file so, and its path.
+/// Returns the images whose files [`displace`] has marked as missing, and their former paths.
 pub(crate) fn displaced(connection: &Connection) -> Result<Vec<(i64, PathBuf)>, Error> {
     let mut statement = connection.prepare_cached(
         "SELECT id, path FROM image WHERE in_place AND path LIKE '%' || ?1 || id",
@@ -253,7 +253,7 @@ pub(crate) fn displaced(connection: &Connection) -> Result<Vec<(i64, PathBuf)>, 
     Ok(found)
 }
 
-/// Folders of watched directories that nothing is in any more: they go, the deepest first.
+/// Returns the empty folders that were created for watched directories.
 pub(crate) fn empty_folders(connection: &Connection) -> Result<Vec<i64>, Error> {
     let mut statement = connection.prepare_cached(
         "SELECT id FROM folder WHERE watched \
@@ -264,13 +264,13 @@ pub(crate) fn empty_folders(connection: &Connection) -> Result<Vec<i64>, Error> 
     Ok(ids.collect::<Result<_, _>>()?)
 }
 
-/// A folder that we have made.
+/// Marks a folder as created for a watched directory.
 pub(crate) fn own_folder(connection: &Connection, id: i64) -> Result<(), Error> {
     connection.execute("UPDATE folder SET watched = 1 WHERE id = ?1", [id])?;
     Ok(())
 }
 
-/// The folder of this name in another, or at the root.
+/// Returns the folder of this name in `parent`, or in the root.
 pub(crate) fn folder(
     connection: &Connection,
     name: &str,
@@ -290,7 +290,8 @@ fn images<P: rusqlite::Params>(
     Ok(rows.collect::<Result<_, _>>()?)
 }
 
-/// Between these two are the paths of all that is in a directory: `0` follows `/`.
+/// Returns the range of paths below a directory, both ends excluded: `0` is the character after
+/// `/`.
 pub(super) fn directory_range(directory: &Path) -> (String, String) {
     let path = text(directory);
     let path = path.trim_end_matches('/');

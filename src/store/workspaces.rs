@@ -1,5 +1,5 @@
-//! The pictures that workspaces show on monitors in place of their assignments.
-//! Runs in the caller's transaction.
+//! Stores the images that workspaces show on monitors instead of the monitors' assignments.
+//! The functions run in the caller's transaction.
 
 use rusqlite::{Connection, Row, named_params};
 
@@ -8,16 +8,16 @@ use super::assignments::{self, Assignment};
 use super::row;
 use crate::wire::{Mode, Sound, Timestamp};
 
-/// A picture of a workspace on a monitor.
+/// The image that a workspace shows on a monitor.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct WorkspacePicture {
     pub workspace: String,
-    /// Never written as the monitor's assignment.
+    /// Has the form of an assignment, but is not stored as one.
     pub row: Assignment,
 }
 
 impl WorkspacePicture {
-    /// `since`: the moment at which the workspace became visible.
+    /// `since` is the time at which the workspace became visible.
     pub(crate) fn new(
         (workspace, monitor): (String, String),
         image_id: i64,
@@ -32,14 +32,14 @@ impl WorkspacePicture {
     }
 }
 
-/// Sorted by monitor.
+/// Returns all of them, sorted by monitor.
 pub(crate) fn all(connection: &Connection) -> Result<Vec<WorkspacePicture>, Error> {
     let sql = "SELECT workspace, monitor, image_id, backend, set_at, sound FROM workspace_picture \
                LEFT JOIN workspace_sound USING (workspace, image_id) ORDER BY monitor";
     row::readable(connection.prepare_cached(sql)?.query([])?, from_row)
 }
 
-/// The sound that was set for a workspace's video.
+/// Returns the sound settings of a workspace's video.
 pub(crate) fn sound(
     connection: &Connection,
     workspace: &str,
@@ -48,11 +48,11 @@ pub(crate) fn sound(
     let sql = "SELECT sound FROM workspace_sound WHERE workspace = ?1 AND image_id = ?2";
     let mut statement = connection.prepare_cached(sql)?;
     let mut rows = statement.query((workspace, image_id))?;
-    // A sound of another version of murald counts as none, as in an assignment.
+    // Settings that cannot be read, for example of another version of murald, are ignored.
     Ok(rows.next()?.and_then(|row| row::json(row, 0).unwrap_or_default()))
 }
 
-/// Makes these the pictures of workspaces.
+/// Replaces all stored images of workspaces.
 pub(crate) fn replace(connection: &Connection, all: &[WorkspacePicture]) -> Result<(), Error> {
     connection.execute("DELETE FROM workspace_picture", [])?;
     let mut insert = connection.prepare_cached(
@@ -71,13 +71,13 @@ pub(crate) fn replace(connection: &Connection, all: &[WorkspacePicture]) -> Resu
     Ok(())
 }
 
-/// The wallpaper of each monitor: the picture of its workspace, else its assignment.
+/// Returns the wallpaper of each monitor: the image of its workspace, or else its assignment.
 pub(crate) fn shown(connection: &Connection) -> Result<Vec<Assignment>, Error> {
     let rows = assignments::all(connection)?;
     Ok(over(rows, all(connection)?.into_iter().map(|picture| picture.row)))
 }
 
-/// Puts pictures of workspaces over the assignments.
+/// Replaces the assignments of monitors whose workspaces have their own images.
 pub(crate) fn over(
     mut rows: Vec<Assignment>,
     pictures: impl Iterator<Item = Assignment>,
@@ -106,7 +106,7 @@ mod tests {
     use crate::store::tests::scratch;
 
     #[test]
-    fn picture_of_a_workspace_hides_the_assignment_while_its_image_exists() {
+    fn image_of_a_workspace_replaces_the_assignment_while_it_exists() {
         let (_directory, store) = scratch();
         let [a, b] =
             ["a", "b"].map(|name| store.write(|c| images::insert(c, &picture(name, 1))).unwrap());
@@ -120,7 +120,7 @@ mod tests {
         store.write(|c| replace(c, &[of("B", b)])).unwrap();
         assert_eq!(store.read(all).unwrap(), [of("B", b)]);
         assert_eq!(store.read(shown).unwrap(), [of("A", a).row, of("B", b).row]);
-        // The sound is kept with the workspace, not with the assignment.
+        // The sound is stored for the workspace, not in the assignment.
         let muted = Sound { muted: true, volume: 30 };
         store.write(|c| assignments::set_sound(c, ("B", b), muted)).unwrap();
         assert_eq!(store.read(all).unwrap()[0].row.sound, Some(muted));

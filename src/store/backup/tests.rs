@@ -1,4 +1,4 @@
-//! Copies of a real database, and the way back to one.
+//! Tests backups of a real database, and restoring them.
 
 use super::*;
 use crate::store::Store;
@@ -11,7 +11,7 @@ fn count(database: &Path) -> u64 {
 }
 
 #[test]
-fn backup_is_whole_and_three_are_kept() {
+fn backup_is_complete_and_three_are_kept() {
     let directory = tempfile::tempdir().unwrap();
     let database = directory.path().join("db/murald.sqlite3");
     let store = Store::open(&database).unwrap();
@@ -22,7 +22,7 @@ fn backup_is_whole_and_three_are_kept() {
         fs::write(database.with_file_name("backup").join(old), "no database").unwrap();
     }
     fs::write(database.with_file_name("backup").join("murald-2019.sqlite3"), "").unwrap();
-    // A kill in the middle leaves this.
+    // A daemon that was killed during a backup leaves this file.
     fs::write(database.with_file_name("backup/.new"), "half").unwrap();
     assert!(!is_of_today(&database));
     let path = store.read(|c| make(c, &database)).unwrap();
@@ -31,7 +31,7 @@ fn backup_is_whole_and_three_are_kept() {
     assert_eq!((copies.len(), &copies[0]), (3, &path));
     assert!(copies[2].ends_with("murald-20200101T000000Z.sqlite3"));
     assert_eq!(fs::read_dir(directory.path().join("db/backup")).unwrap().count(), 3);
-    // An unsound copy is skipped, or refused if it is named.
+    // A damaged backup is skipped, or refused if it is named.
     store.write(|c| images::insert(c, &picture("b", 2))).unwrap();
     drop(store);
     fs::write(database.with_file_name("backup/murald-99990101T000000Z.sqlite3"), "x").unwrap();
@@ -44,7 +44,7 @@ fn backup_is_whole_and_three_are_kept() {
 }
 
 #[test]
-fn damage_is_reported_line_by_line() {
+fn integrity_problems_are_reported_as_single_lines() {
     let directory = tempfile::tempdir().unwrap();
     let database = directory.path().join("murald.sqlite3");
     let store = Store::open(&database).unwrap();
@@ -55,7 +55,7 @@ fn damage_is_reported_line_by_line() {
     drop(store);
     let look = || problems(&open_reader(&database).unwrap(), "integrity_check").unwrap();
     assert_eq!(look(), [""; 0]);
-    // Rows and their indexes no longer agree.
+    // Make rows and their indexes disagree.
     let connection = Connection::open(&database).unwrap();
     connection.pragma_update(None, "writable_schema", true).unwrap();
     let hide = "DELETE FROM sqlite_schema WHERE name = 'image_folder'";
@@ -67,7 +67,7 @@ fn damage_is_reported_line_by_line() {
 }
 
 #[test]
-fn file_in_the_databases_place_is_set_aside() {
+fn restore_sets_aside_the_old_database_its_log_or_a_directory() {
     let directory = tempfile::tempdir().unwrap();
     let database = directory.path().join("murald.sqlite3");
     let store = Store::open(&database).unwrap();
@@ -77,7 +77,7 @@ fn file_in_the_databases_place_is_set_aside() {
     drop(store);
     fs::remove_file(&database).unwrap();
     assert!(restore(&database, None).unwrap().aside.is_none(), "there is none");
-    // A log of the one that was there is not read into the new one.
+    // The log of the earlier database is not applied to the new one.
     fs::write(log_of(&database), "its log").unwrap();
     let aside = restore(&database, Some(&copy)).unwrap().aside.unwrap();
     assert_eq!(fs::read(log_of(&aside)).unwrap(), b"its log");
@@ -109,7 +109,7 @@ fn file_set_aside_is_not_overwritten() {
 }
 
 #[test]
-fn backup_that_is_none_of_ours_is_refused() {
+fn restore_refuses_files_that_are_not_murald_databases() {
     let directory = tempfile::tempdir().unwrap();
     let database = directory.path().join("murald.sqlite3");
     drop(Store::open(&database).unwrap());
@@ -132,7 +132,7 @@ fn backup_that_is_none_of_ours_is_refused() {
 }
 
 #[test]
-fn look_alike_is_refused_and_leaves_nothing() {
+fn restore_refuses_foreign_tables_and_leaves_no_files() {
     let directory = tempfile::tempdir().unwrap();
     let database = directory.path().join("db/murald.sqlite3");
     drop(Store::open(&database).unwrap());
@@ -160,7 +160,7 @@ fn look_alike_is_refused_and_leaves_nothing() {
 }
 
 #[test]
-fn backup_with_lost_rows_is_better_than_none() {
+fn backup_with_lost_rows_is_restored_if_there_is_no_better_one() {
     let directory = tempfile::tempdir().unwrap();
     let database = directory.path().join("murald.sqlite3");
     let store = Store::open(&database).unwrap();
@@ -175,7 +175,7 @@ fn backup_with_lost_rows_is_better_than_none() {
     assert_eq!(restore(&database, None).unwrap().from, copy);
 }
 #[test]
-fn backup_of_an_older_version_is_brought_up_to_date() {
+fn restored_backup_of_an_older_version_is_migrated() {
     let directory = tempfile::tempdir().unwrap();
     let database = directory.path().join("murald.sqlite3");
     let old = directory.path().join("old.sqlite3");
@@ -183,7 +183,7 @@ fn backup_of_an_older_version_is_brought_up_to_date() {
     let mut connection = Connection::open(&old).unwrap();
     migrations::run(&mut connection, &migrations::STEPS[..14]).unwrap();
     connection.pragma_update(None, "foreign_keys", false).unwrap();
-    // A later step makes these tables again, and would fail on an image that is missing.
+    // A later migration rebuilds these tables, and would fail on a missing image.
     let lost = "INSERT INTO assignments VALUES ('A', 7, 'clone', '[]', 'feh', 1, NULL)";
     connection.execute(lost, []).unwrap();
     drop(connection);
@@ -195,7 +195,7 @@ fn backup_of_an_older_version_is_brought_up_to_date() {
 }
 
 #[test]
-fn obstacle_to_a_backup_is_reported() {
+fn backup_reports_a_path_that_it_cannot_write() {
     let directory = tempfile::tempdir().unwrap();
     let database = directory.path().join("murald.sqlite3");
     let store = Store::open(&database).unwrap();

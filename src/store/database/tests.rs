@@ -1,10 +1,10 @@
-//! Opening the database, its readers and its writer.
+//! Tests opening the database, its readers and its writer.
 
 use super::*;
 use crate::store::pending_files;
 use crate::store::query::{Query, SortBy};
 
-/// A fresh database; it goes with the directory.
+/// Creates a new database, which is deleted with the directory.
 pub(crate) fn scratch() -> (tempfile::TempDir, Store) {
     let directory = tempfile::tempdir().unwrap();
     let store = Store::open(&directory.path().join("db/murald.sqlite3")).unwrap();
@@ -12,7 +12,7 @@ pub(crate) fn scratch() -> (tempfile::TempDir, Store) {
 }
 
 #[test]
-fn a_failed_transaction_leaves_nothing() {
+fn failed_transaction_changes_nothing() {
     let (_directory, store) = scratch();
     let before = store.generation();
     let failed: Result<(), Error> = store.write(|transaction| {
@@ -37,7 +37,7 @@ fn writer_reads_if_no_reader_can_be_opened() {
         connection.query_row(one, [], |row| row.get::<_, i64>(0)).map_err(Error::from)
     };
     assert_eq!(store.read(count).unwrap(), 0);
-    // Or the next reader that comes back does.
+    // Another thread waits for the next returned reader if the writer is busy.
     let beside = store.clone();
     store
         .write(|_| {
@@ -53,7 +53,7 @@ fn writer_reads_if_no_reader_can_be_opened() {
 }
 
 #[test]
-fn a_newer_database_is_refused() {
+fn database_of_a_newer_version_is_refused() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("murald.sqlite3");
     drop(Store::open(&path).unwrap());
@@ -62,7 +62,7 @@ fn a_newer_database_is_refused() {
 }
 
 #[test]
-fn old_tables_are_backed_up_before_they_change() {
+fn database_is_backed_up_before_a_migration() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("murald.sqlite3");
     drop(Store::open(&path).unwrap());
@@ -78,10 +78,10 @@ fn old_tables_are_backed_up_before_they_change() {
 }
 
 #[test]
-fn as_many_readers_stay_open_as_are_kept() {
+fn pool_keeps_a_limited_number_of_readers() {
     let (_directory, store) = scratch();
     let kept = || lock(&store.shared.readers).len();
-    // One within the other: each needs a reader of its own.
+    // Nested reads need a reader each.
     fn nested(store: &Store, depth: usize) {
         let within = |_: &Connection| {
             if depth > 1 {
@@ -113,7 +113,7 @@ fn checkpoint_empties_the_log() {
 }
 
 #[test]
-fn commits_wait_for_the_disk_unless_they_are_notes() {
+fn commits_wait_for_the_disk_except_those_of_notes() {
     let (_directory, store) = scratch();
     let mode = |c: &Connection| {
         let mode = c.query_row("PRAGMA synchronous", [], |row| row.get::<_, i64>(0));
@@ -126,13 +126,13 @@ fn commits_wait_for_the_disk_unless_they_are_notes() {
     let failed: Result<(), Error> = store.note(|_| Err(Error::Damaged { what: "x".into() }));
     assert!(failed.is_err());
     assert_eq!(store.write(|c| mode(c)).unwrap(), full);
-    // As where it could not be set back.
+    // As if `note` had failed to restore the setting.
     store.flush_commits(&lock(&store.shared.writer), false).unwrap();
     assert_eq!(store.write(|c| mode(c)).unwrap(), full);
 }
 
 #[test]
-fn missing_files_are_known_to_all_clones() {
+fn clones_share_missing_images_and_keep_rows() {
     let (_directory, store) = scratch();
     let other = store.clone();
     assert!(!store.keeps_rows() && !store.is_missing(1));
@@ -145,7 +145,7 @@ fn missing_files_are_known_to_all_clones() {
 }
 
 #[test]
-fn database_that_is_lost_is_told_of_where_it_had_a_backup() {
+fn lost_database_is_reported_if_it_has_a_backup() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("murald.sqlite3");
     let warnings = || Store::open(&path).unwrap().warnings();
@@ -168,12 +168,12 @@ fn database_that_is_lost_is_told_of_where_it_had_a_backup() {
 }
 
 #[test]
-fn start_that_fails_leaves_no_backup() {
+fn failed_migration_leaves_no_backup() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("murald.sqlite3");
     drop(Store::open(&path).unwrap());
     let kept = backup::make(&open_reader(&path).unwrap(), &path).unwrap();
-    // The next copy gets a name of another second.
+    // Rename it, as the next backup may be made within the same second.
     let old = kept.with_file_name("murald-20200101T000000Z.sqlite3");
     std::fs::rename(kept, &old).unwrap();
     let steps = [migrations::STEPS, &["no step"]].concat();
@@ -184,11 +184,11 @@ fn start_that_fails_leaves_no_backup() {
 }
 
 #[test]
-fn rows_of_an_older_version_are_in_lists() {
+fn rows_of_an_older_version_are_found_in_lists() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("murald.sqlite3");
     let mut connection = Connection::open(&path).unwrap();
-    // The version before lists were made by SQL.
+    // The last version without the derived columns.
     migrations::run(&mut connection, &migrations::STEPS[..13]).unwrap();
     let add = "INSERT INTO image (name, path, media_type, format, width, height, duration, animated, \
                audio_enabled, file_size, checksum, tags, colors, hue_group, imported_at, source_path) \
@@ -208,7 +208,8 @@ fn rows_of_an_older_version_are_in_lists() {
         assert_eq!(store.tags().unwrap(), ["Blau"]);
     };
     for done in 13..=migrations::STEPS.len() {
-        // Killed between two steps, or between the steps and the rows: the next start does what is left.
+        // Even after a kill between two migrations, or before the rows are filled, the next start
+        // completes the work.
         let copy = directory.path().join(format!("{done}.sqlite3"));
         std::fs::copy(&path, &copy).unwrap();
         let mut killed = Connection::open(&copy).unwrap();

@@ -1,4 +1,4 @@
-//! Changes in a row, and the values that stay.
+//! Tests changes of a row, and that other values stay.
 
 use super::*;
 use crate::store::Store;
@@ -21,7 +21,7 @@ fn now(store: &Store, before: &Image) -> Image {
     store.read(|c| Ok::<_, Error>(at(c, before.id))).unwrap()
 }
 
-/// All that a file says of itself is other than in [`picture`].
+/// A video that differs from [`picture`] in everything read from the file.
 fn film(name: &str) -> NewImage {
     NewImage {
         format: Format::Mp4,
@@ -35,7 +35,7 @@ fn film(name: &str) -> NewImage {
     }
 }
 
-/// The values that come from the file, not from a person.
+/// The values that are read from the file, not set by the user.
 fn of_the_file(image: &Image) -> impl PartialEq + std::fmt::Debug + use<> {
     let Image { format, width, height, duration, file_size, .. } = *image;
     let (colors, checksum) = (image.colors.clone(), image.checksum);
@@ -47,7 +47,7 @@ fn pending(store: &Store) -> Vec<PathBuf> {
 }
 
 #[test]
-fn change_is_of_what_it_names() {
+fn change_affects_only_the_fields_it_names() {
     let (_directory, store) = scratch();
     let before = add(&store, &picture("a", 1));
     let folder = store.write(|c| folders::insert(c, "f", None)).unwrap();
@@ -83,7 +83,7 @@ fn change_is_of_what_it_names() {
 }
 
 #[test]
-fn capabilities_are_a_packages_only() {
+fn capabilities_change_only_for_packages() {
     let (_directory, store) = scratch();
     let [page, plain] = [package("page"), picture("plain", 1)].map(|image| add(&store, &image));
     let network = PatchCapabilities { network: Some(false), ..PatchCapabilities::default() };
@@ -99,7 +99,7 @@ fn capabilities_are_a_packages_only() {
 }
 
 #[test]
-fn preview_is_of_the_film_that_it_was_made_of() {
+fn preview_is_rejected_if_the_video_has_changed() {
     let (_directory, store) = scratch();
     let made_of = add(&store, &film("a"));
     let put = |image: &Image, path: &str| {
@@ -113,7 +113,7 @@ fn preview_is_of_the_film_that_it_was_made_of() {
 }
 
 #[test]
-fn image_with_another_file_keeps_what_is_its_own() {
+fn image_with_a_new_file_keeps_its_tags() {
     let (_directory, store) = scratch();
     let old = add(&store, &picture("old", 1));
     let tagged = ImageChange { tags: Some(vec!["t".into()]), ..ImageChange::default() };
@@ -134,7 +134,7 @@ fn image_with_another_file_keeps_what_is_its_own() {
 }
 
 #[test]
-fn file_that_is_another_now_has_its_row_written_anew() {
+fn changed_file_rewrites_its_row() {
     let (_directory, store) = scratch();
     let old = add(&store, &NewImage { in_place: true, ..picture("old", 1) });
     store.write(|c| set_preview(c, &old, Path::new("/cache/old.mp4"))).unwrap();
@@ -152,7 +152,7 @@ fn file_that_is_another_now_has_its_row_written_anew() {
 }
 
 #[test]
-fn name_place_and_folder_change_alone() {
+fn name_path_and_folder_change_independently() {
     let (_directory, store) = scratch();
     let [copy, own] = [false, true].map(|in_place| {
         add(&store, &NewImage { in_place, ..picture(if in_place { "own" } else { "copy" }, 1) })
@@ -177,7 +177,7 @@ fn name_place_and_folder_change_alone() {
 }
 
 #[test]
-fn description_follows_the_file_until_somebody_writes_one() {
+fn description_follows_the_file_until_the_user_writes_one() {
     let (_directory, store) = scratch();
     let of = |description: &str| NewImage { description: description.into(), ..film("b") };
     let image = add(&store, &NewImage { description: "by the camera".into(), ..picture("a", 1) });
@@ -194,7 +194,7 @@ fn description_follows_the_file_until_somebody_writes_one() {
 }
 
 #[test]
-fn united_image_is_wherever_either_was() {
+fn united_image_is_in_all_places_of_both() {
     let (_directory, store) = scratch();
     let [from, into, third] = ["from", "into", "third"].map(|name| add(&store, &picture(name, 1)));
     for (image, tags) in [(&from, ["x", "y"]), (&into, ["y", "z"])] {
@@ -271,7 +271,7 @@ fn united_image_is_wherever_either_was() {
 }
 
 #[test]
-fn rename_is_noted_until_it_is_finished_or_forgotten() {
+fn rename_is_recorded_until_it_is_finished_or_forgotten() {
     let (_directory, store) = scratch();
     let [page, plain] = [package("page"), picture("plain", 1)].map(|image| add(&store, &image));
     let rename = |image: &Image, to: &str| Rename {
@@ -293,7 +293,7 @@ fn rename_is_noted_until_it_is_finished_or_forgotten() {
     assert_eq!((after.name.as_str(), after.home()), ("next", Path::new("/library/next")));
     assert_eq!(after.path, Path::new("/library/next/index.html"));
     assert_eq!(after.preview_path.as_deref(), Some(Path::new("/library/next/p.png")));
-    // A preview that was made of a film lies elsewhere, and stays there.
+    // The preview of a video is outside its directory, and stays there.
     store.write(|c| set_preview(c, &plain, Path::new("/cache/a.mp4"))).unwrap();
     let plain = now(&store, &plain);
     store.write(|c| finish_rename(c, &plain, &second, "next_1")).unwrap();

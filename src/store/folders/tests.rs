@@ -1,4 +1,4 @@
-//! The rules of the tree, in a real database.
+//! Tests the rules of the folder tree in a real database.
 
 use super::*;
 use crate::store::Store;
@@ -26,7 +26,7 @@ fn put(
 }
 
 #[test]
-fn siblings_have_names_of_their_own() {
+fn names_of_siblings_are_unique() {
     let (_directory, store) = scratch();
     let a = make(&store, "a", None).unwrap();
     assert!(matches!(make(&store, "a", None), Err(Refusal::Taken { .. })));
@@ -40,14 +40,14 @@ fn siblings_have_names_of_their_own() {
 }
 
 #[test]
-fn no_folder_lies_in_itself_and_none_too_deep() {
+fn folder_is_not_moved_into_itself_or_too_deep() {
     let (_directory, store) = scratch();
     let mut chain = vec![make(&store, "0", None).unwrap()];
     for level in 1..DEPTH_MAX {
         chain.push(make(&store, &level.to_string(), chain.last().copied()).unwrap());
     }
     let (top, last) = (chain[0], chain[DEPTH_MAX - 1]);
-    // As deep as it may be, and one deeper.
+    // The deepest allowed parent, and one level deeper.
     let [above, below] = [DEPTH_MAX - 2, DEPTH_MAX - 1].map(|level| chain[level]);
     let single = make(&store, "single", None).unwrap();
     assert!(put(&store, single, None, Some(Some(above))).unwrap());
@@ -61,7 +61,7 @@ fn no_folder_lies_in_itself_and_none_too_deep() {
 }
 
 #[test]
-fn folder_that_comes_up_has_a_name_that_can_be_given() {
+fn name_shortened_for_a_suffix_fits_the_limit() {
     let (_directory, store) = scratch();
     let long = format!("a{}", "ö".repeat(127));
     assert_eq!(long.len(), NAME_MAX);
@@ -75,7 +75,7 @@ fn folder_that_comes_up_has_a_name_that_can_be_given() {
 }
 
 #[test]
-fn a_dissolved_folder_hands_everything_up() {
+fn dissolved_folder_moves_its_content_to_its_parent() {
     let (_directory, store) = scratch();
     let top = make(&store, "top", None).unwrap();
     let middle = make(&store, "middle", Some(top)).unwrap();
@@ -98,7 +98,7 @@ fn a_dissolved_folder_hands_everything_up() {
 }
 
 #[test]
-fn a_subtree_goes_whole() {
+fn folder_is_removed_with_all_below_it() {
     let (_directory, store) = scratch();
     let top = make(&store, "top", None).unwrap();
     make(&store, "in", Some(top)).unwrap();
@@ -109,11 +109,11 @@ fn a_subtree_goes_whole() {
     assert_eq!(names(&store, None), ["Grün"]);
 }
 #[test]
-fn refusal_says_what_the_database_says() {
+fn database_error_is_not_reported_as_a_taken_name() {
     use std::error::Error as _;
     let (_directory, store) = scratch();
     let full = make(&store, "a", None).unwrap();
-    // No name is taken: readers do not write.
+    // The insert fails as readers cannot write, not because of the name.
     let refused = store.read(|c| insert(c, "b", None)).unwrap_err();
     assert!(matches!(&refused, Refusal::Store(error) if error.is_storage()), "{refused:?}");
     assert!(refused.source().is_some());
@@ -123,7 +123,7 @@ fn refusal_says_what_the_database_says() {
 }
 
 #[test]
-fn a_database_that_fails_is_no_folder_that_is_not_there() {
+fn database_error_is_not_reported_as_a_missing_folder() {
     let (_directory, store) = scratch();
     let folder = make(&store, "a", None).unwrap();
     let moved = store.write(|c| {

@@ -1,4 +1,4 @@
-//! Rows of the library: in, found, listed, gone.
+//! Tests inserting, finding and deleting images.
 
 use super::*;
 use crate::digest;
@@ -28,7 +28,7 @@ pub(crate) fn picture(name: &str, size: u64) -> NewImage {
     }
 }
 
-/// A page with a preview in it, which may use the network.
+/// An HTML package with a preview, which may use the network.
 pub(crate) fn package(name: &str) -> NewImage {
     let root = Path::new("/library").join(name);
     let entry = root.join("index.html");
@@ -47,7 +47,7 @@ pub(crate) fn package(name: &str) -> NewImage {
 }
 
 #[test]
-fn a_row_comes_back_as_it_went_in() {
+fn inserted_row_is_read_back() {
     let (_directory, store) = scratch();
     let id = store.write(|c| insert(c, &picture("a", 9))).unwrap();
     let image = store.read(|c| get(c, id)).unwrap().unwrap();
@@ -59,7 +59,7 @@ fn a_row_comes_back_as_it_went_in() {
 }
 
 #[test]
-fn record_is_written_with_all_its_fields() {
+fn record_has_all_fields_as_json() {
     let (_directory, store) = scratch();
     let plain = NewImage { colors: vec![[0, 9, 255]; 3], duration: 1.5, ..picture("a\"ü\n", 1) };
     let some = Map::from_iter([("b".to_owned(), 2.into()), ("a".to_owned(), "x".into())]);
@@ -104,7 +104,7 @@ fn record_is_written_with_all_its_fields() {
 }
 
 #[test]
-fn rows_of_one_look_are_of_one_moment() {
+fn each_reads_all_rows_in_one_snapshot() {
     let (_directory, store) = scratch();
     let [one, other] = ["one", "other"].map(|name| store.write(|c| insert(c, &picture(name, 1))));
     let ids = [one.unwrap(), other.unwrap()];
@@ -123,7 +123,7 @@ fn rows_of_one_look_are_of_one_moment() {
 }
 
 #[test]
-fn nothing_refers_to_what_is_deleted() {
+fn deleted_image_is_removed_from_all_tables() {
     let (_directory, store) = scratch();
     let [gone, stays] =
         ["gone", "stays"].map(|name| store.write(|c| insert(c, &picture(name, 1))).unwrap());
@@ -146,7 +146,7 @@ fn nothing_refers_to_what_is_deleted() {
     assert_eq!(purged.images.len(), 1);
     let expected = purge::Purged { monitor_states: 1, history_entries: 1, playlists: 0 };
     assert_eq!(purged.references, expected);
-    // Its file is noted by who knows which one it is.
+    // Only the preview is pending: the caller of `delete` marks the file itself.
     let pending: Vec<PathBuf> =
         store.read(pending_files::list).unwrap().into_iter().map(|note| note.path).collect();
     assert_eq!(pending, [Path::new(preview)]);
@@ -161,7 +161,7 @@ fn nothing_refers_to_what_is_deleted() {
 }
 
 #[test]
-fn id_of_what_is_deleted_is_never_used_again() {
+fn id_of_a_deleted_image_is_not_reused() {
     let (_directory, store) = scratch();
     let id = store.write(|c| insert(c, &picture("a", 1))).unwrap();
     let gone = store.write(|c| purge::delete(c, &[id, id + 7], false)).unwrap();
@@ -170,7 +170,7 @@ fn id_of_what_is_deleted_is_never_used_again() {
 }
 
 #[test]
-fn image_is_found_by_what_is_its_own() {
+fn image_is_found_by_size_name_path_and_checksum() {
     let (_directory, store) = scratch();
     let [plain, page] =
         [picture("a", 9), package("page")].map(|new| store.write(|c| insert(c, &new)).unwrap());
@@ -193,7 +193,7 @@ fn ids_of(connection: &Connection) -> Result<Vec<(i64, MediaType, bool)>, Error>
 }
 
 #[test]
-fn fault_that_is_of_no_row_is_told() {
+fn error_that_does_not_affect_a_row_is_returned() {
     let (_directory, store) = scratch();
     for name in ["a", "b", "c"] {
         store.write(|c| insert(c, &picture(name, 1))).unwrap();
@@ -205,7 +205,7 @@ fn fault_that_is_of_no_row_is_told() {
     assert_eq!(read.iter().map(|image| image.id).collect::<Vec<_>>(), [1, 3]);
     let spoilt: Vec<i64> = unreadable(&reader).unwrap().into_iter().map(|(id, _)| id).collect();
     assert_eq!(spoilt, [2]);
-    // Given up in the middle, as a reader is at the end.
+    // Interrupt the statements, as the end of the daemon does.
     reader.progress_handler(1, Some(|| true)).unwrap();
     let given_up = [
         by_ids(&reader, &[1, 2, 3]).map(drop),
@@ -218,7 +218,7 @@ fn fault_that_is_of_no_row_is_told() {
 }
 
 #[test]
-fn file_in_place_goes_only_where_it_is_said() {
+fn file_in_place_is_deleted_only_on_request() {
     let (_directory, store) = scratch();
     let [copy, own] = [false, true].map(|in_place| {
         let name = if in_place { "own" } else { "copy" };
@@ -232,7 +232,7 @@ fn file_in_place_goes_only_where_it_is_said() {
 }
 
 #[test]
-fn row_that_cannot_be_read_can_be_deleted() {
+fn unreadable_row_can_be_deleted() {
     let (_directory, store) = scratch();
     let ids = ["a", "b", "c"]
         .map(|name| store.write(|c| insert(c, &picture(name, name.as_bytes()[0].into()))).unwrap());

@@ -1,4 +1,4 @@
-//! Lists: they find what a plain scan finds, and are of one moment.
+//! Tests that lists find what a plain scan finds, and are of one moment.
 
 use std::path::Path;
 
@@ -15,7 +15,7 @@ use crate::store::watched::{self, Stamp, WatchedFile};
 use crate::wire::collate::folded;
 use crate::wire::{Format, MediaFilter, MediaType, Orientation};
 
-/// The list as clients see it: the ids of its page, and the number of all.
+/// Returns the ids of a query's page and the total, as clients get them.
 fn shown(store: &Store, query: &Query) -> (Vec<i64>, u64) {
     let mut json = b"[".to_vec();
     let write = |row: Image, json: &mut Vec<u8>| serde_json::to_writer(json, &row.id);
@@ -24,7 +24,7 @@ fn shown(store: &Store, query: &Query) -> (Vec<i64>, u64) {
     (serde_json::from_slice(&json).unwrap(), total)
 }
 
-/// The names on the first page.
+/// Returns the names on the first page.
 pub(crate) fn names(store: &Store) -> Vec<String> {
     let mut json = b"[".to_vec();
     let write = |row: Image, json: &mut Vec<u8>| serde_json::to_writer(json, &row.name);
@@ -35,7 +35,7 @@ pub(crate) fn names(store: &Store) -> Vec<String> {
     names
 }
 
-/// The columns of an image that lists look at.
+/// The columns of an image that lists depend on.
 #[derive(Clone)]
 struct Entry {
     id: i64,
@@ -52,20 +52,20 @@ struct Entry {
 }
 
 fn entry(id: i64) -> Entry {
-    // Every value has its own period, so that all combinations come up.
+    // Values have different periods, so that all combinations occur.
     let n = id as u64;
     let pick = |step: u64| (n.wrapping_mul(step) >> 3) as u8;
     let grey = pick(37);
     let colors = match n % 6 {
         0 => vec![],
         1 => vec![[grey; 3]],
-        // As many as somebody may set by hand.
+        // As many colours as the user may set.
         2 => (0..12).map(|at| [pick(91 + at), pick(53 * at), pick(17)]).collect(),
         _ => vec![[pick(91), pick(53), pick(17)], [grey; 3], [200, 30, pick(29)]],
     };
     let word = ["Lake", "forest", "Äther", "night sky"][n as usize % 4];
     let name = match n % 10 {
-        // Each sorts as the others do.
+        // All these names have the same sort key.
         0 => format!("tie{}", "0".repeat(n as usize / 10)),
         _ => format!("{word} {} {n}", n % 7),
     };
@@ -84,7 +84,7 @@ fn entry(id: i64) -> Entry {
     }
 }
 
-/// A library of these.
+/// Creates a library with these images.
 fn library(entries: &[Entry]) -> (tempfile::TempDir, Store) {
     let (directory, store) = scratch();
     store
@@ -208,7 +208,7 @@ fn queries() -> Vec<Query> {
     queries
 }
 
-/// The same by looking at everything.
+/// Returns the same as [`shown`] by looking at every entry.
 fn scan(entries: &[Entry], query: &Query) -> (Vec<i64>, u64) {
     let mut found: Vec<&Entry> =
         entries.iter().filter(|entry| fits(entries, entry, query)).collect();
@@ -229,7 +229,7 @@ fn scan(entries: &[Entry], query: &Query) -> (Vec<i64>, u64) {
     (ids.skip(offset).take(query.limit as usize).collect(), found.len() as u64)
 }
 
-/// Group, and saturation in thousandths of the colour that decides.
+/// Returns the hue group, and the saturation of its colour in thousandths.
 fn hue(entry: &Entry) -> (u8, u16) {
     let group = hue_group(&entry.colors);
     let decides = entry.colors.iter().find(|&&rgb| hue_group(&[rgb]) == group && group != 99);
@@ -274,7 +274,7 @@ fn fits(entries: &[Entry], entry: &Entry, query: &Query) -> bool {
 
 fn check_all(store: &Store, entries: &[Entry]) {
     for query in queries() {
-        // From the database, and from what is kept of it.
+        // The first result comes from the database, the second from the cache.
         for _ in 0..2 {
             assert_eq!(shown(store, &query), scan(entries, &query), "{query:?}");
         }
@@ -332,7 +332,7 @@ fn likest(id: i64, within: f32, limit: u64) -> Query {
 }
 
 #[test]
-fn likest_come_first() {
+fn most_similar_images_come_first() {
     let (red, blue) = ([200, 20, 20], [20, 20, 200]);
     let palettes: [&[Rgb]; 5] = [
         &[red, blue],
@@ -350,7 +350,7 @@ fn likest_come_first() {
 }
 
 #[test]
-fn likeness_is_the_mean_of_the_nearest() {
+fn similarity_is_the_mean_distance_of_nearest_colors() {
     let entries: Vec<Entry> = (1..=300).map(entry).collect();
     let (_directory, store) = library(&entries);
     let apart = |one: &Rgb, other: &Rgb| {
@@ -363,14 +363,14 @@ fn likeness_is_the_mean_of_the_nearest() {
         let sum: f64 = of.colors.iter().filter_map(nearest).sum();
         sum / of.colors.len() as f64
     };
-    // One, three and twelve colours.
+    // References with one, three and twelve colours.
     for reference in [7, 9, 8] {
         let (found, _) = shown(&store, &likest(reference, 300.0, 1000));
         let with_colors = entries.iter().filter(|entry| !entry.colors.is_empty()).count();
         assert_eq!(found.len(), with_colors - 1);
         let of = |id: i64| &entries[id as usize - 1];
         let seen: Vec<f64> = found.iter().map(|&id| unlike(of(reference), of(id))).collect();
-        // Colours are kept to a hundredth.
+        // Colours are stored with a precision of a hundredth.
         for (at, pair) in seen.windows(2).enumerate() {
             assert!(pair[0] < pair[1] + 0.05, "{reference}: {at}: {pair:?}");
         }
@@ -378,7 +378,7 @@ fn likeness_is_the_mean_of_the_nearest() {
 }
 
 #[test]
-fn commits_are_seen_and_roll_backs_are_not() {
+fn lists_show_committed_changes_only() {
     let (_directory, store) = scratch();
     assert!(names(&store).is_empty());
     let id = store.write(|c| images::insert(c, &picture("a", 1))).unwrap();
@@ -394,7 +394,7 @@ fn commits_are_seen_and_roll_backs_are_not() {
 }
 
 #[test]
-fn list_is_of_one_moment() {
+fn list_is_consistent_during_changes() {
     let entries: Vec<Entry> = (1..=20).map(entry).collect();
     let (_directory, store) = library(&entries);
     let change = |tags: &[&str]| {
@@ -417,7 +417,7 @@ fn list_is_of_one_moment() {
 }
 
 #[test]
-fn hits_of_queries_are_counted() {
+fn findings_grow_only_if_queries_may_find_other_images() {
     let (_directory, store) = scratch();
     let mut before = store.findings().unwrap();
     let mut grows = |what: &str, does: bool| {
@@ -467,7 +467,7 @@ fn names_and_tags_are_compared_in_nfc() {
 }
 
 #[test]
-fn fault_that_is_of_no_row_fails_the_list() {
+fn error_that_does_not_affect_a_row_fails_the_list() {
     let (_directory, store, _) = of_sixty();
     let query = Query { name_prefix: "0".to_owned(), ..Query::default() };
     let mut out = Vec::new();
@@ -480,7 +480,7 @@ fn fault_that_is_of_no_row_fails_the_list() {
     assert!(!error.is_of_a_row(), "{error:?}");
 }
 
-/// A library whose first is in a folder, the second in one within it, the others at the root.
+/// Sixty images: the first in a folder, the second in its subfolder, the others in the root.
 fn of_sixty() -> (tempfile::TempDir, Store, (i64, i64)) {
     let (directory, store) = scratch();
     let filled = store.write(|c| -> Result<_, folders::Refusal> {
@@ -505,7 +505,7 @@ fn of_sixty() -> (tempfile::TempDir, Store, (i64, i64)) {
 }
 
 #[test]
-fn all_are_found_whatever_the_page() {
+fn queries_ignore_the_page_when_finding_all() {
     let (_directory, store, (outer, inner)) = of_sixty();
     let page = Query { offset: 58, limit: 9, sort_by: SortBy::FileSize, ..Query::default() };
     let down: Vec<i64> = (1..=60).rev().collect();
@@ -530,7 +530,7 @@ fn all_are_found_whatever_the_page() {
 }
 
 #[test]
-fn name_and_content_are_those_of_one_image() {
+fn name_and_checksum_must_match_the_same_image() {
     let (_directory, store, _) = of_sixty();
     let [one, other] = [7, 8].map(|id| store.read(|c| images::get(c, id)).unwrap().unwrap());
     let sum = |image: &crate::wire::Image| {
@@ -550,7 +550,7 @@ fn name_and_content_are_those_of_one_image() {
 }
 
 #[test]
-fn image_is_in_each_directory_in_which_it_has_a_file() {
+fn image_is_found_in_each_directory_with_its_file() {
     let (_directory, store, _) = of_sixty();
     let note = |path: &str, image_id| {
         let file =

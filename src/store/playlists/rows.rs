@@ -1,6 +1,8 @@
-//! The images of a playlist as rows, of which an edit writes what it changes: each has an entry in
-//! the index of its image, far from the others, and a thousand of those are megabytes of write-ahead
-//! log. So a row keeps its number when it moves, and positions have gaps for others to come between.
+//! Stores the images of a playlist as rows, so that an edit writes only the rows it changes.
+//!
+//! Each row has an entry in the index by image, on a page of its own: writing a thousand of them
+//! costs megabytes of write-ahead log. So a moved row keeps its number, and positions have gaps for
+//! insertions.
 
 use std::collections::HashMap;
 
@@ -9,34 +11,35 @@ use rusqlite::{Connection, params};
 use super::Error;
 use crate::wire::Tone;
 
-/// Between the positions of neighbours, where there is room.
+/// The usual distance between the positions of neighbours.
 const STEP: i64 = 1 << 20;
 
-/// An image and when it begins.
+/// An image and its time.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Row {
     pub(super) image_id: i64,
-    /// Minutes since midnight where the playlist goes by them, else any number.
+    /// Minutes since midnight if the playlist is of type `time_of_day`; otherwise not validated.
     pub(super) time: Option<i64>,
-    /// A [`DayTime`](crate::wire::DayTime) where the playlist goes by them, else any text.
+    /// A [`DayTime`](crate::wire::DayTime) if the playlist is of type `time_of_day`; otherwise not
+    /// validated.
     pub(super) at: Option<String>,
-    /// Tone in a playlist that follows the desktop.
+    /// Light or dark, in a playlist of type `appearance`.
     pub(super) when: Option<Tone>,
 }
 
-/// A row as it is kept.
+/// A row in the database.
 struct Kept {
     number: i64,
     position: i64,
     row: Row,
 }
 
-/// The images of a playlist.
+/// Returns the images of a playlist.
 pub(super) fn get(connection: &Connection, id: i64) -> Result<Vec<Row>, Error> {
     Ok(read(connection, id)?.into_iter().map(|kept| kept.row).collect())
 }
 
-/// Makes these the images of a playlist; whether they were others.
+/// Sets the images of a playlist; returns whether they changed.
 pub(super) fn put(connection: &Connection, id: i64, rows: &[Row]) -> Result<bool, Error> {
     let before = read(connection, id)?;
     let same = |(kept, row): &(&Kept, &Row)| kept.row == **row;
@@ -52,13 +55,14 @@ pub(super) fn put(connection: &Connection, id: i64, rows: &[Row]) -> Result<bool
     let unused = before.iter().map(|kept| kept.number + 1).max().unwrap_or_default();
     match room(low, high, new.len()) {
         Some((first, step)) => replace(connection, id, old, new, unused, first, step)?,
-        // Neighbours have come too close: all get their distance again.
+        // The gap is too small: renumber all positions.
         None => replace(connection, id, &before, rows, unused, 0, STEP)?,
     }
     Ok(true)
 }
 
-/// First position and distance of so many between two others; none where they do not fit.
+/// Returns the first position and the distance for `number` rows between two others; `None` if they
+/// do not fit.
 fn room(low: Option<i64>, high: Option<i64>, number: usize) -> Option<(i64, i64)> {
     let number = number as i64;
     match (low, high) {
@@ -72,8 +76,8 @@ fn room(low: Option<i64>, high: Option<i64>, number: usize) -> Option<(i64, i64)
     }
 }
 
-/// Puts `new` in the place of `old`. Rows of images that stay are moved; `unused` and all after it
-/// are numbers for others.
+/// Replaces `old` with `new`. Rows of images that stay are moved; new rows get numbers from
+/// `unused` on.
 fn replace(
     connection: &Connection,
     id: i64,
@@ -113,7 +117,7 @@ fn replace(
     Ok(())
 }
 
-/// In their order.
+/// Returns the rows in order.
 fn read(connection: &Connection, id: i64) -> Result<Vec<Kept>, Error> {
     let sql = "SELECT row, position, image_id, time, at, tone FROM playlist_image WHERE playlist_id = ?1 \
         ORDER BY position";
@@ -138,7 +142,7 @@ mod tests {
     use crate::store::tests::scratch;
     use proptest::prelude::*;
 
-    /// A playlist without images, and pictures for it.
+    /// Creates a playlist without images, and images for it.
     fn empty(store: &Store, number: u8) -> (i64, Vec<i64>) {
         let insert = |at: u8| {
             let mut picture = picture(&format!("p{at}"), at.into());
@@ -158,7 +162,7 @@ mod tests {
         ids.iter().map(|&id| timed(id, None)).collect()
     }
 
-    /// The numbers and positions of the rows, in order.
+    /// Stores the rows and returns their numbers and positions, in order.
     fn put_and_read(store: &Store, id: i64, wanted: &[Row]) -> Vec<(i64, i64)> {
         store.write(|c| put(c, id, wanted)).unwrap();
         let kept = store.read(|c| read(c, id)).unwrap();
@@ -167,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn an_edit_leaves_the_rows_that_it_does_not_change() {
+    fn edit_writes_only_changed_rows() {
         let (_directory, store) = scratch();
         let (id, ids) = empty(&store, 4);
         let [a, b, c, d] = ids[..] else { panic!("{ids:?}") };
@@ -179,7 +183,7 @@ mod tests {
         let [b_, a_, c_, d_] =
             [(b, None), (a, Some(7)), (c, None), (d, None)].map(|(id, time)| timed(id, time));
         assert_eq!(put_and_read(&store, id, &[b_, a_, c_, d_]), after);
-        // Turned around, each is still the row that it was.
+        // In another order, images keep their row numbers.
         let mut turned = put_and_read(&store, id, &rows(&[d, c, a, b]));
         turned.reverse();
         let numbers = |rows: &[(i64, i64)]| rows.iter().map(|row| row.0).collect::<Vec<_>>();
@@ -205,7 +209,7 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(32))]
         #[test]
-        fn whatever_the_edit_the_list_is_what_was_asked_for(
+        fn edited_list_is_read_back(
             lists in proptest::collection::vec(proptest::collection::vec((0_usize..4, proptest::option::of(0_i64..2)), 0..8), 1..12)
         ) {
             let (_directory, store) = scratch();

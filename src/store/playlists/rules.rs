@@ -1,4 +1,4 @@
-//! The rules of a playlist: what its fields may be.
+//! Checks the rules of playlists: which values their fields may have.
 
 use std::collections::BTreeSet;
 
@@ -11,11 +11,11 @@ use crate::wire::{
     PlaylistOrder, PlaylistType, Tone,
 };
 
-/// Minutes since midnight.
+/// Valid minutes since midnight.
 const MINUTES: std::ops::RangeInclusive<i64> = 0..=1439;
-/// Items of a playlist.
+/// Maximum number of items of a playlist.
 const ITEMS_MAX: usize = 10_000;
-/// Ids that a refusal names at most.
+/// Maximum number of ids that an error lists.
 const NAMED: usize = 20;
 
 pub(super) const DEFAULT: PlaylistConfiguration = PlaylistConfiguration {
@@ -25,7 +25,7 @@ pub(super) const DEFAULT: PlaylistConfiguration = PlaylistConfiguration {
     always_start_on_first_image: false,
 };
 
-/// Why a playlist is not made or changed.
+/// Why a playlist is not created or changed.
 #[derive(Debug, thiserror::Error)]
 pub enum Refusal {
     #[error("no playlist with ID {id}")]
@@ -51,13 +51,13 @@ pub enum Refusal {
         MINUTES.end()
     )]
     Time { minutes: i64 },
-    /// Not one for light and one for dark.
+    /// The images are not one for light and one for dark.
     #[error("a playlist of type appearance needs two images: one for light, one for dark")]
     Tones,
-    /// `when` in a playlist that does not change with the desktop.
+    /// An image has `when`, but the playlist is not of type `appearance`.
     #[error("image {image_id} has when, which is only for type appearance")]
     When { image_id: i64 },
-    /// Neither a time nor `at`.
+    /// An image has neither `time` nor `at`.
     #[error("the image with ID {image_id} needs a time, as the type is time_of_day")]
     NoTime { image_id: i64 },
     #[error("image {image_id} has both time and at: give one of them")]
@@ -66,7 +66,7 @@ pub enum Refusal {
     At { text: String },
     #[error("two images have the time {time}")]
     SameTime { time: DayTime },
-    /// The time depends on the sun, and the settings do not say where that is seen from.
+    /// The time depends on the sun, but no location is set.
     #[error(
         "{time} needs your location: set location.latitude and location.longitude first, for example \
          with `murald config set location.latitude 38.7`"
@@ -76,7 +76,7 @@ pub enum Refusal {
     Store(#[from] Error),
 }
 
-/// The first of these ids.
+/// Lists the first of these ids.
 fn some_of(ids: &[i64]) -> String {
     let named: Vec<_> = ids.iter().take(NAMED).map(ToString::to_string).collect();
     let more = if ids.len() > NAMED { " and more" } else { "" };
@@ -89,7 +89,7 @@ impl From<rusqlite::Error> for Refusal {
     }
 }
 
-/// The changed configuration.
+/// Returns the configuration with the change applied.
 pub(super) fn configuration(
     before: PlaylistConfiguration,
     change: &NewConfiguration,
@@ -108,7 +108,7 @@ pub(super) fn configuration(
     })
 }
 
-/// Images that there are. Their times are looked at in [`fit`].
+/// Checks that all images exist. Their times are checked by [`fit`].
 pub(super) fn images(
     connection: &Connection,
     images: &[NewPlaylistItem],
@@ -136,7 +136,7 @@ pub(super) fn images(
     }
 }
 
-/// Whether a playlist of this type may have a source.
+/// Fails if the playlist has a source, but its type does not allow one.
 pub(super) fn lives(kind: PlaylistType, has_source: bool) -> Result<(), Refusal> {
     match kind {
         PlaylistType::Timer | PlaylistType::Manual => Ok(()),
@@ -145,7 +145,7 @@ pub(super) fn lives(kind: PlaylistType, has_source: bool) -> Result<(), Refusal>
     }
 }
 
-/// Whether images are such as a playlist of this type needs.
+/// Fails if the images do not fit the type of the playlist.
 pub(super) fn fit(kind: PlaylistType, rows: &[Row], located: bool) -> Result<(), Refusal> {
     if kind == PlaylistType::Appearance {
         let has = |tone| rows.iter().any(|row| row.when == Some(tone));

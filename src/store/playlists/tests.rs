@@ -1,4 +1,4 @@
-//! Playlists in a real database.
+//! Tests playlists in a real database.
 
 use super::*;
 use crate::store::Store;
@@ -38,7 +38,7 @@ fn record(store: &Store, id: i64) -> Playlist {
 }
 
 #[test]
-fn a_record_comes_back_with_its_defaults() {
+fn new_playlist_has_default_values() {
     let (_directory, store) = scratch();
     let ids = pictures(&store, 3);
     let id = store.write(|c| insert(c, &change("one", &[ids[2], ids[0], ids[2]]))).unwrap();
@@ -56,7 +56,7 @@ fn a_record_comes_back_with_its_defaults() {
 }
 
 #[test]
-fn changes_are_merged_or_refused_whole() {
+fn change_is_merged_or_refused_as_a_whole() {
     let (_directory, store) = scratch();
     let ids = pictures(&store, 2);
     let id = store.write(|c| insert(c, &change("one", &ids))).unwrap();
@@ -108,7 +108,7 @@ fn changes_are_merged_or_refused_whole() {
 }
 
 #[test]
-fn places_follow_their_image() {
+fn position_follows_its_image() {
     let (_directory, store) = scratch();
     let ids = pictures(&store, 3);
     let id = store.write(|c| insert(c, &change("one", &ids))).unwrap();
@@ -126,9 +126,9 @@ fn places_follow_their_image() {
     store.write(|c| purge::delete(c, &ids[2..], false)).unwrap();
     assert_eq!(place(&store).current_index, 0);
     assert_eq!(store.read(|c| super::state::<serde_json::Value>(c, id)).unwrap(), Some(state));
-    // Saves nothing for a deleted playlist.
+    // Saving does nothing for a deleted playlist.
     store.write(|c| save(c, 77, true, &0)).unwrap();
-    // Damage costs the place only.
+    // A damaged state loses only the position.
     store
         .write(|c| Ok::<_, store::Error>(c.execute("UPDATE playback SET state = '{'", [])?))
         .unwrap();
@@ -136,7 +136,7 @@ fn places_follow_their_image() {
 }
 
 #[test]
-fn nearest_of_equal_images_is_chosen() {
+fn nearest_index_prefers_the_nearest_of_equal_images() {
     let check = |index, image_id, ids: &[i64], expected| {
         assert_eq!(nearest_index(ids.iter().copied(), image_id, index), expected);
     };
@@ -147,7 +147,7 @@ fn nearest_of_equal_images_is_chosen() {
 }
 
 #[test]
-fn edit_of_images_asks_for_nothing_that_was_not_edited() {
+fn location_is_required_only_if_images_or_type_change() {
     let (_directory, store) = scratch();
     let ids = pictures(&store, 1);
     let dawn = |located| PlaylistChange {
@@ -173,7 +173,7 @@ fn edit_of_images_asks_for_nothing_that_was_not_edited() {
         configuration: NewConfiguration { kind, ..NewConfiguration::default() },
         ..PlaylistChange::default()
     };
-    // Nobody asks where the sun is looked at from for another name.
+    // A new name does not require a location.
     let renamed = PlaylistChange { name: Some("dawn".to_owned()), ..plain(None) };
     assert!(put(renamed.clone()).unwrap());
     let before = record(&store, id);
@@ -187,7 +187,7 @@ fn edit_of_images_asks_for_nothing_that_was_not_edited() {
 }
 
 #[test]
-fn playlist_on_all_monitors_may_show_nothing() {
+fn shows_everywhere_tells_whether_a_playlist_shows_an_image() {
     let (_directory, store) = scratch();
     let id = store.write(|c| insert(c, &change("one", &[]))).unwrap();
     let everywhere = |runs, state: serde_json::Value| {
@@ -207,7 +207,7 @@ fn playlist_on_all_monitors_may_show_nothing() {
 }
 
 #[test]
-fn refusal_names_what_it_can() {
+fn refusal_lists_ids_and_has_a_source() {
     use std::error::Error as _;
     let (_directory, store) = scratch();
     let of = |last: i64| {
@@ -223,7 +223,7 @@ fn refusal_names_what_it_can() {
 }
 
 #[test]
-fn playlists_of_what_is_deleted_are_counted() {
+fn deletion_counts_the_playlists_of_each_image() {
     let (_directory, store) = scratch();
     let ids = pictures(&store, 3);
     for (name, members) in [("one", &ids[..2]), ("two", &ids[1..])] {

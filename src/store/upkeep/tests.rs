@@ -1,4 +1,4 @@
-//! The work of the thread `database`, without the thread.
+//! Tests the work of the thread `database`, without the thread.
 
 use std::path::Path;
 
@@ -26,7 +26,7 @@ fn first_write_of_a_day_is_backed_up() {
 }
 
 #[test]
-fn a_pipe_is_told_of_and_not_waited_for() {
+fn pipe_at_the_path_is_reported_without_waiting() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("library.sqlite3");
     let mode = rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR;
@@ -37,7 +37,7 @@ fn a_pipe_is_told_of_and_not_waited_for() {
 }
 
 #[test]
-fn damage_is_found_after_an_end_that_was_none() {
+fn damage_is_found_after_an_unclean_shutdown() {
     let (_directory, store) = scratch();
     let path = store.shared.path.clone();
     for number in 0..200 {
@@ -56,7 +56,7 @@ fn damage_is_found_after_an_end_that_was_none() {
     };
     assert_eq!(found(), [""; 0]);
     assert_eq!(backup::list(&path).len(), 1);
-    // A page of a tree, behind those that say what tables there are.
+    // Damage a page of data, behind the pages that list the tables.
     let mut bytes = std::fs::read(&path).unwrap();
     let page = bytes.len() * 3 / 4 / 4096 * 4096;
     bytes[page..page + 4096].fill(0xa5);
@@ -73,12 +73,12 @@ fn damage_is_found_after_an_end_that_was_none() {
 }
 
 #[test]
-fn only_a_run_that_was_cut_off_leaves_a_log() {
+fn log_without_checkpoint_means_unclean_shutdown() {
     let (_directory, store) = scratch();
     assert!(!store.shared.was_cut_off);
     store.write(|c| images::insert(c, &picture("a", 1))).unwrap();
     let path = store.shared.path.clone();
-    // As long as this one lives, its log is there: so it would be after a kill.
+    // While this store is open, its log exists, as after a kill.
     assert!(Store::open(&path).unwrap().shared.was_cut_off);
     store.checkpoint().unwrap();
     drop(store);
@@ -86,7 +86,7 @@ fn only_a_run_that_was_cut_off_leaves_a_log() {
 }
 
 #[test]
-fn row_that_cannot_be_read_is_left_out_with_a_warning() {
+fn unreadable_row_is_skipped_with_a_warning() {
     let (_directory, store) = scratch();
     for (name, number) in [("a", 1), ("b", 2), ("c", 3)] {
         store.write(|c| images::insert(c, &picture(name, number))).unwrap();
@@ -106,18 +106,18 @@ fn row_that_cannot_be_read_is_left_out_with_a_warning() {
         assert!(store.read(|c| images::has_path(c, Path::new(owned))).unwrap(), "{owned}");
     }
     assert!(!store.read(|c| images::has_path(c, Path::new("/lib"))).unwrap());
-    // The next start finds them before anybody lists them.
+    // The next start finds the rows before a client lists them.
     let next = Store::open(&store.shared.path).unwrap();
     next.look_for_unreadable();
     assert!(next.warnings()[0].starts_with("2 of the library's images cannot be read"));
     assert_eq!(next.find_all(&Query::default()).unwrap(), [1]);
-    // Mended, they are there again.
+    // Repaired rows are in lists again.
     spoil("UPDATE image SET tags = '[]', web_meta = NULL");
     assert_eq!(names(), "cba");
     assert!(store.warnings().is_empty());
 }
 #[test]
-fn work_is_given_up_at_the_end_and_at_its_time() {
+fn work_is_aborted_at_shutdown_and_at_its_deadline() {
     let (_directory, store) = scratch();
     let many = "INSERT INTO pending_file (path) WITH RECURSIVE n(i) AS \
                 (SELECT 1 UNION ALL SELECT i + 1 FROM n LIMIT 20000) SELECT i FROM n";
@@ -136,14 +136,14 @@ fn work_is_given_up_at_the_end_and_at_its_time() {
     for until in [None, later] {
         assert!(is_given_up(&look(until).unwrap_err()));
     }
-    // Work given up is no fault, and leaves nothing behind.
+    // Aborted work is not an error and leaves no files.
     store.back_up(&ended);
     store.check_after_cut(&ended).unwrap();
     assert_eq!(store.warnings(), [""; 0]);
     assert!(backup::list(&store.shared.path).is_empty());
 }
 #[test]
-fn why_there_is_no_backup_is_told_and_damage_makes_none() {
+fn failed_backup_is_reported_and_damage_is_not_backed_up() {
     let (_directory, store) = scratch();
     let (_end, ended) = bounded(0);
     let directory = store.shared.path.with_file_name("backup");
@@ -161,7 +161,7 @@ fn why_there_is_no_backup_is_told_and_damage_makes_none() {
 }
 
 #[test]
-fn damage_is_reported_once_and_nothing_else() {
+fn only_damage_is_reported_as_damage() {
     let look_at = |damaged: bool, look: &dyn Fn(&Store)| {
         let (_directory, store) = scratch();
         for number in 0..200 {

@@ -1,4 +1,4 @@
-//! Notes of watched files: found by path, by image and by content.
+//! Tests that records of watched files are found by path, image and content.
 
 use super::*;
 use crate::store::images::tests::picture;
@@ -55,7 +55,7 @@ fn files_of_a_directory_are_found_by_path() {
 }
 
 #[test]
-fn note_is_of_the_file_as_it_was_seen_last() {
+fn record_is_replaced_when_a_file_changes() {
     let (_directory, store) = scratch();
     let mut file = seen("/p/a", None, Some([1; 32]));
     store.write(|c| note(c, &file)).unwrap();
@@ -92,7 +92,7 @@ fn content_is_dismissed_until_an_image_has_it() {
 }
 
 #[test]
-fn image_in_place_loses_its_file_and_no_other_does() {
+fn only_images_in_place_are_displaced() {
     let (_directory, store) = scratch();
     let copied = add(&store, "copied", None);
     let [near, far] = [("near", "/p/near.png"), ("far", "/q/far.png")]
@@ -107,7 +107,7 @@ fn image_in_place_loses_its_file_and_no_other_does() {
         store.write(|c| displace(c, id)).unwrap();
     }
     assert_eq!(store.read(displaced).unwrap(), [(near, "/p/near.png".into())]);
-    // Its owner knows it by this; no file is to be looked for there.
+    // The record shows the former path, but the row has none that exists.
     let image = store.read(|c| images::get(c, near)).unwrap().unwrap();
     assert_ne!(image.path, Path::new("/p/near.png"));
     assert_eq!(serde_json::json!(image)["path"], "/p/near.png");
@@ -116,7 +116,7 @@ fn image_in_place_loses_its_file_and_no_other_does() {
 }
 
 #[test]
-fn only_folders_of_ours_go_when_they_are_empty() {
+fn only_empty_folders_of_watched_directories_are_found() {
     let (_directory, store) = scratch();
     let make = |name, parent| store.write(|c| folders::insert(c, name, parent)).unwrap();
     let own = make("own", None);
