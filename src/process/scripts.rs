@@ -227,7 +227,7 @@ mod tests {
         }
         scripts.leave(closed);
         assert!(theirs.iter().all(|pipe| rustix::io::write(pipe, b"x").is_ok()));
-        // Of one more, the oldest is on its own.
+        // One more displaces the oldest.
         scripts.leave(drain().0);
         assert_eq!(scripts.left.len(), LEFT_MAX);
     }

@@ -4,7 +4,8 @@
 //!
 //! It waits for messages, and for the library if a file in place that is to be shown was written again.
 //! Rows are written here, those of a picture once it is up (`job`); backends are not called. A refusal
-//! is answered here, a success by the thread `desktop`, when other programs' files are right (`execute`).
+//! is answered here, a success by the thread `desktop` when other programs' files are right
+//! (`execute`).
 
 mod execute;
 mod record;
