@@ -1,4 +1,4 @@
-//! The frames of an animated picture, each as it is shown, decoded on demand.
+//! Decodes the frames of an animated image on demand, each as it is to be shown.
 
 use std::time::Duration;
 
@@ -9,13 +9,14 @@ use super::probe::Probe;
 use super::{gif, png, webp};
 use crate::wire::Format;
 
-/// Shorter delays than this become [`USUAL`], as in browsers.
+/// Delays up to this become [`USUAL`], as in browsers.
 const TOO_SHORT: Duration = Duration::from_millis(10);
 const USUAL: Duration = Duration::from_millis(100);
 
 impl Probe {
-    /// Gives all frames in their order, upright, with the time that each stays, until `each` wants no
-    /// more. How often they are to be shown is not looked at: they move as long as they are on the wall.
+    /// Passes all frames in order, upright, with their delays, until `each` returns `false`.
+    /// Ignores the number of repetitions in the file: wallpapers are animated for as long as they
+    /// are shown.
     pub fn frames(
         &self,
         input: &mut dyn Input,
@@ -34,7 +35,7 @@ impl Probe {
             Format::Gif => gif::frames(input, &mut each),
             Format::Png => png::frames(input, &mut each),
             Format::Webp => webp::frames(input, &mut each),
-            // Nothing else moves.
+            // No other format is decoded frame by frame.
             _ => Ok(()),
         }
     }
@@ -51,7 +52,7 @@ mod tests {
     const BLUE: [u8; 4] = [0, 0, 255, 255];
     const NONE: [u8; 4] = [0; 4];
 
-    /// An animation of 4 x 3 pixels, in colours red, blue and none.
+    /// Encodes an animation of 4 x 3 pixels with a palette of red, blue and transparent.
     fn animation(frames: &[Frame<'_>]) -> Vec<u8> {
         let mut bytes = Vec::new();
         let colors = [255, 0, 0, 0, 0, 255, 0, 0, 0];
@@ -66,10 +67,10 @@ mod tests {
         Frame { delay, width: 4, height, buffer, transparent: Some(2), ..Frame::default() }
     }
 
-    /// The colours of a frame's rows, and its time in milliseconds.
+    /// The colours of a frame's rows, and its delay in milliseconds.
     type Seen = ([[u8; 4]; 3], u128);
 
-    /// All frames, and how it ended.
+    /// Decodes all frames; returns them with the final result.
     fn seen(bytes: Vec<u8>) -> (Vec<Seen>, Result<(), Error>) {
         let (mut seen, mut input) = (Vec::new(), Cursor::new(bytes));
         let outcome = gif::frames(&mut input, &mut |_, pixels, stays| {
@@ -81,7 +82,7 @@ mod tests {
     }
 
     #[test]
-    fn frames_come_whole_with_their_times() {
+    fn frames_are_complete_and_have_their_delays() {
         let mut input = Cursor::new(animation(&[frame(3, 0, 5), frame(3, 1, 0), frame(3, 1, 1)]));
         let probe = super::super::probe(&mut input).unwrap();
         let mut seen = Vec::new();
@@ -102,8 +103,8 @@ mod tests {
     }
 
     #[test]
-    fn gif_frame_that_lacks_pixels_shows_what_it_has() {
-        // The second has the data of a frame of one row.
+    fn gif_frame_without_all_pixels_shows_those_it_has() {
+        // The second frame has the data of a frame with one row, but claims three.
         let mut bytes = animation(&[frame(3, 0, 5), frame(1, 1, 6), frame(3, 1, 7)]);
         let place = [0x2c, 0, 0, 0, 0, 4, 0, 1, 0];
         let second = bytes.windows(9).position(|window| window == place).unwrap();
@@ -111,7 +112,7 @@ mod tests {
         let (frames, outcome) = seen(bytes.clone());
         outcome.unwrap();
         assert_eq!(frames, [([RED; 3], 50), ([BLUE, RED, RED], 60), ([BLUE; 3], 70)]);
-        // And a file that ends within the next frame; playing goes on from the first frame.
+        // Truncate the file within the third frame: the frames before it are still shown.
         bytes.truncate(second + 9 + 3);
         let (frames, outcome) = seen(bytes);
         assert!(matches!(outcome, Err(Error::Truncated(Format::Gif))), "{outcome:?}");
@@ -120,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn gif_first_frame_is_taken_away_like_any_other() {
+    fn gif_first_frame_is_disposed_like_any_other() {
         let first = |dispose| Frame { dispose, ..frame(3, 0, 5) };
         for (dispose, below) in [
             (DisposalMethod::Keep, RED),
@@ -134,8 +135,9 @@ mod tests {
     }
 
     #[test]
-    fn interlaced_gif_moves() {
-        // Rows are stored 0, 2, 1; a plain bottom is what the crate over the codes refuses.
+    fn interlaced_gif_is_decoded() {
+        // Rows are stored in the order 0, 2, 1. The crate's own row reader fails if the bottom rows
+        // are uniform.
         let rows = [[0; 4], [1; 4], [2; 4]].as_flattened().to_vec();
         let interlaced =
             || Frame { interlaced: true, buffer: rows.clone().into(), ..frame(3, 0, 5) };
@@ -145,9 +147,9 @@ mod tests {
     }
 
     #[test]
-    fn frame_that_is_larger_than_its_picture_is_bounded() {
+    fn oversized_gif_frame_is_refused() {
         let mut bytes = animation(&[frame(3, 0, 5), frame(3, 1, 5)]);
-        // The second one's width and height.
+        // Width and height of the second frame.
         let place = [0x2c, 0, 0, 0, 0, 4, 0, 3, 0];
         let second = bytes.windows(9).rposition(|window| window == place).unwrap();
         bytes[second + 5..second + 9].fill(0xff);

@@ -1,7 +1,7 @@
-//! The canvas that the frames of an animated GIF or PNG are drawn on.
+//! The canvas on which the frames of an animated GIF or PNG are drawn.
 //!
-//! Each frame covers a part of the canvas and is disposed of in one of three ways before the next. Runs
-//! on the thread that decodes; holds the canvas, and the part under a frame that is to be restored.
+//! Each frame covers a part of the canvas, and is disposed of in one of three ways before the next
+//! frame.
 
 use super::decoder::check_memory;
 use super::error::Error;
@@ -19,7 +19,7 @@ pub(super) struct Canvas {
     covered: Vec<u8>,
 }
 
-/// The position of a frame: the part of it that is on the canvas.
+/// The area of a frame; may extend beyond the canvas.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct FrameArea {
     pub(super) left: u32,
@@ -28,17 +28,17 @@ pub(super) struct FrameArea {
     pub(super) height: u32,
 }
 
-/// How a frame goes.
+/// How the area of a frame is cleared before the next frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Disposal {
     Keep,
-    /// Its area becomes transparent, whatever background colour the file has, as in browsers.
+    /// The area becomes transparent, whatever the file's background colour, as in browsers.
     Clear,
-    /// Its area is restored.
+    /// The area is restored to what it was before the frame.
     Restore,
 }
 
-/// How a frame lies over what is there.
+/// How a frame's pixels are combined with the canvas.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Blend {
     Over,
@@ -46,11 +46,11 @@ pub(super) enum Blend {
 }
 
 impl Canvas {
-    /// One that can be seen through. `frame`: bytes that a frame takes at most while it is decoded, and
-    /// what it covers where that may come back.
+    /// Creates a transparent canvas. `frame` is the memory in bytes that a frame needs while it is
+    /// decoded, including a copy of the area that it covers.
     pub(super) fn new(format: Format, size: (u32, u32), frame: u64) -> Result<Self, Error> {
         let bytes = u64::from(size.0) * u64::from(size.1) * 4;
-        // Itself, and the picture of it that is given away.
+        // Memory for the canvas and for a copy of it.
         check_memory(format, 2 * bytes + frame)?;
         Ok(Self {
             width: size.0 as usize,
@@ -62,7 +62,7 @@ impl Canvas {
         })
     }
 
-    /// Takes the last frame away, and makes ready for the next.
+    /// Disposes of the last frame and prepares for the next.
     pub(super) fn begin(&mut self, place: FrameArea, disposal: Disposal) {
         let mut covered = std::mem::take(&mut self.covered);
         match self.disposal {
@@ -85,7 +85,7 @@ impl Canvas {
         self.covered = covered;
     }
 
-    /// Lays a row of the frame down, RGBA; what is beside the canvas is not seen.
+    /// Draws a row of the frame, RGBA; pixels outside the canvas are ignored.
     pub(super) fn row(&mut self, y: u32, row: &[u8], blend: Blend) {
         if y >= self.place.height {
             return;
@@ -118,7 +118,7 @@ impl Canvas {
         self.rows_of(self.place, each);
     }
 
-    /// Gives the pixels of a part, as far as it is on the canvas, row by row.
+    /// Passes the rows of an area, clipped to the canvas.
     fn rows_of(&mut self, place: FrameArea, mut each: impl FnMut(&mut [u8])) {
         let end = |from: u32, length: u32, most: usize| {
             (from as usize).saturating_add(length as usize).min(most)
@@ -135,7 +135,7 @@ impl Canvas {
     }
 }
 
-/// One pixel over another, neither premultiplied.
+/// Composites one pixel over another; neither is premultiplied.
 pub(super) fn over(pixel: [u8; 4], below: [u8; 4]) -> [u8; 4] {
     let (alpha, left) = (u32::from(pixel[3]), u32::from(255 - pixel[3]));
     match alpha {
@@ -143,7 +143,7 @@ pub(super) fn over(pixel: [u8; 4], below: [u8; 4]) -> [u8; 4] {
         0 => return below,
         _ => {}
     }
-    // In parts of 255 * 255.
+    // Scaled by 255 * 255.
     let behind = u32::from(below[3]) * left;
     let all = alpha * 255 + behind;
     let mix = |at: usize| {
@@ -162,7 +162,7 @@ mod tests {
     const NONE: [u8; 4] = [0; 4];
 
     #[test]
-    fn frames_go_as_they_are_to() {
+    fn frames_are_disposed_as_requested() {
         let check = |disposal, expected: [[u8; 4]; 3]| {
             let mut canvas = Canvas::new(Format::Gif, (3, 1), 0).unwrap();
             let mut lay = |left, color: [u8; 4], disposal| {
@@ -171,7 +171,7 @@ mod tests {
                 canvas.pixels().to_vec()
             };
             lay(0, RED, Disposal::Keep);
-            // One that covers it, and goes.
+            // A frame that covers the first and is then disposed of.
             assert_eq!(lay(0, BLUE, disposal), [BLUE, NONE, NONE].as_flattened());
             assert_eq!(lay(2, BLUE, Disposal::Keep), expected.as_flattened(), "{disposal:?}");
         };
@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn cleared_frame_restores_the_previous_pixels() {
+    fn restored_area_stays_cleared() {
         let mut canvas = Canvas::new(Format::Png, (1, 1), 0).unwrap();
         let place = FrameArea { left: 0, top: 0, width: 1, height: 1 };
         for (color, disposal) in [(RED, Disposal::Clear), (BLUE, Disposal::Restore)] {
@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn frame_beside_its_canvas_is_cut() {
+    fn frame_is_clipped_to_the_canvas() {
         let mut canvas = Canvas::new(Format::Gif, (2, 2), 0).unwrap();
         for (left, top) in [(1, 1), (2, 0), (0, 2), (u32::MAX, u32::MAX)] {
             canvas.begin(FrameArea { left, top, width: 5, height: 5 }, Disposal::Restore);
@@ -204,13 +204,13 @@ mod tests {
     }
 
     #[test]
-    fn colours_are_mixed_as_they_are_seen() {
+    fn pixels_are_blended_by_alpha() {
         let check = |pixel, below, expected| assert_eq!(over(pixel, below), expected);
         check([9, 8, 7, 0], [1, 2, 3, 4], [1, 2, 3, 4]);
         check([9, 8, 7, 255], [1, 2, 3, 4], [9, 8, 7, 255]);
         check([9, 8, 7, 6], [1, 2, 3, 0], [9, 8, 7, 6]);
         check([255, 0, 0, 51], [0, 0, 255, 255], [51, 0, 204, 255]);
-        // As much again of what half of is left.
+        // Half-transparent pixels on half-transparent ones.
         check([200, 0, 0, 128], [0, 100, 0, 128], [134, 33, 0, 192]);
     }
 }

@@ -1,5 +1,4 @@
-//! The interface of every decoder, what it is given, and the limits of each picture: memory, pixels,
-//! longest side.
+//! Defines the interface of the decoders, their input, and the limits on memory, pixels and size.
 
 use std::io::{BufRead, Read, Seek, SeekFrom};
 use std::time::Duration;
@@ -14,14 +13,15 @@ use super::samples::drop_alpha;
 use super::shrink::Shrink;
 use crate::wire::Format;
 
-/// Longest side of a picture (contract 4).
+/// Maximum width and height of an image.
 pub(crate) const SIDE_MAX: u32 = 65_535;
-/// Most bytes of pixels that a picture may have (contract 4).
+/// Maximum size of an image's pixels in bytes.
 const PIXELS_MAX: u64 = 512 << 20;
-/// Most memory that a library may take for a picture: its process has half as much again.
+/// Maximum memory in bytes that a library may use for an image; the process may use half as much
+/// again.
 pub(super) const MEMORY_MAX: u64 = 1 << 30;
 
-/// A fault of a file that has all of its picture.
+/// A defect of a file whose pixels are complete.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Note {
     NoEnd,
@@ -29,7 +29,7 @@ pub(crate) enum Note {
 }
 
 impl Note {
-    /// For people.
+    /// The defect as a message for users.
     pub(crate) fn text(self) -> &'static str {
         match self {
             Self::NoEnd => "its end marker is missing",
@@ -43,26 +43,26 @@ pub trait Input: BufRead + Seek {}
 
 impl<T: BufRead + Seek + ?Sized> Input for T {}
 
-/// Is given the size of a frame, all that is seen of it (RGBA) and the time that it stays, and says
-/// whether it wants more.
+/// Called with the size of the canvas, its pixels (RGBA) and the delay of the frame; returns
+/// whether to continue.
 pub(super) type Each<'a> = &'a mut dyn FnMut((u32, u32), &[u8], Duration) -> bool;
 
-/// Decodes the pictures of a format. Both read the input from its beginning.
+/// The functions that decode a format. Both read the input from the start.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Decoder {
-    /// Reads the headers, and to the end if only that shows that the file is whole.
+    /// Reads the headers, and the whole file if necessary to find out whether it is complete.
     pub(super) open: fn(&mut dyn Input) -> Result<Header, Error>,
-    /// Decodes the first frame of a picture with these headers, reduced on the way where the goal
-    /// allows it.
+    /// Decodes the first frame of the image with this header, at a reduced size if the goal allows
+    /// it.
     pub(super) decode: fn(&Header, &mut dyn Input, Goal) -> Result<Picture, Error>,
 }
 
-/// The properties that all formats have.
+/// The properties that images of all formats have.
 #[derive(Clone, Debug)]
 pub(super) struct Header {
     /// Width and height as stored.
     pub(super) size: (u32, u32),
-    /// 3 without, 4 with alpha, once decoded.
+    /// Number of channels after decoding: 3, or 4 with alpha.
     pub(super) channels: usize,
     pub(super) orientation: Orientation,
     pub(super) animated: bool,
@@ -70,24 +70,24 @@ pub(super) struct Header {
     pub(super) note: Option<Note>,
 }
 
-/// The size that a decoder should leave for the resize that follows: more than that takes, where it
-/// is cheap, for the filter to work on. As stored, not as shown.
+/// The minimum size for a decoder's result, with reserve for the filter that resizes it afterwards.
+/// In the orientation of the file.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Goal {
-    /// For reduction by whole numbers.
+    /// The minimum when reducing by integer factors.
     pub(super) ample: (u32, u32),
-    /// For reduction by halves.
+    /// The minimum when reducing by halves.
     pub(super) enough: (u32, u32),
 }
 
 impl Header {
-    /// For a picture that is shown as it is stored, in sRGB colours.
+    /// Creates the header of an sRGB image without orientation.
     pub(super) fn plain(size: (u32, u32), channels: usize) -> Self {
         let orientation = Orientation::NoTransforms;
         Self { size, channels, orientation, animated: false, profile: None, note: None }
     }
 
-    /// Refuses the headers of another picture.
+    /// Fails if size or channels differ, because the file has changed since.
     pub(super) fn check(
         &self,
         format: Format,
@@ -100,13 +100,13 @@ impl Header {
         }
     }
 
-    /// Takes the rows of the picture.
+    /// Creates the reducer for the rows of the image.
     pub(super) fn shrink(&self, goal: Goal) -> Shrink {
         Shrink::new(self.size, self.channels, Shrink::factor(self.size, goal.ample))
     }
 
-    /// The picture that comes of all its pixels; what is not reduced is not copied. Alpha that hides
-    /// nothing is dropped.
+    /// Creates the picture from all its pixels, without a copy if it is not reduced. Removes the
+    /// alpha channel if all pixels are opaque.
     pub(super) fn reduced(&self, goal: Goal, mut pixels: Vec<u8>) -> Picture {
         let mut channels = self.channels;
         if channels == 4 && pixels.chunks_exact(4).all(|pixel| pixel[3] == 255) {
@@ -126,28 +126,28 @@ impl Header {
 }
 
 impl Goal {
-    /// For a picture that is to be shown at this size.
+    /// The goal for an image shown at the size `target`.
     pub(super) fn of(target: (u32, u32), orientation: Orientation) -> Self {
         const CHEAP: u32 = 1024;
         let (width, height) = exif::size(orientation, target);
         let spare = if width.max(height) <= CHEAP { 2 } else { 1 };
-        // Scaled decoding knows only halves: a factor of 1.5 leaves enough for the filter.
+        // Scaled decoding can only halve: a factor of 1.5 leaves enough for the filter.
         let enough = (width * (spare + 1) / 2, height * (spare + 1) / 2);
         Self { ample: (width * spare, height * spare), enough }
     }
 }
 
-/// A whole file from its beginning, up to the limit of memory.
+/// Reads a whole file, up to the memory limit.
 pub(super) fn whole(input: &mut dyn Input) -> Result<Vec<u8>, Error> {
     let length = input.seek(SeekFrom::End(0)).map_err(Error::Read)?.min(MEMORY_MAX);
-    // Also for an end marker that it lacks.
+    // The reserve is for an end marker that may be missing.
     let mut file = Vec::with_capacity(length as usize + 2);
     input.rewind().map_err(Error::Read)?;
     Read::take(input, MEMORY_MAX).read_to_end(&mut file).map_err(Error::Read)?;
     Ok(file)
 }
 
-/// Leaves a picture to other programs if a library takes so many bytes of memory for it.
+/// Leaves an image to other programs if a library needs too much memory for it.
 pub(super) fn check_memory(format: Format, bytes: u64) -> Result<(), Error> {
     match bytes > MEMORY_MAX {
         true => {
@@ -157,9 +157,9 @@ pub(super) fn check_memory(format: Format, bytes: u64) -> Result<(), Error> {
     }
 }
 
-/// Refuses what is larger than is ever decoded; before anything is allocated for it.
+/// Refuses images above the limits, before memory is allocated for them.
 pub(crate) fn check_bounds((width, height): (u32, u32), channels: usize) -> Result<(), Error> {
-    // Each of the factors has 32 bits at most, and the last one is small.
+    // Cannot overflow: width and height have 32 bits, and `channels` is small.
     let bytes = (u64::from(width) * u64::from(height)).saturating_mul(channels as u64);
     if width > SIDE_MAX || height > SIDE_MAX || bytes > PIXELS_MAX {
         return Err(Error::TooLarge { width, height });

@@ -1,8 +1,7 @@
-//! The description that a picture carries for its readers: XMP's `dc:description`, else EXIF's
-//! ImageDescription.
+//! Finds the description in an image file: XMP's `dc:description`, or else EXIF's ImageDescription.
 //!
-//! Looked for at both ends of the file, whatever its format: packets of XMP are made to be found so, and
-//! a block of EXIF begins as a TIFF does. Reads nothing else, and decodes no picture.
+//! Searches the first and last part of the file, whatever its format: XMP packets are made to be
+//! found by a search, and an EXIF block begins with a TIFF header. Decodes no pixels.
 
 use std::collections::BTreeSet;
 use std::io::{Read, Seek, SeekFrom};
@@ -12,11 +11,11 @@ use memchr::memmem::{find, find_iter};
 use super::Error;
 use crate::wire::DESCRIPTION_MAX;
 
-/// Bytes that are looked through at each end of a file.
+/// Number of bytes searched at each end of a file.
 const LOOKED_THROUGH: u64 = 256 << 10;
-/// EXIF's number for ImageDescription, and its type.
+/// EXIF's tag of ImageDescription, and the type ASCII.
 const IMAGE_DESCRIPTION: [u16; 2] = [0x010e, 2];
-/// Cameras and programs write these into every picture; compared in upper case.
+/// Default texts that cameras and programs write into every file, in upper case.
 const SAY_NOTHING: &[&str] = &[
     "DCIM",
     "DEFAULT",
@@ -32,7 +31,7 @@ const SAY_NOTHING: &[&str] = &[
     "UNTITLED",
 ];
 
-/// One line, at most [`DESCRIPTION_MAX`] bytes; empty if the file has none.
+/// Returns one line of at most [`DESCRIPTION_MAX`] bytes; empty if there is none.
 pub(crate) fn description(input: &mut (impl Read + Seek)) -> Result<String, Error> {
     let length = input.seek(SeekFrom::End(0)).map_err(Error::Read)?;
     for from in BTreeSet::from([0, length.saturating_sub(LOOKED_THROUGH)]) {
@@ -47,7 +46,7 @@ pub(crate) fn description(input: &mut (impl Read + Seek)) -> Result<String, Erro
     Ok(String::new())
 }
 
-/// The same of a part of a file.
+/// Finds the description in a part of a file.
 pub(super) fn in_bytes(bytes: &[u8]) -> String {
     let exif = [b"II*\0", b"MM\0*"].into_iter().flat_map(|start| find_iter(bytes, start));
     let exif = exif.filter_map(|start| of_exif(&bytes[start..]));
@@ -59,7 +58,7 @@ pub(super) fn in_bytes(bytes: &[u8]) -> String {
         .unwrap_or_default()
 }
 
-/// The text in the first language, which is the default one, without markup.
+/// Returns the text in the first language, which is the default, without markup.
 fn of_xmp(bytes: &[u8]) -> Option<Vec<u8>> {
     let bytes = &bytes[find(bytes, b"<dc:description")? + 1..];
     let element = &bytes[..find(bytes, b"</dc:description>")?];
@@ -69,7 +68,7 @@ fn of_xmp(bytes: &[u8]) -> Option<Vec<u8>> {
     Some(texts.map(|(_, text)| decoded(text)).collect::<String>().into_bytes())
 }
 
-/// Text with characters in place of its entities.
+/// Replaces the entities in a text with their characters.
 fn decoded(text: &str) -> String {
     let mut parts = text.split('&');
     let mut decoded = parts.next().unwrap_or_default().to_owned();
@@ -101,12 +100,13 @@ fn character(entity: &str) -> Option<char> {
     })
 }
 
-/// Whether a letter changes the direction of those behind it, also of what a terminal shows beside them.
+/// Whether a character changes the direction of the text after it, even of other text on the
+/// terminal.
 fn turns_text(letter: char) -> bool {
     matches!(letter, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
-/// A block from its byte order on.
+/// Reads an EXIF block from its byte order mark on.
 fn of_exif(block: &[u8]) -> Option<Vec<u8>> {
     let is_little = block.first() == Some(&b'I');
     let short = |at: usize| -> Option<u16> {
@@ -129,10 +129,10 @@ fn of_exif(block: &[u8]) -> Option<Vec<u8>> {
     None
 }
 
-/// A line without control characters, of what readers can read; nothing if it says nothing.
+/// Returns one line without control characters; empty for a meaningless default text.
 fn clean(text: Vec<u8>) -> String {
     let text = text.split(|&byte| byte == 0).next().unwrap_or_default().to_vec();
-    // ASCII by the standard; programs write UTF-8, and old ones Latin-1.
+    // The standard says ASCII; programs write UTF-8, and old ones Latin-1.
     let text = String::from_utf8(text)
         .unwrap_or_else(|error| error.as_bytes().iter().map(|&byte| char::from(byte)).collect());
     let text = text.replace(turns_text, "").replace(char::is_control, " ");
@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn description_is_a_clean_line_of_either_end() {
+    fn description_is_found_at_either_end_as_one_clean_line() {
         let check = |file: &[u8], expected: &str| {
             assert_eq!(description(&mut Cursor::new(file)).unwrap(), expected);
         };

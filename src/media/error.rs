@@ -1,5 +1,5 @@
-//! The reasons why a file is not accepted as a picture, what is known of one that other programs decode,
-//! and the catching of decoders' panics.
+//! Defines why a file cannot be decoded and what is known about an image that other programs
+//! decode. Catches panics of decoders.
 
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -9,55 +9,55 @@ use serde::{Deserialize, Serialize};
 use crate::thread::panic_text;
 use crate::wire::{Format, MediaType};
 
-/// Does not name the path: the caller that opened the file knows it.
+/// The reason without the path, which the caller adds.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     #[error("cannot be read")]
     Read(#[source] io::Error),
     #[error("the file is empty")]
     Empty,
-    /// Nothing that we know by its content.
+    /// No known format.
     #[error("not a supported image or video")]
     Unknown,
-    /// Only ffmpeg decodes it: this format at all, or what is special about the file.
+    /// Only another program, such as ffmpeg, can decode the format or this variety of it.
     #[error("{}", needs_transcoder(*format, why.as_deref()))]
     NeedsTranscoder { format: Format, why: Option<String>, traits: Traits },
-    /// More pixels than are ever decoded.
+    /// The image exceeds the limits.
     #[error("{width} × {height} pixels exceed the limit (512 MiB of pixels, 65535 per side)")]
     TooLarge { width: u32, height: u32 },
     #[error("the {} is truncated", name(*.0))]
     Truncated(Format),
     #[error("the {} is damaged", name(*format))]
     Damaged { format: Format, source: Box<dyn std::error::Error + Send + Sync> },
-    /// Sound perhaps, but a variety that we don't decode.
+    /// The file may be intact, but uses a variety that is not supported.
     #[error("this variety of {} is not supported: {what}", name(*format))]
     Unsupported { format: Format, what: String },
-    /// The encoder refused what we made.
+    /// The encoder failed.
     #[error("the result cannot be encoded")]
     Encode(#[source] Box<dyn std::error::Error + Send + Sync>),
 }
 
-/// The properties of a picture that decide which program shows it right.
+/// The properties of an image that decide which program decodes it correctly.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Traits {
-    /// Composed of other pictures, such as tiles.
+    /// The image is composed of others, such as tiles.
     pub derived: bool,
     pub cropped: bool,
     pub alpha: bool,
-    /// It has an ICC profile of other colours than those of sRGB.
+    /// The image has an ICC profile that differs from sRGB.
     pub profile: bool,
-    /// H.273's numbers for primaries and transfer function, unless they are those of sRGB.
+    /// H.273's code points of primaries and transfer function, if they are not sRGB's.
     pub points: Option<(u8, u8)>,
-    /// The turn of the decoded pixels as EXIF numbers it; 0: none.
+    /// The orientation of the decoded pixels as in EXIF; 0 means none.
     pub orientation: u8,
-    /// The number of the primary picture, if there are others beside it.
+    /// The number of the primary image, from 1, if there are several.
     pub number: Option<usize>,
-    /// Pixels of a drawing.
+    /// The size of a vector image in pixels.
     pub size: (u32, u32),
 }
 
 impl Traits {
-    /// Whether its brightness is coded for screens brighter than ours, as PQ or HLG.
+    /// Whether the transfer function is PQ or HLG, for HDR screens.
     pub(crate) fn is_hdr(&self) -> bool {
         matches!(self.points, Some((_, 16 | 18)))
     }
@@ -71,16 +71,17 @@ impl Error {
         Self::Damaged { format, source: source.into() }
     }
 
-    /// A variety that other programs may decode.
+    /// The error for a variety that other programs may decode.
     pub(super) fn special(format: Format, why: impl Into<String>) -> Self {
         Self::NeedsTranscoder { format, why: Some(why.into()), traits: Traits::default() }
     }
 
-    /// A reader's failure: an early end is the file's fault, everything else the disk's.
+    /// Converts a read error: an unexpected end means that the file is damaged, most others that
+    /// the disk failed.
     pub(super) fn read(format: Format, source: io::Error) -> Self {
         match source.kind() {
             io::ErrorKind::UnexpectedEof => Self::Truncated(format),
-            // Decoders of the crates wrap their own complaints this way.
+            // The crates wrap their own errors in these kinds.
             io::ErrorKind::InvalidData | io::ErrorKind::InvalidInput | io::ErrorKind::Other => {
                 Self::damaged(format, source)
             }
@@ -100,7 +101,7 @@ fn needs_transcoder(format: Format, why: Option<&str>) -> String {
     }
 }
 
-/// The name of a format in messages.
+/// The name of a format for messages.
 pub(crate) fn name(format: Format) -> &'static str {
     match format {
         Format::Jpg => "JPEG",
@@ -122,7 +123,7 @@ pub(crate) fn name(format: Format) -> &'static str {
     }
 }
 
-/// The result of a decoder, or the text of its panic.
+/// Runs a decoder; returns the message of a panic as an error.
 pub(crate) fn catch_panic<T>(body: impl FnOnce() -> T) -> Result<T, String> {
     catch_unwind(AssertUnwindSafe(body)).map_err(|panic| panic_text(&*panic).to_owned())
 }

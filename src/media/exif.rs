@@ -1,15 +1,15 @@
-//! How a picture is turned for showing, as cameras note it in EXIF.
+//! Reads the orientation of an image from EXIF.
 
 pub(super) use image::metadata::Orientation;
 
-/// The orientation in the EXIF block of a file; damaged blocks have none.
+/// Returns the orientation in an EXIF block, or none if the block is damaged.
 pub(super) fn orientation(block: &[u8]) -> Orientation {
-    // JPEG puts this before the block, and so do some writers of PNG and WebP.
+    // JPEG requires this prefix; some writers of PNG and WebP add it, too.
     let block = block.strip_prefix(b"Exif\0\0").unwrap_or(block);
     Orientation::from_exif_chunk(block).unwrap_or(Orientation::NoTransforms)
 }
 
-/// Turns (width, height) of the file into those of the screen, and back.
+/// Converts a size between the orientation of the file and that of the screen, in either direction.
 pub(super) fn size(orientation: Orientation, (width, height): (u32, u32)) -> (u32, u32) {
     match orientation {
         Orientation::NoTransforms
@@ -27,7 +27,7 @@ pub(super) fn size(orientation: Orientation, (width, height): (u32, u32)) -> (u3
 pub(super) mod tests {
     use super::*;
 
-    /// An EXIF block that holds nothing but an orientation.
+    /// An EXIF block with an orientation only.
     pub(in crate::media) fn block(orientation: u8) -> Vec<u8> {
         let mut block = b"Exif\0\0MM\0*\0\0\0\x08\0\x01\x01\x12\0\x03\0\0\0\x01\0".to_vec();
         block.extend([orientation, 0, 0, 0, 0, 0, 0]);

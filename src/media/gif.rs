@@ -1,6 +1,8 @@
-//! GIF: frames by the `gif` crate, laid on our canvas. Counts the frames, and finds truncated files.
+//! Decodes GIF: the `gif` crate decodes frames, which are drawn on the canvas. Finds truncated
+//! files.
 //!
-//! The crate is given all of a frame at once: asked for row after row, it loses some of a plain bottom.
+//! The crate gets a buffer for a whole frame: asked for single rows, it loses some if the bottom is
+//! uniform.
 
 use std::time::Duration;
 
@@ -14,19 +16,19 @@ use super::icc::{PROFILE_MAX, Profile, Samples};
 use super::picture::Picture;
 use crate::wire::Format;
 
-/// Frames are laid one over another.
+/// Frames are composited, so they have alpha.
 const CHANNELS: usize = 4;
-/// Bytes of fill between the blocks of a file.
+/// Maximum number of zero bytes between the blocks of a file.
 const FILL_MAX: u32 = 64 << 10;
-/// The program whose extension is a colour profile.
+/// Identifies the application extension that contains a colour profile.
 const PROFILE: &[u8] = b"ICCRGBG1012";
 const PROGRAM: AnyExtension = AnyExtension(Extension::Application as u8);
-/// Pixels of a frame beyond as many as the canvas has.
+/// How many more pixels than the canvas a frame may have.
 const OUTSIDE_MAX: u64 = 8 << 20;
-/// More than a code stands for.
+/// Size of the buffer for surplus pixels; larger than the longest code.
 const SURPLUS: usize = 4 << 10;
 
-/// Walks all blocks to the trailer.
+/// Reads all blocks up to the trailer.
 pub(super) fn open(input: &mut dyn Input) -> Result<Header, Error> {
     let mut blocks = Blocks::new(input)?;
     let (mut first, mut frames) = (None, 0_u64);
@@ -48,7 +50,7 @@ pub(super) fn open(input: &mut dyn Input) -> Result<Header, Error> {
     header.note = blocks.lacks_end.then_some(Note::NoEnd);
     let pixels = u64::from(first.width) * u64::from(first.height);
     let bytes = pixels + u64::from(size.0) * u64::from(size.1) * 4;
-    // A fourth for what is made of it.
+    // A quarter more, for the resized image.
     check_memory(Format::Gif, bytes + bytes / 4)?;
     Ok(header)
 }
@@ -66,8 +68,8 @@ pub(super) fn decode(header: &Header, input: &mut dyn Input, goal: Goal) -> Resu
     Ok(header.reduced(goal, canvas.into_pixels()))
 }
 
-/// Gives all frames as they are seen, with the time that each stays, until `each` wants no more. Of one
-/// that is damaged what there is of it.
+/// Passes all frames with their delays until `each` returns `false`. A damaged frame is passed with
+/// the pixels that it has.
 pub(super) fn frames(input: &mut dyn Input, each: Each<'_>) -> Result<(), Error> {
     let mut blocks = Blocks::new(input)?;
     let covered = u64::from(blocks.size().0) * u64::from(blocks.size().1) * 4;
@@ -83,15 +85,16 @@ pub(super) fn frames(input: &mut dyn Input, each: Each<'_>) -> Result<(), Error>
     Ok(())
 }
 
-/// The blocks of a file, one after another.
+/// Iterates over the blocks of a file.
 struct Blocks<'a> {
     input: &'a mut dyn Input,
     decoder: StreamingDecoder,
-    /// The colours of frames that have none of their own.
+    /// The global colour table, for frames without their own.
     common: Vec<u8>,
-    /// Nothing if there is none before the frames that were seen, or one that is too long.
+    /// The colour profile; empty if none was found so far, longer than `PROFILE_MAX` if it is too
+    /// long.
     profile: Vec<u8>,
-    /// All that was begun has ended.
+    /// Whether the input is between two blocks.
     between: bool,
     fill: u32,
     lacks_end: bool,
@@ -103,7 +106,8 @@ impl<'a> Blocks<'a> {
         let (common, profile, decoder) = (Vec::new(), Vec::new(), StreamingDecoder::new());
         let (between, fill, lacks_end) = (false, 0, false);
         let mut blocks = Self { input, decoder, common, profile, between, fill, lacks_end };
-        // The last that comes before blocks, also if there are no colours.
+        // The global colour table is the last item before the blocks; the crate reports an empty
+        // one if there is none.
         while let Some(decoded) = blocks.step(OutputBuffer::None)? {
             if let Decoded::GlobalPalette(colors) = decoded {
                 blocks.common = colors.into_vec();
@@ -118,7 +122,7 @@ impl<'a> Blocks<'a> {
         (u32::from(self.decoder.width()), u32::from(self.decoder.height()))
     }
 
-    /// Goes to the data of the next frame; none at the end of the file.
+    /// Advances to the data of the next frame; returns `None` at the end of the file.
     fn next(&mut self) -> Result<Option<Frame<'static>>, Error> {
         let mut named = None;
         loop {
@@ -136,7 +140,8 @@ impl<'a> Blocks<'a> {
         }
     }
 
-    /// A part of an application's block: a colour profile, mostly how often the frames are shown.
+    /// Reads a part of an application extension, which may be a colour profile; usually it is the
+    /// number of repetitions.
     fn program(&mut self, named: &mut Option<bool>) {
         let block = self.decoder.last_ext_sub_block();
         match named {
@@ -146,8 +151,8 @@ impl<'a> Blocks<'a> {
         }
     }
 
-    /// Lays the frame down whose data come next, as far as there are any: how many pixels there were,
-    /// and whether the file goes on behind them.
+    /// Reads the data of a frame and draws the pixels that it has. Returns their number, and an
+    /// error if the rest of the file cannot be read.
     fn lay(
         &mut self,
         frame: &Frame<'_>,
@@ -176,8 +181,7 @@ impl<'a> Blocks<'a> {
         Ok((count, outcome))
     }
 
-    /// Reads the data of a frame to their end, in the order in which they are stored. What is more than
-    /// fits is skipped.
+    /// Reads a frame's pixels to the end of its data, in stored order; ignores surplus pixels.
     fn indices(&mut self, to: &mut [u8]) -> (usize, Result<(), Error>) {
         let (mut count, mut surplus) = (0, [0; SURPLUS]);
         loop {
@@ -198,7 +202,7 @@ impl<'a> Blocks<'a> {
         }
     }
 
-    /// The colours of a frame; what the table lacks can be seen through.
+    /// Returns the colours of a frame; missing ones are transparent.
     fn colors(&self, frame: &Frame<'_>) -> Result<[[u8; 4]; 256], Error> {
         let mut colors = [[0; 4]; 256];
         let table = frame.palette.as_ref().unwrap_or(&self.common);
@@ -214,7 +218,7 @@ impl<'a> Blocks<'a> {
         Ok(colors)
     }
 
-    /// Decodes the next item; none where a file ends between two blocks.
+    /// Decodes the next item; returns `None` if the file ends between two blocks.
     fn step(&mut self, mut out: OutputBuffer<'_>) -> Result<Option<Decoded>, Error> {
         loop {
             let have = self.input.fill_buf().map_err(|error| Error::read(Format::Gif, error))?;
@@ -224,7 +228,8 @@ impl<'a> Blocks<'a> {
                     return Ok(None);
                 }
                 None => return Err(Error::Truncated(Format::Gif)),
-                // Some writers leave fill between blocks; a file of holes is nothing else.
+                // Some writers leave zero bytes between blocks. Limited, as a sparse file may have
+                // nothing else.
                 Some(0) if self.between && self.fill < FILL_MAX => {
                     self.fill += 1;
                     self.input.consume(1);
@@ -260,7 +265,7 @@ fn disposal(method: DisposalMethod) -> Disposal {
     }
 }
 
-/// For each row of a frame as it is shown, which of those it is that are stored.
+/// Returns the index of the stored row for each row of the frame.
 fn rows(height: usize, interlaced: bool) -> Vec<usize> {
     if !interlaced {
         return (0..height).collect();
@@ -279,7 +284,7 @@ fn damaged(what: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Error {
 fn from_crate(error: DecodingError) -> Error {
     match error {
         DecodingError::Io(error) => Error::read(Format::Gif, error),
-        // As a text: its source says the same once more.
+        // Converted to text, as its source would repeat the message.
         other => damaged(other.to_string()),
     }
 }
@@ -289,7 +294,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rows_are_put_in_the_order_in_which_they_are_shown() {
+    fn interlaced_rows_are_sorted() {
         let check = |height, expected: &[usize]| assert_eq!(rows(height, true), expected);
         check(0, &[]);
         check(1, &[0]);

@@ -1,7 +1,7 @@
-//! The boxes of AVIF and HEIC that say how the primary picture is composed, turned and coloured. Other
-//! programs decode it: these facts decide which of them shows it right.
+//! Reads the boxes of AVIF and HEIC that describe the primary image: whether it is composed, and
+//! its orientation and colours. Other programs decode the image; these properties decide which.
 //!
-//! No number is trusted: each is read within the box that has it.
+//! No length in the file is trusted: all reads stay within the box.
 
 use std::collections::BTreeMap;
 use std::io::{self, Read, SeekFrom};
@@ -10,24 +10,24 @@ use super::decoder::Input;
 use super::error::{Error, Traits};
 use super::icc::{Profile, Samples};
 
-/// Bytes of the metadata that are read, with a profile of 4 MiB at most.
+/// Maximum number of bytes read from `meta`, which may contain a profile of up to 4 MiB.
 const META_MAX: u64 = 5 << 20;
-/// Boxes of a file that are looked at, bytes of the head of each, and the bytes of a file.
+/// Limits on the number of boxes, the header of a box in bytes, and offsets in the file.
 const BOXES_MAX: usize = 64;
 const HEAD_MAX: u64 = 16;
 const FILE_MAX: u64 = 1 << 40;
-/// Types of auxiliary pictures that are alpha.
+/// Auxiliary types that mean alpha.
 const ALPHA: [&[u8]; 2] =
     [b"urn:mpeg:mpegB:cicp:systems:auxiliary:alpha", b"urn:mpeg:hevc:2015:auxid:1"];
 
-/// Reads the boxes of a file. Without a primary picture there is nothing special about it.
+/// Reads the traits of a file; they are empty if there is no primary image.
 pub(super) fn traits(input: &mut dyn Input) -> Result<Traits, Error> {
     let content = metadata(input).map_err(Error::Read)?;
     let meta = Meta::read(Bytes(&content));
     Ok(meta.map(|meta| meta.traits()).unwrap_or_default())
 }
 
-/// The content of the box `meta`, which may be behind the pixels; empty if there is none.
+/// Reads the content of the box `meta`, which may be after the pixels; empty if there is none.
 fn metadata(input: &mut dyn Input) -> io::Result<Vec<u8>> {
     let (mut start, mut read) = (0, Vec::new());
     for _ in 0..BOXES_MAX {
@@ -68,12 +68,13 @@ impl<'a> Bytes<'a> {
         self.take(4)?.try_into().ok()
     }
 
-    /// Version and flags.
+    /// Reads version and flags.
     fn version(&mut self) -> Option<(u32, u32)> {
         Some((self.number(1)?, self.number(3)?))
     }
 
-    /// The name of a box, and the length of its content; none: to the end.
+    /// Reads the header of a box: its name, and the length of its content. `None` means up to the
+    /// end.
     fn head(&mut self) -> Option<([u8; 4], Option<u64>)> {
         let (length, name) = (self.number(4)?, self.name()?);
         let length = match length {
@@ -98,16 +99,16 @@ impl<'a> Bytes<'a> {
     }
 }
 
-/// The content of `meta`, as far as it says how pictures are shown.
+/// The parts of `meta` that describe how images are shown.
 #[derive(Default)]
 struct Meta<'a> {
     primary: u32,
-    /// The kind of each item, unless it is hidden.
+    /// The type of each item; `None` if it is hidden.
     items: BTreeMap<u32, Option<[u8; 4]>>,
-    /// Kind, and the items at both ends.
+    /// The type of each reference, and the items from and to which it leads.
     references: Vec<([u8; 4], u32, u32)>,
     properties: Vec<([u8; 4], Bytes<'a>)>,
-    /// Items, and the numbers of their properties from 1.
+    /// Pairs of an item and the number of one of its properties, from 1.
     associations: Vec<(u32, usize)>,
 }
 
@@ -116,7 +117,7 @@ impl<'a> Meta<'a> {
         content.version()?;
         let mut meta = Self::default();
         for (name, mut content) in content.boxes() {
-            // Damaged boxes say nothing.
+            // Damaged boxes are ignored.
             match &name {
                 b"pitm" => {
                     let (version, _) = content.version()?;
@@ -164,7 +165,7 @@ impl<'a> Meta<'a> {
         for _ in 0..content.number(4)? {
             let item = content.number(if version == 0 { 2 } else { 4 })?;
             for _ in 0..content.number(1)? {
-                // The highest bit says that it is essential.
+                // The highest bit means that the property is essential.
                 let number = match flags & 1 {
                     0 => content.number(1)? & 0x7f,
                     _ => content.number(2)? & 0x7fff,
@@ -198,7 +199,7 @@ impl<'a> Meta<'a> {
             let first = content.0.first().copied().unwrap_or_default();
             match &name {
                 b"clap" => traits.cropped = true,
-                // Quarters against the clock.
+                // In quarter turns, counterclockwise.
                 b"irot" => corners.rotate_left(usize::from(first & 3)),
                 b"imir" if first & 1 == 0 => corners.reverse(),
                 b"imir" => corners = [corners[1], corners[0], corners[3], corners[2]],
@@ -219,7 +220,8 @@ impl<'a> Meta<'a> {
         traits
     }
 
-    /// The number of the primary picture among those that are for people, if there are several.
+    /// Returns the number, from 1, of the primary image among the visible images; `None` if it is
+    /// the only one.
     fn number(&self) -> Option<usize> {
         let is_part = |id: u32| {
             let is = |(kind, from, _): &([u8; 4], u32, u32)| {
@@ -235,7 +237,7 @@ impl<'a> Meta<'a> {
     }
 }
 
-/// The numbers of `nclx`; none if the colours are sRGB's, which have several.
+/// Returns the code points of `nclx`, or `None` if they mean sRGB, for which there are several.
 fn points(mut content: Bytes<'_>) -> Option<(u8, u8)> {
     let (primaries, transfer) = (content.number(2)?, content.number(2)?);
     let primaries = if matches!(primaries, 0 | 2) { 1 } else { u8::try_from(primaries).ok()? };
@@ -246,7 +248,7 @@ fn points(mut content: Bytes<'_>) -> Option<(u8, u8)> {
     ((primaries, transfer) != (1, 13)).then_some((primaries, transfer))
 }
 
-/// The number of the turn that leaves the corners so, clockwise from the upper left.
+/// Returns EXIF's orientation for the positions of the corners, clockwise from the top left.
 fn exif_number(corners: [u8; 4]) -> u8 {
     match corners {
         [1, 0, ..] => 2,
@@ -270,7 +272,7 @@ mod tests {
         [&(content.len() as u32 + 8).to_be_bytes(), &name[..], content].concat()
     }
 
-    /// A file whose picture is of this kind and has these properties, with alpha beside it.
+    /// Creates a file whose image has this type and these properties, and an alpha image beside it.
     fn file(kind: &[u8; 4], properties: &[(&[u8; 4], &[u8])]) -> Vec<u8> {
         let entry = |id: u8, kind: &[u8; 4]| {
             a_box(b"infe", &[&[2, 0, 0, 0, 0, id, 0, 0], &kind[..], b"\0"].concat())
@@ -300,7 +302,7 @@ mod tests {
     }
 
     #[test]
-    fn boxes_of_the_primary_picture_are_read() {
+    fn properties_of_the_primary_image_are_read() {
         let alpha = Traits { alpha: true, ..Traits::default() };
         assert_eq!(of(&file(b"av01", &[])), alpha);
         assert_eq!(of(&file(b"grid", &[])), Traits { derived: true, ..alpha });
@@ -324,7 +326,7 @@ mod tests {
     }
 
     #[test]
-    fn turns_and_mirrors_are_in_the_order_of_the_file() {
+    fn rotation_and_mirroring_apply_in_file_order() {
         let check = |properties: &[(&[u8; 4], &[u8])], expected| {
             assert_eq!(of(&file(b"av01", properties)).orientation, expected, "{properties:?}");
         };
@@ -338,7 +340,7 @@ mod tests {
     }
 
     #[test]
-    fn damaged_boxes_are_no_panic() {
+    fn damaged_boxes_cause_no_panic() {
         let whole = file(b"grid", &[(b"irot", &[1]), (b"colr", b"nclx\0\x09\0\x10\0\x09\x80")]);
         for at in 0..whole.len() {
             of(&whole[..at]);

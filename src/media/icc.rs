@@ -1,8 +1,8 @@
-//! Converts pictures from their colour profile to sRGB.
+//! Converts images from their colour profiles to sRGB.
 //!
-//! Cameras and telephones describe a wider range of colours with a profile (Display P3, Adobe RGB), and
-//! printers their inks (CMYK). Profiles that describe sRGB, or are of another kind than the picture,
-//! are ignored. Colours outside sRGB are clipped.
+//! Cameras and phones describe wider gamuts with a profile (Display P3, Adobe RGB), and printers
+//! their inks (CMYK). Profiles equal to sRGB, and profiles of another kind than the image, are
+//! ignored. Colours outside sRGB are clipped.
 
 use std::fmt;
 use std::sync::Arc;
@@ -14,40 +14,40 @@ use moxcms::{
 
 use crate::color::linear;
 
-/// Profiles of printers have half a megabyte to three.
+/// In bytes; printer profiles have half a megabyte to three.
 pub(super) const PROFILE_MAX: usize = 4 << 20;
-/// Profiles that change no colour by more than that are sRGB.
+/// Maximum difference per channel at which a profile counts as sRGB.
 const SAME: u8 = 2;
-/// Pixels that are converted at once.
+/// Number of pixels converted at a time.
 const PIXELS: usize = 4096;
 const PQ: TransferCharacteristics = TransferCharacteristics::Smpte2084;
 
-/// The kind of samples of a picture, in its file.
+/// The kind of samples in the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Samples {
     Gray,
     Rgb,
-    /// 255 is all of an ink.
+    /// 255 is the full amount of an ink.
     Cmyk,
 }
 
-/// The profile of a picture.
+/// The colour profile of an image.
 #[derive(Clone)]
 pub(super) struct Profile {
     icc: Arc<ColorProfile>,
     samples: Samples,
 }
 
-/// From the samples of a file to sRGB.
+/// Converts samples of a file to sRGB.
 pub(super) struct Conversion {
     transform: Arc<Transform8BitExecutor>,
-    /// Channels of a pixel, before and afterwards.
+    /// Channels of a pixel, before and after the conversion.
     from: usize,
     to: usize,
 }
 
 impl Profile {
-    /// None if the profile is damaged, or not meant for such samples.
+    /// Returns `None` if the profile is damaged, or not for such samples.
     pub(super) fn read(bytes: &[u8], samples: Samples) -> Option<Self> {
         if bytes.len() > PROFILE_MAX {
             return None;
@@ -64,8 +64,8 @@ impl Profile {
         fits.then(|| Self { icc: Arc::new(icc), samples })
     }
 
-    /// The profile of H.273's numbers for primaries and a transfer function. None for HLG, which this
-    /// conversion would show too dark.
+    /// Creates the profile for H.273's code points of primaries and transfer function. `None` for
+    /// HLG, which this conversion would show too dark.
     pub(super) fn of_code_points((primaries, transfer): (u8, u8)) -> Option<Self> {
         let mut icc = ColorProfile::new_srgb();
         icc.cicp = None;
@@ -73,7 +73,7 @@ impl Profile {
             TransferCharacteristics::Hlg => return None,
             other => other,
         };
-        // Says false of all (moxcms 0.8), but keeps what it knows.
+        // Returns false for all (moxcms 0.8), but stores the values that it supports.
         icc.update_rgb_colorimetry_from_cicp(CicpProfile {
             color_primaries: CicpColorPrimaries::try_from(primaries).ok()?,
             transfer_characteristics,
@@ -89,7 +89,7 @@ impl Profile {
         Some(Self { icc: Arc::new(icc), samples: Samples::Rgb })
     }
 
-    /// For a decoder that gives inks: nobody else can turn them into colours.
+    /// Returns the conversion for a decoder that produces inks, which cannot be converted later.
     pub(super) fn of_inks(&self) -> Option<Conversion> {
         if self.samples == Samples::Cmyk {
             self.conversion(Layout::Rgba, Layout::Rgb)
@@ -98,8 +98,8 @@ impl Profile {
         }
     }
 
-    /// Makes sRGB of decoded pixels, of three channels or four with alpha; of inks they are that
-    /// already.
+    /// Converts decoded pixels with three channels, or four with alpha, to sRGB. Inks are converted
+    /// by the decoder already.
     pub(super) fn convert(&self, pixels: &mut [u8], channels: usize) {
         let layout = if channels == 4 { Layout::Rgba } else { Layout::Rgb };
         match self.samples {
@@ -122,7 +122,7 @@ impl Profile {
         }
     }
 
-    /// Whether its colours are other than those of sRGB.
+    /// Whether its colours differ from sRGB.
     pub(super) fn changes_anything(&self) -> bool {
         let layout = match self.samples {
             Samples::Gray => Layout::Gray,
@@ -132,7 +132,7 @@ impl Profile {
         self.conversion(layout, Layout::Rgb).is_some()
     }
 
-    /// None if there is nothing to convert, or nothing that can be converted.
+    /// Returns `None` if there is nothing to convert, or the conversion is not supported.
     fn conversion(&self, from: Layout, to: Layout) -> Option<Conversion> {
         let (srgb, options) = (ColorProfile::new_srgb(), TransformOptions::default());
         let transform = self.icc.create_transform_8bit(from, &srgb, to, options).ok()?;
@@ -141,21 +141,21 @@ impl Profile {
     }
 }
 
-/// The light that a screen makes of the values of PQ (SMPTE ST 2084), 1 being its white: 203 cd/m² in
-/// the picture (ITU-R BT.2408). What is brighter than the middle tones is pressed together by Möbius'
-/// curve. It becomes about as bright as ffmpeg makes it with the filter of `transcode`.
+/// The tone curve of PQ (SMPTE ST 2084), relative to a white of 203 cd/m² (ITU-R BT.2408). Values
+/// brighter than the middle tones are compressed by a Möbius curve. The result is about as bright
+/// as that of ffmpeg with the filter in `transcode`.
 fn tones_of_pq() -> ToneReprCurve {
     let light = |value: f32| {
         let root = value.powf(1.0 / 78.843_75);
         let ratio = (root - 0.835_937_5).max(0.0) / (18.851_563 - 18.687_5 * root);
         ratio.powf(1.0 / 0.159_301_76) * 10_000.0 / 203.0
     };
-    // From 0.4 on; 2.5 becomes white.
+    // Compresses from 0.4 on, so that 2.5 becomes white.
     let pressed = |light: f32| match light {
         0.4.. => (1.24 * (light - 0.129) / (light + 0.44)).min(1.0),
         _ => light,
     };
-    // Screens have a power of 2.4.
+    // Screens have a gamma of 2.4.
     let shown = |at: u16| linear(255.0 * pressed(light(f32::from(at) / 1023.0)).powf(1.0 / 2.4));
     ToneReprCurve::Lut((0..1024).map(|at| (shown(at) * 65_535.0) as u16).collect())
 }
@@ -167,10 +167,10 @@ impl fmt::Debug for Profile {
 }
 
 impl Conversion {
-    /// Converts whole pixels to the same number of pixels.
+    /// Converts whole pixels.
     pub(super) fn apply(&self, from: &[u8], to: &mut [u8]) {
         debug_assert_eq!(from.len() / self.from, to.len() / self.to);
-        // Fails only where the lengths are none of pixels.
+        // Fails only if a length is not a multiple of the channels.
         self.transform.transform(from, to).ok();
     }
 
@@ -198,7 +198,7 @@ impl Conversion {
 mod tests {
     use super::*;
 
-    /// A profile with these primaries (x, y, z under D50) and one curve for all.
+    /// Creates a profile with these primaries (XYZ under D50) and one curve for all channels.
     fn profile(primaries: [[f32; 3]; 3], curve: &[u8]) -> Vec<u8> {
         let xyz = |xyz: [f32; 3]| {
             let mut content = b"XYZ \0\0\0\0".to_vec();
@@ -231,7 +231,7 @@ mod tests {
     const P3: [[f32; 3]; 3] =
         [[0.5151, 0.2412, -0.0011], [0.2919, 0.6922, 0.0419], [0.1572, 0.0666, 0.7841]];
 
-    /// sRGB's own curve, as profiles of telephones have it.
+    /// sRGB's own curve, as in the profiles of phones.
     fn para() -> Vec<u8> {
         let mut bytes = b"para\0\0\0\0\0\x03\0\0".to_vec();
         for value in [2.4_f32, 1.0 / 1.055, 0.055 / 1.055, 1.0 / 12.92, 0.04045] {
@@ -249,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn wide_colours_become_those_of_srgb() {
+    fn wide_gamut_colors_are_converted_to_srgb() {
         let check = |from: [u8; 3], expected: [u8; 3]| {
             let pixel = converted(&profile(P3, &para()), from);
             let near = pixel.iter().zip(expected).all(|(a, b)| a.abs_diff(b) <= 1);
@@ -264,13 +264,13 @@ mod tests {
     }
 
     #[test]
-    fn code_points_are_a_profile() {
+    fn code_points_make_a_profile() {
         let converted = |points| {
             let mut pixel = [128, 102, 77];
             Profile::of_code_points(points)?.convert(&mut pixel, 3);
             Some(pixel)
         };
-        // Display P3 and sRGB, both with sRGB's curve; HLG; numbers without a meaning.
+        // Display P3 and sRGB, both with sRGB's curve; then HLG and undefined code points.
         assert!(
             converted((12, 13)).unwrap().iter().zip([132, 101, 74]).all(|(a, b)| a.abs_diff(b) < 2)
         );
@@ -278,9 +278,10 @@ mod tests {
         assert_eq!([converted((9, 18)), converted((3, 13)), converted((1, 200))], [None; 3]);
     }
 
-    /// Against ffmpeg: `zscale=t=linear:npl=203,zscale=p=bt709,tonemap=mobius,zscale=t=bt709`.
+    /// Compares with ffmpeg:
+    /// `zscale=t=linear:npl=203,zscale=p=bt709,tonemap=mobius,zscale=t=bt709`.
     #[test]
-    fn pq_is_as_bright_as_by_ffmpeg() {
+    fn pq_is_as_bright_as_with_ffmpeg() {
         let profile = Profile::of_code_points((9, 16)).unwrap();
         let expected = [(56, 46), (80, 78), (100, 114), (128, 180), (148, 230), (180, 255)];
         for (value, expected) in expected {
@@ -292,7 +293,7 @@ mod tests {
     }
 
     #[test]
-    fn profiles_that_say_srgb_or_nothing_are_left_alone() {
+    fn srgb_and_unsuitable_profiles_change_nothing() {
         let changes = |profile: &[u8]| converted(profile, [200, 90, 30]) != [200, 90, 30];
         assert!(!changes(&profile(SRGB, &para())));
         assert!(changes(&profile(P3, b"curv\0\0\0\0\0\0\0\x01\x02\x33")));
@@ -305,7 +306,7 @@ mod tests {
     }
 
     #[test]
-    fn damaged_profiles_are_no_panic() {
+    fn damaged_profiles_cause_no_panic() {
         let whole = profile(P3, &para());
         for at in 0..whole.len() {
             converted(&whole[..at], [1, 200, 90]);

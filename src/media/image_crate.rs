@@ -1,6 +1,6 @@
-//! BMP and TIFF, decoded as a whole by the `image` crate, within its limits.
+//! Decodes BMP and TIFF with the `image` crate, a whole file at a time, within its limits.
 //!
-//! The transcoder gets files that the crate does not decode, or not in the memory for a picture.
+//! Other programs decode files that the crate does not support, or that need too much memory.
 
 use std::io::BufReader;
 
@@ -13,21 +13,21 @@ use super::picture::Picture;
 use super::samples::{Layout, divide_by_alpha};
 use crate::wire::Format;
 
-/// Read at once: the crate asks for a few bytes at a time.
+/// Size of the read buffer: the crate reads a few bytes at a time.
 const BUFFER: usize = 64 << 10;
 
-/// Makes the crate's decoder for a format.
+/// Creates the crate's decoder for a format.
 pub(super) type Create = for<'a> fn(Source<'a>) -> ImageResult<Box<dyn ImageDecoder + 'a>>;
 /// The reader that the crate is given.
 pub(super) type Source<'a> = BufReader<&'a mut dyn Input>;
 
-/// A variety of a format, as the crate decodes it.
+/// A format as the crate decodes it.
 pub(super) struct Variety {
     pub(super) format: Format,
     pub(super) create: Create,
     /// Colours are multiplied by alpha.
     pub(super) premultiplied: bool,
-    /// Bytes that the crate takes for each pixel beside the result, and for all of them.
+    /// Extra memory in bytes that the crate needs for each pixel and for the whole image.
     pub(super) scratch: (u64, u64),
 }
 
@@ -49,7 +49,7 @@ impl Variety {
         let pixels = u64::from(size.0) * u64::from(size.1);
         let (each, all) = self.scratch;
         let bytes = pixels * (layout.bytes() as u64 + each) + all + BUFFER as u64;
-        // A fourth for what is made of it.
+        // A quarter more, for the resized image.
         check_memory(self.format, bytes + bytes / 4)?;
         Ok(Header::plain(size, layout.channels()))
     }
@@ -68,7 +68,7 @@ impl Variety {
             if self.premultiplied {
                 divide_by_alpha(&mut pixels);
             }
-            // Some programs write an alpha mask that they never fill.
+            // Some programs write an alpha channel that is all zero.
             if self.format == Format::Bmp && header.channels == 4 && hides_all(&pixels) {
                 pixels.iter_mut().skip(3).step_by(4).for_each(|alpha| *alpha = 255);
             }
@@ -86,7 +86,7 @@ impl Variety {
         Ok(shrink.finish(header.orientation))
     }
 
-    /// The crate's decoder within the limits of a picture, and how it gives samples.
+    /// Creates the crate's decoder with the limits set; also returns the layout of its samples.
     fn decoder<'a>(
         &self,
         input: &'a mut dyn Input,

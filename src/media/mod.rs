@@ -1,9 +1,9 @@
-//! Decodes pictures, without threads, database or configuration.
+//! Decodes images; needs no threads, database or configuration.
 //!
-//! [`probe`] reports what a file holds. [`Probe::decode`] returns its
-//! first frame, reduced while decoding if less is wanted, so that memory stays bounded. From there:
-//! [`Probe::thumbnail`], [`Probe::slices`], [`palette`]. Runs on the calling thread and opens no path.
-//! Decoders may panic on hostile bytes; callers use [`catch_panic`].
+//! [`probe`] reads a file's format and headers. [`Probe::decode`] decodes the first frame, at a
+//! reduced size if possible, so that memory stays bounded. [`Probe::thumbnail`], [`Probe::slices`]
+//! and [`palette`] build on it. All of them run on the calling thread, read from an open input and
+//! may panic on hostile files; callers use [`catch_panic`].
 
 mod animation;
 mod canvas;

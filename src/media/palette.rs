@@ -1,35 +1,35 @@
-//! The few main colours of a picture.
+//! Finds the main colours of an image.
 //!
-//! Deterministic, without a random start, and steady: small differences between two codings of one
-//! picture move its colours by small amounts.
+//! The result is deterministic and stable: small differences between two encodings of an image
+//! change its colours only slightly.
 
 use super::picture::Picture;
 use crate::color::{Lab, Rgb, lab, rgb};
 
-/// Most colours of a palette (contract 4).
+/// Maximum number of colours in a palette.
 const COLORS_MAX: usize = 8;
-/// Two colours nearer than this (ΔE76) are one (contract 4).
+/// Colours closer than this (ΔE76) are merged.
 const MERGED: f32 = 10.0;
-/// Colours of a smaller share than this are edges and noise.
+/// Colours with a smaller share are edges and noise.
 const SHARE_MIN: f32 = 0.01;
-/// The side of the picture that is looked at: the smaller, the more of it would be edges, whose
-/// blends are colours that the picture has not.
+/// The picture is reduced to this side. At a smaller one, more pixels would be edges, with blended
+/// colours that are not in the image.
 const SIDE: u32 = 512;
-/// Pixels more transparent than this are not seen.
+/// Pixels with less alpha are ignored.
 const OPAQUE: u8 = 128;
 const ROUNDS_MAX: usize = 12;
-/// Bits of each channel that tell one bin from another.
+/// Number of bits per channel that distinguish bins.
 const BIN_BITS: u32 = 5;
 
-/// Pixels of nearly the same colour.
+/// All pixels of nearly the same colour.
 #[derive(Clone, Copy)]
 struct Bin {
     color: Lab,
-    /// How many.
+    /// The number of pixels.
     weight: f32,
 }
 
-/// At most eight colours, the one with the largest share first.
+/// Returns up to eight colours, the one with the largest share first.
 pub fn palette(picture: &Picture) -> Vec<Rgb> {
     let bins = bins(&picture.averaged(SIDE));
     let mut clusters = vec![(0..bins.len()).collect::<Vec<_>>()];
@@ -52,7 +52,7 @@ fn bins(picture: &Picture) -> Vec<Bin> {
     let mut sums = vec![Sum::default(); 1 << (3 * BIN_BITS)];
     let pixels = || picture.pixels().chunks_exact(picture.channels());
     let visible = |pixel: &&[u8]| pixel.get(3).is_none_or(|&alpha| alpha >= OPAQUE);
-    // A picture of which nothing is seen still has colours.
+    // If all pixels are transparent, their colours are used.
     let any = pixels().any(|pixel| visible(&pixel));
     for pixel in pixels().filter(|pixel| !any || visible(pixel)) {
         let cell = |value: u8| usize::from(value >> (8 - BIN_BITS));
@@ -80,7 +80,7 @@ fn mean(bins: impl Iterator<Item = Bin>) -> (Lab, f32) {
     (Lab { l: sum.l * share, a: sum.a * share, b: sum.b * share }, weight)
 }
 
-/// The cluster that its mean describes worst; none where all are of one colour.
+/// Returns the cluster with the largest error; `None` if every cluster has a single colour.
 fn worst(bins: &[Bin], clusters: &[Vec<usize>]) -> Option<usize> {
     let errors = clusters.iter().map(|cluster| {
         let (center, _) = mean(cluster.iter().map(|&at| bins[at]));
@@ -93,7 +93,7 @@ fn worst(bins: &[Bin], clusters: &[Vec<usize>]) -> Option<usize> {
     (clusters[worst.0].len() > 1 && worst.1 > 0.0).then_some(worst.0)
 }
 
-/// Cuts a cluster across its longest axis, at its mean.
+/// Splits a cluster at its mean, across its longest axis.
 fn split(bins: &[Bin], cluster: &[usize]) -> (Vec<usize>, Vec<usize>) {
     let (center, _) = mean(cluster.iter().map(|&at| bins[at]));
     let from_center = |at: usize| {
@@ -111,16 +111,16 @@ fn split(bins: &[Bin], cluster: &[usize]) -> (Vec<usize>, Vec<usize>) {
     let side = |at: usize| dot(&from_center(at), &axis) > 0.0;
     let (high, low): (Vec<_>, Vec<_>) = cluster.iter().copied().partition(|&at| side(at));
     if high.is_empty() || low.is_empty() {
-        // All on one side by rounding: any cut will do, as long as it is one.
+        // All bins are on one side due to rounding: split anywhere.
         let (low, high) = cluster.split_at(cluster.len() / 2);
         return (low.to_vec(), high.to_vec());
     }
     (low, high)
 }
 
-/// The axis of the largest spread, by repeated multiplication.
+/// Returns the axis of the largest variance, by power iteration.
 fn principal(spread: &[[f32; 3]; 3]) -> [f32; 3] {
-    // Begins with the widest of the three: never at a right angle to the answer.
+    // Start with the channel of the largest variance, which is never orthogonal to the result.
     let widest = (0..3).max_by(|&a, &b| spread[a][a].total_cmp(&spread[b][b])).unwrap_or(0);
     let mut axis = spread[widest];
     for _ in 0..16 {
@@ -138,7 +138,7 @@ fn dot(a: &[f32; 3], b: &[f32; 3]) -> f32 {
     a.iter().zip(b).map(|(x, y)| x * y).sum()
 }
 
-/// Lets every bin go to its nearest centre until nothing moves (k-means).
+/// Assigns bins to their nearest centres until nothing changes (k-means).
 fn settle(bins: &[Bin], clusters: &[Vec<usize>]) -> Vec<Lab> {
     let center = |cluster: &Vec<usize>| mean(cluster.iter().map(|&at| bins[at])).0;
     let mut centers: Vec<_> = clusters.iter().map(center).collect();
@@ -164,7 +164,8 @@ fn nearest(centers: &[Lab], color: Lab) -> usize {
     distances.enumerate().min_by(|a, b| a.1.total_cmp(&b.1)).map_or(0, |(at, _)| at)
 }
 
-/// For each cluster what most of it looks like: edges and blends don't tint a flat colour.
+/// Returns a colour for each cluster from the bins near its centre, so that edges and blends do not
+/// tint it.
 fn representatives(bins: &[Bin], centers: &[Lab]) -> Vec<Bin> {
     let owners: Vec<_> = bins.iter().map(|bin| nearest(centers, bin.color)).collect();
     let clusters = centers.iter().enumerate().map(|(number, &center)| {
@@ -177,9 +178,9 @@ fn representatives(bins: &[Bin], centers: &[Lab]) -> Vec<Bin> {
     clusters.filter(|cluster| cluster.weight > 0.0).collect()
 }
 
-/// Unites what is nearly the same, drops what is hardly there, and sorts by share.
+/// Merges similar colours, drops those with a tiny share, and sorts by share.
 fn merge(mut colors: Vec<Bin>) -> Vec<Rgb> {
-    // Compared as they will be written: rounding must not bring two closer than that again.
+    // Compared as rounded to 8 bits, so that no two results are closer than the limit.
     let written = |bin: &Bin| lab(rgb(bin.color));
     while let Some((a, b)) = closest(&colors, written) {
         let gone = colors.swap_remove(b);
@@ -190,12 +191,13 @@ fn merge(mut colors: Vec<Bin>) -> Vec<Rgb> {
     colors.sort_by(|a, b| {
         b.weight.total_cmp(&a.weight).then_with(|| rgb(a.color).cmp(&rgb(b.color)))
     });
-    // The first stays, however small: a picture has at least one colour.
+    // The first colour is always kept: an image has at least one.
     let kept = colors.iter().enumerate().filter(|(at, c)| *at == 0 || c.weight >= SHARE_MIN * all);
     kept.map(|(_, color)| rgb(color.color)).collect()
 }
 
-/// The nearest two, if they are near enough to be one; the second has the higher index.
+/// Returns the closest two colours if they are close enough to merge; the second has the higher
+/// index.
 fn closest(colors: &[Bin], written: impl Fn(&Bin) -> Lab) -> Option<(usize, usize)> {
     let pairs = (0..colors.len()).flat_map(|a| (a + 1..colors.len()).map(move |b| (a, b)));
     pairs
@@ -223,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn flat_pictures_have_their_colours_by_share() {
+    fn flat_pictures_have_their_colors_by_share() {
         assert_eq!(hexes(&picture(1, 1, |_, _| [1, 2, 3])), ["#010203"]);
         assert_eq!(hexes(&picture(700, 300, |_, _| [200, 30, 60])), ["#c81e3c"]);
         let bands = |x, _| match x {
@@ -235,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn near_duplicates_are_one() {
+    fn similar_colors_are_merged() {
         let two = |x, _| if x % 2 == 0 { [100, 100, 100] } else { [104, 104, 104] };
         assert_eq!(hexes(&picture(100, 100, two)).len(), 1);
         let gradient = picture(256, 256, |x, y| [x as u8, y as u8, 128]);
@@ -249,14 +251,14 @@ mod tests {
     }
 
     #[test]
-    fn transparent_pixels_have_no_colour() {
+    fn transparent_pixels_are_ignored() {
         let pixels = [[255, 0, 0, 0], [0, 0, 255, 255]].concat();
         let picture = Picture::new(2, 1, (2.0, 1.0), 4, pixels, Orientation::NoTransforms);
         assert_eq!(hexes(&picture), ["#0000ff"]);
     }
 
     #[test]
-    fn noise_moves_colours_little() {
+    fn noise_changes_colors_little() {
         let clean = |x: u32, y: u32| [(x / 2) as u8, (255 - y) as u8, ((x + y) / 4) as u8];
         let noisy = |x: u32, y: u32| {
             let noise = (x * 7919 + y * 104_729) % 7;

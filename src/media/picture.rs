@@ -1,4 +1,4 @@
-//! Decoded pixels, and how they are scaled and turned upright.
+//! Stores decoded pixels, scales them and applies the orientation.
 
 use fast_image_resize as fir;
 use fir::images::{TypedImage, TypedImageRef};
@@ -9,21 +9,21 @@ use image::{DynamicImage, RgbImage, RgbaImage};
 use super::exif::{self, Orientation};
 use super::icc::Profile;
 
-/// Eight bits a channel, RGB or RGBA (not premultiplied), row after row.
+/// 8-bit RGB or RGBA (not premultiplied), row by row.
 #[derive(Clone, Debug)]
 pub struct Picture {
     width: u32,
     height: u32,
-    /// How much of the pixels the picture covers: less than all where the last column or row
-    /// stands for a box that the source fills only in part.
+    /// The part of the pixels that the image covers: less than all if the last column or row is the
+    /// average of an incomplete box.
     extent: (f64, f64),
     channels: usize,
     pixels: Vec<u8>,
-    /// The steps still to be done to the stored pixels.
+    /// The orientation that is not applied to the pixels yet.
     orientation: Orientation,
 }
 
-/// A part of a picture as shown, in its pixels.
+/// A part of an upright picture, in pixels.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Region {
     pub x: f64,
@@ -45,7 +45,7 @@ impl Picture {
         Self { width, height, extent, channels, pixels, orientation }
     }
 
-    /// Stored width in pixels; see [`Self::resized`] for upright ones.
+    /// The stored width in pixels, before the orientation is applied.
     pub fn width(&self) -> u32 {
         self.width
     }
@@ -62,12 +62,12 @@ impl Picture {
         &self.pixels
     }
 
-    /// Bytes a pixel.
+    /// Bytes per pixel.
     pub(super) fn channels(&self) -> usize {
         self.channels
     }
 
-    /// The same picture upright, at this size.
+    /// Returns the picture upright and scaled to this size.
     pub fn resized(&self, width: u32, height: u32) -> Self {
         let (w, h) = self.extent;
         let whole = Region { x: 0.0, y: 0.0, width: w, height: h };
@@ -75,8 +75,8 @@ impl Picture {
         self.scaled(whole, width, height, FilterType::Lanczos3).upright()
     }
 
-    /// The same picture upright and no larger than `side`, by plain averages: no ringing, no
-    /// colours that the picture has not.
+    /// Returns the picture no larger than `side`, by averaging boxes: without ringing or new
+    /// colours. The orientation is not applied.
     pub(super) fn averaged(&self, side: u32) -> Self {
         let (w, h) = self.extent;
         let (width, height) = fit((self.width, self.height), (side, side));
@@ -87,32 +87,32 @@ impl Picture {
         self.scaled(whole, width, height, FilterType::Box)
     }
 
-    /// A part of an upright picture at another size.
+    /// Scales a part of an upright picture to a new size.
     pub fn cut(&self, region: Region, width: u32, height: u32) -> Self {
         debug_assert_eq!(self.orientation, Orientation::NoTransforms);
         self.scaled(region, width, height, FilterType::Lanczos3)
     }
 
-    /// Whether [`Self::cut`] would give the same again.
+    /// Whether [`Self::cut`] with these arguments would return an equal picture.
     pub fn is(&self, region: Region, width: u32, height: u32) -> bool {
         let (across, down) = (f64::from(self.width), f64::from(self.height));
         let whole = Region { x: 0.0, y: 0.0, width: across, height: down };
         region == whole && (self.width, self.height) == (width, height)
     }
 
-    /// Makes sRGB of the colours.
+    /// Converts the colours to sRGB.
     pub(super) fn convert(&mut self, profile: &Profile) {
         profile.convert(&mut self.pixels, self.channels);
     }
 
-    /// Turns the pixels as the camera noted.
+    /// Applies the orientation to the pixels.
     pub fn upright(self) -> Self {
         if self.orientation == Orientation::NoTransforms {
             return self;
         }
         let whole = (self.extent.0.floor() as u32, self.extent.1.floor() as u32);
         if whole != (self.width, self.height) {
-            // Turned, the partial boxes would lie at the wrong edge.
+            // Rotated, the incomplete boxes would be at the wrong edge.
             let (width, height) = exif::size(self.orientation, whole);
             return self.resized(width, height);
         }
@@ -128,7 +128,7 @@ impl Picture {
         Self { width, height, extent, pixels, orientation: Orientation::NoTransforms, ..self }
     }
 
-    /// How much of its pixels the picture covers.
+    /// The part of the pixels that the image covers.
     pub fn extent(&self) -> (f64, f64) {
         self.extent
     }
@@ -154,7 +154,8 @@ impl Picture {
         }
     }
 
-    /// For one kind of pixels: the crate's own choice brings code for the thirteen that it knows.
+    /// Resizes pixels of type `P`; letting the crate choose would compile code for all its 13
+    /// types.
     fn resample<P: PixelTrait>(&self, options: &ResizeOptions, width: u32, height: u32) -> Vec<u8> {
         let mut pixels = vec![0; width as usize * height as usize * self.channels];
         let sound = "as many bytes as pixels, by construction";
@@ -167,8 +168,8 @@ impl Picture {
     }
 }
 
-/// The largest size of the same shape that fits into `frame`, never larger than `size`, at least
-/// one pixel a side.
+/// Returns the largest size with the same aspect ratio that fits into `frame`, not larger than
+/// `size`, and at least one pixel per side.
 pub(crate) fn fit(size: (u32, u32), frame: (u32, u32)) -> (u32, u32) {
     let (w, h) = (f64::from(size.0), f64::from(size.1));
     let scale = (f64::from(frame.0) / w).min(f64::from(frame.1) / h).min(1.0);
@@ -176,18 +177,18 @@ pub(crate) fn fit(size: (u32, u32), frame: (u32, u32)) -> (u32, u32) {
     (side(w, frame.0), side(h, frame.1))
 }
 
-/// The standard deviation of the enlargement, in pixels of the small picture.
+/// Standard deviation of the kernel for enlarging, in pixels of the reduced picture.
 const DEVIATION: f64 = 0.8;
 
-/// A Gaussian blur of this standard deviation: reduces the picture and enlarges it with a Gaussian
-/// kernel, which is a hundred times faster than a kernel of the full size.
+/// Applies a Gaussian blur with this standard deviation: reduces the picture and enlarges it again
+/// with a Gaussian kernel, a hundred times faster than a kernel of full size.
 pub(crate) fn blur(
     from: &[u8],
     (width, height): (u32, u32),
     deviation: f64,
     into: &mut [u8],
 ) -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
-    // The triangles of the reduction have a variance of a sixth of a small pixel.
+    // The bilinear filter of the reduction has a variance of 1/6 in reduced pixels.
     let factor = deviation / (DEVIATION * DEVIATION + 1.0 / 6.0).sqrt();
     let small = |side: u32| (f64::from(side) / factor).round().max(1.0) as u32;
     let using =
@@ -207,7 +208,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn thumbnails_fit_and_never_grow() {
+    fn fitted_size_keeps_the_ratio_and_never_grows() {
         let check = |size, frame, expected| assert_eq!(fit(size, frame), expected, "{size:?}");
         check((3840, 2160), (500, 500), (500, 281));
         check((2160, 3840), (500, 500), (281, 500));
@@ -218,9 +219,9 @@ mod tests {
     }
 
     #[test]
-    fn upright_picture_begins_with_the_pixel_of_its_shown_corner() {
+    fn upright_picture_starts_with_its_top_left_pixel() {
         let check = |value, (x, y): (u8, u8)| {
-            // Each pixel is its own number.
+            // Each pixel has its index as its value.
             let pixels = (0..6).flat_map(|at| [at; 3]).collect();
             let orientation = Orientation::from_exif(value).unwrap();
             let picture = Picture::new(3, 2, (3.0, 2.0), 3, pixels, orientation).upright();
@@ -239,8 +240,8 @@ mod tests {
     }
 
     #[test]
-    fn resizing_turns_upright() {
-        // Red above blue, stored lying on its side: shown, red is on the right.
+    fn resized_picture_is_upright() {
+        // Red above blue, rotated by 90 degrees: red is shown on the right.
         let pixels = [[255, 0, 0], [0, 0, 255]].concat();
         let picture = Picture::new(1, 2, (1.0, 2.0), 3, pixels, Orientation::Rotate90);
         let shown = picture.resized(2, 1);

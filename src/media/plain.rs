@@ -1,7 +1,7 @@
-//! The files of plain colours: backends and other programs show them as any other picture; and the
-//! placeholder of a web package without a picture.
+//! Writes the image files of plain colours, which backends and other programs show like any image,
+//! and makes the placeholder of an HTML package without a preview.
 //!
-//! The files are in one directory of the cache. The thread `reconciler` writes them when they are
+//! The files are in a directory of the cache. The thread `reconciler` writes them when they are
 //! needed.
 
 use std::fs;
@@ -16,7 +16,7 @@ use crate::color::{self, Rgb};
 use crate::paths;
 use crate::wire::{COLOR_SIZE, Image};
 
-/// Files that are kept beside those of colours in use.
+/// Number of unused files that are kept.
 const KEPT: usize = 64;
 
 #[derive(Clone, Debug)]
@@ -25,19 +25,20 @@ pub(crate) struct PlainColors {
 }
 
 impl PlainColors {
-    /// In murald's cache.
+    /// Uses a directory in murald's cache.
     pub(crate) fn new(cache: &Path) -> Self {
         Self { directory: cache.join("colors") }
     }
 
-    /// Gives a plain colour the path of its file; leaves images of the library as they are.
+    /// Sets the path of a plain colour to its file; does nothing to images of the library.
     pub(crate) fn locate(&self, image: &mut Image) -> Option<Rgb> {
         let rgb = color::of_image(image.id)?;
         image.path = self.directory.join(format!("{}.png", &image.name[1..]));
         Some(rgb)
     }
 
-    /// The same, and writes the file if it is missing. The backend reports a failure.
+    /// Like [`Self::locate`], but also writes the file if it is missing. If that fails, the backend
+    /// will report an error.
     pub(crate) fn supply(&self, image: &mut Image) {
         let Some(rgb) = self.locate(image).filter(|_| !image.path.exists()) else { return };
         if let Err(error) = paths::replace(&image.path, &png(rgb)) {
@@ -45,7 +46,7 @@ impl PlainColors {
         }
     }
 
-    /// Removes the oldest files but those of images in use, as soon as there are many.
+    /// Removes the oldest unused files if there are too many.
     pub(crate) fn tidy<'i>(&self, used: impl Iterator<Item = &'i Image>) {
         let used: Vec<&Path> = used.map(|image| image.path.as_path()).collect();
         let Ok(entries) = fs::read_dir(&self.directory) else { return };
@@ -55,7 +56,7 @@ impl PlainColors {
         let mut unused: Vec<_> = unused.filter_map(time).collect();
         unused.sort();
         for (_, path) in &unused[..unused.len().saturating_sub(KEPT)] {
-            // Removal is tried again after the next change.
+            // A failed removal is retried after the next change.
             fs::remove_file(path).ok();
         }
     }
@@ -74,7 +75,7 @@ fn plain(rgb: Rgb, (width, height): (u32, u32)) -> Picture {
 const PLACEHOLDER_SIZE: (u32, u32) = (480, 270);
 const PLACEHOLDER_COLOR: Rgb = [0x30; 3];
 
-/// A grey card that fits into `frame`.
+/// Returns a grey thumbnail that fits into `frame`.
 pub(crate) fn placeholder(frame: (u32, u32)) -> Result<Thumbnail, Error> {
     let picture = plain(PLACEHOLDER_COLOR, fit(PLACEHOLDER_SIZE, frame));
     Ok(Thumbnail { webp: webp::encode(&picture)?, picture })
@@ -85,7 +86,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn colour_has_a_file_until_many_others_are_used() {
+    fn color_file_is_kept_while_it_is_in_use() {
         let cache = tempfile::tempdir().unwrap();
         let colors = PlainColors::new(cache.path());
         let of = |blue| {

@@ -1,4 +1,5 @@
-//! PNG, row by row: a picture of any size needs the memory of a few rows. The frames of an animated one.
+//! Decodes PNG row by row, so that only a few rows are in memory unless the image is interlaced;
+//! also decodes the frames of an animated PNG.
 
 use std::io::{Cursor, ErrorKind, Read, SeekFrom};
 use std::time::Duration;
@@ -17,10 +18,10 @@ use super::picture::Picture;
 use super::samples::{Depth, Layout};
 use crate::wire::Format;
 
-/// The limit of metadata; pixels are not counted here.
+/// Maximum size of metadata in bytes.
 const METADATA_MAX: usize = 16 << 20;
 const SIGNATURE: u64 = 8;
-/// Signature, the header chunk's length and name, width, height.
+/// The end of the width and height in the header chunk.
 const SIZE_END: usize = 24;
 
 pub(super) fn open(input: &mut dyn Input) -> Result<Header, Error> {
@@ -28,7 +29,7 @@ pub(super) fn open(input: &mut dyn Input) -> Result<Header, Error> {
     input.read_exact(&mut head).map_err(|error| Error::read(Format::Png, error))?;
     let number =
         |at: usize| u32::from_be_bytes([head[at], head[at + 1], head[at + 2], head[at + 3]]);
-    // Before the crate allocates rows of it.
+    // Checked before the crate allocates memory for rows.
     let size = (number(16), number(20));
     check_bounds(size, 3)?;
     input.rewind().map_err(Error::Read)?;
@@ -42,7 +43,7 @@ pub(super) fn open(input: &mut dyn Input) -> Result<Header, Error> {
     let points = info.coding_independent_code_points.filter(|_| !gray);
     let points = points.map(|points| (points.color_primaries, points.transfer_function));
     let profile = info.icc_profile.as_deref();
-    // Code points come before a profile.
+    // Code points take precedence over a profile.
     header.profile = points
         .and_then(Profile::of_code_points)
         .or_else(|| profile.and_then(|bytes| Profile::read(bytes, samples)));
@@ -71,7 +72,7 @@ pub(super) fn decode(header: &Header, input: &mut dyn Input, goal: Goal) -> Resu
     let mut shrink = header.shrink(goal);
     let mut line = Vec::new();
     let stride = header.size.0 as usize * header.channels;
-    // The rows of seven passes are held until the last has come.
+    // All rows of an interlaced image are in memory until the last of seven passes is read.
     let passes = if reader.info().interlaced { header.size.1 as usize } else { 0 };
     let mut pixels = vec![0; stride * passes];
     while let Some(row) = reader.next_interlaced_row().map_err(from_crate)? {
@@ -86,12 +87,12 @@ pub(super) fn decode(header: &Header, input: &mut dyn Input, goal: Goal) -> Resu
         }
     }
     shrink.rows(&pixels);
-    // To the end chunk.
+    // Read up to the end chunk.
     reader.finish().map_err(from_crate)?;
     Ok(shrink.finish(header.orientation))
 }
 
-/// Gives all frames as they are seen, with the time that each stays, until `each` wants no more.
+/// Passes all frames with their delays until `each` returns `false`.
 pub(super) fn frames(input: &mut dyn Input, each: Each<'_>) -> Result<(), Error> {
     input.rewind().map_err(Error::Read)?;
     let mut reader = reader(input, false)?;
@@ -99,7 +100,7 @@ pub(super) fn frames(input: &mut dyn Input, each: Each<'_>) -> Result<(), Error>
     let Some(count) = info.animation_control.map(|control| control.num_frames) else {
         return Ok(());
     };
-    // The first picture is not always a frame.
+    // The default image may not be part of the animation.
     let mut begun = info.frame_control.is_some();
     let pixels = u64::from(info.width) * u64::from(info.height);
     let mut canvas = Canvas::new(Format::Png, info.size(), pixels * 8)?;
@@ -126,7 +127,7 @@ pub(super) fn frames(input: &mut dyn Input, each: Each<'_>) -> Result<(), Error>
         };
         canvas.begin(place, disposal);
         lay(&mut reader, &mut canvas, place, blend)?;
-        // Hundredths where nothing is said.
+        // A denominator of 0 means hundredths of a second.
         let parts = if control.delay_den == 0 { 100 } else { u32::from(control.delay_den) };
         if !each(
             canvas.size(),
@@ -139,7 +140,7 @@ pub(super) fn frames(input: &mut dyn Input, each: Each<'_>) -> Result<(), Error>
     Ok(())
 }
 
-/// Reads a frame, and lays it down.
+/// Decodes a frame and draws it on the canvas.
 fn lay(
     reader: &mut Reader<&mut dyn Input>,
     canvas: &mut Canvas,
@@ -147,11 +148,11 @@ fn lay(
     blend: Blend,
 ) -> Result<(), Error> {
     let layout = layout(reader);
-    // As large as the picture, whatever the frame has of it.
+    // The crate needs a buffer for the whole image, however small the frame is.
     let size = reader.output_buffer_size().ok_or_else(|| damaged("it is too large"))?;
     let mut samples = vec![0; size];
     let frame = reader.next_frame(&mut samples).map_err(from_crate)?;
-    // The crate puts the passes of a small frame into rows of the picture's width.
+    // The crate writes an interlaced frame into rows of the image's width.
     let info = reader.info();
     let across = if info.interlaced { info.width } else { frame.width };
     let (mut pixels, mut row) = (Vec::new(), Vec::new());
@@ -174,33 +175,35 @@ fn reader(input: &mut dyn Input, with_profile: bool) -> Result<Reader<&mut dyn I
     let mut options = DecodeOptions::default();
     options.set_ignore_text_chunk(true);
     options.set_ignore_iccp_chunk(!with_profile);
-    // As libpng: what was inflated to something else than was deflated is no picture.
+    // Refuse an image if the checksum of its decompressed data is wrong, as libpng does.
     options.set_ignore_adler32(false);
     let mut decoder = Decoder::new_with_options(input, options);
     decoder.set_limits(Limits { bytes: METADATA_MAX });
-    // The crate would drop eight of sixteen bits: see [`eight_bits`].
+    // Samples with 16 bits are rounded later (see [`Layout`]); the crate would cut off the low
+    // byte.
     decoder.set_transformations(Transformations::EXPAND);
     let reader = decoder.read_info().map_err(from_crate)?;
-    // The crate would count on whole colours.
+    // The crate assumes that the palette ends with a whole colour.
     if reader.info().palette.as_ref().is_some_and(|colors| colors.len() % 3 != 0) {
         return Err(damaged("its palette ends within a colour"));
     }
     Ok(reader)
 }
 
-/// How the crate gives the samples of a pixel.
+/// Returns the layout of the crate's samples.
 fn layout(reader: &Reader<&mut dyn Input>) -> Layout {
     let (color, depth) = reader.output_color_type();
     let depth = if depth == BitDepth::Sixteen { Depth::SixteenBig } else { Depth::Eight };
     Layout { count: color.samples(), depth }
 }
 
-/// The end of the chunks, if none of them ends the file. Reads no contents.
+/// Returns the end of the last complete chunk if the end chunk is missing. Reads chunk headers
+/// only.
 fn lacks_end(input: &mut dyn Input) -> Result<Option<u64>, Error> {
     let mut at = SIGNATURE;
     input.seek(SeekFrom::Start(at)).map_err(Error::Read)?;
     loop {
-        // Length and name; contents and checksum follow.
+        // The chunk's length and name, and four more bytes; content and checksum follow.
         let mut head = [0; 12];
         match input.read_exact(&mut head) {
             Err(error) if error.kind() == ErrorKind::UnexpectedEof => return Ok(Some(at)),
@@ -212,12 +215,13 @@ fn lacks_end(input: &mut dyn Input) -> Result<Option<u64>, Error> {
         }
         let length = u32::from_be_bytes([a, b, c, d]);
         at += u64::from(length) + 12;
-        // Within the buffer if it can be: many files have a chunk every eight kilobytes.
+        // Stays within the buffer if possible: many files have a chunk every eight kilobytes.
         input.seek_relative(i64::from(length)).map_err(Error::Read)?;
     }
 }
 
-/// The chunks up to a place, and the one that ends a file: without it the crate gives no last row.
+/// Reads the chunks up to `at` and appends an end chunk, without which the crate does not return
+/// the last row.
 fn complete(input: &mut dyn Input, at: u64) -> Result<Cursor<Vec<u8>>, Error> {
     let mut file = Vec::new();
     input.rewind().map_err(Error::Read)?;

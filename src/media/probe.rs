@@ -1,4 +1,4 @@
-//! Reads what a file holds: its format and kind, its headers, and the thumbnail made of it.
+//! Detects a file's format, reads its headers, decodes it and makes thumbnails.
 
 use std::io::Read;
 
@@ -13,21 +13,21 @@ use super::picture::{Picture, fit};
 use super::{gif, heif, jpeg, png, svg, tiff, webp};
 use crate::wire::Format;
 
-/// A file that is a picture which we decode.
+/// The headers of an image that murald can decode.
 #[derive(Clone, Debug)]
 pub struct Probe {
     pub format: Format,
-    /// Pixels as shown, orientation applied.
+    /// In pixels, with the orientation applied.
     pub width: u32,
     pub height: u32,
-    /// More than one frame.
+    /// The image has several frames.
     pub animated: bool,
     pub(crate) note: Option<Note>,
     header: Header,
     decoder: Decoder,
 }
 
-/// None if only other programs decode this format.
+/// Returns `None` if only other programs decode this format.
 fn decoder(format: Format) -> Option<Decoder> {
     Some(match format {
         Format::Jpg => Decoder { open: jpeg::open, decode: jpeg::decode },
@@ -43,7 +43,7 @@ fn decoder(format: Format) -> Option<Decoder> {
     })
 }
 
-/// The format of a file by its first bytes. Refuses formats that are not decoded here.
+/// Returns the format from the first bytes. Fails for formats that murald cannot decode itself.
 pub(crate) fn format(input: &mut dyn Input) -> Result<Format, Error> {
     known(input).map(|(format, _)| format)
 }
@@ -71,7 +71,8 @@ fn known(input: &mut dyn Input) -> Result<(Format, Decoder), Error> {
     Err(Error::NeedsTranscoder { format, why: None, traits })
 }
 
-/// Reads the headers of a picture, and to its end where only that shows that it is whole.
+/// Reads the headers of an image, and the whole file if necessary to find out whether it is
+/// complete.
 pub fn probe(input: &mut dyn Input) -> Result<Probe, Error> {
     let (format, decoder) = known(input)?;
     input.rewind().map_err(Error::Read)?;
@@ -82,12 +83,13 @@ pub fn probe(input: &mut dyn Input) -> Result<Probe, Error> {
     Ok(Probe { format, width, height, animated, note, header, decoder })
 }
 
-/// How a picture is meant that another program has written, whatever its EXIF says.
+/// The orientation and colours of an image that another program has decoded; override the file's
+/// EXIF.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Shown {
-    /// As EXIF numbers it; 0: as it is stored.
+    /// As in EXIF; 0 means as stored.
     pub orientation: u8,
-    /// H.273's numbers of its colours, unless it has a profile.
+    /// H.273's code points, used if the image has no profile.
     pub points: Option<(u8, u8)>,
 }
 
@@ -101,7 +103,7 @@ impl Probe {
         self
     }
 
-    /// Whether programs that ignore orientations and colour profiles show it as it is meant.
+    /// Whether programs that ignore orientation and colour profiles show the image correctly.
     pub(crate) fn is_plain(&self) -> bool {
         let is_srgb = self.profile().is_none_or(|profile| !profile.changes_anything());
         self.is_upright() && is_srgb
@@ -111,28 +113,28 @@ impl Probe {
         self.header.channels == 4
     }
 
-    /// Whether it is stored as it is shown.
+    /// Whether the stored pixels are upright.
     pub(crate) fn is_upright(&self) -> bool {
         self.orientation() == Orientation::NoTransforms
     }
 
-    /// How the stored pixels are to be turned.
+    /// The orientation to apply to the stored pixels.
     pub(super) fn orientation(&self) -> Orientation {
         self.header.orientation
     }
 
-    /// The colour profile, if the colours are not sRGB.
+    /// The colour profile, if there is one.
     pub(super) fn profile(&self) -> Option<&Profile> {
         self.header.profile.as_ref()
     }
 
-    /// The first frame, reduced by averages on the way where it is far larger than `target`
-    /// (as shown); never reduced below it. Reads `input` from its beginning.
+    /// Decodes the first frame, reduced while decoding if it is much larger than `target` (as
+    /// shown), but never below it. Reads `input` from the start.
     pub fn decode(&self, input: &mut dyn Input, target: (u32, u32)) -> Result<Picture, Error> {
         input.rewind().map_err(Error::Read)?;
         let goal = Goal::of(target, self.header.orientation);
         let mut picture = (self.decoder.decode)(&self.header, input, goal)?;
-        // Reduced by now: the fewer pixels to convert.
+        // Converting the reduced picture is faster.
         if let Some(profile) = &self.header.profile {
             picture.convert(profile);
         }
@@ -140,10 +142,10 @@ impl Probe {
     }
 }
 
-/// As many first bytes as [`sniff`] looks at.
+/// Number of bytes that [`sniff`] needs.
 pub(super) const HEAD: usize = 256;
 
-/// The format that `head`, the beginning of a file, shows.
+/// Detects the format from the first bytes of a file.
 pub(super) fn sniff(head: &[u8]) -> Option<Format> {
     match head {
         [0xff, 0xd8, 0xff, ..] => Some(Format::Jpg),
@@ -154,7 +156,7 @@ pub(super) fn sniff(head: &[u8]) -> Option<Format> {
         // 42 is TIFF, 43 BigTIFF.
         [b'I', b'I', 42 | 43, 0, ..] | [b'M', b'M', 0, 42 | 43, ..] => Some(Format::Tiff),
         [b'B', b'M', ..] => {
-            // The length of the second header, so that a text that begins with BM is none.
+            // Check the size of the second header, as a text may begin with BM, too.
             let length = head.get(14..).and_then(<[u8]>::first_chunk);
             let is_bmp = matches!(length, Some([12 | 40 | 52 | 56 | 64 | 108 | 124, 0, 0, 0]));
             is_bmp.then_some(Format::Bmp)
@@ -167,7 +169,7 @@ pub(super) fn sniff(head: &[u8]) -> Option<Format> {
             let length = u32::from_be_bytes([*a, *b, *c, *d]) as usize;
             Some(iso_media(&rest[..rest.len().min(length.saturating_sub(8))]))
         }
-        // QuickTime from before there were brands.
+        // Early QuickTime, without brands.
         [_, _, _, _, b'm', b'o', b'o', b'v' | b'f', ..]
         | [_, _, _, _, b'm', b'd', b'a', b't', ..]
         | [0, 0, 0, 8, b'w', b'i', b'd', b'e', ..] => Some(Format::Mov),
@@ -175,12 +177,12 @@ pub(super) fn sniff(head: &[u8]) -> Option<Format> {
     }
 }
 
-/// The format by the document type in the EBML header.
+/// Detects the format from the document type in the EBML header.
 fn matroska(head: &[u8]) -> Format {
     if head.windows(4).any(|word| word == b"webm") { Format::Webm } else { Format::Mkv }
 }
 
-/// The format by the brands: the major one, a version, and compatible ones.
+/// Detects the format from the brands: the major one, a version, and compatible ones.
 fn iso_media(brands: &[u8]) -> Format {
     let has = |wanted: &[&[u8; 4]]| {
         brands.chunks_exact(4).any(|brand| wanted.iter().any(|&word| word == brand))
@@ -196,21 +198,21 @@ fn iso_media(brands: &[u8]) -> Format {
     }
 }
 
-/// A thumbnail, and the pixels that it was made of.
+/// A thumbnail, and the pixels it was made from.
 #[derive(Debug)]
 pub struct Thumbnail {
     pub webp: Vec<u8>,
-    /// Upright.
+    /// The upright picture.
     pub picture: Picture,
 }
 
 impl Probe {
-    /// The size of a thumbnail that fits into `frame`.
+    /// Returns the size of a thumbnail that fits into `frame`.
     pub fn fit(&self, frame: (u32, u32)) -> (u32, u32) {
         fit((self.width, self.height), frame)
     }
 
-    /// Decodes the picture and makes the thumbnail that fits into `frame`.
+    /// Decodes the image and makes a thumbnail that fits into `frame`.
     pub fn thumbnail(&self, input: &mut dyn Input, frame: (u32, u32)) -> Result<Thumbnail, Error> {
         let (width, height) = self.fit(frame);
         let picture = self.decode(input, (width, height))?.resized(width, height);
@@ -223,7 +225,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn first_bytes_tell() {
+    fn format_is_detected_from_the_first_bytes() {
         let check = |head: &[u8], format| assert_eq!(sniff(head), format, "{head:?}");
         check(b"", None);
         check(b"\xff\xd8", None);
@@ -246,7 +248,7 @@ mod tests {
         check(b"\0\0\0\x18ftypmif1\0\0\0\0mif1heic", Some(Format::Heic));
         check(b"\0\0\0\x14ftypqt  \0\0\0\0qt  ", Some(Format::Mov));
         check(b"\0\0\0\x20ftypisom\0\0\x02\0isomiso2avc1mp41", Some(Format::Mp4));
-        // Brands end where the box ends: what follows is no brand.
+        // Brands end with the box: the bytes after it do not count.
         check(b"\0\0\0\x14ftypisom\0\0\0\0isomheic", Some(Format::Mp4));
         check(b"\0\0\0\x08wide", Some(Format::Mov));
         check(b"<html>", None);

@@ -1,13 +1,13 @@
-//! Makes RGB or RGBA of eight bits each of the samples that decoders give.
+//! Converts the samples of decoders to 8-bit RGB or RGBA.
 
 use std::borrow::Cow;
 
 use image::ColorType;
 
-/// How the samples of a pixel lie in memory.
+/// The layout of the samples of a pixel in memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Layout {
-    /// One for grey, two with alpha; three for colours, four with alpha.
+    /// 1: grey, 2: grey and alpha, 3: colours, 4: colours and alpha.
     pub(super) count: usize,
     pub(super) depth: Depth,
 }
@@ -17,14 +17,14 @@ pub(super) enum Depth {
     Eight,
     /// In the processor's byte order.
     Sixteen,
-    /// The high byte first, as PNG has it.
+    /// High byte first, as in PNG.
     SixteenBig,
     /// From 0 to 1.
     Float,
 }
 
 impl Layout {
-    /// None for kinds that the `image` crate gives of no format that is read here.
+    /// Returns `None` for kinds of samples that no supported format has.
     pub(super) fn of(color: ColorType) -> Option<Self> {
         let count = usize::from(color.channel_count());
         let depth = match usize::from(color.bytes_per_pixel()) / count {
@@ -36,7 +36,7 @@ impl Layout {
         Some(Self { count, depth })
     }
 
-    /// Channels of a pixel that is made of them.
+    /// Number of channels after conversion.
     pub(super) fn channels(self) -> usize {
         if self.count.is_multiple_of(2) { 4 } else { 3 }
     }
@@ -49,12 +49,12 @@ impl Layout {
         }
     }
 
-    /// Whether nothing is to be done.
+    /// Whether the samples need no conversion.
     pub(super) fn are_pixels(self) -> bool {
         self.count >= 3 && self.depth == Depth::Eight
     }
 
-    /// Appends the pixels of a row: the nearest of eight bits for each sample.
+    /// Converts a row and appends its pixels; each sample is rounded to 8 bits.
     pub(super) fn append(self, row: &[u8], to: &mut Vec<u8>) {
         let samples: Cow<'_, [u8]> = match self.depth {
             Depth::Eight => row.into(),
@@ -79,7 +79,7 @@ fn level(sample: [u8; 4]) -> u8 {
     (f32::from_ne_bytes(sample).clamp(0.0, 1.0) * 255.0).round() as u8
 }
 
-/// Removes alpha from RGBA.
+/// Removes the alpha channel from RGBA pixels.
 pub(super) fn drop_alpha(pixels: &mut Vec<u8>) {
     let count = pixels.len() / 4;
     for at in 0..count {
@@ -88,7 +88,7 @@ pub(super) fn drop_alpha(pixels: &mut Vec<u8>) {
     pixels.truncate(3 * count);
 }
 
-/// Divides the colours of RGBA by its alpha.
+/// Converts premultiplied RGBA pixels to straight alpha.
 pub(super) fn divide_by_alpha(pixels: &mut [u8]) {
     for [colors @ .., alpha] in pixels.as_chunks_mut::<4>().0 {
         let divided = |color: u8| (u16::from(color) * 255).checked_div(u16::from(*alpha));
@@ -101,7 +101,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn samples_of_every_kind_become_pixels() {
+    fn samples_of_every_kind_are_converted() {
         let check = |count, depth, row: &[u8], expected: &[u8]| {
             let mut pixels = Vec::new();
             Layout { count, depth }.append(row, &mut pixels);
@@ -110,7 +110,7 @@ mod tests {
         check(1, Depth::Eight, &[7, 9], &[7, 7, 7, 9, 9, 9]);
         check(2, Depth::Eight, &[7, 9], &[7, 7, 7, 9]);
         check(4, Depth::Eight, &[1, 2, 3, 4], &[1, 2, 3, 4]);
-        // The nearest: 0x0180 is 1.49 levels, 0x0182 is 1.5.
+        // Values are rounded: 0x0180 is 1.49 levels, 0x0182 is 1.5.
         let sixteen = [0x0180_u16, 0x0182, 0xffff].map(u16::to_ne_bytes).concat();
         check(3, Depth::Sixteen, &sixteen, &[1, 2, 255]);
         check(1, Depth::SixteenBig, &[0x01, 0x80], &[1, 1, 1]);
@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn colours_are_divided_by_their_alpha() {
+    fn premultiplied_colors_are_divided_by_alpha() {
         let mut pixels = [[64, 0, 200, 128], [9, 9, 9, 0], [1, 2, 3, 255]];
         divide_by_alpha(pixels.as_flattened_mut());
         assert_eq!(pixels, [[127, 0, 255, 128], [0, 0, 0, 0], [1, 2, 3, 255]]);

@@ -1,12 +1,12 @@
-//! Averages boxes of pixels while rows come out of a decoder, top to bottom.
+//! Reduces a picture by averaging boxes of pixels while a decoder produces its rows.
 //!
-//! So a picture of any size needs the memory of its result and one row, and every format goes through
-//! the same arithmetic: the same pixels give the same result.
+//! So only the result and one row are in memory, and all formats use the same arithmetic: equal
+//! pixels give equal results.
 
 use super::exif::Orientation;
 use super::picture::Picture;
 
-/// Sums of 128 rows of bytes fit into 16 bits.
+/// Sums of up to 128 rows of bytes fit into 16 bits.
 const FACTOR_MAX: u32 = 128;
 
 pub(super) struct Shrink {
@@ -15,17 +15,17 @@ pub(super) struct Shrink {
     /// 3 (RGB) or 4 (RGBA, not premultiplied).
     channels: usize,
     factor: usize,
-    /// Rows since the last row of boxes was finished.
+    /// Number of rows since the last complete row of boxes.
     pending: usize,
     /// Column sums of an opaque picture.
     sums: Vec<u16>,
-    /// Column sums of one with alpha, colours premultiplied.
+    /// Column sums of a picture with alpha, colours premultiplied.
     weighted: Vec<u32>,
     pixels: Vec<u8>,
 }
 
 impl Shrink {
-    /// Boxes of as many pixels a side as leave a picture of at least `goal`.
+    /// Returns the largest box side with which the result is not smaller than `goal`.
     pub(super) fn factor(size: (u32, u32), goal: (u32, u32)) -> u32 {
         (size.0 / goal.0.max(1)).min(size.1 / goal.1.max(1)).clamp(1, FACTOR_MAX)
     }
@@ -46,12 +46,12 @@ impl Shrink {
         }
     }
 
-    /// Bytes that the result will take.
+    /// Size of the result in bytes.
     pub(super) fn bytes(size: (u32, u32), channels: usize, factor: u32) -> u64 {
         u64::from(size.0.div_ceil(factor)) * u64::from(size.1.div_ceil(factor)) * channels as u64
     }
 
-    /// Takes the next row.
+    /// Adds the next row.
     pub(super) fn row(&mut self, row: &[u8]) {
         debug_assert_eq!(row.len(), self.width * self.channels);
         if self.factor == 1 {
@@ -77,14 +77,14 @@ impl Shrink {
         }
     }
 
-    /// Takes many rows at once.
+    /// Adds several rows.
     pub(super) fn rows(&mut self, rows: &[u8]) {
         for row in rows.chunks_exact(self.width * self.channels) {
             self.row(row);
         }
     }
 
-    /// The result; rows that never came are not made up.
+    /// Returns the result; missing rows are not added.
     pub(super) fn finish(mut self, orientation: Orientation) -> Picture {
         if self.pending > 0 {
             self.flush();
@@ -114,7 +114,7 @@ impl Shrink {
         // The last box may be narrower than the others.
         for columns in self.sums.chunks(3 * self.factor) {
             let count = (columns.len() / 3 * self.pending) as u64;
-            // One division for three channels: a product in 32.32 fixed point, rounded.
+            // One division for three channels: multiplies in 32.32 fixed point, rounded.
             let scale = (1_u64 << 32) / count + 1;
             let mut total = [count / 2; 3];
             for pixel in columns.chunks_exact(3) {
@@ -162,10 +162,10 @@ mod tests {
         };
         check((1, 1), 3, 1, &[1, 2, 3], &[1, 2, 3]);
         check((2, 1), 3, 2, &[0, 10, 255, 1, 20, 255], &[1, 15, 255]);
-        // A box at the right edge that is one pixel wide, and a lower row of its own.
+        // An incomplete box at the right edge, and one at the bottom.
         check((3, 1), 3, 2, &[0, 0, 0, 2, 2, 2, 9, 9, 9], &[1, 1, 1, 9, 9, 9]);
         check((1, 3), 3, 2, &[0, 0, 0, 2, 2, 2, 9, 9, 9], &[1, 1, 1, 9, 9, 9]);
-        // Invisible pixels lend no colour.
+        // Transparent pixels do not affect the colour.
         check((2, 1), 4, 2, &[200, 100, 0, 255, 7, 7, 7, 0], &[200, 100, 0, 128]);
         check((2, 1), 4, 2, &[5, 5, 5, 0, 7, 7, 7, 0], &[0, 0, 0, 0]);
     }
@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn the_factor_keeps_the_goal() {
+    fn factor_keeps_the_result_above_the_goal() {
         let check = |size, goal, factor| assert_eq!(Shrink::factor(size, goal), factor);
         check((3840, 2160), (1000, 562), 3);
         check((400, 300), (1000, 750), 1);

@@ -1,4 +1,4 @@
-//! Cuts a picture for monitors: for one, or for several that it is stretched over (mode `extend`).
+//! Cuts images for monitors: for a single one, or for several that one image spans (mode `extend`).
 
 use png::{BitDepth, ColorType, Compression, Encoder};
 use serde::{Deserialize, Serialize};
@@ -12,28 +12,28 @@ use super::probe::Probe;
 use super::samples::drop_alpha;
 use crate::wire::Position;
 
-/// A monitor's place in the layout, and what it shows there.
+/// A monitor's area in the layout, and its resolution.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Tile {
-    /// In the layout's units.
+    /// In units of the layout.
     pub x: i32,
     pub y: i32,
     pub width: u32,
     pub height: u32,
-    /// As turned: what the slice will have.
+    /// The size of the slice in pixels, after the output's transform.
     pub pixels: (u32, u32),
 }
 
-/// The part of a picture that is shown, and how.
+/// Which part of an image to show, and how.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Cut {
-    /// The monitors that it covers together; none: the whole picture is kept, at its own size.
+    /// The monitors that the image spans; if empty, the whole image is kept at its own size.
     pub tiles: Vec<Tile>,
-    /// The part that is seen if the picture has another shape than the monitors together.
+    /// The visible part if the aspect ratios of image and monitors differ.
     pub position: Position,
-    /// The colour behind it; none: it stays as transparent as it is.
+    /// The background colour behind transparent pixels; `None` keeps the transparency.
     pub fill: Option<[u8; 3]>,
-    /// Each monitor is filled with the picture again and again, pixel for pixel.
+    /// Fills each monitor by repeating the image, pixel for pixel.
     pub repeats: bool,
 }
 
@@ -41,15 +41,15 @@ impl Cut {
     pub const WHOLE: Self =
         Self { tiles: Vec::new(), position: Position::CENTER, fill: None, repeats: false };
 
-    /// Whether nothing is cut off and nothing laid behind.
+    /// Whether the image is neither cropped nor given a background.
     pub fn is_whole(&self) -> bool {
         self.tiles.is_empty() && self.fill.is_none()
     }
 }
 
 impl Probe {
-    /// Scales the picture to cover all tiles and cuts for each the part that it shows, at its own
-    /// pixels: one PNG for each, in their order.
+    /// Scales the image to cover all tiles, and returns the part for each tile at its resolution,
+    /// as PNG files in the order of the tiles.
     pub fn slices(&self, input: &mut dyn Input, cut: &Cut) -> Result<Vec<Vec<u8>>, Error> {
         let (width, height) = (self.width, self.height);
         let whole = [Tile { x: 0, y: 0, width, height, pixels: (width, height) }];
@@ -71,7 +71,8 @@ impl Probe {
     }
 }
 
-/// The size that a picture of this size should be decoded for, so that no slice lacks pixels.
+/// Returns the size to decode an image of this size for, so that no slice is upscaled
+/// unnecessarily.
 fn wanted(size: (u32, u32), tiles: &[Tile]) -> (u32, u32) {
     let bounds = Bounds::of(tiles);
     let density = density(tiles);
@@ -80,7 +81,7 @@ fn wanted(size: (u32, u32), tiles: &[Tile]) -> (u32, u32) {
     (side(size.0), side(size.1))
 }
 
-/// The scale of the monitor with the most pixels to a unit of the layout.
+/// Returns the largest number of pixels per layout unit.
 fn density(tiles: &[Tile]) -> f64 {
     let density = |tile: &Tile| {
         let unit = |pixels: u32, length: u32| f64::from(pixels) / f64::from(length.max(1));
@@ -89,13 +90,13 @@ fn density(tiles: &[Tile]) -> f64 {
     tiles.iter().map(density).fold(1.0, f64::max)
 }
 
-/// The pixels that all tiles have together, as fine as the finest.
+/// Returns the size of all tiles together in pixels, at the resolution of the densest tile.
 pub(crate) fn extent(tiles: &[Tile]) -> (u32, u32) {
     let (bounds, density) = (Bounds::of(tiles), density(tiles));
     ((bounds.width * density) as u32, (bounds.height * density) as u32)
 }
 
-/// An upright picture over a colour.
+/// Composites an upright picture over a colour.
 fn flattened(picture: &Picture, [red, green, blue]: [u8; 3]) -> Picture {
     let pixels = picture.pixels().as_chunks().0.iter();
     let over = |pixel: &[u8; 4]| over(*pixel, [red, green, blue, 255]);
@@ -105,7 +106,7 @@ fn flattened(picture: &Picture, [red, green, blue]: [u8; 3]) -> Picture {
     Picture::new(width, height, picture.extent(), 3, pixels, Orientation::NoTransforms)
 }
 
-/// The picture again and again from the upper left corner, up to this size.
+/// Repeats the picture from the top left corner, up to this size.
 fn repeated(picture: &Picture, (width, height): (u32, u32)) -> Picture {
     let channels = if picture.has_alpha() { 4 } else { 3 };
     let rows = picture.pixels().chunks_exact(picture.width() as usize * channels).cycle();
@@ -134,20 +135,20 @@ impl Bounds {
         Self { left, top, width: (right - left).max(1.0), height: (bottom - top).max(1.0) }
     }
 
-    /// Layout units to a pixel of a picture that covers the bounds.
+    /// Returns the layout units per pixel of a picture that covers the bounds.
     fn scale(&self, (width, height): (f64, f64)) -> f64 {
         (self.width / width).max(self.height / height)
     }
 }
 
-/// The part of a picture of this size that `tile` shows.
+/// Returns the part of a picture of this size that `tile` shows.
 fn region(size: (f64, f64), tiles: &[Tile], tile: &Tile, position: Position) -> Region {
     let bounds = Bounds::of(tiles);
     let scale = bounds.scale(size);
-    // The visible part of the picture; the remainder is cut off.
+    // The offset of the visible part, which the layout covers.
     let left = (size.0 - bounds.width / scale) * position.x();
     let top = (size.1 - bounds.height / scale) * position.y();
-    // Rounding must not lead outside.
+    // Rounding must not lead outside the picture.
     let (x, width) = inside(
         left + (f64::from(tile.x) - bounds.left) / scale,
         f64::from(tile.width.max(1)) / scale,
@@ -167,7 +168,7 @@ fn inside(start: f64, length: f64, limit: f64) -> (f64, f64) {
 }
 
 impl Picture {
-    /// As a PNG file, written fast rather than small: whoever it is for reads it once, or a few times.
+    /// Encodes the picture as PNG, fast rather than small, as the file is only read a few times.
     pub fn png(&self) -> Result<Vec<u8>, Error> {
         let failed = |error: png::EncodingError| Error::Encode(Box::new(error));
         let mut bytes = Vec::new();
@@ -191,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn regions_cover_and_are_where_they_should_be() {
+    fn regions_cover_the_tiles_at_their_position() {
         let check_at = |position, size, tiles: &[Tile], expected: &[(f64, f64, f64, f64)]| {
             for (tile, &(x, y, width, height)) in tiles.iter().zip(expected) {
                 assert_eq!(region(size, tiles, tile, position), Region { x, y, width, height });
@@ -207,19 +208,19 @@ mod tests {
         at("top-left", (0.0, 0.0, 400.0, 200.0));
         at("bottom-right", (0.0, 100.0, 400.0, 200.0));
         at("0%,25%", (0.0, 25.0, 400.0, 200.0));
-        // Two side by side, exactly the picture's shape.
+        // Two monitors side by side with the picture's aspect ratio.
         check(
             (400.0, 100.0),
             &[tile(0, 0, 200, 100), tile(200, 0, 200, 100)],
             &[(0.0, 0.0, 200.0, 100.0), (200.0, 0.0, 200.0, 100.0)],
         );
-        // The picture is higher: its middle is shown.
+        // The picture is taller: its middle is shown.
         check(
             (400.0, 300.0),
             &[tile(0, 0, 200, 100), tile(200, 0, 200, 100)],
             &[(0.0, 100.0, 200.0, 100.0), (200.0, 100.0, 200.0, 100.0)],
         );
-        // A gap, an offset, a layout that begins left of zero, a picture of half the size.
+        // A gap, an offset, negative coordinates, and a picture of half the layout's size.
         check(
             (200.0, 100.0),
             &[tile(-200, 0, 100, 100), tile(0, 100, 200, 100)],
@@ -228,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn picture_is_repeated_from_the_upper_left() {
+    fn picture_is_repeated_from_the_top_left() {
         let pixels = vec![1, 2, 3, 4, 5, 6];
         let pair = Picture::new(2, 1, (2.0, 1.0), 3, pixels, Orientation::NoTransforms);
         let row = [1, 2, 3, 4, 5, 6, 1, 2, 3];
@@ -236,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn dense_monitors_want_more_pixels() {
+    fn dense_monitors_need_more_pixels() {
         let dense = Tile { pixels: (3840, 2160), ..tile(0, 0, 1920, 1080) };
         let plain = tile(1920, 0, 1920, 1080);
         assert_eq!(wanted((7680, 2160), &[dense, plain]), (7680, 2160));

@@ -1,5 +1,5 @@
-//! SVG: recognizes drawings, compressed or not, and reads the size that their root element has. Another
-//! program draws them.
+//! Detects SVG files, compressed or not, and reads the size from the root element. Another program
+//! renders them.
 
 use std::io::Read;
 
@@ -8,27 +8,27 @@ use flate2::read::GzDecoder;
 use super::decoder::Input;
 use super::error::Error;
 
-/// Bytes of text before and in the root element.
+/// Maximum number of bytes up to the end of the root element.
 const TEXT_MAX: u64 = 64 << 10;
-/// The size of a drawing without one, and the frame of a drawing that has a shape only.
+/// The size of an SVG without one; also the box into which one with only a view box is fitted.
 const FRAME: (u32, u32) = (1920, 1080);
-/// Longest side of a picture that is drawn.
+/// Maximum width and height of a rendered SVG.
 const DRAWN_MAX: f64 = 8192.0;
 
-/// The size of a file that is a drawing.
+/// Returns the size of a file if it is SVG.
 pub(super) fn size(input: &mut dyn Input) -> Result<Option<(u32, u32)>, Error> {
     input.rewind().map_err(Error::Read)?;
     let mut text = Vec::new();
     input.take(TEXT_MAX).read_to_end(&mut text).map_err(Error::Read)?;
     if text.starts_with(&[0x1f, 0x8b]) {
         let packed = std::mem::take(&mut text);
-        // The text goes on behind what was read.
+        // Errors are ignored: the compressed data are truncated.
         GzDecoder::new(&packed[..]).take(TEXT_MAX).read_to_end(&mut text).ok();
     }
     Ok(root(&String::from_utf8_lossy(&text)).map(size_of))
 }
 
-/// The attributes of the root element, and what follows, of a text that is SVG.
+/// Returns the text from the attributes of the root element on, if it is SVG.
 fn root(text: &str) -> Option<&str> {
     let mut text = text.trim_start_matches('\u{feff}');
     loop {
@@ -39,7 +39,7 @@ fn root(text: &str) -> Option<&str> {
         } else if text.starts_with("<!--") {
             text = behind("-->")?;
         } else if text.starts_with("<!") {
-            // It may hold declarations of its own.
+            // The document type may contain declarations in brackets.
             let declares =
                 text.find('[').is_some_and(|at| text.find('>').is_some_and(|end| at < end));
             text = behind(if declares { "]" } else { ">" })?;
@@ -54,7 +54,7 @@ fn root(text: &str) -> Option<&str> {
     }
 }
 
-/// The value of an attribute.
+/// Returns the value of an attribute.
 fn value<'a>(mut attributes: &'a str, wanted: &str) -> Option<&'a str> {
     loop {
         let (name, rest) = attributes.split_once('=')?;
@@ -91,7 +91,7 @@ fn size_of(attributes: &str) -> (u32, u32) {
     scaled((width, height), 1.0)
 }
 
-/// The size at which a drawing of this size covers an output.
+/// Returns the size at which an SVG of this size covers an output.
 pub(crate) fn covering((width, height): (u32, u32), (wide, high): (u32, u32)) -> (u32, u32) {
     let (width, height) = (f64::from(width.max(1)), f64::from(height.max(1)));
     scaled((width, height), (f64::from(wide) / width).max(f64::from(high) / height))
@@ -107,7 +107,7 @@ fn is_positive(number: &f64) -> bool {
     number.is_finite() && *number > 0.0
 }
 
-/// A length in pixels, unless it depends on where it is shown.
+/// Converts a length to pixels; returns `None` for relative lengths.
 fn pixels(length: &str) -> Option<f64> {
     let length = length.trim();
     let end = length.find(|c: char| c.is_ascii_alphabetic() && !matches!(c, 'e' | 'E') || c == '%');
@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn drawings_are_told_from_other_texts() {
+    fn svg_is_distinguished_from_other_text() {
         let own = Some((20, 10));
         check("<svg width='20' height='10'/>", own);
         let prolog = "\u{feff}<?xml version=\"1.0\"?>\n<!-- a > b -->\n";
@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn each_drawing_has_a_size() {
+    fn every_svg_has_a_size() {
         let check =
             |attributes: &str, expected| check(&format!("<svg {attributes}>"), Some(expected));
         check("", FRAME);

@@ -1,4 +1,4 @@
-//! Every format, from bytes to pixels: whole, truncated, turned, hostile.
+//! Tests every format from file to pixels: complete, truncated, rotated and hostile files.
 
 mod files;
 
@@ -34,7 +34,7 @@ fn every_format_is_known_and_decoded() {
         assert_eq!((small.width(), small.height()), (100, 63), "{format}");
         let sky = lab(small.pixels()[..3].try_into().unwrap());
         assert!(sky.distance(lab([30, 90, 200])) < 25.0, "{format}: {:?}", &small.pixels()[..3]);
-        // Never larger than the source.
+        // A thumbnail is not larger than the image.
         assert_eq!(thumbnail(&bytes, 500).unwrap().width(), 320);
     }
 }
@@ -50,7 +50,7 @@ fn lossless_formats_give_the_same_pixels_and_palette() {
         assert!(other.pixels() == first.pixels(), "{format}");
         assert_eq!(palette(&other), palette(&first));
     }
-    // In a lossy one nearly the same, where shares are nearly equal in another order.
+    // A lossy file has nearly the same colours, possibly in another order if shares are similar.
     let lossy = palette(&thumbnail(&jpeg(&picture, 90), 500).unwrap());
     for color in palette(&first) {
         let near = |&other: &[u8; 3]| lab(other).distance(lab(color)) < 3.0;
@@ -66,7 +66,7 @@ fn truncated_files_are_refused() {
     files.push((Format::Webp, webp_animation(3)));
     for (format, bytes) in files {
         assert!(thumbnail(&bytes, 50).is_ok(), "{format}");
-        // TIFF has no end mark, and its directory stands at the end.
+        // An animation without its end marker is refused, too.
         let animated = probed(&bytes).unwrap().animated;
         let lacks_end = |keep: usize| match format {
             _ if animated => false,
@@ -84,7 +84,7 @@ fn truncated_files_are_refused() {
 }
 
 #[test]
-fn pictures_that_lack_only_their_end_are_taken_with_a_note() {
+fn missing_end_marker_is_accepted_with_a_note() {
     let picture = scene(160, 90);
     for (format, bytes) in all(&picture) {
         let end = match format {
@@ -101,8 +101,8 @@ fn pictures_that_lack_only_their_end_are_taken_with_a_note() {
 }
 
 #[test]
-fn jpeg_without_huffman_tables_is_read_with_the_standard_ones() {
-    // The encoder writes those; no other of its segments is of that kind.
+fn jpeg_without_huffman_tables_uses_the_standard_ones() {
+    // The encoder uses the standard tables; remove them.
     let mut bytes = jpeg(&scene(64, 40), 90);
     let whole = thumbnail(&bytes, 500).unwrap();
     while let Some(at) = bytes.windows(2).position(|two| two == [0xff, 0xc4]) {
@@ -114,23 +114,23 @@ fn jpeg_without_huffman_tables_is_read_with_the_standard_ones() {
 }
 
 #[test]
-fn a_hole_in_a_jpeg_is_refused() {
+fn jpeg_with_missing_data_is_refused() {
     let bytes = jpeg(&scene(640, 400), 90);
-    // Cut in half, and given an end mark.
+    // Half of the file, with an end marker.
     let half = [&bytes[..bytes.len() / 2], &[0xff, 0xd9]].concat();
     let half = thumbnail(&half, 50).map(drop);
     assert!(matches!(half, Err(Error::Damaged { .. })), "{half:?}");
 }
 
 #[test]
-fn bytes_after_a_jpeg_are_ignored() {
+fn data_after_a_jpeg_is_ignored() {
     let mut bytes = jpeg(&scene(64, 40), 90);
     bytes.extend(b"a camera's trailer \xff\xd8");
     assert!(thumbnail(&bytes, 100).is_ok());
 }
 
 #[test]
-fn damage_is_an_error_and_never_a_panic() {
+fn damaged_files_cause_errors_but_no_panic() {
     for (format, bytes) in all(&scene(64, 48)) {
         for at in 0..bytes.len().min(400) {
             for value in [0xff, bytes[at] ^ 0x10] {
@@ -179,7 +179,7 @@ fn exif_orientation_is_applied() {
     };
     let upright = probed(&jpeg(1)).unwrap();
     assert_eq!((upright.width, upright.height), (64, 32));
-    // The sky is a third of the picture, along one edge: where is it shown?
+    // The sky fills a third of the image along one edge; check on which side it is shown.
     let check = |orientation, size, sky: (u32, u32)| {
         let bytes = jpeg(orientation);
         let probe = probed(&bytes).unwrap();
@@ -196,7 +196,7 @@ fn exif_orientation_is_applied() {
 }
 
 #[test]
-fn orientation_is_read_of_every_format() {
+fn orientation_is_read_from_every_format() {
     let plain = jpeg(&scene(640, 400), 95);
     let exif = block(6);
     let length = (exif.len() as u16 + 2).to_be_bytes();
@@ -212,7 +212,7 @@ fn orientation_is_read_of_every_format() {
     }
 }
 
-/// A TIFF of these values, little-endian.
+/// Creates a little-endian TIFF with these entries.
 fn tiff(entries: &[(u16, u32)]) -> Vec<u8> {
     let mut bytes = b"II*\0\x0a\0\0\0\x01\0".to_vec();
     bytes.extend((entries.len() as u16).to_le_bytes());
@@ -227,8 +227,8 @@ fn tiff(entries: &[(u16, u32)]) -> Vec<u8> {
 
 #[test]
 fn tiff_fill_order_2_is_left_to_the_transcoder() {
-    // One pixel of eight bits: width, height, bits, no compression, black is zero, the order of the
-    // bits, where the strip lies, rows, bytes.
+    // One pixel of 8 bits. The tags are width, height, bits, no compression, black is zero, fill
+    // order, strip offset, rows and bytes.
     let tiff = |order| {
         let (size, strip) = ([(256, 1), (257, 1), (258, 8)], [(273, 8), (278, 1), (279, 1)]);
         tiff(&[&size[..], &[(259, 1), (262, 1), (266, order)], &strip].concat())
@@ -241,8 +241,9 @@ fn tiff_fill_order_2_is_left_to_the_transcoder() {
 }
 
 #[test]
-fn tiff_that_ffmpeg_shows_wrong_is_refused_without_it() {
-    // Four bits of grey: width, height, bits, compression, black is zero, offset, rows, bytes.
+fn tiff_that_ffmpeg_decodes_wrongly_is_refused() {
+    // A grey pixel of 4 bits, which the `image` crate does not decode; ffmpeg ignores tiles and
+    // orientation.
     let strip = [(273, 8), (278, 1), (279, 1)];
     let of = |more: &[(u16, u32)], place: &[(u16, u32)]| {
         let picture = [(256, 1), (257, 1), (258, 4), (259, 1), (262, 1)];
@@ -256,7 +257,7 @@ fn tiff_that_ffmpeg_shows_wrong_is_refused_without_it() {
 }
 
 #[test]
-fn sizes_do_not_overflow_when_they_are_checked() {
+fn size_check_does_not_overflow() {
     let mut huge = apng(1);
     huge[16..24].fill(0xff);
     assert!(matches!(probed(&huge), Err(Error::TooLarge { width: u32::MAX, height: u32::MAX })));
@@ -281,7 +282,7 @@ fn sixteen_bits_grey_and_alpha() {
 
 #[test]
 fn bombs_are_refused_by_their_header() {
-    // A PNG of 30000 × 30000 pixels of one bit: a hundred kilobytes of zeros.
+    // A PNG of 30000 × 30000 pixels with one bit each: a hundred kilobytes of zeros.
     let mut bytes = Vec::new();
     let mut encoder = png::Encoder::new(&mut bytes, 30_000, 30_000);
     encoder.set_color(png::ColorType::Grayscale);
@@ -310,7 +311,7 @@ fn non_pictures_are_refused_with_a_reason() {
 
 #[test]
 fn slices_show_their_part() {
-    // Left half red, right half blue, on two monitors of different density.
+    // The left half is red, the right half blue; the monitors have different densities.
     let halves = ImageBuffer::from_fn(400, 100, |x, _| {
         if x < 200 { Rgb([255, 0, 0]) } else { Rgb([0, 0, 255_u8]) }
     });
@@ -325,14 +326,14 @@ fn slices_show_their_part() {
     {
         let shown = image::load_from_memory(slice).unwrap().into_rgb8();
         assert_eq!(shown.dimensions(), size);
-        // The filter reads across the cut, so that two monitors show one picture.
+        // The filter reads across the edge, so that both monitors show one continuous image.
         let inner = shown.enumerate_pixels().filter(|(x, ..)| (8..size.0 - 8).contains(x));
         assert!(inner.into_iter().all(|(.., pixel)| pixel.0 == color));
     }
 }
 
 #[test]
-fn large_jpegs_are_scaled_while_they_are_decoded() {
+fn large_jpegs_are_scaled_while_decoding() {
     let (width, height) = (4200, 3000);
     let grey = vec![90; width as usize * height as usize];
     let mut bytes = Vec::new();
@@ -345,7 +346,7 @@ fn large_jpegs_are_scaled_while_they_are_decoded() {
 }
 
 #[test]
-fn alpha_that_hides_nothing_is_dropped() {
+fn alpha_channel_of_an_opaque_image_is_dropped() {
     let check = |alpha: u8, has_alpha| {
         let picture = ImageBuffer::from_pixel(5, 5, Rgba([1_u8, 2, 3, alpha]));
         let bytes = webp::Encoder::from_rgba(&picture, 5, 5).encode_lossless().to_vec();
@@ -357,7 +358,7 @@ fn alpha_that_hides_nothing_is_dropped() {
 }
 
 #[test]
-fn bmp_whose_alpha_was_never_filled_is_opaque() {
+fn bmp_with_zero_alpha_everywhere_is_opaque() {
     let check = |alphas: [u8; 2], has_alpha| {
         let mut picture = ImageBuffer::from_pixel(2, 1, Rgba([1_u8, 2, 3, alphas[0]]));
         picture.put_pixel(1, 0, Rgba([4, 5, 6, alphas[1]]));

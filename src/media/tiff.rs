@@ -1,7 +1,7 @@
-//! TIFF and BigTIFF: decides which varieties the `image` crate decodes, which ffmpeg does, and which are
-//! refused; decodes printers' inks that have a profile.
+//! Decodes TIFF and BigTIFF: decides whether a file is decoded by the `image` crate or by ffmpeg,
+//! or is refused, and decodes CMYK with a colour profile.
 //!
-//! ffmpeg ignores the orientation of a TIFF, and shows tiles and JPEGs in it as noise.
+//! ffmpeg ignores the orientation of a TIFF, and decodes tiles and JPEG compression as noise.
 
 use std::io::BufReader;
 
@@ -19,12 +19,13 @@ use super::picture::Picture;
 use crate::wire::Format;
 
 const JPEG: u16 = 7;
-/// The compressions that the crate undoes: none, Fax 4, LZW, JPEG, Deflate (twice), PackBits.
+/// The compressions that the crate supports: none, Fax 4, LZW, JPEG, Deflate (two numbers),
+/// PackBits.
 const KNOWN: [u16; 7] = [1, 4, 5, JPEG, 8, 32946, 32773];
 const CMYK: u16 = 5;
 const ASSOCIATED: u16 = 1;
 
-/// The contents of the first directory.
+/// The tags of the first directory that matter here.
 struct Directory {
     size: (u32, u32),
     photometric: u16,
@@ -33,7 +34,7 @@ struct Directory {
     samples: u16,
     extra: Option<u16>,
     orientation: Orientation,
-    /// Bits from the lowest to the highest.
+    /// Bits are stored from the lowest to the highest.
     reversed: bool,
     planar: bool,
     tiled: bool,
@@ -56,7 +57,7 @@ pub(super) fn open(input: &mut dyn Input) -> Result<Header, Error> {
         Error::NeedsTranscoder { why: Some(why), .. } => directory.not_by_image(&why),
         error => error,
     })?;
-    // Damaged metadata is no reason to refuse the picture.
+    // Damaged metadata does not make the image unusable.
     let samples = if directory.photometric < 2 { Samples::Gray } else { Samples::Rgb };
     header.profile = directory.profile.and_then(|profile| Profile::read(&profile, samples));
     header.orientation = directory.orientation;
@@ -111,7 +112,8 @@ impl Directory {
         })
     }
 
-    /// The error for a picture that `image` refuses: for ffmpeg, if it shows it right.
+    /// The error for an image that the `image` crate cannot decode: it is left to ffmpeg only if
+    /// ffmpeg decodes it correctly.
     fn not_by_image(&self, why: &str) -> Error {
         let format = Format::Tiff;
         let Self { photometric, compression, bits, samples, .. } = self;
@@ -132,12 +134,12 @@ impl Directory {
             format: Format::Tiff,
             create: |source| Ok(Box::new(TiffDecoder::new(source)?)),
             premultiplied: self.extra == Some(ASSOCIATED),
-            // The crate's buffer, beside the result.
+            // The crate's buffer in addition to the result.
             scratch: (u64::from(self.samples) * u64::from(self.bits).div_ceil(8), 1 << 20),
         }
     }
 
-    /// `image` makes colours of inks without a look at their profile.
+    /// Returns the header of a CMYK image with a profile, which the `image` crate would ignore.
     fn inks(&self) -> Option<Header> {
         let Self { size, orientation, .. } = *self;
         if (self.photometric, self.samples, self.bits, self.planar) != (CMYK, 4, 8, false) {
@@ -149,8 +151,8 @@ impl Directory {
     }
 }
 
-/// A damaged profile is no reason to refuse the picture. The crate makes numbers of bytes of one
-/// kind only, and `image` asks for those.
+/// Reads the colour profile; ignores damaged ones. Reads bytes, as the crate converts only bytes of
+/// one type to numbers.
 fn profile(file: &mut Decoder<BufReader<&mut dyn Input>>) -> Option<Vec<u8>> {
     let mut directory = file.image_ifd();
     let count = directory.find_entry(Tag::IccProfile)?.count();

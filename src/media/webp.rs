@@ -1,5 +1,5 @@
-//! WebP by libwebp: pictures and animations from a file that is held in memory, and thumbnails. Its
-//! decoders are called behind an interface without `unsafe`.
+//! Decodes WebP images and animations, and encodes thumbnails, with libwebp. Wraps the decoders in
+//! a safe interface; a file is read into memory as a whole.
 
 use std::ffi::c_int;
 use std::marker::PhantomData;
@@ -25,9 +25,9 @@ use super::icc::{PROFILE_MAX, Profile, Samples};
 use super::picture::Picture;
 use crate::wire::Format;
 
-/// libwebp's scale, 0 to 100.
+/// libwebp's quality, from 0 to 100.
 const QUALITY: f32 = 80.0;
-/// Effort, 0 to 6: 2 is a third of the default's time for 5% more bytes.
+/// libwebp's effort, from 0 to 6: 2 takes a third of the default's time, for 5% more bytes.
 const METHOD: i32 = 2;
 
 pub(super) fn open(input: &mut dyn Input) -> Result<Header, Error> {
@@ -43,7 +43,8 @@ pub(super) fn open(input: &mut dyn Input) -> Result<Header, Error> {
     let exif = container.chunk(b"EXIF", PROFILE_MAX).unwrap_or_default();
     header.orientation = exif::orientation(&exif);
     let pixels = u64::from(size.0) * u64::from(size.1);
-    // Colours without loss, or planes of others, and of alpha; of an animation also its canvases.
+    // Memory for lossless pixels, or for planes of lossy ones and of alpha; for animations also the
+    // canvases.
     check_memory(Format::Webp, file.len() as u64 + pixels * if plain { 9 } else { 17 })?;
     Ok(header)
 }
@@ -63,12 +64,12 @@ pub(super) fn decode(header: &Header, input: &mut dyn Input, goal: Goal) -> Resu
     Ok(header.reduced(goal, pixels.ok_or_else(|| damaged("its pixels"))?))
 }
 
-/// How many are decoded: frames that are laid one over another have alpha.
+/// Number of decoded channels: composited frames have alpha.
 fn channels(plain: bool, alpha: bool) -> usize {
     if plain && !alpha { 3 } else { 4 }
 }
 
-/// Gives all frames as they are seen, with the time that each stays, until `each` wants no more.
+/// Passes all frames with their delays until `each` returns `false`.
 pub(super) fn frames(input: &mut dyn Input, each: Each<'_>) -> Result<(), Error> {
     let file = read(input)?;
     let container = Container::read(&file)?;
@@ -84,13 +85,13 @@ pub(super) fn frames(input: &mut dyn Input, each: Each<'_>) -> Result<(), Error>
     Ok(())
 }
 
-/// The whole file: libwebp decodes no other.
+/// Reads the whole file, as libwebp requires.
 fn read(input: &mut dyn Input) -> Result<Vec<u8>, Error> {
     look();
     whole(input)
 }
 
-/// Why libwebp refuses a container.
+/// The error for a container that libwebp refuses.
 fn refused(file: &[u8]) -> Error {
     let length = file.get(4..8).and_then(<[u8]>::first_chunk).copied().map(u32::from_le_bytes);
     match length {
@@ -103,13 +104,13 @@ fn damaged(what: &'static str) -> Error {
     Error::damaged(Format::Webp, what)
 }
 
-/// libwebp looks at the first picture of each kind for what the processor can do, and takes no lock
-/// for it.
+/// libwebp detects processor features at the first image of each kind, without a lock.
 static LOOKED: Once = Once::new();
 
 fn look() {
     LOOKED.call_once(|| {
-        // Other threads wait at the lock. A failure is reported by the next call, which fails as well.
+        // Other threads wait here. Failures are ignored, as the next call fails as well and reports
+        // them.
         for encoder in [Encoder::from_rgb(&[0; 3], 1, 1), Encoder::from_rgba(&[0, 0, 0, 128], 1, 1)]
         {
             lossy(encoder).ok().and_then(|file| pixels(&file, (1, 1), 4));
@@ -117,7 +118,7 @@ fn look() {
     });
 }
 
-/// A thumbnail's bytes.
+/// Encodes a thumbnail.
 pub fn encode(picture: &Picture) -> Result<Vec<u8>, Error> {
     look();
     let (pixels, width, height) = (picture.pixels(), picture.width(), picture.height());
@@ -137,7 +138,7 @@ fn lossy(encoder: Encoder<'_>) -> Result<Vec<u8>, Error> {
     Ok(encoded.to_vec())
 }
 
-/// The container of a whole file.
+/// The container of a file.
 struct Container<'a> {
     demuxer: NonNull<WebPDemuxer>,
     data: PhantomData<&'a [u8]>,
@@ -146,7 +147,7 @@ struct Container<'a> {
 impl<'a> Container<'a> {
     fn read(file: &'a [u8]) -> Result<Self, Error> {
         let data = WebPData { bytes: file.as_ptr(), size: file.len() };
-        // SAFETY: the data outlive the demuxer, which keeps the pointer to their bytes alone.
+        // SAFETY: the file outlives the demuxer, which keeps only the pointer to its bytes.
         let demuxer =
             unsafe { WebPDemuxInternal(&data, 0, ptr::null_mut(), WebPGetDemuxABIVersion()) };
         let demuxer = NonNull::new(demuxer).ok_or_else(|| refused(file))?;
@@ -154,7 +155,7 @@ impl<'a> Container<'a> {
     }
 
     fn number(&self, feature: WebPFormatFeature) -> u32 {
-        // SAFETY: the demuxer lives as long as this.
+        // SAFETY: the demuxer exists as long as `self`.
         unsafe { WebPDemuxGetI(self.demuxer.as_ptr(), feature) }
     }
 
@@ -167,32 +168,32 @@ impl<'a> Container<'a> {
         self.number(WebPFormatFeature::WEBP_FF_FRAME_COUNT)
     }
 
-    /// Whether the first frame is all of the picture, and has alpha.
+    /// Returns whether the first frame is the whole image, and whether it has alpha.
     fn first(&self) -> Result<(bool, bool), Error> {
-        // SAFETY: zeros are a valid iterator, which the next call fills.
+        // SAFETY: all zeros is a valid iterator, which the next call fills.
         let mut frame: WebPIterator = unsafe { std::mem::zeroed() };
-        // SAFETY: the demuxer lives; libwebp counts frames from 1.
+        // SAFETY: the demuxer exists; libwebp counts frames from 1.
         let found = unsafe { WebPDemuxGetFrame(self.demuxer.as_ptr(), 1, &mut frame) } != 0;
-        // SAFETY: filled or zeros, either may be released.
+        // SAFETY: the iterator is filled or zero; both may be released.
         unsafe { WebPDemuxReleaseIterator(&mut frame) };
         let size = (frame.width as u32, frame.height as u32);
         let facts = (self.frames() == 1 && size == self.size(), frame.has_alpha != 0);
         if found { Ok(facts) } else { Err(damaged("it contains no picture")) }
     }
 
-    /// The content of the first chunk of this name, up to `most` bytes.
+    /// Returns the content of the first chunk with this name, if it has at most `most` bytes.
     fn chunk(&self, name: &[u8; 4], most: usize) -> Option<Vec<u8>> {
-        // SAFETY: zeros are a valid iterator, which the next call fills.
+        // SAFETY: all zeros is a valid iterator, which the next call fills.
         let mut chunk: WebPChunkIterator = unsafe { std::mem::zeroed() };
         let name = name.as_ptr().cast();
-        // SAFETY: the demuxer lives, and reads four bytes of the name.
+        // SAFETY: the demuxer exists and reads four bytes of the name.
         let found = unsafe { WebPDemuxGetChunk(self.demuxer.as_ptr(), name, 1, &mut chunk) } != 0;
         let WebPData { bytes, size } = chunk.chunk;
         let content = (found && size <= most && !bytes.is_null()).then(|| {
-            // SAFETY: a part of the data that the demuxer was given, which outlive it.
+            // SAFETY: the chunk is a part of the file, which outlives the demuxer.
             unsafe { slice::from_raw_parts(bytes, size) }.to_vec()
         });
-        // SAFETY: filled or zeros, either may be released.
+        // SAFETY: the iterator is filled or zero; both may be released.
         unsafe { WebPDemuxReleaseChunkIterator(&mut chunk) };
         content
     }
@@ -200,23 +201,23 @@ impl<'a> Container<'a> {
 
 impl Drop for Container<'_> {
     fn drop(&mut self) {
-        // SAFETY: made by libwebp, and deleted once.
+        // SAFETY: created by libwebp, and deleted once.
         unsafe { WebPDemuxDelete(self.demuxer.as_ptr()) };
     }
 }
 
-/// The pixels of a file that is one picture, RGB or RGBA. None if they are damaged.
+/// Decodes a file with a single image to RGB or RGBA. Returns `None` if it is damaged.
 fn pixels(file: &[u8], (width, height): (u32, u32), channels: usize) -> Option<Vec<u8>> {
     let stride = width as usize * channels;
     let mut pixels = vec![0; stride * height as usize];
     let decode = if channels == 4 { WebPDecodeRGBAInto } else { WebPDecodeRGBInto };
     let (to, size) = (pixels.as_mut_ptr(), pixels.len());
-    // SAFETY: libwebp writes no more than the size that it is told, and fails if that is too little.
+    // SAFETY: libwebp writes at most the given size, and fails if it is too small.
     let done = unsafe { decode(file.as_ptr(), file.len(), to, size, stride as c_int) };
     (!done.is_null()).then_some(pixels)
 }
 
-/// The frames of a file, one after another, each with all that is seen.
+/// Iterates over the frames of a file, each as it is to be shown.
 struct Frames<'a> {
     decoder: NonNull<WebPAnimDecoder>,
     bytes: usize,
@@ -226,35 +227,36 @@ struct Frames<'a> {
 impl<'a> Frames<'a> {
     fn of(file: &'a [u8], (width, height): (u32, u32)) -> Option<Self> {
         let version = WebPGetDemuxABIVersion();
-        // SAFETY: numbers alone, for which zeros are valid; the next call fills them.
+        // SAFETY: the struct has only numbers, for which zeros are valid; the next call fills them.
         let mut options: WebPAnimDecoderOptions = unsafe { std::mem::zeroed() };
-        // SAFETY: writes to the options.
+        // SAFETY: only writes to the options.
         if unsafe { WebPAnimDecoderOptionsInitInternal(&mut options, version) } == 0 {
             return None;
         }
         options.color_mode = WEBP_CSP_MODE::MODE_RGBA;
         let data = WebPData { bytes: file.as_ptr(), size: file.len() };
-        // SAFETY: the data outlive the decoder, which keeps the pointer to their bytes alone.
+        // SAFETY: the file outlives the decoder, which keeps only the pointer to its bytes.
         let decoder = unsafe { WebPAnimDecoderNewInternal(&data, &options, version) };
         let bytes = 4 * width as usize * height as usize;
         Some(Self { decoder: NonNull::new(decoder)?, bytes, data: PhantomData })
     }
 
     fn has_more(&self) -> bool {
-        // SAFETY: the decoder lives as long as this.
+        // SAFETY: the decoder exists as long as `self`.
         unsafe { WebPAnimDecoderHasMoreFrames(self.decoder.as_ptr()) != 0 }
     }
 
-    /// The next frame's pixels, RGBA, and the millisecond at which it ends. None if it is damaged.
+    /// Decodes the next frame; returns its RGBA pixels and its end time in milliseconds. `None` if
+    /// it is damaged.
     fn next(&mut self) -> Option<(&[u8], u64)> {
         let (mut pixels, mut end) = (ptr::null_mut(), 0);
-        // SAFETY: the decoder lives; it writes the address of its canvas, and a number.
+        // SAFETY: the decoder exists; it writes the address of its canvas, and a number.
         let done = unsafe { WebPAnimDecoderGetNext(self.decoder.as_ptr(), &mut pixels, &mut end) };
         if done == 0 || pixels.is_null() {
             return None;
         }
-        // SAFETY: the canvas has four bytes for each pixel of the size that the container says, and
-        // stays as it is until the next call, for which this must be borrowed again.
+        // SAFETY: the canvas has four bytes per pixel of the container's size, and does not change
+        // before the next call, which needs `&mut self`.
         let pixels = unsafe { slice::from_raw_parts(pixels, self.bytes) };
         Some((pixels, u64::try_from(end).unwrap_or(0)))
     }
@@ -262,7 +264,7 @@ impl<'a> Frames<'a> {
 
 impl Drop for Frames<'_> {
     fn drop(&mut self) {
-        // SAFETY: made by libwebp, and deleted once.
+        // SAFETY: created by libwebp, and deleted once.
         unsafe { WebPAnimDecoderDelete(self.decoder.as_ptr()) };
     }
 }

@@ -44,7 +44,7 @@ pub(crate) fn quick_check(database: &Path, until: Instant) -> Result<QuickCheck,
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY
         | OpenFlags::SQLITE_OPEN_NO_MUTEX
         | OpenFlags::SQLITE_OPEN_URI;
-    // With `immutable`, SQLite creates no files beside the database.
+    // SQLite creates no files beside a database that is opened as `immutable`.
     let path = percent_encode(database.as_os_str().as_bytes(), ESCAPED);
     let uri = format!("file:{path}?immutable=1");
     let mut reader = Connection::open_with_flags(uri, flags).map_err(failed)?;

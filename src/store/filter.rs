@@ -108,7 +108,7 @@ fn written(value: &Value) -> Option<String> {
     }
 }
 
-/// Reads the source of a dynamic playlist. By default, it includes subfolders and sorts by name.
+/// Reads the source of a dynamic playlist; includes subfolders and sorts by name unless told otherwise.
 pub(crate) fn of_source(fields: &Map<String, Value>) -> Result<Query, BadFilter> {
     let parameters = parameters(fields, &SOURCE)?;
     let found = query(&parameters).map_err(BadFilter::Value)?;

@@ -172,8 +172,7 @@ mod tests {
             assert!(!store.is_in_place());
             store.save_replaced();
             assert_eq!(fs::metadata(&saved).unwrap().ino(), made);
-            // With no reader in the pool, the writer reads, as no reader can be opened at this
-            // path.
+            // The pool is empty and no reader can be opened at this path, so the writer reads.
             store.close_idle_readers();
             assert_eq!(store.read(images::count).unwrap(), 2);
             add("c", 3).unwrap();

@@ -1,4 +1,4 @@
-//! The segments of a JPEG, and the bits of its coded data.
+//! Reads the segments of a JPEG, and the bits of its entropy-coded data.
 
 use memchr::memchr_iter;
 
@@ -8,18 +8,18 @@ use crate::wire::Format;
 pub(super) const END_OF_IMAGE: u8 = 0xd9;
 pub(super) const START_OF_SCAN: u8 = 0xda;
 
-/// Reads bits up to the next marker, and made-up zeros from there on: whoever reads asks
-/// [`Self::is_overrun`] before believing them.
+/// Reads bits up to the next marker, and zeros after it. Callers check [`Self::is_overrun`] before
+/// they use the result.
 #[derive(Clone, Copy)]
 pub(super) struct Bits<'a> {
     data: &'a [u8],
-    /// The next byte to be loaded.
+    /// The next byte to load.
     at: usize,
-    /// The next bits, the first one on top.
+    /// The next bits, from the most significant on.
     buffer: u64,
-    /// How many of them are loaded: at most 63.
+    /// Number of loaded bits, at most 63.
     count: u32,
-    /// How many of those, at the end, were made up.
+    /// Number of bits at the end that were padded with zeros.
     made_up: u32,
 }
 
@@ -28,7 +28,7 @@ impl<'a> Bits<'a> {
         Self { data, at, buffer: 0, count: 0, made_up: 0 }
     }
 
-    /// Makes 32 bits or more available: a code and its value at their longest.
+    /// Makes at least 32 bits available, enough for the longest code and its value.
     #[inline(always)]
     pub(super) fn refill(&mut self) {
         if self.count < 32 {
@@ -36,7 +36,7 @@ impl<'a> Bits<'a> {
         }
     }
 
-    /// The next bits, which stay; 1 to 16 of them.
+    /// Returns the next 1 to 16 bits without consuming them.
     #[inline(always)]
     pub(super) fn peek(&self, count: u32) -> usize {
         (self.buffer >> (64 - count)) as usize
@@ -48,7 +48,7 @@ impl<'a> Bits<'a> {
         self.count -= count;
     }
 
-    /// The next bits as a number; 0 to 16 of them.
+    /// Returns the next 0 to 16 bits as a number.
     #[inline(always)]
     pub(super) fn number(&mut self, count: u32) -> i32 {
         if count == 0 {
@@ -59,7 +59,7 @@ impl<'a> Bits<'a> {
         number
     }
 
-    /// The next bits as JPEG codes a coefficient of that many bits.
+    /// Returns a coefficient coded with this many bits.
     #[inline(always)]
     pub(super) fn value(&mut self, count: u32) -> i32 {
         extend(self.number(count), count)
@@ -71,17 +71,17 @@ impl<'a> Bits<'a> {
         self.number(1) == 1
     }
 
-    /// More was read than there was.
+    /// Whether more bits were read than the data has.
     pub(super) fn is_overrun(&self) -> bool {
         self.made_up > self.count
     }
 
-    /// The beginning of the next marker; none where the data end before it.
+    /// Returns the position of the next marker; `None` if there is none.
     pub(super) fn marker(&self) -> Option<usize> {
         marker(self.data, self.at)
     }
 
-    /// Goes on behind the restart at `marker`; none where that is another marker.
+    /// Continues after the restart marker at `marker`; returns `None` if it is another marker.
     pub(super) fn restart(&mut self, marker: usize) -> Option<()> {
         matches!(self.data.get(marker + 1), Some(0xd0..=0xd7))
             .then(|| *self = Self::new(self.data, marker + 2))
@@ -91,7 +91,7 @@ impl<'a> Bits<'a> {
         if let Some(bytes) = self.data.get(self.at..self.at + 8) {
             let word = u64::from_be_bytes(bytes.try_into().expect("eight bytes"));
             if !has_ff(word) {
-                // Bits of a byte that is loaded in part are loaded again with the rest: the same.
+                // The bits of a partly loaded byte are loaded again with the whole byte, unchanged.
                 self.buffer |= word >> self.count;
                 let whole = (63 - self.count) / 8;
                 self.at += whole as usize;
@@ -109,7 +109,7 @@ impl<'a> Bits<'a> {
                     self.at += 1;
                     byte
                 }
-                // A marker, or the end.
+                // A marker or the end of the data.
                 _ => {
                     self.made_up += 8;
                     0
@@ -121,14 +121,14 @@ impl<'a> Bits<'a> {
     }
 }
 
-/// The beginning of the first marker from `at` on that is no part of coded data.
+/// Returns the position of the first marker at or after `at`, ignoring stuffed bytes in coded data.
 pub(super) fn marker(data: &[u8], at: usize) -> Option<usize> {
     let mut found = memchr_iter(0xff, data.get(at..)?).map(|found| at + found);
     found.find(|&found| !matches!(data.get(found + 1), None | Some(0 | 0xff)))
 }
 
-/// The marker and the content of the next segment from `at` on, which is its end then; none at the end
-/// of the picture. Skips coded data, and markers without content.
+/// Returns the marker and content of the next segment, and moves `at` to its end; `None` at the end
+/// of the image. Skips coded data and markers without content.
 pub(super) fn segment<'a>(data: &'a [u8], at: &mut usize) -> Result<Option<(u8, &'a [u8])>, Error> {
     let truncated = || Error::Truncated(Format::Jpg);
     loop {
@@ -151,7 +151,7 @@ pub(super) fn segment<'a>(data: &'a [u8], at: &mut usize) -> Result<Option<(u8, 
     }
 }
 
-/// The number that `count` bits stand for: those without a leading one are negative.
+/// Returns the value of `count` bits: negative if the first bit is 0 (EXTEND in the standard).
 #[inline(always)]
 pub(super) fn extend(number: i32, count: u32) -> i32 {
     if count > 0 && number < 1 << (count - 1) { number - (1 << count) + 1 } else { number }
@@ -168,7 +168,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn stuffing_is_removed_and_markers_end_it() {
+    fn stuffing_is_removed_and_reading_stops_at_markers() {
         let data = [0x12, 0xff, 0, 0x34, 0x56, 0x78, 0x9a, 0xbc, 0xde, 0xff, 0xd9];
         let mut bits = Bits::new(&data, 0);
         let mut nibbles = Vec::new();
@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_without_a_leading_one_are_negative() {
+    fn values_without_a_leading_one_are_negative() {
         assert_eq!([extend(0, 0), extend(0, 1), extend(1, 1)], [0, -1, 1]);
         assert_eq!([extend(0, 3), extend(3, 3), extend(4, 3), extend(7, 3)], [-7, -4, 4, 7]);
     }

@@ -1,4 +1,4 @@
-//! A component of a JPEG: its coefficients where they are buffered, and how blocks become samples.
+//! A component of a JPEG: buffers coefficients if necessary, and turns blocks into samples.
 
 use super::bits::Bits;
 use super::frame::{ComponentHeader, Damage, NO_CODE, Shape};
@@ -6,28 +6,28 @@ use super::huffman::{END, Table};
 use super::idct::{PLACES, rounded, transform};
 use super::progressive::{Scan, Stretch};
 
-/// An error of samples that nobody sees in a picture at less than its size: light and colours together
-/// come to 45 dB.
+/// Root mean square error of samples that is invisible in a reduced picture: about 45 dB for luma
+/// and chroma together.
 const UNSEEN: f32 = 0.8;
 
 pub(super) struct Component {
     pub(super) header: ComponentHeader,
     pub(super) shape: Shape,
-    /// The last of those, in the coded order.
+    /// The last coefficient needed for the size, in zigzag order.
     pub(super) last_wanted: usize,
-    /// The buffered coefficients: [`Shape::kept`] of each block.
+    /// The buffered coefficients: the first [`Shape::kept`] of each block.
     coefficients: Vec<i16>,
-    /// The coefficients of each block that are not zero, as bits, where [`Shape::tracked`].
+    /// A bit set of the nonzero coefficients of each block, if [`Shape::tracked`].
     known: Vec<u64>,
     pub(super) prediction: i32,
-    /// In force when its first scan began; at the [`PLACES`] of the frequencies.
+    /// The table as of its first scan, indexed by [`PLACES`].
     pub(super) quantiser: Option<Box<[f32; 64]>>,
-    /// The bits that each coefficient still lacks; none of one that was never sent.
+    /// Number of low bits that each coefficient still lacks; `None` if it was never sent.
     pub(super) lacking: [Option<u32>; 64],
-    /// Samples of the row of MCUs at hand, and of the one before.
+    /// Samples of the current row of MCUs, and of the previous one.
     pub(super) plane: Vec<u8>,
     pub(super) before: Vec<u8>,
-    /// The last row of samples before these.
+    /// The last row of samples before `before`.
     pub(super) above: Vec<u8>,
 }
 
@@ -50,14 +50,14 @@ impl Component {
         }
     }
 
-    /// The coefficients that are buffered of a block.
+    /// Returns the buffered coefficients of a block.
     #[inline]
     pub(super) fn buffered(&mut self, (x, y): (usize, usize)) -> &mut [i16] {
         let start = (y * self.shape.stride + x) * self.shape.kept;
         &mut self.coefficients[start..start + self.shape.kept]
     }
 
-    /// The `count` blocks of a row from `from` on.
+    /// Returns `count` blocks of a row, starting at `from`.
     pub(super) fn stretch(&mut self, y: usize, from: usize, count: usize) -> Stretch<'_> {
         let (start, kept) = (y * self.shape.stride + from, self.shape.kept);
         Stretch {
@@ -66,8 +66,8 @@ impl Component {
         }
     }
 
-    /// Reads a block that is coded in one go; returns the place of its last coefficient that is
-    /// not zero and wanted.
+    /// Reads a block of a sequential JPEG; returns the index of its last nonzero coefficient among
+    /// those wanted.
     #[inline]
     pub(super) fn read(
         &mut self,
@@ -75,7 +75,7 @@ impl Component {
         bits: &mut Bits<'_>,
         block: &mut [i16; 64],
     ) -> Result<usize, Damage> {
-        // A copy of its own, which stays in registers.
+        // A local copy stays in registers.
         let mut local = *bits;
         self.prediction = self.prediction.wrapping_add(dc_difference(dc, &mut local)?);
         block[0] = self.prediction as i16;
@@ -102,16 +102,17 @@ impl Component {
         if at > 64 && at < END { Err(NO_CODE) } else { Ok(seen) }
     }
 
-    /// Whether a scan over frequencies must be read. Where nothing but means is wanted, none; else all,
-    /// as each leaves out what the others have told, up to those that tell of no more than can be seen.
+    /// Whether an AC scan must be read. No scan is needed if only DC coefficients are wanted.
+    /// Otherwise all are, as each depends on those before, except final refinements too small to be
+    /// visible.
     pub(super) fn wants(&self, scan: &Scan) -> bool {
         let is_seen = || self.error(if scan.high > 0 { scan.high } else { scan.low }) > UNSEEN;
         let is_wanted = scan.high == 0 && scan.first <= self.last_wanted;
         self.last_wanted > 0 && (is_wanted || is_seen())
     }
 
-    /// By how much samples are wrong at most, as the root of the mean of squares, while each of the
-    /// coefficients wanted lacks so many bits.
+    /// Returns the maximum error of samples, as root mean square, if all wanted AC coefficients
+    /// lack this many bits.
     fn error(&self, bits: u32) -> f32 {
         let whole = (self.shape.size.width, self.shape.size.height) == (8, 8);
         let Some(quantiser) = self.quantiser.as_ref().filter(|_| !whole) else {
@@ -120,11 +121,11 @@ impl Component {
         let wanted = |place: &&u8| self.shape.size.has(**place);
         let places = PLACES[1..].iter().filter(wanted);
         let steps = places.map(|&place| quantiser[usize::from(place)].powi(2)).sum::<f32>().sqrt();
-        // A wave has an eighth of its coefficient.
+        // A coefficient contributes an eighth to the samples.
         ((1 << bits) - 1) as f32 * steps / 8.0
     }
 
-    /// Turns a row of MCUs of what is buffered into samples.
+    /// Transforms a row of MCUs from buffered coefficients into samples.
     pub(super) fn transform_row(&mut self, mcu: usize) {
         let (down, kept) = (self.header.blocks.1, self.shape.kept);
         for y in 0..down {
@@ -142,8 +143,8 @@ impl Component {
         }
     }
 
-    /// Writes the samples of a block to its place in the row of MCUs; beyond `last` all
-    /// coefficients are zero.
+    /// Transforms a block and writes its samples into the row of MCUs. All coefficients after
+    /// `last` are zero.
     #[inline]
     pub(super) fn transform(&mut self, block: &[i16; 64], last: usize, (x, y): (usize, usize)) {
         let Some(quantiser) = &self.quantiser else { return };
@@ -151,7 +152,7 @@ impl Component {
         let start = y * size.height * stride + x * size.width;
         let plane = &mut self.plane[start..];
         if last == 0 || (size.width, size.height) == (1, 1) {
-            // Nothing but its mean.
+            // The block has no AC coefficients.
             let mean = rounded(f32::from(block[0]) * quantiser[0] * 0.125 + 128.0) as u8;
             for y in 0..size.height {
                 plane[y * stride..][..size.width].fill(mean);
@@ -161,7 +162,7 @@ impl Component {
         transform(block, quantiser, size, plane, stride);
     }
 
-    /// Makes room for the next row of MCUs.
+    /// Prepares for the next row of MCUs.
     pub(super) fn advance(&mut self) {
         let start = self.before.len() - self.above.len();
         self.above.copy_from_slice(&self.before[start..]);
@@ -169,7 +170,7 @@ impl Component {
     }
 }
 
-/// The difference of a block's mean to the one before.
+/// Reads the difference between a block's DC coefficient and the previous one.
 #[inline]
 pub(super) fn dc_difference(table: &Table, bits: &mut Bits<'_>) -> Result<i32, Damage> {
     bits.refill();

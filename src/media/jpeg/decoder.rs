@@ -1,12 +1,12 @@
-//! Decodes a JPEG, whole or at a half, a quarter or an eighth of its size without ever making the
-//! whole.
+//! Decodes a JPEG at full size, or directly at a half, a quarter or an eighth of its size.
 //!
-//! Coded data must be read to the last bit, but of each block only as many frequencies are
-//! transformed as there are samples wanted. Scans that bring none of those, or at less than the
-//! picture's size no more of them than can be seen, are skipped; what is damaged within those is not
-//! noticed. Rows are handed on as they come, so that the memory is that of a few of them; only where a
-//! picture comes in several scans are its coefficients buffered. Data that end before the picture does
-//! are an error: nothing is made up.
+//! All coded data must be read, but each block is transformed with only as many frequencies as
+//! samples are wanted. Scans that add nothing visible at the wanted size are skipped; damage inside
+//! them is not noticed.
+//!
+//! Rows are passed on as soon as they are decoded, so that only a few are in memory; coefficients
+//! are buffered only if the image has several scans. Truncated data are an error: no missing pixels
+//! are invented.
 
 use super::bits::{Bits, START_OF_SCAN, segment};
 use super::component::{Component, dc_difference};
@@ -20,7 +20,7 @@ use crate::media::error::Error;
 const SHORT: Damage = "its data end too early";
 const NO_TABLE: Damage = "a table is missing";
 
-/// Decodes the picture that `frame` announced.
+/// Decodes the image whose header is `frame`.
 pub(super) fn decode(
     (data, frame): (&[u8], &Frame),
     plan: Plan,
@@ -44,10 +44,10 @@ struct Decoder<'a> {
     quantisers: [Option<[f32; 64]>; 4],
     dc: [Option<Table>; 4],
     ac: [Option<Table>; 4],
-    /// MCUs from one restart to the next, 0 for none.
+    /// Number of MCUs between restart markers; 0 if there are none.
     restart: usize,
     jfif: bool,
-    /// The note of Adobe's programs: 0 for no transform of colours.
+    /// The transform in Adobe's APP14 segment: 0 means no colour transform.
     adobe: Option<u8>,
     rows: Option<Rows>,
 }
@@ -122,7 +122,7 @@ impl<'a> Decoder<'a> {
             self.huffman(STANDARD).map_err(damaged)?;
         }
         self.begin(&scan).map_err(damaged)?;
-        // Scans over frequencies that nobody would miss are skipped unread.
+        // AC scans that add nothing visible are skipped without reading.
         let wanted = |&(part, ..): &(usize, usize, usize)| self.components[part].wants(&scan);
         if scan.first == 0 {
             self.blocks(&scan, &mut bits, sink)?;
@@ -149,7 +149,7 @@ impl<'a> Decoder<'a> {
             false => Scan { parts, first: 0, last: 63, high: 0, low: 0 },
         };
         let sound = scan.first <= scan.last && scan.last < 64 && scan.low < 14;
-        // Means come for several components at once, and alone; all else one by one.
+        // A DC scan may have several components; an AC scan has one.
         let mixed = scan.first > 0 && scan.parts.len() > 1;
         if scan.parts.is_empty() || !sound || mixed {
             return Err("a scan is of nothing");
@@ -157,7 +157,7 @@ impl<'a> Decoder<'a> {
         Ok(scan)
     }
 
-    /// Looks whether the scan brings what is due.
+    /// Checks that the scan follows the earlier ones, and stores which bits are still lacking.
     fn begin(&mut self, scan: &Scan) -> Result<(), Damage> {
         if !self.plan.buffered && scan.parts.len() != self.components.len() {
             return Err("it changed while it was read");
@@ -179,7 +179,7 @@ impl<'a> Decoder<'a> {
         Ok(())
     }
 
-    /// Goes through the blocks of a scan in the order of the file.
+    /// Decodes the blocks of a sequential or DC scan in file order.
     fn blocks(&mut self, scan: &Scan, bits: &mut Bits<'_>, sink: Sink<'_>) -> Result<(), Error> {
         let single = (scan.parts.len() == 1).then(|| scan.parts[0].0);
         let mcus = self.frame.mcus();
@@ -214,7 +214,7 @@ impl<'a> Decoder<'a> {
         Ok(())
     }
 
-    /// Goes through the blocks of a scan over frequencies, which is of one component.
+    /// Decodes the blocks of an AC scan, which has one component.
     fn band(&mut self, scan: &Scan, bits: &mut Bits<'_>) -> Result<(), Error> {
         let [(part, _, ac), ..] = scan.parts[..] else { return Err(damaged(NO_TABLE)) };
         let (across, down) = self.components[part].shape.covered;
@@ -241,7 +241,7 @@ impl<'a> Decoder<'a> {
         Ok(())
     }
 
-    /// Reads an MCU that is coded in one go.
+    /// Reads an MCU of a sequential scan.
     #[inline]
     fn read(&mut self, mcu: &mut [Block], bits: &mut Bits<'_>) -> Result<(), Damage> {
         for block in mcu {
@@ -254,7 +254,7 @@ impl<'a> Decoder<'a> {
         Ok(())
     }
 
-    /// Makes samples of an MCU that was read, or buffers it.
+    /// Transforms an MCU that was read into samples, or buffers its coefficients.
     #[inline]
     fn place(&mut self, mcu: &[Block], at: (usize, usize)) {
         for block in mcu {
@@ -270,7 +270,7 @@ impl<'a> Decoder<'a> {
         }
     }
 
-    /// Reads the means of an MCU, or one more bit of them.
+    /// Reads the DC coefficients of an MCU, or one more bit of each.
     fn means(
         &mut self,
         scan: &Scan,
@@ -292,7 +292,7 @@ impl<'a> Decoder<'a> {
         Ok(())
     }
 
-    /// All is read: makes pixels of what is buffered.
+    /// Checks that all scans were complete, and transforms what is buffered.
     fn finish(mut self, sink: Sink<'_>) -> Result<(), Error> {
         let lacks = |component: &Component| {
             let [mean, others @ ..] = &component.lacking;
@@ -314,8 +314,8 @@ impl<'a> Decoder<'a> {
         Ok(())
     }
 
-    /// A row of MCUs is there. The one before goes out now: its last rows are blended with the
-    /// first ones of this.
+    /// Called when a row of MCUs is complete. Writes the previous row, whose last rows of samples
+    /// are interpolated with the first of this one.
     fn emit(&mut self, mcu: usize, sink: Sink<'_>) {
         let rows = self.rows.get_or_insert_with(|| {
             let colors = Colors::of(&self.components, self.jfif, self.adobe);
@@ -330,7 +330,7 @@ impl<'a> Decoder<'a> {
     }
 }
 
-/// Goes on behind the restart that is due.
+/// Continues after the restart marker that is due.
 fn restart(bits: &mut Bits<'_>) -> Result<(), Damage> {
     if bits.is_overrun() {
         return Err(SHORT);

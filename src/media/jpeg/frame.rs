@@ -1,15 +1,15 @@
-//! The contents of a frame header, and what follows from them: which blocks there are, how many
-//! samples are made of each, and what all of that takes. Refuses what is not decoded here.
+//! Parses a frame header, and derives the number of blocks, the samples per block and the memory
+//! needed for decoding. Refuses unsupported kinds of JPEG.
 
 use super::idct::Size;
 use crate::media::decoder::check_bounds;
 use crate::media::error::Error;
 use crate::wire::Format;
 
-/// Scans of the data: a progressive picture of any program has ten to twenty.
+/// Maximum number of scans; progressive encoders write ten to twenty.
 const SCANS_MAX: u32 = 200;
-/// Blocks that all scans together may go through: about the three seconds that anybody waits. The
-/// largest pictures of all that are taken have a third of it.
+/// Maximum number of blocks in all scans together: about three seconds of work. The largest images
+/// within the limits need a third of it.
 const VISITS_MAX: u64 = 64 << 20;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -19,57 +19,58 @@ pub(super) struct Frame {
     pub(super) size: (u32, u32),
     /// One for grey, three for colours, four for inks.
     pub(super) components: Vec<ComponentHeader>,
-    /// Blocks in an MCU of the component that has most, across and down.
+    /// Maximum number of blocks per MCU over all components, horizontally and vertically.
     pub(super) most: (usize, usize),
 }
 
-/// A component.
+/// A component as described in the header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct ComponentHeader {
     pub(super) id: u8,
-    /// Blocks in an MCU, across and down.
+    /// Number of blocks per MCU, horizontally and vertically.
     pub(super) blocks: (usize, usize),
     pub(super) quantiser: usize,
 }
 
-/// How a picture is to be decoded.
+/// Describes how to decode an image.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Plan {
-    /// Samples to a block's side, of the component that has most: 1, 2, 4 or 8.
+    /// Samples per block side of the component with the highest resolution: 1, 2, 4 or 8.
     pub(super) side: usize,
-    /// Coefficients are buffered until all scans are read; else each row of blocks is done with when
-    /// it has been read.
+    /// Whether coefficients are buffered until all scans are read. Otherwise each row of MCUs is
+    /// transformed as soon as it is read.
     pub(super) buffered: bool,
     pub(super) output: Output,
 }
 
-/// The samples that rows are made of.
+/// The kind of samples in the resulting rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Output {
-    /// RGB, whatever the components are.
+    /// RGB, converted from any components.
     Colors,
-    /// Four inks as they are, 255 being all of one.
+    /// Four inks as stored; 255 is the full amount.
     Inks,
 }
 
-/// A component under a plan.
+/// The dimensions of a component under a plan.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Shape {
-    /// Samples that are made of a block.
+    /// Number of samples per block.
     pub(super) size: Size,
-    /// How often each sample stands in the picture, across and down.
+    /// How often each sample is repeated in the picture, horizontally and vertically.
     pub(super) repeat: (usize, usize),
-    /// Samples that the picture covers, across and down.
+    /// Number of samples that cover the picture, horizontally and vertically.
     pub(super) samples: (usize, usize),
-    /// Blocks in a row of MCUs, and rows of blocks: whole MCUs.
+    /// Number of blocks in a row of MCUs, and number of rows of blocks; includes padding to whole
+    /// MCUs.
     pub(super) stride: usize,
     pub(super) rows: usize,
-    /// Blocks that the picture covers, across and down.
+    /// Number of blocks that cover the picture, horizontally and vertically.
     pub(super) covered: (usize, usize),
-    /// So many coefficients of each block are buffered, in the coded order.
+    /// Number of buffered coefficients per block, in zigzag order.
     pub(super) kept: usize,
-    /// The coefficients of each block that are not zero are on record: a scan over frequencies
-    /// depends on all that the ones before have said.
+    /// Whether nonzero coefficients are tracked: a refinement scan depends on which ones earlier
+    /// scans have set.
     pub(super) tracked: bool,
 }
 
@@ -104,7 +105,7 @@ impl Frame {
         let mut components: Vec<_> =
             components.chunks_exact(3).map(ComponentHeader::read).collect();
         if let [alone] = &mut components[..] {
-            // The size in blocks counts in MCUs only, and a scan of one component has none.
+            // The sampling factors only affect MCUs, and a scan of one component has single blocks.
             alone.blocks = (1, 1);
         }
         let sides = |part: &ComponentHeader| [part.blocks.0, part.blocks.1];
@@ -122,20 +123,20 @@ impl Frame {
         Ok(Self { progressive: kind == 0xc2, size, components, most })
     }
 
-    /// Whether a component has a third of the samples, which no scaled block has.
+    /// Whether a component has a third of the resolution, which no scaled block size has.
     pub(super) fn has_thirds(&self) -> bool {
         self.components
             .iter()
             .any(|part| self.most.0 == 3 * part.blocks.0 || self.most.1 == 3 * part.blocks.1)
     }
 
-    /// Minimum coded units (MCUs: interleaved blocks), across and down.
+    /// Returns the number of MCUs (minimum coded units), horizontally and vertically.
     pub(super) fn mcus(&self) -> (usize, usize) {
         let mcus = |length: u32, most: usize| (length as usize).div_ceil(8 * most);
         (mcus(self.size.0, self.most.0), mcus(self.size.1, self.most.1))
     }
 
-    /// Pixels of the picture at `side` samples to a block's side.
+    /// Returns the size of the picture with `side` samples per block side.
     pub(super) fn scaled(&self, side: u32) -> (u32, u32) {
         ((self.size.0 * side).div_ceil(8), (self.size.1 * side).div_ceil(8))
     }
@@ -143,7 +144,7 @@ impl Frame {
     pub(super) fn shape(&self, plan: &Plan, part: usize) -> Shape {
         let ComponentHeader { blocks, .. } = self.components[part];
         let ratio = (self.most.0 / blocks.0, self.most.1 / blocks.1);
-        // A component of fewer blocks gives more samples of each: nothing need be stretched.
+        // A subsampled component gets more samples per block, so that fewer must be interpolated.
         let samples = |ratio: usize| match plan.side * ratio {
             samples @ (1 | 2 | 4 | 8) => samples,
             more if more > 8 && ratio != 3 => 8,
@@ -174,25 +175,25 @@ impl Frame {
         }
     }
 
-    /// Bytes that decoding takes at most, beside the file and the result.
+    /// Returns the maximum memory in bytes for decoding, without the file and the result.
     pub(super) fn memory(&self, plan: &Plan) -> u64 {
         let part = |part: usize| {
             let shape = self.shape(plan, part);
             let block = 2 * shape.kept + if shape.tracked { 8 } else { 0 };
             (shape.stride * shape.rows * block + shape.band(self.components[part])) as u64
         };
-        // The last of it: a row as it is put together.
+        // The last term is for a row that is being converted.
         (0..self.components.len()).map(part).sum::<u64>() + 16 * u64::from(self.size.0)
     }
 }
 
 impl Shape {
-    /// Samples in a row of MCUs.
+    /// Number of samples in a row of a plane.
     pub(super) fn plane_stride(&self) -> usize {
         self.stride * self.size.width
     }
 
-    /// Bytes of the two rows of MCUs that are at hand, and one row of samples.
+    /// Returns the size in bytes of two rows of MCUs and one row of samples.
     fn band(&self, part: ComponentHeader) -> usize {
         self.plane_stride() * (2 * part.blocks.1 * self.size.height + 1)
     }
@@ -205,7 +206,7 @@ impl ComponentHeader {
     }
 }
 
-/// Counts the work that the scans of a file are, before any of it is done.
+/// Limits the work for the scans of a file before they are decoded.
 #[derive(Default)]
 pub(super) struct Effort {
     scans: u32,

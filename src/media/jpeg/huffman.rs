@@ -1,22 +1,22 @@
-//! Huffman tables, laid out for speed.
+//! Huffman tables with fast lookup.
 
 use super::bits::{Bits, extend};
 
-/// Codes of up to this many bits are found with one look.
+/// Codes of up to this many bits are found with one lookup.
 const FAST: u32 = 10;
-/// So many bits are looked at for what is passed over.
+/// Number of bits of the lookup that skips coefficients.
 const FAR: u32 = 12;
 
-/// A coefficient, the zeros before it, and how to get past it, in one word: bits of code and value
-/// together (8), zeros (8), bits of the value that must still be read (4), else the value (12,
-/// signed). The word is 0 where the code is longer than [`FAST`].
+/// A coefficient with the zeros before it, packed into a word: total bits of code and value (8),
+/// zeros (8), bits of the value still to be read (4), otherwise the value itself (12, signed). The
+/// word is 0 if the code is longer than [`FAST`].
 #[derive(Clone, Copy, Default)]
 pub(super) struct Entry(u32);
 
-/// More zeros than there are coefficients: no more follow in this block.
+/// A number of zeros beyond any block, meaning that the rest of the block is zero.
 pub(super) const END: usize = 100;
 
-/// The tables of the standard (K.3 to K.6), as a segment has them: moving JPEGs leave them out.
+/// The standard tables (K.3 to K.6) in the form of a segment; Motion JPEGs omit them.
 pub(super) const STANDARD: &[u8] = b"\
     \x00\x00\x01\x05\x01\x01\x01\x01\x01\x01\x00\x00\x00\x00\x00\x00\x00\x00\x01\x02\x03\x04\x05\x06\
     \x07\x08\x09\x0a\x0b\x01\x00\x03\x01\x01\x01\x01\x01\x01\x01\x01\x01\x00\x00\x00\x00\x00\x00\x01\
@@ -38,23 +38,25 @@ pub(super) const STANDARD: &[u8] = b"\
     \xf3\xf4\xf5\xf6\xf7\xf8\xf9\xfa";
 
 pub(super) struct Table {
-    /// By the next [`FAST`] bits: symbol << 8 | length of its code, or 0.
+    /// Indexed by the next [`FAST`] bits: symbol << 8
+    /// length of its code, or 0.
     fast: Box<[u16; 1 << FAST]>,
-    /// By the same bits, of tables for coefficients: all that there is to know of the next one.
+    /// Indexed by the same bits: the next coefficient of a table for coefficients.
     coefficients: Box<[Entry; 1 << FAST]>,
-    /// By the next [`FAR`] bits: as many coefficients as have their code among them, to be passed
-    /// over at once: bits (8), those of the last one's value included, coefficients (8), and
-    /// whether the block's end is the last of them (1).
+    /// Indexed by the next [`FAR`] bits, to skip all coefficients with complete codes in them at
+    /// once: bits including the last value (8), coefficients (8), and whether the block ends with
+    /// them (1).
     passes: Box<[u32; 1 << FAR]>,
-    /// For each length: the first code, left-aligned in 16 bits, that is longer.
+    /// For each length: the first longer code, left-aligned in 16 bits.
     ends: [u32; 17],
-    /// For each length: what to add to a code to get its place in `symbols`.
+    /// For each length: the offset from a code to its index in `symbols`.
     starts: [i32; 17],
     symbols: Vec<u8>,
 }
 
 impl Table {
-    /// The table for coefficients, from the numbers of codes with 1 to 16 bits and their symbols.
+    /// Creates a table for AC coefficients from the number of codes with 1 to 16 bits and their
+    /// symbols.
     pub(super) fn of_coefficients(counts: &[u8; 16], symbols: &[u8]) -> Option<Self> {
         let mut table = Self::new(counts, symbols)?;
         for bits in 0..1 << FAR {
@@ -63,7 +65,7 @@ impl Table {
         Some(table)
     }
 
-    /// The same of the bits that the means of blocks have: no zeros come before those.
+    /// Creates a table for DC coefficients, whose symbols have no run of zeros.
     pub(super) fn of_means(counts: &[u8; 16], symbols: &[u8]) -> Option<Self> {
         let table = Self::new(counts, symbols)?;
         table.symbols.iter().all(|&symbol| symbol < 16).then_some(table)
@@ -97,7 +99,7 @@ impl Table {
         Some(table)
     }
 
-    /// Enters a short code under all that may follow it.
+    /// Stores a short code at all indexes that begin with it.
     fn enter(&mut self, code: u32, length: u32, symbol: u8) {
         let free = FAST - length;
         for tail in 0..1_u32 << free {
@@ -106,18 +108,18 @@ impl Table {
             let mut entry = Entry::of(symbol, length);
             let size = entry.rest();
             if size > 0 && size <= free {
-                // The value is among the bits already.
+                // The lookup bits include the whole value.
                 entry = entry.with_value(extend((tail >> (free - size)) as i32, size));
             }
             self.coefficients[at] = entry;
         }
     }
 
-    /// The entry of `passes` for these bits.
+    /// Computes the entry of `passes` for these bits.
     fn pass(&self, bits: u32) -> u32 {
         let (mut used, mut passed) = (0, 0);
         while used < FAR {
-            // Zeros stand for what is not known: a code counts if it needs none of them.
+            // Unknown bits are zero here: a code counts only if it ends before them.
             let next = (bits << used & ((1 << FAR) - 1)) >> (FAR - FAST);
             let code = self.fast[next as usize];
             let length = u32::from(code & 0xff);
@@ -134,14 +136,14 @@ impl Table {
         passed << 8 | used
     }
 
-    /// Passes over coefficients of a block, up to its end if that is near. `at` is the next one's
-    /// place; returned is the one after them, or [`END`]. None where the next must be looked at
-    /// singly.
+    /// Skips coefficients of a block, up to its end if that is near. `at` is the index of the next
+    /// coefficient; returns the index after the skipped ones, or [`END`]. Returns `None` if the
+    /// next coefficient must be read singly.
     #[inline(always)]
     pub(super) fn pass_over(&self, at: usize, bits: &mut Bits<'_>) -> Option<usize> {
         let pass = self.passes[bits.peek(FAR)];
         let (passed, end) = ((pass >> 8 & 0xff) as usize, (pass >> 16) as usize);
-        // A block that is full has no end mark: what follows is the next block's.
+        // A full block has no end code: the following bits belong to the next block.
         if pass == 0 || at + passed + end > 64 {
             return None;
         }
@@ -149,14 +151,14 @@ impl Table {
         Some(if end == 1 { END } else { at + passed })
     }
 
-    /// The next coefficient; the bits stay.
+    /// Returns the next coefficient without consuming bits.
     #[inline(always)]
     pub(super) fn coefficient(&self, bits: &Bits<'_>) -> Option<Entry> {
         let entry = self.coefficients[bits.peek(FAST)];
         if entry.0 != 0 { Some(entry) } else { self.long(bits).map(|(s, l)| Entry::of(s, l)) }
     }
 
-    /// The next symbol; none where the bits are no code.
+    /// Reads the next symbol; returns `None` if the bits are not a valid code.
     #[inline(always)]
     pub(super) fn symbol(&self, bits: &mut Bits<'_>) -> Option<u8> {
         let entry = self.fast[bits.peek(FAST)];
@@ -169,7 +171,7 @@ impl Table {
         Some(symbol)
     }
 
-    /// The symbol of a long code, and its length.
+    /// Returns the symbol of a long code, and the code's length.
     #[cold]
     fn long(&self, bits: &Bits<'_>) -> Option<(u8, u32)> {
         let next = bits.peek(16) as u32;
@@ -180,10 +182,11 @@ impl Table {
 }
 
 impl Entry {
-    /// The entry of a symbol (zeros, then the size of the value) whose code has `length` bits.
+    /// Creates the entry of a symbol (number of zeros, size of the value) whose code has `length`
+    /// bits.
     fn of(symbol: u8, length: u32) -> Self {
         let (zeros, rest) = (u32::from(symbol >> 4), u32::from(symbol & 15));
-        // Fifteen zeros and a value of none are sixteen zeros.
+        // 15 zeros with an empty value mean 16 zeros; fewer mean the end of the block.
         let zeros = if rest == 0 && zeros < 15 { END as u32 } else { zeros };
         Self(rest << 16 | zeros << 8 | (length + rest))
     }
@@ -192,7 +195,7 @@ impl Entry {
         Self((value as u32) << 20 | self.0 & 0xffff)
     }
 
-    /// Goes past it, and returns its value.
+    /// Consumes the code and the value, and returns the value.
     #[inline(always)]
     pub(super) fn take(self, bits: &mut Bits<'_>) -> i32 {
         bits.skip(self.bits() - self.rest());
@@ -225,8 +228,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn short_and_long_codes() {
-        // 0, 10, 110... up to sixteen bits, one of each.
+    fn short_and_long_codes_are_read() {
+        // The codes 0, 10, 110 and so on, one of each length up to 16 bits.
         let table = Table::new(&[1; 16], &(0..16).collect::<Vec<_>>()).unwrap();
         let check = |bytes: &[u8], symbol| {
             let mut bits = Bits::new(bytes, 0);
@@ -236,7 +239,7 @@ mod tests {
         check(&[0x00, 0, 0], Some(0));
         check(&[0x80, 0, 0], Some(1));
         check(&[0xfe, 0, 0], Some(7));
-        // Twelve bits; 0xff is stuffed.
+        // A code of twelve bits; the zero after 0xff is stuffed.
         check(&[0xff, 0, 0xe0, 0], Some(11));
         check(&[0xff, 0, 0xfe, 0], Some(15));
         check(&[0xff, 0, 0xff, 0, 0], None);
@@ -245,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn passing_over_ends_where_reading_one_by_one_does() {
+    fn skipping_coefficients_ends_like_reading_them() {
         let symbols = [0x01, 0x00, 0x12, 0x03, 0xf0, 0x05, 0x2a, 0x01, 0xe1, 0x0f, 0x11, 0x02];
         let table =
             Table::of_coefficients(&[0, 1, 1, 2, 2, 2, 2, 2, 0, 0, 0, 0, 0, 0, 0, 0], &symbols);
@@ -280,7 +283,7 @@ mod tests {
     }
 
     #[test]
-    fn means_have_no_zeros_before_them() {
+    fn symbols_of_dc_tables_have_no_zeros() {
         let counts = [2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
         assert!(Table::of_means(&counts, &[0, 15]).is_some());
         assert!(Table::of_means(&counts, &[0, 16]).is_none());

@@ -1,27 +1,25 @@
-//! The inverse cosine transform of a block, whole or at less than its full size: from the lowest
-//! N × M frequencies straight to N × M samples. libjpeg-turbo takes averages of pixels instead: resized
-//! to what is wanted, three photographs are 0.8 to 7.6 dB nearer this way to the resized whole.
+//! The inverse cosine transform of a block, at full or reduced size: the lowest N × M frequencies
+//! are transformed directly to N × M samples. libjpeg-turbo averages pixels instead; the results
+//! for three photographs, resized, were 0.8 to 7.6 dB closer to the resized originals this way.
 //!
-//! Separable: first down all columns at once, then across all rows at once. Waves of even frequency
-//! are the same forwards and backwards, those of odd frequency the opposite: so half of each sum
-//! serves two samples.
+//! The transform is separable: first all columns, then all rows. Cosines of even frequencies are
+//! symmetric and those of odd frequencies antisymmetric, so each half sum is used for two samples.
 
-/// One block side to 1, 2, 4 or 8 samples.
+/// The number of samples per block: 1, 2, 4 or 8 in each direction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Size {
     pub(super) width: usize,
     pub(super) height: usize,
 }
 
-/// In which order the frequencies of a block are coded: column + 8 × row.
+/// The zigzag order of the frequencies in a block: column + 8 × row.
 const ZIGZAG: [u8; 64] = [
     0, 1, 8, 16, 9, 2, 3, 10, 17, 24, 32, 25, 18, 11, 4, 5, 12, 19, 26, 33, 40, 48, 41, 34, 27, 20,
     13, 6, 7, 14, 21, 28, 35, 42, 49, 56, 57, 50, 43, 36, 29, 22, 15, 23, 30, 37, 44, 51, 58, 59,
     52, 45, 38, 31, 39, 46, 53, 60, 61, 54, 47, 55, 62, 63,
 ];
 
-/// The place in the transform of the frequency at each place of the coded order: column after
-/// column.
+/// For each index in zigzag order, the position in the transform, which is stored by columns.
 pub(super) const PLACES: [u8; 64] = {
     let (mut places, mut at) = ([0; 64], 0);
     while at < 64 {
@@ -32,18 +30,18 @@ pub(super) const PLACES: [u8; 64] = {
 };
 
 impl Size {
-    /// In the coded order, the last of the frequencies that are needed.
+    /// Returns the last needed frequency in zigzag order.
     pub(super) fn last_wanted(self) -> usize {
         PLACES.iter().rposition(|&place| self.has(place)).unwrap_or_default()
     }
 
-    /// Whether the frequency at a place is needed.
+    /// Whether the frequency at a position is needed.
     pub(super) fn has(self, place: u8) -> bool {
         usize::from(place / 8) < self.width && usize::from(place % 8) < self.height
     }
 }
 
-/// Turns coefficients and what each is multiplied by, at their [`PLACES`], into samples at `out`.
+/// Transforms coefficients and quantisers, both indexed by [`PLACES`], into samples at `out`.
 #[inline(always)]
 pub(super) fn transform(
     coefficients: &[i16; 64],
@@ -58,8 +56,8 @@ pub(super) fn transform(
     }
 }
 
-/// Makes the samples of photographs' thumbnails; so small that it is quickest written out: the
-/// amplitudes of all four waves are an eighth.
+/// The size of most thumbnails of photographs, written out for speed: all four coefficients have
+/// the factor 1/8.
 #[inline(always)]
 fn two_by_two(coefficients: &[i16; 64], quantiser: &[f32; 64], out: &mut [u8], stride: usize) {
     let wave = |at: usize| f32::from(coefficients[at]) * quantiser[at] * 0.125;
@@ -69,7 +67,7 @@ fn two_by_two(coefficients: &[i16; 64], quantiser: &[f32; 64], out: &mut [u8], s
     out[stride..][..2].copy_from_slice(&row(mean - down, across - both));
 }
 
-/// First all columns, then all rows.
+/// Transforms all columns, then all rows.
 fn separately(
     coefficients: &[i16; 64],
     quantiser: &[f32; 64],
@@ -86,7 +84,7 @@ fn separately(
     transform_plainly(coefficients, quantiser, size, out, stride);
 }
 
-/// The same code, for the compiler to do eight numbers at once.
+/// The same code, compiled so that it processes eight numbers at once.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2")]
 fn transform_by_avx2(
@@ -144,7 +142,7 @@ fn block<const W: usize, const H: usize>(
         }
     }
     sum(&mut rows);
-    // Counting chunks would cost a division for each block.
+    // Iterating over chunks would cost a division per block.
     for (y, row) in rows.iter().enumerate() {
         for (byte, sample) in out[y * stride..][..W].iter_mut().zip(row) {
             *byte = rounded(sample + 128.0) as u8;
@@ -152,9 +150,9 @@ fn block<const W: usize, const H: usize>(
     }
 }
 
-/// The nearest of 0 to 255. Written so that it is done to several numbers at once: comparisons of
-/// this form are one instruction, and the sum has the integer in its lowest bits, where a cast would
-/// look at each number for itself.
+/// Returns the nearest integer from 0 to 255. Written so that the compiler vectorises it: each
+/// comparison is one instruction, and the addition leaves the integer in the lowest bits, while a
+/// cast would not be vectorised.
 #[inline(always)]
 pub(super) fn rounded(value: f32) -> u32 {
     const INTEGERS: f32 = (1 << 23) as f32;
@@ -163,7 +161,7 @@ pub(super) fn rounded(value: f32) -> u32 {
     (value + INTEGERS).to_bits() & 0xff
 }
 
-/// Turns N frequencies into N samples, in `L` lines side by side.
+/// Transforms N frequencies into N samples, in `L` lines in parallel.
 #[inline(always)]
 fn sum<const N: usize, const L: usize>(lines: &mut [[f32; L]; N]) {
     (0..L).for_each(|line| {
@@ -201,7 +199,7 @@ fn four(a: f32, b: f32, c: f32, d: f32) -> [f32; 4] {
     [even[0] + odd[0], even[1] + odd[1], even[1] - odd[1], even[0] - odd[0]]
 }
 
-/// The first half of the sums of a block's four odd waves.
+/// Returns the first half of the sums of a block's four odd frequencies.
 #[inline(always)]
 fn odd(a: f32, b: f32, c: f32, d: f32) -> [f32; 4] {
     let [_, one, _, two, _, three, _, four] = Waves::<8>::AMPLITUDES;
@@ -209,7 +207,8 @@ fn odd(a: f32, b: f32, c: f32, d: f32) -> [f32; 4] {
     [sum(0), sum(1), sum(2), sum(3)]
 }
 
-/// The waves of an N-point transform, by frequency and place, scaled so that a mean stays a mean.
+/// The cosines of an N-point transform by frequency and position, scaled so that the mean is
+/// preserved.
 struct Waves<const N: usize>;
 
 impl<const N: usize> Waves<N> {
@@ -233,7 +232,7 @@ impl<const N: usize> Waves<N> {
     };
 }
 
-/// The cosine of a number of 32nds of a half turn.
+/// The cosine of `steps` times π/32.
 const fn cosine(steps: usize) -> f32 {
     const QUARTER: [f32; 17] = [
         1.0,
@@ -267,7 +266,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_mean_stays_a_mean_at_every_size() {
+    fn mean_is_preserved_at_every_size() {
         let mut coefficients = [0; 64];
         coefficients[0] = 8 * 40;
         for width in [1, 2, 4, 8] {
@@ -285,7 +284,7 @@ mod tests {
     }
 
     #[test]
-    fn the_full_size_is_the_plain_transform() {
+    fn full_size_equals_the_plain_transform() {
         let coefficients = std::array::from_fn(|at| (at as i16 * 37) % 50 - 25);
         let mut out = [0; 64];
         transform(&coefficients, &[1.0; 64], Size { width: 8, height: 8 }, &mut out, 8);
@@ -304,7 +303,7 @@ mod tests {
     }
 
     #[test]
-    fn two_by_two_samples_are_four_waves() {
+    fn two_by_two_samples_use_four_coefficients() {
         let check = |[mean, down, across, both]: [i16; 4], expected: [u8; 4]| {
             let mut coefficients = [1000; 64];
             [coefficients[0], coefficients[1], coefficients[8], coefficients[9]] =
@@ -323,14 +322,14 @@ mod tests {
     }
 
     #[test]
-    fn whatever_the_processor_has_the_samples_are_the_same() {
+    fn samples_are_the_same_with_and_without_avx2() {
         let coefficients = std::array::from_fn(|at| (at as i16 * 113) % 301 - 150);
         let quantiser = std::array::from_fn(|at| 1.0 + (at % 7) as f32);
         for (width, height) in [1, 2, 4, 8].into_iter().flat_map(|w| [1, 2, 4, 8].map(|h| (w, h))) {
             let (mut one, mut other) = ([0; 64], [0; 64]);
             let size = Size { width, height };
             if (width, height) == (2, 2) {
-                // The same for all.
+                // Never uses AVX2.
                 continue;
             }
             transform(&coefficients, &quantiser, size, &mut one, 8);

@@ -1,4 +1,5 @@
-//! JPEG, by our own decoder: baseline and progressive, with Huffman codes and eight bits a sample.
+//! Decodes JPEG with murald's own decoder: baseline and progressive, Huffman codes, 8 bits per
+//! sample.
 
 mod bits;
 mod component;
@@ -22,13 +23,13 @@ use crate::wire::Format;
 use bits::{END_OF_IMAGE, START_OF_SCAN, segment};
 use frame::{Effort, Frame, Output, Plan, damaged};
 
-/// A file, and the facts that decide how it is decoded.
+/// A file and how to decode it.
 #[derive(Debug)]
 struct Jpeg {
-    /// With an end marker, also if it lacks one.
+    /// The file up to its end marker, which is added if it is missing.
     data: Vec<u8>,
     frame: Frame,
-    /// It comes in several scans.
+    /// Whether the image has several scans.
     buffered: bool,
     lacks_end: bool,
 }
@@ -37,8 +38,8 @@ pub(super) fn open(input: &mut dyn Input) -> Result<Header, Error> {
     read(input).map(|(header, _)| header)
 }
 
-/// Walks all segments. A file that ends within its coded data may yet have all of them: decoding shows
-/// it.
+/// Reads all segments. If the file ends within coded data, decoding will show whether these are
+/// complete.
 fn read(input: &mut dyn Input) -> Result<(Header, Jpeg), Error> {
     let mut data = whole(input)?;
     let (mut frame, mut buffered) = (None::<Frame>, None);
@@ -106,7 +107,7 @@ fn is_frame(kind: u8) -> bool {
     matches!(kind, 0xc0..=0xcf) && !matches!(kind, HUFFMAN_TABLES | 0xc8 | 0xcc)
 }
 
-/// A colour profile, in as many segments as it takes.
+/// A colour profile, possibly split into several segments.
 #[derive(Default)]
 struct Segments(Vec<(u8, Vec<u8>)>);
 
@@ -143,7 +144,7 @@ pub(super) fn decode(header: &Header, input: &mut dyn Input, goal: Goal) -> Resu
         }
     };
     match decoded {
-        // Some of its data are missing, too.
+        // The end of the coded data is missing, too.
         Err(Error::Damaged { .. }) if jpeg.lacks_end => return Err(Error::Truncated(Format::Jpg)),
         decoded => decoded?,
     }
@@ -151,8 +152,8 @@ pub(super) fn decode(header: &Header, input: &mut dyn Input, goal: Goal) -> Resu
 }
 
 impl Jpeg {
-    /// Samples of a block's side: the fewest of 1, 2, 4 that are enough, else all 8. Where all are
-    /// more than a picture is given, half of it must do.
+    /// Returns the samples per block side: the smallest of 1, 2 and 4 that suffices, or else 8. If
+    /// 8 needs too much memory, 4 is used.
     fn side(&self, goal: Goal) -> u32 {
         let enough = |&side: &u32| {
             let (width, height) = self.frame.scaled(side);

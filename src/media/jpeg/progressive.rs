@@ -1,33 +1,35 @@
-//! The scans of a progressive JPEG over the frequencies of a block.
+//! Decodes the AC scans of a progressive JPEG.
 //!
-//! Which coefficients of a block are not zero is on record as bits: where they are is what a later scan
-//! needs to know of those whose values nobody asks for, and what it says of them is passed over at once.
+//! The nonzero coefficients of each block are tracked in a bit set: later scans depend on their
+//! positions, even of coefficients whose values are not needed. Bits that refine those are skipped
+//! at once.
 
 use super::bits::Bits;
 use super::frame::{ComponentHeader, Damage, NO_CODE};
 use super::huffman::{END, Table};
 
-/// One pass over the data.
+/// A scan: one pass over the data.
 pub(super) struct Scan {
-    /// Component, DC table, AC table.
+    /// Component, DC table and AC table of each part.
     pub(super) parts: Vec<(usize, usize, usize)>,
     pub(super) first: usize,
     pub(super) last: usize,
-    /// Bits refined before, and now.
+    /// Bit positions of the previous scan and of this one (Ah and Al in the standard).
     pub(super) high: u32,
     pub(super) low: u32,
 }
 
-/// Blocks of a component that follow each other, without a restart between them.
+/// Consecutive blocks of a component, without a restart marker between them.
 pub(super) struct Stretch<'a> {
-    /// As many of each block as are wanted, in the coded order.
+    /// The wanted coefficients of each block, in zigzag order.
     pub(super) coefficients: &'a mut [i16],
-    /// The coefficients of each block that are not zero, as bits.
+    /// A bit set of the nonzero coefficients of each block.
     pub(super) known: &'a mut [u64],
 }
 
 impl Stretch<'_> {
-    /// Reads what a scan over frequencies has of them. `run` counts blocks that have none of it.
+    /// Reads the blocks' part of an AC scan. `run` counts the following blocks that are empty in
+    /// this scan.
     pub(super) fn read(
         self,
         scan: &Scan,
@@ -35,7 +37,7 @@ impl Stretch<'_> {
         bits: &mut Bits<'_>,
         run: &mut u32,
     ) -> Result<(), Damage> {
-        // A copy of its own, which stays in registers.
+        // A local copy stays in registers.
         let mut local = *bits;
         let (mut at, count) = (0, self.known.len());
         let kept = self.coefficients.len() / count.max(1);
@@ -55,7 +57,7 @@ impl Stretch<'_> {
     }
 }
 
-/// The first look at a band of frequencies.
+/// Reads the first scan of a band of frequencies.
 #[inline(always)]
 fn first_pass(
     (block, known): (&mut [i16], &mut u64),
@@ -89,7 +91,7 @@ fn first_pass(
     Ok(())
 }
 
-/// One more bit for the coefficients of a band that are known, and new ones between them.
+/// Reads one more bit of each nonzero coefficient in the band, and new coefficients between them.
 #[inline(always)]
 fn refine(
     (block, known): (&mut [i16], &mut u64),
@@ -115,7 +117,8 @@ fn refine(
             _ if bits.bit() => step,
             _ => -step,
         };
-        // Behind so many zeros; what is known between them gets its bit first.
+        // The new coefficient comes after `zeros` zero coefficients; nonzero ones before it are
+        // refined first.
         let free =
             (0..zeros).fold(!*known & band & from(at), |free, _| free & free.wrapping_sub(1));
         let place = (free.trailing_zeros() as usize).min(scan.last + 1);
@@ -135,7 +138,7 @@ fn refine(
     Ok(())
 }
 
-/// One more bit for each coefficient of a set; those that are not kept are the last.
+/// Refines the coefficients in `set` by one bit; those that are not kept have the highest indexes.
 #[inline(always)]
 fn correct(block: &mut [i16], set: u64, step: i16, bits: &mut Bits<'_>) {
     let mut left = set;
@@ -154,32 +157,33 @@ fn correct(block: &mut [i16], set: u64, step: i16, bits: &mut Bits<'_>) {
     }
 }
 
-/// A block, and what was read of it last.
+/// A block of an MCU and its coefficients.
 #[derive(Clone)]
 #[repr(align(64))]
 pub(super) struct Block {
     pub(super) coefficients: [i16; 64],
-    /// The place of the last coefficient that is not zero and wanted.
+    /// The index of the last nonzero coefficient among those wanted.
     pub(super) last: usize,
     pub(super) component: usize,
-    /// The numbers of its tables.
+    /// The numbers of its Huffman tables.
     pub(super) dc: usize,
     pub(super) ac: usize,
-    /// Within the MCU, across and down.
+    /// The position within the MCU.
     pub(super) offset: (usize, usize),
-    /// Blocks of its component in an MCU, across and down.
+    /// Number of blocks of its component in an MCU, horizontally and vertically.
     of: (usize, usize),
 }
 
 impl Block {
-    /// The block's place in its component, in blocks, for the MCU that has this place.
+    /// Returns the position of the block in its component, in blocks, for the MCU at this position.
     #[inline(always)]
     pub(super) fn place(&self, (x, y): (usize, usize)) -> (usize, usize) {
         (x * self.of.0 + self.offset.0, y * self.of.1 + self.offset.1)
     }
 }
 
-/// The blocks of each MCU of a scan, in the order of the file; a scan of one component has one.
+/// Returns the blocks of each MCU of a scan, in file order; a scan of one component has a single
+/// block.
 pub(super) fn blocks(scan: &Scan, headers: &[ComponentHeader]) -> Vec<Block> {
     let mut blocks = Vec::new();
     for &(component, dc, ac) in &scan.parts {

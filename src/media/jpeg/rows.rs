@@ -1,12 +1,12 @@
-//! Puts rows of samples together to rows of pixels: components of fewer samples are stretched, and
-//! colours turned into RGB. Stretching to twice the size blends neighbours by 3 to 1, as libjpeg does
-//! and encoders expect.
+//! Assembles rows of pixels from the samples of the components: upsamples components with lower
+//! resolution, and converts colours to RGB. Upsampling by two interpolates neighbours with weights
+//! 3 and 1, as libjpeg does and encoders expect.
 
 use super::component::Component;
 use super::frame::Output;
 use super::idct::rounded;
 
-/// Takes the rows of the picture from the top.
+/// Called with each row of the picture, from the top.
 pub(super) type Sink<'a> = &'a mut dyn FnMut(&[u8]);
 
 /// The meaning of a pixel's samples.
@@ -15,14 +15,14 @@ pub(super) enum Colors {
     Grey,
     Rgb,
     YCbCr,
-    /// CMYK, as Adobe's programs write them: 255 is none.
+    /// CMYK as Adobe's programs write it: 255 means no ink.
     Cmyk,
-    /// The first three of them as YCbCr of their complements.
+    /// The CMY channels are stored as the YCbCr of their complements.
     Ycck,
 }
 
 impl Colors {
-    /// By what the file says of itself, in the order in which libjpeg believes it.
+    /// Decides from the markers in the file, with the same precedence as libjpeg.
     pub(super) fn of(components: &[Component], jfif: bool, adobe: Option<u8>) -> Self {
         match (components, adobe) {
             ([_], _) => Self::Grey,
@@ -38,12 +38,12 @@ impl Colors {
 }
 
 pub(super) struct Rows {
-    /// Size of the result, in pixels.
+    /// The size of the result in pixels.
     size: (usize, usize),
-    /// Rows that a row of MCUs gives.
+    /// The number of pixel rows per row of MCUs.
     most: usize,
     colors: Colors,
-    /// A line of each component that must be stretched.
+    /// A line of each component, for upsampling.
     lines: [Vec<u8>; 4],
     sums: Vec<u16>,
     pixels: Vec<u8>,
@@ -68,7 +68,7 @@ impl Rows {
         }
     }
 
-    /// Hands on the rows of the last but one row of MCUs, which has this number.
+    /// Passes on the pixel rows of the row of MCUs `mcu`, which is the one before the current one.
     pub(super) fn write(&mut self, components: &[Component], mcu: usize, sink: Sink<'_>) {
         let from = mcu * self.most;
         for y in from..(from + self.most).min(self.size.1) {
@@ -86,7 +86,7 @@ impl Rows {
     }
 }
 
-/// Row `y` of the picture, of one component.
+/// Returns row `y` of a component, upsampled to the picture's width.
 fn stretched<'a>(
     component: &'a Component,
     mcu: usize,
@@ -100,10 +100,10 @@ fn stretched<'a>(
         return &row(y)[..width];
     }
     let this = row(y / down);
-    // As libjpeg does: what it does not blend, its encoder has not averaged so either.
+    // libjpeg does not interpolate such narrow components either.
     let narrow = component.shape.samples.0 <= 2 && across == 2;
     let blended = matches!((across, down), (1 | 2, 1 | 2)) && !narrow;
-    // Four times the row, blended with its neighbour.
+    // Four times the row's samples, or 3 + 1 times those of the row and its neighbour.
     sums.clear();
     if blended && down == 2 {
         let next = if y % 2 == 1 { y / 2 + 1 } else { (y / 2).saturating_sub(1) };
@@ -117,7 +117,7 @@ fn stretched<'a>(
     match across {
         2 if blended => double(sums, line, if down == 2 { (8, 7) } else { (4, 8) }),
         1 if blended => {
-            // The rounding of libjpeg.
+            // libjpeg rounds like this.
             let half = if y % 2 == 1 { 2 } else { 1 };
             line.iter_mut().zip(&*sums).for_each(|(to, &sum)| *to = ((sum + half) >> 2) as u8);
         }
@@ -130,7 +130,7 @@ fn stretched<'a>(
     &line[..width]
 }
 
-/// Twice as many values, each a fourth and blended with its nearer neighbour by 3 to 1.
+/// Doubles a line of sums, interpolating neighbours with weights 3 and 1.
 fn double(sums: &[u16], line: &mut [u8], (left, right): (u16, u16)) {
     let end = sums.len() - 1;
     for (pair, three) in line[2..].chunks_exact_mut(2).zip(sums.windows(3)) {
@@ -146,7 +146,7 @@ fn double(sums: &[u16], line: &mut [u8], (left, right): (u16, u16)) {
     }
 }
 
-/// A row of a component's samples; beyond the picture its last row.
+/// Returns a row of a component's samples; beyond the picture, its last row.
 fn row(component: &Component, mcu: usize, at: usize) -> &[u8] {
     let shape = &component.shape;
     let (stride, (width, height)) = (shape.plane_stride(), shape.samples);
@@ -179,23 +179,23 @@ impl Colors {
 }
 
 impl Colors {
-    /// The inks themselves, 255 being all of one.
+    /// Writes the inks; 255 is the full amount.
     fn write_inks(self, [a, b, c, d]: [&[u8]; 4], pixels: &mut [u8]) {
         let mut colors = vec![0; 3 * (pixels.len() / 4)];
         self.write([a, b, c, &[]], &mut colors);
         let colors = colors.chunks_exact(3);
         for ((to, color), &key) in pixels.chunks_exact_mut(4).zip(colors).zip(d) {
-            // As YCbCr they are their own complements.
+            // For YCCK, the decoded RGB values are the inks themselves.
             let ink = |value: u8| if self == Self::Ycck { value } else { 255 - value };
             to.copy_from_slice(&[ink(color[0]), ink(color[1]), ink(color[2]), 255 - key]);
         }
     }
 }
 
-/// So many pixels are worked on at once.
+/// Number of pixels processed at a time.
 const LANES: usize = 16;
 
-/// BT.601, full range.
+/// Converts YCbCr (BT.601, full range) to RGB.
 fn ycc(y: &[u8], cb: &[u8], cr: &[u8], pixels: &mut [[u8; 3]]) {
     let lanes = |line| <[u8]>::as_chunks::<LANES>(line);
     let ((y, y_rest), (cb, cb_rest), (cr, cr_rest)) = (lanes(y), lanes(cb), lanes(cr));
@@ -203,7 +203,8 @@ fn ycc(y: &[u8], cb: &[u8], cr: &[u8], pixels: &mut [[u8; 3]]) {
     for (((to, y), cb), cr) in whole.iter_mut().zip(y).zip(cb).zip(cr) {
         let words = rgb(y, cb, cr);
         let to = to.as_flattened_mut();
-        // Each with a fourth byte, which the next one covers: that is one store, and not three.
+        // Writes four bytes per pixel, the last of which the next pixel overwrites: one store
+        // instead of three.
         for (at, word) in words[..LANES - 1].iter().enumerate() {
             to[3 * at..3 * at + 4].copy_from_slice(&word.to_le_bytes());
         }
@@ -220,7 +221,7 @@ fn ycc(y: &[u8], cb: &[u8], cr: &[u8], pixels: &mut [[u8; 3]]) {
     }
 }
 
-/// Red in the lowest byte, then green and blue.
+/// Returns red in the lowest byte, then green and blue.
 #[inline(always)]
 fn rgb(y: &[u8; LANES], cb: &[u8; LANES], cr: &[u8; LANES]) -> [u32; LANES] {
     let mut words = [0; LANES];
@@ -239,7 +240,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn neighbours_are_blended_by_three_to_one() {
+    fn upsampling_interpolates_neighbors_three_to_one() {
         let check = |samples: &[u16], expected: &[u8]| {
             let sums: Vec<_> = samples.iter().map(|sample| 4 * sample).collect();
             let mut line = vec![0; 2 * sums.len()];
@@ -252,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn colors_are_those_of_bt601() {
+    fn ycbcr_is_converted_by_bt601() {
         let check = |samples: [u8; 3], expected: [u8; 3]| {
             let [y, cb, cr] = samples.map(|sample| [sample; 17]);
             let mut pixels = [[0; 3]; 17];

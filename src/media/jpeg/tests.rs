@@ -1,5 +1,5 @@
-//! Against libjpeg-turbo's pixels (djpeg; of the inks Pillow's), which lie beside the samples as PNG;
-//! and what is refused.
+//! Compares the decoder with libjpeg-turbo, whose pixels are stored beside the samples as PNG
+//! (those of inks are from Pillow), and tests what is refused.
 
 use super::*;
 use crate::media::png;
@@ -42,13 +42,13 @@ fn decoded_by(data: &[u8], details: &Jpeg, plan: Plan) -> Result<Vec<u8>, Error>
     Ok(pixels)
 }
 
-/// RGB, with so many samples to a block's side.
+/// Decodes to RGB with `side` samples per block side.
 fn decoded(data: &[u8], side: u32) -> Result<Vec<u8>, Error> {
     let details = looked(data)?;
     decoded_by(data, &details, details.plan(side))
 }
 
-/// How alike two pictures are, in dB; above 40 nobody sees a difference.
+/// Returns the similarity of two pictures as PSNR in dB; above 40, differences are invisible.
 fn likeness(a: &[u8], b: &[u8]) -> f64 {
     assert_eq!(a.len(), b.len());
     let square = |(a, b): (&u8, &u8)| f64::from(a.abs_diff(*b)).powi(2);
@@ -56,7 +56,7 @@ fn likeness(a: &[u8], b: &[u8]) -> f64 {
     10.0 * (255.0 * 255.0 / error).log10()
 }
 
-/// The range of each scan's data.
+/// Returns the range of each scan's data.
 fn scans(data: &[u8]) -> Vec<std::ops::Range<usize>> {
     let (mut scans, mut at) = (Vec::<std::ops::Range<usize>>::new(), 2);
     while let Some(next) = bits::marker(data, at) {
@@ -90,7 +90,7 @@ fn pixels_match_libjpeg_turbo() {
 }
 
 #[test]
-fn scaled_decoding_matches_the_averaged_whole() {
+fn scaled_decoding_matches_the_averaged_full_size() {
     for Sample { name, data, .. } in SAMPLES {
         let frame = looked(data).unwrap().frame;
         let all = decoded(data, 8).unwrap();
@@ -101,17 +101,17 @@ fn scaled_decoding_matches_the_averaged_whole() {
             let averaged = shrink.finish(Orientation::NoTransforms);
             assert_eq!(frame.scaled(side), (averaged.width(), averaged.height()));
             let likeness = likeness(&decoded(data, side).unwrap(), averaged.pixels());
-            // The smaller the picture, the more of it is its last row and column, which stand for
-            // pixels beyond its edge.
+            // The last row and column also stand for pixels beyond the edge, which matters more in
+            // small pictures.
             let enough = if frame.size.0 > 100 { 36.0 } else { 27.0 };
             assert!(likeness > enough, "{name} at {side}: {likeness:.1} dB");
         }
     }
 }
 
-/// By jpegtran: other scans of the same coefficients.
+/// The files of a pair differ only in their scans, which jpegtran has rearranged.
 #[test]
-fn scans_come_to_what_is_coded_in_one_go() {
+fn progressive_scans_give_the_same_pixels_as_a_single_scan() {
     let restarts = include_bytes!("samples/fine-progressive-restarts.jpg");
     let pairs = [(sample("progressive"), sample("halved")), (restarts, sample("fine-chroma"))];
     for (at, (scans, plain)) in pairs.into_iter().enumerate() {
@@ -124,13 +124,13 @@ fn scans_come_to_what_is_coded_in_one_go() {
 }
 
 #[test]
-fn a_cut_file_with_an_end_mark_is_refused() {
+fn truncated_file_with_an_end_marker_is_refused() {
     for Sample { name, data, .. } in SAMPLES {
         for part in 1..32 {
             let mut cut = data[..data.len() * part / 32].to_vec();
             cut.extend([0xff, END_OF_IMAGE]);
             assert!(decoded(&cut, 8).is_err(), "{name}: {part} of 32");
-            // In scans that are skipped nobody looks for an end.
+            // The end of a skipped scan is not checked.
             let skips = looked(data).unwrap().frame.progressive;
             assert!(skips || decoded(&cut, 1).is_err(), "{name}: {part} of 32, at an eighth");
         }
@@ -138,13 +138,13 @@ fn a_cut_file_with_an_end_mark_is_refused() {
 }
 
 #[test]
-fn a_missing_scan_is_refused() {
+fn missing_scan_is_refused() {
     for name in ["scan-each", "progressive", "fine-progressive", "grey-progressive"] {
         let data = sample(name);
         let scans = scans(data);
         assert!(scans.len() > 2, "{name}");
         for scan in &scans {
-            // With its header, which ends where its data begin.
+            // Remove the scan with its header, which ends where its data begin.
             let start = data[..scan.start].windows(2).rposition(|two| two == [0xff, START_OF_SCAN]);
             let without = [&data[..start.unwrap()], &data[scan.end..]].concat();
             assert!(decoded(&without, 8).is_err(), "{name}: {scan:?}");
@@ -153,13 +153,13 @@ fn a_missing_scan_is_refused() {
 }
 
 #[test]
-fn damage_is_no_panic() {
+fn damaged_data_cause_no_panic() {
     for Sample { data, .. } in SAMPLES {
         let size = looked(data).unwrap().frame.size;
         for at in (0..data.len()).step_by(data.len() / 50) {
             let mut damaged = data.to_vec();
             damaged[at] ^= 1 << (at % 8);
-            // The size is bounded by who calls.
+            // The caller limits the size.
             if looked(&damaged).is_ok_and(|details| details.frame.size == size) {
                 decoded(&damaged, if at % 2 == 0 { 1 } else { 8 }).map(drop).ok();
             }
@@ -170,7 +170,7 @@ fn damage_is_no_panic() {
 #[test]
 fn unneeded_scans_are_skipped() {
     let data = sample("progressive");
-    // The last one refines the light's finer frequencies.
+    // The last scan refines high frequencies of luma.
     let last = scans(data).pop().unwrap();
     let mut spoilt = data.to_vec();
     spoilt[last].fill(0);
@@ -179,7 +179,7 @@ fn unneeded_scans_are_skipped() {
     assert!(whole.is_err() || whole.unwrap() != decoded(data, 8).unwrap());
 }
 
-/// With steps so small that the last bits of coefficients are not seen.
+/// Sets all quantisers to 1, so that the last bits of coefficients are invisible.
 fn with_small_steps(data: &[u8]) -> Vec<u8> {
     let mut finer = data.to_vec();
     let mut at = 2;
@@ -187,7 +187,7 @@ fn with_small_steps(data: &[u8]) -> Vec<u8> {
         let length = usize::from(u16::from_be_bytes([data[next + 2], data[next + 3]]));
         at = next + 2 + length;
         if data[next + 1] == 0xdb {
-            // Behind the number of each table.
+            // Each table follows its number.
             finer[next + 4..at].chunks_exact_mut(65).for_each(|table| table[1..].fill(1));
         }
     }
@@ -195,7 +195,7 @@ fn with_small_steps(data: &[u8]) -> Vec<u8> {
 }
 
 #[test]
-fn scans_that_would_not_be_seen_are_skipped() {
+fn invisible_refinement_scans_are_skipped() {
     let (data, plain) =
         (with_small_steps(sample("progressive")), with_small_steps(sample("halved")));
     let last = scans(&data).pop().unwrap();
@@ -251,7 +251,7 @@ fn scan_bombs_are_refused_by_their_headers() {
     assert!(looked(&with(200 - scans.len())).is_ok());
     let why = looked(&with(201 - scans.len())).unwrap_err().to_string();
     assert!(why.ends_with("more than 200 passes over its data"), "{why}");
-    // Fewer, but of a large picture.
+    // Fewer scans, but of a large picture.
     let mut large = with(30);
     let frame = large.windows(2).position(|two| two == [0xff, 0xc2]).unwrap();
     large[frame + 5..frame + 9].copy_from_slice(&[50, 200, 50, 200]);
@@ -260,7 +260,7 @@ fn scan_bombs_are_refused_by_their_headers() {
 }
 
 #[test]
-fn single_scan_decoding_takes_the_memory_of_a_few_rows() {
+fn single_scan_decoding_needs_memory_for_a_few_rows() {
     let data = sample("halved");
     let mut large = looked(data).unwrap().frame;
     large.size = (12_000, 12_000);

@@ -1,4 +1,4 @@
-//! The files that are decoded: one picture in every format.
+//! Encodes one picture in every format, for the tests.
 
 use std::io::Cursor;
 
@@ -7,7 +7,7 @@ use image::{DynamicImage, ImageBuffer, ImageFormat, Rgb};
 
 use crate::wire::Format;
 
-/// Soft shapes in many colours: what survives lossy coding.
+/// Draws soft shapes in many colours, which survive lossy coding.
 pub(super) fn scene(width: u32, height: u32) -> ImageBuffer<Rgb<u8>, Vec<u8>> {
     ImageBuffer::from_fn(width, height, |x, y| {
         let (u, v) = (x as f32 / width as f32, y as f32 / height as f32);
@@ -73,7 +73,7 @@ pub(super) fn webp_animation(frames: i32) -> Vec<u8> {
     encoder.encode().to_vec()
 }
 
-/// One picture without loss in every format that can hold it.
+/// Encodes a picture in every lossless format.
 pub(super) fn lossless(picture: &ImageBuffer<Rgb<u8>, Vec<u8>>) -> Vec<(Format, Vec<u8>)> {
     let dynamic = DynamicImage::ImageRgb8(picture.clone());
     let (width, height) = picture.dimensions();
