@@ -1,6 +1,6 @@
-//! Decides what each backend should show on each output: pure, from the rows of the assignments, the
-//! images and the connected outputs. Keeps an old picture while the new one is not visible yet, as its
-//! output is off or covered.
+//! Decides, from the assignments, the images and the connected outputs, what each backend should show on
+//! each output. Pure. Keeps an old picture while the new one is not visible yet because its output is
+//! off or covered.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -16,8 +16,9 @@ use crate::wire::{Fit, Image, JsonObject, Mode};
 /// The images of the assignments by id.
 pub(super) type Pictures = BTreeMap<i64, Arc<Image>>;
 
-/// The placements that the assignments ask for on the connected outputs. `choose` gives the backend
-/// for a kind of content; what nothing can show is omitted, and so are monitors that are away.
+/// Returns the placements that the assignments require on the connected outputs. `choose` returns the
+/// backend for a kind of content. Pictures that no backend can show are omitted, and so are disconnected
+/// monitors.
 pub(super) fn desired(
     rows: &[Assignment],
     pictures: &Pictures,
@@ -38,7 +39,8 @@ pub(super) fn desired(
         }
     }
     for (key, placements) in &mut desired {
-        // The newest wish counts, but a plain colour looks the same with any.
+        // The backend has one fit for all outputs, and the newest assignment determines it. Plain
+        // colours do not count, since they look the same with any fit.
         if registration(key.backend).one_fit {
             let on = |row: &&Assignment| {
                 color::of_image(row.image_id).is_none()
@@ -53,23 +55,25 @@ pub(super) fn desired(
     desired
 }
 
-/// The pictures for monitors without an assignment, as far as there are any.
+/// The pictures for monitors that have no assignment.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Fallbacks {
-    /// Whether the playlist that runs on all monitors shows something; none without such a playlist.
+    /// Whether the playlist that runs on all monitors shows an image; `None` if there is no such
+    /// playlist.
     pub(super) playlist_shows: Option<bool>,
     pub(super) default: Option<Assignment>,
     pub(super) for_all: Option<Assignment>,
-    /// Monitors that were there when something was set: one of them that shows nothing is meant to.
+    /// Monitors that were connected when a wallpaper was set. If one of these has no assignment, it is
+    /// empty on purpose.
     pub(super) seen: Vec<String>,
 }
 
 impl Fallbacks {
-    /// Gives outputs that have no row the picture that is meant for such.
+    /// Assigns the fallback picture to outputs that have no row.
     pub(super) fn adopt(self, rows: &mut Vec<Assignment>, outputs: &[Output]) {
         let Self { playlist_shows, default, for_all, seen } = self;
         let is_seen = |output: &&Output| seen.contains(&output.name);
-        // The playlist hangs its own on those that come.
+        // A playlist that shows an image also sets the images of new monitors.
         let is_ours = |output: &&Output| playlist_shows != Some(true) || is_seen(output);
         let meant = match playlist_shows {
             Some(_) => for_all.or(default),
@@ -78,7 +82,8 @@ impl Fallbacks {
         if let Some(meant) = meant {
             return adopt(rows, &meant, outputs.iter().filter(is_ours));
         }
-        // The last resort. It is not spread over those: nobody meant it for several.
+        // The last resort is the newest picture. It is not stretched over the new outputs, as it was not
+        // set for them.
         let Some(newest) = rows.iter().max_by_key(|row| row.set_at) else { return };
         let mode = if newest.mode == Mode::Extend { Mode::Individual } else { newest.mode };
         let newest = Assignment { mode, ..newest.clone() };
@@ -86,8 +91,8 @@ impl Fallbacks {
     }
 }
 
-/// Gives outputs that have no row this picture. One that is stretched over those that were there then
-/// is stretched over these, too.
+/// Assigns this picture to outputs that have no row. If it was set for several monitors together, the
+/// new outputs join that group, so that a stretched picture spans them too.
 fn adopt<'a>(
     rows: &mut Vec<Assignment>,
     meant: &Assignment,
@@ -107,7 +112,7 @@ fn adopt<'a>(
     group.iter_mut().for_each(|row| row.together.clone_from(&together));
 }
 
-/// How a picture is really laid over monitors: only stills are cut into slices.
+/// The mode that is really used: only still pictures can be stretched over several monitors.
 pub(super) fn effective_mode(mode: Mode, kind: Kind) -> Mode {
     match mode {
         Mode::Extend if kind != Kind::StaticImage => Mode::Clone,
@@ -146,13 +151,13 @@ fn placement(output: &Output, image: &Image, row: &Assignment) -> Placement {
     }
 }
 
-/// The declared defaults of a package with its owner's values over them.
+/// The declared defaults of an HTML wallpaper, overridden by the user's values.
 fn overlaid(
     declared: &JsonObject,
     overrides: Option<&JsonObject>,
 ) -> serde_json::Map<String, serde_json::Value> {
     let defaults = declared.fields().into_iter().map(|(key, property)| {
-        // A property is declared with its default, or is that default itself.
+        // A property is either an object that contains its default, or the default itself.
         let value = property.get("default").or_else(|| property.get("value")).cloned();
         (key, value.unwrap_or(property))
     });
@@ -160,10 +165,10 @@ fn overlaid(
     defaults.chain(set).collect()
 }
 
-/// The outputs on which nothing of what a worker shows was seen yet.
+/// For each worker, the outputs on which its picture has not been visible yet.
 pub(super) type PendingVisibility = BTreeMap<WorkerKey, Vec<String>>;
 
-/// The same for workers that are not tried now, as they have failed: wherever they should show
+/// For each worker that has failed and may not be tried now, the outputs on which it should show
 /// something.
 pub(super) fn untried(
     desired: &Placements,
@@ -173,9 +178,9 @@ pub(super) fn untried(
     resting.map(|(key, placements)| (key.clone(), names(placements))).collect()
 }
 
-/// Adds to `desired` what others show now where a worker is not seen yet: without it the screen might
-/// be found empty. Backends that restart with a change go on as they are elsewhere, too: they would
-/// come to lie over what waits.
+/// Adds to `desired` what other workers show now on outputs on which a worker's picture is not visible
+/// yet; otherwise the screen might be empty. A backend that restarts with each change (`begins_anew`)
+/// keeps all its placements, because its new surfaces would cover the waiting picture.
 pub(super) fn keep_until_seen(
     current: &Placements,
     desired: &mut Placements,
@@ -197,8 +202,8 @@ pub(super) fn keep_until_seen(
     }
 }
 
-/// Keeps a worker's placement, but for what is desired of it on that output, and only while something
-/// is desired there at all: else it is not connected.
+/// Keeps a worker's placement, unless the worker should show something else on that output. An output on
+/// which nothing is desired is not connected, so nothing is kept there.
 fn keep(old: &Placement, key: &WorkerKey, desired: &mut Placements) {
     let name = old.output.name.as_str();
     let Some(output) = desired.values().find_map(|all| Some(on(all, name)?.output.clone())) else {
@@ -215,8 +220,8 @@ fn on<'a>(placements: &'a [Placement], name: &str) -> Option<&'a Placement> {
     placements.iter().find(|placement| placement.output.name == name)
 }
 
-/// The workers that are not seen yet where a step, which is done, may have brought up new surfaces:
-/// they lie beneath them.
+/// The workers whose pictures are not visible yet and may lie beneath new surfaces, because a completed
+/// step has restarted its backend on the same outputs.
 pub(super) fn buried(step: &Step, unseen: &PendingVisibility) -> Vec<WorkerKey> {
     let is_new = |name: &String| on(&step.placements, name).is_some();
     let begins_anew = registration(step.key.backend).begins_anew;
@@ -225,7 +230,7 @@ pub(super) fn buried(step: &Step, unseen: &PendingVisibility) -> Vec<WorkerKey> 
     buried.map(|(key, _)| key.clone()).collect()
 }
 
-/// Whether a step takes something away where another worker is not seen yet.
+/// Whether a step removes a picture from an output on which another worker's picture is not visible yet.
 pub(super) fn uncovers(step: &Step, current: &Placements, unseen: &PendingVisibility) -> bool {
     let goes = |name: &String| {
         current.get(&step.key).is_some_and(|shown| on(shown, name).is_some())
@@ -275,7 +280,7 @@ mod tests {
         check(None, None, Some(2), true, two(2, Mode::Extend));
         check(None, None, None, false, two(4, Mode::Individual));
         check(None, None, None, true, vec![(4, Mode::Individual)]);
-        // New monitors have their picture from a playlist that shows something.
+        // A playlist that shows an image sets the images of new monitors itself.
         check(Some(true), Some(1), Some(2), true, vec![(2, Mode::Extend)]);
         check(Some(true), Some(1), Some(2), false, Vec::new());
         check(Some(true), None, None, false, Vec::new());
@@ -285,7 +290,7 @@ mod tests {
     }
 
     #[test]
-    fn new_outputs_have_what_was_last_set_for_all() {
+    fn new_outputs_get_the_picture_that_was_last_set_for_all() {
         let outputs = ["A", "B", "C"].map(|name| placement(name, 0).output);
         let check = |rows: &[Assignment], expected: &[(&str, i64, &[&str])]| {
             let mut rows = rows.to_vec();
@@ -300,7 +305,7 @@ mod tests {
         };
         let all: &[&str] = &["A", "B", "C"];
         check(&[], &[("A", 1, all), ("B", 1, all), ("C", 1, all)]);
-        // One that was set by itself keeps its own, and what is away is left alone.
+        // A monitor with its own picture keeps it, and a disconnected monitor stays as it is.
         let (own, away) = (row("A", 2, 20), row("AWAY", 3, 5));
         let both: &[&str] = &["B", "C"];
         let expected =
@@ -323,7 +328,8 @@ mod tests {
         let [step] = &steps(&before, &after)[..] else { panic!("one step") };
         assert!(uncovers(step, &before, &unseen));
         assert!(!uncovers(step, &before, &PendingVisibility::new()));
-        // Nothing goes where it stays, where it never was, and for the sake of the worker itself.
+        // The step uncovers nothing on an output that its worker keeps or never had, and nothing for its
+        // own worker.
         for (backend, output) in [(Mpvpaper, "B"), (Mpvpaper, "C"), (Swaybg, "A")] {
             let unseen = PendingVisibility::from([(
                 WorkerKey::of(backend, output),
@@ -331,7 +337,7 @@ mod tests {
             )]);
             assert!(!uncovers(step, &before, &unseen), "{backend:?} on {output}");
         }
-        // A placement that is not desired any more covers nothing.
+        // Nothing is kept for a worker that is no longer desired.
         let mut desired = current(&[(Awww, &[("A", 3)])]);
         keep_until_seen(&before, &mut desired, &unseen);
         assert_eq!(desired, current(&[(Awww, &[("A", 3)])]));
@@ -347,10 +353,10 @@ mod tests {
             keep_until_seen(&current(&[(backend, outputs)]), &mut desired, &unseen);
             desired
         };
-        // One that is gone is not kept.
+        // A picture on a disconnected output is not kept.
         let all = kept(Swaybg, &[("A", 1), ("B", 1), ("GONE", 1)], &[films]);
         assert_eq!(all, current(&[(Swaybg, &[("A", 1), ("B", 1)]), films]));
-        // A picture for another output comes, and the video has to be shown again above it.
+        // Swaybg restarts with a picture for another output, so the video must be shown again above it.
         let (asked, film) = ((Swaybg, &[("A", 3)][..]), (Mpvpaper, &[("B", 2)][..]));
         let all = kept(Swaybg, &[("A", 1), ("B", 1)], &[asked, film]);
         assert_eq!(all, current(&[(Swaybg, &[("A", 3), ("B", 1)]), film]));
@@ -358,7 +364,7 @@ mod tests {
         for step in [show(Swaybg, &["A"]), show(Awww, &["A", "B"]), show(Mpvpaper, &["B"])] {
             assert_eq!(buried(&step, &unseen), [], "{step:?}");
         }
-        // Others change what is there.
+        // Other backends do not restart, so only the output of the waiting video keeps its picture.
         let all = kept(Awww, &[("A", 1), ("B", 1)], &[films]);
         assert_eq!(all, current(&[(Awww, &[("B", 1)]), films]));
     }

@@ -1,4 +1,4 @@
-//! Which backend shows what: pure, from the settings and from what is there.
+//! Chooses the backend for each kind of content, from the settings and the available backends. Pure.
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
@@ -32,23 +32,23 @@ impl From<&'static Registration> for Candidate {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum NoChoice {
-    /// None of all is available.
+    /// No backend is available.
     None,
     /// The backend in use, or every available one, cannot show this kind.
     Incompatible { backend: BackendName },
 }
 
-/// The backends that were found when they were last asked about: what is installed while murald draws
-/// by itself is used from the next start on, or when somebody asks for it.
+/// The backends that were found at the last search. A backend that is installed while the builtin one is
+/// in use is not used before the next start, unless it is activated.
 #[derive(Debug, Default)]
 pub(super) struct FoundBackends {
     found: RefCell<Option<Vec<BackendName>>>,
-    /// Backends that had no memory for what they should show.
+    /// Backends that ran out of memory for a picture.
     left_out: BTreeSet<BackendName>,
 }
 
 impl FoundBackends {
-    /// Removes backends that were installed since, and those of no use.
+    /// Removes backends that were installed since the last search, and those that ran out of memory.
     pub(super) fn keep(&self, available: &mut Vec<Candidate>, draws_itself: bool) {
         let mut found = self.found.borrow_mut();
         match found.as_ref().filter(|_| draws_itself) {
@@ -58,7 +58,7 @@ impl FoundBackends {
         available.retain(|one| !self.left_out.contains(&one.name));
     }
 
-    /// Until somebody asks for it, or settings change.
+    /// Skips a backend until it is activated or settings change.
     pub(super) fn leave_out(&mut self, backend: BackendName) {
         self.left_out.insert(backend);
     }
@@ -71,7 +71,7 @@ impl FoundBackends {
         self.left_out.clear();
     }
 
-    /// All that is there counts again.
+    /// Uses all installed backends again.
     pub(super) fn forget(&mut self) {
         self.found.replace(None);
         self.readmit_all();
@@ -84,15 +84,15 @@ pub(super) fn active(preference: &Preference, available: &[Candidate]) -> Option
     preferred.or(available.first()).map(|candidate| candidate.name)
 }
 
-/// A backend, and as what it shows the content: an animated picture may become a still.
+/// A backend, and the kind as which it shows the content: an animated picture may become a still.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Choice {
     pub(super) backend: BackendName,
     pub(super) kind: Kind,
 }
 
-/// The backend for content of this kind. One that can animate goes before one that shows the first
-/// frame of an animated picture.
+/// Chooses the backend for content of this kind. For an animated picture, a backend that can animate
+/// precedes one that shows the first frame only.
 pub(super) fn choose(
     preference: &Preference,
     available: &[Candidate],
@@ -153,7 +153,7 @@ mod tests {
     const VIDEO: &[Kind] = &[Kind::Video];
 
     #[test]
-    fn each_key_has_its_say() {
+    fn each_setting_affects_the_choice() {
         use BackendName::{Awww, Feh, Mpvpaper, Swaybg, WalQt};
         let available: Vec<_> = crate::backends::REGISTRY.iter().map(Candidate::from).collect();
         let directory = tempfile::tempdir().unwrap();
@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn the_choice() {
+    fn preferred_backend_is_chosen_if_it_can_show_the_kind() {
         let preference = |selection| Preference {
             selection,
             fixed: BackendName::Awww,
@@ -220,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn backend_installed_while_murald_draws_waits() {
+    fn new_backend_is_not_used_while_builtin_draws() {
         use BackendName::{Awww, Builtin, Swaybg};
         let mut found = FoundBackends::default();
         let check =
@@ -242,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn an_animated_picture_is_a_still_only_where_nothing_animates() {
+    fn animated_picture_becomes_a_still_only_if_no_usable_backend_animates_it() {
         const ANIMATED: &[Kind] = &[Kind::StaticImage, Kind::AnimatedImage];
         use BackendName::{Awww, Mpvpaper, Swaybg};
         let check = |selection, fixed, available: &[(BackendName, &'static [Kind])], expected| {

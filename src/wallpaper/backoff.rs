@@ -1,8 +1,8 @@
-//! When a backend that failed is tried again: pure.
+//! Decides when a failed backend is retried. Pure.
 //!
-//! One that does not start is tried again after 1, 2, 4, 8 and 16 seconds. One whose processes die
-//! is started again at once, then after 1 and 2 seconds, and one whose worker dies has another one;
-//! both three times a minute at most.
+//! A backend that does not start is retried after 1, 2, 4, 8 and 16 seconds. A backend whose process
+//! exits is restarted at once, then after 1 and 2 seconds. A worker that panics is replaced. Both happen
+//! at most three times a minute.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -17,7 +17,7 @@ const PER: Duration = Duration::from_secs(60);
 #[derive(Debug, Default)]
 pub(super) struct Backoffs {
     all: BTreeMap<WorkerKey, Backoff>,
-    /// The number of the session that they are of.
+    /// The number of the session in which these failures happened.
     session: u64,
 }
 
@@ -26,22 +26,23 @@ impl Backoffs {
         self.all.entry(key.clone()).or_default()
     }
 
-    /// Whether a worker may be made, for what its last ones have come to.
+    /// Whether a worker may be started, given the recent panics of its predecessors.
     pub(super) fn may_work(&self, key: &WorkerKey, now: Instant) -> bool {
         self.all.get(key).is_none_or(|backoff| recent(&backoff.panics, now) <= DEATHS)
     }
 
-    /// Whether one may be told to show something that nobody has asked for.
+    /// Whether a worker may be told to show something that no request asks for.
     pub(super) fn may_try(&self, key: &WorkerKey) -> bool {
         self.all.get(key).is_none_or(Backoff::may_try)
     }
 
-    /// When the first of them is to be tried again.
+    /// The time of the earliest retry.
     pub(super) fn next_retry(&self) -> Option<Instant> {
         self.all.values().filter_map(Backoff::retry_at).min()
     }
 
-    /// In a new session what failed or died with the one before is worth another try at once.
+    /// Resets the failures in a new session: the backends may have failed because the previous session
+    /// ended.
     pub(super) fn in_session(&mut self, number: u64) {
         if self.session != number {
             self.session = number;
@@ -49,7 +50,7 @@ impl Backoffs {
         }
     }
 
-    /// Frees those whose time has come.
+    /// Allows the retries that are due.
     pub(super) fn wake(&mut self, now: Instant) {
         self.all.values_mut().for_each(|backoff| backoff.wake(now));
     }
@@ -58,9 +59,9 @@ impl Backoffs {
 /// The failures of one worker's backend.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Backoff {
-    /// Failed starts, one after the other.
+    /// Failed starts in a row.
     failures: u32,
-    /// It has failed since it last showed what it should, and that was told.
+    /// Whether a failure since the last success has been reported.
     told: bool,
     deaths: Vec<Instant>,
     panics: Vec<Instant>,
@@ -69,15 +70,15 @@ pub(super) struct Backoff {
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Standing {
-    /// It may be told to show.
+    /// The worker may be told to show something.
     #[default]
     Free,
     RetryAt(Instant),
-    /// Left alone until somebody asks for it.
+    /// Not retried unless a request needs it.
     GivenUp,
 }
 
-/// When a backend is started again whose processes have died.
+/// When a backend whose process has exited is restarted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Restart {
     AtOnce,
@@ -86,7 +87,7 @@ pub(super) enum Restart {
 }
 
 impl Backoff {
-    /// It did not start: when it is tried again, if ever.
+    /// Notes a failed start; returns the time of the retry, if there is one.
     pub(super) fn failed(&mut self, now: Instant) -> Option<Instant> {
         let at = (self.failures < TRIES).then(|| now + Duration::from_secs(1 << self.failures));
         self.standing = at.map_or(Standing::GivenUp, Standing::RetryAt);
@@ -94,12 +95,12 @@ impl Backoff {
         at
     }
 
-    /// Whether a failure is the first of an outage: only that one is told.
+    /// Whether a failure is the first of an outage. Only the first is reported.
     pub(super) fn is_news(&mut self) -> bool {
         !std::mem::replace(&mut self.told, true)
     }
 
-    /// Its processes died.
+    /// Notes that a process has exited.
     pub(super) fn died(&mut self, now: Instant) -> Restart {
         match note(&mut self.deaths, now) {
             1 => Restart::AtOnce,
@@ -112,7 +113,7 @@ impl Backoff {
         }
     }
 
-    /// Its worker died: whether another may be made at once.
+    /// Notes that the worker panicked; returns whether another may be started at once.
     pub(super) fn panicked(&mut self, now: Instant) -> bool {
         note(&mut self.panics, now) <= DEATHS
     }
@@ -128,21 +129,21 @@ impl Backoff {
         }
     }
 
-    /// Frees it when its time has come.
+    /// Allows the retry if it is due.
     fn wake(&mut self, now: Instant) {
         if self.retry_at().is_some_and(|at| at <= now) {
             self.standing = Standing::Free;
         }
     }
 
-    /// A failure that was reported stays reported until the backend shows something.
+    /// Resets all but `told`: a reported failure stays reported until the backend shows something.
     fn begin_anew(&mut self) {
         self.failures = 0;
         self.deaths.clear();
         self.standing = Standing::Free;
     }
 
-    /// It shows what it should. Deaths are remembered: dying after each success is the trouble.
+    /// Notes a success. Exits stay counted, so that a backend that exits after each success is given up.
     pub(super) fn over(&mut self) {
         self.failures = 0;
         self.told = false;
@@ -150,7 +151,7 @@ impl Backoff {
     }
 }
 
-/// Notes that it happened now; how often it has within the last minute.
+/// Notes an event; returns how many there were within the last minute.
 fn note(times: &mut Vec<Instant>, now: Instant) -> usize {
     times.retain(|&time| now.duration_since(time) < PER);
     times.push(now);
@@ -182,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn three_deaths_a_minute_are_borne() {
+    fn backend_is_restarted_three_times_a_minute_at_most() {
         let (mut backoffs, now) = (Backoffs::default(), Instant::now());
         let key = WorkerKey { backend: crate::config::BackendName::Feh, output: None };
         let backoff = backoffs.of(&key);
@@ -195,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn in_a_new_session_it_is_tried_at_once() {
+    fn failed_backend_is_retried_at_once_in_a_new_session() {
         let (mut backoffs, now) = (Backoffs::default(), Instant::now());
         let key = WorkerKey { backend: crate::config::BackendName::Builtin, output: None };
         for _ in 0..9 {
@@ -211,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_to_be_tried_again_is_waited_for() {
+    fn earliest_retry_comes_first() {
         let (mut backoffs, now) = (Backoffs::default(), Instant::now());
         let [feh, builtin] = [crate::config::BackendName::Feh, crate::config::BackendName::Builtin]
             .map(|backend| WorkerKey { backend, output: None });
@@ -227,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn an_outage_is_news_once() {
+    fn outage_is_news_once() {
         let mut backoff = Backoff::default();
         assert_eq!([(); 3].map(|()| backoff.is_news()), [true, false, false]);
         backoff.over();

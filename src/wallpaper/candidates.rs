@@ -1,5 +1,5 @@
-//! Chooses the picture for each monitor that a request means: by id, at random, by orientation, or
-//! from the history.
+//! Chooses the picture for each monitor of a request: by id, at random, by orientation, or from the
+//! history.
 //!
 //! Runs on the thread `reconciler`. Reads the library and never decides about backends.
 
@@ -15,7 +15,7 @@ use crate::store::query::Query;
 use crate::store::{self, Connection, Store, history, images};
 use crate::wire::{Fit, HistoryEntry, Image, Mode, Orientation, Position};
 
-/// A picture for monitors.
+/// A picture, and the monitors that should show it.
 pub(super) struct Pick {
     pub(super) image: Image,
     /// At least one.
@@ -25,7 +25,7 @@ pub(super) struct Pick {
     pub(super) position: Option<Position>,
     /// The monitors that it was set for together.
     pub(super) together: Vec<String>,
-    /// The entries of the history that monitors go back to.
+    /// For a step back: each monitor, and the history entry that it goes back to.
     pub(super) entries: Vec<(String, i64)>,
 }
 
@@ -61,7 +61,7 @@ impl WorldState {
         Ok((vec![Pick::of(image, monitors, request)], skipped))
     }
 
-    /// A picture of its own for each monitor.
+    /// Chooses a picture for each monitor separately.
     fn several(
         &self,
         store: &Store,
@@ -94,7 +94,7 @@ impl WorldState {
         Ok((picks, skipped))
     }
 
-    /// The picture that was on each monitor before.
+    /// Chooses for each monitor the picture that it showed before.
     fn back(
         &self,
         store: &Store,
@@ -138,8 +138,8 @@ impl WorldState {
         }
     }
 
-    /// For each monitor one of those that suit it; none twice and none that is shown there, as long as
-    /// there are others.
+    /// Chooses for each monitor a random image that suits its orientation. Avoids repeats and images
+    /// that are shown now, as long as there are others.
     fn random_each(
         &self,
         store: &Store,
@@ -165,8 +165,8 @@ impl WorldState {
         Ok(assigned)
     }
 
-    /// The images that can be shown; where none can, any one, and the choice of its backend tells why
-    /// not.
+    /// Returns the images that can be shown. If none can, returns one of them, so that the choice of its
+    /// backend reports the reason.
     fn showable(&self, store: &Store, filter: Option<&Query>) -> Result<Vec<i64>, Error> {
         let mut ids = store.read(store::images::ids)?;
         if ids.is_empty() {
@@ -186,7 +186,7 @@ impl WorldState {
         Ok(if showable.is_empty() { vec![any] } else { showable })
     }
 
-    /// Picks one of these, evenly; not one that is shown on the monitors if there is another.
+    /// Picks one of `ids` at random, if possible one that the monitors do not show now.
     fn any(&self, ids: &[i64], monitors: &[String]) -> i64 {
         let shown: Vec<i64> =
             monitors.iter().filter_map(|name| Some(self.row(name)?.image_id)).collect();
@@ -215,7 +215,7 @@ fn is_upright(output: &Output) -> bool {
     height > width
 }
 
-/// An image whose file is there.
+/// Reads an image; fails if its file is missing.
 fn image(store: &Store, id: i64) -> Result<Image, Error> {
     let image = store.read(|c| images::assigned(c, id))?.ok_or(Error::NoImage { id })?;
     match orphan::lacks_file(&image) {
@@ -224,8 +224,8 @@ fn image(store: &Store, id: i64) -> Result<Image, Error> {
     }
 }
 
-/// The picture of so many changes before, as far as the history goes: images that are
-/// gone are stepped over, and so is what would change nothing.
+/// Goes back by `steps` pictures in the history of a monitor, or as far as it goes. Skips missing images
+/// and entries that would change nothing.
 pub(super) fn shown_before(
     store: &Store,
     monitor: &str,
@@ -250,7 +250,7 @@ pub(super) fn shown_before(
     })
 }
 
-/// The visible properties of a picture, whoever has set it.
+/// The visible properties of a picture.
 #[derive(PartialEq)]
 struct ShownPicture {
     image_id: i64,
@@ -282,8 +282,8 @@ impl ShownPicture {
     }
 }
 
-/// A monitor's position in the history: at what it has gone back to, else at the entry of what it
-/// shows, else at the end.
+/// A monitor's position in the history: the entry that it has gone back to, otherwise the entry of what
+/// it shows, otherwise the end.
 fn history_place(
     connection: &Connection,
     monitor: &str,
@@ -315,7 +315,7 @@ fn step_back(
     Ok(None)
 }
 
-/// A monitor that is to have a picture.
+/// A monitor that needs a picture.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Target {
     pub(super) monitor: String,
@@ -334,8 +334,8 @@ pub(super) fn upright_images(
     Ok(stands.map(|image| image.id).collect())
 }
 
-/// Assigns images to monitors, in their order: upright ones to upright monitors first. They repeat
-/// if they are fewer than the monitors.
+/// Assigns images to monitors in order, upright images to upright monitors first. Images repeat if there
+/// are fewer images than monitors.
 pub(super) fn assign_by_orientation(
     ids: &[i64],
     upright: &HashSet<i64>,
@@ -354,7 +354,7 @@ pub(super) fn assign_by_orientation(
         .into_iter()
         .filter(|target| give(target, &|id| upright.contains(id)).is_none())
         .collect();
-    // In the order of the monitors again, so that pictures that suit all come in theirs.
+    // The remaining monitors get their pictures in the order of both.
     for target in
         targets_of.iter().filter(|target| lying.contains(target) || without.contains(target))
     {
@@ -371,7 +371,6 @@ mod tests {
 
     #[test]
     fn upright_pictures_go_to_upright_monitors() {
-        // In capitals: upright.
         let check = |monitors: &[(&str, bool)], ids: &[i64], upright: &[i64], expected: &[i64]| {
             let target =
                 |&(name, upright): &(&str, bool)| Target { monitor: name.to_owned(), upright };
@@ -390,7 +389,7 @@ mod tests {
         check(three, &[1, 2, 3], &[1, 3], &[2, 1, 3]);
         check(three, &[1, 2, 3], &[1, 2, 3], &[2, 1, 3]);
         check(three, &[1, 2], &[2], &[1, 2, 1]);
-        // A lying one for who lies, though an upright one comes before it.
+        // A wide monitor gets a wide picture even if an upright one comes first.
         check(&[("A", true), ("B", false), ("C", false)], &[1, 2, 3], &[1, 2], &[1, 3, 2]);
         check(three, &[1], &[], &[1, 1, 1]);
         check(&[("A", true)], &[1, 2], &[2], &[1]);

@@ -1,4 +1,4 @@
-//! Why a picture is not shown.
+//! Errors of this module: why a request fails, or why a picture is not shown.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -12,15 +12,15 @@ use crate::wire::{MediaType, own_path};
 
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum Error {
-    /// No backend that fits the session is installed, and we cannot draw either.
+    /// No installed backend works in this session, and the builtin one is not available either.
     #[error("{}", no_backend_text(lack, checked, unusable))]
     NoBackend {
         lack: UnavailableReason,
         checked: Vec<String>,
-        /// Why each backend that is installed is of no use here.
+        /// The reason why each installed backend cannot be used here.
         unusable: Vec<String>,
     },
-    /// The backend that is asked for is not installed, or not for this session.
+    /// The requested backend is not installed, or does not work in this session.
     #[error("{}", not_usable_text(*backend, missing, lack))]
     NotUsable {
         backend: BackendName,
@@ -50,33 +50,32 @@ pub enum Error {
     NoMonitor,
     #[error("no image with ID {id}")]
     NoImage { id: i64 },
-    /// The library has the image, the disk has not its file.
+    /// The image is in the library, but its file is missing.
     #[error("the file of image {id} is {}: {}", if *away { "unavailable" } else { "missing" }, own_path(path).display())]
     FileGone {
         id: i64,
         path: PathBuf,
-        /// It is its owner's own, and may come back.
+        /// The file is used in place and may come back.
         away: bool,
     },
     #[error("the library is empty")]
     EmptyLibrary,
-    /// No image passes the filter of a random one.
+    /// No image matches the filter of a random request.
     #[error("no image matches the filter")]
     NoMatch,
-    /// A step back finds nothing else in the history of these monitors.
+    /// The history of these monitors has no other picture to go back to.
     #[error("no previous wallpaper on {}", monitors.join(", "))]
     NothingBefore { monitors: Vec<String> },
     #[error("{0}")]
     NoSound(String),
     #[error("{backend} could not show the image")]
     Backend { backend: BackendName, source: backends::Error },
-    /// Shared, since one failure may be the answer to several.
+    /// Shared, because one failure may be the answer to several requests.
     #[error("the library cannot be read or written")]
     Store(#[source] Arc<store::Error>),
-    /// More is asked for than the backends can follow.
+    /// Too many requests are waiting.
     #[error("too many wallpaper changes at once; try again")]
     Busy,
-    /// The daemon is ending.
     #[error("the daemon is shutting down")]
     Ending,
 }
@@ -86,9 +85,9 @@ pub enum Error {
 pub enum Remedy {
     /// These are installed.
     Activate(Vec<BackendName>),
-    /// These would do in this session, and none of them is installed.
+    /// These work in this session, but none of them is installed.
     Install(Vec<BackendName>),
-    /// Nothing does in this session.
+    /// No backend can show it in this session.
     None,
 }
 
@@ -105,7 +104,7 @@ impl fmt::Display for Remedy {
 }
 
 impl Error {
-    /// With the reason for each monitor.
+    /// Joins the reasons of all monitors.
     pub(super) fn no_sound(why: impl IntoIterator<Item = String>) -> Self {
         Self::NoSound(why.into_iter().collect::<Vec<_>>().join("; "))
     }
@@ -179,7 +178,7 @@ mod tests {
     use crate::error_chain::chain;
 
     #[test]
-    fn remedy_names_what_shows_such() {
+    fn remedy_names_the_backends_that_can_show_it() {
         use BackendName::{Mpvpaper, WalQt};
         let check = |remedy: Remedy, expected: &str| assert_eq!(remedy.to_string(), expected);
         check(Remedy::Activate(vec![Mpvpaper]), "activate mpvpaper, which can show it");
@@ -189,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn error_says_what_keeps_a_backend_from_being_used() {
+    fn error_says_why_a_backend_cannot_be_used() {
         let check = |backend, missing: &[&'static str], lack: UnavailableReason, expected: &str| {
             let (checked, missing) = (Vec::new(), missing.to_vec());
             let error = Error::NotUsable { backend, checked, missing, lack };
@@ -215,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn error_says_which_monitors_there_are() {
+    fn error_lists_the_connected_monitors() {
         let check = |connected: &[&str], expected: &str| {
             let names = |names: &[&str]| names.iter().map(ToString::to_string).collect();
             let (named, connected) = (names(&["A", "B"]), names(connected));
@@ -227,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn error_names_the_cause_where_there_is_one() {
+    fn error_names_its_cause_if_it_has_one() {
         let source = backends::Error::Unavailable("on purpose".to_owned());
         let cause = source.to_string();
         let failed = Error::Backend { backend: BackendName::Feh, source };

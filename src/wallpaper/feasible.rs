@@ -1,4 +1,4 @@
-//! Plans a request: which pictures by which backends, and the rows to be written.
+//! Plans a request: chooses its pictures and backends, and prepares the rows to write.
 //!
 //! Runs on the thread `reconciler`, and changes nothing.
 
@@ -22,8 +22,8 @@ use super::request::{Applied, Ask, Request};
 use super::world_state::WorldState;
 
 impl WorldState {
-    /// Refuses a file that is not imported yet if it cannot be shown as a request asks. Where there is
-    /// no backend or no monitor at all, one may still come.
+    /// Rejects a file before its import if it cannot be shown as the request asks. A missing backend or
+    /// monitor is no reason to reject it, as one may appear later.
     pub(super) fn check(&self, request: &Request, content: &Content) -> Result<(), Error> {
         let Content { media_type, animated, name } = content;
         let may_come = |error: &Error| matches!(error, Error::NoBackend { .. } | Error::NoMonitor);
@@ -38,7 +38,7 @@ impl WorldState {
         }
     }
 
-    /// Checks a request against what is there.
+    /// Checks whether a request can be carried out now, and plans it.
     pub(super) fn feasible(&self, store: &Store, request: &Request) -> Result<Feasible, Error> {
         let (picks, skipped) = self.candidates(store, request)?;
         let set_at = Timestamp::now();
@@ -98,7 +98,7 @@ impl WorldState {
     }
 }
 
-/// The answer for pictures that are shown on monitors; none without pictures.
+/// The answer to a request that shows these pictures; `None` without pictures.
 fn applied(pictures: &[Picture], skipped: Vec<String>, note: Option<String>) -> Option<Applied> {
     let rows = || pictures.iter().flat_map(|one| one.rows.iter().map(move |row| (one, row)));
     // The answer names one picture: the first monitor's.
@@ -118,7 +118,7 @@ fn applied(pictures: &[Picture], skipped: Vec<String>, note: Option<String>) -> 
     })
 }
 
-/// Whether a backend can do what a request asks of it in place of its settings.
+/// Checks that a backend has the fit and the transition that a request names.
 fn has_words(backend: BackendName, request: &Request) -> Result<(), Error> {
     let no = |what, word: &str| Err(Error::NoWord { what, word: word.to_owned(), backend });
     match (request.fit, request.transition.as_deref()) {

@@ -1,7 +1,7 @@
-//! How other modules give commands to the reconciler, and who ends it.
+//! Lets other modules send commands to the reconciler, and ends it.
 //!
-//! The methods of [`Handle`] run on the caller's thread and never wait for a backend. Setting the
-//! default picture for new monitors is done right here, as nothing that is shown changes by it.
+//! The methods of [`Handle`] run on the caller's thread and never wait for a backend. The default
+//! picture for new monitors is set on the caller's thread too, as that changes nothing on the screen.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -27,34 +27,35 @@ use crate::wire::{
     Timestamp, Workspace,
 };
 
-/// Commands that wait for the reconciler; one more is refused with [`Error::Busy`].
+/// How many commands may wait for the reconciler; one more is refused with [`Error::Busy`].
 pub(super) const INBOX: usize = 32;
 
-/// A compositor that works lists its outputs within 20 ms.
+/// How long to wait for the compositor. A working one lists its outputs within 20 ms.
 pub(super) const LOOK_WITHIN: Duration = Duration::from_secs(1);
 
 /// Sends commands from other modules to the reconciler.
 #[derive(Clone)]
 pub struct Handle {
     inbox: Sender<Command>,
-    /// Holds one ring: more say nothing else.
+    /// Wakes the reconciler. One pending message is enough, as it carries no data.
     changed: Sender<()>,
     status: SharedStatus,
 }
 
-/// The owner of the reconciler: it ends when this is dropped. Declared in this order, it is told
-/// before the thread is joined.
+/// Owns the reconciler, which ends when this is dropped. `end` is declared first, so that its channel
+/// closes before the thread is joined.
 pub struct ReconcilerOwner {
     end: Option<Sender<()>>,
     thread: Option<Thread>,
 }
 
 impl Handle {
-    /// With what the reconciler listens to; it ends when the sender is dropped.
+    /// Returns a handle and what the reconciler listens to. The reconciler ends when the sender is
+    /// dropped.
     pub(super) fn new(status: SharedStatus) -> (Self, Sender<()>, Mailbox) {
         let (inbox, commands) = bounded(INBOX);
         let (ring, changed) = bounded(1);
-        // Nothing is ever sent: it closes.
+        // Nothing is ever sent; the channel closes at the end.
         let (ending, end) = bounded(0);
         (Self { inbox, changed: ring, status }, ending, Mailbox { commands, changed, end })
     }
@@ -64,12 +65,12 @@ impl Handle {
         self.send(Command::Set(request, reply));
     }
 
-    /// Refuses a file that could not be shown as a request asks, before it is imported for it.
+    /// Checks, before a file is imported, whether it could be shown as a request asks.
     pub(crate) fn check(&self, request: Request, content: Content, reply: Reply<()>) {
         self.send(Command::Check(request, content, reply));
     }
 
-    /// Changes the sound of videos; `reply` is called when their workers were asked.
+    /// Changes the sound of videos; `reply` is called once their workers have been asked.
     pub(crate) fn sound(&self, targets: Targets, change: SoundChange, reply: Reply<AskedSound>) {
         self.send(Command::Sound(targets, change, reply));
     }
@@ -79,28 +80,28 @@ impl Handle {
         self.send(Command::Activate(name, reply));
     }
 
-    /// Takes down all that we show, for the end: what is in progress or waits is refused.
+    /// Removes all wallpapers; refuses the jobs in progress and the waiting requests.
     pub fn clear(&self, reply: Reply<()>) {
         self.send(Command::Clear(reply));
     }
 
-    /// Settings or images have changed: chooses again and shows what is other than
-    /// it was. `backends` names those whose own settings changed.
+    /// Settings or images have changed: plans again and shows what differs. `backends` are those whose
+    /// own settings have changed.
     pub fn settings_changed(&self, backends: Vec<BackendName>) {
         self.note(Changes { backends, anything: true, ..Changes::default() });
     }
 
-    /// Goes back to what the settings say: what was activated could not be written there.
+    /// Returns to the backend of the settings, because the activated one could not be written there.
     pub fn deactivate(&self) {
         self.note(Changes { deactivated: true, anything: true, ..Changes::default() });
     }
 
-    /// The file of an image was written again: shows it again if it is shown.
+    /// The file of an image was rewritten: shows it again if it is shown.
     pub(crate) fn rewritten(&self, image_id: i64) {
         self.note(Changes { rewritten: [image_id].into(), ..Changes::default() });
     }
 
-    /// The limit of what processes may have of memory has changed.
+    /// The memory limit of the backends' processes has changed.
     pub(crate) fn limit_changed(&self) {
         self.ring();
     }
@@ -110,8 +111,7 @@ impl Handle {
         self.note(Changes { workspaces: true, ..Changes::default() });
     }
 
-    /// These workspaces are visible on these monitors. Other monitors show what they showed, unless
-    /// these are all.
+    /// Reports which workspaces are visible. Monitors that are not listed keep theirs, unless `are_all`.
     pub(crate) fn show_workspaces(&self, are_all: bool, visible: Vec<Visible>) {
         if self.status.show_workspaces(are_all, visible) {
             self.workspaces_changed();
@@ -119,18 +119,18 @@ impl Handle {
         self.status.workspaces_seen().open();
     }
 
-    /// A follower starts, and will say which workspaces are visible.
+    /// A follower starts, and will report the visible workspaces.
     pub(crate) fn expect_workspaces(&self) {
         self.status.expect_workspaces();
     }
 
-    /// Answers when all that is to be shown is shown, or has failed.
+    /// Replies once everything that should be shown is shown or has failed.
     pub(crate) fn settle(&self, reply: Reply<()>) {
         self.status.workspaces_seen().wait(LOOK_WITHIN);
         self.send(Command::Settle(reply));
     }
 
-    /// The wallpapers of workspaces, with what they mean now.
+    /// Replies with the entries of `[workspaces]`, and the image that each means now.
     pub(crate) fn workspaces(&self, reply: Reply<Vec<Workspace>>) {
         self.send(Command::Workspaces(reply));
     }
@@ -184,7 +184,7 @@ impl Handle {
         self.shown_by(backend).iter().any(is_it)
     }
 
-    /// Whether what a monitor shows was there before the daemon started, and nobody has asked for it
+    /// Whether a monitor's picture is from before the start of the daemon, and no request has set it
     /// since.
     pub(crate) fn is_restored(&self, monitor: &str) -> bool {
         self.status.is_restored(monitor)
@@ -205,7 +205,8 @@ impl Handle {
         DebugQueue::of("reconciler", &self.inbox)
     }
 
-    /// For a hook that asks something of a playlist (none: of all): to be held until it is answered.
+    /// Notes that a hook asks something of a playlist, or of all playlists (`None`). The result must be
+    /// kept until the hook is answered.
     pub(crate) fn hook_request(&self, playlist: Option<i64>) -> HookRequest {
         self.status.hook_request(playlist)
     }
@@ -224,7 +225,7 @@ impl ReconcilerOwner {
         Self { end: Some(end), thread: Some(thread) }
     }
 
-    /// Ends the reconciler; `false` if it is late. What is shown stays.
+    /// Ends the reconciler; returns false if it misses the deadline. The wallpapers stay.
     pub fn end(mut self, deadline: Instant) -> bool {
         self.end = None;
         self.thread.take().is_none_or(|thread| thread.join_by(deadline))
@@ -233,7 +234,7 @@ impl ReconcilerOwner {
 
 pub(super) enum Command {
     Set(Request, Reply<Applied>),
-    /// Whether such a file could be shown so.
+    /// Whether a file with this content could be shown as the request asks.
     Check(Request, Content, Reply<()>),
     Workspaces(Reply<Vec<Workspace>>),
     Sound(Targets, SoundChange, Reply<AskedSound>),
@@ -245,9 +246,9 @@ pub(super) enum Command {
 /// The channels that the reconciler listens to, beside outputs and its workers.
 pub(super) struct Mailbox {
     pub(super) commands: Receiver<Command>,
-    /// Rings when something has changed; what stands in the status.
+    /// Wakes the reconciler; the changes are in the [`SharedStatus`].
     pub(super) changed: Receiver<()>,
-    /// Closes at the end.
+    /// Closes when the reconciler should end.
     pub(super) end: Receiver<()>,
 }
 
@@ -295,7 +296,7 @@ impl Handle {
             return Err(error);
         }
         let meant = Assignment {
-            // They are filled in when a monitor comes.
+            // These are filled in when a monitor is connected.
             monitor: String::new(),
             backend: String::new(),
             together: Vec::new(),
@@ -317,7 +318,7 @@ mod tests {
     use crate::wire::Timestamp;
 
     #[test]
-    fn changes_are_noted_beside_the_inbox() {
+    fn changes_do_not_use_the_inbox() {
         let status = SharedStatus::default();
         let (handle, _end, mailbox) = Handle::new(status.clone());
         let noted = || status.take_changes().unwrap();
@@ -332,7 +333,7 @@ mod tests {
         assert_eq!((rewritten, anything), ([7].into(), false));
         handle.pause(Some(Rest::Idle));
         assert_eq!(noted().paused, Some(Some(Rest::Idle)));
-        // It rings once for all of them.
+        // One message wakes the reconciler for all of them.
         assert!(mailbox.changed.try_recv().is_ok() && mailbox.changed.is_empty());
         handle.limit_changed();
         assert!(status.take_changes().is_none() && mailbox.changed.try_recv().is_ok());
@@ -353,7 +354,7 @@ mod tests {
     }
 
     #[test]
-    fn failures_are_known_to_all() {
+    fn handle_reports_the_last_failures() {
         let status = SharedStatus::default();
         let (handle, ..) = Handle::new(status.clone());
         assert!(handle.failures().is_empty() && handle.last_failure("A").is_none());

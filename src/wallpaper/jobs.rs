@@ -19,24 +19,24 @@ use crate::store::{self, Connection, Store};
 use crate::wire::{Event, GalleryDomain, HistorySource, Image, Mode, Source};
 
 pub(super) struct Job {
-    /// Steps of one backend, carried out side by side.
+    /// Steps of one backend that are carried out in parallel.
     pub(super) in_progress: Vec<Step>,
     /// The steps after them.
     pub(super) steps: VecDeque<Step>,
     pub(super) purpose: Purpose,
     /// Failures of the steps that were in progress together.
     pub(super) failures: Vec<Failed>,
-    /// None: its steps are planned again before they go on.
+    /// `None`: the remaining steps are planned again before the job continues.
     pub(super) planned_for: Option<PlanState>,
-    /// A step of it is done, and to be seen.
+    /// A step is done and has changed the screen.
     pub(super) is_seen: bool,
-    /// Workers that did not let go of a screen that another covers by now.
+    /// Workers that failed to leave outputs that other workers cover by now.
     pub(super) gave_up: BTreeSet<WorkerKey>,
 }
 
 /// The inputs of a plan: its steps are still right while these are the same.
 pub(super) struct PlanState {
-    /// The number of events that have changed what is shown, or is to be; without the job's own.
+    /// The number of events so far that have changed what is shown or should be, without the job's own.
     pub(super) events: u64,
     /// [`Store::generation`] before the rows were read.
     pub(super) generation: u64,
@@ -47,7 +47,7 @@ pub(super) struct PlanState {
 pub(super) struct Failed {
     pub(super) key: WorkerKey,
     pub(super) error: backends::Error,
-    /// The outputs were others by then than those that it was planned for.
+    /// An output of the step has gone or changed since it was planned.
     pub(super) outdated: bool,
     /// The outputs on which it should have shown something.
     pub(super) outputs: Vec<String>,
@@ -55,8 +55,8 @@ pub(super) struct Failed {
 
 pub(super) enum Purpose {
     Apply(Box<PendingApply>),
-    /// Nobody asked: outputs, settings or processes changed. One entry for each picture that is
-    /// still to be shown again.
+    /// Outputs, settings or processes have changed, without a request. Holds the pictures that are still
+    /// to be shown again.
     Restore(Vec<Picture>),
     Activate {
         backend: BackendName,
@@ -71,54 +71,54 @@ pub(super) enum Purpose {
     },
 }
 
-/// A backend that was activated, while the settings do not say so.
+/// A backend that was activated, but is not yet the one in the settings.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Activation {
     pub(super) backend: BackendName,
-    /// The settings at that time: once they change, they rule.
+    /// The settings at that time. Once they change, they take precedence.
     pub(super) settings: (BackendName, SelectionMode),
 }
 
-/// A picture that somebody asked for.
+/// A request in progress.
 pub(super) struct PendingApply {
-    /// As it was asked; the plan is below.
+    /// The request as it was sent; `feasible` is its plan.
     pub(super) request: Request,
     pub(super) feasible: Feasible,
     pub(super) reply: Reply<Applied>,
 }
 
-/// A request that can be carried out as things are.
+/// The plan of a request that can be carried out.
 pub(super) struct Feasible {
-    /// At least one; several where monitors have each their own.
+    /// At least one; several if the monitors show different pictures.
     pub(super) pictures: Vec<Picture>,
     /// For all monitors, including later ones.
     pub(super) for_all: bool,
-    /// The entries of the history that monitors go back to.
+    /// For a step back: each monitor, and the history entry that it goes back to.
     pub(super) walk: Vec<(String, i64)>,
     pub(super) applied: Applied,
     pub(super) source: HistorySource,
     pub(super) transition: Option<String>,
-    /// The monitors that are there: from then on they were seen.
+    /// The connected monitors, which count as seen once the request is written.
     pub(super) connected: Vec<String>,
-    /// No hook is run for it.
+    /// A hook sent the request, so no hook runs for it.
     pub(super) by_hook: bool,
 }
 
-/// A change that is written, and is still to be reported.
+/// A change that is written and must still be published.
 pub(super) struct Changed {
     pub(super) change: WallpaperChange,
     pub(super) events: Vec<Event>,
 }
 
-/// A picture on monitors.
+/// A picture, and the rows of the monitors that show it.
 #[derive(Clone, Debug)]
 pub(super) struct Picture {
     pub(super) image: Arc<Image>,
     pub(super) backend: BackendName,
-    /// The rows to write once it is shown; at least one. For a picture that is shown again: as they
-    /// are, with the backend that shows them now.
+    /// The rows to write once the picture is shown; at least one. For a picture that is shown again,
+    /// only the backend in them is new.
     pub(super) rows: Vec<Assignment>,
-    /// It was there before, with what its file held then.
+    /// The picture was shown before, with an older content of its file.
     pub(super) is_rewritten: bool,
     /// A workspace shows it in place of the assignment.
     pub(super) of_workspace: bool,
@@ -137,7 +137,8 @@ impl Job {
         }
     }
 
-    /// Takes up its next steps, all of one backend; none when it is done.
+    /// Moves the next steps, all of one backend, to `in_progress` and returns them; none if the job is
+    /// done.
     pub(super) fn next_steps(&mut self) -> Vec<Step> {
         let backend = self.steps.front().map(|step| step.key.backend);
         let others = self.steps.iter().position(|step| Some(step.key.backend) != backend);
@@ -145,7 +146,7 @@ impl Job {
         self.in_progress.clone()
     }
 
-    /// Whether it has this worker busy.
+    /// Whether a step of this worker is in progress.
     pub(super) fn holds(&self, key: &WorkerKey) -> bool {
         self.in_progress.iter().any(|step| step.key == *key)
     }
@@ -157,7 +158,7 @@ impl Job {
         }
     }
 
-    /// Adds to what the answer warns of.
+    /// Adds warnings to the answer, or logs them if the job is no request.
     pub(super) fn warn(&mut self, warnings: Vec<String>) {
         let Purpose::Apply(apply) = &mut self.purpose else {
             return warnings.iter().for_each(|warning| log::warn!("{warning}"));
@@ -180,19 +181,19 @@ impl Job {
         self.asked()?.feasible.transition.clone()
     }
 
-    /// The monitors that somebody asks for.
+    /// The connected monitors of the request; none for other jobs.
     pub(super) fn asked_for(&self) -> &[String] {
         self.asked().map_or(&[], |apply| &apply.feasible.applied.monitors)
     }
 
-    /// Whether somebody asks for this image on this monitor.
+    /// Whether the request asks for this image on this monitor.
     pub(super) fn asks(&self, monitor: &str, image_id: i64) -> bool {
         let is_it =
             |apply: &PendingApply| apply.feasible.applied.images.get(monitor) == Some(&image_id);
         self.asked().is_some_and(is_it)
     }
 
-    /// Whether what somebody asks for has failed where this worker fails.
+    /// Whether the request or activation fails if this worker fails.
     pub(super) fn needs(&self, key: &WorkerKey) -> bool {
         match &self.purpose {
             Purpose::Apply(apply) => apply.keys().contains(key),
@@ -201,14 +202,14 @@ impl Job {
         }
     }
 
-    /// The workers that are to show what was asked for and do not yet.
+    /// The workers that have yet to show what the request asks for.
     pub(super) fn pending(&self) -> Vec<WorkerKey> {
         let mut keys = self.asked().map(PendingApply::keys).unwrap_or_default();
         keys.retain(|key| self.steps.iter().any(|step| step.key == *key));
         keys
     }
 
-    /// Answers a job that is broken off.
+    /// Answers the client of a job that cannot be completed.
     pub(super) fn refuse(self, error: Error) {
         match self.purpose {
             Purpose::Apply(apply) => (apply.reply)(Err(error)),
@@ -220,14 +221,13 @@ impl Job {
 }
 
 impl PendingApply {
-    /// The workers that are to show it.
+    /// The workers that show the pictures of the request.
     pub(super) fn keys(&self) -> Vec<WorkerKey> {
         self.feasible.applied.keys()
     }
 
-    /// Writes rows and history in one transaction; returns what is to be reported. An image that was
-    /// deleted in between cannot be set. A picture that a workspace hides, by what is shown, is written
-    /// only.
+    /// Writes rows and history in one transaction; returns the changes to publish. Fails if an image was
+    /// deleted in the meantime. A picture that a workspace hides is written but not published.
     pub(super) fn commit(
         &mut self,
         store: &Store,
@@ -246,7 +246,7 @@ impl PendingApply {
             }
             for row in pictures.iter().flat_map(|picture| &picture.rows) {
                 store::assignments::put(transaction, row)?;
-                // Every change but a step back ends the way back.
+                // Every change other than a step back resets the monitor's position in the history.
                 store::history::end_cursor(transaction, &row.monitor)?;
             }
             for (monitor, entry) in &*walk {
@@ -276,7 +276,7 @@ impl PendingApply {
     }
 }
 
-/// Whether a monitor shows something else than its assignment.
+/// Whether a monitor shows another image than its assignment.
 fn is_hidden(row: &Assignment, current: &Placements) -> bool {
     let shown = || current.values().flatten().filter(|one| one.output.name == row.monitor);
     shown().next().is_some() && shown().all(|one| one.image_id != row.image_id)
@@ -324,7 +324,7 @@ impl Picture {
         )
     }
 
-    /// Takes out what of it is shown once a worker has carried its order out.
+    /// Splits off the monitors on which this worker shows the picture.
     pub(super) fn split_off(&mut self, key: &WorkerKey) -> Option<Self> {
         let serves = |row: &mut Assignment| key.serves(&row.monitor);
         let rows: Vec<Assignment> = match self.backend == key.backend {
@@ -334,8 +334,8 @@ impl Picture {
         (!rows.is_empty()).then(|| Self { rows, image: Arc::clone(&self.image), ..*self })
     }
 
-    /// Writes which backend shows the picture now; returns what is to be reported. No history
-    /// entry. The picture of a workspace leaves the assignment as it is.
+    /// Writes which backend shows the picture now, without a history entry; returns the change to
+    /// publish. Writes nothing for the picture of a workspace.
     pub(super) fn commit_restored(&self, store: &Store) -> Result<Changed, store::Error> {
         if self.of_workspace {
             return Ok(self.changed(Source::Workspace, BTreeMap::new()));

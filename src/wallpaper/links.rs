@@ -1,12 +1,13 @@
-//! Links in a worker's cache, under which files are shown that are gone or were written again.
+//! Keeps links in a worker's cache, so that its backend can show files that were deleted or rewritten.
 //!
-//! A file that leaves the library is kept, so that a backend can show it again when it restarts for
-//! another monitor. The links for that are hard links, which take no space while the library has the
-//! file; small files on another file system are copied. Packages of HTML wallpapers are not kept.
+//! A file that leaves the library is retained, so that a backend can show it again when it restarts for
+//! another monitor. The links for this are hard links, which take no space while the library has the
+//! file. Files on another file system are copied, unless they are large. HTML wallpapers are not
+//! retained.
 //!
-//! A file that was written again while it is shown gets another name, because some backends know a
-//! picture by its path. The name says the content, so that a later order and the next daemon find it
-//! again.
+//! A file that was rewritten while it is shown gets another name, because some backends identify a
+//! picture by its path. The name is a hash of the content, so that a later order and the next daemon
+//! find the link again.
 //!
 //! Runs on the worker's thread.
 
@@ -20,28 +21,28 @@ use crate::backends::{Kind, Placement};
 use crate::digest;
 use crate::paths::{Replacement, remove_unused};
 
-/// The largest file that is copied where it cannot be linked.
+/// The largest file, in bytes, that is copied if it cannot be linked.
 const COPY_MAX: u64 = 64 << 20;
 
 pub(super) struct Links {
-    /// Files that are kept.
+    /// The directory of hard links to shown files, or their copies.
     retained: PathBuf,
-    /// Files by their contents.
+    /// The directory of symbolic links that are named after the contents of files.
     renewed: PathBuf,
 }
 
 impl Links {
-    /// In the cache of a worker.
+    /// `cache` is the directory of a worker.
     pub(super) fn new(cache: &Path) -> Self {
         Self { retained: cache.join("retained"), renewed: cache.join("renewed") }
     }
 
-    /// Whether there is a file for one that is gone.
+    /// Whether the file of this placement is retained.
     pub(super) fn has(&self, placement: &Placement) -> bool {
         self.retained_path(placement).exists()
     }
 
-    /// The same placements, with what is retained in place of files that are gone; retains the others.
+    /// Replaces the paths of missing files by the retained ones, and retains the files that are there.
     pub(super) fn retain(&self, mut placements: Vec<Placement>) -> Vec<Placement> {
         for placement in placements.iter_mut().filter(|placement| placement.kind != Kind::Web) {
             let retained = self.retained_path(placement);
@@ -54,7 +55,8 @@ impl Links {
         placements
     }
 
-    /// The same placements, with other names for these contents, and for those that have one.
+    /// Replaces the paths of files with `rewritten` contents by links, and those of files that have a
+    /// link already.
     pub(super) fn name(
         &self,
         mut placements: Vec<Placement>,
@@ -83,8 +85,8 @@ impl Links {
         remove_unused(&self.renewed, is_used);
     }
 
-    /// The link for the file of a picture. An image's id is never used again; its path changes
-    /// with its name.
+    /// The path of the retained file. The id of an image is never reused; its path may change with its
+    /// name.
     fn retained_path(&self, placement: &Placement) -> PathBuf {
         use std::os::unix::ffi::OsStrExt;
         let hash = digest::short(placement.path.as_os_str().as_bytes(), 6);
@@ -97,13 +99,13 @@ impl Links {
         self.renewed.join(with_extension_of(&placement.path, stem))
     }
 
-    /// Failing costs no picture now: it is said in the log and no more.
+    /// Retains a file. A failure is only logged, since the picture can be shown now.
     fn keep(&self, path: &Path, retained: &Path) {
         if is_same(path, retained) {
             return;
         }
         let kept = fs::create_dir_all(&self.retained).and_then(|()| {
-            // Somebody may have put another file in the place of the one that is retained.
+            // The retained file may be an older one that had the same path.
             fs::remove_file(retained).ok();
             fs::hard_link(path, retained)
         });
@@ -137,7 +139,7 @@ fn with_extension_of(file: &Path, stem: String) -> OsString {
     name
 }
 
-/// Whether the link leads to this file, or is a copy of it as it is now.
+/// Whether `retained` is a link to this file, or an up-to-date copy of it.
 fn is_same(path: &Path, retained: &Path) -> bool {
     use std::os::unix::fs::MetadataExt;
     let (Ok(one), Ok(other)) = (fs::metadata(path), fs::metadata(retained)) else { return false };
@@ -152,7 +154,7 @@ fn copy(path: &Path, retained: &Path) -> io::Result<()> {
     if fs::metadata(path)?.len() > COPY_MAX {
         return Err(io::Error::other("too large for a copy"));
     }
-    // Whole or not at all: a part of it would be shown once the file is gone.
+    // Copied whole or not at all; otherwise a part of the picture would be shown once the file is gone.
     let new = Replacement::of(retained)?;
     fs::copy(path, new.path())?;
     new.land()
@@ -175,7 +177,7 @@ mod tests {
         fs::write(&one.path, "one").unwrap();
         assert_eq!(retained.retain(vec![one.clone()]), std::slice::from_ref(&one));
         retained.tidy(std::slice::from_ref(&one));
-        // Edited in place of the old file: that is what is shown from now on.
+        // Another file with the same path is shown from now on.
         fs::remove_file(&one.path).unwrap();
         fs::write(&one.path, "another one").unwrap();
         assert_eq!(retained.retain(vec![one.clone()]), std::slice::from_ref(&one));
@@ -191,7 +193,7 @@ mod tests {
         assert_eq!(retained.retain(vec![one.clone()]), [one], "the backend says that it is gone");
     }
 
-    /// A picture there, and what is retained of it once its file is gone.
+    /// Retains a picture and removes its file; returns what is shown then.
     fn kept(retained: &Links, picture: &Placement) -> Option<String> {
         retained.retain(vec![picture.clone()]);
         fs::remove_file(&picture.path).unwrap();
@@ -200,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn file_in_the_place_of_another_is_retained_though_it_is_older_and_as_large() {
+    fn replacing_file_is_retained_even_if_it_is_older_and_of_the_same_size() {
         let dir = tempfile::tempdir().unwrap();
         let retained = Links::new(dir.path());
         let one = Placement { path: dir.path().join("one.png"), ..placement("A", 1) };
@@ -230,10 +232,10 @@ mod tests {
         retained.retain(vec![one.clone()]);
         let first = copied();
         assert_eq!(first.len(), 3);
-        // As long as it is the same, it is not copied again.
+        // An unchanged file is not copied again.
         retained.retain(vec![one.clone()]);
         assert_eq!(copied().ino(), first.ino());
-        // A file of another length, though older; a file of the same length, and newer.
+        // A file is copied again if its length differs, even if it is older, or if it is newer.
         let written = |text: &str, at: std::time::SystemTime| {
             fs::write(&one.path, text).unwrap();
             fs::File::options().write(true).open(&one.path).unwrap().set_modified(at).unwrap();
@@ -252,7 +254,7 @@ mod tests {
             retained.has(&picture)
         };
         assert!(sized(2, COPY_MAX) && !sized(3, COPY_MAX + 1));
-        // It can be opened, and not be read.
+        // This file can be opened but not read.
         let broken = Placement { path: "/proc/self/mem".into(), ..placement("A", 4) };
         retained.retain(vec![broken.clone()]);
         assert!(!retained.has(&broken), "a copy that was cut off is none");
@@ -275,10 +277,10 @@ mod tests {
         assert_ne!(named.path, file);
         assert_eq!(fs::read_to_string(&named.path).unwrap(), "one");
         renewed.tidy(std::slice::from_ref(&second));
-        // The next order and the next daemon find it, too.
+        // The next order and the next daemon find the link.
         let again = Links::new(dir.path()).name(vec![second.clone()], &[]);
         assert_eq!(again, std::slice::from_ref(&named));
-        // Its file has another name by now.
+        // The file was renamed.
         let moved = Placement { path: dir.path().join("two.png"), ..second.clone() };
         let followed = renewed.name(vec![moved.clone()], &[]).remove(0);
         assert_eq!(

@@ -1,11 +1,11 @@
-//! The wallpapers of the monitors, and the thread that sets them.
+//! Sets the wallpapers of the monitors.
 //!
-//! The thread `reconciler` owns the assignments: it decides what is shown where (`assignments`,
-//! `backend_choice` and `plan`, all pure) and gives the orders. A `worker` carries them out: a thread
-//! for each `worker_key`, which is a backend in use, or one of its outputs where those have processes
-//! of their own. The reconciler never waits for a backend, so that it can always answer. Changes on
-//! different monitors by different workers are carried out side by side (`jobs`), others one after the
-//! other (`queue`); those that wait are superseded by later ones for the same monitors.
+//! The thread `reconciler` owns the assignments. It decides what each monitor shows (`assignments`,
+//! `backend_choice` and `plan`, all pure) and sends orders to the workers. A `worker` is a thread that
+//! carries out orders: one for each backend in use, or one for each output if the backend has a process
+//! for each (`plan::WorkerKey`). The reconciler never waits for a backend, so that it can always answer.
+//! Changes on different monitors by different workers are carried out in parallel (`jobs`), others one
+//! after another (`queue`). A waiting request is superseded by a later one for the same monitors.
 
 mod assignments;
 mod backend_choice;
@@ -51,7 +51,7 @@ pub(crate) use workspaces::{entries_by_name, reference};
 use reconciler::Reconciler;
 use status::SharedStatus;
 
-/// Starts the reconciler. It restores what was shown before, and takes over what still is.
+/// Starts the reconciler, which adopts the wallpapers that are still shown and restores the others.
 pub fn start(
     spawner: &Spawner,
     store: Store,

@@ -1,4 +1,4 @@
-//! Images whose row or file is gone: what still refers to them is removed.
+//! Removes images whose row or file is gone, and everything that refers to them.
 
 use std::path::Path;
 
@@ -12,32 +12,34 @@ use crate::wire::{Event, GalleryDomain, Image, OrphanReason};
 
 use super::Error;
 
-/// Whether the file of an image is gone for good. A library whose whole directory is away (a disk
-/// that is not mounted) is not: it may come back, and nothing of it is forgotten.
+/// Whether the file of an image is gone for good. If the whole directory is missing, the file may come
+/// back, since the disk may not be mounted.
 pub(super) fn is_gone(image: &Image) -> bool {
     let has_directory = || image.home().parent().is_some_and(|home| !file_is_missing(home));
-    // A link is the owner's doing: the disk that it leads to may be unmounted.
+    // The user made a symbolic link, and the disk that it points to may be unmounted.
     presence(&image.path) == Presence::Missing && has_directory() && !image.path.is_symlink()
 }
 
-/// The same of an image's; a plain colour gets its own when it is shown.
+/// Whether the file of an image in the library is missing. A plain colour gets its file when it is
+/// shown.
 pub(super) fn lacks_file(image: &Image) -> bool {
     image.library_id().is_some() && file_is_missing(&image.path)
 }
 
-/// Whether nobody can be given a file: its disk may only not answer.
+/// Whether a file cannot be found now, possibly only because its disk does not answer.
 pub(super) fn file_is_missing(path: &Path) -> bool {
     presence(path) != Presence::There
 }
 
-/// Whether a whole library is missing that was not empty: its disk is not mounted at its directory.
+/// Whether the library's directory is empty although it should have several images, because its disk is
+/// not mounted.
 fn library_is_away(store: &Store, path: &Path) -> Result<bool, store::Error> {
     let directory = path.parent().and_then(|directory| std::fs::read_dir(directory).ok());
     let is_empty = directory.is_some_and(|mut entries| entries.next().is_none());
     Ok(is_empty && store.read(images::count)? > 1)
 }
 
-/// An image that is gone, as it was seen outside of any transaction: every writer would wait for its
+/// A missing image, looked for outside of any transaction: otherwise every writer would wait for its
 /// disk.
 pub(super) struct MissingImage {
     image_id: i64,
@@ -46,12 +48,12 @@ pub(super) struct MissingImage {
 }
 
 impl MissingImage {
-    /// None if the image is not gone.
+    /// Looks for an image; `None` if it is not gone.
     pub(super) fn look(store: &Store, image_id: i64) -> Result<Option<Self>, store::Error> {
         let given_back = store.given_back();
         let row = store.read(|connection| images::get(connection, image_id))?;
         if let Some(image) = &row
-            // Images in place leave when the watcher of their directory says so.
+            // Images used in place are removed by the watcher of their directory.
             && (image.in_place || !is_gone(image) || library_is_away(store, image.home())?)
         {
             return Ok(None);
@@ -59,11 +61,12 @@ impl MissingImage {
         Ok(Some(Self { image_id, row, given_back }))
     }
 
-    /// Removes every reference to it, and its row, if it is as it was.
+    /// Removes the image's row and all references to it, unless the image has changed since it was
+    /// looked for.
     pub(super) fn purge(&self, store: &Store) -> Result<Option<Purged>, store::Error> {
         store.write(|transaction| {
             let row = images::get(transaction, self.image_id)?;
-            // An image that was renamed, written again or restored is another one.
+            // An image that was renamed, rewritten or restored is no longer the one that was missing.
             match row == self.row && store.given_back() == self.given_back {
                 true => purge::lost(transaction, self.image_id).map(Some),
                 false => Ok(None),
@@ -72,8 +75,8 @@ impl MissingImage {
     }
 }
 
-/// Removes every reference to the image, and its row, in one transaction; tells of it if there was
-/// anything to remove. False where the image is not gone after all.
+/// Removes an image's row and all references to it in one transaction, and publishes what was removed.
+/// Returns false if the image is not gone.
 pub(super) fn purge(
     store: &Store,
     bus: &EventBus,
@@ -107,7 +110,7 @@ pub(super) fn purge(
     Ok(true)
 }
 
-/// Removes what refers to an image that a request found missing.
+/// Removes an image that a request found missing.
 pub(super) fn purge_if_gone(store: &Store, bus: &EventBus, error: &Error) {
     let (id, reason) = match error {
         Error::NoImage { id } => (*id, OrphanReason::RowMissing),

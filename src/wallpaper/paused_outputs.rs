@@ -1,8 +1,8 @@
-//! Videos and HTML wallpapers: where they are paused, and which of their processes use too much
-//! memory. Pure.
+//! Decides on which outputs videos and HTML wallpapers are paused, and which of their processes use too
+//! much memory. Pure.
 //!
-//! A pause holds for all outputs except those that somebody has set something on since it began. What
-//! a window covers is paused, too, however it got there.
+//! A pause holds for all outputs, except those that were set since it began. A video that a window
+//! covers is always paused.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
@@ -16,17 +16,17 @@ pub(super) type PausedOutputs = BTreeMap<String, Rest>;
 
 #[derive(Debug, Default)]
 pub(super) struct Pause {
-    /// Why, if there is one. None until the playlists have said so: what an earlier daemon has paused
-    /// stays as it is.
+    /// The reason, if there is a pause. The outer `None` means that the playlists have not reported yet;
+    /// until then, what an earlier daemon paused stays as it is.
     active: Option<Option<Rest>>,
-    /// The outputs whose pictures were asked for since it began.
+    /// The outputs that were set since the pause began.
     asked: BTreeSet<String>,
-    /// The outputs that a window covers; none until that is known.
+    /// The outputs that a window covers; `None` until they are known.
     pub(super) covered: Option<BTreeSet<String>>,
 }
 
 impl Pause {
-    /// Begins or ends it.
+    /// Begins or ends the pause.
     pub(super) fn set(&mut self, reason: Option<Rest>) {
         let before = self.active.replace(reason).flatten();
         if before.is_some() != reason.is_some() {
@@ -34,19 +34,19 @@ impl Pause {
         }
     }
 
-    /// Whether it is known of every video if it is paused.
+    /// Whether it is known for every video if it should be paused.
     pub(super) fn is_known(&self) -> bool {
         self.active.is_some_and(|reason| reason.is_some() || self.covered.is_some())
     }
 
-    /// Somebody has asked for what these outputs show by now.
+    /// Notes that a request has set these outputs.
     pub(super) fn note_asked(&mut self, outputs: &[String]) {
         if self.active.flatten().is_some() {
             self.asked.extend(outputs.iter().cloned());
         }
     }
 
-    /// The outputs that are to be paused, and why; `asking` are outputs that somebody sets just now.
+    /// The outputs to pause, and why; `asking` are the outputs of the request in progress.
     pub(super) fn paused(&self, shown: &[Placement], asking: &[String]) -> PausedOutputs {
         let is_asked = |name: &String| self.asked.contains(name) || asking.contains(name);
         let is_covered =
@@ -62,29 +62,30 @@ impl Pause {
 }
 
 const EVERY: Duration = Duration::from_secs(30);
-/// A process that grows again at once is not replaced all the time.
+/// The time between two replacements of a worker's process, which may grow again at once.
 const AGAIN_AFTER: Duration = Duration::from_secs(300);
 
-/// A process, whose it is, and what it has of the machine's memory in KiB.
+/// A worker, one of its processes, and the memory of the process in KiB.
 pub(super) type ProcessMemory = (WorkerKey, Identity, u64);
 
 #[derive(Debug)]
 pub(super) struct Children {
     every: Duration,
     next: Option<Instant>,
-    /// Processes that were above the limit at the last look: once may be a moment.
+    /// Processes that were above the limit at the last check. Once is not enough, as it may be a short
+    /// peak.
     above: Vec<Identity>,
     replaced: BTreeMap<WorkerKey, Instant>,
 }
 
 impl Children {
-    /// `every` in place of half a minute.
+    /// `every` replaces the half minute between two checks.
     pub(super) fn new(every: Option<Duration>) -> Self {
         let (every, replaced) = (every.unwrap_or(EVERY), BTreeMap::new());
         Self { every, next: None, above: Vec::new(), replaced }
     }
 
-    /// When they are to be looked at; none where nobody wants that.
+    /// The time of the next check; `None` if no check is wanted.
     pub(super) fn next_look(&mut self, is_wanted: bool, now: Instant) -> Option<Instant> {
         if is_wanted {
             return Some(*self.next.get_or_insert(now + self.every));
@@ -139,14 +140,14 @@ mod tests {
         check(&pause, &[], &["A", "B", "C"]);
         check(&pause, &["B"], &["A", "C"]);
         pause.note_asked(&names(&["B"]));
-        // For another reason: it goes on all the same.
+        // The pause continues for another reason.
         pause.set(Some(Rest::Locked));
         check(&pause, &[], &["A", "C"]);
         pause.set(None);
         check(&pause, &[], &[]);
         pause.set(Some(Rest::Locked));
         check(&pause, &[], &["A", "B", "C"]);
-        // A window covers what is set under it, too; only of videos.
+        // A covered video is paused even while it is set; other wallpapers are not.
         (pause.active, pause.covered) =
             (Some(None), Some(names(&["B", "D"]).into_iter().collect()));
         check(&pause, &["B"], &["B"]);
@@ -157,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn one_is_replaced_that_is_above_twice_and_once_in_five_minutes() {
+    fn process_above_the_limit_twice_is_replaced_once_in_five_minutes() {
         let key = WorkerKey::of(BackendName::Mpvpaper, "DP-1");
         let other = WorkerKey::of(BackendName::Mpvpaper, "DP-2");
         let (mut children, start) = (Children::new(None), Instant::now());

@@ -1,7 +1,7 @@
-//! From what is shown to what should be: pure.
+//! Plans the steps from what is shown to what should be shown. Pure.
 //!
-//! The order of the steps keeps every screen covered: a worker that gains an output shows before the
-//! one that loses it lets go.
+//! The order of the steps keeps every output covered: a worker that gains an output shows its picture
+//! before the worker that loses the output removes its own.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -15,7 +15,7 @@ use crate::config::BackendName;
 /// The placements that each worker shows, or should; an entry for every worker that shows anything.
 pub(super) type Placements = BTreeMap<WorkerKey, Vec<Placement>>;
 
-/// All that a worker is to show; without placements nothing is desired of it any more.
+/// Everything that a worker should show; without placements, it should show nothing.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Step {
     pub(super) key: WorkerKey,
@@ -38,7 +38,7 @@ pub(super) fn steps(current: &Placements, desired: &Placements) -> Vec<Step> {
     gaining.into_iter().chain(losing).map(show).chain(cleared.map(clear)).collect()
 }
 
-/// Makes sure that a worker is told to show what it should, also where nothing of it differs.
+/// Makes sure that a worker gets an order, even if what it shows does not change.
 pub(super) fn force(steps: &mut Vec<Step>, desired: &Placements, key: &WorkerKey) {
     let told = steps.iter().any(|step| step.key == *key);
     if let (false, Some(placements)) = (told, desired.get(key)) {
@@ -46,9 +46,9 @@ pub(super) fn force(steps: &mut Vec<Step>, desired: &Placements, key: &WorkerKey
     }
 }
 
-/// Adds to `desired` what is shown now on connected outputs that nothing else is desired on: a picture
-/// stays until another takes its place, also when its image has left the library. It follows its
-/// output as the others do.
+/// Adds to `desired` what is shown on connected outputs on which nothing else is desired. A picture
+/// stays until another replaces it, even if its image has left the library, and follows changes of its
+/// output.
 pub(super) fn keep_current(current: &Placements, desired: &mut Placements, outputs: &[Output]) {
     for (key, placements) in current {
         for placement in placements {
@@ -66,8 +66,8 @@ pub(super) fn keep_current(current: &Placements, desired: &mut Placements, outpu
     }
 }
 
-/// Gives a backend that covers every output all that others would show beneath its windows; not one
-/// that did not start and waits until it is tried again.
+/// Moves all placements to a backend that covers every output, if one is desired: other backends would
+/// be hidden beneath its windows. A backend that waits for a retry does not count.
 pub(super) fn gather(desired: &mut Placements, may_try: impl Fn(&WorkerKey) -> bool) {
     let covers = |key: &&WorkerKey| registration(key.backend).covers_all && may_try(key);
     let Some(over) = desired.keys().find(covers).cloned() else { return };
@@ -90,7 +90,7 @@ pub(super) fn same_picture<'a>(shown: &'a [Placement], new: &Placement) -> Optio
     shown.iter().find(is_it)
 }
 
-/// The contents of files that a worker shows with another content.
+/// The contents of files that the worker shows with another content.
 pub(super) fn rewritten(
     current: &Placements,
     key: &WorkerKey,
@@ -108,8 +108,8 @@ pub(super) fn outputs_of<'a>(step: &'a Step, current: &'a Placements) -> Vec<&'a
     step.placements.iter().chain(shown).map(|placement| placement.output.name.as_str()).collect()
 }
 
-/// Takes from `steps` those that have an output in common with what is left for later, but for what
-/// is asked for: nobody may let go of a screen that the other has not covered yet.
+/// Moves from `steps` to `later` the steps that share an output with a step in `later`, except those of
+/// the workers in `asked`. Otherwise a worker could leave an output that another has not covered yet.
 pub(super) fn with_dependants(
     mut later: Vec<Step>,
     steps: &mut Vec<Step>,
@@ -130,8 +130,8 @@ pub(super) fn with_dependants(
     }
 }
 
-/// Steps that need not wait for each other: those of one backend stay together, and those that have
-/// an output in common, in their order.
+/// Splits steps into groups that need not wait for each other. Steps of one backend, and steps that
+/// share an output, stay together in their order.
 pub(super) fn groups(steps: Vec<Step>, current: &Placements) -> Vec<Vec<Step>> {
     let mut groups: Vec<Vec<(usize, Step)>> = Vec::new();
     for (number, step) in steps.into_iter().enumerate() {
@@ -171,7 +171,7 @@ impl WorkerKey {
         Self { backend, output: apart.then(|| output.to_owned()) }
     }
 
-    /// Whether it would show something of its backend's on this output.
+    /// Whether this is its backend's worker for this output.
     pub(super) fn serves(&self, output: &str) -> bool {
         self.output.as_deref().is_none_or(|own| own == output)
     }
@@ -221,7 +221,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn backend_for_every_output_is_given_all() {
+    fn backend_that_covers_every_output_gets_all_placements() {
         let apart = || current(&[(Swaybg, &[("A", 1), ("C", 3)]), (WalQt, &[("B", 2)])]);
         let check = |may_try, expected| {
             let mut desired = apart();
@@ -284,7 +284,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn worker_is_told_once_where_nothing_differs() {
+    fn worker_gets_one_order_even_if_nothing_differs() {
         let desired = current(&[(Swaybg, &[("A", 1)]), (Mpvpaper, &[("B", 1)])]);
         let told = |key: WorkerKey, steps: Vec<Step>| {
             let mut told = steps;
@@ -300,7 +300,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn file_is_rewritten_where_the_same_path_has_another_content() {
+    fn file_is_rewritten_if_its_path_has_another_content() {
         let with = |path: &str, content: &str| Placement {
             path: path.into(),
             content: content.to_owned(),
@@ -322,7 +322,7 @@ pub(super) mod tests {
         let waits = || vec![show(Mpvpaper, &["A"])];
         let all = || vec![clear(Swaybg, "A"), show(Feh, &["B"]), clear(Mpvpaper, "C")];
         let mut steps = all();
-        // A worker that lets go of A waits for the worker that covers A, and so does the one after it.
+        // A worker that leaves A waits for the worker that covers A, and so does the one after it.
         let later = with_dependants(waits(), &mut steps, &[], &before);
         assert_eq!(later, [waits(), all()[..2].to_vec()].concat());
         assert_eq!(steps, all()[2..]);
@@ -340,27 +340,27 @@ pub(super) mod tests {
         let (c, d) = (show(Awww, &["C"]), show(Feh, &["D"]));
         let apart = [a.clone(), c.clone(), d.clone()];
         assert_eq!(parts(&apart), apart.clone().map(|step| vec![step]));
-        // Steps of one backend stay together, wherever they stand.
+        // Steps of one backend stay together, even if others are between them.
         let joined = [vec![c.clone()], vec![a.clone(), b.clone()]];
         assert_eq!(parts(&[a.clone(), c.clone(), b.clone()]), joined);
-        // The step that lets go of A belongs to the step that covers it.
+        // The step that leaves A stays with the step that covers A.
         let goes = clear(Swaybg, "A");
         assert_eq!(parts(&[a.clone(), goes.clone()]), [vec![a.clone(), goes.clone()]]);
-        // One that has to do with two groups makes one of them, in their order.
+        // A step that shares something with two groups joins them, in the order of the steps.
         let both = show(Awww, &["D", "A"]);
         let all = vec![a, d, c, both];
         assert_eq!(parts(&all), [all]);
     }
 
     #[test]
-    fn monitors_are_apart_where_none_is_in_both() {
+    fn monitors_are_apart_if_none_is_in_both() {
         let some = ["A".to_owned(), "B".to_owned()];
         assert!(are_apart(&some, &["C"]) && are_apart(&[], &["C"]) && are_apart(&some, &[]));
         assert!(!are_apart(&some, &["C", "B"]));
     }
 
     #[test]
-    fn worker_is_of_an_output_where_each_has_its_own() {
+    fn worker_serves_one_output_if_its_backend_has_one_for_each() {
         let [film, still] =
             [BackendName::Mpvpaper, BackendName::Swaybg].map(|name| WorkerKey::of(name, "A"));
         let serves = |key: &WorkerKey| ["A", "B"].map(|output| key.serves(output));

@@ -1,7 +1,7 @@
-//! The jobs in progress, the requests that wait for them, and which of these may begin: pure.
+//! Holds the jobs in progress and the waiting commands, and decides which command may begin. Pure.
 //!
-//! A backend that hangs delays only requests for its own monitors or its own worker, as does a
-//! backend that has to show its pictures again. A request for all monitors is carried out alone.
+//! A backend that hangs or shows its pictures again delays only requests for its own monitors or its own
+//! worker. A request for all monitors is carried out alone.
 
 use std::collections::VecDeque;
 
@@ -12,12 +12,13 @@ use super::plan::{Placements, Step, WorkerKey, are_apart, outputs_of};
 use super::request::{Applied, Ask, Reply, Request};
 use crate::wire::SetStatus;
 
-/// Requests that wait while others are carried out; one more is refused.
+/// How many commands may wait; one more is refused.
 const WAITING: usize = 32;
 
 #[derive(Default)]
 pub(super) struct Queue {
-    /// An entry that waits, and the answer that it will give if it is a request for a picture.
+    /// The waiting commands, the oldest first. A request for a picture has the answer that is planned
+    /// for it.
     waiting: VecDeque<(Command, Option<Applied>)>,
 }
 
@@ -26,8 +27,8 @@ impl Queue {
         self.waiting.is_empty()
     }
 
-    /// Puts a request behind those that it has to wait for, in place of those that it makes
-    /// pointless. `applied` is what it will answer.
+    /// Appends a request, and removes the waiting ones that it supersedes. `applied` is its planned
+    /// answer.
     pub(super) fn push_set(
         &mut self,
         mut request: Request,
@@ -62,7 +63,7 @@ impl Queue {
         }
     }
 
-    /// Takes out the oldest that may begin beside what is in progress.
+    /// Removes and returns the oldest command that may begin beside the jobs in progress.
     pub(super) fn pop(&mut self, jobs: &Jobs, current: &Placements) -> Option<Command> {
         let at = (0..self.waiting.len()).find(|&at| self.may_begin(at, jobs, current))?;
         self.waiting.remove(at).map(|(command, _)| command)
@@ -80,7 +81,7 @@ impl Queue {
             && self.waiting.iter().take(at).all(overtakes)
     }
 
-    /// Answers all that wait.
+    /// Refuses all waiting commands.
     pub(super) fn refuse(&mut self, error: &Error) {
         for (command, _) in std::mem::take(&mut self.waiting) {
             command.refuse(error.clone());
@@ -88,7 +89,7 @@ impl Queue {
     }
 }
 
-/// The jobs in progress: several only if none is in the way of another.
+/// The jobs in progress; several only if none affects another.
 #[derive(Default)]
 pub(super) struct Jobs {
     running: Vec<Job>,
@@ -103,7 +104,7 @@ impl Jobs {
         self.running.push(job);
     }
 
-    /// Takes out the one that has this worker busy.
+    /// Removes and returns the job with a step of this worker in progress.
     pub(super) fn take(&mut self, key: &WorkerKey) -> Option<Job> {
         let at = self.running.iter().position(|job| job.holds(key))?;
         Some(self.running.remove(at))
@@ -113,7 +114,7 @@ impl Jobs {
         std::mem::take(&mut self.running)
     }
 
-    /// Whether each has its own monitors, so that others can be changed at the same time.
+    /// Whether each job is for some monitors only, so that others can be changed at the same time.
     pub(super) fn are_partial(&self) -> bool {
         let is_partial = |job: &Job| matches!(job.purpose, Purpose::Apply(_) | Purpose::Restore(_));
         self.running.iter().all(is_partial)
@@ -123,7 +124,7 @@ impl Jobs {
         self.running.iter().any(|job| matches!(job.purpose, Purpose::Activate { .. }))
     }
 
-    /// Whether one has this worker busy, or is about to.
+    /// Whether a job uses this worker, or is about to.
     pub(super) fn is_busy(&self, key: &WorkerKey) -> bool {
         let has = |job: &Job| match &job.purpose {
             Purpose::Restore(_) => job.left().any(|step| step.key == *key),
@@ -132,7 +133,7 @@ impl Jobs {
         self.running.iter().any(has)
     }
 
-    /// Whether none will change what is to be seen on these outputs.
+    /// Whether no job will change what these outputs show.
     pub(super) fn leave_alone(&self, outputs: &[&str], current: &Placements) -> bool {
         self.running.iter().all(|job| match &job.purpose {
             Purpose::Apply(apply) => are_apart(&apply.feasible.applied.monitors, outputs),
@@ -144,8 +145,8 @@ impl Jobs {
         })
     }
 
-    /// The placements once the given orders are carried out. Plans begin from there: what
-    /// was shown before a job says nothing about what it leaves to do.
+    /// The placements once the orders in progress are carried out. Plans start from these, because the
+    /// placements before a job do not show what remains to be done after it.
     pub(super) fn expected(&self, current: &Placements) -> Placements {
         let mut expected = current.clone();
         for Step { key, placements } in self.running.iter().flat_map(|job| &job.in_progress) {

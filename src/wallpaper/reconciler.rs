@@ -2,10 +2,10 @@
 //!
 //! It plans again for all monitors when one is plugged in or unplugged, or changes.
 //!
-//! It waits for messages, and for the library if a file in place that is to be shown was written again.
-//! Rows are written here, those of a picture once it is up (`job`); backends are not called. A refusal
-//! is answered here, a success by the thread `desktop` when other programs' files are right
-//! (`execute`).
+//! It waits for messages, and for the library if a file used in place was rewritten. It writes rows
+//! itself, those of a picture once the picture is shown (`jobs`), and calls no backend. Refusals are
+//! answered here; successes by the thread `desktop`, once the files for other programs are up to date
+//! (`record`).
 
 mod execute;
 mod record;
@@ -47,7 +47,7 @@ use super::worker::Workers;
 use super::workspaces::Refusals;
 use super::world_state::WorldState;
 
-/// Images that a random request leaves because their files are gone, before it says so.
+/// How many missing images a random request skips before it fails.
 const PICKS: usize = 32;
 
 /// Outputs whose workers show something that has not been reported yet. The value is what was reported
@@ -71,28 +71,28 @@ pub(super) struct Reconciler {
     recovery: Recovery,
     /// The placements that the workers have reported as shown.
     current: Placements,
-    /// Outputs on which it was not visible yet, as they are off or covered.
+    /// Outputs on which a worker's picture has not been visible yet, because they are off or covered.
     unseen: PendingVisibility,
-    /// Workers to be told to show what they show: settings changed since they were told, or they
-    /// were not asked yet.
+    /// Workers that need an order even if nothing differs, for example because their settings have
+    /// changed, an order has failed or they were adopted.
     stale: BTreeSet<WorkerKey>,
     /// Pictures that are shown and not reported yet: a request showed them beside its own, or an earlier
     /// daemon left them.
     untold: Untold,
-    /// Monitors and images of which everybody was told that nothing can show them any more.
+    /// Monitors and their images that were reported because no backend can show them any more.
     unshowable: BTreeMap<String, i64>,
     /// Events so far that have changed what is shown, or is to be.
     events: u64,
-    /// Something changed while a job was in progress: look again afterwards.
+    /// Something changed while a job was in progress: plan again afterwards.
     reconcile_again: bool,
-    /// Activated, but not yet what the settings say.
+    /// The activated backend, until the settings name it.
     activated: Option<Activation>,
     found: FoundBackends,
     pause: Pause,
     children: Children,
-    /// Workers that are to use new processes.
+    /// Workers that must use new processes for their next order.
     renew: BTreeSet<WorkerKey>,
-    /// The pictures of workspaces, as they are written.
+    /// The pictures of workspaces, as they are in the database.
     workspaces: Vec<WorkspacePicture>,
     refusals: Refusals,
     /// Changes of images and playlists, while wallpapers of workspaces depend on them.
@@ -111,7 +111,8 @@ impl Reconciler {
     ) -> Self {
         let (workers, reports) = Workers::new(spawner, backends.clone());
         let recovery = Recovery::open(&backends);
-        // Until the compositor says which workspaces are visible, those of before are.
+        // The workspaces of the previous run count as visible until the compositor reports the current
+        // ones.
         let workspaces = store.read(store::workspaces::all).unwrap_or_default();
         status.restore_workspaces(&workspaces);
         let children = Children::new(settings::memory_look_interval(backends.dirs.env()));
@@ -161,7 +162,7 @@ impl Reconciler {
             select! {
                 recv(mailbox.commands) -> command => match command {
                     Ok(command) => {
-                        // Changes from before the command are honoured by it.
+                        // The command must see the changes that were made before it.
                         self.on_settings();
                         self.on_command(command);
                     }
@@ -186,7 +187,7 @@ impl Reconciler {
                 self.break_off();
                 self.begin(Command::Clear(reply));
             }
-            // Changes nothing, and waits for nothing.
+            // These commands plan nothing, so they need not wait for jobs.
             command @ (Command::Check(..) | Command::Workspaces(_) | Command::Sound(..)) => {
                 self.begin(command);
             }
@@ -240,19 +241,19 @@ impl Reconciler {
         }
     }
 
-    /// Begins what waits and may, the oldest first.
+    /// Begins the waiting commands that may begin, the oldest first.
     fn start_waiting(&mut self) {
         while let Some(command) = self.queue.pop(&self.jobs, &self.current) {
             self.begin(command);
         }
-        // One that waits is asked for, and changes what there is to look at.
+        // Waiting requests come first, since they change what is to be planned.
         if self.queue.is_empty() && self.reconcile_again {
             self.reconcile();
         }
     }
 
-    /// Ends what is in progress and what waits: backends that hang must not keep all from being taken
-    /// down. A new worker adopts their processes.
+    /// Ends all jobs and refuses all waiting commands, so that a backend that hangs cannot prevent the
+    /// removal of the wallpapers. A new worker adopts the processes of an ended one.
     fn break_off(&mut self) {
         for job in self.jobs.take_all() {
             job.in_progress.iter().for_each(|step| self.workers.end(&step.key));
@@ -264,7 +265,7 @@ impl Reconciler {
     fn apply(&mut self, apply: PendingApply, world: WorldState) {
         let planned_for = Some(world.plan_state(self.events));
         let (mut steps, desired) = self.steps_of(&apply, world);
-        // Asked for again is shown again: somebody else may have painted over it.
+        // A picture that is set again is shown again, as another program may have drawn over it.
         for key in apply.keys() {
             plan::force(&mut steps, &desired, &key);
         }
@@ -272,8 +273,8 @@ impl Reconciler {
         self.start(Job { planned_for, ..job });
     }
 
-    /// The steps that are left to where a picture is shown, and what is shown then. Workers that other
-    /// jobs have busy are left out: they are looked at afterwards.
+    /// The remaining steps until the pictures of a request are shown, and what is shown then. The steps
+    /// of workers that other jobs use are left to a later plan.
     fn steps_of(&mut self, apply: &PendingApply, world: WorldState) -> (Vec<Step>, Placements) {
         let desired = self.desired(&world.with(&apply.feasible.pictures));
         let mut steps = plan::steps(&self.jobs.expected(&self.current), &desired);
@@ -283,8 +284,7 @@ impl Reconciler {
         (steps, desired)
     }
 
-    /// Looks at everything and brings the screens in line with it, but for those that a job has to do
-    /// with.
+    /// Plans for all outputs and starts the steps, except on outputs and workers that a job uses.
     fn reconcile(&mut self) {
         self.events += 1;
         self.backoffs.in_session(self.backends.outputs.session_number());
@@ -306,7 +306,7 @@ impl Reconciler {
         for key in &self.stale {
             plan::force(&mut steps, &desired, key);
         }
-        // One that did not start has its own time to be tried again.
+        // A worker that did not start is retried at its own time.
         steps.retain(|step| self.backoffs.may_try(&step.key));
         self.tell_untold(&world, &steps);
         self.tell_unshowable(&world);
@@ -336,8 +336,8 @@ impl Reconciler {
         desired
     }
 
-    /// Takes what an earlier daemon left for what is shown, once outputs are there: those that the
-    /// world state knows, as what is planned by it must not come before.
+    /// Counts what an earlier daemon left on the outputs as shown, once there are outputs. Takes the
+    /// outputs from `world`, so that nothing is planned by `world` before this.
     fn recall(&mut self, world: &WorldState) {
         let Some(recalled) = self.recovery.recall(world.outputs(), self.backends.compositor())
         else {
@@ -365,12 +365,12 @@ impl Reconciler {
         Ok(world)
     }
 
-    /// Whether files of these images were written since their rows; the rows are up to date then.
+    /// Whether files of these images have changed since their rows were written; updates those rows.
     fn are_rewritten<'a>(&self, images: impl Iterator<Item = &'a Arc<Image>>) -> bool {
         images.filter(|image| (self.see_again)(image)).count() > 0
     }
 
-    /// Plans a request as things are.
+    /// Plans a request for the current state.
     fn feasible(&self, request: &Request) -> Result<(Feasible, WorldState), Error> {
         let (mut picks, mut is_read) = (PICKS, false);
         loop {
@@ -378,12 +378,12 @@ impl Reconciler {
             // A backend may have been installed since.
             self.note_active(&world);
             match world.feasible(&self.store, request) {
-                // Another one can be shown.
+                // A random request can pick another image.
                 Err(error @ Error::FileGone { .. }) if request.ask == Ask::Random && picks > 0 => {
                     orphan::purge_if_gone(&self.store, &self.bus, &error);
                     picks -= 1;
                 }
-                // Once: a file that grows would be read for ever.
+                // Only once, because a growing file would be read for ever.
                 Ok(Feasible { pictures, .. })
                     if !is_read
                         && self.are_rewritten(pictures.iter().map(|picture| &picture.image)) =>

@@ -1,9 +1,9 @@
 //! Adopts what an earlier daemon left: pictures that are shown, and the backends that show them.
 //!
-//! Runs on the reconciler's thread. What is shown is noted in the runtime directory after each
-//! step, beside the records of the backends. So the next daemon also keeps pictures that have left
-//! the library, and ends backends of ours that nothing is desired of any more. A note is about what
-//! the records say still runs; without one, nothing is lost but that.
+//! Runs on the reconciler's thread. After each step, what is shown is written to a note in the runtime
+//! directory, beside the records of the backends' processes. With the note, the next daemon also keeps
+//! pictures that have left the library, and stops backends that are no longer needed. The note is only
+//! used for backends that still run according to the records, and for pictures that the X server keeps.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -20,14 +20,14 @@ use super::plan::WorkerKey;
 
 pub(super) struct Recovery {
     path: PathBuf,
-    /// As noted, until there are outputs to compare it with.
+    /// The note of the earlier daemon, until there are outputs to compare it with.
     noted: Option<Placements>,
-    /// Whose backends run, and nobody has seen to them yet.
+    /// Workers of an earlier daemon whose processes run and were neither adopted nor stopped yet.
     left: BTreeSet<WorkerKey>,
 }
 
 impl Recovery {
-    /// Before any backend is started.
+    /// Reads the note. Must be called before any backend is started.
     pub(super) fn open(backends: &Backends) -> Self {
         let path = backends.records.directory().join("current.json");
         let noted = fs::read(&path).ok().and_then(|bytes| {
@@ -44,7 +44,7 @@ impl Recovery {
     /// Notes what is shown now.
     pub(super) fn note(&self, current: &Placements) {
         if current.is_empty() {
-            // Without a note there is nothing to remove.
+            // Fails if there is no note, which does not matter.
             fs::remove_file(&self.path).ok();
             return;
         }
@@ -52,13 +52,13 @@ impl Recovery {
             .map_err(io::Error::from)
             .and_then(|bytes| paths::replace(&self.path, &bytes));
         if let Err(error) = noted {
-            // Only pictures that leave the library depend on it.
+            // Only pictures that have left the library depend on the note.
             log::debug!("cannot record the current wallpapers: {error}");
         }
     }
 
-    /// Returns what an earlier daemon left on these outputs, once there are any, and once only. Its
-    /// workers are to be told to show it again, so that they take their processes over.
+    /// Returns what an earlier daemon left on these outputs, once only and not before there are outputs.
+    /// The workers need an order to show it again, so that they adopt their processes.
     pub(super) fn recall(
         &mut self,
         outputs: &[Output],
@@ -70,7 +70,7 @@ impl Recovery {
         let mut recalled = self.noted.take()?;
         recalled.retain(|key, placements| {
             placements.retain(|placement| outputs.iter().any(|o| o.name == placement.output.name));
-            // Over X11 there is no process left: the server keeps its pictures.
+            // Over X11 no process is left, as the server keeps the pictures.
             let on_root =
                 running == Some(Compositor::X11) && registration(key.backend).stays_on_root;
             (on_root || self.left.contains(key)) && !placements.is_empty()
@@ -79,8 +79,7 @@ impl Recovery {
         Some(recalled)
     }
 
-    /// Takes the workers whose processes are not needed, once all that they may cover is covered by
-    /// others.
+    /// Takes from `left` the workers that are not desired and whose outputs are all covered by others.
     pub(super) fn take_covered(
         &mut self,
         desired: &Placements,
@@ -101,12 +100,12 @@ impl Recovery {
         covered
     }
 
-    /// All whose processes nobody has seen to.
+    /// Takes all workers from `left`.
     pub(super) fn take_left(&mut self) -> BTreeSet<WorkerKey> {
         std::mem::take(&mut self.left)
     }
 
-    /// Removes the caches of workers that nothing is left or desired of; `used` are the others.
+    /// Removes the caches of workers that are neither in `left` nor in `used`.
     pub(super) fn sweep<'a>(
         &'a self,
         backends: &Backends,
@@ -117,7 +116,7 @@ impl Recovery {
             let cache = backends.cache_of(entry.name, None);
             let mut keys = used.iter().filter(|key| key.backend == entry.name).peekable();
             if keys.peek().is_none() {
-                // Mostly there is none.
+                // Fails if there is no cache, which is usual.
                 fs::remove_dir_all(&cache).ok();
             } else if entry.apart {
                 let names: Vec<String> =
@@ -151,7 +150,7 @@ mod tests {
         entries.iter().map(|&(backend, output)| WorkerKey::of(backend, output)).collect()
     }
 
-    /// As if these still ran.
+    /// A recovery as if the processes of these workers still ran.
     fn with_left(room: &Room, left: &[(BackendName, &str)]) -> Recovery {
         Recovery { left: keys(left), ..Recovery::open(&room.backends) }
     }
@@ -167,13 +166,13 @@ mod tests {
         let outputs = outputs(&["A", "B", "C"]);
         assert_eq!(recovery.recall(&outputs, wayland), Some(of(&[(Swaybg, "A")])));
         assert_eq!(recovery.recall(&outputs, wayland), None);
-        // Nobody has seen to the others.
+        // The others are not adopted.
         assert_eq!(recovery.take_left(), keys(&[(Mpvpaper, "C"), (Mpvpaper, "GONE")]));
         assert_eq!(recovery.take_left(), BTreeSet::new());
     }
 
     #[test]
-    fn server_of_x11_keeps_its_pictures_without_a_process() {
+    fn picture_that_the_x_server_keeps_is_recalled_without_a_process() {
         let room = Room::of(Vec::new());
         Recovery::open(&room.backends).note(&of(&[(Feh, "A"), (Swaybg, "A")]));
         let outputs = outputs(&["A"]);
@@ -184,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn note_goes_when_nothing_is_shown() {
+    fn note_is_removed_when_nothing_is_shown() {
         let room = Room::of(Vec::new());
         let recovery = with_left(&room, &[]);
         recovery.note(&of(&[(Feh, "A")]));
@@ -198,15 +197,15 @@ mod tests {
     }
 
     #[test]
-    fn process_is_covered_where_another_shows_on_all_that_it_serves() {
+    fn process_is_covered_if_others_show_pictures_on_all_its_outputs() {
         let room = Room::of(Vec::new());
         let both = outputs(&["A", "B"]);
         let mut recovery = with_left(&room, &[(Swaybg, "A"), (Mpvpaper, "A"), (Mpvpaper, "B")]);
         let mut take = |desired| recovery.take_covered(&desired, &both);
-        // Mpvpaper's on A has let go of nothing yet, swaybg is to show on both.
+        // Mpvpaper on A and swaybg on both outputs are not covered, since nothing is desired on A.
         assert_eq!(take(of(&[(Feh, "B")])), keys(&[(Mpvpaper, "B")]));
         assert_eq!(take(of(&[(Mpvpaper, "A")])), keys(&[]));
-        // A desired worker is in use already.
+        // A desired worker is not taken, since it is in use.
         let mut recovery = with_left(&room, &[(Swaybg, "A"), (Mpvpaper, "A")]);
         let mut take = |desired| recovery.take_covered(&desired, &both);
         assert_eq!(take(of(&[(Swaybg, "A"), (Swaybg, "B")])), keys(&[(Mpvpaper, "A")]));
@@ -218,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn caches_that_nobody_uses_are_removed() {
+    fn unused_caches_are_removed() {
         let room = Room::of(Vec::new());
         let backends = &room.backends;
         let all = [(Swaybg, "A"), (Feh, "A"), (Mpvpaper, "A"), (Mpvpaper, "B"), (Mpvpaper, "C/1")];

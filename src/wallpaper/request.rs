@@ -1,4 +1,4 @@
-//! Requests to the reconciler and its answers, and the monitors that a request means: pure.
+//! Defines the requests to the reconciler, their answers, and the monitors that a request names. Pure.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -9,49 +9,49 @@ use crate::config::BackendName;
 use crate::store::query::Query;
 use crate::wire::{Fit, HistorySource, Image, Mode, Position, SetStatus};
 
-/// Called once, by the thread of the reconciler or `desktop`: it must not block.
+/// Called once, on the thread `reconciler` or `desktop`, so it must not block.
 pub(crate) type Reply<T> = Box<dyn FnOnce(Result<T, Error>) + Send>;
 
-/// Brings the row of an image in place up to date with its file; true if it was not.
+/// Updates the row of an image used in place from its file; returns whether the row was out of date.
 pub(crate) type SeeAgain = Box<dyn Fn(&Image) -> bool + Send>;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Ask {
     Image(i64),
-    /// One that can be shown, other than what is shown there now if there is another; in mode `each`
-    /// one for each monitor, of those that suit it.
+    /// A random image that can be shown, if possible one that is not shown now. In mode `each`, one for
+    /// each monitor, of a suitable orientation.
     Random,
-    /// Each monitor has its own of these; they repeat where they are fewer.
+    /// One of these images for each monitor; they repeat if there are fewer images than monitors.
     Each(Vec<i64>),
-    /// The image picked for each monitor while the request had to wait.
+    /// The image that was picked for each monitor before the request had to wait.
     Picked(BTreeMap<String, i64>),
-    /// The picture from so many changes before.
+    /// The picture from this number of changes ago.
     Back(u32),
 }
 
-/// A picture for monitors.
+/// A request to show a picture on monitors.
 #[derive(Clone, Debug)]
 pub struct Request {
     pub ask: Ask,
-    /// The filter that a random image has to pass.
+    /// The filter that a random image must match.
     pub filter: Option<Box<Query>>,
     pub targets: Targets,
     pub mode: Mode,
-    /// In place of what the backend's settings say; stored with what is shown.
+    /// Overrides the fit of the backend's settings; stored with the assignment.
     pub fit: Option<Fit>,
-    /// The same of the part that is seen, instead of the image's own position.
+    /// Overrides the image's own position, the part that is visible; stored with the assignment.
     pub position: Option<Position>,
-    /// The same, for this change alone.
+    /// Overrides the transition of the backend's settings, for this change only.
     pub transition: Option<String>,
     pub source: HistorySource,
-    /// A hook asks for it: no hook is run for it.
+    /// A hook sent the request, so no hook runs for it.
     pub by_hook: bool,
 }
 
 impl Request {
-    /// Whether an older request that still waits has nothing left to do. A step back depends on
-    /// what is shown by then: it waits for a picture that is to be shown first, and has its
-    /// steps added to those of another only if they are for the same monitors.
+    /// Whether this request makes an older one, which still waits, pointless. A step back depends on the
+    /// pictures before it, so it supersedes only another step back for the same monitors, whose steps
+    /// are added.
     pub(super) fn supersedes(&self, old: &Self) -> bool {
         let covers = self.targets.covers(&old.targets);
         match (&self.ask, &old.ask) {
@@ -61,7 +61,7 @@ impl Request {
         }
     }
 
-    /// Keeps what a random request has picked.
+    /// Fixes the images that a random request has picked.
     pub(super) fn settle(&mut self, applied: &Applied) {
         let ask = std::mem::replace(&mut self.ask, Ask::Random);
         self.ask = match ask {
@@ -75,29 +75,29 @@ impl Request {
 #[derive(Clone, Debug)]
 pub struct Applied {
     pub outcome: SetStatus,
-    /// If there are several: the first monitor's, by name.
+    /// The image, or that of the first monitor by name if there are several.
     pub(crate) image: Arc<Image>,
-    /// Connected ones.
+    /// The connected monitors of the request.
     pub monitors: Vec<String>,
     /// Named in the request, but not connected.
     pub skipped: Vec<String>,
-    /// As carried out: what cannot be cut into slices is cloned.
+    /// The mode that is used: what cannot be stretched is cloned.
     pub mode: Mode,
     pub backend: BackendName,
-    /// Which monitor shows which.
+    /// The image of each monitor.
     pub images: BTreeMap<String, i64>,
     /// The monitors that show the wallpaper of a workspace, and that workspace.
     pub(crate) hidden_by: BTreeMap<String, String>,
-    /// Which backend shows it where; no monitor that shows the wallpaper of a workspace.
+    /// The backend of each monitor, except of monitors that show the wallpaper of a workspace.
     pub(crate) backends: BTreeMap<String, BackendName>,
-    /// Other problems with what is shown: for people.
+    /// Other problems with what is shown, as text for users.
     pub warnings: Vec<String>,
-    /// How the picture differs from what was asked for: for people.
+    /// How the picture differs from the request, as text for users.
     pub note: Option<String>,
 }
 
 impl Applied {
-    /// The workers that show it, or are to.
+    /// The workers that show the images, or will show them.
     pub(super) fn keys(&self) -> Vec<WorkerKey> {
         let of = |(monitor, backend): (&String, &BackendName)| WorkerKey::of(*backend, monitor);
         let keys: BTreeSet<WorkerKey> = self.backends.iter().map(of).collect();
@@ -142,8 +142,8 @@ impl Targets {
         if named.is_empty() { Self::All } else { Self::Named(named) }
     }
 
-    /// The names of connected outputs that are meant, and those that are named and not connected.
-    /// At least one must be connected.
+    /// Returns the targets that are connected, and the named ones that are not. Fails if none is
+    /// connected.
     pub(super) fn resolve<'a>(
         &self,
         connected: impl Iterator<Item = &'a str>,
@@ -163,7 +163,7 @@ impl Targets {
         }
     }
 
-    /// Whether a later request for `self` leaves nothing of one for `other` to be seen.
+    /// Whether a request for `self` replaces everything that an earlier one for `other` shows.
     pub(super) fn covers(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::All, _) => true,
@@ -201,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn a_request_covers_those_whose_monitors_it_takes() {
+    fn request_covers_requests_for_some_of_its_monitors() {
         assert!(named(&["*"]).covers(&named(&["A"])));
         assert!(named(&["A", "B"]).covers(&named(&["B"])));
         assert!(!named(&["A"]).covers(&named(&["A", "B"])));

@@ -1,8 +1,8 @@
-//! Pictures that are stretched over several monitors, and plain colours: cut for each, and kept while
-//! they are shown.
+//! Cuts pictures that are stretched over several monitors into slices, and makes the pictures of plain
+//! colours; keeps both while they are shown.
 //!
-//! Runs on the worker's thread, since cutting takes as long as decoding. A slice's name says all that
-//! it was made from, so one that exists is right; those that nothing uses any more are removed.
+//! Runs on the worker's thread, since cutting takes as long as decoding. The name of a slice contains a
+//! hash of all its inputs, so an existing slice is valid. Slices that are no longer used are removed.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -20,19 +20,19 @@ use crate::sys::Cancel;
 
 pub(super) struct Slices {
     directory: PathBuf,
-    /// The backend's own.
+    /// The directory of the backend's own copies.
     copies: PathBuf,
     decoder: Decoder,
 }
 
 impl Slices {
-    /// In the cache of a worker.
+    /// `cache` is the directory of a worker.
     pub(super) fn new(cache: &Path, decoder: Decoder) -> Self {
         Self { directory: cache.join("slices"), copies: cache.join("copies"), decoder }
     }
 
-    /// Carries out an order, and removes the slices and copies that it made if it fails: nothing
-    /// shows them.
+    /// Carries out an order. If it fails, removes the slices and copies that it made, as nothing shows
+    /// them.
     pub(super) fn keep_if_done<T>(
         &self,
         order: impl FnOnce() -> Result<T, Error>,
@@ -50,13 +50,14 @@ impl Slices {
         entries.flatten().flatten().map(|entry| entry.path()).collect()
     }
 
-    /// The same placements with slices in place of pictures that are stretched over several outputs.
+    /// Replaces the paths of stretched pictures and plain colours by those of slices.
     pub(super) fn cut(
         &self,
         mut placements: Vec<Placement>,
         cancel: &Cancel,
     ) -> Result<Vec<Placement>, Error> {
-        // A colour with the pixels of its monitor fills it with any fit: feh has one for all monitors.
+        // A colour of its monitor's size fills the monitor with any fit. Feh has one fit for all
+        // monitors.
         let is_cut = |placement: &&mut Placement| {
             placement.extended_over.len() > 1 || color::of_image(placement.image_id).is_some()
         };
@@ -72,7 +73,7 @@ impl Slices {
         remove_unused(&self.directory, is_used);
     }
 
-    /// The file of one slice; makes those of all outputs at once where it is missing.
+    /// Returns the file of a slice. If it is missing, the slices of all outputs are made at once.
     fn slice(&self, placement: &Placement, cancel: &Cancel) -> Result<PathBuf, Error> {
         let outputs = match placement.span.is_empty() {
             true => std::slice::from_ref(&placement.output),
@@ -97,12 +98,12 @@ impl Slices {
     }
 
     fn path(&self, key: &str, output: &Output) -> PathBuf {
-        // A name of an output has no separator: the compositor's own sockets would break on it.
+        // A file name must not contain a separator.
         self.directory.join(format!("{key}-{}.png", output.name.replace('/', "_")))
     }
 }
 
-/// The position of an output and its pixels: those of its mode, turned as it is.
+/// The position and size of an output, and its pixels after the transform.
 fn tile(output: &Output) -> Tile {
     Tile {
         x: output.x,
@@ -113,7 +114,7 @@ fn tile(output: &Output) -> Tile {
     }
 }
 
-/// Stands for the picture's content and the layout.
+/// A hash of the file's metadata and the layout.
 fn key(source: &Path, tiles: &[Tile]) -> std::io::Result<String> {
     use std::os::unix::fs::MetadataExt;
     let metadata = fs::metadata(source)?;
@@ -150,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn each_monitor_has_its_part_until_it_is_not_used() {
+    fn each_monitor_has_its_slice_until_it_is_unused() {
         let room = tempfile::tempdir().unwrap();
         let (red, blue) = (Rgb([255, 0, 0]), Rgb([0, 0, 255]));
         let picture = RgbImage::from_fn(64, 18, |x, _| if x < 32 { red } else { blue });
@@ -168,7 +169,8 @@ mod tests {
         }
         assert_eq!(cut(whole.clone()), parts, "they are there already");
         assert_eq!(cut(whole[..1].to_vec()), parts[..1], "the other one is hidden");
-        // Slices of another picture that is stretched over the same monitors, and of one that is not.
+        // A picture that no other monitor shows is cut for its own monitor alone. A picture that was set
+        // for one monitor is not cut.
         let mut mixed = stretched(&path);
         mixed[1].image_id = 2;
         mixed.iter_mut().for_each(|one| one.span = vec![one.output.clone()]);
@@ -231,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn tile_is_of_the_pixels_that_are_seen() {
+    fn tile_has_the_pixels_after_the_transform() {
         let mut output = placement("A", 1).output;
         let pixels = |output: &Output| tile(output).pixels;
         for (transform, expected) in [(0, (1920, 1080)), (1, (1080, 1920)), (2, (1920, 1080))] {

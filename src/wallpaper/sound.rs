@@ -1,7 +1,7 @@
-//! The sound of videos: which of them a request means, and the rows that keep it.
+//! Changes the sound of videos: finds those that a request means, and saves their sound in the rows.
 //!
-//! The reconciler looks for the videos, and their workers change the sound. The client's thread waits
-//! for them and writes the rows: nothing that is shown changes by it.
+//! The reconciler finds the videos, and their workers change the sound. The thread of the client's
+//! connection waits for the workers and writes the rows, as that changes nothing on the screen.
 
 use std::time::Instant;
 
@@ -18,7 +18,7 @@ type Sounds<'a> = Vec<(&'a str, i64, Sound)>;
 
 /// Videos whose workers change the sound.
 pub(crate) struct AskedSound {
-    /// Each of them was named.
+    /// Whether the request named the monitors.
     pub(super) named: bool,
     pub(super) asked: Vec<(String, i64, SoundReply)>,
 }
@@ -41,7 +41,8 @@ pub(super) fn video_on<'a>(
 }
 
 impl AskedSound {
-    /// Waits for the workers: the sound of each video, and why that of others cannot be changed.
+    /// Waits for the workers; returns the sound of each video, and the reasons why that of others cannot
+    /// be changed.
     fn answers(&self, until: Instant) -> Result<(Sounds<'_>, Vec<String>), Error> {
         let (mut sounds, mut cannot) = (Vec::new(), Vec::new());
         for (monitor, image_id, answer) in &self.asked {
@@ -59,7 +60,7 @@ impl AskedSound {
         if cannot.is_empty() { Ok(()) } else { Err(Error::no_sound(cannot)) }
     }
 
-    /// Waits until the sound is changed, and keeps it; returns where it was, and how it is there now.
+    /// Waits until the sound is changed, and saves it; returns the monitors and their sound.
     pub(crate) fn settle(
         &self,
         store: &Store,

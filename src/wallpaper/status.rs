@@ -1,5 +1,5 @@
-//! The state that every thread may read without asking the reconciler, and the changes that it is
-//! to look at.
+//! Holds the state that every thread may read without asking the reconciler, and the changes that the
+//! reconciler has not handled yet.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -13,16 +13,16 @@ use crate::store::workspaces::WorkspacePicture;
 use crate::sys::{Gate, lock};
 use crate::wire::{ApplyFailure, DebugFailure, HistorySource, Rest, Source, Timestamp};
 
-/// Failures that are remembered.
+/// How many failures are kept.
 const FAILURES: usize = 256;
-/// Failures that reports have.
+/// How many failures [`SharedStatus::failures`] returns.
 const RECENT: usize = 20;
 
 /// Which backend is in use.
 #[derive(Clone, Debug, Default)]
 pub struct Status {
     pub active: Option<BackendName>,
-    /// The programs looked for, where none is there.
+    /// The programs that were looked for, if there is no backend.
     pub checked: Vec<String>,
 }
 
@@ -42,20 +42,22 @@ struct Inner {
     current: BTreeMap<BackendName, Arc<[Placement]>>,
     /// The monitors whose videos and HTML wallpapers are paused.
     paused: PausedOutputs,
-    /// Monitors whose pictures nobody has asked for since the daemon started.
+    /// Monitors whose pictures no request has set since the daemon started.
     restored: BTreeSet<String>,
-    /// Monitors for which a request has failed: what is there again is so for the reason of before.
+    /// Monitors for which a request has failed. Their old pictures, once shown again, do not count as
+    /// restored.
     taken_back: BTreeSet<String>,
     /// The last pictures that could not be shown, the newest first.
     failures: VecDeque<DebugFailure>,
-    /// Playlists that hooks have asked something of, each as often as it is asked; none: all.
+    /// Playlists of which hooks ask something, one entry for each request; `None` stands for all
+    /// playlists.
     hook_requests: Vec<Option<i64>>,
     visible: VisibleWorkspaces,
     /// Closed from the start of a follower until it has said which workspaces are visible.
     workspaces_seen: Gate,
 }
 
-/// A hook waits for a playlist: what that brings up while this lives runs no hook.
+/// A hook's request to a playlist. While it exists, what the playlist shows runs no hook.
 #[derive(Debug)]
 pub(crate) struct HookRequest {
     status: SharedStatus,
@@ -74,19 +76,19 @@ impl Drop for HookRequest {
 /// Changes that the reconciler has not looked at yet.
 #[derive(Debug, Default)]
 pub(super) struct Changes {
-    /// Whose settings have changed.
+    /// The backends whose settings have changed.
     pub(super) backends: Vec<BackendName>,
-    /// The settings will not name the activated backend.
+    /// The activated backend could not be written to the settings.
     pub(super) deactivated: bool,
-    /// Images whose files were written again. If nothing else is noted, the others are unchanged.
+    /// Images whose files were rewritten. If nothing else is noted, all other images are unchanged.
     pub(super) rewritten: BTreeSet<i64>,
     /// Videos and HTML wallpapers are paused from now on, or play again.
     pub(super) paused: Option<Option<Rest>>,
     /// The outputs that a window covers from now on.
     pub(super) covered: Option<BTreeSet<String>>,
-    /// Other workspaces are visible, or have other wallpapers.
+    /// Other workspaces are visible, or the wallpapers of workspaces have changed.
     pub(super) workspaces: bool,
-    /// There is more than that and what was rewritten.
+    /// Settings have changed, or images other than those that were rewritten.
     pub(super) anything: bool,
 }
 
@@ -103,7 +105,7 @@ impl SharedStatus {
         self.lock().status.clone()
     }
 
-    /// Whether it has become so only now that there is no backend.
+    /// Sets the backend in use; returns true if there is none and this is news.
     pub(super) fn set_active(&self, active: Option<BackendName>, checked: &[String]) -> bool {
         let status = &mut self.lock().status;
         let is_news = active.is_none() && status.checked.is_empty();
@@ -131,7 +133,7 @@ impl SharedStatus {
         self.lock().paused.get(monitor).copied()
     }
 
-    /// Notes whether somebody has asked for what is shown on these monitors by now.
+    /// Notes that these monitors show a picture, and whether it was restored or set by a request.
     pub(super) fn note_shown<'a>(&self, monitors: impl Iterator<Item = &'a str>, restored: bool) {
         let inner = &mut *self.lock();
         for monitor in monitors {
@@ -144,7 +146,7 @@ impl SharedStatus {
         }
     }
 
-    /// Notes that a request for these monitors has failed, and that its picture goes where it was seen.
+    /// Notes that a request for these monitors has failed, so that their old pictures are shown again.
     pub(super) fn note_taken_back<'a>(&self, monitors: impl Iterator<Item = &'a str>) {
         self.lock().taken_back.extend(monitors.map(str::to_owned));
     }
@@ -160,7 +162,8 @@ impl SharedStatus {
     ) {
         let failures = &mut self.lock().failures;
         if failures.len() == FAILURES {
-            // The oldest of which each monitor has a newer one, so that none loses its last.
+            // Removes the oldest failure whose monitors all have a newer one, so that each monitor keeps
+            // its last.
             let has_newer = |at: usize, name: &String| {
                 failures.iter().take(at).any(|one| one.monitors.contains(name))
             };
@@ -187,7 +190,7 @@ impl SharedStatus {
         HookRequest { status: self.clone(), playlist }
     }
 
-    /// Whether a hook waits for what a playlist brings up.
+    /// Whether a hook waits for the playlist of this source.
     pub(super) fn is_by_hook(&self, source: &HistorySource) -> bool {
         let asked = |one: &Option<i64>| one.is_none() || *one == source.playlist_id;
         source.kind == Source::Playlist && self.lock().hook_requests.iter().any(asked)
@@ -205,7 +208,7 @@ impl SharedStatus {
         self.lock().workspaces_seen.clone()
     }
 
-    /// Whether another workspace is visible on any of these monitors than before.
+    /// Notes the visible workspaces; returns whether any of them is new or gone.
     pub(super) fn show_workspaces(&self, are_all: bool, visible: Vec<Visible>) -> bool {
         let (mut inner, now) = (self.lock(), Timestamp::now());
         let before = inner.visible.len();
@@ -221,7 +224,7 @@ impl SharedStatus {
         changed
     }
 
-    /// Takes those that were visible when the daemon last ran for visible.
+    /// Counts the workspaces of the previous run as visible.
     pub(super) fn restore_workspaces(&self, pictures: &[WorkspacePicture]) {
         let place = |WorkspacePicture { workspace, row }: &WorkspacePicture| {
             (row.monitor.clone(), (workspace.clone(), row.set_at))
@@ -229,7 +232,7 @@ impl SharedStatus {
         self.lock().visible = pictures.iter().map(place).collect();
     }
 
-    /// Notes that settings have changed, for the reconciler to look at.
+    /// Adds changes to those that the reconciler has not handled yet.
     pub(super) fn note(&self, changes: Changes) {
         let mut inner = self.lock();
         let noted = inner.changes.get_or_insert_default();
@@ -279,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn shown_pictures_are_known_of_each_backend() {
+    fn status_has_the_pictures_of_each_backend() {
         let status = SharedStatus::default();
         status.set_current(Feh, vec![placement("A", 1)]);
         assert_eq!(status.current(Feh)[..], [placement("A", 1)]);
@@ -289,7 +292,7 @@ mod tests {
         status.note_shown(["A", "B"].into_iter(), true);
         status.note_shown(["B"].into_iter(), false);
         assert!(status.is_restored("A") && !status.is_restored("B") && !status.is_restored("C"));
-        // After a request that has failed it is there for the reason of before.
+        // After a failed request, the old pictures keep their reasons.
         let all = ["A", "B"];
         status.note_taken_back(all.into_iter());
         status.note_shown(all.into_iter(), true);
@@ -299,7 +302,7 @@ mod tests {
     }
 
     #[test]
-    fn workspaces_of_monitors_that_are_gone_are_forgotten() {
+    fn workspaces_of_disconnected_monitors_are_removed() {
         let status = SharedStatus::default();
         let show = |are_all, visible: &[(&str, &str)]| {
             let of = |(output, name): &(&str, &str)| {
@@ -328,7 +331,7 @@ mod tests {
         assert!(status.failure("B").is_none());
         let recent: Vec<i64> = status.failures().iter().map(|one| one.failure.image_id).collect();
         assert_eq!(recent, (5..=last).collect::<Vec<_>>());
-        // They do not grow for ever.
+        // The number of failures is limited.
         let status = SharedStatus::default();
         for number in 0..FAILURES {
             status.note_failure([&*number.to_string()].into_iter(), failure(number));
@@ -339,7 +342,7 @@ mod tests {
     }
 
     #[test]
-    fn hook_waits_for_its_playlist_while_it_lives() {
+    fn playlist_is_awaited_by_a_hook_while_its_request_exists() {
         let status = SharedStatus::default();
         let of = |kind, playlist_id| HistorySource { kind, playlist_id, playlist_name: None };
         let by_hook = |id| status.is_by_hook(&of(Source::Playlist, Some(id)));
@@ -357,7 +360,7 @@ mod tests {
     }
 
     #[test]
-    fn changes_are_gathered_until_they_are_looked_at() {
+    fn changes_are_merged_until_they_are_taken() {
         let status = SharedStatus::default();
         assert!(status.take_changes().is_none());
         status.note(Changes {

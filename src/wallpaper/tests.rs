@@ -1,5 +1,5 @@
-//! Requests against a library on the disk and monitors that no compositor has: what they come to, and
-//! what is written of it. No worker runs.
+//! Tests requests against a library on disk and simulated monitors: what they plan and write. No worker
+//! runs.
 
 mod picks;
 mod requests;
@@ -38,7 +38,6 @@ pub(super) struct Room {
     pub(super) backends: Backends,
 }
 
-/// As requests and rows name them.
 pub(super) fn names(names: &[&str]) -> Vec<String> {
     names.iter().map(ToString::to_string).collect()
 }
@@ -47,7 +46,7 @@ pub(super) fn outputs(names: &[&str]) -> Vec<Output> {
     names.iter().map(|name| Output::plain(name)).collect()
 }
 
-/// For these monitors; for all where none is named.
+/// A request for these monitors, or for all if none is named.
 pub(super) fn request(ask: Ask, monitors: &[&str]) -> Request {
     Request {
         ask,
@@ -62,19 +61,19 @@ pub(super) fn request(ask: Ask, monitors: &[&str]) -> Request {
     }
 }
 
-/// A reply, and what comes of it for whoever looks.
+/// A reply, and the receiver of its result.
 pub(super) fn reply<T: Send + 'static>() -> (Reply<T>, Receiver<Result<T, Error>>) {
     let (told, answer) = unbounded();
     (Box::new(move |result| drop(told.send(result))), answer)
 }
 
 impl Room {
-    /// With these outputs, where murald draws by itself.
+    /// A library with these outputs and only the builtin backend.
     pub(super) fn of(outputs: Vec<Output>) -> Self {
         Self::with(outputs, &[], |_| ())
     }
 
-    /// With these programs on `PATH`, and settings other than they are.
+    /// A library with these outputs, these programs on `PATH` and changed settings.
     pub(super) fn with(
         outputs: Vec<Output>,
         programs: &[&str],
@@ -126,7 +125,7 @@ impl Room {
         self.directory.path().join("library").join(name)
     }
 
-    /// Takes a picture in that is wider than high, with a file.
+    /// Adds a picture that is wider than high, with a file.
     pub(super) fn add(&self, name: &str) -> i64 {
         self.add_as(name, |_| ())
     }
@@ -164,7 +163,7 @@ impl Room {
         self.world().feasible(&self.store, request)
     }
 
-    /// As if a request had been carried out.
+    /// Writes a request as if it had been carried out.
     pub(super) fn set(&self, request: Request) -> Applied {
         let feasible = self.feasible(&request).unwrap();
         let applied = feasible.applied.clone();
@@ -192,7 +191,7 @@ pub(super) fn images_of(applied: &Applied) -> Vec<(&str, i64)> {
 }
 
 #[test]
-fn murald_draws_where_nothing_else_is_there() {
+fn builtin_is_used_if_no_other_backend_is_installed() {
     let active = |programs: &[&str]| Room::with(outputs(&["A"]), programs, |_| ()).world().active();
     assert_eq!(active(&[]), Some(BackendName::Builtin));
     assert_eq!(active(&["swaybg"]), Some(BackendName::Swaybg));

@@ -26,9 +26,9 @@ use crate::wire::{Sound, SoundChange};
 pub(super) enum Order {
     Show {
         placements: Vec<Placement>,
-        /// In place of that of the settings.
+        /// Overrides the transition of the settings.
         transition: Option<String>,
-        /// Contents of files that are shown with another one.
+        /// Contents of files that are shown with an older content.
         rewritten: Vec<String>,
         /// Use new processes, even if the running ones would do.
         renew: bool,
@@ -40,20 +40,20 @@ pub(super) enum Order {
 #[derive(Debug)]
 pub(super) struct Report {
     pub(super) key: WorkerKey,
-    /// Which of the workers of this key it comes from: one that was replaced is not heard any more.
+    /// The number of the worker that sent it. Reports of replaced workers are ignored.
     pub(super) worker: u64,
     pub(super) news: News,
 }
 
 #[derive(Debug)]
 pub(super) enum News {
-    /// The order is carried out, or is not.
+    /// The order was carried out or has failed.
     Done(Result<Done, Error>),
-    /// It is seen by now on others of its outputs; these are left.
+    /// The outputs on which its picture is still not visible, after a change.
     Unseen(Vec<String>),
-    /// A process ended and what it showed has gone with it.
+    /// A process has exited, and what it showed is gone.
     Lost,
-    /// The thread ends by a mistake of ours. What it showed stays.
+    /// The thread has panicked. What it showed stays.
     Panicked,
 }
 
@@ -62,24 +62,25 @@ pub(super) enum News {
 pub(super) struct Done {
     /// Warnings for people.
     pub(super) warnings: Vec<String>,
-    /// The outputs on which it was not seen yet.
+    /// The outputs on which the picture is not visible yet.
     pub(super) unseen: Vec<String>,
 }
 
-/// A change of the sound of what a worker shows, and where it says how it is then.
+/// A change of the sound, and where to send the resulting sound.
 type SoundOrder = (SoundChange, Sender<Result<Sound, Error>>);
 pub(super) type SoundReply = Receiver<Result<Sound, Error>>;
 
-/// The outputs on which videos are to be paused, as they were set last: not an order, as a pause must
-/// not wait for one, and needs no report. None until that is known: a video that an earlier daemon has
-/// paused must not play in between.
+/// The outputs on which videos should be paused. This is not an order, because a pause must not wait for
+/// one and needs no report. `None` until the outputs are known: a video that an earlier daemon paused
+/// must not play before that.
 type PausedOutputs = Arc<Mutex<Option<BTreeSet<String>>>>;
 
-/// Dropping it closes the orders and cancels, then joins the thread: the order of the fields.
+/// Dropping it closes the channel of orders, cancels the order in progress, and joins the thread, whose
+/// field must come last.
 pub(super) struct Worker {
     orders: Option<Sender<Order>>,
     paused: PausedOutputs,
-    /// Rung where that is another set than before.
+    /// Wakes the thread after `paused` was changed.
     bell: Sender<()>,
     sounds: Sender<SoundOrder>,
     cancel: Cancel,
@@ -88,8 +89,9 @@ pub(super) struct Worker {
 }
 
 impl Worker {
-    /// The thread makes the `backend` first. `cache` is the worker's own; `told` is rung by the reaper
-    /// when a process of it has ended; `conflicts` are warnings about programs that may hide a picture.
+    /// Starts the thread, which builds the `backend` first. `cache` is the worker's own directory. The
+    /// reaper sends to `told` when a process of the backend has exited. `conflicts` returns warnings
+    /// about programs that may hide a picture.
     pub(super) fn start(
         spawner: &Spawner,
         (key, number): (WorkerKey, u64),
@@ -112,7 +114,7 @@ impl Worker {
         let thread = spawner.spawn(name, move || {
             let tell = |news| {
                 let report = Report { key: key.clone(), worker: number, news };
-                // The reconciler has ended.
+                // This fails once the reconciler has ended.
                 reports.send(report).is_ok()
             };
             let work =
@@ -121,7 +123,7 @@ impl Worker {
                     OrderLoop { entry, backend, conflicts, slices, links, wanted, paused, cancel }
                         .run(&inbox, (&told, &rung, &sounded), &tell);
                 };
-            // Nothing of it is used afterwards.
+            // No state of `work` is used after a panic.
             let run = catch_unwind(AssertUnwindSafe(work));
             if let Err(panic) = run {
                 log::error!("thread {key} died: {}", panic_text(&*panic));
@@ -131,7 +133,7 @@ impl Worker {
         Ok(Self { orders: Some(orders), paused, bell, sounds, cancel, number, _thread: thread })
     }
 
-    /// Breaks off what it has in hand, for good.
+    /// Cancels the order in progress and all later ones.
     pub(super) fn cancel(&self) {
         self.cancel.cancel();
     }
@@ -139,16 +141,16 @@ impl Worker {
     /// Pauses videos on these outputs and on no others: now, or after the order in progress.
     pub(super) fn pause(&self, outputs: BTreeSet<String>) {
         *lock(&self.paused) = Some(outputs);
-        // One that has not been heard yet does.
+        // If the channel is full, the thread is about to wake anyway.
         self.bell.try_send(()).ok();
     }
 
-    /// The same after the order that is given next; none: it is not known yet.
+    /// Sets the outputs to pause after the next order; `None` if they are not known yet.
     pub(super) fn pause_after(&self, outputs: Option<BTreeSet<String>>) {
         *lock(&self.paused) = outputs;
     }
 
-    /// Whether it takes the order. One that has just died does not.
+    /// Sends an order; returns false if the worker has just died.
     pub(super) fn give(&self, order: Order) -> bool {
         self.orders.as_ref().is_some_and(|orders| orders.try_send(order).is_ok())
     }
@@ -168,13 +170,13 @@ struct OrderLoop {
     slices: Slices,
     links: Links,
     wanted: PausedOutputs,
-    /// As the backend was told last; none: it may be otherwise by now.
+    /// The outputs that the backend was last told to pause; `None` if others may be paused by now.
     paused: Option<BTreeSet<String>>,
     cancel: Cancel,
 }
 
 impl OrderLoop {
-    /// Until the orders end, or nobody hears the reports.
+    /// Runs until a channel closes or the reports are no longer received.
     fn run(
         &mut self,
         orders: &Receiver<Order>,
@@ -186,7 +188,7 @@ impl OrderLoop {
                 recv(orders) -> order => match order {
                     Ok(order) => {
                         let done = self.carry_out(order);
-                        // It may play by now what stood still before, and what is told waits for no
+                        // The order may have started a paused video. The report does not wait for the
                         // pause.
                         self.paused = None;
                         let heard = tell(News::Done(done));
@@ -207,7 +209,7 @@ impl OrderLoop {
                 }
                 recv(sounds) -> order => {
                     let Ok((change, answer)) = order else { return };
-                    // Its client may have gone.
+                    // The client may have stopped waiting.
                     answer.try_send(self.backend.sound(change, &self.cancel)).ok();
                     true
                 }
@@ -275,14 +277,15 @@ impl OrderLoop {
 #[cfg(test)]
 mod tests;
 
-/// Changes of the sound that wait for a worker.
+/// How many changes of the sound may wait for a worker.
 const SOUNDS: usize = 8;
 
-/// Reports that wait. A worker has at most one order to report and one loss: this never fills up.
+/// How many reports may wait. A worker has at most one order and one loss to report, so this limit is
+/// not reached.
 const REPORTS: usize = 256;
 
-/// Makes the backend of a worker, which rings when a process of it has ended; on the worker's
-/// thread, as it may wait for what an earlier daemon has left.
+/// Builds the backend of a worker, which sends a message when one of its processes has exited. Called on
+/// the worker's thread, because it may wait for what an earlier daemon left.
 pub(super) type Build = Arc<dyn Fn(&WorkerKey, Sender<()>) -> Box<dyn Backend> + Send + Sync>;
 
 /// Warnings about other programs that may hide what a backend has just shown.
@@ -294,19 +297,19 @@ pub(super) struct Workers {
     build: Build,
     running: BTreeMap<WorkerKey, Worker>,
     reports: Sender<Report>,
-    /// So far.
+    /// The number of workers started so far.
     made: u64,
 }
 
 impl Workers {
-    /// With what they report to.
+    /// Returns no running workers yet, and the receiver of their reports.
     pub(super) fn new(spawner: Spawner, backends: Backends) -> (Self, Receiver<Report>) {
         let of = backends.clone();
         let build = move |key: &WorkerKey, tell| of.build(key.backend, key.output.as_deref(), tell);
         Self::with(spawner, backends, Arc::new(build))
     }
 
-    /// With backends that are made otherwise.
+    /// The same, with another way to build the backends.
     pub(super) fn with(
         spawner: Spawner,
         backends: Backends,
@@ -316,8 +319,8 @@ impl Workers {
         (Self { spawner, backends, build, running: BTreeMap::new(), reports, made: 0 }, received)
     }
 
-    /// Gives an order; makes the worker where there is none and one may be made. What moves on the
-    /// outputs `paused` stands still afterwards.
+    /// Sends an order to a worker, and starts the worker if necessary and `may_work`. Videos on the
+    /// outputs `paused` are paused after the order.
     pub(super) fn give(
         &mut self,
         key: &WorkerKey,
@@ -360,30 +363,30 @@ impl Workers {
         Ok(&self.running[key])
     }
 
-    /// Pauses videos on these outputs and on no others of a worker's, if there is one.
+    /// Tells a worker, if it runs, to pause videos on these outputs and on no others.
     pub(super) fn pause(&self, key: &WorkerKey, outputs: BTreeSet<String>) {
         if let Some(worker) = self.running.get(key) {
             worker.pause(outputs);
         }
     }
 
-    /// Changes the sound of what a worker shows; none if it cannot be asked.
+    /// Changes the sound of what a worker shows; `None` if the worker cannot be asked.
     pub(super) fn sound(&self, key: &WorkerKey, change: SoundChange) -> Option<SoundReply> {
         let (answer, answered) = bounded(1);
         self.running.get(key)?.sounds.try_send((change, answer)).ok().map(|()| answered)
     }
 
-    /// Whether a report comes from the worker that is there now, not from one that was replaced.
+    /// Whether a report comes from a current worker, not from one that was replaced.
     pub(super) fn know(&self, report: &Report) -> bool {
         self.running.get(&report.key).is_some_and(|known| known.number == report.worker)
     }
 
-    /// Ends one; what it shows stays.
+    /// Ends a worker; what it shows stays.
     pub(super) fn end(&mut self, key: &WorkerKey) {
         self.running.remove(key);
     }
 
-    /// Breaks off what they have in hand, for good.
+    /// Cancels the orders in progress and all later ones.
     pub(super) fn cancel(&self) {
         self.running.values().for_each(Worker::cancel);
     }

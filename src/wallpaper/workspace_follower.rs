@@ -25,7 +25,7 @@ impl WorkspaceFollower {
         Self { spawner, backends, wallpaper, toggle: Toggle::off() }
     }
 
-    /// Does what the settings say now.
+    /// Starts or ends the thread according to the settings.
     pub(crate) fn on_settings(&self) {
         let wanted = (!(self.backends.settings)().workspaces.is_empty()).then_some(());
         self.toggle.set(wanted, |()| self.follow());
@@ -35,7 +35,7 @@ impl WorkspaceFollower {
         self.wallpaper.workspaces_changed();
     }
 
-    /// Ends it for good, by the deadline; false if the thread is late.
+    /// Ends the thread for good; returns false if it misses the deadline.
     pub(crate) fn end(&self, deadline: Instant) -> bool {
         self.toggle.end(deadline)
     }
@@ -55,7 +55,7 @@ impl WorkspaceFollower {
             wallpaper.show_workspaces(are_all, visible);
             Ok(())
         })
-        // Nobody waits for a follower that does not run.
+        // Nothing waits for a follower that did not start.
         .inspect_err(|_| self.wallpaper.show_workspaces(true, Vec::new()))
     }
 }

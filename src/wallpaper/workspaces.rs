@@ -1,5 +1,5 @@
-//! The wallpapers of workspaces: what an entry of `[workspaces]` means now, and which pictures lie over
-//! the assignments of monitors.
+//! Resolves the wallpapers of workspaces: which image an entry of `[workspaces]` means now, and which
+//! pictures are shown instead of the assignments.
 //!
 //! Runs on the thread `reconciler`. Reads the library and the playlists, and changes nothing.
 
@@ -119,7 +119,7 @@ fn image_of_playlist(store: &Store, id: i64) -> Result<Option<i64>, store::Error
     }
 }
 
-/// The entries that name this image by its name.
+/// The entries that refer to this image by its name.
 pub(crate) fn entries_by_name(
     store: &Store,
     entries: &BTreeMap<String, String>,
@@ -135,7 +135,7 @@ pub(crate) fn entries_by_name(
     Ok(found)
 }
 
-/// The reference that names an image whatever its name looks like.
+/// A reference to an image that works whatever its name looks like.
 pub(crate) fn reference(image: &Image) -> String {
     match Reference::of(&image.name) {
         Reference::Name(name) if name == image.name => image.name.clone(),
@@ -144,7 +144,7 @@ pub(crate) fn reference(image: &Image) -> String {
 }
 
 impl WorldState {
-    /// Lays the pictures of visible workspaces over the assignments.
+    /// Shows the pictures of visible workspaces instead of the assignments.
     pub(super) fn cover(
         &mut self,
         store: &Store,
@@ -169,7 +169,7 @@ impl WorldState {
         Ok(())
     }
 
-    /// The entries of the configuration.
+    /// The entries of the configuration, as records for clients.
     pub(super) fn workspaces(
         &self,
         store: &Store,
@@ -201,7 +201,7 @@ impl WorldState {
         settings.workspaces.iter().map(record).collect()
     }
 
-    /// The meaning of an entry; an image that cannot be shown is none.
+    /// The meaning of an entry, with a warning instead of an image that cannot be shown.
     fn meaning(&self, store: &Store, written: &str) -> Result<Meaning, store::Error> {
         let found = Meaning::find(store, &self.backends.dirs, written)?;
         let showable = |image: Image| {

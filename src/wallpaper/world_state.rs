@@ -33,7 +33,7 @@ pub(super) struct WorldState {
     /// The assigned images whose files are missing and whose rows are kept.
     missing: BTreeSet<i64>,
     pub(super) colors: PlainColors,
-    /// The pictures that lie over the assignments.
+    /// The pictures of workspaces, which are shown instead of assignments.
     workspaces: Vec<WorkspacePicture>,
     pub(super) backends: Backends,
     /// [`Store::generation`] before the rows were read.
@@ -41,7 +41,7 @@ pub(super) struct WorldState {
 }
 
 impl WorldState {
-    /// Reads what there is, and purges assigned images whose files are gone.
+    /// Reads the state, and purges assigned images whose files are gone.
     pub(super) fn read(
         store: &Store,
         bus: &EventBus,
@@ -112,17 +112,17 @@ impl WorldState {
         })
     }
 
-    /// Leaves out backends that have come while murald draws by itself.
+    /// Removes backends that were installed while the builtin one is in use, and those without memory.
     pub(super) fn keep_found(&mut self, found: &FoundBackends, draws_itself: bool) {
         found.keep(&mut self.available, draws_itself);
     }
 
-    /// The backend that is in use where one shows everything.
+    /// The backend in use, if one shows everything.
     pub(super) fn active(&self) -> Option<BackendName> {
         backend_choice::active(&self.preference, &self.available)
     }
 
-    /// The state for which steps are planned by this.
+    /// The inputs of plans that are made by this state.
     pub(super) fn plan_state(&self, events: u64) -> PlanState {
         PlanState { events, generation: self.generation, outputs: Arc::clone(&self.outputs) }
     }
@@ -135,13 +135,13 @@ impl WorldState {
         self.outputs.iter().any(|output| output.name == monitor)
     }
 
-    /// Lays the picture of a workspace over an assignment.
+    /// Shows the picture of a workspace instead of an assignment.
     pub(super) fn lay_over(&mut self, picture: WorkspacePicture, image: Image) {
         self.pictures.insert(image.id, Arc::new(image));
         self.workspaces.push(picture);
     }
 
-    /// The pictures that lie over the assignments.
+    /// The pictures of workspaces, which are shown instead of assignments.
     pub(super) fn over_assignments(&self) -> &[WorkspacePicture] {
         &self.workspaces
     }
@@ -151,7 +151,7 @@ impl WorldState {
         self.workspaces.iter().find(|picture| picture.row.monitor == monitor)
     }
 
-    /// All that is shown, by monitor.
+    /// What each monitor shows.
     fn shown_rows(&self) -> Vec<Assignment> {
         let pictures = self.workspaces.iter().map(|picture| picture.row.clone());
         workspaces::over(self.rows.clone(), pictures)
@@ -161,7 +161,7 @@ impl WorldState {
         self.outputs.iter().map(|output| output.name.as_str()).collect()
     }
 
-    /// All that should be shown.
+    /// Everything that should be shown.
     pub(super) fn desired(&self, current: &Placements) -> Placements {
         let choose = |kind| backend_choice::choose(&self.preference, &self.available, kind).ok();
         let rows = self.shown_rows();
@@ -172,8 +172,9 @@ impl WorldState {
         desired
     }
 
-    /// Gives stretched pictures the outputs that they span. Workspaces hide some of these, and what the
-    /// others show stays as it is. A picture that has left the library has no assignments any more.
+    /// Sets the outputs that each stretched picture spans. An output on which a workspace hides the
+    /// picture counts, so that the others keep their part. A picture that has left the library has no
+    /// assignments, so the outputs that show it count.
     fn lay_out(&self, desired: &mut Placements) {
         let shown: Vec<_> = desired.values().flatten().cloned().collect();
         for placement in desired.values_mut().flatten() {
@@ -192,7 +193,7 @@ impl WorldState {
         }
     }
 
-    /// Removes pictures that no backend can show, so that the others are shown.
+    /// Removes pictures whose files are missing and not retained, so that the others are shown.
     fn leave_out_missing(&self, desired: &mut Placements) {
         for (key, placements) in desired.iter_mut() {
             let cache = self.backends.cache_of(key.backend, key.output.as_deref());
@@ -204,7 +205,7 @@ impl WorldState {
         desired.retain(|_, placements| !placements.is_empty());
     }
 
-    /// Puts pictures into the assignments in place of what is on the same monitors.
+    /// Replaces the assignments of the monitors of these pictures.
     pub(super) fn with(mut self, pictures: &[Picture]) -> Self {
         for Picture { image, rows, .. } in pictures {
             self.pictures.insert(image.id, Arc::clone(image));
@@ -214,7 +215,7 @@ impl WorldState {
         self
     }
 
-    /// The backend that covers every output, if what is assigned needs it once these images are there.
+    /// The backend that covers every output, if one of the shown or `new` images needs it.
     pub(super) fn covering<'a>(
         &'a self,
         new: impl Iterator<Item = (&'a Image, &'a [String])>,
@@ -260,7 +261,7 @@ impl WorldState {
         })
     }
 
-    /// The backends that show content of this kind here, or would if installed.
+    /// The backends that can show content of this kind here, or could if they were installed.
     fn remedy(&self, kind: Kind) -> Remedy {
         let installed: Vec<BackendName> = self
             .available
@@ -279,9 +280,8 @@ impl WorldState {
         if would.is_empty() { Remedy::None } else { Remedy::Install(would) }
     }
 
-    /// The images that are assigned to connected monitors, are not shown there now, and are of a
-    /// kind that nothing shows which is there; with the reason. Where there is nothing at all, that
-    /// is told elsewhere.
+    /// The images of connected monitors that are not shown and that no available backend can show, with
+    /// the reason. If there is no backend at all, that is reported elsewhere.
     pub(super) fn unshowable(&self, current: &Placements) -> Vec<(&str, &Image, Error)> {
         let mut found = Vec::new();
         for output in self.outputs.iter() {
@@ -314,16 +314,16 @@ impl WorldState {
         self.rows.iter().find(|row| row.monitor == monitor)
     }
 
-    /// The same, or what a workspace shows in its place.
+    /// What a monitor should show: its assignment, or the picture of a workspace.
     pub(super) fn shown_row(&self, monitor: &str) -> Option<&Assignment> {
         self.hidden_by(monitor).map(|picture| &picture.row).or_else(|| self.row(monitor))
     }
 
-    /// The connected monitors that are meant, and those that are skipped.
+    /// The connected monitors among the targets, and those that are skipped.
     pub(super) fn targets(&self, targets: &Targets) -> Result<(Vec<String>, Vec<String>), Error> {
         targets.resolve(self.connected().into_iter()).map_err(|why| match why {
             NoTarget::Unknown { names, connected } => Error::UnknownMonitors { names, connected },
-            // Without a session there is no monitor either.
+            // Without a session there are no monitors either.
             NoTarget::None if self.backends.compositor().is_none() => {
                 Error::no_backend(&self.backends)
             }
@@ -331,8 +331,8 @@ impl WorldState {
         })
     }
 
-    /// The pictures that these steps show again, by image, mode and backend; also those that were
-    /// written again. A step that only moves or resizes what is shown is none.
+    /// The pictures that these steps show again, grouped by image, look and backend, including rewritten
+    /// ones. Placements that are only moved or resized do not count.
     pub(super) fn restored(&self, current: &Placements, steps: &[Step]) -> Vec<Picture> {
         let look = |row: &Assignment| (row.mode, row.fit, row.position);
         let mut restored: Vec<Picture> = Vec::new();

@@ -1,5 +1,5 @@
-//! How the reconciler carries jobs out: orders to one backend at a time for each, and what follows
-//! from the reports.
+//! Carries out the reconciler's jobs: sends the orders of a job, to one backend at a time, and handles
+//! the reports.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -19,8 +19,8 @@ use crate::wallpaper::worker::{Done, News, Order, Report};
 use crate::wire::{Event, GalleryDomain};
 
 impl Reconciler {
-    /// Gives the orders for the job's next steps, all of one backend at once; without any left, the
-    /// job is done.
+    /// Sends the orders of the job's next steps, which are all of one backend. Finishes the job if no
+    /// steps are left.
     pub(super) fn start(&mut self, mut job: Job) {
         let steps = job.next_steps();
         if steps.is_empty() {
@@ -59,14 +59,14 @@ impl Reconciler {
             News::Lost => self.lost(&key),
             News::Panicked => self.panicked(&key),
         }
-        // A pause may have begun or ended in between, or something was not shown that was to play.
+        // A pause may have begun or ended in the meantime, or a video that should play was not shown.
         if self.jobs.is_empty() {
             self.apply_pause();
         }
         self.start_waiting();
     }
 
-    /// A step that was in hand is done, or has failed.
+    /// Handles a step that is done or has failed.
     fn done(&mut self, key: &WorkerKey, result: Result<Done, backends::Error>) {
         let Some(mut job) = self.jobs.take(key) else { return };
         self.note_event_of(&mut job);
@@ -107,7 +107,8 @@ impl Reconciler {
         }
     }
 
-    /// Removes what was kept until a worker's picture is visible.
+    /// Notes the outputs on which a worker's picture is not visible yet. A later plan removes the
+    /// pictures that were kept for the others.
     fn note_unseen(&mut self, key: &WorkerKey, unseen: Vec<String>) {
         let before = match unseen.is_empty() {
             true => self.unseen.remove(key),
@@ -118,7 +119,7 @@ impl Reconciler {
         self.reconcile_again |= before.is_some() && changed;
     }
 
-    /// Shows again what was not visible yet, above what has come over it.
+    /// Restarts the pictures that are not visible yet and may lie beneath the new surfaces of a step.
     fn renew_buried(&mut self, step: &Step) {
         let buried = assignments::buried(step, &self.unseen);
         self.reconcile_again |= !buried.is_empty();
@@ -141,7 +142,7 @@ impl Reconciler {
         self.publish_current(backend);
     }
 
-    /// Counts an event, by which the plans of all jobs but this one may be wrong.
+    /// Counts an event of this job, which may invalidate the plans of all other jobs.
     fn note_event_of(&mut self, job: &mut Job) {
         let own = job.planned_for.as_mut().filter(|planned| planned.events == self.events);
         self.events += 1;
@@ -150,7 +151,7 @@ impl Reconciler {
         }
     }
 
-    /// Whether the steps that are left of a job are still right.
+    /// Whether the remaining steps of a job are still valid.
     fn is_current(&self, job: &Job) -> bool {
         job.planned_for.as_ref().is_some_and(|planned| {
             (planned.events, planned.generation) == (self.events, self.store.generation())
@@ -158,7 +159,7 @@ impl Reconciler {
         })
     }
 
-    /// Plans the steps that are left again, if anything has changed since they were planned.
+    /// Plans the remaining steps again if anything has changed since they were planned.
     fn replan(&mut self, job: &mut Job) {
         if self.is_current(job) {
             return;
@@ -187,23 +188,23 @@ impl Reconciler {
         }
     }
 
-    /// Some of the steps that were in hand have failed.
+    /// Handles the failed steps of a job.
     fn steps_failed(&mut self, mut job: Job) {
         let failures = std::mem::take(&mut job.failures);
-        // The picture on the screen then depends on when it failed.
+        // What a worker shows after a failure depends on when it failed, so it gets an order again.
         self.stale.extend(failures.iter().map(|failed| failed.key.clone()));
         self.reconcile_again |= failures.iter().any(|failed| failed.outdated);
         if let Some(failed) = failures.iter().find(|failed| job.needs(&failed.key)) {
             return self.needed_failed(job, failed);
         }
         match &mut job.purpose {
-            // One that should have let go of a screen that another covers by now.
+            // These workers only had to leave outputs that others cover by now.
             Purpose::Apply(_) | Purpose::Activate { .. } => {
                 job.gave_up.extend(failures.into_iter().map(|failed| failed.key));
             }
             Purpose::Restore(restored) => {
                 self.pictures_failed(restored, &failures);
-                // Nobody lets go of a screen that one of those should have covered.
+                // No worker may leave an output that a failed worker should have covered.
                 let of = |failed: Failed| (failed.key, failed.outputs);
                 let uncovered = failures.into_iter().map(of).collect();
                 job.steps.retain(|step| !assignments::uncovers(step, &self.current, &uncovered));
@@ -219,12 +220,12 @@ impl Reconciler {
         self.start(job);
     }
 
-    /// A picture that somebody asked for cannot be shown.
+    /// Handles the failure of a worker that the request or activation needs.
     fn needed_failed(&mut self, job: Job, Failed { key, error, outdated, .. }: &Failed) {
         if *outdated && self.is_connected(key, job.asked_for()) {
             return self.try_anew(job, key, error);
         }
-        // The picture from before is shown again where the others have let go of it.
+        // The old pictures are shown again if a step has changed the screen.
         self.reconcile_again |= job.is_seen;
         if let Purpose::Activate { before, .. } = &job.purpose {
             self.activated = *before;
@@ -235,7 +236,7 @@ impl Reconciler {
         }
     }
 
-    /// The same of what is to be shown again, which others may show.
+    /// Handles failures of restored pictures, which another backend may be able to show.
     fn pictures_failed(&mut self, restored: &mut [Picture], failures: &[Failed]) {
         for failed in failures {
             for lost in restored.iter_mut().filter_map(|picture| picture.split_off(&failed.key)) {
@@ -248,7 +249,7 @@ impl Reconciler {
         }
     }
 
-    /// Whether outputs have come, gone or changed since a step was planned.
+    /// Whether an output of a step has gone or changed since the step was planned.
     fn is_outdated(&self, step: &Step) -> bool {
         let outputs = self.backends.outputs.list();
         !step.placements.iter().all(|placement| outputs.contains(&placement.output))
@@ -260,7 +261,7 @@ impl Reconciler {
         monitors.iter().any(|name| key.serves(name) && there(name))
     }
 
-    /// Plans what was asked for once more, for the outputs that are there by now.
+    /// Plans the job once more, for the outputs that are connected now.
     fn try_anew(&mut self, mut job: Job, key: &WorkerKey, error: &backends::Error) {
         job.planned_for = None;
         job.steps.push_back(Step { key: key.clone(), placements: Vec::new() });
@@ -273,7 +274,7 @@ impl Reconciler {
         self.start(job);
     }
 
-    /// A process ended by itself, and its pictures with it.
+    /// Handles the unexpected exit of a worker's process, with which its pictures are gone.
     fn lost(&mut self, key: &WorkerKey) {
         self.events += 1;
         let lost = self.current.remove(key).unwrap_or_default();
@@ -291,7 +292,7 @@ impl Reconciler {
         }
     }
 
-    /// A worker died by a mistake of ours. Another takes over what it shows.
+    /// Handles the panic of a worker. Another worker adopts what it shows.
     fn panicked(&mut self, key: &WorkerKey) {
         self.events += 1;
         self.workers.end(key);
@@ -333,7 +334,7 @@ impl Reconciler {
                     self.tell(changed, move || reply(Ok(feasible.applied)));
                 }
                 Err(error) => {
-                    // The pictures on record are shown again: a start would show them, too.
+                    // The pictures in the database are shown again, as they would be at the next start.
                     self.reconcile_again = true;
                     let taken_back = apply.feasible.pictures.iter().flat_map(Picture::monitors);
                     self.status.note_taken_back(taken_back);

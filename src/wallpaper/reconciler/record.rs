@@ -1,7 +1,7 @@
 //! Writes what is shown into the database, and publishes it, as well as what cannot be shown.
 //!
-//! Runs on the reconciler's thread. A request writes its own rows alone; what the same steps show on
-//! other monitors, such as new ones, is written and reported at the next look at everything.
+//! Runs on the reconciler's thread. A request writes its own rows only. What the same steps show on
+//! other monitors, such as new ones, is written and reported by the next plan for all outputs.
 
 use std::collections::BTreeSet;
 use std::time::Instant;
@@ -20,8 +20,8 @@ use crate::wallpaper::plan::{self, Placements, Step};
 use crate::wallpaper::world_state::WorldState;
 
 impl Reconciler {
-    /// Notes what the step of a request has shown beside what was asked for. What nobody has asked for
-    /// is told as soon as it is shown.
+    /// Notes the pictures that a step of a request shows beside those that the request asks for. Other
+    /// jobs report their pictures as soon as these are shown.
     pub(super) fn note_untold(&mut self, Step { key, placements }: &Step, job: &Job) {
         if !matches!(job.purpose, Purpose::Apply(_)) {
             return self.untold.retain(|(worker, _), _| worker != key);
@@ -38,7 +38,7 @@ impl Reconciler {
         }
     }
 
-    /// The placements that were reported to be shown.
+    /// The placements that have been reported as shown.
     pub(super) fn told(&self) -> Placements {
         let mut told = self.current.clone();
         for ((key, name), before) in &self.untold {
@@ -51,7 +51,7 @@ impl Reconciler {
 
     /// Records pictures that were not reported, and that these steps leave as they are.
     pub(super) fn tell_untold(&mut self, world: &WorldState, steps: &[Step]) {
-        // A step that is carried out just now, or has failed and waits to be tried again, counts too.
+        // Steps in progress, and failed ones that wait for a retry, count too.
         let is_planned = |key: &&WorkerKey| {
             let is_step = steps.iter().any(|step| step.key == **key);
             is_step || self.stale.contains(*key) || self.jobs.is_busy(key)
@@ -73,8 +73,8 @@ impl Reconciler {
         self.commit_restored(&pictures);
     }
 
-    /// Tells once of each picture that is not to be seen because what showed it is there no more, as
-    /// where a program was removed.
+    /// Reports each picture once that no available backend can show any more, for example because a
+    /// program was removed.
     pub(super) fn tell_unshowable(&mut self, world: &WorldState) {
         if self.backends.compositor().is_none() || self.jobs.activate() {
             return;
@@ -99,8 +99,8 @@ impl Reconciler {
             found.iter().map(|(monitor, image, _)| ((*monitor).to_owned(), image.id)).collect();
     }
 
-    /// Writes which workspaces hide assignments now. An assignment that is shown again is shown for the
-    /// reason of before.
+    /// Writes which workspaces hide assignments now. An assignment that is visible again keeps its
+    /// reason.
     pub(super) fn note_workspaces(&mut self, world: &WorldState) {
         let (before, now) = (&self.workspaces, world.over_assignments());
         if before == now {
@@ -109,7 +109,7 @@ impl Reconciler {
         let left = before.iter().map(|picture| picture.row.monitor.as_str());
         self.status.note_taken_back(left.filter(|monitor| world.hidden_by(monitor).is_none()));
         if let Err(error) = self.store.note(|c| store::workspaces::replace(c, now)) {
-            // The next look tries again.
+            // The next plan tries again.
             return log::error!("cannot save the wallpapers of workspaces: {}", chain(&error));
         }
         self.workspaces = now.to_vec();
@@ -124,7 +124,7 @@ impl Reconciler {
 
     pub(super) fn committed(&self, restored: &[Picture]) -> Vec<Changed> {
         let commit = |picture: &Picture| {
-            // A file that its owner has written again is shown for the same reason as before.
+            // A rewritten file does not change the reason why its image is shown.
             if !picture.is_rewritten && !picture.of_workspace {
                 self.status.note_shown(picture.monitors(), true);
             }
@@ -137,7 +137,7 @@ impl Reconciler {
         restored.iter().filter_map(commit).collect()
     }
 
-    /// Tells everybody of changes once what other programs read has followed.
+    /// Publishes changes once the files for other programs are up to date, then calls `answer`.
     pub(super) fn tell(&self, changed: Vec<Changed>, answer: impl FnOnce() + Send + 'static) {
         let (changes, events): (Vec<_>, Vec<_>) =
             changed.into_iter().map(|one| (one.change, one.events)).unzip();
@@ -219,10 +219,10 @@ impl Reconciler {
         self.bus.publish(&Event::BackendUnavailable { message, backend, retrying, checked });
     }
 
-    /// Tells, once each time it becomes so, that there is no backend.
+    /// Notes the backend in use; reports it once if there is none any more.
     pub(super) fn note_active(&self, world: &WorldState) {
-        // Which backends would fit is not known before there is a compositor; and one that is
-        // activated is in use once it shows everything.
+        // Without a compositor it is not known which backends fit. A backend that is being activated is
+        // in use once it shows everything.
         if self.backends.compositor().is_none() || self.jobs.activate() {
             return;
         }
@@ -237,7 +237,7 @@ impl Reconciler {
         }
     }
 
-    /// Lets everybody see what a backend shows.
+    /// Makes what a backend shows visible to other threads and the next daemon.
     pub(super) fn publish_current(&self, backend: BackendName) {
         self.recovery.note(&self.current);
         let of_it = self.current.iter().filter(|(key, _)| key.backend == backend);

@@ -1,9 +1,9 @@
-//! The reconciler's answer to changed settings, changed images, pauses, changes of the sound and
-//! processes that use too much memory.
+//! Handles, in the reconciler, changed settings and images, pauses, changes of the sound, and processes
+//! that use too much memory.
 //!
-//! Processes that keep growing are replaced. A backend that has no memory for a picture is skipped
-//! until somebody activates it or settings change. Memory is only checked while something plays and
-//! the settings have a limit.
+//! Processes that keep growing are replaced. A backend that runs out of memory for a picture is skipped
+//! until it is activated or settings change. Memory is only checked while something plays and the
+//! settings have a limit.
 
 use std::time::{Duration, Instant};
 
@@ -24,7 +24,7 @@ use crate::wallpaper::world_state::WorldState;
 use crate::wire::{EventKind, GalleryDomain, SoundChange};
 
 impl Reconciler {
-    /// Looks again where settings have changed since it last looked.
+    /// Handles the changes since the last call, and plans again if necessary.
     pub(super) fn on_settings(&mut self) {
         let Some(changes) = self.status.take_changes() else { return };
         self.listen_to_library();
@@ -49,7 +49,7 @@ impl Reconciler {
             self.found.readmit_all();
         }
         let is_changed = |key: &&WorkerKey| changes.backends.contains(&key.backend);
-        // A picture that is being shown just now may use the old ones.
+        // A picture that is being shown just now may use the old settings.
         let shown = self.jobs.expected(&self.current);
         self.stale.extend(shown.keys().filter(is_changed).cloned());
         let now = self.selection();
@@ -57,7 +57,7 @@ impl Reconciler {
         self.reconcile();
     }
 
-    /// Answers when all that is to be shown is shown, or has failed.
+    /// Replies once everything that should be shown is shown or has failed.
     pub(super) fn settle(&mut self, reply: Reply<()>) {
         if self.reconcile_again {
             self.reconcile();
@@ -70,7 +70,7 @@ impl Reconciler {
 
     /// Shows the assignment again if the picture of a workspace cannot be shown in its place.
     pub(super) fn refuse_for_workspace(&mut self, lost: &Picture, failed: &Failed) {
-        // Another backend may have the memory, and other outputs may do.
+        // Another backend may have the memory, and after a change of outputs the step is planned again.
         if !lost.of_workspace
             || failed.outdated
             || matches!(failed.error, backends::Error::NoMemory(_))
@@ -97,7 +97,7 @@ impl Reconciler {
         }
     }
 
-    /// Looks again if the wallpaper of a workspace may be another one.
+    /// Plans again if the wallpaper of a workspace may have changed.
     pub(super) fn on_library(&mut self, message: Message) {
         let more = self.library.iter().flat_map(|library| library.receiver().try_iter());
         let is_about = |one: &Message| one.domain != Some(GalleryDomain::History);
@@ -107,8 +107,8 @@ impl Reconciler {
         }
     }
 
-    /// Pauses videos and HTML wallpapers where they are to be paused; the others play. Nobody waits
-    /// for it.
+    /// Tells the workers which videos and HTML wallpapers to pause; the others play. Does not wait for
+    /// the workers.
     pub(super) fn apply_pause(&self) {
         let mut all = PausedOutputs::new();
         for (key, shown) in self.current.iter().filter(|_| self.pause.is_known()) {
@@ -155,7 +155,8 @@ impl Reconciler {
 }
 
 impl Reconciler {
-    /// Has the workers change the sound on these monitors; only they know whether there is any.
+    /// Asks the workers to change the sound on these monitors. Only the workers know whether a video has
+    /// sound.
     pub(super) fn ask_for_sound(
         &self,
         targets: &Targets,
@@ -180,14 +181,15 @@ impl Reconciler {
     }
 }
 
-/// Another time between two looks than half a minute: milliseconds, for tests alone.
+/// The time between two memory checks, in milliseconds, if a test has set it. The default is half a
+/// minute.
 pub(super) fn memory_look_interval(env: &Env) -> Option<Duration> {
     let every = env.var("MURALD_MEMORY_LOOKS")?.to_str()?.parse().ok()?;
     Some(Duration::from_millis(every))
 }
 
 impl Reconciler {
-    /// The time of the next look at the processes' memory.
+    /// The time of the next memory check.
     pub(super) fn next_look(&mut self) -> Option<Instant> {
         let is_wanted = self.limit_kb() > 0 && self.playing().next().is_some();
         self.children.next_look(is_wanted, Instant::now())
@@ -242,8 +244,8 @@ impl Reconciler {
 }
 
 impl Reconciler {
-    /// Has another backend show what was asked for, where that is what is wrong and there is one; else
-    /// it has failed.
+    /// Lets another backend show a request if this one has run out of memory and there is another.
+    /// Otherwise the request fails.
     pub(super) fn fall_back(
         &mut self,
         apply: PendingApply,
@@ -275,7 +277,8 @@ impl Reconciler {
         Ok((world.feasible(&self.store, request)?, world))
     }
 
-    /// The same for what nobody has asked for: whether another backend is to show it.
+    /// Skips a backend that has run out of memory for a restored picture; returns whether another
+    /// backend can show the picture.
     pub(super) fn others_may(&mut self, failures: &[Failed]) -> bool {
         let is_it = |failed: &&Failed| matches!(failed.error, backends::Error::NoMemory(_));
         let Some(backend) = failures.iter().find(is_it).map(|failed| failed.key.backend) else {

@@ -1,5 +1,5 @@
-//! The reconciler over backends that do as they are told to, without its thread: what becomes of
-//! orders that fail, of outputs that change meanwhile and of settings.
+//! Tests the reconciler, without its thread, with scripted backends: orders that fail, outputs that
+//! change during a job, and settings.
 
 mod changes;
 mod failures;
@@ -27,10 +27,10 @@ use crate::wire::{EventKind, Format};
 
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// The backends' planned answers and the orders they got.
+/// The planned answers of the backends, and the orders that they got.
 #[derive(Default)]
 struct Script {
-    /// For the next orders of these workers; all others succeed.
+    /// The errors of the next orders to these workers; all other orders succeed.
     fails: Vec<(WorkerKey, backends::Error)>,
     unseen: Vec<String>,
     told: Vec<String>,
@@ -49,7 +49,7 @@ struct Told {
     script: Arc<Mutex<Script>>,
     /// The outputs where it pauses videos.
     paused: Sender<BTreeSet<String>>,
-    /// Its worker listens as long as this lives.
+    /// Keeps the channel of its worker open.
     _bell: Sender<()>,
 }
 
@@ -131,7 +131,7 @@ impl Desk {
         self.room.add_as(name, |image| image.format = Format::Mp4)
     }
 
-    /// As a client asks; the answer once nothing is in progress any more.
+    /// Sets an image as a client does; returns the answer once no job is in progress.
     fn set(&mut self, image: i64, monitors: &[&str]) -> Result<Applied, Error> {
         let answer = self.ask(image, monitors);
         self.settle();
@@ -156,7 +156,7 @@ impl Desk {
         self.settle();
     }
 
-    /// Makes changes; returns the orders to the backends.
+    /// Notes changes; returns the orders to the backends.
     fn change(&mut self, changes: Changes) -> Vec<String> {
         self.reconciler.status.note(changes);
         self.reconciler.on_settings();
@@ -193,7 +193,7 @@ impl Desk {
     }
 }
 
-/// The settings of these backends, or others where there are none.
+/// Changed settings of these backends, or other changed settings if there are none.
 fn settings_of(backends: &[BackendName]) -> Changes {
     Changes { backends: backends.to_vec(), anything: true, ..Changes::default() }
 }

@@ -1,4 +1,4 @@
-//! Which picture a request means for which monitor.
+//! Tests which picture a request picks for which monitor.
 
 use super::*;
 use crate::store::query::Query;
@@ -8,7 +8,7 @@ fn upright(image: &mut NewImage) {
     (image.width, image.height) = (30, 40);
 }
 
-/// A wide one, one that is turned on its side, and one that is high by itself.
+/// A wide monitor, a rotated one, and one that is higher than wide.
 fn standing() -> Vec<Output> {
     let [wide, mut turned, mut high] = ["A", "B", "C"].map(Output::plain);
     turned.transform = 1;
@@ -26,7 +26,7 @@ fn each(room: &Room, ask: Ask, monitors: &[&str]) -> Result<Applied, Error> {
 }
 
 #[test]
-fn one_picture_is_for_all_that_are_meant() {
+fn one_picture_is_for_all_monitors_of_the_request() {
     let room = Room::of(outputs(&["A", "B", "C"]));
     let [one, _] = ["one", "two"].map(|name| room.add(name));
     let applied = pick(&room, Ask::Image(one), &[]).unwrap();
@@ -49,7 +49,7 @@ fn missing_images_are_reported() {
     for name in ["own", "gone"] {
         fs::remove_file(room.path(name)).unwrap();
     }
-    // That of the picture before that of the monitor.
+    // A missing picture is reported before a missing monitor.
     assert!(matches!(refused(Ask::Image(99), &["X"]), Error::NoImage { id: 99 }));
     let error = refused(Ask::Image(gone), &[]);
     assert!(matches!(error, Error::FileGone { id, away: false, .. } if id == gone));
@@ -67,7 +67,7 @@ fn missing_images_are_reported() {
 }
 
 #[test]
-fn random_one_is_another_and_can_be_shown() {
+fn random_image_is_another_one_that_can_be_shown() {
     let room = Room::of(outputs(&["A", "B"]));
     let [one, other] = ["one", "other"].map(|name| room.add(name));
     room.add_as("film", |image| image.format = Format::Mp4);
@@ -86,7 +86,7 @@ fn random_one_is_another_and_can_be_shown() {
 }
 
 #[test]
-fn random_one_is_of_those_that_pass() {
+fn random_image_matches_the_filter() {
     let room = Room::of(outputs(&["A"]));
     let [wide, _, high] = [
         room.add("wide"),
@@ -94,7 +94,7 @@ fn random_one_is_of_those_that_pass() {
         room.add_as("high", upright),
     ];
     let with = |change: &dyn Fn(&mut Query)| {
-        // The page of a list says nothing.
+        // The offset of a page is ignored.
         let mut query = Query { offset: 9, ..Query::default() };
         change(&mut query);
         let asked = Request { filter: Some(Box::new(query)), ..request(Ask::Random, &[]) };
@@ -113,7 +113,7 @@ fn random_one_is_of_those_that_pass() {
 }
 
 #[test]
-fn image_on_a_disk_that_is_away_is_passed_over_unless_all_are() {
+fn image_on_an_unmounted_disk_is_skipped_unless_all_are() {
     let room = Room::of(outputs(&["A"]));
     let [there, away] = ["there", "away"].map(|name| room.add(name));
     room.store.set_missing([away].into());
@@ -125,7 +125,7 @@ fn image_on_a_disk_that_is_away_is_passed_over_unless_all_are() {
 }
 
 #[test]
-fn upright_pictures_are_dealt_to_upright_monitors() {
+fn upright_pictures_go_to_upright_monitors() {
     let room = Room::of(standing());
     let high = room.add_as("high", upright);
     let [wide, also_wide] = ["wide", "also wide"].map(|name| room.add(name));
@@ -148,7 +148,7 @@ fn square_monitor_is_not_upright() {
 }
 
 #[test]
-fn random_ones_suit_their_monitors_and_differ() {
+fn random_images_suit_their_monitors_and_differ() {
     let room = Room::of(standing());
     let high: Vec<i64> = ["h1", "h2"].map(|name| room.add_as(name, upright)).into();
     let wide: Vec<i64> = ["w1", "w2", "w3"].map(|name| room.add(name)).into();
@@ -169,7 +169,7 @@ fn random_ones_suit_their_monitors_and_differ() {
         others.sort_unstable();
         assert_eq!(others, [w1, w2]);
     }
-    // At last one that suits, twice.
+    // An image that suits is shown twice if no other is left.
     fs::remove_file(room.path("w2")).unwrap();
     room.store.write(|c| crate::store::purge::delete(c, &[w2], false)).unwrap();
     for _ in 0..20 {
@@ -189,7 +189,7 @@ fn picked_image_stays_picked() {
     let [one, two] = ["one", "two"].map(|name| room.add(name));
     let picked = [("A".to_owned(), two), ("B".to_owned(), one)].into();
     let applied = each(&room, Ask::Picked(picked), &[]).unwrap();
-    // C came while it waited.
+    // C was connected while the request waited.
     assert_eq!(images_of(&applied), [("A", two), ("B", one), ("C", two)]);
     let mut asked = request(Ask::Random, &[]);
     asked.settle(&applied);
@@ -207,7 +207,7 @@ fn picked_image_stays_picked() {
 }
 
 #[test]
-fn back_goes_through_what_was_there() {
+fn back_goes_through_the_history() {
     let room = Room::of(outputs(&["A", "B"]));
     let [one, two, three] = ["one", "two", "three"].map(|name| room.add(name));
     let back = |steps, monitors: &[&str]| pick(&room, Ask::Back(steps), monitors);
@@ -234,7 +234,7 @@ fn back_goes_through_what_was_there() {
 }
 
 #[test]
-fn back_tells_pictures_by_what_is_to_be_seen() {
+fn back_compares_pictures_by_what_is_visible() {
     let room = Room::of(outputs(&["A", "B"]));
     let [one, gone] = ["one", "gone"].map(|name| room.add(name));
     let set = |id, mode, fit, monitors: &[&str]| {
@@ -262,7 +262,7 @@ fn back_tells_pictures_by_what_is_to_be_seen() {
 }
 
 #[test]
-fn monitors_that_go_back_to_different_pictures_have_each_their_own() {
+fn monitors_can_go_back_to_different_pictures() {
     let room = Room::of(outputs(&["A", "B"]));
     let [one, two, three] = ["one", "two", "three"].map(|name| room.add(name));
     room.set(request(Ask::Image(one), &["A"]));
@@ -275,13 +275,13 @@ fn monitors_that_go_back_to_different_pictures_have_each_their_own() {
 }
 
 #[test]
-fn monitors_go_back_from_where_each_stands() {
+fn each_monitor_goes_back_from_its_own_place() {
     let room = Room::of(outputs(&["A", "B"]));
     let [one, two, three] = ["one", "two", "three"].map(|name| room.add(name));
     room.set(request(Ask::Image(one), &[]));
     room.set(request(Ask::Image(two), &[]));
     room.set(request(Ask::Image(three), &["A"]));
-    // To pictures that were both set for both, one after the other.
+    // Both pictures were set for both monitors, one after the other.
     let feasible = room.feasible(&request(Ask::Back(1), &[])).unwrap();
     assert_eq!(images_of(&feasible.applied), [("A", two), ("B", one)]);
     assert_eq!((feasible.pictures.len(), feasible.for_all), (2, false));

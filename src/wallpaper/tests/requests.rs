@@ -1,4 +1,4 @@
-//! Records of requests, and which requests wait for which.
+//! Tests what requests write, and which requests wait for which.
 
 use std::collections::VecDeque;
 
@@ -32,7 +32,7 @@ fn rows_and_history_are_written_together() {
         (&source, Some(Fit::Fill), &names(&["A"]))
     );
     assert!(entry.images.is_empty());
-    // Not for all: a monitor that comes later has nothing of it but as the last resort.
+    // The request is not for all monitors, so a later monitor shows its picture only as the last resort.
     assert_eq!(room.store.read(assignments::for_every_monitor).unwrap(), None);
     let seen = room.store.read(crate::store::monitors::seen).unwrap();
     assert_eq!(seen, ["A", "B"]);
@@ -110,7 +110,7 @@ fn request_is_checked_against_the_backend() {
     assert_eq!(job.transition().as_deref(), Some("fade"));
 }
 
-/// Requests that were found feasible, as the reconciler holds them.
+/// The queue and the jobs of a reconciler.
 struct Waiting {
     room: Room,
     queue: Queue,
@@ -120,7 +120,7 @@ struct Waiting {
 
 impl Waiting {
     fn new() -> Self {
-        // Films have a worker for each monitor, pictures one for all.
+        // Videos have a worker for each monitor, stills one for all.
         let room = Room::with(outputs(&["A", "B", "C"]), &["mpvpaper", "swaybg", "mpv"], |_| ());
         room.add("still");
         room.add_as("film", |image| image.format = Format::Mp4);
@@ -162,7 +162,7 @@ fn named(monitors: &[&str]) -> Targets {
 }
 
 #[test]
-fn later_request_takes_the_place_of_those_that_it_covers() {
+fn later_request_supersedes_those_that_it_covers() {
     let mut waiting = Waiting::new();
     let [first, second] = ["A", "B"].map(|name| waiting.push(FILM, &[name]));
     let both = waiting.push(STILL, &["A", "C"]);
@@ -175,7 +175,7 @@ fn later_request_takes_the_place_of_those_that_it_covers() {
 }
 
 #[test]
-fn steps_back_wait_for_what_they_lead_from() {
+fn steps_back_wait_for_the_picture_they_start_from() {
     type Asked<'a> = (Ask, &'a [&'a str]);
     let check = |asked: &[Asked<'_>], expected: &[Asked<'_>]| {
         let mut waiting = Waiting::new();
@@ -198,7 +198,7 @@ fn steps_back_wait_for_what_they_lead_from() {
     check(&[(back(1), &["A"]), (back(2), &["A"])], &[(back(3), &["A"])]);
     check(&[(back(1), &["B", "A"]), (back(1), &["A", "B"])], &[(back(2), &["A", "B"])]);
     check(&[(back(1), &[]), (back(1), &[])], &[(back(2), &[])]);
-    // Other monitors go back by their own steps alone.
+    // Steps back for other monitors are not added.
     let apart: [Asked<'_>; 2] = [(back(1), &["A"]), (back(1), &[])];
     check(&apart, &apart);
     let apart: [Asked<'_>; 2] = [(back(1), &["A", "B"]), (back(1), &["A"])];
@@ -237,16 +237,16 @@ fn queue_is_bounded_and_refuses_the_rest() {
 }
 
 #[test]
-fn request_overtakes_only_what_is_on_other_monitors() {
+fn request_overtakes_only_requests_for_other_monitors() {
     let mut waiting = Waiting::new();
     waiting.job(FILM, &["A"]);
     waiting.push(STILL, &["A", "B"]);
-    // It would show on B before one that waits for B.
+    // This request must not overtake the one before it, which waits for B too.
     waiting.push(FILM, &["B"]);
     waiting.push(FILM, &["C"]);
     assert_eq!(waiting.pop(), Some((FILM, named(&["C"]))));
     assert_eq!(waiting.pop(), None);
-    // Its worker is the one of all pictures, and A's job will use it.
+    // The job for A will use this worker, although no step is in progress.
     let key = WorkerKey::of(BackendName::Mpvpaper, "A");
     assert!(waiting.jobs.is_busy(&key) && waiting.jobs.take(&key).is_none(), "it is not told yet");
     waiting.jobs.take_all();
@@ -263,7 +263,7 @@ fn request_overtakes_only_what_is_on_other_monitors() {
 }
 
 #[test]
-fn job_keeps_others_from_its_workers_and_its_monitors() {
+fn job_blocks_its_workers_and_monitors() {
     let mut waiting = Waiting::new();
     let [film, stills] =
         [WorkerKey::of(BackendName::Mpvpaper, "A"), WorkerKey::of(BackendName::Swaybg, "A")];
@@ -291,7 +291,7 @@ fn job_keeps_others_from_its_workers_and_its_monitors() {
     assert!(waiting.jobs.are_partial() && waiting.jobs.is_busy(&film));
     assert!(!waiting.jobs.is_busy(&stills));
     assert!(alone(&waiting.jobs, &["B"]) && !alone(&waiting.jobs, &["A"]));
-    // Whatever concerns all leaves nothing alone.
+    // An activation affects all monitors.
     let (reply, answer) = reply();
     let purpose =
         Purpose::Activate { backend: BackendName::Feh, before: None, restored: Vec::new(), reply };
@@ -306,7 +306,7 @@ fn job_keeps_others_from_its_workers_and_its_monitors() {
 }
 
 #[test]
-fn steps_of_one_backend_are_taken_up_together() {
+fn steps_of_one_backend_are_carried_out_together() {
     let show = |backend, output| Step {
         key: WorkerKey::of(backend, output),
         placements: vec![placement(output, 1)],
@@ -320,7 +320,7 @@ fn steps_of_one_backend_are_taken_up_together() {
     assert_eq!((job.left().count(), job.asked_for().len()), (4, 0));
     let mut jobs = Jobs::default();
     jobs.push(job);
-    // Steps begun count as done.
+    // Steps in progress count as done.
     let before = Placements::from([(WorkerKey::of(mpv, "B"), vec![placement("B", 9)])]);
     let expected = Placements::from([(WorkerKey::of(mpv, "A"), vec![placement("A", 1)])]);
     assert_eq!(jobs.expected(&before), expected);

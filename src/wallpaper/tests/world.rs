@@ -1,4 +1,4 @@
-//! Pictures to show: rows, images that are gone, monitors that have changed.
+//! Tests which pictures should be shown, given rows, missing images and changed monitors.
 
 use super::*;
 use crate::backends::Kind;
@@ -21,7 +21,7 @@ fn heard(events: &Subscription) -> Vec<EventKind> {
     events.receiver().try_iter().map(|message| message.kind).collect()
 }
 
-/// Events, and for those of the gallery what has changed of it.
+/// The kinds of events; for gallery events, their domain.
 fn told(events: &Subscription) -> Vec<String> {
     let tell = |message: Message| {
         let event: serde_json::Value = serde_json::from_str(&message.json).unwrap();
@@ -35,7 +35,7 @@ fn builtin() -> WorkerKey {
 }
 
 #[test]
-fn image_whose_file_is_gone_leaves_with_all_that_refers_to_it() {
+fn image_whose_file_is_gone_is_removed_with_its_references() {
     let room = Room::of(outputs(&["A", "B"]));
     let [kept, gone] = ["kept", "gone"].map(|name| room.add(name));
     room.set(request(Ask::Image(kept), &["A"]));
@@ -70,7 +70,7 @@ fn image_that_may_come_back_stays() {
         assert_eq!(world.desired(&Placements::new()), Placements::new(), "{why}");
         let purged = || orphan::purge(&room.store, &room.bus, id, OrphanReason::FileMissing);
         assert!(!purged().unwrap(), "{why}");
-        // Asked for, it is not purged either.
+        // A request for the image does not purge it either.
         let error = room.feasible(&request(Ask::Image(id), &[])).err().unwrap();
         orphan::purge_if_gone(&room.store, &room.bus, &error);
         assert_eq!(room.rows().len(), 1, "{why}");
@@ -107,7 +107,7 @@ fn only_image_of_a_library_is_gone_when_its_file_is() {
 }
 
 #[test]
-fn image_is_purged_by_what_was_seen_of_it_and_no_disk_is_asked() {
+fn image_is_purged_by_an_earlier_look_without_reading_the_disk() {
     let room = Room::of(outputs(&["A"]));
     let id = room.add("one");
     let (path, checksum) =
@@ -125,7 +125,7 @@ fn image_is_purged_by_what_was_seen_of_it_and_no_disk_is_asked() {
     count.unwrap();
     assert_eq!(seen.purge(&room.store).unwrap(), None, "its file may be back");
     let seen = look().unwrap();
-    // A look would tell that it is back, or wait for its disk.
+    // Another look would find the file, or wait for its disk.
     fs::write(room.path("one"), "one").unwrap();
     assert!(seen.purge(&room.store).unwrap().is_some());
     let known = room.store.read(|c| watched::get(c, &original.path)).unwrap();
@@ -137,7 +137,7 @@ fn references_to_a_lost_row_are_removed_once() {
     let room = Room::of(outputs(&["A"]));
     let id = room.add("one");
     room.set(request(Ask::Image(id), &[]));
-    // As nothing of ours leaves it.
+    // No code of murald leaves such a reference.
     let stale = "UPDATE history SET image_id = 98";
     room.store.write(|c| Ok::<_, crate::store::Error>(c.execute(stale, [])?)).unwrap();
     let events = room.bus.subscribe(EventFilter::ALL, || ());
@@ -195,7 +195,7 @@ fn pictures_follow_their_monitors_to_other_connectors() {
     };
     let mut room = Room::of(of(&[("A", "1"), ("B", "2")]));
     let [one, two] = ["one", "two"].map(|name| room.add(name));
-    // Which monitors these are is known before anything is set.
+    // The identities of the monitors are stored before anything is set.
     room.world();
     room.set(request(Ask::Image(one), &["A"]));
     room.set(request(Ask::Image(two), &["B"]));
@@ -207,7 +207,7 @@ fn pictures_follow_their_monitors_to_other_connectors() {
     let rows = |a, b| BTreeMap::from([("A".to_owned(), a), ("B".to_owned(), b)]);
     connect(&mut room, &[("A", "2"), ("B", "1")]);
     assert_eq!(room.rows(), rows(two, one));
-    // Nothing tells these two from each other: the connectors count.
+    // These two monitors cannot be told apart, so the connectors count.
     connect(&mut room, &[("A", "1"), ("B", "1")]);
     assert_eq!(room.rows(), rows(two, one));
     connect(&mut room, &[("B", "1")]);
@@ -215,7 +215,7 @@ fn pictures_follow_their_monitors_to_other_connectors() {
 }
 
 #[test]
-fn builtin_is_still_over_x11() {
+fn builtin_shows_only_stills_over_x11() {
     let mut room = Room::of(outputs(&["A"]));
     let image = room.store.read(|c| images::get(c, room.add("one"))).unwrap().unwrap();
     let shown = |room: &Room| room.world().choose(&image, Kind::AnimatedImage).unwrap().kind;
@@ -226,7 +226,7 @@ fn builtin_is_still_over_x11() {
 }
 
 #[test]
-fn without_a_session_a_backend_is_missing_and_no_monitor() {
+fn without_a_session_the_error_is_about_the_backend_not_the_monitor() {
     let mut room = Room::of(Vec::new());
     let refused = |room: &Room| room.world().targets(&Targets::from_names(Vec::new())).unwrap_err();
     assert!(matches!(refused(&room), Error::NoMonitor));
@@ -251,7 +251,7 @@ fn backend_that_was_activated_is_used() {
 }
 
 #[test]
-fn hyprpaper_that_is_of_no_use_is_named_with_the_reason() {
+fn unusable_hyprpaper_is_named_with_the_reason() {
     let room = Room::with(outputs(&["A"]), &["hyprpaper", "hyprctl"], |config| {
         config.builtin.enabled = false;
     });
@@ -272,7 +272,7 @@ fn picture_is_restored_where_it_was_not_shown_before() {
     let shown = &desired[&builtin()];
     assert_eq!(shown.len(), 3);
     let mut more = shown.clone();
-    // Nobody has put anything there.
+    // D has no assignment.
     more.push(placement("D", one));
     let steps = [
         Step { key: WorkerKey::of(BackendName::Feh, "A"), placements: Vec::new() },
@@ -298,7 +298,7 @@ fn picture_is_restored_where_it_was_not_shown_before() {
     let all = [of(one, "A B", false), of(two, "C", false)];
     assert_eq!(restored(&|before| before.clear()), all);
     assert_eq!(restored(&|before| drop(before.remove(1))), [of(one, "B", false)]);
-    // Moved or resized is no other picture.
+    // A moved or resized output does not change its picture.
     assert_eq!(restored(&|before| before[0].output.x = 7), []);
     assert_eq!(restored(&|before| before[0].image_id = two), [of(one, "A", false)]);
     let stretched = names(&["A", "B"]);
@@ -312,7 +312,7 @@ fn picture_is_restored_where_it_was_not_shown_before() {
         before.remove(1);
     });
     assert_eq!(was, [of(one, "A", true), of(one, "B", false)]);
-    // By another backend it is shown anew, and the row is to say so.
+    // A picture that moves to another backend is restored, and its row names the new backend.
     let pictures = world.restored(&Placements::new(), &steps);
     assert!(pictures.iter().flat_map(|one| &one.rows).all(|row| row.backend == "builtin"));
     let elsewhere = Placements::from([(WorkerKey::of(BackendName::Feh, "A"), shown.clone())]);
@@ -336,7 +336,7 @@ fn stretched_picture_spans_the_monitors_whose_workspaces_hide_it() {
 }
 
 #[test]
-fn position_that_was_asked_for_precedes_the_own_of_the_image() {
+fn requested_position_overrides_that_of_the_image() {
     let room = Room::of(outputs(&["A"]));
     let id = room.add("one");
     room.set(request(Ask::Image(id), &[]));
@@ -363,7 +363,7 @@ fn backend_with_one_fit_for_all_outputs_has_that_of_the_newest_row() {
     room.set(request(Ask::Image(id), &[]));
     let mut rows = room.store.read(assignments::all).unwrap();
     let set_at = Timestamp::from_micros(3);
-    // It is not connected, and nothing there counts.
+    // A disconnected monitor does not count.
     let away =
         Assignment { monitor: "AWAY".to_owned(), fit: Some(Fit::Tile), set_at, ..rows[0].clone() };
     rows.push(away);

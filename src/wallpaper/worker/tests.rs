@@ -1,4 +1,4 @@
-//! A worker over backends that panic, tell what they are told, or do not come to an end.
+//! Tests a worker with backends that panic, record their calls, or do not finish.
 
 use super::*;
 use crate::config::BackendName;
@@ -27,7 +27,8 @@ fn decoder(spawner: &Spawner) -> Decoder {
     Decoder::start(Default::default(), spawner).unwrap()
 }
 
-/// A worker with this backend, what it reports, and the bell of its processes.
+/// A worker with this backend, the receiver of its reports, and the sender that announces the exit of a
+/// process.
 fn started(backend: Box<dyn Backend>) -> (Worker, Receiver<Report>, Sender<()>) {
     let (spawner, _) = Spawner::new();
     let dir = tempfile::tempdir().unwrap();
@@ -47,7 +48,7 @@ fn show(transition: Option<&str>, renew: bool) -> Order {
 
 const PATIENCE: std::time::Duration = std::time::Duration::from_secs(30);
 
-/// Tells what it is told.
+/// Records its calls.
 struct Telling(Sender<String>);
 
 impl Backend for Telling {
@@ -120,11 +121,11 @@ fn backend_is_told_where_to_pause_after_each_order_and_the_end_of_a_process() {
     ring.send(()).unwrap();
     assert_eq!(next(), r#"pause {"A"}"#);
     assert!(matches!(news(), News::Unseen(left) if left == ["A"]));
-    // Before its bell: without one it would be told for ever.
+    // Dropped before `ring`: the worker would wake again and again for a closed channel.
     drop(worker);
 }
 
-/// Shows until it is told to stop.
+/// Shows until it is cancelled.
 struct Slow(Sender<()>);
 
 impl Backend for Slow {
@@ -145,7 +146,7 @@ impl Backend for Slow {
 }
 
 #[test]
-fn order_in_hand_is_broken_off_when_its_worker_is_told_or_dropped() {
+fn order_in_progress_is_cancelled_when_its_worker_is_cancelled_or_dropped() {
     for is_told in [true, false] {
         let (tell, begun) = bounded(1);
         let (worker, reports, _ring) = started(Box::new(Slow(tell)));
@@ -163,7 +164,7 @@ fn order_in_hand_is_broken_off_when_its_worker_is_told_or_dropped() {
 }
 
 #[test]
-fn a_panic_of_a_worker_is_reported_and_ends_nothing_else() {
+fn panic_of_a_worker_is_reported_and_ends_nothing_else() {
     let (spawner, deaths) = Spawner::new();
     let dir = tempfile::tempdir().unwrap();
     let (reports, heard) = bounded(8);
@@ -189,13 +190,13 @@ fn a_panic_of_a_worker_is_reported_and_ends_nothing_else() {
     assert!(matches!(next(), (1, News::Done(Ok(_)))));
     assert!(first.give(show(None, false)));
     assert!(matches!(next(), (1, News::Panicked)));
-    // Another takes its place, and dies of the end of a process.
+    // Another worker replaces it, and panics when a process exits.
     let (second, ring) = start(2);
     assert!(second.give(Order::Clear));
     assert!(matches!(next(), (2, News::Done(Ok(_)))));
     ring.send(()).unwrap();
     assert!(matches!(next(), (2, News::Panicked)));
-    // And one whose backend cannot even be made.
+    // The third worker panics while it builds its backend.
     let (third, _ring) = start(3);
     assert!(matches!(next(), (3, News::Panicked)));
     drop((first, second, third));

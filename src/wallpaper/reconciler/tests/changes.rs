@@ -1,4 +1,4 @@
-//! Effects of requests, settings and other changes on the pictures shown.
+//! Tests the effects of requests, settings and other changes on the pictures shown.
 
 use super::*;
 use crate::compositor::Session;
@@ -8,7 +8,7 @@ use crate::wallpaper::handle::{Handle, INBOX};
 use crate::wire::Rest;
 
 #[test]
-fn end_comes_through_a_full_inbox_and_leaves_nobody_without_an_answer() {
+fn reconciler_ends_despite_a_full_inbox_and_answers_every_command() {
     let Desk { room, reconciler, .. } = Desk::new(&["A"], &["swaybg"], |_| ());
     let (handle, end, mailbox) = Handle::new(reconciler.status.clone());
     let ask = || {
@@ -16,7 +16,7 @@ fn end_comes_through_a_full_inbox_and_leaves_nobody_without_an_answer() {
         handle.activate("nothing".to_owned(), reply);
         answer
     };
-    // Rings take no place in the inbox.
+    // Notes of changes take no place in the inbox.
     (0..99).for_each(|image| handle.rewritten(image));
     let answers: Vec<_> = (0..INBOX).map(|_| ask()).collect();
     assert!(answers.iter().all(Receiver::is_empty));
@@ -28,7 +28,7 @@ fn end_comes_through_a_full_inbox_and_leaves_nobody_without_an_answer() {
 }
 
 #[test]
-fn still_stays_until_the_film_over_it_is_seen_on_each_monitor() {
+fn still_stays_on_each_monitor_until_the_video_over_it_is_visible() {
     let mut desk = Desk::new(&["A", "B"], &["swaybg", "mpvpaper"], |_| ());
     let (still, film) = (desk.room.add("still"), desk.film("film"));
     desk.set(still, &[]).unwrap();
@@ -62,20 +62,20 @@ fn steps_are_planned_again_only_if_something_has_changed() {
         }
         desk.settle();
         answer.try_recv().unwrap().unwrap();
-        // A look at everything would have removed the image whose file is gone.
+        // A new plan would have removed the image whose file is gone.
         assert_eq!(desk.room.rows().contains_key("B"), !is_changed);
     }
 }
 
 #[test]
-fn film_that_waits_is_not_left_beneath_a_still_that_begins_anew() {
+fn waiting_video_is_restarted_above_a_still_whose_backend_restarts() {
     let mut desk = Desk::new(&["A", "B"], &["swaybg", "mpvpaper"], |_| ());
     let (still, film) = (desk.room.add("still"), desk.film("film"));
     desk.set(still, &[]).unwrap();
     desk.told();
     desk.script.lock().unwrap().unseen = vec!["B".to_owned()];
     desk.set(film, &[]).unwrap();
-    // No new process for B alone.
+    // The video on B is not restarted yet.
     assert_eq!(desk.told(), ["A", "B"].map(|name| format!("mpvpaper on {name}: {name}={film}")));
     let other = desk.room.add("other");
     desk.set(other, &["A"]).unwrap();
@@ -91,13 +91,13 @@ fn film_that_waits_is_not_left_beneath_a_still_that_begins_anew() {
 }
 
 #[test]
-fn random_request_passes_over_so_many_files_that_are_gone() {
+fn random_request_skips_a_limited_number_of_missing_files() {
     let desk = Desk::new(&["A"], &["swaybg"], |_| ());
     let gone: Vec<i64> = (0..PICKS + 2).map(|at| desk.room.add(&format!("gone{at}"))).collect();
     for at in 0..gone.len() {
         std::fs::remove_file(desk.room.path(&format!("gone{at}"))).unwrap();
     }
-    // Its disk is there.
+    // An empty directory would count as an unmounted disk.
     std::fs::write(desk.room.path("other"), "").unwrap();
     let left = || desk.room.store.read(store::images::ids).unwrap().len();
     let feasible = |ask| desk.reconciler.feasible(&request(ask, &[])).map(|(found, _)| found);
@@ -110,7 +110,7 @@ fn random_request_passes_over_so_many_files_that_are_gone() {
 }
 
 #[test]
-fn processes_are_looked_at_while_a_film_plays_and_there_is_a_limit() {
+fn memory_is_checked_while_a_video_plays_and_a_limit_is_set() {
     let every =
         |text: &str| settings::memory_look_interval(&Env::from([("MURALD_MEMORY_LOOKS", text)]));
     assert_eq!(every("250"), Some(Duration::from_millis(250)));
@@ -129,7 +129,7 @@ fn processes_are_looked_at_while_a_film_plays_and_there_is_a_limit() {
 }
 
 #[test]
-fn change_of_settings_shows_again_what_it_is_about() {
+fn changed_settings_of_a_backend_show_its_pictures_again() {
     let mut desk = Desk::new(&["A", "B"], &["swaybg", "mpvpaper"], |_| ());
     let (still, film) = (desk.room.add("still"), desk.film("film"));
     desk.set(still, &["A"]).unwrap();
@@ -138,14 +138,14 @@ fn change_of_settings_shows_again_what_it_is_about() {
     assert_eq!(desk.change(settings_of(&[])), [""; 0]);
     assert_eq!(desk.change(settings_of(&[Swaybg])), [format!("swaybg: A={still}")]);
     assert_eq!(desk.change(settings_of(&[Mpvpaper])), [format!("mpvpaper on B: B={film}")]);
-    // Nothing but a file that was written anew: with what is shown as it was there is nothing to do.
+    // A rewritten file of an image that is not shown causes no order.
     let image = still + film;
     let rewritten = Changes { rewritten: [image].into(), ..Changes::default() };
     assert_eq!(desk.change(rewritten), [""; 0]);
 }
 
 #[test]
-fn settings_that_change_while_a_picture_comes_up_hold_for_it_too() {
+fn settings_changed_during_a_request_apply_to_its_picture_too() {
     let mut desk = Desk::new(&["A", "B"], &["mpvpaper"], |_| ());
     let [one, two] = ["one", "two"].map(|name| desk.film(name));
     desk.set(one, &[]).unwrap();
@@ -155,7 +155,7 @@ fn settings_that_change_while_a_picture_comes_up_hold_for_it_too() {
     let [a, b] = [format!("mpvpaper on A: A={two}"), format!("mpvpaper on B: B={one}")];
     assert_eq!(told, [a.clone(), a, b]);
     assert!(answer.try_recv().unwrap().is_ok());
-    // The first that it shows.
+    // The same for the first picture of a backend.
     let mut desk = Desk::new(&["A"], &["swaybg"], |_| ());
     let still = desk.room.add("still");
     let answer = desk.ask(still, &[]);
@@ -165,7 +165,7 @@ fn settings_that_change_while_a_picture_comes_up_hold_for_it_too() {
 }
 
 #[test]
-fn activated_backend_is_used_until_the_settings_say_something_else() {
+fn activated_backend_is_used_until_the_settings_change() {
     let mut desk = Desk::new(&["A"], &["awww", "awww-daemon", "swaybg"], |_| ());
     let id = desk.room.add("one");
     desk.set(id, &[]).unwrap();
@@ -176,7 +176,7 @@ fn activated_backend_is_used_until_the_settings_say_something_else() {
     };
     activate(&mut desk);
     assert_eq!(desk.change(settings_of(&[])), [""; 0]);
-    // It could not be written.
+    // The activation could not be written to the settings.
     let deactivated = Changes { deactivated: true, ..settings_of(&[]) };
     assert_eq!(desk.change(deactivated), back);
     activate(&mut desk);
@@ -188,7 +188,7 @@ fn activated_backend_is_used_until_the_settings_say_something_else() {
 }
 
 #[test]
-fn backend_that_comes_while_murald_draws_waits_until_it_is_activated() {
+fn backend_installed_while_builtin_draws_is_used_once_activated() {
     let mut desk = Desk::of(Room::of(outputs(&["A"])));
     let id = desk.room.add("one");
     assert_eq!(desk.set(id, &[]).unwrap().backend, Builtin);
@@ -218,7 +218,7 @@ fn process_of_an_earlier_daemon_is_adopted_without_its_image() {
 }
 
 #[test]
-fn clearing_waits_for_nothing_that_is_in_progress() {
+fn clearing_does_not_wait_for_jobs_in_progress() {
     let mut desk = Desk::new(&["A", "B"], &["mpvpaper"], |_| ());
     let film = desk.film("film");
     desk.set(film, &["B"]).unwrap();
@@ -233,18 +233,18 @@ fn clearing_waits_for_nothing_that_is_in_progress() {
 }
 
 #[test]
-fn films_stand_still_while_the_machine_rests() {
+fn videos_are_paused_during_a_pause() {
     let mut desk = Desk::new(&["A"], &["mpvpaper"], |_| ());
     let film = desk.film("film");
     desk.set(film, &[]).unwrap();
     let mut rest = |rests: bool| {
         desk.change(Changes { paused: Some(rests.then_some(Rest::Idle)), ..Changes::default() });
         let expected = rests.then(|| "A".to_owned()).into_iter().collect();
-        // A video that an earlier daemon has paused waits until it is known whether there is a pause.
+        // A video that an earlier daemon paused stays paused until it is known whether there is a pause.
         assert_eq!(desk.paused.recv_timeout(PATIENCE), Ok(expected));
     };
     rest(true);
-    // Nor does one play before it is known whether a window covers it.
+    // A video does not play before it is known whether a window covers it.
     desk.change(Changes { paused: Some(None), ..Changes::default() });
     assert!(desk.paused.is_empty());
     desk.change(Changes { covered: Some(BTreeSet::new()), ..Changes::default() });

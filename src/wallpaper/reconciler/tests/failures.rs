@@ -1,4 +1,4 @@
-//! The handling of failed orders.
+//! Tests the handling of failed orders.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -26,7 +26,7 @@ fn moved(name: &str) -> Output {
 }
 
 #[test]
-fn outage_is_told_when_it_begins_and_when_nobody_tries_any_more() {
+fn outage_is_reported_when_it_begins_and_when_the_retries_end() {
     let mut desk = Desk::new(&["A"], &["swaybg"], |_| ());
     let id = desk.room.add("one");
     desk.room.set(request(Ask::Image(id), &[]));
@@ -41,7 +41,7 @@ fn outage_is_told_when_it_begins_and_when_nobody_tries_any_more() {
             _ => &[],
         };
         assert_eq!(desk.heard(), expected, "attempt {attempt}");
-        // Before its time it is not tried.
+        // There is no retry before its time.
         desk.reconcile();
         assert_eq!(desk.told(), [""; 0]);
         let at = desk.reconciler.backoffs.next_retry();
@@ -53,7 +53,7 @@ fn outage_is_told_when_it_begins_and_when_nobody_tries_any_more() {
 }
 
 #[test]
-fn backend_that_refuses_a_picture_is_not_away() {
+fn backend_that_refuses_a_picture_is_not_unavailable() {
     let mut desk = Desk::new(&["A"], &["swaybg"], |_| ());
     let id = desk.room.add("one");
     desk.room.set(request(Ask::Image(id), &[]));
@@ -74,7 +74,7 @@ fn failure_during_a_change_of_outputs_is_planned_again() {
     assert!(answer.try_recv().unwrap().is_ok());
     assert_eq!(desk.told().len(), 2);
     assert_eq!(desk.reconciler.current[&WorkerKey::of(Swaybg, "A")][0].output.x, 7);
-    // Steps nobody asked for are replanned too, with no error.
+    // Steps without a request are planned again too, without an error.
     desk.heard();
     desk.connect(vec![moved("A"), Output::plain("B")]);
     desk.room.set(request(Ask::Image(id), &["A", "B"]));
@@ -84,13 +84,13 @@ fn failure_during_a_change_of_outputs_is_planned_again() {
     desk.settle();
     assert_eq!(desk.told().len(), 2);
     assert_eq!(desk.heard(), [EventKind::WallpaperChanged]);
-    // One that is what it was is told of.
+    // A failure is reported if the outputs have not changed.
     desk.fail(Swaybg, "A", refused());
     assert!(matches!(desk.set(id, &["A"]), Err(Error::Backend { backend: Swaybg, .. })));
 }
 
 #[test]
-fn request_for_a_monitor_that_goes_meanwhile_fails() {
+fn request_fails_if_its_monitor_is_disconnected() {
     let mut desk = Desk::new(&["A", "B"], &["mpvpaper"], |_| ());
     let film = desk.film("film");
     desk.fail(Mpvpaper, "B", away());
@@ -103,7 +103,7 @@ fn request_for_a_monitor_that_goes_meanwhile_fails() {
 }
 
 #[test]
-fn picture_that_comes_up_on_some_monitors_only_is_taken_back() {
+fn picture_shown_on_only_some_monitors_is_taken_back() {
     let mut desk = Desk::new(&["A", "B"], &["mpvpaper"], |_| ());
     let [one, two] = ["one", "two"].map(|name| desk.film(name));
     desk.set(one, &[]).unwrap();
@@ -119,7 +119,7 @@ fn picture_that_comes_up_on_some_monitors_only_is_taken_back() {
 }
 
 #[test]
-fn activation_fails_where_the_new_backend_does_and_not_where_the_old_one_does() {
+fn activation_fails_if_the_new_backend_fails_but_not_if_the_old_one_does() {
     let mut desk = Desk::new(&["A"], &["awww", "awww-daemon", "swaybg"], |_| ());
     let id = desk.room.add("one");
     desk.set(id, &[]).unwrap();
@@ -134,13 +134,13 @@ fn activation_fails_where_the_new_backend_does_and_not_where_the_old_one_does() 
 }
 
 #[test]
-fn backend_without_memory_is_tried_again_where_no_other_can_show_it() {
+fn backend_without_memory_is_used_again_if_no_other_can_show_the_picture() {
     let mut desk = Desk::new(&["A"], &["swaybg"], |_| ());
     let id = desk.room.add("one");
     desk.fail(Swaybg, "A", no_memory());
     assert!(matches!(desk.set(id, &[]), Err(Error::Backend { backend: Swaybg, .. })));
     assert_eq!(desk.set(id, &[]).unwrap().backend, Swaybg);
-    // The same where nobody asks: it is told of as any other failure.
+    // Without a request, the failure is reported like any other.
     desk.heard();
     desk.fail(Swaybg, "A", no_memory());
     desk.reconciler.stale.insert(WorkerKey::of(Swaybg, "A"));
@@ -149,7 +149,7 @@ fn backend_without_memory_is_tried_again_where_no_other_can_show_it() {
 }
 
 #[test]
-fn backend_without_memory_leaves_what_nobody_asks_for_to_another() {
+fn restored_picture_moves_from_a_backend_without_memory_to_another() {
     let mut desk = Desk::new(&["A"], &["awww", "awww-daemon", "swaybg"], |_| ());
     let id = desk.room.add("one");
     desk.room.set(request(Ask::Image(id), &[]));
@@ -179,7 +179,7 @@ fn partial_activation_that_fails_is_undone() {
 }
 
 #[test]
-fn image_that_is_deleted_while_it_comes_up_is_no_image() {
+fn request_fails_if_its_image_is_deleted_meanwhile() {
     let mut desk = Desk::new(&["A"], &["swaybg"], |_| ());
     let [one, two] = ["one", "two"].map(|name| desk.room.add(name));
     desk.set(one, &["A"]).unwrap();
@@ -195,7 +195,7 @@ fn image_that_is_deleted_while_it_comes_up_is_no_image() {
 }
 
 #[test]
-fn picture_that_cannot_be_put_on_record_gives_way_to_the_one_before() {
+fn picture_that_cannot_be_saved_is_replaced_by_the_previous_one() {
     let mut desk = Desk::new(&["A"], &["swaybg"], |_| ());
     let [one, two] = ["one", "two"].map(|name| desk.room.add(name));
     desk.set(one, &["A"]).unwrap();
@@ -211,7 +211,7 @@ fn picture_that_cannot_be_put_on_record_gives_way_to_the_one_before() {
 }
 
 #[test]
-fn picture_that_nothing_shows_any_more_is_told_of_once() {
+fn picture_that_no_backend_can_show_any_more_is_reported_once() {
     let mut desk = Desk::new(&["A", "B"], &["swaybg", "mpvpaper"], |config| {
         config.backend.selection_mode = SelectionMode::Auto;
     });
@@ -233,7 +233,7 @@ fn picture_that_nothing_shows_any_more_is_told_of_once() {
     assert!(failed.error.ends_with("cannot show \"film\", which is a video"), "{}", failed.error);
     desk.reconcile();
     assert_eq!(desk.heard(), []);
-    // It is there again, and gone once more.
+    // The program is installed again.
     fs::write(&program, bytes).unwrap();
     fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
     desk.reconcile();
@@ -241,7 +241,7 @@ fn picture_that_nothing_shows_any_more_is_told_of_once() {
 }
 
 #[test]
-fn picture_of_a_workspace_that_cannot_be_shown_gives_the_assignment_back() {
+fn assignment_is_shown_if_the_picture_of_a_workspace_cannot_be() {
     let mut desk = Desk::new(&["A"], &["swaybg"], |config| {
         let entries = [("3", "good"), ("4", "bad")];
         config.workspaces = entries.map(|(key, image)| (key.into(), image.into())).into();
@@ -266,14 +266,14 @@ fn picture_of_a_workspace_that_cannot_be_shown_gives_the_assignment_back() {
         desk.reconciler.on_command(Command::Workspaces(reply));
         let entry = answer.try_recv().unwrap().unwrap().pop().unwrap();
         assert_eq!((entry.image_id, entry.warning.as_deref()), (None, Some("on purpose")));
-        // It is tried again when the workspace is shown again.
+        // The picture is tried again when the workspace is shown again.
         assert_eq!(show(&mut desk, "1"), [""; 0]);
     }
     assert_eq!(show(&mut desk, "4"), [format!("swaybg: A={bad}")]);
 }
 
 #[test]
-fn settled_is_answered_when_nothing_is_in_progress() {
+fn settle_is_answered_once_no_job_is_in_progress() {
     let mut desk = Desk::new(&["A"], &["swaybg"], |_| ());
     let id = desk.room.add("one");
     let shown = desk.ask(id, &[]);

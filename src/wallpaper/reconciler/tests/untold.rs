@@ -1,4 +1,4 @@
-//! The pictures that a request shows on monitors it does not ask for.
+//! Tests the reports of pictures that a request shows on monitors other than its own.
 
 use std::fs;
 
@@ -7,7 +7,7 @@ use crate::compositor::Session;
 use crate::store::assignments;
 
 impl Desk {
-    /// The sources of the changes that everybody was told of, and the monitors of each.
+    /// The source and the monitors of each published change.
     fn changes(&self) -> Vec<String> {
         let tell = |message: crate::events::Message| {
             let event: serde_json::Value = serde_json::from_str(&message.json).unwrap();
@@ -24,7 +24,7 @@ impl Desk {
 }
 
 #[test]
-fn default_that_takes_the_place_of_a_picture_that_is_gone_is_put_on_record() {
+fn default_that_replaces_a_missing_picture_is_saved_and_reported() {
     let mut desk = Desk::new(&["A", "B"], &["swaybg"], |_| ());
     let [red, green, blue] = ["red", "green", "blue"].map(|name| desk.room.add(name));
     desk.set(green, &[]).unwrap();
@@ -45,7 +45,7 @@ fn default_that_takes_the_place_of_a_picture_that_is_gone_is_put_on_record() {
 }
 
 #[test]
-fn monitor_that_returns_during_a_request_for_another_is_told_of() {
+fn picture_of_a_monitor_that_returns_during_a_request_is_reported() {
     let mut desk = Desk::new(&["A", "B"], &["swaybg"], |_| ());
     let [one, two] = ["one", "two"].map(|name| desk.room.add(name));
     desk.set(one, &[]).unwrap();
@@ -59,7 +59,7 @@ fn monitor_that_returns_during_a_request_for_another_is_told_of() {
 }
 
 #[test]
-fn picture_beside_is_reported_by_the_change_that_replaces_it() {
+fn picture_replaced_by_the_next_request_is_not_reported_itself() {
     let mut desk = Desk::new(&["A", "B"], &["swaybg"], |_| ());
     let [one, two, three] = ["one", "two", "three"].map(|name| desk.room.add(name));
     desk.set(one, &[]).unwrap();
