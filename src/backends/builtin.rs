@@ -1,7 +1,8 @@
-//! murald's own drawing: one process of ours for all outputs, told over its socket what to show.
+//! Shows pictures through murald's own renderer: one process for all outputs, controlled over its
+//! socket.
 //!
-//! The process says when the new pictures are up and changes them without a gap. A process of another
-//! version, or one that does not answer in time, is replaced: the new one shows everything first.
+//! The process reports when the new pictures are shown, and changes them without a gap. A process of
+//! another version, or one that does not answer in time, is replaced once a new one shows everything.
 
 use std::ffi::OsStr;
 use std::io::Write;
@@ -28,14 +29,14 @@ use crate::process::{self, BackendProcess, Child, run};
 use crate::random;
 use crate::sys::{Cancel, connect};
 
-/// It connects to the compositor, and listens.
+/// The time limit for a new process to connect to the compositor and to listen.
 const UP_WITHIN: Duration = Duration::from_secs(10);
-/// A process that runs already is replaced when it neither answers nor takes processor time for this
-/// long: it counts as stopped, also while it waits for a disk.
+/// A running process is replaced if it neither answers nor uses processor time for this long, even if it
+/// only waits for a disk.
 const WORKS_WITHIN: Duration = Duration::from_secs(5);
 /// A large PNG for several outputs takes seconds, more on a busy machine.
 const SHOWN_WITHIN: Duration = Duration::from_secs(30);
-/// Begins the errors of a process that is of no use.
+/// Begins the errors about a process that cannot be used.
 const CANNOT_START: &str = "the built-in renderer cannot start";
 /// Formats that murald does not decode are converted first.
 const TAKES: Takes =
@@ -71,7 +72,7 @@ impl Builtin {
         Ok(Request { version: draw::VERSION.to_owned(), outputs, transition })
     }
 
-    /// Starts a process and has it show everything.
+    /// Starts a process that shows everything.
     fn start(&mut self, request: &Request, cancel: &Cancel) -> Result<BackendProcess, Error> {
         let process = self.context.start_with(|socket| {
             let arguments = [OsStr::new(draw::VERB), OsStr::new("--socket"), socket.as_os_str()];
@@ -97,7 +98,7 @@ impl Builtin {
         matches!(self.context.shared.outputs.session(), Some(Session::X11 { .. }))
     }
 
-    /// Has the X server's root window painted, by a process that ends then.
+    /// Paints the X server's root window, by a process that exits afterwards.
     fn paint_root(&self, request: &Request, cancel: &Cancel) -> Result<(), Error> {
         let message = draw::line(request);
         let message = OsStr::from_bytes(message.trim_ascii_end());
@@ -174,7 +175,7 @@ impl Backend for Builtin {
 }
 
 impl Error {
-    /// The same about the picture itself where it is about a copy of it.
+    /// Names the picture in an error that is about a copy of it.
     fn of(self, placements: &[Placement], request: &Request) -> Self {
         let Self::File { path, why } = self else { return self };
         let at = request.outputs.iter().position(|wanted| Path::new(&wanted.path) == path);
@@ -187,7 +188,7 @@ fn socket_of(process: &BackendProcess) -> PathBuf {
     process.beside("sock")
 }
 
-/// Says what is to be shown and waits until it is.
+/// Sends the request and waits until it is carried out.
 fn ask(
     mut stream: UnixStream,
     request: &Request,
@@ -195,7 +196,7 @@ fn ask(
     patience: Duration,
     cancel: &Cancel,
 ) -> Result<Asked, Error> {
-    // Far less than a socket takes at once.
+    // The message is far smaller than the socket's buffer, so this does not block.
     let said = stream.write_all(&draw::line(request)).map_err(NotUp::from);
     let answer = said.and_then(|()| hear_answer(&mut stream, process.child(), patience, cancel));
     let useless = |why: &str| Ok(Err(why.to_owned()));
@@ -215,8 +216,8 @@ fn ask(
     }
 }
 
-/// Waits for its answer as long as it works: a slow process takes processor time, a stopped one takes
-/// none. A process that waits for a disk takes none either, and counts as stopped.
+/// Waits for the answer as long as the process uses processor time. A stopped process uses none; one
+/// that waits for a disk uses none either and counts as stopped.
 fn hear_answer(
     stream: &mut UnixStream,
     child: &Child,
@@ -325,7 +326,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn settings_are_what_the_child_is_told() {
+    fn settings_are_passed_to_the_renderer() {
         let settings = |toml: &str| {
             let directory = tempfile::tempdir().unwrap();
             let path = directory.path().join("config.toml");

@@ -1,8 +1,8 @@
-//! The context that every backend is made with: settings, process records, directories, and
-//! processes that an earlier daemon has left running.
+//! Defines what every backend is built with: settings, process records, directories, and the processes
+//! that an earlier daemon left running.
 //!
-//! [`Processes`] are those of a backend that has one process for all outputs. While it is replaced
-//! there are two, and an earlier daemon may have left more. The newest is the visible one. Runs on
+//! [`Processes`] are the processes of a backend that has one for all outputs. There are two while one
+//! replaces the other, and an earlier daemon may have left more. The newest is the visible one. Runs on
 //! the worker's thread.
 
 use std::path::{Path, PathBuf};
@@ -24,15 +24,15 @@ use crate::process::{self, BackendProcess, Child, Launch, ProcessRecords, Reaper
 use crate::sys::{Cancel, lock};
 use crate::thread::Spawner;
 
-/// All that it takes to put a backend to use.
+/// Everything that backends share.
 #[derive(Clone)]
 pub struct Backends {
-    /// The settings as they are when it is called.
+    /// Returns the current settings.
     pub settings: Arc<dyn Fn() -> Arc<Config> + Send + Sync>,
     pub outputs: Outputs,
     pub records: ProcessRecords,
     pub reaper: Reaper,
-    /// For threads that wait for what a process says, where its end is not all that matters.
+    /// For threads that wait for messages of a process.
     pub spawner: Spawner,
     /// Each backend has a directory of its own in it.
     pub cache: PathBuf,
@@ -40,7 +40,7 @@ pub struct Backends {
     /// The user's directories, for files that backends look for themselves.
     pub dirs: Dirs,
     pub versions: Versions,
-    /// The executable that draws for us; none: this process's own.
+    /// The executable of the renderer; `None` stands for this process's own.
     pub own_program: Option<PathBuf>,
     pub root_painter: RootPainter,
 }
@@ -49,22 +49,21 @@ pub struct Backends {
 pub(super) const GRACE: Duration = Duration::from_secs(2);
 
 pub(super) struct Context {
-    /// All that backends share.
     pub shared: Backends,
     pub name: BackendName,
-    /// Rung when one of its processes has ended.
+    /// Gets a message when one of the backend's processes has exited.
     pub tell: Sender<()>,
-    /// The only output that it is for, where each has its own.
+    /// The only output of this backend, if each output has its own process.
     pub output: Option<String>,
-    /// A directory of its own; made by whoever writes there first.
+    /// The backend's own directory; created when a file is first written there.
     pub cache: PathBuf,
     pub copies: Copies,
-    /// The transition that the call in hand asks for.
+    /// The transition that the current request names.
     pub transition: Option<String>,
 }
 
-/// The backend that has painted the root window of the X server last. All backends share this
-/// window, and a backend that stops must not paint over the picture of another.
+/// The backend that last painted the X server's root window. All backends share this window, and a
+/// backend that stops must not paint over the picture of another.
 #[derive(Clone, Debug, Default)]
 pub struct RootPainter(Arc<Mutex<Option<BackendName>>>);
 
@@ -73,7 +72,7 @@ impl RootPainter {
         *lock(&self.0) = Some(by);
     }
 
-    /// Also where nobody has painted since the daemon started.
+    /// Whether this backend may have painted last; also true if no backend has since the daemon started.
     pub(super) fn may_be(&self, name: BackendName) -> bool {
         lock(&self.0).is_none_or(|last| last == name)
     }
@@ -92,7 +91,7 @@ impl Context {
         Self { shared, name, tell, output, cache, copies, transition: None }
     }
 
-    /// The settings as they are now, with the transition of the call in hand.
+    /// The current settings, with the transition of the current request.
     pub(super) fn settings(&self) -> Arc<Config> {
         let config = (self.shared.settings)();
         match &self.transition {
@@ -108,7 +107,7 @@ impl Context {
             .ok_or_else(|| Error::Unavailable(format!("{name} is not on PATH")))
     }
 
-    /// A command line that reaches the compositor, also one that came up after us.
+    /// A command line that reaches the compositor, even if the compositor was started after murald.
     pub(super) fn launch(&self, program: impl Into<PathBuf>) -> Launch {
         let launch = Launch::new(program);
         match self.shared.outputs.session() {
@@ -120,12 +119,13 @@ impl Context {
         }
     }
 
-    /// Starts a process that stays, and has its end told. Nobody empties its log until it is released.
+    /// Starts a process that keeps running, and reports its exit. Its log is not emptied until it is
+    /// released.
     pub(super) fn start(&self, launch: &Launch) -> Result<BackendProcess, Error> {
         self.start_with(|_| launch.clone())
     }
 
-    /// As [`Self::start`], for one whose command line names a socket of its own.
+    /// Like [`Self::start`], for a process whose command line names its own socket.
     pub(super) fn start_with(
         &self,
         launch: impl FnOnce(&Path) -> Launch,
@@ -147,7 +147,7 @@ impl Context {
         running
     }
 
-    /// Has the end of somebody else's process told, too.
+    /// Reports the exit of a process that murald did not start.
     pub(super) fn watch_foreign(&self, child: Child) -> Option<Foreign> {
         let watched = self.shared.reaper.watch(&child, &self.tell);
         let failed = |error: &std::io::Error| {
@@ -159,7 +159,7 @@ impl Context {
 
     fn watch(&self, process: &BackendProcess) {
         if let Err(error) = self.shared.reaper.watch(process.child(), &self.tell) {
-            // It still is looked at before each change.
+            // The process is still checked before each change.
             log::error!("cannot watch {}: {error}", process.record().shown());
         }
     }
@@ -193,7 +193,7 @@ impl From<process::Error> for Error {
 }
 
 pub(super) struct Processes {
-    /// All of ours that run, the oldest first.
+    /// The running processes that murald started, the oldest first.
     running: Vec<BackendProcess>,
     /// Between SIGTERM and SIGKILL.
     pub grace: Duration,
@@ -209,7 +209,7 @@ impl Processes {
         self.running.last()
     }
 
-    /// Whether others were there before the newest.
+    /// Whether there are processes older than the newest.
     pub(super) fn has_older(&self) -> bool {
         self.running.len() > 1
     }
@@ -218,7 +218,7 @@ impl Processes {
         self.running.iter().any(is_it)
     }
 
-    /// Whether the one that is seen still runs; forgets those that have ended.
+    /// Whether the visible process still runs; removes those that have exited.
     pub(super) fn is_whole(&mut self) -> bool {
         let identity = |all: &Self| all.newest().map(|process| process.child().identity());
         let seen = identity(self);
@@ -226,13 +226,13 @@ impl Processes {
         identity(self) == seen
     }
 
-    /// Forgets those that have ended.
+    /// Removes the processes that have exited.
     pub(super) fn reap(&mut self) {
         let dead = self.running.extract_if(.., |process| !process.child().is_running());
         dead.for_each(BackendProcess::forget);
     }
 
-    /// Takes one out, without an end to it.
+    /// Removes and returns a process without ending it.
     pub(super) fn take(
         &mut self,
         is_it: impl FnMut(&BackendProcess) -> bool,
@@ -241,30 +241,30 @@ impl Processes {
         Some(self.running.remove(at))
     }
 
-    /// Adds one; those before stay until it is seen.
+    /// Adds a process; the older ones stay until they are replaced.
     pub(super) fn push(&mut self, mut new: BackendProcess) {
         new.release_log();
         self.running.push(new);
     }
 
-    /// Takes out the newest, without an end to it.
+    /// Removes and returns the newest process without ending it.
     pub(super) fn pop(&mut self) -> Option<BackendProcess> {
         self.running.pop()
     }
 
-    /// Leaves this one running, and ends all others.
+    /// Adds a process, and ends all others.
     pub(super) fn replace(&mut self, kept: BackendProcess) {
         self.push(kept);
         self.keep_newest();
     }
 
-    /// Ends all others.
+    /// Ends all processes but the newest.
     pub(super) fn keep_newest(&mut self) {
         let grace = self.grace;
         self.older().for_each(|process| process.end(grace));
     }
 
-    /// The same, where one that ends by itself would remove what is in the place of its socket by then.
+    /// The same by SIGKILL: a process that exits by itself would remove the new socket at its path.
     pub(super) fn kill_older(&mut self) {
         self.older().for_each(BackendProcess::kill);
     }
@@ -279,8 +279,8 @@ impl Processes {
     }
 }
 
-/// Asks a server that was just started until it answers, at intervals that grow; none if it ends, which
-/// is noticed at once, or is late.
+/// Asks a server that was just started until it answers, at growing intervals. `None` if it is late, or
+/// exits, which is noticed at once.
 pub(super) fn ask_until_up<T>(
     process: &BackendProcess,
     (within, mut pause, longest): (Duration, Duration, Duration),

@@ -1,8 +1,8 @@
-//! Pictures in a form that a backend accepts: the file itself, or a copy or link in our cache.
+//! Prepares pictures in a form that a backend accepts: the file itself, or a copy or link in our cache.
 //!
-//! Runs on the worker's thread. Copies are PNGs, upright: of the whole picture, or of the part that is
-//! seen on a monitor. Links give a file another name. The name of a copy says what it was made from and
-//! how, so an existing copy is right.
+//! Runs on the worker's thread. Copies are upright PNGs of the whole picture, or of the part that is
+//! visible on a monitor. Links give a file another name. The name of a copy is a hash of all its inputs,
+//! so an existing copy is valid.
 
 use std::collections::HashMap;
 use std::fs;
@@ -24,22 +24,23 @@ use crate::wire::{Format, Position};
 pub(super) struct Takes {
     /// `None`: files that murald's own decoders accept, in any format.
     pub formats: Option<&'static [Format]>,
-    /// It turns pictures as the camera noted in EXIF.
+    /// The backend rotates pictures according to their EXIF data.
     pub turns: bool,
-    /// It honours colour profiles, or shows pictures without them in any case.
+    /// The backend honours colour profiles, or ignores them in any case.
     pub profiles: bool,
-    /// It takes pictures with several frames: some refuse these, the others show the first one.
+    /// The backend accepts pictures with several frames. Of the others, some reject these and some show
+    /// the first frame.
     pub animates: bool,
-    /// None takes any name.
+    /// `None` if the backend accepts any name.
     pub name: Option<Names>,
 }
 
-/// Whether a backend can be given a file of this name, and how a file gets another.
+/// Which file names a backend accepts, and how a file gets another one.
 pub(super) enum Names {
     /// Renamed through a symbolic link.
     Linked(fn(&Path) -> bool),
-    /// Renamed through a hard link or a copy, as the backend follows symbolic links. It goes by the
-    /// extension, which is that of the content.
+    /// Renamed through a hard link or a copy, because the backend follows symbolic links. The backend
+    /// goes by the extension, so the new name has that of the file's format.
     Own(fn(&Path) -> bool),
 }
 
@@ -59,9 +60,10 @@ struct FileState {
     inode: u64,
     /// In nanoseconds.
     modified: i128,
-    /// The same of a change of anything: also of its links, as that to a twin.
+    /// The time of the last change of anything, including the number of hard links, which a twin adds
+    /// to.
     changed: i128,
-    /// The change that is made to it, in words; empty: none.
+    /// A description of the cut; empty if there is none.
     cut: String,
 }
 
@@ -80,8 +82,8 @@ impl FileState {
     }
 }
 
-/// The part of a picture that a backend is to show. A still picture that covers the output is cut for
-/// a backend that can only crop at the centre; an animated one is not.
+/// The part of a picture that a backend should show. A still picture that covers the output is cut for a
+/// backend that can only crop at the centre; an animated one is not.
 pub(super) fn seen_part(placement: &Placement, covers: bool) -> Cut {
     let position = placement.position.filter(|position| {
         covers && *position != Position::CENTER && placement.kind == Kind::StaticImage
@@ -101,7 +103,8 @@ impl Copies {
         Self { directory, decoder, known: HashMap::new() }
     }
 
-    /// A file of the same picture that the backend can take; of a drawing one of the output's size.
+    /// Returns a file of the picture that the backend accepts. A drawing is converted for the output's
+    /// size.
     pub(super) fn ready(
         &mut self,
         placement: &Placement,
@@ -144,18 +147,18 @@ impl Copies {
         Ok(ready)
     }
 
-    /// Whether it is there still: the file itself was looked at just now.
+    /// Whether the file still exists. The original itself has been checked just now.
     fn has(&self, ready: &Path, path: &Path) -> bool {
         ready == path || ready.exists()
     }
 
-    /// Removes what none of these files is.
+    /// Removes all files in the cache except these.
     pub(super) fn tidy(&mut self, used: &[PathBuf]) {
         self.known.retain(|_, ready| used.contains(ready));
         remove_unused(&self.directory, |path| used.iter().any(|used| used == path));
     }
 
-    /// A copy, if the backend cannot take the file's content or is to show only a part of it.
+    /// A copy, if the backend does not accept the file's content or should show only a part of it.
     fn converted(
         &self,
         state: &FileState,
@@ -197,7 +200,7 @@ impl Copies {
         Ok(Some(copy))
     }
 
-    /// The same file under a name without anything special in it.
+    /// A symbolic link to the file, with a plain name.
     fn link(&self, state: &FileState) -> Result<PathBuf, Error> {
         let link = self.twin_of(state, plain_extension(&state.path));
         if fs::read_link(&link).is_ok_and(|target| target == state.path) {
@@ -209,18 +212,18 @@ impl Copies {
         Ok(link)
     }
 
-    /// The same file, no link, under a name without anything special in it.
+    /// A hard link to the file or a copy of it, with a plain name.
     fn twin(&self, state: &FileState, format: Format) -> Result<PathBuf, Error> {
         let twin = self.twin_of(state, format.as_str());
         if twin.exists() {
             return Ok(twin);
         }
         let new = Replacement::of(&twin).map_err(unwritable(&self.directory))?;
-        // A link to a link would be one.
+        // A hard link to a symbolic link would be a symbolic link.
         let file =
             fs::canonicalize(&state.path).map_err(|error| file_error(&state.path, &error))?;
         if fs::hard_link(&file, &twin).is_err() {
-            // Another file system, or somebody else's file.
+            // The file is on another file system, or belongs to another user.
             fs::copy(&file, new.path()).map_err(unwritable(&self.directory))?;
             new.land().map_err(unwritable(&self.directory))?;
         }
@@ -247,7 +250,7 @@ impl Copies {
     }
 }
 
-/// Whether the backend shows this part of a picture of this size by itself.
+/// Whether the backend itself can cut this part out of a picture of this size.
 fn is_cut_by_backend(cut: &Cut, (width, height): (u32, u32)) -> bool {
     let [tile] = cut.tiles[..] else { return cut.tiles.is_empty() };
     // feh crops to whole pixels: none are left of some tiny pictures, and the monitor is black.

@@ -1,5 +1,5 @@
-//! Conversion of pictures to PNGs, in a process that decodes: for backends that do not accept a format,
-//! and for pictures that are cut for several outputs. Runs on the worker's thread.
+//! Converts pictures to PNGs in a decoding process, for backends that do not accept a format and for
+//! pictures that are cut for several outputs. Runs on the worker's thread.
 
 use std::path::{Path, PathBuf};
 
@@ -15,12 +15,12 @@ pub(crate) fn file_error(path: &Path, error: &dyn std::error::Error) -> Error {
     Error::File { path: path.to_owned(), why: chain(error) }
 }
 
-/// The failure to write a copy below this directory.
+/// Converts an error of writing below this directory.
 pub(crate) fn unwritable(directory: &Path) -> impl Fn(std::io::Error) -> Error {
     move |error| Error::Unavailable(format!("cannot write to {}: {error}", directory.display()))
 }
 
-/// The failure of a job about a file.
+/// Converts the error of a decoding job about this file.
 pub(crate) fn failed(path: &Path) -> impl Fn(decode::Error) -> Error {
     use decode::Error as Why;
     move |error| match error {
@@ -36,7 +36,7 @@ pub(crate) fn failed(path: &Path) -> impl Fn(decode::Error) -> Error {
     }
 }
 
-/// Makes PNGs of a picture, also of one that only other programs decode; those of a drawing cover a
+/// Makes PNGs of a picture, even if only another program can decode it. Those of a drawing cover a
 /// screen of this size.
 pub(crate) fn cut(
     decoder: &Decoder,
@@ -49,13 +49,13 @@ pub(crate) fn cut(
         Err(decode::Error::NeedsTranscoder { format, traits, .. }) => (format, traits),
         done => return done.map_err(failed(path)),
     };
-    // All of it is read before the first is written.
+    // The whole picture is read before the first PNG replaces it.
     let whole = &to[0];
     let reader = transcode(decoder, (path, format, &traits), size, whole, cancel)?;
     reader.slices(whole, cut, to).map_err(failed(path))
 }
 
-/// Reads a picture to its end, to see whether it is whole. Formats that only other programs decode are
+/// Reads a picture to its end, to check that it is intact. Formats that only other programs decode are
 /// not checked.
 pub(super) fn read_whole(decoder: &Decoder, path: &Path) -> Result<(), Error> {
     match decoder.read_whole(path) {
@@ -64,8 +64,8 @@ pub(super) fn read_whole(decoder: &Decoder, path: &Path) -> Result<(), Error> {
     }
 }
 
-/// Has another program write a picture, or the first frame of a video, to a file whose name ends in
-/// `.png`; a drawing so that it covers a screen of this size. Returns the decoder that reads it right.
+/// Converts a picture, or the first frame of a video, by another program to a file whose name ends in
+/// `.png`. A drawing covers a screen of this size. Returns the decoder that reads the file correctly.
 fn transcode(
     decoder: &Decoder,
     (path, format, traits): (&Path, Format, &Traits),

@@ -1,8 +1,10 @@
-//! feh 3.9 and later: one call for all monitors of the X server, and no process that stays.
+//! Shows pictures through feh 3.9 and later: one call for all monitors of the X server, without a
+//! process that keeps running.
 //!
-//! File n goes to the n-th monitor, one mode for all. feh drops a file that it cannot read, and the
-//! files after it move up, so each is checked before. A plain picture goes to monitors without one.
-//! feh's own tiles are the first file on all monitors, so each gets a picture of its tiles instead.
+//! File n goes to the n-th monitor, with one mode for all. feh skips a file that it cannot read, and
+//! moves the files after it up, so each is checked before. Monitors without a picture get a plain one.
+//! feh's own tile mode shows the first file on all monitors, so each monitor gets a picture of its tiles
+//! instead.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -20,9 +22,9 @@ use crate::process::run;
 use crate::sys::Cancel;
 use crate::wire::Format;
 
-/// 225 ms for a 4K JPEG; a wall of monitors with large PNGs takes seconds.
+/// The time limit of a call. A 4K JPEG takes 225 ms; many monitors with large PNGs take seconds.
 const LIMIT: Duration = Duration::from_secs(20);
-/// Imlib2's other loaders differ from build to build; it turns pictures only in some.
+/// Imlib2's other loaders differ from build to build, and only some builds rotate pictures.
 const TAKES: Takes = Takes {
     formats: Some(&[Format::Jpg, Format::Png]),
     turns: false,
@@ -49,7 +51,7 @@ impl Backend for Feh {
                 (FehMode::Tile, _) => Cut { repeats: true, ..of_output(placement) },
                 (_, cut) => cut,
             };
-            // It shows what is transparent in its own way.
+            // Transparent parts are filled here, since feh would show them in its own way.
             let cut = Cut { fill: Some(fill), ..cut };
             files.push(self.context.copies.ready(placement, &cut, &TAKES, cancel)?);
         }
@@ -86,7 +88,7 @@ impl Feh {
         Self { context }
     }
 
-    /// Gives each monitor its file, in the order of the X server's list; a colour where there is none.
+    /// Paints the file of each monitor, in the order of the X server's list, or a colour if it has none.
     fn paint(
         &self,
         files: &[Option<PathBuf>],
@@ -98,19 +100,19 @@ impl Feh {
         let mode = if mode == FehMode::Tile { FehMode::Fill } else { mode };
         let args = args(mode, fill, &files);
         let launch = self.context.launch(self.context.program("feh")?).args(args);
-        // A file that vanishes now shifts the others; nothing more can be asked of feh.
+        // If a file vanishes now, the others move up; this cannot be prevented with feh.
         let output = run(&launch, LIMIT, Some(cancel))?;
         if !output.is_success() {
             return Err(Error::Refused(format!("feh failed: {}", output.complaint())));
         }
-        // It drops what it cannot load with a warning and exits 0.
+        // feh skips a file that it cannot load with a warning, and exits 0.
         match output.stderr.lines().find(|line| line.contains("WARNING")) {
             Some(line) => Err(Error::Refused(format!("feh: {}", line.trim()))),
             None => Ok(()),
         }
     }
 
-    /// A picture of one colour for monitors that have none of ours.
+    /// A picture of one colour for monitors without a picture of ours.
     fn plain(&self, fill: color::Rgb) -> Result<PathBuf, Error> {
         let path = self.context.cache.join("plain.ppm");
         let failed = |error: std::io::Error| {
@@ -122,8 +124,7 @@ impl Feh {
     }
 }
 
-/// The file of each output, in the order of the X server's monitors, which are more where some are
-/// clones.
+/// The file of each of the X server's monitors, in their order. Cloned monitors share an output.
 fn for_heads(
     outputs: &[Output],
     file: impl Fn(&Output) -> Option<PathBuf>,
@@ -152,7 +153,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_command_line() {
+    fn command_line_has_the_mode_and_the_files() {
         let check = |mode, expected: &[&str]| {
             let files = [Path::new("/a b.png"), Path::new("/-c.png")];
             assert_eq!(args(mode, [30, 30, 46], &files), expected);

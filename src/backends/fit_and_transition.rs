@@ -1,12 +1,11 @@
-//! The fit and transition that a call asks for in place of the settings, and each backend's name
-//! for them. Pure.
+//! Maps the fit and transition of a request, which override the settings, to each backend's names. Pure.
 
 use std::str::FromStr;
 
 use crate::config::{AwwwTransition, BackendName, BuiltinTransition, Config, WalQtTransition};
 use crate::wire::Fit;
 
-/// How a backend calls a fit; none where it has no such.
+/// A backend's name for a fit; `None` if it has no such fit.
 pub(crate) fn fit_word(backend: BackendName, fit: Fit) -> Option<&'static str> {
     let [cover, contain, fill, tile, center] = match backend {
         BackendName::Awww => [Some("crop"), Some("fit"), Some("stretch"), None, Some("no")],
@@ -40,14 +39,14 @@ pub(crate) fn fit_word(backend: BackendName, fit: Fit) -> Option<&'static str> {
     }
 }
 
-/// The same as the backend's settings have it; what they say where nothing else is asked for, or where
-/// it has no word for that.
+/// The fit as a value of the backend's settings. `setting` is used if the request names no fit, or the
+/// backend has no such fit.
 pub(super) fn fit_or<T: FromStr>(backend: BackendName, fit: Option<Fit>, setting: T) -> T {
     let word = fit.and_then(|fit| fit_word(backend, fit));
     word.and_then(|word| word.parse().ok()).unwrap_or(setting)
 }
 
-/// Whether a backend has a transition of this name. All can do without.
+/// Whether a backend has a transition of this name. All have `none`.
 pub(crate) fn has_transition(backend: BackendName, word: &str) -> bool {
     let words = match backend {
         BackendName::Awww => AwwwTransition::WORDS,
@@ -60,7 +59,7 @@ pub(crate) fn has_transition(backend: BackendName, word: &str) -> bool {
     words.contains(&word)
 }
 
-/// Each backend has its own words; of another's, its settings stay.
+/// Sets the transition of all backends that have one of this name; the others keep their settings.
 pub(super) fn with_transition(mut config: Config, word: &str) -> Config {
     config.awww.transition_type = word.parse().unwrap_or(config.awww.transition_type);
     config.wal_qt.transition = word.parse().unwrap_or(config.wal_qt.transition);
@@ -73,7 +72,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn words_are_those_of_the_backends_settings() {
+    fn fits_have_the_names_of_the_backends_settings() {
         use crate::config::{AwwwResize, BuiltinFit, FehMode, HyprpaperFit, SwaybgFit};
         for fit in Fit::ALL {
             let check = |backend, words: &[&str]| {
@@ -97,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn transition_of_one_call_takes_the_place_of_the_setting() {
+    fn requested_transition_overrides_the_setting() {
         assert!(has_transition(BackendName::Awww, "wave"));
         assert!(!has_transition(BackendName::Builtin, "wave"));
         assert!(has_transition(BackendName::Swaybg, "none"));

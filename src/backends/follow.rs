@@ -1,7 +1,8 @@
-//! Reading what a backend writes to its log while it comes up, without polling.
+//! Reads what a backend writes to its log while it starts, without polling.
 //!
-//! Runs on the worker's thread. The log is a file, not a pipe: the backend outlives us. A log that is
-//! followed is held, so that it is not emptied before it was read; what was read of a long one is freed.
+//! Runs on the worker's thread. The log is a file, not a pipe, because the backend outlives the daemon.
+//! A log is locked while it is followed, so that it is not emptied before it was read. The parts of a
+//! long log that were read are freed.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom};
@@ -18,8 +19,9 @@ use super::socket::{NotUp, wait};
 use crate::process::BackendProcess;
 use crate::sys::{Cancel, Inotify};
 
-/// Gives the whole lines of a log to `read`, from a place in it and as they come, until it breaks.
-/// Pieces of the log in which none of `marks` occurs are skipped: a backend may flood it.
+/// Calls `read` with each complete line of a log, from an offset on and as lines are written, until
+/// `read` breaks. Pieces of the log that contain none of `marks` are skipped, since a backend may write
+/// a lot.
 pub(super) fn follow<T>(
     process: &BackendProcess,
     from: u64,
@@ -33,16 +35,16 @@ pub(super) fn follow<T>(
         io::Error::new(error.kind(), format!("cannot read its log {}: {error}", log.display()))
     };
     let notify = Inotify::new().map_err(failed)?;
-    // Before the first read: what is written after it wakes us.
+    // The watch starts before the first read, so that no later line is missed.
     notify.watch(&log, WatchFlags::MODIFY).map_err(failed)?;
     let mut lines = Lines::open(&log, from, marks).map_err(failed)?;
     loop {
         if let ControlFlow::Break(seen) = lines.read_new(&mut read).map_err(failed)? {
             return Ok(seen);
         }
-        // Lines from before its end wake this first, and are read.
+        // If the process exits, its last lines are read before this fails.
         wait(&[notify.as_fd()], Some(process.child()), until, cancel)?;
-        // One that never stops writing never lets the wait come to its end.
+        // This wait never times out while the process keeps writing.
         if until <= Instant::now() {
             return Err(NotUp::Late);
         }
@@ -54,8 +56,8 @@ pub(super) fn follow<T>(
 const LINE_MAX: usize = 64 << 10;
 /// The number of bytes that are kept after they were read, for another reader.
 const KEPT: u64 = 1 << 20;
-/// A log of this length is emptied once all of it was read: a file that reaches the limit of its
-/// size ends the backend that writes to it, and what was freed counts.
+/// A log of this length is emptied once all of it was read. A file that reaches its size limit kills the
+/// backend that writes to it, and freed parts count towards the limit.
 const EMPTIED: u64 = 64 << 20;
 
 struct Lines<'a> {
@@ -76,15 +78,15 @@ impl<'a> Lines<'a> {
         Ok(Self { file, marks, position, pending: Vec::new() })
     }
 
-    /// Reads what is there now, a piece at a time: a log grows as fast as it is read, if its backend
-    /// has run wild, so no more than it was long at first.
+    /// Reads the log in pieces, up to its length at the start of the call: a log may grow as fast as it
+    /// is read.
     fn read_new<T>(
         &mut self,
         read: &mut impl FnMut(&str) -> ControlFlow<T>,
     ) -> io::Result<ControlFlow<T>> {
         let length = self.file.metadata()?.len();
         if length < self.position {
-            // It has become too long and was emptied.
+            // The log became too long and was emptied.
             self.position = self.file.seek(SeekFrom::Start(0))?;
             self.pending.clear();
         }
@@ -165,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn log_without_an_end_of_line_takes_no_more_memory_than_a_line_may() {
+    fn log_without_line_ends_takes_limited_memory() {
         let dir = tempfile::tempdir().unwrap();
         let log = dir.path().join("x.log");
         let mut text = vec![b'x'; 5 << 20];
@@ -177,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn log_that_is_gone_is_named() {
+    fn error_names_the_missing_log() {
         let dir = tempfile::tempdir().unwrap();
         let records = ProcessRecords::open(dir.path()).unwrap();
         let process = records.start(&Launch::new("/bin/true"), "test", None).unwrap();
@@ -190,12 +192,12 @@ mod tests {
     }
 
     #[test]
-    fn a_flood_does_not_wash_away_what_is_waited_for() {
+    fn line_is_found_in_a_flood_of_output() {
         let dir = tempfile::tempdir().unwrap();
         let (spawner, _deaths) = Spawner::new();
         let _reaper = Reaper::start(&spawner, dir.path()).unwrap();
         let records = ProcessRecords::open(dir.path()).unwrap();
-        // Longer than the logs are left alone, at the pace of the writer.
+        // The log becomes longer than the limit at which it is emptied.
         let flood =
             "for i in $(seq 40); do yes \"$(printf %4000s)\" | head -n 500; echo drawn; done";
         let launch = Launch::new("/bin/sh").args(["-c", flood]);

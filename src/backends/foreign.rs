@@ -1,9 +1,9 @@
-//! Programs that draw backgrounds on our compositor and that we did not start: they may hide ours, or
-//! lie hidden beneath it. They are reported and left alone.
+//! Finds programs that draw backgrounds on our compositor and that murald did not start. They may hide
+//! the wallpaper, or be hidden by it. They are reported and left alone.
 //!
-//! Hyprland lists the surfaces on its background layer. On another Wayland compositor a program is
-//! known by its executable, and its compositor by its environment; over X11 it is known by its window.
-//! Runs on the thread that asks; a look takes a millisecond or two.
+//! Hyprland lists the surfaces on its background layer. On another Wayland compositor, a program is
+//! recognized by its executable, and its compositor by its environment; over X11, by its window. Runs on
+//! the caller's thread and takes a millisecond or two.
 
 use std::fmt;
 use std::fs::{self, File};
@@ -72,7 +72,8 @@ struct Reads {
     compositor: &'static str,
     /// `-c` and `--config` name another file.
     may_be_told: bool,
-    /// It reads the first that there is; below the user's directory of configurations.
+    /// The compositor reads the first of these that exists. Relative paths are below the user's
+    /// configuration directory.
     files: &'static [&'static str],
 }
 
@@ -98,7 +99,7 @@ const CONFIGURATIONS: [Reads; 6] = [
 ];
 /// Hyprland answers from memory, within a frame.
 const LAYERS_WITHIN: Duration = Duration::from_secs(1);
-/// More than anybody writes by hand.
+/// The largest configuration that is read, in bytes.
 const CONFIGURATION_MAX: u64 = 256 << 10;
 
 /// The conflicting programs that run on our compositor now.
@@ -118,7 +119,7 @@ pub(super) fn find(backends: &Backends) -> Vec<Conflict> {
         },
         Some(Session::X11 { display }) => {
             let windows = desktop_windows(&display, &outputs.list());
-            // One for each monitor.
+            // A program has one window for each monitor.
             let mut found: Vec<Conflict> = windows.into_iter().filter_map(owner).collect();
             found.dedup();
             found
@@ -133,15 +134,15 @@ fn is_ours(pid: i32, records: &ProcessRecords) -> bool {
     Identity::of(pid).is_none_or(|who| is_it(who) || !who.is_running())
 }
 
-/// Whose window hides the wallpaper.
+/// The program whose window hides the wallpaper.
 fn owner(window: DesktopWindow) -> Option<Conflict> {
     let DesktopWindow { class, pid } = window;
     let program = pid.and_then(program).or(class)?;
     Some(Conflict { program, pid })
 }
 
-/// The surfaces below all windows, by namespace and process, where the compositor at this socket lists
-/// them: Hyprland does.
+/// The surfaces below all windows, by namespace and process; `None` unless the compositor at this socket
+/// is Hyprland, which lists them.
 fn backgrounds(socket: &Path, dirs: &Dirs) -> Option<Vec<(String, Option<i32>)>> {
     let requests = requests_socket(dirs, listener(socket)?.identity().pid)?;
     let cancel = Cancel::new().ok()?;
@@ -169,7 +170,7 @@ fn parse_layers(answer: &[u8]) -> Option<Vec<(String, Option<i32>)>> {
     Some(found)
 }
 
-/// The processes that are clients of the Wayland compositor at this socket.
+/// The known programs that draw as clients of the Wayland compositor at this socket.
 fn clients(records: &ProcessRecords, socket: &Path) -> Vec<Conflict> {
     let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
     let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());
@@ -193,7 +194,7 @@ pub(super) fn warning(conflict: &Conflict) -> String {
     )
 }
 
-/// How to be rid of one.
+/// How to stop a conflicting program.
 pub(super) fn remedy(conflict: &Conflict, backends: &Backends) -> String {
     let Conflict { program, pid } = conflict;
     if let Some((_, remedy)) = REMEDIES.iter().find(|(name, _)| name == program) {
@@ -207,7 +208,7 @@ pub(super) fn remedy(conflict: &Conflict, backends: &Backends) -> String {
     }
 }
 
-/// The name of the executable. A wrapper of NixOS hides it behind one of its own.
+/// The name of a process's executable, without the additions of a NixOS wrapper.
 fn program(pid: i32) -> Option<String> {
     let path = fs::read_link(format!("/proc/{pid}/exe")).ok()?;
     let name = path.file_name()?.to_str()?;
@@ -215,23 +216,23 @@ fn program(pid: i32) -> Option<String> {
     Some(name.trim_start_matches('.').trim_end_matches("-wrapped").to_owned())
 }
 
-/// Whether it draws with such a command line. Sway starts swaybg even where its configuration has no
-/// background (1.10 and 1.12 do, 1.7 does not): without an option it draws nothing. Nor does what is
-/// asked for its version, as we ask it ourselves.
+/// Whether a program with this command line draws. Sway 1.10 and 1.12 (not 1.7) start swaybg even if
+/// their configuration has no background; without an option swaybg draws nothing. A program that murald
+/// asks for its version draws nothing either.
 fn draws(program: &str, command_line: &[u8]) -> bool {
     let mut words = command_line.split(|&byte| byte == 0).skip(1);
-    // Without this word it is a file manager alone.
+    // Without this option, pcmanfm is only a file manager.
     if program.starts_with("pcmanfm") {
         return words.any(|word| word == b"--desktop");
     }
     match words.next().unwrap_or_default() {
-        // None at all: it is only about to become this program.
+        // An empty command line belongs to a process that is only about to become this program.
         b"" => program != "swaybg" && !command_line.is_empty(),
         option => FLAGS.iter().all(|flag| flag.as_bytes() != option),
     }
 }
 
-/// Servers that a backend uses whoever has started them.
+/// Whether a backend uses this program even if murald did not start it.
 pub(super) fn is_used(backend: BackendName, program: &str) -> bool {
     match backend {
         BackendName::Awww => matches!(program, "awww-daemon" | "swww-daemon"),
@@ -278,7 +279,7 @@ fn configurations(Backends { outputs, dirs, .. }: &Backends) -> Vec<PathBuf> {
         let pattern = pattern.trim();
         let path = dirs.expand(pattern).unwrap_or_else(|_| pattern.into());
         let path = first.parent().unwrap_or(Path::new("/")).join(path);
-        // All files of a directory, as nearly everybody writes it.
+        // A pattern stands for all files of its directory, as nearly everybody writes it.
         match path.parent().filter(|_| path.to_string_lossy().contains('*')) {
             Some(directory) => {
                 let entries = fs::read_dir(directory).into_iter().flatten().flatten();
@@ -339,7 +340,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lines_that_start_a_program() {
+    fn line_that_starts_a_program_is_recognized() {
         let check = |line, program, expected| assert_eq!(starts(line, program), expected, "{line}");
         check("output * bg /usr/share/sway.png fill", "swaybg", true);
         check("output \"DP-1\" { bg /x.png fill }", "swaybg", true);
@@ -354,7 +355,7 @@ mod tests {
     }
 
     #[test]
-    fn command_lines_that_draw() {
+    fn command_line_shows_whether_a_program_draws() {
         let check = |program, words: &[u8], expected| assert_eq!(draws(program, words), expected);
         check("swaybg", b"swaybg\0", false);
         check("swaybg", b"swaybg\0-c\0#000000\0", true);
@@ -368,7 +369,7 @@ mod tests {
     }
 
     #[test]
-    fn this_test_is_no_background_and_is_on_no_compositor() {
+    fn test_process_is_no_background_program() {
         let own = std::process::id().try_into().unwrap();
         assert!(program(own).is_some_and(|name| !PROGRAMS.contains(&name.as_str())));
         assert!(!is_on(own, Path::new("/nowhere")));

@@ -1,8 +1,8 @@
-//! The seven backends behind one trait, with their placements and their error.
+//! Defines the trait of the seven backends, their placements and their error.
 //!
-//! A backend makes the screen show what it is told and keeps it shown. Each backend in use is owned
-//! by one thread of `wallpaper` (its worker), which calls it and may wait for it: nothing here is
-//! called by a thread that others need. A backend knows no database, no playlist and no client.
+//! A backend shows the placements that it is given and keeps them shown. Each is owned by a worker
+//! thread of `wallpaper`, the only thread that calls it and may wait for it. A backend knows no
+//! database, playlist or client.
 
 mod awww;
 mod builtin;
@@ -43,17 +43,17 @@ use crate::compositor::Output;
 use crate::sys::Cancel;
 use crate::wire::{Fit, MediaType, Position, Sound, SoundChange, WebCapabilities};
 
-/// One way to put wallpapers on screens, in use.
+/// A backend in use.
 pub trait Backend: Send {
-    /// Makes the outputs of this backend show exactly `placements`, changing only what differs from what
-    /// is there already (also what an earlier daemon has left). Returns once the new
-    /// pictures are up; what they replace goes only then. An error leaves what was there.
+    /// Makes the outputs of this backend show exactly `placements`. Changes only what differs from what
+    /// is shown already, including what an earlier daemon left. Returns once the new pictures are shown;
+    /// the old ones are removed only then. After an error, the old pictures stay.
     fn show(&mut self, placements: &[Placement], cancel: &Cancel) -> Result<(), Error>;
 
-    /// Changes with this transition from now on; none: as the settings have it.
+    /// Uses this transition from now on; `None` stands for that of the settings.
     fn use_transition(&mut self, _: Option<&str>) {}
 
-    /// Has the next [`Self::show`] show all by new processes in place of those that run.
+    /// Makes the next [`Self::show`] use new processes instead of the running ones.
     fn renew(&mut self) {}
 
     /// Warnings about the placements that [`Self::show`] has just shown, for example that another
@@ -62,30 +62,30 @@ pub trait Backend: Send {
         Vec::new()
     }
 
-    /// The outputs on which nothing of the last [`Self::show`] was seen yet, as they are off or
-    /// covered. Pictures of other backends stay there until something is seen. The channel that
-    /// reports the end of processes reports this, too.
+    /// The outputs on which nothing of the last [`Self::show`] has been visible yet, because they are
+    /// off or covered. Pictures of other backends stay there until then. The channel that reports the
+    /// exit of processes reports changes of this, too.
     fn unseen(&mut self) -> Vec<String> {
         Vec::new()
     }
 
-    /// Pauses the videos and pages on these outputs. Resumes the others, if this backend has paused
-    /// them, also through an earlier daemon. Pauses by somebody else are left alone, and an output
-    /// that was not seen yet stays unseen.
+    /// Pauses the videos and HTML wallpapers on these outputs. Resumes the others that this backend has
+    /// paused, also for an earlier daemon. Pauses by others are left alone. An output in
+    /// [`Self::unseen`] stays there.
     fn pause(&mut self, _: &BTreeSet<String>, _: &Cancel) -> Result<(), Error> {
         Ok(())
     }
 
-    /// Changes the sound of the video that plays, without starting it again.
+    /// Changes the sound of the video that plays, without restarting it.
     fn sound(&mut self, _: SoundChange, _: &Cancel) -> Result<Sound, Error> {
         Err(Error::Refused("it cannot change the sound".to_owned()))
     }
 
-    /// Takes down all that is ours: pictures and processes.
+    /// Removes all our pictures and processes.
     fn clear(&mut self) -> Result<(), Error>;
 
-    /// Called when one of its processes has ended, or was seen at last: whether all that it needs
-    /// still runs. If not, what it shows is shown again.
+    /// Whether all processes that the backend needs still run; if not, its pictures are shown again.
+    /// Called when one of its processes has exited, or its picture has become visible.
     fn is_whole(&mut self) -> bool;
 }
 
@@ -127,14 +127,14 @@ impl Kind {
 pub struct Placement {
     pub output: Output,
     pub image_id: i64,
-    /// The file to show: the library's, or a slice of it. For a web package its entry.
+    /// The file to show: the library's, or a slice of it; for an HTML wallpaper, its entry.
     pub path: PathBuf,
-    /// Stands for what is in the file: a loop takes the place of its video under the same name.
+    /// The checksum of the file, which may change under the same path: a loop replaces its video there.
     pub content: String,
     pub kind: Kind,
     pub audio_enabled: bool,
     pub web: Option<Web>,
-    /// The outputs that one picture is stretched over, this one among them; empty otherwise.
+    /// The outputs that the picture is stretched over, including this one; empty otherwise.
     pub extended_over: Vec<String>,
     /// The outputs of `extended_over` that are connected, also while they show a workspace's picture.
     #[serde(default)]
@@ -142,7 +142,7 @@ pub struct Placement {
     /// Overrides the fit of the backend's settings.
     #[serde(default)]
     pub fit: Option<Fit>,
-    /// Overrides the position of the backend's settings: the part of the picture that is seen.
+    /// Overrides the position of the backend's settings: the part of the picture that is visible.
     #[serde(default)]
     pub position: Option<Position>,
     /// The sound to start with, instead of the usual one.
@@ -150,31 +150,30 @@ pub struct Placement {
     pub sound: Option<Sound>,
 }
 
-/// The part of a placement that only a web package has.
+/// The part of a placement that only an HTML wallpaper has.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Web {
     pub capabilities: WebCapabilities,
     pub parallax_direction: Option<String>,
-    /// Declared defaults with the owner's overrides over them.
+    /// The declared defaults, overridden by the user's values.
     pub values: Map<String, Value>,
 }
 
-/// The kind decides what the reconciler does next; the text is for people.
+/// The variant decides what the reconciler does next; the text is for users.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
-    /// The backend or its server does not start or does not answer: worth another try later.
+    /// The backend or its server does not start or does not answer; a later try may succeed.
     #[error("{0}")]
     Unavailable(String),
-    /// The backend runs and will not show this.
+    /// The backend runs, but does not show this.
     #[error("{0}")]
     Refused(String),
-    /// The backend has no memory for what it should show here: another may have some.
+    /// The backend has too little memory for the picture; another backend may have enough.
     #[error("{0}")]
     NoMemory(String),
     /// This file cannot be read.
     #[error("cannot show {}: {why}", path.display())]
     File { path: PathBuf, why: String },
-    /// Told to stop before it was done.
     #[error("cancelled")]
     Cancelled,
 }

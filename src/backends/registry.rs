@@ -1,4 +1,4 @@
-//! Every backend in the order of the API: its programs, what it can show and where.
+//! Lists the backends in the order of the API: their programs, what they can show and where.
 //!
 //! A new backend also needs a name and options in `config::schema` and `config::snapshot`.
 
@@ -25,13 +25,13 @@ use crate::draw::VERSION;
 use crate::process;
 use crate::wire::Conflict;
 
-/// A program that only wants to print a line. Short, as a client waits for the answer.
+/// The time limit for a program to print its version. Short, because a client waits for the answer.
 const VERSION_PATIENCE: Duration = Duration::from_millis(500);
 
 /// The properties of a backend that are known without starting it.
 pub struct Registration {
     pub name: BackendName,
-    /// All are needed; each under one of its names, the preferred first.
+    /// The programs, all of which are needed. Each is listed by its possible names, the preferred first.
     pub programs: &'static [&'static [&'static str]],
     /// The flags of [`version::FLAGS`] that the first program accepts; empty if it reports no
     /// version.
@@ -39,19 +39,21 @@ pub struct Registration {
     pub compositors: &'static [Compositor],
     pub kinds: &'static [Kind],
     pub transitions: bool,
-    /// Its outputs have processes of their own: none has to wait for another.
+    /// Each output has its own process, so that none has to wait for another.
     pub apart: bool,
-    /// A change may be a new process of it, whose surfaces lie over all that was there before.
+    /// A change may start a new process, whose surfaces lie above all others.
     pub begins_anew: bool,
     /// Its pictures stay on X11's root window, without a process that could be asked about them.
     pub stays_on_root: bool,
     /// It has one fit for all outputs.
     pub one_fit: bool,
-    /// It has a window over every output, and shows all kinds: no other can be seen beside it.
+    /// It has a window over every output and shows all kinds, so that no other backend is visible beside
+    /// it.
     pub covers_all: bool,
-    /// It stretches a picture over several outputs by itself; others are given the part for each.
+    /// It stretches a picture over several outputs by itself; other backends get a slice for each
+    /// output.
     pub spans_outputs: bool,
-    /// It ignores a file that was written again under the same name: it is given another name.
+    /// It ignores changes of a file under the same name, so a rewritten file gets another name.
     pub knows_by_path: bool,
     build: fn(Context) -> Box<dyn Backend>,
 }
@@ -113,7 +115,8 @@ pub(crate) const REGISTRY: &[Registration] = &[
         covers_all: true,
         ..plain(BackendName::WalQt, WAYLAND, ALL, |context| Box::new(WalQt::new(context)))
     },
-    // The last: what people have installed goes before it. Over X11 stills alone: [`Backends::kinds`].
+    // Comes last, so that installed programs precede it. Over X11 it shows stills only:
+    // [`Backends::kinds`].
     Registration {
         transitions: true,
         stays_on_root: true,
@@ -122,7 +125,7 @@ pub(crate) const REGISTRY: &[Registration] = &[
     },
 ];
 
-/// One without programs and peculiarities.
+/// A registration without programs and special properties.
 const fn plain(
     name: BackendName,
     compositors: &'static [Compositor],
@@ -159,7 +162,7 @@ impl Backends {
         REGISTRY.iter().filter(|entry| self.is_available(entry)).collect()
     }
 
-    /// Its compositor is the one that runs, and offers what it needs: all that draw on Wayland need
+    /// Whether a backend works with the running compositor. On Wayland all backends need
     /// wlr-layer-shell.
     pub fn fits(&self, entry: &Registration) -> bool {
         let may_draw = self.compositor() == Some(Compositor::X11) || self.outputs.has_backgrounds();
@@ -173,7 +176,7 @@ impl Backends {
         })
     }
 
-    /// Installed, and it fits.
+    /// Whether a backend is installed and fits.
     pub fn is_available(&self, entry: &Registration) -> bool {
         let path = self.path();
         self.fits(entry)
@@ -190,7 +193,7 @@ impl Backends {
         }
     }
 
-    /// Whether we can draw by ourselves, and may.
+    /// Whether the builtin backend can draw here and is enabled.
     fn can_draw(&self) -> bool {
         self.outputs.has_backgrounds() && (self.settings)().builtin.enabled
     }
@@ -212,8 +215,8 @@ impl Backends {
         self.outputs.session().map(|session| session.compositor())
     }
 
-    /// Makes a backend, for one output or for all; `tell` is rung when one of its processes has
-    /// ended.
+    /// Builds a backend, for one output or for all; `tell` gets a message when one of its processes has
+    /// exited.
     pub fn build(
         &self,
         name: BackendName,
@@ -223,8 +226,8 @@ impl Backends {
         (registration(name).build)(Context::new(self.clone(), name, output, tell))
     }
 
-    /// Programs that draw backgrounds on our compositor and that we did not start, with the backends
-    /// that they are in the way of.
+    /// Returns a function that lists the programs that conflict with a backend: those that draw
+    /// backgrounds on our compositor and that murald did not start.
     pub fn conflicts(&self) -> impl Fn(&Registration) -> Vec<Conflict> {
         let found = foreign::find(self);
         let compositor = self.compositor();
@@ -237,8 +240,7 @@ impl Backends {
         }
     }
 
-    /// The programs that are in the way of this backend, each as a sentence, with a remedy. May take a
-    /// second.
+    /// The programs that conflict with this backend: a warning and a remedy for each. May take a second.
     pub fn in_the_way(&self, name: BackendName) -> Vec<(String, String)> {
         let found = foreign::find(self).into_iter();
         let found = found.filter(|conflict| !foreign::is_used(name, &conflict.program));
@@ -259,10 +261,10 @@ impl Backends {
         output.map_or_else(|| cache.clone(), |output| cache.join(process::plain_name(output)))
     }
 
-    /// The version of a backend's program. It is asked until it has answered once, and after it was
-    /// replaced, which may take half a second.
+    /// The version of a backend's program. The program is asked once, and again if it did not answer or
+    /// was replaced, which may take half a second.
     pub fn version(&self, entry: &Registration) -> Option<String> {
-        // Without a program it is our own.
+        // The backend without a program is our own.
         let Some(names) = entry.programs.first() else { return Some(VERSION.to_owned()) };
         let path = self.dirs.env().var("PATH")?;
         let program = names.iter().find_map(|name| process::which_in(name, &path))?;
@@ -290,7 +292,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_backend_of_the_settings_is_here() {
+    fn each_backend_of_the_settings_is_registered() {
         for &name in BackendName::ALL {
             let entry = registration(name);
             assert_eq!(entry.name, name);

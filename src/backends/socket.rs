@@ -1,4 +1,5 @@
-//! The control socket of a backend: waited for without polling, and asked without blocking.
+//! Connects to the control socket of a backend: waits for its file without polling, and reads answers
+//! with a time limit.
 //!
 //! Runs on the worker's thread.
 
@@ -17,10 +18,10 @@ use super::Error;
 use crate::process::{BackendProcess, Child, Identity};
 use crate::sys::{Cancel, Inotify, connect, poll_until};
 
-/// Between bind and listen, and between two tries.
+/// The pause before another try to connect to a socket that does not listen yet.
 const PAUSE: Duration = Duration::from_millis(10);
 
-/// Why a wait ended without what was waited for.
+/// The reason why a wait has failed.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum NotUp {
     #[error("it ended")]
@@ -34,7 +35,7 @@ pub(super) enum NotUp {
 }
 
 impl NotUp {
-    /// The same as an error of a backend, with what its process said last.
+    /// Converts this to a backend's error, with the last output of its process.
     pub(super) fn error(self, of: impl Display, process: Option<&BackendProcess>) -> Error {
         match (self, process) {
             (Self::Cancelled, _) => Error::Cancelled,
@@ -46,8 +47,8 @@ impl NotUp {
     }
 }
 
-/// The identity of a socket's file: its inode, which alone may be used again by the next socket, and
-/// the time of its last change.
+/// The identity of a socket file: its inode, which a later socket may reuse, and the time of its last
+/// change.
 pub(super) type SocketFile = (u64, i64, i64);
 
 /// The socket that is at a path now.
@@ -56,19 +57,19 @@ pub(super) fn made(path: &Path) -> Option<SocketFile> {
     Some((metadata.ino(), metadata.ctime(), metadata.ctime_nsec()))
 }
 
-/// The process that listens on a socket, where the kernel tells. Only for servers that bear a client
-/// who says nothing.
+/// The process that listens on a socket, if the kernel reports it. Only for servers that tolerate a
+/// client that sends nothing.
 pub(super) fn listener(path: &Path) -> Option<Child> {
     let stream = connect(path).ok()?;
     let peer = rustix::net::sockopt::socket_peercred(&stream).ok()?;
     let child = Child::hold(Identity::of(peer.pid.as_raw_nonzero().get())?)?;
-    // Had it ended before we took hold, its number might be another's by now.
+    // If the process ended before its pidfd was opened, another process may have its PID by now.
     let mut fds = [PollFd::new(&stream, PollFlags::empty())];
     let gone = poll_until(&mut fds, Some(Instant::now())).unwrap_or(false);
     (!gone).then_some(child)
 }
 
-/// Says something to a server that answers until it hangs up; gives its answer.
+/// Sends a request to a server that answers and then closes the connection; returns the answer.
 pub(super) fn ask(
     path: &Path,
     request: &str,
@@ -77,7 +78,7 @@ pub(super) fn ask(
 ) -> Result<String, NotUp> {
     let until = Instant::now() + limit;
     let mut stream = connect(path).map_err(|error| at(path, error))?;
-    // Far less than a socket takes at once.
+    // The message is far smaller than the socket's buffer, so this does not block.
     let said = stream.write_all(request.as_bytes());
     let said = said.and_then(|()| stream.shutdown(std::net::Shutdown::Write));
     said.map_err(|error| at(path, error))?;
@@ -89,7 +90,7 @@ pub(super) fn ask(
     Ok(String::from_utf8_lossy(&answer).into_owned())
 }
 
-/// Reads what a server answers until it hangs up, or until it `is_whole`.
+/// Reads an answer until the server closes the connection, or until the answer `is_whole`.
 pub(super) fn read_answer(
     stream: &mut UnixStream,
     child: Option<&Child>,
@@ -118,13 +119,13 @@ pub(super) fn read_answer(
     Ok(answer)
 }
 
-/// An error that says where.
+/// Adds a path to an error.
 fn at(path: &Path, error: impl Into<io::Error>) -> io::Error {
     let error = error.into();
     io::Error::new(error.kind(), format!("{}: {error}", path.display()))
 }
 
-/// Watches the directory of a path, or of its parents the first that is there.
+/// Watches the directory of a path, or the nearest parent that exists.
 fn watch_directory(watch: &Inotify, path: &Path) -> io::Result<()> {
     for directory in path.ancestors().skip(1) {
         match watch.watch(directory, WatchFlags::CREATE | WatchFlags::MOVED_TO) {
@@ -135,8 +136,8 @@ fn watch_directory(watch: &Inotify, path: &Path) -> io::Result<()> {
     Err(at(path, io::ErrorKind::NotFound))
 }
 
-/// Connects to a socket that `child` is about to make; `before` is one that was there before: not
-/// that. Its directory may be about to be made, too.
+/// Connects to a socket that `child` is about to create; a socket that is still `before` is an old one.
+/// The directory may not exist yet either.
 pub(super) fn connect_when_up(
     path: &Path,
     before: Option<SocketFile>,
@@ -146,13 +147,14 @@ pub(super) fn connect_when_up(
 ) -> Result<UnixStream, NotUp> {
     let watch = Inotify::new().map_err(|error| at(path, error))?;
     loop {
-        // Each time: what was waited for may be the directory.
+        // Repeated each time, because the new file may have been the directory.
         watch_directory(&watch, path)?;
         let new = made(path).filter(|&made| Some(made) != before);
         if let Some(Ok(stream)) = new.map(|_| connect(path)) {
             return Ok(stream);
         }
-        // One that is there and refuses is about to listen; one that is not there is waited for.
+        // A socket that refuses is about to listen, and is tried again soon; a missing one is waited
+        // for.
         let soon = new.map(|_| Instant::now() + PAUSE);
         let next = soon.map_or(until, |soon| soon.min(until));
         wait(&[watch.as_fd()], Some(child), next, cancel)?;
@@ -178,7 +180,7 @@ pub(super) fn wait(
     if is_ready(&polled[0]) {
         return Err(NotUp::Cancelled);
     }
-    // Data from before the end of the process is read first.
+    // Data from before the exit of the process is read first.
     let (readable, ended) = polled[1..].split_at(fds.len());
     let has_ended = ended.iter().any(is_ready) && !readable.iter().any(is_ready);
     if has_ended { Err(NotUp::Ended) } else { Ok(()) }

@@ -1,7 +1,7 @@
-//! swaybg 1.2: one process for all outputs, replaced at every change.
+//! Shows pictures through swaybg 1.2: one process for all outputs, which is replaced at every change.
 //!
-//! Outputs that change are decoded once for all, and stretched pictures are cut and shown together.
-//! A slow output therefore delays the others of the same change, and the changes after it.
+//! All outputs of a change are decoded together, and stretched pictures are cut and shown together. A
+//! slow output therefore delays the others of the same change, and later changes.
 //!
 //! The old process ends only after the new one has drawn on every output, which its Wayland trace
 //! shows (`trace`). Until then either may lie on top: both show a picture.
@@ -26,7 +26,8 @@ use crate::wire::Format;
 const NAME: &str = "swaybg";
 /// A 48 MB PNG takes half a second.
 const DRAWN_WITHIN: Duration = Duration::from_secs(10);
-/// gdk-pixbuf has these built in; its other loaders are packages of their own. 1.2.0 does not turn.
+/// gdk-pixbuf has these formats built in; its other loaders are separate packages. swaybg 1.2.0 does not
+/// rotate.
 const TAKES: Takes = Takes {
     formats: Some(&[Format::Jpg, Format::Png]),
     turns: false,
@@ -45,7 +46,7 @@ impl Swaybg {
         Self { processes: Processes::taken_over(&context), context }
     }
 
-    /// The command line, with pictures that it can load, in place of those that it cannot.
+    /// The command line, and the files in it: the pictures, or copies that swaybg can load.
     fn launch(
         &mut self,
         placements: &[Placement],
@@ -74,7 +75,8 @@ impl Backend for Swaybg {
         if placements.is_empty() {
             return self.clear();
         }
-        // On a busy machine a picture may be drawn before anybody looks whether it is still wanted.
+        // Checked before, since on a busy machine the picture may be drawn before the first check of a
+        // wait.
         if cancel.is_cancelled() {
             return Err(Error::Cancelled);
         }
@@ -82,7 +84,7 @@ impl Backend for Swaybg {
         let same =
             |process: &BackendProcess| process.record().is(&launch) && process.child().is_running();
         if let Some(kept) = self.processes.take(same) {
-            // One that an earlier daemon started may not have drawn yet.
+            // A process that an earlier daemon started may not have drawn yet.
             if drawn(&kept, &files, cancel).is_ok() {
                 self.processes.replace(kept);
                 self.context.copies.tidy(&files);
@@ -124,7 +126,7 @@ fn args<'a>(
     args
 }
 
-/// Waits until it has drawn on all of its outputs that are connected.
+/// Waits until the process has drawn on all its connected outputs.
 fn drawn(process: &BackendProcess, files: &[PathBuf], cancel: &Cancel) -> Result<(), Error> {
     let mut trace = Trace::default();
     let until = Instant::now() + DRAWN_WITHIN;
@@ -155,7 +157,7 @@ fn drawn(process: &BackendProcess, files: &[PathBuf], cancel: &Cancel) -> Result
 }
 
 fn unreadable(said: &str, files: &[PathBuf]) -> Error {
-    // A name with a line break is cut in what it says.
+    // The message has only the first line of a name.
     let meant = |file: &&PathBuf| file.to_string_lossy().lines().next() == Some(said);
     let path = files.iter().find(meant).map_or(Path::new(said), PathBuf::as_path);
     Error::File { path: path.to_owned(), why: "swaybg cannot load it".to_owned() }
@@ -166,7 +168,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_command_line() {
+    fn command_line_has_each_output_and_its_file() {
         let check = |shown: &[(&str, &str)], fit_mode, expected: &[&str]| {
             let shown: Vec<_> = shown.iter().map(|(o, file)| (*o, PathBuf::from(file))).collect();
             assert_eq!(
@@ -187,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unreadable_picture_is_named_whole() {
+    fn unreadable_picture_is_named_in_full() {
         let files = [PathBuf::from("/b.png"), PathBuf::from("/x\ny.png")];
         let named = |said| match unreadable(said, &files) {
             Error::File { path, .. } => path,

@@ -1,23 +1,23 @@
-//! The trace that libwayland writes for a client (`WAYLAND_DEBUG=client`), read to find out on
-//! which outputs the client has drawn.
+//! Reads the trace that libwayland writes for a client (`WAYLAND_DEBUG=client`), to find out on which
+//! outputs the client has drawn.
 //!
 //! A buffer that was attached to a surface and committed counts as drawn once the compositor sends
 //! `delete_id` for it. Lines look like `[3697967.855]  -> wl_surface@12.attach(wl_buffer@10, 0,
 //! 0)`; since libwayland 1.22 with `#` instead of `@`.
 
-/// Occurs in each line that tells something, but for those with [`UNWANTED`].
+/// Occurs in each line that matters, except those with [`UNWANTED`].
 pub(super) const PROTOCOL: &str = "wl_";
 pub(super) const UNWANTED: &str = "Could not find config for output ";
 
-/// How far a client has come.
+/// The progress of a client.
 #[derive(Debug, Default)]
 pub(super) struct Trace {
-    /// The first conversation with the registry is over: all outputs are known.
+    /// The first exchange with the registry is complete, so all outputs are known.
     listed: bool,
     outputs: Vec<TracedOutput>,
-    /// Outputs that it leaves alone.
+    /// The number of outputs on which the client does not draw.
     unwanted: usize,
-    /// Surface and a buffer of it that is not taken yet.
+    /// Each surface, with an attached buffer that the compositor has not taken yet.
     attached: Vec<(u32, u32)>,
 }
 
@@ -32,7 +32,7 @@ struct TracedOutput {
 
 impl Trace {
     pub(super) fn read(&mut self, line: &str) {
-        // The two ways of libwayland to write a number. Most of what a client writes has none.
+        // libwayland writes object numbers in two ways. Most of a client's own output has none.
         let line = if line.contains('#') { &line.replace('#', "@") } else { line };
         if line.contains(UNWANTED) {
             self.unwanted += 1;
@@ -49,7 +49,7 @@ impl Trace {
         }
     }
 
-    /// Reads what the client asks of its compositor; none if it does not matter here.
+    /// Reads a request of the client; returns `None` if it does not matter here.
     fn read_request(&mut self, text: &str) -> Option<()> {
         if text.starts_with("wl_registry@") && text.contains(", \"wl_output\",") {
             let global = number_after(text, ".bind(")?;
@@ -79,25 +79,25 @@ impl Trace {
         }
     }
 
-    /// On how many outputs it has drawn.
+    /// The number of outputs on which the client has drawn.
     pub(super) fn drawn(&self) -> usize {
         self.outputs.iter().filter(|output| output.drawn).count()
     }
 
-    /// It has drawn on every output that is connected and that it was given something for; `false`
-    /// for one that has nothing to draw on.
+    /// Whether the client has drawn on every connected output that it has a picture for; false if there
+    /// is no such output.
     pub(super) fn is_done(&self) -> bool {
         self.is_settled()
             && self.drawn() > 0
             && self.outputs.iter().all(|output| output.surface.is_none() || output.drawn)
     }
 
-    /// It has looked at all outputs and will draw on none of them.
+    /// Whether the client has looked at all outputs and will draw on none of them.
     pub(super) fn is_idle(&self) -> bool {
         self.is_settled() && self.outputs.iter().all(|output| output.surface.is_none())
     }
 
-    /// Every output has its surface or is left alone.
+    /// Whether every output has a surface or is left alone.
     fn is_settled(&self) -> bool {
         let decided = self.outputs.iter().filter(|output| output.surface.is_some()).count();
         self.listed && decided + self.unwanted >= self.outputs.len()
@@ -138,8 +138,8 @@ mod tests {
 [ 516525.916] wl_display@1.delete_id(16)
 "#;
 
-    /// Reads lines and gives how many outputs are drawn on, whether it is done, and whether it is
-    /// idle.
+    /// Reads lines; returns the number of outputs drawn on, whether the client is done, and whether it
+    /// is idle.
     fn after(lines: &[&str]) -> (usize, bool, bool) {
         let mut trace = Trace::default();
         lines.iter().for_each(|line| trace.read(line));
@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn done_when_every_output_is_drawn_on() {
+    fn trace_is_done_once_every_output_is_drawn_on() {
         let lines: Vec<&str> = TALK.lines().collect();
         let last = lines.len() - 1;
         assert_eq!(after(&lines[..8]), (0, false, false), "nothing decided yet");
@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn an_output_that_goes_is_not_waited_for() {
+    fn removed_output_is_not_waited_for() {
         let mut lines: Vec<&str> = TALK.lines().collect();
         lines.pop();
         lines.push("[ 516526.000] wl_registry@2.global_remove(38)");
@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn an_output_that_is_left_alone() {
+    fn output_without_a_picture_is_not_waited_for() {
         let alone = |count: usize| {
             let said =
                 "2026-11-21 06:03:32 - [main.c:289] Could not find config for output X ((null))";

@@ -1,5 +1,5 @@
-//! The reason why nothing can show a wallpaper, or why a backend cannot, as a sentence. Any thread
-//! may ask; nothing is started or changed.
+//! Explains in a sentence why nothing can show a wallpaper, or why a backend cannot. Runs on any thread;
+//! starts and changes nothing.
 
 use super::context::Backends;
 use super::registry::{Registration, registration};
@@ -9,13 +9,13 @@ use crate::config::BackendName;
 /// The reason why the built-in renderer cannot start.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum UnavailableReason {
-    /// No compositor answers; where it was looked for.
+    /// No compositor answers; `sought` says where murald looked.
     #[error("no Wayland or X11 session found: {sought}")]
     Session { sought: String },
-    /// The session has no place for backgrounds.
+    /// The session does not support backgrounds.
     #[error("{}", no_backgrounds(*.0))]
     Place(Compositor),
-    /// The settings forbid it.
+    /// The settings disable it.
     #[error("the built-in renderer is disabled (backend.builtin.enabled is false)")]
     Leave,
 }
@@ -42,7 +42,8 @@ impl Backends {
         }
     }
 
-    /// Why a backend cannot be used here; none where it can, or where there is no session to use any in.
+    /// Why a backend cannot be used here; `None` if it can, or if it is installed but there is no
+    /// session.
     pub fn unusable(&self, entry: &Registration) -> Option<String> {
         let (name, missing) = (entry.name, self.missing(entry));
         if !missing.is_empty() {

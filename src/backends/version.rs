@@ -1,4 +1,4 @@
-//! The versions of backends: each program is asked until it has answered once, and again after it
+//! Finds the versions of backends: each program is asked until it has answered once, and again after it
 //! was replaced.
 
 use std::collections::HashMap;
@@ -17,14 +17,14 @@ pub(super) const FLAGS: [&str; 2] = ["--version", "--help"];
 /// A program as it is on disk now, by path, inode and time: another file under the same name differs.
 type Stamp = (PathBuf, u64, i64);
 
-/// Cloneable; all clones remember the same.
+/// The known versions, shared by all clones.
 #[derive(Clone, Debug, Default)]
 pub struct Versions(Arc<Mutex<HashMap<Stamp, Option<String>>>>);
 
 impl Versions {
-    /// The version that a program tells with one of these flags; `None` where it answers and tells
-    /// none. May take as long as `patience` for each, until it has answered once: one that was late, or
-    /// could not be asked, is asked again the next time.
+    /// The version that a program prints with one of these flags; `None` if it answers without one. Each
+    /// flag may take as long as `patience`. A program that was late, or could not be asked, is asked
+    /// again at the next call.
     pub(super) fn of(
         &self,
         program: &Path,
@@ -41,7 +41,7 @@ impl Versions {
         if let Some(known) = lock(&self.0).get(&stamp) {
             return Ok(known.clone());
         }
-        // Not under the lock, as other threads may ask about other programs.
+        // The lock is not held, as other threads may ask about other programs.
         let mut failed = None;
         let told = flags.iter().find_map(|flag| {
             let answer = ask(program, flag, patience, cancel);
@@ -94,7 +94,7 @@ mod tests {
     use std::os::unix::fs::PermissionsExt;
 
     #[test]
-    fn versions_in_texts() {
+    fn version_is_found_in_a_text() {
         let check =
             |text, expected: Option<&str>| assert_eq!(version_in(text).as_deref(), expected);
         check("swaybg version 1.2.0\n", Some("1.2.0"));
@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn a_program_is_asked_once() {
+    fn program_is_asked_once() {
         let versions = Versions::default();
         for (says, version) in [("process 1.2.3", Some("1.2.3")), ("a process", None)] {
             let dir = tempfile::tempdir().unwrap();
@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn a_program_that_was_late_is_asked_again() {
+    fn program_that_was_late_is_asked_again() {
         let dir = tempfile::tempdir().unwrap();
         let slow = dir.path().join("slow");
         fs::write(&slow, "").unwrap();

@@ -151,7 +151,7 @@ impl WorldState {
         self.workspaces.iter().find(|picture| picture.row.monitor == monitor)
     }
 
-    /// What each monitor shows.
+    /// The assignments as shown, by monitor, with the pictures of workspaces in place.
     fn shown_rows(&self) -> Vec<Assignment> {
         let pictures = self.workspaces.iter().map(|picture| picture.row.clone());
         workspaces::over(self.rows.clone(), pictures)
@@ -314,7 +314,7 @@ impl WorldState {
         self.rows.iter().find(|row| row.monitor == monitor)
     }
 
-    /// What a monitor should show: its assignment, or the picture of a workspace.
+    /// The assignment of a monitor, or the picture of a workspace that hides it.
     pub(super) fn shown_row(&self, monitor: &str) -> Option<&Assignment> {
         self.hidden_by(monitor).map(|picture| &picture.row).or_else(|| self.row(monitor))
     }

@@ -1,5 +1,4 @@
-//! The calls of awww's client: which outputs need one, its arguments, and the output of its query.
-//! Pure.
+//! Builds the calls of awww's client, and reads the output of its query. Pure.
 
 use std::collections::HashMap;
 use std::ffi::OsString;
@@ -8,7 +7,7 @@ use std::path::{Path, PathBuf};
 use crate::compositor::Output;
 use crate::config::{Awww as Options, AwwwFilter, AwwwResize, AwwwTransition};
 
-/// A picture and what decides how it looks once the transition is over.
+/// A picture, and the options that affect its look after the transition.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct PictureLook {
     pub(super) path: PathBuf,
@@ -24,7 +23,7 @@ impl PictureLook {
     }
 }
 
-/// A look on an output, and how large that is: awww stretches what it has over another size.
+/// A picture on an output, and the size of the output: awww stretches a picture over a new size.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct MonitorPicture {
     pub(super) look: PictureLook,
@@ -36,28 +35,29 @@ pub(super) struct MonitorPicture {
 pub(super) struct Call {
     pub(super) look: PictureLook,
     pub(super) outputs: Vec<String>,
-    /// They have it already, for another size.
+    /// The outputs have the picture already, but for another size.
     pub(super) is_resize: bool,
-    /// The sizes of those of which it is not known that the server has heard of them.
+    /// The sizes of the outputs whose current size the server may not know yet.
     sizes: Vec<(String, Geometry)>,
 }
 
 impl Call {
-    /// One of its outputs that does not show the picture.
+    /// An output of this call that does not show the picture.
     pub(super) fn missing(&self, outputs: &[Queried]) -> Option<&str> {
         let is_there =
             |name: &String| on(outputs, name).is_some_and(|output| output.shows(&self.look.path));
         self.outputs.iter().find(|name| !is_there(name)).map(String::as_str)
     }
 
-    /// Whether the server knows how large its outputs are.
+    /// Whether the server knows the current sizes of this call's outputs.
     pub(super) fn sizes_are_known(&self, outputs: &[Queried]) -> bool {
         self.sizes.iter().all(|(name, geometry)| {
             on(outputs, name).is_some_and(|output| output.is_as_large(*geometry))
         })
     }
 
-    /// Whether its outputs have the same sizes in both: what the picture was made for.
+    /// Whether this call's outputs have the same sizes before and after it, so that the picture fits
+    /// them.
     pub(super) fn are_sizes_of(&self, before: &[Queried], after: &[Queried]) -> bool {
         let size = |outputs, name| on(outputs, name).and_then(|output| output.geometry);
         self.outputs.iter().all(|name| size(before, name) == size(after, name))
@@ -76,7 +76,7 @@ pub(super) fn calls(
 ) -> Vec<Call> {
     let mut calls: Vec<Call> = Vec::new();
     for (name, want) in wanted {
-        // The server knows the picture, not how it was fitted; that only whoever asked for it.
+        // The server reports the picture, but not its fit; only `shown` has that.
         let is_same = shown.get(name).is_none_or(|had| had.as_ref() == Some(want));
         if is_same && on(outputs, name).is_some_and(|output| output.shows(&want.look.path)) {
             continue;
@@ -100,7 +100,7 @@ pub(super) fn calls(
 
 pub(super) fn args(options: &Options, outputs: &[String], path: &Path) -> Vec<OsString> {
     let mut args: Vec<OsString> = vec!["img".into()];
-    // One word each: a value that begins with a minus would be a flag of its own.
+    // Flag and value are one argument: a value with a leading minus would be taken for a flag.
     let mut add = |flag: &str, value: String| args.push(format!("{flag}={value}").into());
     add("--outputs", outputs.join(","));
     add("--resize", options.resize.to_string());
@@ -125,7 +125,7 @@ pub(super) fn args(options: &Options, outputs: &[String], path: &Path) -> Vec<Os
     args
 }
 
-/// The settings take blanks between numbers; awww takes none.
+/// Removes blanks between numbers, which the settings allow and awww does not.
 fn without_blanks(numbers: &str) -> String {
     numbers.split_whitespace().collect()
 }
@@ -144,7 +144,7 @@ impl Geometry {
         Self { size, scale: output.scale }
     }
 
-    /// Whether both are words for the same: each rounds in its own way.
+    /// Whether both are the same size: the compositor and awww round in different ways.
     fn is_about(self, other: Self) -> bool {
         let near = |one: u32, other: u32| one.abs_diff(other) <= 1;
         near(self.size.0, other.size.0)
@@ -152,7 +152,7 @@ impl Geometry {
             && (self.scale - other.scale).abs() < 0.02
     }
 
-    /// `1920x1080, scale` and `1,`.
+    /// Reads the fields `1920x1080, scale` and `1,`.
     fn parse(size: &str, scale: &str) -> Option<Self> {
         let (width, height) = size.strip_suffix(", scale")?.split_once('x')?;
         let scale = scale.trim_end_matches(',').parse().ok()?;
@@ -165,7 +165,7 @@ impl Geometry {
 pub(in crate::backends) struct Queried {
     pub(super) name: String,
     pub(super) geometry: Option<Geometry>,
-    /// A path, as far as a line of text can hold it; none for a colour.
+    /// The first line of the picture's path; `None` for a colour.
     pub(super) image: Option<String>,
 }
 
@@ -175,7 +175,8 @@ impl Queried {
         self.geometry.is_none_or(|own| own.is_about(geometry))
     }
 
-    /// It follows the links of a path that it is given, and a name may have several lines.
+    /// Whether the output shows this file. The server follows symbolic links, and reports the first line
+    /// of a path only.
     pub(super) fn shows(&self, path: &Path) -> bool {
         let is = |path: &Path| {
             let text = path.to_string_lossy();
@@ -185,13 +186,13 @@ impl Queried {
     }
 }
 
-/// Lines like `NS: DP-1: 1920x1080, scale: 1, currently displaying: image: /a.png`; the namespace is
-/// empty by default, and was not there before 0.11.
+/// Reads lines like `NS: DP-1: 1920x1080, scale: 1, currently displaying: image: /a.png`. The namespace
+/// is empty by default, and missing before 0.11.
 pub(in crate::backends) fn queried(text: &str) -> Vec<Queried> {
     let line = |line: &str| {
         let (before, shows) = line.split_once("currently displaying: ")?;
         let mut fields = before.split(": ").map(str::trim).filter(|field| !field.is_empty());
-        // The name stands before the first field that is a size.
+        // The name precedes the first field that is a size.
         let mut name = fields.next()?.trim_start_matches(": ").to_owned();
         let mut geometry = None;
         while let Some(field) = fields.next() {
@@ -213,7 +214,7 @@ mod tests {
     use crate::compositor::Output;
 
     #[test]
-    fn the_command_line() {
+    fn command_line_has_all_options() {
         let outputs = ["DP-1".to_owned(), "HDMI-A-1".to_owned()];
         let check = |options: &Options, changed: &[(&str, Option<&str>)]| {
             let mut expected = vec![
@@ -270,7 +271,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_differs_is_called_for() {
+    fn calls_are_made_only_for_outputs_that_differ() {
         let options = Options::default();
         let on = |path: &str, resize, turned| {
             let mut output = Output::plain("A");
@@ -307,7 +308,7 @@ mod tests {
             assert_eq!(seen, expected);
         };
         check(&[("A", shown("/a"))], &[], &[]);
-        // Also of outputs that differ in size.
+        // Outputs of different sizes share a call.
         check(
             &[("A", shown("/x")), ("B", shown("/b")), ("C", on("/x", AwwwResize::Crop, true))],
             &[],
@@ -316,7 +317,7 @@ mod tests {
         let contain = on("/a", AwwwResize::Fit, false);
         check(&[("A", shown("/a"))], &[("A", contain)], &[("/a", &["A"])]);
         check(&[("A", on("/a", AwwwResize::Crop, true))], &[("A", shown("/a"))], &[("/a", &["A"])]);
-        // Somebody else has painted over it.
+        // Another program has changed the picture.
         check(&[("A", shown("/x"))], &[("A", shown("/x"))], &[("/x", &["A"])]);
     }
 
@@ -334,7 +335,7 @@ mod tests {
     }
 
     #[test]
-    fn the_server_says_how_large_it_is() {
+    fn size_of_an_output_is_read_from_the_query() {
         let geometry = |size, scale| Geometry { size, scale };
         let check = |said: &str, expected| {
             let text = format!(": DP-1: {said}, currently displaying: image: /a.png");

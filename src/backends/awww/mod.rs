@@ -1,12 +1,12 @@
-//! awww, or swww as it was called until 2025: a server of its own that a client program controls.
+//! Shows pictures through awww (swww until 2025): a server that a client program controls.
 //!
-//! The success of its client is checked afterwards: the server's query reports which picture it has
-//! on which output, and for which size the picture was made.
+//! Success is checked after each call of the client: the server's query reports the picture and the size
+//! of each output.
 //!
-//! A server that already runs is used as it is, and is not ours to end. Its end is noticed at the
-//! next call: it reads everything that a client sends before it does anything else, so no client
-//! may keep it waiting only to notice its end. Calls come one after the other, as the worker makes
-//! them: concurrent ones glitch (LGFae/swww#220).
+//! A server that already runs is used, but never stopped. Its exit is noticed at the next call. The
+//! server reads everything that a client sends before it does anything else, so a connection that stays
+//! open to notice the exit would block it. Calls are made one after another, because concurrent ones
+//! glitch (LGFae/swww#220).
 
 mod call;
 
@@ -33,18 +33,18 @@ use call::{Geometry, Queried};
 const NAME: &str = "awww";
 /// The client answers as soon as the server has the picture, before any transition.
 const CALL: Duration = Duration::from_secs(10);
-/// The time for a server to come up, and the pauses between questions: the first and the longest.
+/// The time limit for the start of a server, and the first and the longest pause between queries.
 const UP_WITHIN: (Duration, Duration, Duration) =
     (Duration::from_secs(10), Duration::from_millis(5), Duration::from_millis(500));
-/// A server that answers knows its outputs a moment later.
+/// The time limit for a server that answers to know its outputs.
 const OUTPUTS_WITHIN: Duration = Duration::from_secs(2);
 /// The time for the first frame of a new server, with a margin.
 const DRAWN_AFTER: Duration = Duration::from_millis(200);
-/// It hears of sizes from its compositor, as we do, and of pictures from its client.
+/// The time limit for the server to know the picture of its client and the sizes of the compositor.
 const HEARS_WITHIN: Duration = Duration::from_millis(500);
 const BETWEEN_QUESTIONS: Duration = Duration::from_millis(20);
 const TRIES: usize = 3;
-/// Between the loss of its socket and its end.
+/// The time limit from the loss of the server's socket to its exit.
 const ENDED_WITHIN: Duration = Duration::from_millis(100);
 const TAKES: Takes = Takes {
     formats: Some(&[
@@ -63,11 +63,11 @@ const TAKES: Takes = Takes {
 
 pub(super) struct Awww {
     context: Context,
-    /// The server, where it is ours.
+    /// The servers that murald started.
     servers: Processes,
     /// The picture that this daemon has set on each output; `None` if that failed.
     shown: HashMap<String, Option<MonitorPicture>>,
-    /// The settings when it was last told something.
+    /// The settings at the last change.
     told: Option<Options>,
 }
 
@@ -77,7 +77,7 @@ impl Awww {
         Self { context, servers, shown: HashMap::new(), told: None }
     }
 
-    /// The client and server of one name: awww's, else swww's.
+    /// The client and the server of the same name, awww or else swww.
     fn programs(&self) -> Result<(PathBuf, PathBuf), Error> {
         let pair =
             |client, server| Ok((self.context.program(client)?, self.context.program(server)?));
@@ -103,7 +103,7 @@ impl Awww {
         placements: &[Placement],
         cancel: &Cancel,
     ) -> Result<Vec<Queried>, Error> {
-        // Without --no-cache it shows a picture of its own choice and races us.
+        // Without --no-cache the server also shows a picture from its cache, which may replace ours.
         let mut launch = self.context.launch(server).args(["--no-cache"]);
         let format = self.context.settings().awww.daemon_format;
         if format != AwwwFormat::Default {
@@ -128,7 +128,7 @@ impl Awww {
         outputs
     }
 
-    /// That our server has ended, if it has: whoever calls it may notice first.
+    /// An error if our server has exited. A client may notice the exit before the kernel reports it.
     fn ended(&self) -> Option<Error> {
         let server = self.servers.newest()?;
         server
@@ -137,8 +137,8 @@ impl Awww {
             .then(|| failed(server, "has ended"))
     }
 
-    /// Whether a new server outlives its first picture: it answers before it has drawn, and its
-    /// compositor ends one whose pixel format it does not take.
+    /// Checks that a new server survives its first picture. It answers before it has drawn, and the
+    /// compositor disconnects it if it does not support its pixel format.
     fn has_drawn(&self, cancel: &Cancel) -> Result<(), Error> {
         let Some(new) = self.servers.newest() else { return Ok(()) };
         if new.child().wait(Some(Instant::now() + DRAWN_AFTER), Some(cancel)) {
@@ -147,7 +147,7 @@ impl Awww {
         if cancel.is_cancelled() { Err(Error::Cancelled) } else { Ok(()) }
     }
 
-    /// Has a server that answers show all of it.
+    /// Shows the placements through a server that answers.
     fn show_by(
         &mut self,
         client: &Path,
@@ -155,7 +155,7 @@ impl Awww {
         placements: &[Placement],
         cancel: &Cancel,
     ) -> Result<(), Error> {
-        // It drops a name that it does not know without a word.
+        // The server ignores unknown outputs without an error.
         if let Some(name) = unknown(placements, outputs) {
             return Err(Error::Refused(format!("{NAME} does not know the output {name}")));
         }
@@ -189,7 +189,8 @@ impl Awww {
         }
     }
 
-    /// Has one picture shown on some outputs, of the sizes that the server has said `before`.
+    /// Shows a picture on the outputs of a call. `before` has the sizes that the server has reported
+    /// last.
     fn set(
         &mut self,
         client: &Path,
@@ -205,7 +206,7 @@ impl Awww {
             if call.are_sizes_of(&before, &after) {
                 return Ok(());
             }
-            // Made for another size, the picture is not drawn, or breaks off in its transition.
+            // A picture made for another size is not drawn, or its transition stops midway.
             (before, is_resize) = (after, true);
         }
         Err(Error::Refused(format!("the outputs of {NAME} keep changing size")))
@@ -214,8 +215,8 @@ impl Awww {
     fn img(&self, client: &Path, call: &Call, at_once: bool, cancel: &Cancel) -> Result<(), Error> {
         let mut options =
             Options { resize: call.look.resize, ..self.context.settings().awww.clone() };
-        // A transition begins with black on what another server shows, and with what is left of the
-        // same picture on another size.
+        // A transition would start from black over another server's picture, and from remains of the
+        // picture after a resize.
         if at_once || self.servers.has_older() {
             options.transition_type = AwwwTransition::None;
         }
@@ -229,8 +230,8 @@ impl Awww {
         Ok(())
     }
 
-    /// Waits until the server says that it has a picture, and the sizes that its outputs have: its
-    /// client is content when it has heard of the one, and it may hear of the others later than we.
+    /// Waits until the server reports the picture and the current sizes of the outputs. Its client exits
+    /// before the server has the picture everywhere, and the server may learn sizes later than murald.
     fn hears(&self, client: &Path, call: &Call, cancel: &Cancel) -> Result<Vec<Queried>, Error> {
         let until = Instant::now() + HEARS_WITHIN;
         loop {
@@ -262,7 +263,7 @@ impl Backend for Awww {
         self.servers.reap();
         if let Some(outputs) = self.query(&client, cancel)? {
             let shown = self.show_by(&client, &outputs, placements, cancel);
-            // One of ours that has crashed is started once more.
+            // If our server has crashed, it is started once more.
             if shown.is_ok() || cancel.is_cancelled() || self.servers.is_whole() {
                 return shown;
             }
@@ -298,8 +299,8 @@ impl Backend for Awww {
     }
 }
 
-/// An error with the last error that a server named, or its last words: it ends by itself where its
-/// compositor breaks with it, as if all were well.
+/// An error with the last `ERROR` in the server's log, or else its last lines. A server that loses its
+/// compositor exits as if nothing were wrong.
 fn failed(server: &BackendProcess, how: &str) -> Error {
     let (shown, tail) = (server.record().shown(), server.log_tail());
     let error = tail.lines().rfind(|line| line.contains("ERROR"));
@@ -307,21 +308,21 @@ fn failed(server: &BackendProcess, how: &str) -> Error {
     Error::Unavailable(format!("{shown} {how}: {why}"))
 }
 
-/// Why a call has failed. awww says it alike of a file and of its own flags: the file is at fault
-/// where it cannot be read here either.
+/// The reason why a call has failed. awww fails alike for files and for flags, so the file is to blame
+/// if murald cannot read it either.
 fn failure(output: &Output, path: &Path, decoder: &Decoder) -> Error {
     decoding::read_whole(decoder, path)
         .err()
         .unwrap_or_else(|| Error::Refused(format!("{NAME} failed: {}", complaint(output))))
 }
 
-/// The first line names a wrong flag, the last one only points to the help.
+/// The error of a client. Its first line names a wrong flag; its last line only points to the help.
 fn complaint(output: &Output) -> String {
     let first = output.stderr.lines().find_map(|line| line.strip_prefix("error: "));
     first.map_or_else(|| output.complaint(), str::to_owned)
 }
 
-/// An output that is to be used and that the server does not know.
+/// An output of the placements that the server does not know.
 fn unknown<'a>(placements: &'a [Placement], outputs: &[Queried]) -> Option<&'a str> {
     let names = placements.iter().map(|placement| placement.output.name.as_str());
     names.into_iter().find(|name| outputs.iter().all(|output| output.name != *name))

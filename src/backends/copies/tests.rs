@@ -1,4 +1,4 @@
-//! Files of every kind for backends that accept some of them.
+//! Tests files of many kinds with backends that accept some of them.
 
 use std::fs::File;
 use std::io::BufReader;
@@ -49,7 +49,7 @@ fn unsupported_pictures_are_copied_once() {
         copy,
         "a PNG is taken as it is"
     );
-    // Written over by something of the same length, as `cp -p` does, and given its time.
+    // The file is overwritten with the same length and gets its old time, as `cp -p` does.
     let time = fs::metadata(&source).unwrap().modified().unwrap();
     bmp(&source);
     File::options().append(true).open(&source).unwrap().set_modified(time).unwrap();
@@ -63,7 +63,7 @@ fn unsupported_pictures_are_copied_once() {
 }
 
 #[test]
-fn picture_that_moves_is_given_as_its_first_frame() {
+fn animated_picture_is_replaced_by_its_first_frame() {
     let dir = tempfile::tempdir().unwrap();
     let source = dir.path().join("a.png");
     let mut encoder = png::Encoder::new(File::create(&source).unwrap(), 1, 1);
@@ -83,7 +83,7 @@ fn picture_that_moves_is_given_as_its_first_frame() {
 }
 
 #[test]
-fn tiny_picture_and_tiles_are_made_for_the_output() {
+fn tiny_pictures_and_tiles_are_cut_for_the_output() {
     let dir = tempfile::tempdir().unwrap();
     let (cancel, mut copies) = (Cancel::new().unwrap(), of(&dir.path().join("cache")));
     let tile = Tile { x: 0, y: 0, width: SIZE.0, height: SIZE.1, pixels: SIZE };
@@ -107,7 +107,7 @@ fn tiny_picture_and_tiles_are_made_for_the_output() {
 }
 
 #[test]
-fn a_name_that_it_cannot_take_is_linked() {
+fn file_with_an_unsupported_name_is_linked() {
     let dir = tempfile::tempdir().unwrap();
     let source = dir.path().join("a,\n#.bmp");
     bmp(&source);
@@ -122,7 +122,7 @@ fn a_name_that_it_cannot_take_is_linked() {
 }
 
 #[test]
-fn backend_that_follows_links_is_given_none() {
+fn backend_that_follows_symbolic_links_gets_none() {
     let dir = tempfile::tempdir().unwrap();
     let source = dir.path().join("a.bmp");
     bmp(&source);
@@ -151,7 +151,7 @@ fn backend_that_follows_links_is_given_none() {
         assert_eq!(ready(&cache, path), twin);
     }
     assert_eq!(fs::read_dir(&cache).unwrap().count(), 2, "and nothing is left beside them");
-    // Without hard links between the two file systems.
+    // There are no hard links between two file systems.
     let device = |path: &Path| fs::metadata(path).unwrap().dev();
     let places = ["/dev/shm", "/var/tmp"].map(Path::new).into_iter();
     let mut other = places.filter(|at| at.is_dir() && device(at) != device(dir.path()));
@@ -160,7 +160,7 @@ fn backend_that_follows_links_is_given_none() {
 }
 
 #[test]
-fn no_picture() {
+fn file_without_a_picture_is_an_error() {
     let dir = tempfile::tempdir().unwrap();
     let source = dir.path().join("x.png");
     let mut copies = of(&dir.path().join("cache"));

@@ -1,8 +1,7 @@
-//! The two dialects of hyprpaper (before and since 0.8): its file, its calls, and the log and list
-//! that show whether it draws.
+//! Speaks the two dialects of hyprpaper (before and since 0.8): its configuration file, its calls, and
+//! the log and list that show whether it has drawn.
 //!
-//! Its own `ok` means that it has understood a call, and not even that in all versions. Waits run
-//! on the worker's thread.
+//! Hyprpaper's own `ok` means at most that it has understood a call. Waits run on the worker's thread.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -25,12 +24,12 @@ pub(super) const NAME: &str = "hyprpaper";
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Wallpaper {
     pub(super) output: String,
-    /// As hyprpaper is given it: two spellings of one path are two files to it.
+    /// The path as hyprpaper gets it. Two spellings of a path are two files to hyprpaper.
     pub(super) path: String,
     pub(super) fit: HyprpaperFit,
 }
 
-/// 0.8 changed its file and its calls.
+/// The language of the configuration file and the calls, which changed in 0.8.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Dialect {
     /// Up to 0.7.
@@ -39,7 +38,7 @@ pub(super) enum Dialect {
 }
 
 impl Dialect {
-    /// Only those before 0.8 do not tell their version.
+    /// Only versions before 0.8 do not report their version.
     pub(super) fn of(version: Option<&str>) -> Self {
         match version.map(numbers) {
             None => Self::Old,
@@ -48,15 +47,15 @@ impl Dialect {
         }
     }
 
-    /// Whether one of this version can be asked what it shows: 0.8 had forgotten how.
+    /// Whether this version can list what it shows. Versions 0.8.0 to 0.8.3 cannot.
     pub(super) fn can_be_asked(self, version: Option<&str>) -> bool {
         self == Self::Old || version.is_some_and(|version| numbers(version) >= (0, 8, 4))
     }
 
-    /// The fit as this version has it.
+    /// The fit that this version shows instead of one that it lacks.
     pub(super) fn fit(self, fit: HyprpaperFit) -> HyprpaperFit {
         match (self, fit) {
-            // It had no such fit.
+            // Versions before 0.8 have no such fit.
             (Self::Old, HyprpaperFit::Fill) => HyprpaperFit::Cover,
             _ => fit,
         }
@@ -77,13 +76,13 @@ impl Dialect {
         }
     }
 
-    /// Whether a running one understands it; else only its file does.
+    /// Whether a running hyprpaper accepts this fit; otherwise only its configuration file does.
     pub(super) fn can_be_told(self, fit: HyprpaperFit) -> bool {
         // Through its socket `fill` becomes `cover`.
         self == Self::Old || fit != HyprpaperFit::Fill
     }
 
-    /// The whole of its file.
+    /// The complete configuration file.
     pub(super) fn file(self, placements: &[Wallpaper]) -> String {
         let mut text = format!("{HEAD}\nsplash = false\n");
         text.push_str(if self == Self::New { "ipc = true\n" } else { "ipc = on\n" });
@@ -128,7 +127,7 @@ impl Dialect {
     /// The error in an answer to [`Self::set`].
     pub(super) fn check(self, answer: &str) -> Result<(), String> {
         match self {
-            // It has said so by its exit code.
+            // The exit code of hyprctl has already reported an error.
             Self::New => Ok(()),
             Self::Old if answer.trim() == "ok" => Ok(()),
             Self::Old => Err(answer.trim().to_owned()),
@@ -145,7 +144,7 @@ fn old_value(wallpaper: &Wallpaper) -> String {
     format!("{},{fit}{}", wallpaper.output, wallpaper.path)
 }
 
-/// Messages in the log about a file that it cannot use, in either dialect.
+/// Messages in the log about a file that hyprpaper cannot use, in either dialect.
 const COMPLAINTS: [&str; 5] = [
     "Config error",
     "Config has errors",
@@ -154,9 +153,9 @@ const COMPLAINTS: [&str; 5] = [
     "does not contain a valid image",
 ];
 
-/// A line of the log that says that one of these will not be shown.
+/// The line of the log, if it says that one of these wallpapers will not be shown.
 pub(super) fn complaint<'a>(line: &'a str, wanted: &[Wallpaper]) -> Option<&'a str> {
-    // Outputs that it was given nothing for have no target either.
+    // Outputs for which nothing was set have no target either.
     let is_targetless = |wallpaper: &Wallpaper| {
         let monitor = format!("Monitor {} ", wallpaper.output);
         line.split_once(&monitor).is_some_and(|(_, rest)| {
@@ -167,13 +166,13 @@ pub(super) fn complaint<'a>(line: &'a str, wanted: &[Wallpaper]) -> Option<&'a s
     (means_us || wanted.iter().any(is_targetless)).then(|| line.trim())
 }
 
-/// Whether a line of the log of one before 0.8 says that this was drawn.
+/// Whether a line of the log of a version before 0.8 says that this wallpaper was drawn.
 pub(super) fn is_drawn(line: &str, wallpaper: &Wallpaper) -> bool {
     let said = format!("Image data for {}: {} at ", wallpaper.output, wallpaper.path);
     line.contains(&said)
 }
 
-/// Whether `listactive` has this: `DP-1 = /x` before 0.8, `DP-1: /x` since.
+/// Whether the output of `listactive` has this wallpaper: `DP-1 = /x` before 0.8, `DP-1: /x` since.
 pub(super) fn is_listed(list: &str, wallpaper: &Wallpaper) -> bool {
     let path = |line: &str| {
         let rest = line.trim().strip_prefix(&wallpaper.output)?;
@@ -183,7 +182,7 @@ pub(super) fn is_listed(list: &str, wallpaper: &Wallpaper) -> bool {
     list.lines().filter_map(path).any(|path| is_same(&path, &wallpaper.path))
 }
 
-/// It may have followed the links of a path.
+/// Whether both are the same path. Hyprpaper may have followed symbolic links.
 fn is_same(listed: &str, told: &str) -> bool {
     listed == told || fs::canonicalize(told).is_ok_and(|file| file == Path::new(listed))
 }
@@ -193,7 +192,7 @@ const DRAWN_WITHIN: Duration = Duration::from_secs(10);
 /// Versions since 0.8 do not report when they have drawn: the time for a 4K picture, with a margin.
 const DRAWN_AFTER: Duration = Duration::from_millis(500);
 
-/// Waits until one that was just started has its socket.
+/// Waits until a new process has its socket.
 pub(super) fn come_up(
     new: &BackendProcess,
     path: &Path,
@@ -206,7 +205,8 @@ pub(super) fn come_up(
     up.map(drop).map_err(|not_up| not_up.error(of, Some(new)))
 }
 
-/// Reads its log until it says that all is drawn, or for a while where it never does.
+/// Reads the log until it says that everything is drawn. Versions since 0.8 never say so, and get a
+/// fixed time.
 pub(super) fn has_drawn(
     process: &BackendProcess,
     from: u64,
@@ -249,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn versions() {
+    fn version_decides_the_dialect() {
         let check = |version, expected| assert_eq!(Dialect::of(version), expected);
         check(Some("0.7.6"), Dialect::Old);
         check(Some("0.8.0"), Dialect::New);
@@ -261,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn each_fit_of_the_old_ones_has_a_name() {
+    fn each_fit_has_its_own_path_before_0_8() {
         let file = Path::new("/a/b.png");
         let check = |dialect: Dialect, fit, path| assert_eq!(dialect.path(file, fit), path);
         check(Dialect::Old, HyprpaperFit::Cover, "/a/b.png");
@@ -271,7 +271,7 @@ mod tests {
     }
 
     #[test]
-    fn files() {
+    fn configuration_file_is_written_in_both_dialects() {
         let new = format!(
             "{HEAD}\nsplash = false\nipc = true\n\nwallpaper {{\n    monitor = DP-1\n    \
              path = /a b.png\n    fit_mode = fill\n}}\n"
@@ -284,7 +284,7 @@ mod tests {
     }
 
     #[test]
-    fn calls() {
+    fn calls_are_made_in_both_dialects() {
         let check = |dialect: Dialect, fit, expected: &[&[&str]]| {
             assert_eq!(dialect.set(&wallpaper(fit)), expected);
         };
@@ -303,7 +303,7 @@ mod tests {
     }
 
     #[test]
-    fn answers() {
+    fn answer_of_the_old_dialect_has_the_error() {
         assert_eq!(Dialect::New.check(""), Ok(()));
         assert_eq!(Dialect::Old.check("ok"), Ok(()));
         let failed = "wallpaper failed (no target)";
@@ -315,7 +315,7 @@ mod tests {
     }
 
     #[test]
-    fn complaints_about_what_is_wanted() {
+    fn complaint_about_a_wanted_wallpaper_is_found() {
         let wanted = [wallpaper_on("DP-1")];
         let check =
             |line, expected| assert_eq!(complaint(line, &wanted).is_some(), expected, "{line}");
@@ -334,7 +334,7 @@ mod tests {
     }
 
     #[test]
-    fn lists_of_both_dialects() {
+    fn list_is_read_in_both_dialects() {
         let check =
             |list, expected| assert_eq!(is_listed(list, &wallpaper_on("DP-1")), expected, "{list}");
         check("HDMI-A-1 = /x.png\nDP-1 = /a b.png", true);
@@ -345,7 +345,7 @@ mod tests {
     }
 
     #[test]
-    fn log_of_the_old_ones_tells_of_pictures_that_were_drawn() {
+    fn log_of_the_old_dialect_reports_drawn_pictures() {
         let line = "[LOG] Image data for DP-1: /a b.png at [-0.00, 0.00], scale: 10.00";
         assert!(is_drawn(line, &wallpaper_on("DP-1")));
         assert!(!is_drawn(line, &wallpaper_on("P-1")) && !is_drawn(line, &wallpaper_on("DP-11")));

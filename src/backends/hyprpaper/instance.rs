@@ -1,8 +1,8 @@
-//! The running Hyprland instance, and the files that hyprpaper reads and locks.
+//! Finds the running Hyprland instance, and handles the files that hyprpaper reads and locks.
 //!
-//! The environment of a user manager may name a session that has ended: an instance counts while
-//! its process lives, and the instance in the environment comes first. Without an instance for the
-//! session hyprpaper is of no use. A configuration file that somebody else wrote is never
+//! The environment of systemd's user manager may name a session that has ended. So an instance counts
+//! only while its process runs, and the one in the environment comes first. Hyprpaper cannot be used
+//! without an instance for the session. A configuration file that murald did not write is never
 //! overwritten.
 
 use std::ffi::OsStr;
@@ -32,7 +32,7 @@ impl Instance {
         Self { directory: runtime.join(signature), signature: signature.to_owned() }
     }
 
-    /// The socket of its hyprpaper.
+    /// The socket of this instance's hyprpaper.
     pub(super) fn socket(&self) -> PathBuf {
         self.directory.join(".hyprpaper.sock")
     }
@@ -44,19 +44,19 @@ impl Instance {
         }
     }
 
-    /// Old ones do not say which display is theirs.
+    /// Whether the instance serves this display. Old versions do not name their display.
     fn serves(&self, socket: &Path) -> bool {
         self.lock_line(1).is_none_or(|display| socket.file_name() == Some(OsStr::new(&display)))
     }
 
-    /// Its process and the display that it serves, a line each.
+    /// A line of the lock file: line 0 is the PID, line 1 the display.
     fn lock_line(&self, number: usize) -> Option<String> {
         let text = fs::read_to_string(self.directory.join("hyprland.lock")).ok()?;
         Some(text.lines().nth(number)?.trim().to_owned())
     }
 }
 
-/// Whether a session is that of a Hyprland which lives.
+/// Whether a session belongs to a running Hyprland.
 pub(in crate::backends) fn is_in(session: &Session, dirs: &Dirs) -> bool {
     let (Session::Wayland { socket }, Ok(runtime)) = (session, dirs.runtime()) else {
         return false;
@@ -64,7 +64,7 @@ pub(in crate::backends) fn is_in(session: &Session, dirs: &Dirs) -> bool {
     living(&runtime.join("hypr")).any(|(_, instance)| instance.serves(socket))
 }
 
-/// The socket on which the Hyprland of this process answers requests.
+/// The socket on which the Hyprland with this PID answers requests.
 pub(in crate::backends) fn requests_socket(dirs: &Dirs, pid: i32) -> Option<PathBuf> {
     let (runtime, pid) = (dirs.runtime().ok()?.join("hypr"), pid.to_string());
     let mut living = living(&runtime);
@@ -72,7 +72,7 @@ pub(in crate::backends) fn requests_socket(dirs: &Dirs, pid: i32) -> Option<Path
     Some(instance.directory.join(".socket.sock"))
 }
 
-/// The instance that the environment names, if it lives, or else the newest. If none lives it is
+/// The instance that the environment names if it runs, otherwise the newest running one. If none runs,
 /// the named one, which may be about to start.
 pub(super) fn find(dirs: &Dirs) -> Option<Instance> {
     let runtime = dirs.runtime().ok()?.join("hypr");
@@ -88,7 +88,7 @@ fn newest(runtime: &Path) -> Option<Instance> {
     living(runtime).max_by_key(|(made, _)| *made).map(|(_, instance)| instance)
 }
 
-/// The live instances, with their start times.
+/// The running instances, with their start times.
 fn living(runtime: &Path) -> impl Iterator<Item = (Option<SystemTime>, Instance)> {
     let entries = fs::read_dir(runtime).into_iter().flatten().flatten();
     let instance = |entry: fs::DirEntry| {
@@ -98,10 +98,10 @@ fn living(runtime: &Path) -> impl Iterator<Item = (Option<SystemTime>, Instance)
     entries.filter_map(instance).filter(|(_, instance)| instance.is_live())
 }
 
-/// The first line of every file of ours.
+/// The first line of every file that murald writes.
 pub(super) const HEAD: &str = "# Written by murald, which overwrites it.";
 
-/// Writes it, whole or not at all.
+/// Writes the configuration file, whole or not at all. Fails if there is one that murald did not write.
 pub(super) fn write_config(path: &Path, text: &str) -> Result<(), Error> {
     let failed = |doing: &str, error: &io::Error| {
         Error::Unavailable(format!("cannot {doing} {}: {error}", path.display()))
@@ -116,12 +116,12 @@ pub(super) fn write_config(path: &Path, text: &str) -> Result<(), Error> {
         Ok(_) => {}
         Err(error) => return Err(failed("read", &error)),
     }
-    // A link is the owner's arrangement: what it leads to is written.
+    // If the user has made a symbolic link, its target is written.
     let target = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     paths::replace(&target, text.as_bytes()).map_err(|error| failed("write", &error))
 }
 
-/// None for a file that is not there.
+/// The first line of a file; `None` if there is no file.
 fn first_line(path: &Path) -> io::Result<Option<String>> {
     let file = match File::open(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
@@ -134,15 +134,15 @@ fn first_line(path: &Path) -> io::Result<Option<String>> {
 
 const LOCK: &str = "hyprpaper.lock";
 
-/// One of ours that was taken away.
+/// The removed lock file of one of our processes.
 pub(super) struct Lock {
     path: PathBuf,
     number: i32,
 }
 
 impl Lock {
-    /// Takes it away where it is of one of these: another is to start, before that one is ended. They
-    /// leave it behind in any case.
+    /// Removes the lock file if it belongs to one of our processes, so that a new process can start
+    /// before the old one ends. Hyprpaper never removes it.
     pub(super) fn take_from(runtime: &Path, is_ours: impl FnMut(&i32) -> bool) -> Option<Self> {
         let path = runtime.join(LOCK);
         let text = fs::read_to_string(&path).ok()?;
@@ -152,7 +152,7 @@ impl Lock {
         Some(Self { path, number })
     }
 
-    /// That one goes on: the other has not come up, and what it has left behind gives way.
+    /// Restores the lock file of the old process, because the new one has not started.
     pub(super) fn put_back(self) {
         let Self { path, number } = self;
         if let Err(error) = fs::write(&path, number.to_string()) {
@@ -167,7 +167,7 @@ mod tests {
     use crate::paths::Env;
 
     #[test]
-    fn stale_signature_gives_way_to_the_instance_that_lives() {
+    fn running_instance_replaces_a_stale_signature() {
         let dir = tempfile::tempdir().unwrap();
         let runtime = dir.path().to_owned();
         let env = move |name: &str| match name {
@@ -197,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn only_our_own_is_overwritten() {
+    fn only_files_of_murald_are_overwritten() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("hypr/x.conf");
         for text in ["a", "b"] {
@@ -215,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn lock_of_somebody_else_s_stays() {
+    fn lock_of_another_process_stays() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join(LOCK);
         assert!(Lock::take_from(dir.path(), |_| true).is_none());

@@ -1,9 +1,10 @@
-//! hyprpaper: one process for all outputs, started with a file of ours and changed through
-//! `hyprctl`, or over its own socket before 0.8. Its success is checked afterwards (`dialect`).
+//! Shows pictures through hyprpaper: one process for all outputs, started with a file of ours and
+//! changed through `hyprctl`, or over its own socket before 0.8. Success is checked after each call
+//! (`dialect`).
 //!
-//! A new process is needed only for the fit `fill` (since 0.8) and if somebody has removed the
-//! socket. The new process is ready before the old one ends. A hyprpaper that we did not start is
-//! left alone, and ours is not started beside it, as both would use the same socket.
+//! A new process is needed only for the fit `fill` (since 0.8), or if the socket was removed. The new
+//! process is ready before the old one ends. A hyprpaper that murald did not start is left alone, and
+//! none is started beside it, because both would use the same socket.
 
 mod dialect;
 #[cfg(debug_assertions)]
@@ -32,12 +33,12 @@ use instance::Lock;
 pub(super) use instance::is_in as fits;
 use instance::{Instance, SIGNATURE};
 
-/// hyprctl is known to hang (hyprpaper#361).
+/// The time limit of a call: hyprctl is known to hang (hyprpaper#361).
 const CALL: Duration = Duration::from_secs(3);
-/// A version that is waited for: whether there is one decides how it is spoken to.
+/// The time limit for the version, which decides the dialect.
 const VERSION: Duration = Duration::from_secs(3);
 const BETWEEN_QUESTIONS: Duration = Duration::from_millis(50);
-/// Between the loss of its socket and its end.
+/// The time limit from the loss of its socket to its exit.
 const ENDED_WITHIN: Duration = Duration::from_millis(100);
 /// In its files and calls, commas, `#`, `$`, line ends, and blanks at the ends have a meaning, so
 /// such names are replaced by plain ones. Versions before 0.8 follow a link and draw its target
@@ -52,19 +53,19 @@ const TAKES: Takes = Takes {
 
 pub(super) struct Hyprpaper {
     context: Context,
-    /// The last one has the socket.
+    /// The newest process has the socket.
     processes: Processes,
     /// The wallpapers that this daemon has set.
     shown: HashMap<String, Wallpaper>,
-    /// The outputs for which it does not have the fit that was asked for.
+    /// The outputs whose requested fit this version lacks.
     unfit: Vec<String>,
 }
 
-/// The running process, and how it is told.
+/// The instance, and how its hyprpaper is controlled.
 struct Channel {
     instance: Instance,
     dialect: Dialect,
-    /// It can say what it shows.
+    /// Hyprpaper can list what it shows.
     can_be_asked: bool,
 }
 
@@ -85,7 +86,7 @@ impl Hyprpaper {
         Ok(Channel { instance, dialect, can_be_asked })
     }
 
-    /// The file that it reads, and that we write.
+    /// The configuration file that murald writes and hyprpaper reads.
     fn file(&self) -> Result<PathBuf, Error> {
         let settings = self.context.settings();
         if settings.hyprpaper.config_path.is_empty() {
@@ -95,8 +96,8 @@ impl Hyprpaper {
         expanded.map_err(|error| Error::Unavailable(format!("config_path: {error}")))
     }
 
-    /// Whether the one that runs can be told: its socket may be gone. An error where somebody else's
-    /// has it.
+    /// Whether our process listens on the socket, which may be gone. Fails if a hyprpaper that murald
+    /// did not start has the socket.
     fn listens(&self, channel: &Channel) -> Result<bool, Error> {
         let listener = socket::listener(&channel.instance.socket()).map(|it| it.identity());
         let is_it = |process: &BackendProcess| Some(process.child().identity()) == listener;
@@ -120,7 +121,8 @@ impl Hyprpaper {
         Ok(())
     }
 
-    /// Whether the running one has ended: its client may notice a moment earlier than the kernel tells.
+    /// Whether our process has exited. A client may notice the exit a moment before the kernel reports
+    /// it.
     fn has_ended(&mut self) -> bool {
         let soon = Some(Instant::now() + ENDED_WITHIN);
         let ended = self.processes.newest().is_some_and(|it| it.child().wait(soon, None));
@@ -128,7 +130,7 @@ impl Hyprpaper {
         ended
     }
 
-    /// Tells the running one of a picture, and waits until it shows it.
+    /// Sets a picture, and waits until the running process shows it.
     fn tell(&self, wallpaper: &Wallpaper, channel: &Channel, cancel: &Cancel) -> Result<(), Error> {
         let running = self.processes.newest();
         let from = running.map_or(0, BackendProcess::log_length);
@@ -139,7 +141,7 @@ impl Hyprpaper {
         if let Some(running) = running {
             self.prove(running, from, std::slice::from_ref(wallpaper), channel, cancel)?;
         }
-        // Old ones keep every picture in memory that is not let go.
+        // Versions before 0.8 keep each picture in memory until it is unloaded.
         let unused = |path: &str| {
             self.shown.values().all(|other| other.output == wallpaper.output || other.path != path)
         };
@@ -151,7 +153,7 @@ impl Hyprpaper {
         Ok(())
     }
 
-    /// Its answer to a request.
+    /// Sends a request; returns the answer.
     fn call(&self, words: &[String], channel: &Channel, cancel: &Cancel) -> Result<String, Error> {
         if channel.dialect == Dialect::Old {
             let answer = socket::ask(&channel.instance.socket(), &words.join(" "), CALL, cancel);
@@ -175,7 +177,7 @@ impl Hyprpaper {
         Ok(launch.env(SIGNATURE, &instance.signature))
     }
 
-    /// Waits until what was told is shown, as far as this version tells.
+    /// Waits until the wallpapers are shown, as far as this version reports it.
     fn prove(
         &self,
         process: &BackendProcess,
@@ -191,7 +193,7 @@ impl Hyprpaper {
         let until = Instant::now() + CALL;
         loop {
             let list = match self.call(&["listactive".to_owned()], channel, cancel) {
-                // A hyprctl that is older than its hyprpaper does not know the question.
+                // A hyprctl that is older than its hyprpaper does not know this request.
                 Err(Error::Refused(_)) => return Ok(()),
                 answer => answer?,
             };
@@ -207,7 +209,7 @@ impl Hyprpaper {
         }
     }
 
-    /// A new process that shows all of it, and then the end of those before.
+    /// Starts a new process that shows everything, then ends the older ones.
     fn restart(
         &mut self,
         file: &Path,
@@ -223,7 +225,7 @@ impl Hyprpaper {
         Ok(())
     }
 
-    /// Versions before 0.8 do not start beside another.
+    /// Removes the lock: versions before 0.8 do not start beside another process.
     fn take_lock(&self, dialect: Dialect) -> Option<Lock> {
         let runtime =
             self.context.shared.dirs.runtime().ok().filter(|_| dialect == Dialect::Old)?;
@@ -254,8 +256,8 @@ impl Hyprpaper {
         }
     }
 
-    /// The wallpapers that must be set: those that are not shown, or all if none differs, as
-    /// somebody else may have changed them.
+    /// The wallpapers that must be set: those that are not shown, or all if none differs, as another
+    /// program may have changed them.
     fn changed(&self, wanted: &[Wallpaper]) -> Vec<Wallpaper> {
         let differs =
             |wallpaper: &&Wallpaper| self.shown.get(&wallpaper.output) != Some(*wallpaper);
@@ -291,7 +293,7 @@ impl Backend for Hyprpaper {
         if !listens || !by_call {
             self.restart(&file, &wanted, &channel, cancel)?;
         } else if let Err(error) = self.tell_all(&changed, &channel, cancel) {
-            // One that has crashed is started once more.
+            // If our process has crashed, it is started once more.
             if !self.has_ended() {
                 return Err(error);
             }
@@ -329,7 +331,7 @@ impl Backend for Hyprpaper {
     }
 }
 
-/// Longer ones are cut in the requests of those before 0.8.
+/// The longest path, in bytes: versions before 0.8 truncate longer ones in their requests.
 const PATH_MAX: usize = 900;
 
 fn is_plain(path: &Path) -> bool {
@@ -344,7 +346,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_that_mean_nothing_else() {
+    fn plain_name_has_no_special_characters() {
         for name in ["/a/b c.png", "/x_y-z+1@2.jpeg"] {
             assert!(is_plain(Path::new(name)), "{name}");
         }

@@ -1,5 +1,4 @@
-//! mpvpaper's command line: made from settings and what is wanted, and read again when a process is
-//! taken over. Pure.
+//! Builds mpvpaper's command line, and reads it again for an adopted process. Pure.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -10,30 +9,30 @@ use crate::config::{BackendName, Mpvpaper as Options, MpvpaperLayer};
 use crate::wire::{Fit, Position, Sound};
 
 pub(super) const NAME: &str = "mpvpaper";
-/// It stops itself while nobody sees it.
+/// The flag for a process that stops itself while it is not visible.
 pub(super) const STOPS: &str = "-s";
 const SOCKET_OPTION: &str = "input-ipc-server=";
 const VOLUME: &str = "volume=";
 const AUDIBLE: &str = "mute=no";
 const SILENT: &str = "no-audio ";
-/// The audio track: chosen over the user's own `no-audio`, or none.
+/// The options for an audio track, which override a `no-audio` of the user, and for none.
 const TRACK: [&str; 2] = ["aid=auto", "aid=no"];
 
 /// The video to play.
 #[derive(Clone)]
 pub(super) struct Wanted {
-    /// As mpvpaper finds the output.
+    /// The text by which mpvpaper finds the output.
     pub(super) matched: String,
     pub(super) file: PathBuf,
     pub(super) content: String,
     pub(super) audio: bool,
-    /// In place of `audio`, and of the user's own options.
+    /// Overrides `audio` and the user's own options.
     pub(super) sound: Option<Sound>,
     pub(super) fit: Option<Fit>,
     pub(super) position: Option<Position>,
 }
 
-/// Its arguments; the file is the last.
+/// The arguments of a process; the last one is the file.
 pub(super) fn args(options: &Options, wanted: &Wanted, socket: &Path) -> Vec<OsString> {
     let mut args: Vec<OsString> = Vec::new();
     match options.verbose {
@@ -60,17 +59,17 @@ pub(super) fn args(options: &Options, wanted: &Wanted, socket: &Path) -> Vec<OsS
         mpv.push(options.mpv_options.trim());
         mpv.push(" ");
     }
-    // After the user's own, as it is the newer wish.
+    // The requested fit follows the user's options, so that it overrides them.
     if let Some(word) = wanted.fit.and_then(|fit| fit_word(BackendName::Mpvpaper, fit)) {
         mpv.push(word);
         mpv.push(" ");
     }
     if let Some(position) = wanted.position {
-        // From -1, the left or the top, to 1.
+        // The range is from -1 (left or top) to 1.
         let [x, y] = [position.x(), position.y()].map(|share| share * 2.0 - 1.0);
         mpv.push(format!("video-align-x={x} video-align-y={y} "));
     }
-    // The last, where `sound_in` finds it.
+    // The sound comes last before the socket, for `sound_in`.
     if let Some(Sound { muted, volume }) = wanted.sound {
         mpv.push(format!("{} {VOLUME}{volume} {AUDIBLE} ", TRACK[usize::from(muted)]));
     }
@@ -101,7 +100,7 @@ pub(super) fn matched(output: &Output, outputs: &[Output]) -> Result<String, Err
     if alone(&output.name) {
         return Ok(output.name.clone());
     }
-    // It knows the description without the name that compositors put behind it.
+    // mpvpaper's descriptions lack the name that compositors append.
     let suffix = format!(" ({})", output.name);
     let description = output.description.strip_suffix(&suffix).unwrap_or(&output.description);
     let same = outputs.iter().filter(|other| other.description.starts_with(description)).count();
@@ -123,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn the_command_line() {
+    fn command_line_has_all_options() {
         let check = |options: &Options, audio, expected: &[&str]| {
             let asked = options.slideshow_secs.eq(&30);
             let fit = asked.then_some(Fit::Fill);
@@ -170,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn an_output_whose_name_holds_another_s() {
+    fn output_whose_name_contains_another_is_found_by_its_description() {
         let check = |name, outputs: &[(&str, &str)], expected: Option<&str>| {
             let outputs: Vec<_> = outputs.iter().map(|(n, d)| output(n, d)).collect();
             let meant = outputs.iter().find(|output| output.name == name).unwrap();

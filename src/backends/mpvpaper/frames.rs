@@ -1,32 +1,33 @@
-//! Whether frames of a video were seen, from the properties that mpv reports. Pure.
+//! Tells from mpv's properties whether frames of a video have been visible. Pure.
 
 use serde_json::Value;
 
-/// mpv reports the two counts one after the other: on an output that is off their difference varies
-/// by two or three. Real frames exceed it in an eighth of a second.
+/// How many more frames must be shown than dropped. mpv reports the two counts one after the other, so
+/// on an output that is off their difference varies by two or three. Real frames exceed it in an eighth
+/// of a second.
 const ENOUGH: i64 = 4;
 
 #[derive(Debug, Default)]
 pub(super) struct Frames {
     is_set_up: bool,
-    /// It has been paused since before the first look. A later pause, as ours while the session is
-    /// idle, says nothing. `None` before mpv reports it.
+    /// The video has been paused since mpv's first report. A later pause, such as ours while the session
+    /// is idle, does not count. `None` before the first report.
     stands_still: Option<bool>,
     /// The last position in the video.
     at: Option<f64>,
     put_up: i64,
     dropped: i64,
-    /// mpv's own count, which restarts with each file. `None` before mpv reports it: those frames
-    /// were dropped before the first look.
+    /// mpv's own count, which restarts with each file. `None` before the first report: frames that were
+    /// dropped before it do not count.
     last_dropped: Option<i64>,
 }
 
 impl Frames {
-    /// The properties that must be observed.
+    /// The properties that mpv must report.
     pub(super) const PROPERTIES: [&str; 4] =
         ["vo-configured", "pause", "time-pos", "frame-drop-count"];
 
-    /// Takes in a line that mpv has said.
+    /// Reads a line from mpv.
     pub(super) fn hear(&mut self, said: &Value) {
         let data = &said["data"];
         match said["name"].as_str() {
@@ -42,7 +43,7 @@ impl Frames {
                 self.at = at;
             }
             Some("frame-drop-count") => {
-                // None are as many as can be counted, or fewer than none.
+                // A missing or negative count stands for zero.
                 let count = data.as_i64().unwrap_or(0).max(0);
                 let last = self.last_dropped.replace(count).unwrap_or(count);
                 let more = if count < last { count } else { count - last };
@@ -53,17 +54,18 @@ impl Frames {
         }
     }
 
-    /// Forgets the frames that were counted.
+    /// Resets the counts of shown and dropped frames.
     pub(super) fn begin_anew(&mut self) {
         (self.put_up, self.dropped) = (0, 0);
     }
 
-    /// The picture has its size: frames can come.
+    /// Whether the video output is configured, so that frames can follow.
     pub(super) fn are_set_up(&self) -> bool {
         self.is_set_up
     }
 
-    /// One that stands still from the first has put up its frame, and no other will come.
+    /// Whether frames have been visible. A video that was paused from the start has shown its frame, and
+    /// no other will follow.
     pub(super) fn are_seen(&self) -> bool {
         let stands_still = self.stands_still == Some(true);
         self.is_set_up && (stands_still || self.put_up - self.dropped >= ENOUGH)
@@ -85,7 +87,7 @@ mod tests {
         json!({ "event": "property-change", "id": 1, "name": name, "data": data.into() })
     }
 
-    /// A video of so many frames, of which the first are dropped.
+    /// The reports about a video of this many frames, of which the first are dropped.
     fn film(frames: i32, dropped: i32) -> Vec<Value> {
         let set_up = [("frame-drop-count", json!(0)), ("time-pos", json!(0.0))];
         let mut said = vec![property("vo-configured", true)];
@@ -100,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn frames_are_seen_once_more_are_put_up_than_dropped() {
+    fn frames_are_seen_once_more_are_shown_than_dropped() {
         assert!(after(&film(4, 0)));
         assert!(!after(&film(3, 0)));
         assert!(!after(&film(90, 90)), "an output that is off");
@@ -111,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn pause_that_comes_later_is_no_frame() {
+    fn later_pause_does_not_count_as_a_frame() {
         let mut said = vec![property("pause", false)];
         said.extend(film(3, 0));
         said.push(property("pause", true));
@@ -124,11 +126,11 @@ mod tests {
     }
 
     #[test]
-    fn counts_of_another_film_say_nothing() {
+    fn counts_of_another_video_are_ignored() {
         let mut said = film(100, 0);
         said.push(json!({ "event": "file-loaded" }));
         assert!(!after(&said));
-        // Dropped frames are counted from nought again.
+        // Dropped frames are counted from zero again.
         let mut said = film(3, 3);
         said.push(property("frame-drop-count", Value::Null));
         said.extend(film(3, 3));
@@ -136,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn frames_that_were_dropped_before_anybody_looked_do_not_count() {
+    fn frames_dropped_before_the_first_report_do_not_count() {
         let mut said = film(4, 0);
         said[1] = property("frame-drop-count", 500);
         assert!(after(&said));
@@ -145,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn counts_beyond_all_numbers_do_not_overflow() {
+    fn extreme_counts_do_not_overflow() {
         for counts in [[i64::MAX, 0, i64::MAX], [i64::MIN, i64::MAX, 0], [-1, 1, i64::MIN]] {
             let mut said = film(3, 0);
             said.extend(counts.map(|count| property("frame-drop-count", count)));

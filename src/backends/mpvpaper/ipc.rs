@@ -1,7 +1,7 @@
-//! mpv's JSON socket: a command or an answer a line, events in between.
+//! Talks to mpv over its JSON socket: each line is a command, an answer or an event.
 //!
-//! Runs on the worker's thread, and on that of a handover; every wait ends with its deadline, with the
-//! process, or on demand.
+//! Runs on the worker's thread, and on that of a handover. Every wait ends at its deadline, with the
+//! process, or when it is cancelled.
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::os::fd::AsFd;
@@ -17,9 +17,9 @@ use crate::process::Child;
 use crate::sys::{Cancel, connect};
 use crate::wire::{Sound, SoundChange};
 
-/// An answer that comes late is none; what is longer is no answer of mpv's.
+/// The longest line from mpv, in bytes.
 const LINE_MAX: usize = 1 << 20;
-/// One that plays has its frames taken from it within this; else its output is off, or covered.
+/// The time limit for frames of a playing video to be visible, unless its output is off or covered.
 const SEEN_WITHIN: Duration = Duration::from_secs(3);
 pub(super) const FOR_GOOD: Duration = Duration::from_secs(365 * 24 * 3600);
 
@@ -33,7 +33,7 @@ pub(super) struct Ipc {
 }
 
 impl Ipc {
-    /// To one that is up.
+    /// Connects to an mpv that already listens.
     pub(super) fn connect(
         socket: &Path,
         child: &Child,
@@ -51,13 +51,13 @@ impl Ipc {
         Self { stream, child: child.clone(), until, pending, frames }
     }
 
-    /// The file that it plays; none where it does not say.
+    /// The file that mpv plays; `None` if it does not say.
     pub(super) fn playing(&mut self, cancel: &Cancel) -> Result<Option<PathBuf>, NotUp> {
         Ok(self.get("path", cancel)?.as_str().map(PathBuf::from))
     }
 
-    /// Plays another file; whether frames of it are seen soon, or why mpv cannot play it: then it goes
-    /// on with the file `before`.
+    /// Plays another file. Returns whether its frames are visible soon, or why mpv cannot play it; mpv
+    /// then goes on with the file `before`.
     pub(super) fn load(
         &mut self,
         file: &Path,
@@ -67,8 +67,9 @@ impl Ipc {
         self.observe()?;
         self.say(&load_command(file, "replace", 2))?;
         if let Some(before) = before {
-            // mpv ends with its last file, and mpvpaper with it: then there is nothing on the screen.
-            // It may have ended of the first one already: what it has said of that comes below.
+            // mpv exits after its last file, and mpvpaper with it, which would leave the screen empty.
+            // If mpv has already failed with the first file and exited, this fails and its report is
+            // read below.
             self.say(&load_command(before, "append", 3)).ok();
         }
         let said = self.hear(cancel, |said, _| {
@@ -84,36 +85,36 @@ impl Ipc {
         Ok(Ok(self.is_seen(cancel)?))
     }
 
-    /// Whether frames of what it plays already are seen soon.
+    /// Whether frames of the current file are visible soon.
     pub(super) fn watch(&mut self, cancel: &Cancel) -> Result<bool, NotUp> {
         self.observe()?;
         self.is_seen(cancel)
     }
 
-    /// Whether frames are seen soon. Not to be seen is no failure: the output may be off.
+    /// Whether frames are visible soon. If not, this is no failure, as the output may be off.
     fn is_seen(&mut self, cancel: &Cancel) -> Result<bool, NotUp> {
         self.until = self.until.min(Instant::now() + SEEN_WITHIN);
         match self.hear(cancel, |_, frames| frames.are_seen()) {
             Ok(_) => Ok(true),
-            // It may not even have set up its picture.
+            // It is a failure if not even the video output is configured.
             Err(NotUp::Late) if self.frames.are_set_up() => Ok(false),
             Err(other) => Err(other),
         }
     }
 
-    /// Waits for good until frames are seen.
+    /// Waits without a time limit until frames are visible.
     pub(super) fn wait_until_seen(&mut self, cancel: &Cancel) -> Result<(), NotUp> {
         self.until = Instant::now() + FOR_GOOD;
         self.frames.begin_anew();
         self.hear(cancel, |_, frames| frames.are_seen()).map(drop)
     }
 
-    /// Whether it is paused, by whomever.
+    /// Whether mpv is paused.
     pub(super) fn is_paused(&mut self, cancel: &Cancel) -> Result<bool, NotUp> {
         Ok(self.get("pause", cancel)? == true)
     }
 
-    /// Pauses it, or has it go on.
+    /// Pauses or resumes mpv.
     pub(super) fn pause(&mut self, paused: bool, cancel: &Cancel) -> Result<(), NotUp> {
         self.set("pause", paused, cancel)
     }
@@ -124,7 +125,7 @@ impl Ipc {
         Ok(tracks.as_array().into_iter().flatten().any(|track| track["type"] == "audio"))
     }
 
-    /// Changes the sound; returns how it is then.
+    /// Changes the sound; returns the resulting sound.
     pub(super) fn change_sound(
         &mut self,
         SoundChange { muted, volume }: SoundChange,
@@ -176,11 +177,11 @@ impl Ipc {
     fn say(&mut self, command: &Value) -> Result<(), NotUp> {
         let mut line = command.to_string();
         line.push('\n');
-        // Far less than a socket takes at once.
+        // The message is far smaller than the socket's buffer, so this does not block.
         Ok(self.stream.write_all(line.as_bytes())?)
     }
 
-    /// The first thing said that is wanted.
+    /// Reads lines until one is `wanted`, and returns it.
     fn hear(
         &mut self,
         cancel: &Cancel,
@@ -236,8 +237,9 @@ fn refusal(said: &Value) -> String {
     why.unwrap_or("mpv cannot play it").to_owned()
 }
 
-/// Waits until a process that was just started shows its first frames. None once they are seen; else
-/// it plays, and what is given will tell when they are; or why it cannot play its file.
+/// Waits until a new process shows its first frames. Returns `None` once they are visible, or a
+/// connection that will report them if the video plays without being visible. The inner error says why
+/// mpv cannot play the file.
 pub(super) fn wait_until_it_plays(
     socket: &Path,
     child: &Child,

@@ -1,8 +1,9 @@
-//! mpvpaper 1.4 to 1.9: a process for the one output, and mpv's own socket to change its video.
+//! Plays videos through mpvpaper 1.4 to 1.9: one process for one output, whose video is changed over
+//! mpv's own socket.
 //!
-//! A new process is started only if none has the right options, or if the old one does not answer.
-//! The old process ends after frames of the new one were seen, even hours later if the output is
-//! off (`player`). Processes in between that nobody has seen are ended. A process that cannot load
+//! A new process is started only if none has the right options, or if the old one does not answer. The
+//! old process ends once frames of the new one are visible, which may be hours later if the output is
+//! off (`player`). Processes in between that were never visible are ended. A process that cannot load
 //! its file hangs and ignores SIGTERM, so processes that do not start are killed.
 
 mod args;
@@ -41,11 +42,12 @@ const TAKES: Takes = Takes {
 pub(super) struct Mpvpaper {
     context: Context,
     output: String,
-    /// The oldest first: all but the last are what an earlier daemon has left, or was to end.
+    /// The processes, the oldest first. All but the last were left by an earlier daemon, or are still to
+    /// be ended.
     players: Vec<Player>,
-    /// The handover to a new video that was not seen yet.
+    /// The handover to a new video that is not visible yet.
     handover: Option<Handover>,
-    /// Processes that run are not to be used.
+    /// The running processes must not be used.
     renew: bool,
 }
 
@@ -69,7 +71,7 @@ impl Mpvpaper {
         })
     }
 
-    /// The last process that was started, if its options are those of now.
+    /// The newest process, if it runs with the current options.
     fn current(&mut self, wanted: &Wanted, options: &Options) -> Option<&mut Player> {
         if mem::take(&mut self.renew) {
             return None;
@@ -81,7 +83,7 @@ impl Mpvpaper {
             match options.auto_stop {
                 // mpvpaper starts the player again with the video of its command line.
                 true => recorded == same && !player.is_rewritten(wanted),
-                // The file may have been changed since, so it is not compared.
+                // The process may play another file by now, so the file is not compared.
                 false => {
                     recorded.split_last().map(|(_, all)| all)
                         == same.split_last().map(|(_, all)| all)
@@ -98,7 +100,7 @@ impl Mpvpaper {
     /// Starts a process; it does not play yet.
     fn start(&mut self, wanted: &Wanted, options: &Options) -> Result<Player, Error> {
         let directory = self.context.shared.records.directory();
-        // It splits its options at every space.
+        // mpvpaper splits its options at every space.
         if directory.as_os_str().as_bytes().iter().any(u8::is_ascii_whitespace) {
             let why = format!("{NAME} cannot have its socket in {}", directory.display());
             return Err(Error::Unavailable(why));
@@ -109,7 +111,7 @@ impl Mpvpaper {
         Ok(Player::new(process, Some(wanted)))
     }
 
-    /// Plays the file: in the running process, or else in a new one, which is then the last.
+    /// Plays the file in the running process, or else in a new one, which becomes the last.
     fn play(&mut self, wanted: &Wanted, cancel: &Cancel) -> Result<(), Error> {
         let settings = self.context.settings();
         if let Some(player) = self.current(wanted, &settings.mpvpaper)
@@ -131,13 +133,13 @@ impl Mpvpaper {
         }
     }
 
-    /// Ends all processes but the last; until frames of that are seen, not the one that is on the
-    /// screen, either.
+    /// Ends all processes but the last. The one on the screen ends only once frames of the last one are
+    /// visible.
     fn replace(&mut self) {
         let Some(mut last) = self.players.pop() else { return };
         let mut old = mem::take(&mut self.players);
         if let Some(watch) = last.unseen.take() {
-            // The oldest process of an earlier daemon is the one that it still had to wait for.
+            // If an earlier daemon left several processes, the oldest is the one on the screen.
             let on_screen = old.iter().rposition(|player| player.is_seen).unwrap_or(0);
             let kept = (on_screen < old.len()).then(|| old.remove(on_screen));
             let tell = self.context.tell.clone();
@@ -154,7 +156,7 @@ impl Mpvpaper {
         }
     }
 
-    /// Takes back what was to be ended later.
+    /// Cancels the handover, and takes back the process that it would have ended.
     fn settle(&mut self) {
         self.note_seen();
         let waiting = self.handover.take().and_then(Handover::settle);
@@ -213,7 +215,7 @@ impl Backend for Mpvpaper {
 
     fn sound(&mut self, change: SoundChange, cancel: &Cancel) -> Result<Sound, Error> {
         if let Some(handover) = &self.handover {
-            // It may have been ended just now.
+            // The old process may have been ended just now.
             handover.on_old(|old| old.set_sound(change, cancel)).transpose().ok();
         }
         let nothing = Err(Error::Refused(format!("{NAME} plays nothing on {}", self.output)));

@@ -1,10 +1,10 @@
-//! A process that plays on an output, the watch for its first frames, and the handover from the
-//! process before.
+//! Controls a process that plays on an output: its video and sound, the watch for its first frames, and
+//! the handover from the previous process.
 //!
-//! Runs on the worker's thread, the handover on a thread of its own. It never pauses or resumes a
-//! video that somebody else has paused. Its own pauses are noted in a file beside the socket, so
-//! that the next daemon resumes the video. The note also says whether frames were seen, as a paused
-//! video reports none.
+//! Runs on the worker's thread, the handover on a thread of its own. A video that somebody else has
+//! paused is neither paused nor resumed. Our own pauses are noted in a file beside the socket, so that
+//! the next daemon resumes the video. The note also says whether frames were visible, as a paused video
+//! reports none.
 //!
 //! With `auto_stop`, or for a program of its `stoplist`, mpvpaper becomes `mpvpaper-holder` while
 //! it is not visible: another program with the same PID, without mpv and its socket. When it would
@@ -31,22 +31,22 @@ use crate::wire::{Sound, SoundChange};
 const PLAYS_WITHIN: Duration = Duration::from_secs(10);
 /// mpv answers within milliseconds.
 const PAUSES_WITHIN: Duration = Duration::from_secs(2);
-/// The note beside the socket that we have paused it.
+/// The file beside the socket that notes that murald has paused the video.
 const PAUSED: &str = "paused";
-/// The text of that note if no frame was seen before.
+/// The text of that note if no frame was visible before.
 const UNSEEN: &str = "unseen";
-/// The note beside the socket that the sound was set, also for the next daemon.
+/// The file beside the socket that notes, also for the next daemon, that the sound was set.
 const SOUND: &str = "sound";
 
 #[derive(Debug)]
 pub(super) struct Player {
     pub(super) process: BackendProcess,
-    /// The file that it plays, and what was in it then. `None` if that is not known: the process was
-    /// taken over and not asked yet.
+    /// The file that it plays, and the checksum of its content then. `None` if unknown, because the
+    /// process was adopted and not asked yet.
     plays: Option<(PathBuf, String)>,
-    /// Frames of it were seen.
+    /// Frames of its video have been visible.
     pub(super) is_seen: bool,
-    /// Reports its first frames, if none was seen yet.
+    /// Waits for its first frames, if none has been visible yet.
     pub(super) unseen: Option<FrameWatch>,
     /// It is paused because we paused it.
     paused: bool,
@@ -55,7 +55,7 @@ pub(super) struct Player {
 }
 
 impl Player {
-    /// One that was just started with a video, or taken over.
+    /// A process that was just started with a video, or was adopted.
     pub(super) fn new(process: BackendProcess, wanted: Option<&Wanted>) -> Self {
         let plays = wanted.map(|wanted| (wanted.file.clone(), wanted.content.clone()));
         let note = fs::read_to_string(process.beside(PAUSED)).ok();
@@ -67,8 +67,8 @@ impl Player {
         self.process.beside("sock")
     }
 
-    /// Has it play another file; an error if it cannot, and then it plays the one before. False if it
-    /// does not answer.
+    /// Plays another file. Fails if mpv cannot play it, and mpv goes on with the file before. Returns
+    /// false if mpv does not answer.
     pub(super) fn play(&mut self, wanted: &Wanted, cancel: &Cancel) -> Result<bool, Error> {
         let told = self.connect(PLAYS_WITHIN, cancel).and_then(|mut ipc| {
             let played = self.tell(&mut ipc, wanted, cancel)?;
@@ -87,7 +87,8 @@ impl Player {
         }
     }
 
-    /// Whether frames of the file are seen, or why it cannot be played.
+    /// Plays the file over the socket; returns whether its frames are visible, or why it cannot be
+    /// played.
     fn tell(
         &mut self,
         ipc: &mut Ipc,
@@ -110,7 +111,8 @@ impl Player {
         }
     }
 
-    /// Whether one that does not answer has stopped itself with this video: it is left to come back.
+    /// Whether a process that does not answer has stopped itself with this video, and will play it once
+    /// it is visible again.
     fn comes_back_with(&mut self, wanted: &Wanted, cancel: &Cancel) -> bool {
         let begun_with = self.process.record().args().pop();
         let is_its = begun_with.is_some_and(|file| file == wanted.file.as_os_str());
@@ -126,12 +128,12 @@ impl Player {
         FrameWatch { socket: self.socket(), child: self.process.child().clone(), ipc }
     }
 
-    /// Whether its file holds something else by now than what it plays.
+    /// Whether the content of its file has changed since it was loaded.
     pub(super) fn is_rewritten(&self, wanted: &Wanted) -> bool {
         self.plays.as_ref().is_some_and(|(_, content)| *content != wanted.content)
     }
 
-    /// Whether it stops itself while nobody sees it.
+    /// Whether the process stops itself while it is not visible.
     pub(super) fn stops_itself(&self) -> bool {
         self.process.record().args().iter().any(|arg| arg == STOPS)
     }
@@ -175,7 +177,7 @@ impl Player {
         self.process.record().output.as_deref().unwrap_or_default()
     }
 
-    /// Pauses it where it plays, or has it go on where it was this that paused it.
+    /// Pauses the video if it plays, or resumes it if murald has paused it.
     pub(super) fn set_paused(&mut self, paused: bool, cancel: &Cancel) -> Result<(), Error> {
         if self.paused == paused && !self.half_told {
             return Ok(());
@@ -185,13 +187,13 @@ impl Player {
             false => self.resume(&mut ipc, cancel),
         });
         if told.is_err() && is_stopped(self.process.child()) {
-            // It does not play.
+            // A stopped process does not play.
             return Ok(());
         }
         told.map_err(|error| error.error(self.name(), None))
     }
 
-    /// Changes its sound as it plays; without a change, says how it is.
+    /// Changes the sound while the video plays; returns the resulting sound, also without a change.
     pub(super) fn set_sound(
         &mut self,
         change: SoundChange,
@@ -216,11 +218,11 @@ impl Player {
     }
 
     fn pause(&mut self, ipc: &mut Ipc, cancel: &Cancel) -> Result<(), NotUp> {
-        // It is somebody else's pause, and not ours to end.
+        // Somebody else has paused the video, so murald must not resume it.
         if !self.paused && ipc.is_paused(cancel)? {
             return Ok(());
         }
-        // Noted before it is paused: after a kill the next daemon has to resume it.
+        // Noted before the pause, so that the next daemon can resume the video if this one is killed.
         fs::write(self.process.beside(PAUSED), if self.is_seen { "" } else { UNSEEN })?;
         (self.paused, self.half_told) = (true, true);
         ipc.pause(true, cancel)?;
@@ -239,7 +241,7 @@ impl Player {
 }
 
 const HOLDER: &str = "mpvpaper-holder";
-/// From the end of mpv's socket to the other program, or to the end.
+/// The time limit from the loss of mpv's socket until the process is the holder, or has exited.
 const STOPS_WITHIN: Duration = Duration::from_secs(1);
 
 #[derive(Debug)]
@@ -251,8 +253,8 @@ pub(super) struct FrameWatch {
 }
 
 impl FrameWatch {
-    /// Waits for good until frames are seen; `false` when it ends before, or this is cancelled. Each
-    /// time that it has stopped itself, `stopped` is called.
+    /// Waits without a time limit until frames are visible; returns false if the process exits before,
+    /// or if this is cancelled. Calls `stopped` each time the process has stopped itself.
     pub(super) fn wait(&mut self, cancel: &Cancel, mut stopped: impl FnMut()) -> bool {
         loop {
             match self.ipc.as_mut().map(|ipc| ipc.wait_until_seen(cancel)) {
@@ -271,7 +273,7 @@ impl FrameWatch {
 
     fn come_back(&self, cancel: &Cancel) -> Result<Ipc, NotUp> {
         let before = made(&self.socket);
-        // The holder makes none: what was there before it is of no use any more.
+        // The holder has no socket, so a socket file from before it is stale.
         let before = before.filter(|_| is_stopped(&self.child));
         let until = Instant::now() + FOR_GOOD;
         let stream = connect_when_up(&self.socket, before, &self.child, until, cancel)?;
@@ -281,7 +283,7 @@ impl FrameWatch {
     }
 }
 
-/// Whether one that does not answer has stopped itself; it may be about to.
+/// Whether a process that does not answer has stopped itself, or does so within [`STOPS_WITHIN`].
 pub(super) fn has_stopped(child: &Child, cancel: &Cancel) -> bool {
     let until = Some(Instant::now() + STOPS_WITHIN);
     is_stopped(child) || (!child.wait(until, Some(cancel)) && is_stopped(child))
@@ -290,7 +292,7 @@ pub(super) fn has_stopped(child: &Child, cancel: &Cancel) -> bool {
 pub(super) fn is_stopped(child: &Child) -> bool {
     let program = fs::read_link(format!("/proc/{}/exe", child.identity().pid)).ok();
     let name = program.as_deref().and_then(|program| program.file_name());
-    // Wrapped, or replaced by a newer one, it is called a little more than that.
+    // The name is longer if the program is wrapped or was replaced on disk.
     name.is_some_and(|name| name.to_string_lossy().contains(HOLDER))
 }
 
@@ -298,16 +300,16 @@ pub(super) fn is_stopped(child: &Child) -> bool {
 pub(super) struct Handover {
     cancel: CancelOnDrop,
     seen: Arc<AtomicBool>,
-    /// The old process, while it has not been ended.
+    /// The old process, until it is ended.
     old: Arc<Mutex<Option<Player>>>,
     _thread: Thread,
 }
 
 impl Handover {
-    /// Ends `old` once frames of `new` were seen, and reports it on `tell`. Never ends a process
-    /// without a frame of the new one, except one that stops itself, after the new one has stopped
-    /// itself: it shows nothing either, and would come back over the new one. Without a thread
-    /// `old` stays: it is recorded, and the next daemon ends it.
+    /// Ends `old` once frames of `new` are visible, and reports this on `tell`. If both stop themselves
+    /// while they are not visible, `old` ends when `new` stops: it shows nothing either, and would come
+    /// back above `new`. If the thread cannot be started, `old` stays; it is recorded, so the next
+    /// daemon ends it.
     pub(super) fn start(
         spawner: &Spawner,
         mut new: FrameWatch,
@@ -329,7 +331,7 @@ impl Handover {
                     old.process.end(GRACE);
                 }
                 is_seen.store(true, Ordering::SeqCst);
-                // A full channel has it looked at as well.
+                // If the channel is full, a message is waiting already.
                 tell.try_send(()).ok();
             }
         };
@@ -343,12 +345,12 @@ impl Handover {
         self.seen.load(Ordering::SeqCst)
     }
 
-    /// Tells the old process something, if it has not been ended.
+    /// Calls `tell` with the old process, if it has not been ended.
     pub(super) fn on_old<T>(&self, tell: impl FnOnce(&mut Player) -> T) -> Option<T> {
         lock(&self.old).as_mut().map(tell)
     }
 
-    /// Stops waiting, and gives back what still runs.
+    /// Stops waiting, and returns the old process if it has not been ended.
     pub(super) fn settle(self) -> Option<Player> {
         self.cancel.0.cancel();
         lock(&self.old).take()

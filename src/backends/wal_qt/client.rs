@@ -1,10 +1,10 @@
-//! The host's HTTP interface: requests, answers, when to try again, and the sources that are
-//! paused.
+//! Talks to the wal-qt host over HTTP: sends and retries requests, and keeps track of the paused
+//! sources.
 //!
-//! Runs in the thread that asks. Every wait ends with its limit, or when it is cancelled. Each
-//! request is one write, as the host reads a second part as a request of its own. Pauses are known
-//! by their files, as the host identifies them, and noted on disk, so that the next daemon resumes
-//! them. A host that cannot pause answers that all is well, and goes on.
+//! Runs on the caller's thread. Every wait has a time limit and can be cancelled. Each request is a
+//! single write, because the host takes a second part for another request. Pauses are kept by file, as
+//! the host identifies them, and noted on disk, so that the next daemon resumes them. A host that cannot
+//! pause answers with success and keeps playing.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -20,7 +20,7 @@ use crate::config::WalQt as Options;
 use crate::paths::{self, Dirs};
 use crate::sys::{Cancel, connect};
 
-/// Tries of a request that may go through the next time, and the pauses between them.
+/// How often a request is tried if a retry may help, and the first and the longest pause between tries.
 const TRIES: u32 = 7;
 const FIRST_PAUSE: Duration = Duration::from_millis(200);
 const LAST_PAUSE: Duration = Duration::from_secs(5);
@@ -31,7 +31,7 @@ const IN_PARTS: &str = "bad json";
 pub(crate) struct Client {
     cancel: Cancel,
     socket: PathBuf,
-    /// The time limit of a request that only asks.
+    /// The time limit of requests other than loads.
     limit: Duration,
 }
 
@@ -43,9 +43,9 @@ pub(super) enum Failed {
     Unreachable(String),
     /// It took too long.
     Late(Duration),
-    /// Another status than a good one.
+    /// The status is not 2xx.
     Status(u16, String),
-    /// Not JSON.
+    /// The body is not JSON.
     Garbage,
 }
 
@@ -62,8 +62,8 @@ impl Client {
         &self.socket
     }
 
-    /// Moves one output's picture, or all, a step: `left`, `right`, `up` or `down`. Tried once: a
-    /// step that comes late is a wrong one.
+    /// Moves the picture of one output, or of all, by one step: `left`, `right`, `up` or `down`. Not
+    /// retried, because a late step would be wrong.
     pub(crate) fn parallax_move(&self, direction: &str, output: Option<&str>) -> Result<(), Error> {
         let mut body = json!({ "direction": direction });
         if let Some(name) = output {
@@ -73,14 +73,14 @@ impl Client {
         self.judge(PATH, self.once(PATH, Some(&body), self.limit))
     }
 
-    /// Pauses or resumes a video or page by its file. Tried once.
+    /// Pauses or resumes a video or HTML wallpaper by its file. Not retried.
     pub(super) fn playback(&self, source: &str, paused: bool) -> Result<(), Error> {
         const PATH: &str = "/wallpaper/playback";
         let body = json!({ "source_target": source, "paused": paused });
         self.judge(PATH, self.once(PATH, Some(&body), self.limit))
     }
 
-    /// A request that is tried once, and once more if it reached the host in parts.
+    /// Sends a request once, and once more if it reached the host in parts.
     pub(super) fn once(
         &self,
         path: &str,
@@ -117,7 +117,7 @@ impl Client {
         }
     }
 
-    /// A request that is tried again where that may help, and as long as it may.
+    /// Sends a request, and retries it as long as that may help and time is left.
     pub(super) fn insist(
         &self,
         path: &str,
@@ -143,7 +143,7 @@ impl Client {
         }
     }
 
-    /// A request whose answer says no more than that it went well.
+    /// Sends a request whose answer only reports success or an error.
     pub(super) fn tell(&self, path: &str, body: &Value) -> Result<(), Error> {
         self.judge(path, self.insist(path, body, self.limit, None))
     }
@@ -199,8 +199,8 @@ fn request(path: &str, body: Option<&Value>) -> Vec<u8> {
     .into_bytes()
 }
 
-/// The status and the body of an answer; none while it is not whole. One that does not tell its length
-/// lasts until the end.
+/// The status and the body of an answer; `None` while it is incomplete. An answer without a length ends
+/// with the connection.
 fn answered(heard: &[u8], is_end: bool) -> Option<(u16, &[u8])> {
     let mut headers = [httparse::EMPTY_HEADER; 32];
     let mut head = httparse::Response::new(&mut headers);
@@ -216,7 +216,7 @@ fn answered(heard: &[u8], is_end: bool) -> Option<(u16, &[u8])> {
     Some((head.code?, body))
 }
 
-/// The message in an error's answer.
+/// The message in an error answer.
 pub(super) fn complaint(text: &str) -> String {
     let said: Value = serde_json::from_str(text).unwrap_or_default();
     let error = said["error"].as_str().or(said["message"].as_str());
@@ -239,27 +239,27 @@ impl PausedSources {
         Self { note, paused: noted.unwrap_or_default(), half_told: false }
     }
 
-    /// The host has loaded a file, and plays it.
+    /// Notes that the host has loaded a file and plays it.
     pub(super) fn loaded(&mut self, source: &str) {
         if self.paused.remove(source) {
-            // If this fails, the next daemon resumes a source that plays: harmless.
+            // If this fails, the next daemon resumes a source that plays, which is harmless.
             self.write(&self.paused).ok();
         }
     }
 
-    /// There is no host any more.
+    /// Removes all pauses, because the host has ended.
     pub(super) fn forget(&mut self) {
         self.paused.clear();
         self.half_told = false;
         fs::remove_file(&self.note).ok();
     }
 
-    /// Whether these stand still, and no others.
+    /// Whether exactly these sources are paused.
     pub(super) fn is(&self, wanted: &BTreeSet<String>) -> bool {
         !self.half_told && self.paused == *wanted
     }
 
-    /// Pauses these, and has those go on that it has paused and that are not among them.
+    /// Pauses these sources, and resumes the other sources that murald has paused.
     pub(super) fn pause(
         &mut self,
         client: &Client,
@@ -267,12 +267,12 @@ impl PausedSources {
     ) -> Result<(), Error> {
         for source in self.paused.difference(wanted) {
             match client.playback(source, false) {
-                // It shows that no longer, or knows of no pause.
+                // The host no longer shows the source, or cannot pause.
                 Err(Error::Refused(why)) => log::debug!("{why}"),
                 told => told?,
             }
         }
-        // Noted before they are paused: after a kill the next daemon has to resume them.
+        // Noted before the pause, so that the next daemon can resume the sources if this one is killed.
         if let Err(error) = self.write(wanted) {
             let why =
                 format!("cannot save which outputs are paused: {}: {error}", self.note.display());
@@ -281,7 +281,7 @@ impl PausedSources {
         let told = std::mem::replace(&mut self.paused, wanted.clone());
         let is_untold = |source: &&String| self.half_told || !told.contains(*source);
         let untold: Vec<&String> = wanted.iter().filter(is_untold).collect();
-        // If one of them fails, the others are paused, and even that one may be.
+        // If one request fails, the sources before it are paused, and its own may be.
         self.half_told = true;
         untold.into_iter().try_for_each(|source| client.playback(source, true))?;
         self.half_told = false;
@@ -336,7 +336,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_is_whole_once_all_of_its_body_has_come() {
+    fn answer_is_complete_once_its_whole_body_has_arrived() {
         let whole = b"HTTP/1.1 202 Accepted\r\ncontent-length: 2\r\n\r\n{}";
         for end in 0..whole.len() {
             assert_eq!(answered(&whole[..end], true), None, "{end}");

@@ -1,7 +1,6 @@
-//! The host process: found running, or started, and asked whether it is the expected one.
+//! Finds or starts the host process, and checks that it is the expected one.
 //!
-//! Each of its windows reports in its log when it is ready for a picture. The host loses pictures
-//! from before that.
+//! The host logs when each of its windows is ready for a picture. It loses pictures that arrive before.
 
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
@@ -19,28 +18,29 @@ use crate::sys::Cancel;
 
 pub(super) const NAME: &str = "wal-qt";
 const PROGRAM: &str = "wal-qt-host";
-/// A web engine takes its time on a slow disk. The pauses between questions: the first and the longest.
+/// The time limit for the start, as a web engine is slow on a slow disk, and the first and the longest
+/// pause between requests.
 const UP_WITHIN: (Duration, Duration, Duration) =
     (Duration::from_secs(50), Duration::from_millis(150), Duration::from_secs(2));
 const MONITORS_WITHIN: Duration = Duration::from_secs(10);
 pub(super) const BETWEEN_QUESTIONS: Duration = Duration::from_millis(50);
-/// The line of a window that is ready for a picture: after its start, and after it has shown a
-/// page.
+/// The log line of a window that is ready for a picture: after its start, and after it has shown an HTML
+/// wallpaper.
 const READY: &str = "renderer ready";
-/// A host may be told to write no such lines.
+/// The time limit for these lines, which a host may be configured not to write.
 const READY_WITHIN: Duration = Duration::from_secs(10);
-/// Between SIGTERM and SIGKILL: a web engine writes its profile to disk as it ends.
+/// The time between SIGTERM and SIGKILL: a web engine writes its profile to disk when it exits.
 const GRACE: Duration = Duration::from_secs(3);
-/// Between its end and the next start.
+/// The pause between the exit of a host and the next start.
 const AFTER_DEATH: Duration = Duration::from_millis(400);
 
-/// The host: ours, or one that answered before we had to start one.
+/// The host: one that murald started, or one that ran already.
 pub(super) struct Host {
     pub(super) ours: Processes,
-    /// That answers in its place.
+    /// A host that murald did not start.
     pub(super) foreign: Option<Foreign>,
-    /// How many times windows will have said that they are ready; none of a host that this daemon has
-    /// not started.
+    /// How many times windows should have reported that they are ready; `None` for a host that this
+    /// daemon did not start.
     expected: Option<usize>,
     died: Option<Instant>,
 }
@@ -52,7 +52,8 @@ impl Host {
         Self { ours, foreign: None, expected: None, died: None }
     }
 
-    /// Sees to it that a host answers and has its monitors; `true` when it is another than before.
+    /// Makes sure that a host answers and has its monitors; returns true if it is another host than
+    /// before.
     pub(super) fn bring_up(
         &mut self,
         context: &Context,
@@ -80,7 +81,7 @@ impl Host {
         Ok(fresh)
     }
 
-    /// Pauses if a host has just died; `true` if so. Somebody else may start one during the pause.
+    /// Pauses and returns true if a host has just exited. Somebody else may start one during the pause.
     fn pause_after_death(&mut self, cancel: &Cancel) -> Result<bool, Error> {
         let Some(died) = self.died.take() else { return Ok(false) };
         pause(AFTER_DEATH.saturating_sub(died.elapsed()), cancel)?;
@@ -129,17 +130,17 @@ impl Host {
         up.inspect_err(|_| self.ours.end_all())
     }
 
-    /// So many windows are about to be ready.
+    /// Notes that this many more windows will report that they are ready.
     pub(super) fn expect(&mut self, more: usize) {
         self.expected = self.expected.map(|expected| expected + more);
     }
 
-    /// They are not waited for any more.
+    /// Stops waiting for this many windows.
     pub(super) fn expect_less(&mut self, less: usize) {
         self.expected = self.expected.map(|expected| expected.saturating_sub(less));
     }
 
-    /// Waits until all windows that are expected are ready; `false` if the host does not tell.
+    /// Waits until all expected windows are ready; returns false if the host does not report it.
     pub(super) fn are_windows_ready(&mut self, cancel: &Cancel) -> Result<bool, Error> {
         let (Some(expected), Some(host)) = (self.expected, self.ours.newest()) else {
             return Ok(false);
@@ -161,12 +162,12 @@ impl Host {
         }
     }
 
-    /// Whether we know of none.
+    /// Whether no host is known.
     pub(super) fn is_none(&self) -> bool {
         self.ours.newest().is_none() && self.foreign.is_none()
     }
 
-    /// Whether one that we know of runs. Forgets one that has ended.
+    /// Whether a known host runs; removes one that has exited.
     pub(super) fn is_running(&mut self) -> bool {
         let had_one = !self.is_none();
         self.ours.reap();
@@ -183,13 +184,13 @@ impl Host {
 }
 
 enum Health {
-    /// Nobody answers, and why that seems so: worth another try.
+    /// No host answers, for this reason; a retry may succeed.
     Silent(String),
-    /// For good.
+    /// A retry cannot succeed.
     Other(Error),
 }
 
-/// Asks who is there.
+/// Asks the host for its name and its API version.
 fn health(client: &Client, options: &Options, limit: Duration) -> Result<(), Health> {
     let answer = match client.once("/health", None, limit) {
         Ok(answer) => answer,

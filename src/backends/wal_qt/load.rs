@@ -1,4 +1,4 @@
-//! The loads for the host, and the meaning of its answers. Pure.
+//! Builds the load requests for the host, and interprets its answers. Pure.
 
 use std::path::PathBuf;
 
@@ -9,12 +9,12 @@ use crate::backends::{Kind, Placement, Web};
 use crate::config::{BackendName, WalQt as Options};
 use crate::wire::Fit;
 
-/// A picture, video or page on an output.
+/// A picture, video or HTML wallpaper on an output.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Piece {
     pub(super) output: String,
     pub(super) target: PathBuf,
-    /// Stands for what is in the file.
+    /// The checksum of the file.
     content: String,
     pub(super) kind: &'static str,
     /// Videos only.
@@ -36,7 +36,8 @@ impl Piece {
         Self { output, target, content, kind, audio, web, fit }
     }
 
-    /// Whether this differs only in what can be changed while it is shown.
+    /// Whether both are the same HTML wallpaper, and differ only in what can be changed while it is
+    /// shown.
     pub(super) fn is_same_page(&self, other: &Self) -> bool {
         let same_look = self.kind == other.kind && self.fit == other.fit;
         self.kind == "web" && same_look && self.target == other.target
@@ -115,7 +116,7 @@ pub(super) fn presentation(options: &Options) -> Value {
     })
 }
 
-/// The permissions of a page that can be changed while it is shown.
+/// The permissions of an HTML wallpaper that can be changed while it is shown.
 pub(super) fn capabilities(web: &Web) -> Value {
     let allowed = &web.capabilities;
     json!({
@@ -125,7 +126,7 @@ pub(super) fn capabilities(web: &Web) -> Value {
     })
 }
 
-/// How far a load has come on all of its outputs.
+/// The progress of a load on all its outputs.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Progress {
     Done,
@@ -133,16 +134,16 @@ pub(super) enum Progress {
         output: String,
         why: String,
     },
-    /// Some have not said yet.
+    /// Some outputs are not done yet.
     Waiting,
-    /// Nothing is under way, and what is shown is not said: some hosts never do.
+    /// The host is idle, but does not report what it shows; some hosts never do.
     Unsaid,
 }
 
-/// The content of the answer to a load.
+/// Reads the answer to a load.
 pub(super) fn loaded(answer: &Value, pieces: &[Piece]) -> Progress {
     let Some(results) = answer["results"].as_array().filter(|results| !results.is_empty()) else {
-        // Some versions only say that they will.
+        // Some versions only confirm the request.
         return match answer["ok"].as_bool() {
             Some(true) => Progress::Waiting,
             _ => failed("", answer["error"].as_str().unwrap_or("it says no")),
@@ -151,7 +152,7 @@ pub(super) fn loaded(answer: &Value, pieces: &[Piece]) -> Progress {
     for piece in pieces {
         let result = results.iter().find(|result| result["name"] == *piece.output);
         match result.and_then(|result| Some((result, result["outcome"].as_str()?))) {
-            // Another load has come in between: that one is to be judged.
+            // Another load has replaced this one, and is judged instead.
             Some((_, "applied" | "superseded")) => {}
             Some((result, outcome)) => {
                 let why = result["error"].as_str().filter(|error| !error.is_empty());
@@ -163,7 +164,7 @@ pub(super) fn loaded(answer: &Value, pieces: &[Piece]) -> Progress {
     Progress::Done
 }
 
-/// The content of `GET /wallpaper/status` about a load. Any field may be missing: hosts differ.
+/// Reads from `GET /wallpaper/status` how far a load is. Hosts differ, so any field may be missing.
 pub(super) fn displayed(status: &Value, pieces: &[Piece]) -> Progress {
     let mut progress = Progress::Done;
     for piece in pieces {
@@ -208,9 +209,10 @@ fn target_of(monitor: &Value) -> Option<&str> {
     monitor["current_target"].as_str().or(monitor["target"].as_str())
 }
 
-/// The part of the status that is about an output, wherever its version has it; null if none is.
+/// The part of the status about an output, whose place depends on the host's version; null if there is
+/// none.
 fn monitor<'a>(status: &'a Value, output: &str) -> &'a Value {
-    // Elsewhere in it outputs are listed by name, too.
+    // Other parts of the status list outputs by name, too.
     let monitors = status.pointer("/status/monitors").or(status.get("monitors"));
     named(monitors.unwrap_or(status), output).unwrap_or(&Value::Null)
 }
@@ -245,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn the_body_of_a_load() {
+    fn load_has_its_targets_and_settings() {
         let options =
             Options { parallax_zoom: 80.0, transition_angle_deg: -90.0, ..Options::default() };
         let pieces = [piece("A", "/x.png", "image"), piece("B", "/y.png", "image")];
@@ -277,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn requests_are_shared() {
+    fn similar_pieces_share_a_request() {
         let loud = Piece { audio: true, ..piece("C", "/v.mp4", "video") };
         let pieces = [
             piece("A", "/x.png", "image"),
@@ -294,7 +296,7 @@ mod tests {
     }
 
     #[test]
-    fn answers() {
+    fn answer_to_a_load_is_read() {
         let pieces = [piece("A", "/x", "image"), piece("B", "/x", "image")];
         let check =
             |answer: Value, expected| assert_eq!(loaded(&answer, &pieces), expected, "{answer}");
@@ -319,7 +321,7 @@ mod tests {
     }
 
     #[test]
-    fn statuses_of_hosts_that_tell_the_state_of_a_load() {
+    fn status_with_a_load_state_is_read() {
         let pieces = [piece("A", "/x", "image")];
         let with = |state: &str, target: &str| {
             status(json!({ "name": "A", "target": target, "load_state": state, "error": "bad" }))
@@ -338,7 +340,7 @@ mod tests {
     }
 
     #[test]
-    fn statuses_of_hosts_that_leave_fields_out() {
+    fn status_with_missing_fields_is_read() {
         let pieces = [piece("A", "/x", "image")];
         let check = |monitor: Value, expected, shown| {
             let status = status(monitor);
@@ -367,7 +369,7 @@ mod tests {
         {
             check(odd, Progress::Waiting, None);
         }
-        // One that has not said outweighs one that never will.
+        // An output that is not done outweighs one that never reports.
         let two = [piece("A", "/x", "image"), piece("B", "/x", "image")];
         assert_eq!(displayed(&status(idle(None)), &two), Progress::Waiting);
     }

@@ -1,12 +1,12 @@
-//! wal-qt: a web engine behind an HTTP interface on a socket, for pictures, videos and pages.
+//! Shows pictures, videos and HTML wallpapers through wal-qt: a web engine with an HTTP interface on a
+//! socket.
 //!
-//! A host that answers already is used as it is, and its end is noticed; otherwise ours is started.
-//! Changes to a page that is shown (its settings, its permissions) are applied without loading it
-//! again.
+//! A host that already answers is used, and its exit is noticed; otherwise one is started. Changes of a
+//! shown HTML wallpaper (its settings, its permissions) are applied without loading it again.
 //!
-//! The host has a window over every output, black until it gets a picture. It loses pictures from
-//! before the window is ready: our host reports when its windows are ready, and other hosts get
-//! their pictures again.
+//! The host has a window over every output, which is black until it gets a picture. Pictures that arrive
+//! before the window is ready are lost: a host that murald started reports when its windows are ready,
+//! and other hosts get their pictures again.
 
 mod client;
 #[cfg(debug_assertions)]
@@ -36,13 +36,13 @@ use client::PausedSources;
 use host::{BETWEEN_QUESTIONS, Host};
 use load::{Piece, Progress};
 
-/// The settings of images, which each window has to get.
+/// The path of the image settings, which each new window needs.
 const PRESENTATION: &str = "/settings/image-presentation";
-/// When a window that does not tell when it is ready is given its picture again.
+/// The times at which a window gets its picture again if it does not report that it is ready.
 const AGAIN_AFTER: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(3)];
-/// A host that tells what it shows does so within this.
+/// The time limit for a host to report what it shows, if it does.
 const SAID_WITHIN: Duration = Duration::from_secs(1);
-/// The formats of its engine, which turns photographs by itself. JSON allows only UTF-8 names.
+/// The formats of the web engine, which rotates photographs itself. JSON allows only UTF-8 names.
 const TAKES: Takes = Takes {
     formats: Some(&[
         Format::Jpg,
@@ -68,7 +68,7 @@ pub(super) struct WalQt {
     host: Host,
     /// The pictures that this daemon has set, by output.
     shown: HashMap<String, Piece>,
-    /// The outputs whose windows have been given something, each with which coming of it that was.
+    /// The outputs whose windows are known, with the instance of the output for each.
     served: HashMap<String, u64>,
     /// The last settings that the host got, by path.
     told: HashMap<&'static str, Value>,
@@ -83,14 +83,15 @@ impl WalQt {
         Self { context, host, shown, served, told, paused }
     }
 
-    /// Another host knows nothing of what this one was told.
+    /// Clears what this host was told, as another host does not know it.
     fn forget(&mut self) {
         self.shown.clear();
         self.served.clear();
         self.told.clear();
     }
 
-    /// The outputs whose windows are new. A window that was given something by others is not.
+    /// The outputs whose windows are new. A window does not count if another program has set its
+    /// picture.
     fn arrivals(&mut self, status: &Value) -> Vec<String> {
         let mut new = Vec::new();
         let outputs = self.context.shared.outputs.list();
@@ -108,7 +109,8 @@ impl WalQt {
         new
     }
 
-    /// Waits for new windows; gives those that must be told again, as nobody knows when they are ready.
+    /// Waits for new windows; returns those that need their pictures again, as it is unknown when they
+    /// are ready.
     fn meet(&mut self, new: Vec<String>, cancel: &Cancel) -> Result<Vec<String>, Error> {
         if new.is_empty() {
             return Ok(new);
@@ -116,7 +118,7 @@ impl WalQt {
         self.told.remove(PRESENTATION);
         self.host.expect(new.len());
         let are_ready = self.host.are_windows_ready(cancel).inspect_err(|_| {
-            // They are new the next time, too.
+            // They count as new at the next call, too.
             self.host.expect_less(new.len());
             self.served.retain(|name, _| !new.contains(name));
         });
@@ -128,7 +130,7 @@ impl WalQt {
         let mut pieces = Vec::new();
         for placement in placements {
             let target = match placement.kind {
-                // Its files lie beside it.
+                // A copy would lack the files beside the original.
                 Kind::Web => placement.path.clone(),
                 _ => {
                     let fit = fit_or(BackendName::WalQt, placement.fit, setting);
@@ -141,7 +143,7 @@ impl WalQt {
         Ok(pieces)
     }
 
-    /// Tells the host something that it may know already.
+    /// Sends settings to the host, unless it has them already.
     fn tell_once(&mut self, client: &Client, path: &'static str, body: Value) -> Result<(), Error> {
         if self.told.get(path) != Some(&body) {
             client.tell(path, &body)?;
@@ -150,7 +152,7 @@ impl WalQt {
         Ok(())
     }
 
-    /// The settings that are the host's, not a wallpaper's.
+    /// Sends the settings that belong to the host, not to a wallpaper.
     fn tell_settings(
         &mut self,
         client: &Client,
@@ -175,7 +177,7 @@ impl WalQt {
         Ok(())
     }
 
-    /// The pieces that must be loaded. Pages that differ only in their settings just get the
+    /// The pieces that must be loaded. HTML wallpapers that differ only in their settings just get the
     /// settings.
     fn changed(
         &mut self,
@@ -200,8 +202,9 @@ impl WalQt {
         if told || !changed.is_empty() || self.shown.keys().any(is_left) {
             return Ok(changed);
         }
-        // Nothing differs, but somebody else may have changed it, or the settings changed. A video
-        // or page would restart, so it goes on if it is known to be there.
+        // Nothing differs, but another program may have changed the pictures, or the settings may have
+        // changed. A video or HTML wallpaper would restart, so it is not loaded again if it is known to
+        // be shown.
         let is_there = |piece: &&Piece| {
             let target = load::target(status, &piece.output);
             target.is_some() && target == piece.target.to_str()
@@ -210,7 +213,7 @@ impl WalQt {
         Ok(again.cloned().collect())
     }
 
-    /// The pictures that a host from before us shows already.
+    /// Notes the pictures that a host which ran before already shows.
     fn look(&mut self, pieces: &[Piece], status: &Value) {
         for piece in pieces {
             if load::target(status, &piece.output) == piece.target.to_str() {
@@ -219,7 +222,7 @@ impl WalQt {
         }
     }
 
-    /// Has the host load what has changed, and once more what `unsure` windows may have lost.
+    /// Loads the changed pieces, and again those that the windows `unsure` may have lost.
     fn load(
         &mut self,
         client: &Client,
@@ -228,7 +231,8 @@ impl WalQt {
         cancel: &Cancel,
     ) -> Result<(), Error> {
         let options = &self.context.settings().wal_qt;
-        // Until it is there nobody knows what is.
+        // Until the load is done, it is unknown what these outputs show, so they are removed from
+        // `shown` below.
         let was_page = |piece: &Piece| piece.kind == "web";
         let left = |piece: &&Piece| {
             let before = self.shown.get(&piece.output).is_some_and(was_page);
@@ -244,7 +248,7 @@ impl WalQt {
             pause(after.saturating_sub(begun.elapsed()), cancel)?;
             load(client, &again, options, cancel)?;
         }
-        // A window that leaves a page is created again, and loses everything from before that.
+        // A window that leaves an HTML wallpaper is created again, and loses what it got before.
         if left > 0 {
             self.host.expect(left);
             self.host.are_windows_ready(cancel)?;
@@ -290,13 +294,13 @@ impl Backend for WalQt {
         Ok(())
     }
 
-    /// There can be only one host: it ends before the next one starts.
+    /// Only one host can run, so it ends before the next one starts.
     fn renew(&mut self) {
         self.host.ours.end_all();
         self.forget();
     }
 
-    /// An output without a picture under its window is black.
+    /// Warns of outputs without a picture, which the host's windows cover with black.
     fn warnings(&mut self) -> Vec<String> {
         let outputs = self.context.shared.outputs.list();
         let names = outputs.iter().map(|output| output.name.as_str());
@@ -306,7 +310,7 @@ impl Backend for WalQt {
         (!black.is_empty()).then(warning).into_iter().collect()
     }
 
-    /// The host pauses files, not outputs: a file that plays on another output plays.
+    /// The host pauses files, not outputs: a file that should play on another output is not paused.
     fn pause(&mut self, outputs: &BTreeSet<String>, cancel: &Cancel) -> Result<(), Error> {
         let moving = self.shown.values().filter(|piece| piece.kind != "image");
         let (paused, play): (Vec<&Piece>, Vec<&Piece>) =
@@ -341,7 +345,7 @@ impl Backend for WalQt {
     }
 }
 
-/// Has the host load some pieces, all at once, and waits until they are shown.
+/// Loads pieces, and waits until all of them are shown.
 fn load(
     client: &Client,
     pieces: &[Piece],
@@ -383,7 +387,7 @@ fn not_loaded(output: &str, why: &str) -> Error {
     Error::Refused(format!("wal-qt cannot load it on {output}: {why}"))
 }
 
-/// Tells a page that is shown what has changed about it.
+/// Sends the changed settings and permissions of a shown HTML wallpaper.
 fn tell_page(client: &Client, shown: &Piece, wanted: &Piece) -> Result<(), Error> {
     let (Some(before), Some(now)) = (&shown.web, &wanted.web) else { return Ok(()) };
     let source = wanted.target.to_string_lossy();

@@ -191,7 +191,7 @@ impl Reconciler {
     /// Handles the failed steps of a job.
     fn steps_failed(&mut self, mut job: Job) {
         let failures = std::mem::take(&mut job.failures);
-        // What a worker shows after a failure depends on when it failed, so it gets an order again.
+        // The picture of a failed worker depends on when it failed, so the worker gets an order again.
         self.stale.extend(failures.iter().map(|failed| failed.key.clone()));
         self.reconcile_again |= failures.iter().any(|failed| failed.outdated);
         if let Some(failed) = failures.iter().find(|failed| job.needs(&failed.key)) {

@@ -146,7 +146,7 @@ fn builtin() -> Vec<Row> {
     let row = |key, (file, test)| ("backend.builtin", key, Value::Null, In(file, test));
     let pixels = "every_fit_position_and_colour_by_pixels_also_scaled_and_rotated";
     let pixels = ("tests/backends/builtin.rs", pixels);
-    let told = ("src/backends/builtin.rs", "settings_are_what_the_child_is_told");
+    let told = ("src/backends/builtin.rs", "settings_are_passed_to_the_renderer");
     vec![
         row("enabled", ENABLED),
         row("fit_mode", pixels),
