@@ -1,7 +1,7 @@
-//! Signals, which only wake `main`.
+//! Receives signals and passes them to `main`.
 //!
-//! The thread `signals` blocks until one comes and passes it on. A second SIGTERM or SIGINT ends the
-//! process at once. SIGUSR1, SIGUSR2 and SIGALRM do nothing: somebody means another program.
+//! The thread `signals` blocks until a signal arrives. A second SIGTERM or SIGINT ends the process
+//! at once. SIGUSR1, SIGUSR2 and SIGALRM have no effect.
 
 use std::io;
 use std::sync::Arc;
@@ -16,36 +16,36 @@ use crate::thread::{Spawner, Thread};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Signal {
-    /// SIGTERM or SIGINT
+    /// SIGTERM or SIGINT.
     End,
-    /// SIGHUP
+    /// SIGHUP.
     Reload,
 }
 
-/// The owner of the thread: it ends when this is dropped.
+/// Owns the thread, which ends when this is dropped.
 #[derive(Debug)]
 pub(crate) struct Signals {
     waiting: Handle,
     thread: Option<Thread>,
 }
 
-/// The exit code of a process that is told to end a second time, as a shell reports SIGTERM.
+/// The exit code after a second signal, as a shell reports SIGTERM.
 const TWICE: i32 = 128 + SIGTERM;
 
 impl Signals {
-    /// `hear` is called for each signal; it must not block.
+    /// Starts the thread; `hear` is called for each signal and must not block.
     pub(crate) fn start(
         spawner: &Spawner,
         hear: impl Fn(Signal) + Send + 'static,
     ) -> io::Result<Self> {
         let told = Arc::new(AtomicBool::new(false));
         for signal in [SIGTERM, SIGINT] {
-            // In this order: the first signal finds the flag down, and raises it.
+            // In this order, the first signal finds the flag unset and sets it.
             flag::register_conditional_shutdown(signal, TWICE, Arc::clone(&told))?;
             flag::register(signal, Arc::clone(&told))?;
         }
         for signal in [SIGUSR1, SIGUSR2, SIGALRM] {
-            // Handled, not ignored: children would inherit that.
+            // Handled rather than ignored, as children would inherit the latter.
             flag::register(signal, Arc::default())?;
         }
         let mut signals = Waiting::new([SIGTERM, SIGINT, SIGHUP])?;
@@ -58,7 +58,7 @@ impl Signals {
         Ok(Self { waiting, thread: Some(thread) })
     }
 
-    /// Ends the thread by the deadline; false where it is late.
+    /// Stops the thread; returns `false` if it has not ended by the deadline.
     pub(crate) fn end(mut self, deadline: Instant) -> bool {
         self.waiting.close();
         self.thread.take().is_none_or(|thread| thread.join_by(deadline))

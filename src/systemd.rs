@@ -1,4 +1,5 @@
-//! Readiness and socket activation, spoken without a library (`sd_notify(3)`, `sd_listen_fds(3)`).
+//! Supports systemd's readiness notification and socket activation without a library
+//! (`sd_notify(3)`, `sd_listen_fds(3)`).
 
 use std::io;
 use std::os::fd::{FromRawFd, OwnedFd};
@@ -11,10 +12,10 @@ use rustix::net::{AddressFamily, SocketType, sockopt};
 
 use crate::paths::Env;
 
-/// The first descriptor that a service manager passes.
+/// The first descriptor that the service manager passes.
 const FIRST: i32 = 3;
 
-/// The socket that the service manager listens on for us, if it does.
+/// Returns the listening socket that the service manager has passed, if any.
 pub(crate) fn activated(env: &Env) -> io::Result<Option<UnixListener>> {
     let number = |name: &str| env.var(name)?.to_str()?.parse::<u32>().ok();
     if number("LISTEN_PID") != Some(std::process::id()) {
@@ -28,8 +29,8 @@ pub(crate) fn activated(env: &Env) -> io::Result<Option<UnixListener>> {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, text));
         }
     }
-    // SAFETY: LISTEN_PID names this process, so the descriptor is open and meant for us; it is
-    // taken once, at the start, before anything else could own it.
+    // SAFETY: LISTEN_PID is this process, so the descriptor is open and meant for it. It is taken
+    // once at the start, before anything else could own it.
     let descriptor = unsafe { OwnedFd::from_raw_fd(FIRST) };
     rustix::io::fcntl_setfd(&descriptor, FdFlags::CLOEXEC)?;
     let is_stream = sockopt::socket_type(&descriptor)? == SocketType::STREAM;
@@ -41,7 +42,7 @@ pub(crate) fn activated(env: &Env) -> io::Result<Option<UnixListener>> {
     Ok(Some(UnixListener::from(descriptor)))
 }
 
-/// The service manager, if it wants to hear of us.
+/// Notifies the service manager, if it wants that.
 #[derive(Debug)]
 pub(crate) struct Notifier {
     to: Option<(UnixDatagram, SocketAddr)>,

@@ -1,9 +1,9 @@
-//! Named threads that are joined on drop, and whose panics are reported.
+//! Starts named threads, which are joined when dropped and whose panics are reported.
 //!
-//! Every thread of the daemon is started here. A panic is logged with the thread's name and sent to the
-//! holder of the [`Deaths`] of its [`Spawner`] (`main`, which then shuts the daemon down in order). A
-//! [`Thread`] is joined when it is dropped, so the channel or socket that makes it stop must be dropped
-//! before: declare the sender above the thread in a handle.
+//! All threads of the daemon are started here. A panic is logged with the thread's name and sent to
+//! the [`Deaths`] of its [`Spawner`], which `main` receives to shut the daemon down. As dropping a
+//! [`Thread`] joins it, the channel or socket that makes it stop must be dropped before: declare
+//! the sender above the thread in a handle.
 
 use std::any::Any;
 use std::io;
@@ -13,15 +13,15 @@ use std::time::Instant;
 
 use crossbeam_channel::{Receiver, Sender, bounded};
 
-/// The kernel cuts names after 15 bytes.
+/// The kernel truncates names after 15 bytes.
 const NAME_MAX: usize = 15;
-/// Enough for every actor; pages that are not touched cost nothing.
+/// Stack size in bytes; untouched pages cost nothing.
 const STACK: usize = 1 << 20;
 
 /// The names of the threads that panicked.
 pub type Deaths = Receiver<String>;
 
-/// Starts threads; all clones report to the same [`Deaths`].
+/// Starts threads; clones report to the same [`Deaths`].
 #[derive(Clone, Debug)]
 pub struct Spawner {
     deaths: Sender<String>,
@@ -29,7 +29,7 @@ pub struct Spawner {
 
 impl Spawner {
     pub fn new() -> (Self, Deaths) {
-        // One death ends the daemon; those after the eighth are only logged.
+        // The first panic ends the daemon; those after the eighth are only logged.
         let (deaths, receiver) = bounded(8);
         (Self { deaths }, receiver)
     }
@@ -38,15 +38,15 @@ impl Spawner {
     pub fn spawn(&self, name: &str, body: impl FnOnce() + Send + 'static) -> io::Result<Thread> {
         let deaths = self.deaths.clone();
         let died = move |name: &str| {
-            // Full means that the end has begun already.
+            // If the channel is full, the daemon is shutting down already.
             deaths.try_send(name.to_owned()).ok();
         };
         start(name, STACK, body, died)
     }
 }
 
-/// Starts one of many of its kind, with a stack of so many bytes: its panic is logged, and is the end of
-/// what it had in hand alone.
+/// Starts a thread whose panic is logged but does not end the daemon. `stack` is the stack size in
+/// bytes.
 pub(crate) fn expendable(
     name: &str,
     stack: usize,
@@ -92,10 +92,10 @@ impl Thread {
         self.handle.as_ref().is_none_or(JoinHandle::is_finished)
     }
 
-    /// Waits until the thread has ended. Past the deadline it is left behind and `false` returned:
-    /// only for the end of the process.
+    /// Waits until the thread has ended. If it has not by the deadline, detaches it and returns
+    /// `false`; only for the shutdown of the process.
     pub fn join_by(mut self, deadline: Instant) -> bool {
-        // Nothing is ever sent: the channel closes when the thread ends.
+        // Nothing is ever sent: the channel is disconnected when the thread ends.
         let late = matches!(
             self.end.recv_deadline(deadline),
             Err(crossbeam_channel::RecvTimeoutError::Timeout)
@@ -106,7 +106,7 @@ impl Thread {
         !late
     }
 
-    /// Lets it run for itself: nobody can wait for what hangs on a dead disk.
+    /// Detaches the thread, as it may hang on a dead disk.
     pub fn leave(mut self) {
         self.handle = None;
     }
@@ -115,13 +115,13 @@ impl Thread {
 impl Drop for Thread {
     fn drop(&mut self) {
         if let Some(handle) = self.handle.take() {
-            // The body's panic was caught and reported inside.
+            // A panic was caught and reported in the thread.
             handle.join().ok();
         }
     }
 }
 
-/// The text of a panic.
+/// Returns the message of a panic.
 pub(crate) fn panic_text(panic: &(dyn Any + Send)) -> &str {
     panic
         .downcast_ref::<&str>()
@@ -136,7 +136,7 @@ mod tests {
     use std::time::Duration;
 
     #[test]
-    fn a_panic_is_reported_under_the_thread_s_name() {
+    fn panic_is_reported_with_the_name_of_the_thread() {
         let (spawner, deaths) = Spawner::new();
         let thread = spawner.spawn("doomed", || panic!("on purpose")).unwrap();
         assert_eq!(deaths.recv_timeout(Duration::from_secs(60)).as_deref(), Ok("doomed"));
@@ -144,13 +144,13 @@ mod tests {
     }
 
     #[test]
-    fn a_panic_of_an_expendable_thread_ends_that_thread_alone() {
+    fn panic_of_an_expendable_thread_ends_only_that_thread() {
         let thread = expendable("one-of-many", 64 << 10, || panic!("on purpose")).unwrap();
         assert!(thread.join_by(Instant::now() + Duration::from_secs(60)));
     }
 
     #[test]
-    fn a_late_thread_is_left_behind() {
+    fn late_thread_is_detached() {
         let (spawner, _deaths) = Spawner::new();
         let (release, released) = bounded::<()>(0);
         let thread = spawner

@@ -1,6 +1,6 @@
-//! One process of a backend that stays, its record and its log: started, taken over, ended, forgotten.
+//! A long-running process of a backend with its record and log: starts, adopts and ends it.
 //!
-//! Runs in the thread of the backend that it serves.
+//! Runs on the thread of the backend.
 
 use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions};
@@ -15,10 +15,10 @@ use serde::{Deserialize, Serialize};
 use super::text::{self, Text};
 use super::{Child, Error, Identity, Launch, ResourceLimits, show_command, tail};
 
-/// How much of a log is quoted in a message at most.
+/// Maximum length in bytes of the part of a log that is quoted in a message.
 const TAIL: usize = 4 << 10;
-/// The bytes that a process may write to a file: nobody empties its log once the daemon is gone.
-/// Shared memory counts too, and a buffer for an 8K screen has 133 MB.
+/// Maximum size in bytes of a file written by the process, as nobody empties its log when the
+/// daemon is gone. Shared memory counts as well, and a buffer for an 8K screen has 133 MB.
 const OUTPUT_MAX: u64 = 1 << 30;
 
 /// A process of a backend, started by this daemon or an earlier one.
@@ -26,14 +26,14 @@ const OUTPUT_MAX: u64 = 1 << 30;
 pub struct BackendProcess {
     child: Child,
     record: Record,
-    /// The path of the record and, with another extension, the log.
+    /// The path of the record; the log has the same path with another extension.
     pub(super) path: PathBuf,
-    /// The log, locked since before the process could write to it: the reaper does not empty it.
+    /// The log, locked before the process is started, so that the reaper does not empty it.
     held: Option<File>,
 }
 
 impl BackendProcess {
-    /// Starts one, and writes its new record, which is removed where that fails.
+    /// Starts a process and writes its new record, which is removed if that fails.
     pub(super) fn start(
         launch: &Launch,
         record: Record,
@@ -49,7 +49,7 @@ impl BackendProcess {
         }
     }
 
-    /// Returns the process of a record if it runs, else removes the record.
+    /// Adopts the process of a record if it is running; removes the record if not.
     pub(super) fn take_over(path: PathBuf) -> Option<Self> {
         let found = read(&path).and_then(|(record, who)| Some((record, Child::hold(who)?)));
         match found {
@@ -69,22 +69,22 @@ impl BackendProcess {
         &self.record
     }
 
-    /// The file that gets both its streams.
+    /// The file that receives stdout and stderr.
     pub fn log_path(&self) -> PathBuf {
         self.beside("log")
     }
 
-    /// Lets the reaper empty the log. Whoever starts a process calls this when it has read the log.
+    /// Lets the reaper empty the log; called when the starting thread has read it.
     pub fn release_log(&mut self) {
         drop(self.held.take());
     }
 
-    /// How much it has written: where what it writes from now on begins.
+    /// Returns the length of the log: the position of the next output.
     pub fn log_length(&self) -> u64 {
         fs::metadata(self.log_path()).map_or(0, |metadata| metadata.len())
     }
 
-    /// The end of what it wrote.
+    /// Returns the end of the log.
     pub fn log_tail(&self) -> String {
         let read = || -> io::Result<Vec<u8>> {
             let mut file = File::open(self.log_path())?;
@@ -97,19 +97,21 @@ impl BackendProcess {
         tail(&read().unwrap_or_default(), TAIL)
     }
 
-    /// The last line of the process's log that is not libwayland's trace.
+    /// Returns the last line of the log that is not a trace line of libwayland.
     pub fn last_words(&self) -> String {
         let tail = self.log_tail();
         let own = |line: &&str| !line.trim().is_empty() && !is_trace(line);
         tail.lines().rfind(own).unwrap_or("it said nothing").trim().to_owned()
     }
 
-    /// A file of its own beside the record, removed with it: its socket, or a note about it.
+    /// Returns the path of a file beside the record, which is removed with it: a socket, or a note
+    /// about the process.
     pub fn beside(&self, extension: &str) -> PathBuf {
         self.path.with_extension(extension)
     }
 
-    /// Ends it: SIGTERM, and SIGKILL after `grace`; forgets it once it is gone.
+    /// Ends the process with SIGTERM, and with SIGKILL after `grace`; removes its record when it is
+    /// gone.
     pub fn end(self, grace: Duration) {
         if self.child.end(grace) {
             remove(&self.path);
@@ -118,14 +120,14 @@ impl BackendProcess {
         }
     }
 
-    /// Ends it at once, for one that is known not to hear SIGTERM.
+    /// Kills a process that is known to ignore SIGTERM.
     pub fn kill(self) {
         if self.child.kill() {
             remove(&self.path);
         }
     }
 
-    /// Forgets one that has ended.
+    /// Removes the record of a process that has exited.
     pub fn forget(self) {
         let how = self.child.ended().map_or_else(String::new, |ended| format!(" ({ended})"));
         log::info!("exited{how}: {}", self.record.shown());
@@ -151,7 +153,7 @@ fn start(
         .mode(0o600)
         .open(&log_path)
         .map_err(|source| Error::io("create", &log_path, source))?;
-    // Opened once more: a lock of the file that the process inherits would stay as long as it runs.
+    // Opened a second time: a lock on the inherited file would last as long as the process.
     let held = File::open(&log_path).map_err(|source| Error::io("open", &log_path, source))?;
     flock(&held, FlockOperation::LockShared).map_err(|e| Error::io("lock", &log_path, e))?;
     let limits = ResourceLimits { output: Some(OUTPUT_MAX), ..ResourceLimits::default() };
@@ -161,13 +163,14 @@ fn start(
     Ok((child, held))
 }
 
-/// Removes a record and the files beside it. The record goes last: its name is not given again before.
+/// Removes a record and the files beside it. The record is removed last, as its name can be reused
+/// afterwards.
 fn remove(path: &Path) {
     remove_beside(path);
     fs::remove_file(path).ok();
 }
 
-/// Removes the files beside a record.
+/// Removes the files beside a record, but not the record.
 pub(super) fn remove_beside(path: &Path) {
     let directory = path.parent().map(fs::read_dir);
     for entry in directory.into_iter().flatten().flatten().flatten() {
@@ -178,17 +181,17 @@ pub(super) fn remove_beside(path: &Path) {
     }
 }
 
-/// Whether a line is of libwayland's trace, which begins with a time in brackets.
+/// Whether a line is from libwayland's trace, which starts with a time in brackets.
 fn is_trace(line: &str) -> bool {
     let time = line.strip_prefix('[').and_then(|line| line.split_once(']'));
     time.is_some_and(|(time, _)| time.trim().parse::<f64>().is_ok())
 }
 
-/// A command that was started, and the backend it runs.
+/// The command line of a process, and the backend that uses it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Record {
     pub backend: String,
-    /// The output it serves; none when it serves all.
+    /// The output that the process serves; `None` for all.
     pub output: Option<String>,
     #[serde(with = "text")]
     program: OsString,
@@ -207,7 +210,7 @@ impl Record {
         }
     }
 
-    /// Whether the same command line would be started again.
+    /// Whether `launch` would start the same command line.
     pub fn is(&self, launch: &Launch) -> bool {
         *self == Self::new(launch, &self.backend, self.output.as_deref())
     }
@@ -216,7 +219,7 @@ impl Record {
         self.args.iter().map(|text| text.0.clone()).collect()
     }
 
-    /// For messages and logs.
+    /// The command line for messages and logs.
     pub fn shown(&self) -> String {
         show_command(Path::new(&self.program), &self.args())
     }
@@ -226,7 +229,7 @@ pub(super) fn read(path: &Path) -> Option<(Record, Identity)> {
     parse(&fs::read(path).ok()?)
 }
 
-/// Parses the two lines of a record: the command, and the process.
+/// Parses the two lines of a record: the command and the process.
 pub(super) fn parse(bytes: &[u8]) -> Option<(Record, Identity)> {
     let mut lines = bytes.splitn(2, |&b| b == b'\n');
     let record = serde_json::from_slice(lines.next()?).ok()?;

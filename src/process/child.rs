@@ -1,7 +1,7 @@
 //! A running process, watched and signalled through its pidfd.
 //!
-//! It need not be a child of this process: one that an earlier daemon started works the same, only
-//! its exit code stays unknown. Dropping a [`Child`] leaves the process alone.
+//! It need not be a child of this process: a process that an earlier daemon started works the same,
+//! except that its exit code is unknown. Dropping a [`Child`] does not end the process.
 
 use std::fmt;
 use std::io;
@@ -18,15 +18,15 @@ use rustix::process::{
 use super::Identity;
 use crate::sys::{Cancel, lock, poll_until};
 
-/// After SIGKILL a process is gone as soon as the kernel gets round to it, unless a device holds it.
+/// Time limit for a killed process to end; the kernel ends it soon unless a device blocks it.
 const KILLED: Duration = Duration::from_secs(2);
 
 const CPU_IS_USED_UP: i32 = Signal::XCPU.as_raw();
 
-/// Killed processes that were not gone in time: the machine was slow, or they hang on a disk.
+/// Killed processes that did not end in time, because the machine is slow or they wait for a disk.
 static KILLED_LATE: Mutex<Vec<Child>> = Mutex::new(Vec::new());
 
-/// Reaps those of the killed processes that have ended by now.
+/// Reaps the killed processes that have ended since.
 pub(super) fn reap_killed() {
     lock(&KILLED_LATE).retain(|process| process.ended().is_none());
 }
@@ -42,21 +42,21 @@ pub struct Child {
 pub enum Ended {
     Code(i32),
     Signal(i32),
-    /// It was not our child: only that it is gone is known.
+    /// The process was not a child of this one, so only its absence is known.
     Gone,
 }
 
 impl Child {
-    /// Takes hold of a process by what is known of it; none if it is no longer there.
+    /// Opens a process by its identity; `None` if it no longer exists.
     pub fn hold(identity: Identity) -> Option<Self> {
         let pid = Pid::from_raw(identity.pid)?;
         let pidfd = pidfd_open(pid, PidfdFlags::empty()).ok()?;
-        // After the descriptor is there: what it means can no longer change under the check.
+        // Checked after opening the pidfd, which then refers to one process for good.
         identity.is_running().then(|| Self { identity, pidfd: Arc::new(pidfd) })
     }
 
-    /// One that was just started; it may have ended already. Nobody else waits for it, so its number
-    /// is its own until it is reaped here.
+    /// Opens a child that was just started and may have ended. Only this module reaps children, so
+    /// the PID cannot be reused yet.
     pub(super) fn own(started: &std::process::Child) -> io::Result<Self> {
         let pid = Pid::from_child(started);
         let pidfd = Arc::new(pidfd_open(pid, PidfdFlags::empty())?);
@@ -73,18 +73,19 @@ impl Child {
         !self.wait(Some(Instant::now()), None)
     }
 
-    /// Waits until it has ended; `false` when the time is up or the wait is cancelled.
+    /// Waits until the process ends; returns `false` if `until` has passed or the wait is
+    /// cancelled.
     pub fn wait(&self, until: Option<Instant>, cancel: Option<&Cancel>) -> bool {
         wait_readable(&[self.as_fd()], until, cancel.as_slice())
     }
 
-    /// How it ended; none while it runs. Takes it out of the process table, and with it whatever it
-    /// has left behind in its process group.
+    /// Returns how the process ended; `None` while it runs. Reaps it, and kills the rest of its
+    /// process group.
     pub fn ended(&self) -> Option<Ended> {
         self.reap(true)
     }
 
-    /// The same, but what it has left behind in its process group stays.
+    /// Like [`Self::ended`], but leaves the rest of the process group alone.
     pub(super) fn ended_alone(&self) -> Option<Ended> {
         self.reap(false)
     }
@@ -98,7 +99,7 @@ impl Child {
         if !matches!(seen, Ok(Some(_))) {
             return Some(Ended::Gone);
         }
-        // Still a zombie of ours: until it is reaped its number can mean no other group.
+        // The process is a zombie until it is reaped, so its PID still identifies the group.
         if with_group {
             self.signal_group(Signal::KILL);
         }
@@ -112,8 +113,8 @@ impl Child {
         })
     }
 
-    /// Ends it and its process group: SIGTERM, and SIGKILL after `grace`. `false` if even that has
-    /// not helped within two seconds.
+    /// Ends the process and its group with SIGTERM, and with SIGKILL after `grace`. Returns `false`
+    /// if it is not gone two seconds after that.
     pub fn end(&self, grace: Duration) -> bool {
         self.signal(Signal::TERM);
         if !self.wait(Some(Instant::now() + grace), None) {
@@ -123,13 +124,13 @@ impl Child {
         self.is_gone_soon()
     }
 
-    /// Ends it at once; `false` if it is not gone within two seconds.
+    /// Kills the process; returns `false` if it is not gone within two seconds.
     pub fn kill(&self) -> bool {
         self.signal(Signal::KILL);
         self.is_gone_soon()
     }
 
-    /// Waits for the end of a killed process; one that needs longer is reaped by [`reap_killed`].
+    /// Waits for a killed process to end; one that takes longer is reaped by [`reap_killed`].
     fn is_gone_soon(&self) -> bool {
         self.wait(Some(Instant::now() + KILLED), None);
         let gone = self.ended().is_some();
@@ -141,7 +142,7 @@ impl Child {
     }
 
     fn signal(&self, signal: Signal) {
-        // The group only while its leader lives: then the number is still this group's.
+        // The group is signalled only while its leader runs, as its ID might be reused afterwards.
         if self.is_running() && pidfd_send_signal(&self.pidfd, signal).is_ok() {
             self.signal_group(signal);
         }
@@ -149,7 +150,7 @@ impl Child {
 
     fn signal_group(&self, signal: Signal) {
         if let Some(group) = Pid::from_raw(self.identity.pid) {
-            // Nobody left in it is what we want.
+            // An error means that the group is empty.
             kill_process_group(group, signal).ok();
         }
     }
@@ -173,8 +174,8 @@ impl fmt::Display for Ended {
     }
 }
 
-/// Waits until one of the descriptors can be read or has hung up: `true`; `false` when the time is
-/// up or the wait is cancelled.
+/// Waits until a descriptor is readable or closed by the other end; returns `false` if `until` has
+/// passed or the wait is cancelled.
 pub(super) fn wait_readable(
     fds: &[BorrowedFd<'_>],
     until: Option<Instant>,
@@ -183,7 +184,7 @@ pub(super) fn wait_readable(
     let mut polled: Vec<PollFd<'_>> =
         fds.iter().map(|fd| PollFd::from_borrowed_fd(*fd, PollFlags::IN)).collect();
     polled.extend(cancels.iter().map(|cancel| PollFd::new(*cancel, PollFlags::IN)));
-    // Only a full kernel fails (ENOMEM): as if the time were up.
+    // An error (ENOMEM) is treated like a timeout.
     poll_until(&mut polled, until).unwrap_or(false)
         && polled[..fds.len()].iter().any(|fd| !fd.revents().is_empty())
 }

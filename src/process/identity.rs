@@ -1,12 +1,12 @@
-//! Which process is meant: a PID alone can come to mean another one.
+//! Identifies a process by its PID and start time, as a PID alone may be reused.
 
 use std::fs;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-/// A process for good: its number and the kernel's start time of it (clock ticks since the machine
-/// came up, field 22 of `/proc/PID/stat`).
+/// The PID and start time of a process. The start time is in clock ticks since boot (field 22 of
+/// `/proc/PID/stat`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Identity {
     pub pid: i32,
@@ -14,13 +14,13 @@ pub struct Identity {
 }
 
 impl Identity {
-    /// The process that now has this PID; none for a zombie.
+    /// Returns the process with this PID; `None` for a zombie.
     pub fn of(pid: i32) -> Option<Self> {
         let stat = fs::read(format!("/proc/{pid}/stat")).ok()?;
         Stat::parse(&stat).filter(|stat| stat.state != b'Z').map(|stat| stat.identity)
     }
 
-    /// From a line of `/proc/PID/stat`.
+    /// Parses a line of `/proc/PID/stat`.
     pub(super) fn from_stat(line: &[u8]) -> Option<Self> {
         Stat::parse(line).map(|stat| stat.identity)
     }
@@ -29,8 +29,8 @@ impl Identity {
         Self::of(self.pid) == Some(self)
     }
 
-    /// The processor time that it has taken so far, in ticks. A process that works takes more and more;
-    /// a stopped one does not. None if it does not run.
+    /// Returns the processor time used so far, in clock ticks; it does not grow while the process
+    /// is stopped. `None` if the process is not running.
     pub(crate) fn processor_time(self) -> Option<u64> {
         let stat = Stat::parse(&fs::read(format!("/proc/{}/stat", self.pid)).ok()?)?;
         (stat.identity == self).then_some(stat.processor_time)
@@ -40,19 +40,20 @@ impl Identity {
 struct Stat {
     identity: Identity,
     state: u8,
-    /// In ticks, of the process and of the kernel for it.
+    /// In clock ticks, user and system time.
     processor_time: u64,
 }
 
 impl Stat {
     fn parse(line: &[u8]) -> Option<Self> {
-        // The name stands in brackets and may itself hold blanks and brackets.
+        // The name is in brackets, and may contain spaces and brackets.
         let open = line.iter().position(|&b| b == b'(')?;
         let close = line.iter().rposition(|&b| b == b')')?;
         let pid = std::str::from_utf8(&line[..open]).ok()?.trim().parse().ok()?;
         let mut rest = std::str::from_utf8(line.get(close + 1..)?).ok()?.split_ascii_whitespace();
         let state = *rest.next()?.as_bytes().first()?;
-        // Field 3 was the state; 14 and 15 are times of the processor, 22 is the start.
+        // After the state, which is field 3: fields 14 and 15 are user and system time, 22 is the
+        // start time.
         let (own, kernel): (u64, u64) = (rest.nth(10)?.parse().ok()?, rest.next()?.parse().ok()?);
         let start_time = rest.nth(6)?.parse().ok()?;
         let processor_time = own.saturating_add(kernel);
@@ -60,18 +61,18 @@ impl Stat {
     }
 }
 
-/// Linux counts times for everybody in hundredths of a second.
+/// Clock ticks per second in files of `/proc`; the same on all Linux systems.
 const TICKS: u64 = 100;
 const DESCENDANTS_MAX: usize = 1000;
 
-/// A line of a process's status that is a size.
+/// Returns a size from `/proc/PID/status`, in KiB.
 fn status_kb(pid: i32, name: &str) -> Option<u64> {
     let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix(name))?;
     line.trim().strip_suffix(" kB")?.trim().parse().ok()
 }
 
-/// The processes that each of its threads has started; none where the kernel does not tell.
+/// Returns the children of all threads of a process; empty if the kernel does not list them.
 fn children(pid: i32) -> Vec<i32> {
     let tasks = fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
     let listed = tasks.filter_map(|task| fs::read_to_string(task.path().join("children")).ok());
@@ -82,22 +83,22 @@ fn children(pid: i32) -> Vec<i32> {
 }
 
 impl Identity {
-    /// Returns its resident memory in KiB, plus the private memory of all its descendants: a web
-    /// engine keeps its pages in others. None if it does not run.
+    /// Returns the resident memory in KiB, plus the private memory of all descendants: web engines
+    /// keep pages in processes of their own. `None` if the process is not running.
     pub(crate) fn memory_kb(self) -> Option<u64> {
         let mut kb = status_kb(self.pid, "VmRSS:")?;
         let mut left = children(self.pid);
-        // A process that starts others without an end is not followed for ever.
+        // Limited, as a process might start others endlessly.
         for _ in 0..DESCENDANTS_MAX {
             let Some(pid) = left.pop() else { break };
             kb += status_kb(pid, "RssAnon:").unwrap_or(0);
             left.extend(children(pid));
         }
-        // Still the one that was meant.
+        // Check that the PID was not reused while reading.
         self.is_running().then_some(kb)
     }
 
-    /// How long it runs, suspends of the machine included.
+    /// Returns the time since the process was started, including suspend.
     pub(crate) fn age(self) -> Option<Duration> {
         let uptime = fs::read_to_string("/proc/uptime").ok()?;
         let up = Duration::try_from_secs_f64(uptime.split(' ').next()?.parse().ok()?).ok()?;
@@ -117,11 +118,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_name_with_brackets_and_blanks() {
+    fn process_name_may_contain_brackets_and_spaces() {
         let line = b"42 (a) R (b) S 1 42 42 0 -1 4194560 1 2 3 4 5 6 7 8 20 0 1 0 9876 22 33\n";
         let expected = Identity { pid: 42, start_time: 9876 };
         assert_eq!(Identity::from_stat(line), Some(expected));
-        // A record may say anything.
+        // A record may contain any number.
         let max = u64::MAX;
         let huge = format!("42 (a) S 1 42 42 0 -1 0 1 2 3 4 {max} {max} 7 8 20 0 1 0 {max} 22 33");
         let huge = Stat::parse(huge.as_bytes()).unwrap();
@@ -129,21 +130,21 @@ mod tests {
     }
 
     #[test]
-    fn cut_lines_are_nobody() {
+    fn truncated_stat_lines_are_rejected() {
         for line in [&b""[..], b"42", b"42 (a", b"42 (a) S 1 2", b"x (a) S"] {
             assert_eq!(Identity::from_stat(line), None);
         }
     }
 
     #[test]
-    fn we_run() {
+    fn own_process_is_running() {
         let own = Identity::of(std::process::id().try_into().unwrap()).unwrap();
         assert!(own.is_running());
         assert!(!Identity { start_time: own.start_time + 1, ..own }.is_running());
     }
 
     #[test]
-    fn this_process_is_told_of() {
+    fn memory_age_and_processor_time_are_of_the_same_process() {
         let own = Identity::of(std::process::id().try_into().unwrap()).unwrap();
         assert!(own.memory_kb().unwrap() > 500);
         assert!(own.age().unwrap() < Duration::from_secs(3600));
@@ -151,13 +152,13 @@ mod tests {
         assert_eq!((other.memory_kb(), other.processor_time()), (None, None));
         let before = own.processor_time().unwrap();
         while own.processor_time().unwrap() == before {}
-        // A record may say anything.
+        // A record may contain any number.
         assert_eq!(Identity { start_time: u64::MAX, ..own }.age(), Some(Duration::ZERO));
     }
 
     #[test]
-    fn children_of_the_process_count() {
-        // Both hold on to a variable of 30 MB.
+    fn memory_includes_child_processes() {
+        // Both shells keep a variable of 30 MB.
         let hold = "x=$(head -c 30000000 /dev/zero | tr '\\0' x); echo; sleep 1000; :";
         let launch = Launch::new("bash").args(["-c", &format!("({hold}) & {hold}")]);
         let (ours, theirs) = pipe_with(PipeFlags::CLOEXEC).unwrap();

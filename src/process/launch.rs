@@ -1,4 +1,5 @@
-//! Commands, and how they start: an own session, no terminal, a cleaned environment.
+//! Describes commands and starts them in their own session, without a terminal, and without
+//! murald's own variables.
 
 use std::ffi::{CString, OsStr, OsString};
 use std::fmt::Write as _;
@@ -12,8 +13,8 @@ use std::process::{Command, Stdio};
 use super::orders::{self, Orders, ResourceLimits};
 use super::{Child, Error, is_plain, reap_killed};
 
-/// The variables that the service manager, or the command that starts us, sets for us alone; a
-/// child that used them would speak in our name.
+/// Variables that the service manager or the starting command sets for the daemon only; a child
+/// that used them would act in its name.
 const OURS: [&str; 7] = [
     "MURALD_DETACHED",
     "NOTIFY_SOCKET",
@@ -24,16 +25,16 @@ const OURS: [&str; 7] = [
     "WATCHDOG_PID",
 ];
 
-/// A command line. Arguments are passed as they are, never through a shell.
+/// A command line. Arguments are passed unchanged, without a shell.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Launch {
     pub program: PathBuf,
     pub args: Vec<OsString>,
-    /// Over our own environment.
+    /// Variables that are added to the daemon's environment or replace it.
     pub env: Vec<(OsString, OsString)>,
     limits: ResourceLimits,
     makes_our_files: bool,
-    /// The working directory; none: the root.
+    /// The working directory; `None` means `/`.
     directory: Option<PathBuf>,
 }
 
@@ -54,7 +55,7 @@ impl Launch {
         self
     }
 
-    /// The last of a name counts.
+    /// Sets a variable; a later value replaces an earlier one.
     pub fn env(mut self, name: impl Into<OsString>, value: impl Into<OsString>) -> Self {
         let name = name.into();
         self.env.retain(|(given, _)| *given != name);
@@ -62,34 +63,35 @@ impl Launch {
         self
     }
 
-    /// For messages and logs.
+    /// The command line for messages and logs.
     pub fn shown(&self) -> String {
         show_command(&self.program, &self.args)
     }
 
-    /// Limits its resources. The call that waits for it limits its time.
+    /// Limits the process's resources. Its run time is limited by the call that waits for it.
     pub fn limits(mut self, limits: ResourceLimits) -> Self {
         self.limits = limits;
         self
     }
 
-    /// Sets the working directory. It runs at the root if that does not exist.
+    /// Sets the working directory; `/` is used if it does not exist.
     pub fn directory(mut self, directory: &Path) -> Self {
         self.directory = Some(directory.to_owned());
         self
     }
 
-    /// The files that it makes are ours, and as private as those that we make ourselves.
+    /// Makes the files that the process creates as private as murald's own.
     pub fn makes_our_files(mut self) -> Self {
         self.makes_our_files = true;
         self
     }
 
-    /// Starts it; the program is there when this returns. Its input is empty, and its output and errors
-    /// go nowhere unless they are given a place. With a `record` it outlives us, and has appended its
-    /// line of `/proc/self/stat` to that file before it became the program: if we are killed at this
-    /// instant, the record is there all the same. Without one it is killed when the thread that starts
-    /// it ends.
+    /// Starts the process; the program has been executed when this returns. Its stdin is empty;
+    /// stdout and stderr are discarded unless given.
+    ///
+    /// A process with a `record` outlives the daemon. Before it executes the program, it appends its
+    /// line of `/proc/self/stat` to that file, so the record is complete even if the daemon is killed
+    /// at that moment. A process without a record is killed when the starting thread ends.
     pub(super) fn start(
         &self,
         stdout: Option<OwnedFd>,
@@ -102,20 +104,20 @@ impl Launch {
             let mut command = self.command();
             let place = |to: Option<OwnedFd>| to.map_or_else(Stdio::null, Stdio::from);
             command.stdin(Stdio::null()).stdout(place(stdout)).stderr(place(stderr));
-            // SAFETY: the orders allocate nothing and lock nothing. They make system calls, and leave
-            // signals as they would be in a new program.
+            // SAFETY: the orders allocate and lock nothing. They make system calls, and set signals
+            // as they would be in a new program.
             unsafe { command.pre_exec(move || orders.carry_out()) };
             let mut started = command.spawn()?;
             Child::own(&started).inspect_err(|_| {
-                // One that cannot be watched must not stay.
+                // A process that cannot be watched must not keep running.
                 started.kill().and_then(|()| started.wait()).ok();
             })
         };
         start().map_err(|source| Error::Start { program: self.program.clone(), source })
     }
 
-    /// Starts a helper of ours, which has this socket as its output. It is killed when the thread that
-    /// starts it ends.
+    /// Starts a helper process of murald with this socket as stdout. It is killed when the starting
+    /// thread ends.
     pub(crate) fn start_helper(&self, socket: OwnedFd) -> Result<Child, Error> {
         self.start(Some(socket), None, None)
     }
@@ -131,7 +133,7 @@ impl Launch {
         })
     }
 
-    /// Its environment is ours and what it is given, without what is for us alone.
+    /// Builds the command, with the daemon's environment except for the variables in `OURS`.
     #[expect(clippy::disallowed_methods, reason = "this is the one place that starts children")]
     fn command(&self) -> Command {
         let mut command = Command::new(&self.program);
@@ -143,8 +145,8 @@ impl Launch {
     }
 }
 
-/// The executable of this process: under its name, where that is still this one, so that people find
-/// it in their lists of processes.
+/// Returns the path of this executable, by name if the file was not replaced, so that users
+/// recognise it in process lists.
 pub(crate) fn own_program() -> PathBuf {
     use std::os::unix::fs::MetadataExt;
     let own = PathBuf::from("/proc/self/exe");
@@ -152,7 +154,7 @@ pub(crate) fn own_program() -> PathBuf {
     std::env::current_exe().ok().filter(|named| file(named) == file(&own)).unwrap_or(own)
 }
 
-/// A command line for people: words with anything unusual are quoted.
+/// Formats a command line for users: words with unusual characters are quoted.
 pub(crate) fn show_command(program: &Path, args: &[OsString]) -> String {
     let name = program.file_name().unwrap_or(program.as_os_str());
     let mut shown = String::new();
@@ -169,7 +171,7 @@ fn show_word(shown: &mut String, word: &OsStr) {
     if is_plain(word) {
         shown.push_str(&word.to_string_lossy());
     } else {
-        // Debug escapes newlines and invalid bytes; it never fails on a String.
+        // Debug escapes newlines and invalid bytes; writing to a String cannot fail.
         write!(shown, "{word:?}").ok();
     }
 }
@@ -182,7 +184,7 @@ mod tests {
 
     use rustix::pipe::{PipeFlags, pipe_with};
 
-    /// Returns all that the program writes to stdout and stderr.
+    /// Returns everything that the program writes to stdout and stderr.
     fn said(launch: Launch) -> String {
         let (ours, theirs) = pipe_with(PipeFlags::CLOEXEC).unwrap();
         let errors = theirs.try_clone().unwrap();
@@ -199,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn environment_is_ours_but_for_what_is_given_last_and_what_is_for_us_alone() {
+    fn environment_is_inherited_except_for_private_variables() {
         let launch = shell("export -p").env("A", "1").env("A", "a b").env("B", "").env("PWD", "/");
         let said = said(launch.env(OURS[0], "x"));
         assert!(said.contains("A='a b'\n") && said.contains("B=''\n"), "{said}");
@@ -207,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn no_signal_is_blocked_handled_or_ignored() {
+    fn child_has_default_signal_handling() {
         let mask = |status: &str, name: &str| {
             let line = status.lines().find_map(|line| line.strip_prefix(name)).unwrap();
             u64::from_str_radix(line.trim(), 16).unwrap()
@@ -219,17 +221,18 @@ mod tests {
         assert_eq!(mask(&own, "SigIgn:") & ignored, ignored);
         let said = said(Launch::new("cat").args(["/proc/self/status"]));
         let masks = ["SigIgn:", "SigBlk:", "SigCgt:"].map(|name| mask(&said, name));
-        // 32 and 33 are the C library's.
+        // Signals 32 and 33 are used by the C library.
         assert_eq!(masks.map(|mask| mask & !(0b11 << 31)), [0, 0, 0]);
     }
 
-    /// As glibc has it.
+    /// Only glibc runs such scripts with the shell.
     #[cfg(target_env = "gnu")]
     #[test]
-    fn a_script_that_names_no_interpreter_is_one_of_the_shell() {
+    fn script_without_an_interpreter_is_run_by_the_shell() {
         let dir = tempfile::tempdir().unwrap();
         let script = dir.path().join("script");
-        // By another process: one that a test beside us starts could hold it open for writing.
+        // Written by another process, as a process that a parallel test starts could inherit the
+        // open file.
         said(shell("echo 'echo $0 $*' >$SCRIPT; chmod +x $SCRIPT").env("SCRIPT", &script));
         let words = ["word"; 2000];
         let expected = format!("{} {}\n", script.display(), words.join(" "));

@@ -1,12 +1,14 @@
-//! Children of the daemon: the only place where it starts programs. (The command starts its own: the
-//! daemon, in `cli/start.rs`, and pickers.)
+//! Starts programs for the daemon and manages their processes; no other module of the daemon starts
+//! programs. (The client starts the daemon, in `cli/start.rs`, and pickers.)
 //!
-//! A child gets a session and process group of its own and no terminal. What a backend runs
-//! ([`ProcessRecords`]) writes to a file, is recorded on disk and outlives the daemon; one-shots
-//! ([`run`]) are killed when they are late; commands of the user's ([`Scripts`]) too, but not what they
-//! leave running. A process is known by its PID and start time together and signalled through a pidfd,
-//! so that one which we did not start is never hit. Runs on the calling thread, but for the
-//! [`Reaper`], which owns the thread of that name. Nothing here polls.
+//! A process gets its own session and process group and no terminal. Processes of backends
+//! ([`ProcessRecords`]) write to a log, are recorded on disk and outlive the daemon. One-shots
+//! ([`run`]) are killed when they exceed their time limit; so are the user's commands
+//! ([`Scripts`]), but not the processes that these leave running.
+//!
+//! A process is identified by its PID and start time and signalled through a pidfd, so that other
+//! processes are never hit. Runs on the calling thread, except for the [`Reaper`], which has its
+//! own.
 
 mod backend_process;
 mod child;
@@ -41,13 +43,13 @@ pub use records::ProcessRecords;
 pub(crate) use records::plain_name;
 pub(crate) use scripts::{Groups, Scripts};
 
-/// The executable of that name on `PATH`.
+/// Returns the executable of this name on `PATH`.
 pub fn which(program: &str) -> Option<PathBuf> {
     which_in(program, &std::env::var_os("PATH")?)
 }
 
-/// The executable of that name in a list of directories like `PATH`. Relative ones are passed over:
-/// what they mean depends on where the daemon was started.
+/// Returns the executable of this name in a list of directories like `PATH`. Skips relative
+/// directories, whose meaning depends on where the daemon was started.
 pub(crate) fn which_in(program: &str, path: &OsStr) -> Option<PathBuf> {
     std::env::split_paths(path)
         .filter(|directory| directory.is_absolute())
@@ -63,16 +65,16 @@ pub enum Error {
     /// The program could not be executed.
     #[error("cannot start {}", program.display())]
     Start { program: PathBuf, source: io::Error },
-    /// It did not end within its time and was killed.
+    /// The program did not exit within its time limit and was killed.
     #[error("{command} did not exit within {} ms and was killed", limit.as_millis())]
     Late { command: String, limit: Duration },
-    /// It was to say how far it is, fell silent for this long, and was killed.
+    /// The program reported no progress for this long and was killed.
     #[error("{command} made no progress for {} s and was killed", limit.as_secs())]
     Silent { command: String, limit: Duration },
-    /// The caller cancelled it; it was killed.
+    /// The caller cancelled it, and the program was killed.
     #[error("cancelled")]
     Cancelled,
-    /// A file or descriptor of ours around the child.
+    /// An operation on a file or descriptor for the process failed.
     #[error("cannot {operation} {}", path.display())]
     Io { operation: &'static str, path: PathBuf, source: io::Error },
 }
@@ -83,19 +85,20 @@ impl Error {
     }
 }
 
-/// The last `max` bytes of what a child wrote, as text for a message.
+/// Returns the last `max` bytes of a program's output, as text for a message.
 fn tail(bytes: &[u8], max: usize) -> String {
     let cut = bytes.len().saturating_sub(max);
     plain(&String::from_utf8_lossy(&bytes[cut..])).trim().to_owned()
 }
 
-/// Without colours and whatever else moves a terminal: it goes into answers and logs.
+/// Removes colours and other control characters of terminals; the text is for replies and logs.
 pub(crate) fn plain(said: &str) -> String {
     let mut plain = String::with_capacity(said.len());
     let mut letters = said.chars();
     while let Some(letter) = letters.next() {
         match letter {
-            // CSI: parameters, then one letter that ends it. Of other escapes only the first is lost.
+            // CSI: skip the parameters and the final letter. From other escape sequences, only the
+            // control character is removed.
             '\x1b' if letters.as_str().starts_with('[') => {
                 letters.by_ref().skip(1).find(|end| matches!(end, '@'..='~'));
             }
@@ -107,7 +110,7 @@ pub(crate) fn plain(said: &str) -> String {
     plain
 }
 
-/// Whether a byte can stand unquoted in a command line that is shown to people.
+/// Whether a word can be shown unquoted in a command line.
 fn is_plain(word: &OsStr) -> bool {
     !word.is_empty()
         && word.as_bytes().iter().all(|b| b.is_ascii_alphanumeric() || b"-_./,:=+@%".contains(b))
@@ -120,10 +123,10 @@ mod tests {
     use std::os::unix::fs::PermissionsExt;
 
     #[test]
-    fn program_output_is_reported_without_colours() {
+    fn program_output_is_reported_without_colors() {
         let said = "\x1b[1;31mERR \x1b[0mfrom toolkit ]:\r\n\tno screen\x1b]0;t\x07 \x1b[";
         assert_eq!(tail(said.as_bytes(), 1000), "ERR from toolkit ]:\n\tno screen]0;t");
-        // Cut in the middle of one.
+        // Truncated within an escape sequence.
         assert_eq!(
             tail(said.as_bytes(), said.len() - 3),
             ";31mERR from toolkit ]:\n\tno screen]0;t"
@@ -131,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn which_wants_an_executable_file_in_an_absolute_directory() {
+    fn which_finds_executable_files_in_absolute_directories() {
         let dir = tempfile::tempdir().unwrap();
         let (empty, full) = (dir.path().join("a"), dir.path().join("b"));
         fs::create_dir_all(empty.join("feh")).unwrap();

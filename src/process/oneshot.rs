@@ -1,4 +1,5 @@
-//! Programs that do one thing and end: waited for with a limit, their output bounded.
+//! Runs programs that exit by themselves: waits for them with a time limit, and bounds their
+//! output.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -11,23 +12,23 @@ use super::child::wait_readable;
 use super::{Ended, Error, Launch, tail};
 use crate::sys::Cancel;
 
-/// More than any backend's answer; what comes after it is read and dropped.
+/// Maximum number of stdout bytes kept, more than any backend's answer; the rest is discarded.
 pub(crate) const STDOUT_MAX: usize = 256 << 10;
 const STDERR_MAX: usize = 8 << 10;
-/// Read at a time: all that a pipe holds, and no more from one that floods it, so that its time is
-/// looked at in between.
+/// Number of bytes read in one turn: more than a pipe holds, but limited, so that the time limit is
+/// checked even if a program writes endlessly.
 const TURN: usize = 1 << 20;
 
-/// Is given what a program writes, as it comes.
+/// Called with a program's output as it arrives.
 pub(super) type Told<'a> = &'a mut dyn FnMut(&[u8]);
 
 /// The result of a one-shot.
 #[derive(Debug)]
 pub(crate) struct Output {
     pub ended: Ended,
-    /// Its first 256 KiB.
+    /// The first 256 KiB of stdout.
     pub stdout: Vec<u8>,
-    /// The end of it, at most 8 KiB.
+    /// The last 8 KiB of stderr.
     pub stderr: String,
 }
 
@@ -36,7 +37,7 @@ impl Output {
         self.ended == Ended::Code(0)
     }
 
-    /// Returns why it failed: the last line of its stderr, else how it ended.
+    /// Returns why the program failed: the last line of stderr, or how it ended.
     pub(crate) fn complaint(&self) -> String {
         match self.stderr.lines().rev().find(|line| !line.trim().is_empty()) {
             Some(line) => line.trim().to_owned(),
@@ -45,7 +46,8 @@ impl Output {
     }
 }
 
-/// Runs a program to its end. One that is late, or no longer wanted, is killed with its group.
+/// Runs a program until it exits. Kills it and its group when the time limit is exceeded or the run
+/// is cancelled.
 pub(crate) fn run(
     launch: &Launch,
     limit: Duration,
@@ -54,7 +56,7 @@ pub(crate) fn run(
     attend(launch, limit, cancel.as_slice(), None)
 }
 
-/// The same for a program that several requests may cancel.
+/// Like [`run`], for a program that several requests may cancel.
 pub(crate) fn run_until(
     launch: &Launch,
     limit: Duration,
@@ -63,8 +65,8 @@ pub(crate) fn run_until(
     attend(launch, limit, cancels, None)
 }
 
-/// The same for one that takes as long as it takes, and says on stdout how far it is: `told` gets
-/// what it writes. It is late when it has said nothing for the time of `silence`.
+/// Like [`run`], for a program that takes any time but reports progress on stdout, which is passed
+/// to `told`. It is killed if it writes nothing for `silence`.
 pub(crate) fn run_telling(
     launch: &Launch,
     silence: Duration,
@@ -93,7 +95,7 @@ fn attend(
     loop {
         let mut waited = vec![child.as_fd()];
         waited.extend(stdout.fd().into_iter().chain(stderr.fd()));
-        // One that always has more to say is late, too.
+        // Also checked here, for a program that writes without pause.
         let is_late = Instant::now() >= until || !wait_readable(&waited, Some(until), cancels);
         let is_cancelled = cancels.iter().any(|cancel| cancel.is_cancelled());
         if is_late || is_cancelled {
@@ -105,8 +107,8 @@ fn attend(
                 _ => Error::Late { command, limit },
             });
         }
-        // Before the pipes are read: what it wrote before its end is then among it. A grandchild
-        // that holds them open is not waited for.
+        // Checked before the pipes are read, so that all output before the end is read. Does not
+        // wait for grandchildren that keep the pipes open.
         let ended = child.ended();
         stdout.read_some(&mut |bytes| {
             if let Some(told) = &mut told {
@@ -127,7 +129,7 @@ pub(super) enum Keep {
     Tail,
 }
 
-/// The reading end of a pipe, and what is kept of it.
+/// The reading end of a pipe, and the output kept.
 pub(super) struct Drain {
     open: Option<File>,
     kept: Vec<u8>,
@@ -137,17 +139,17 @@ pub(super) struct Drain {
 
 impl Drain {
     pub(super) fn new(pipe: OwnedFd, max: usize, keep: Keep) -> Self {
-        // Only our end: the program's is blocking, as it expects.
+        // Only this end is non-blocking; the program expects a blocking one.
         let open = rustix::io::ioctl_fionbio(&pipe, true).is_ok().then(|| File::from(pipe));
         Self { open, kept: Vec::new(), max, keep }
     }
 
-    /// None once all who could write have closed it.
+    /// `None` once all writers have closed the pipe.
     pub(super) fn fd(&self) -> Option<BorrowedFd<'_>> {
         self.open.as_ref().map(AsFd::as_fd)
     }
 
-    /// Takes what is there now.
+    /// Reads what is available now.
     pub(super) fn read_some(&mut self, told: Told<'_>) {
         let mut buffer = [0; 16 << 10];
         let mut left = TURN;
@@ -198,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn exit_codes_signals_and_output() {
+    fn exit_codes_signals_and_output_are_reported() {
         check("echo out; echo err >&2", Ended::Code(0), "out\n", "err");
         check("exit 3", Ended::Code(3), "", "");
         check("kill -9 $$", Ended::Signal(9), "", "");
@@ -215,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn a_grandchild_that_holds_the_pipes_is_not_waited_for_and_does_not_stay() {
+    fn grandchild_with_open_pipes_is_not_awaited_and_is_killed() {
         let dir = tempfile::tempdir().unwrap();
         let file = dir.path().join("pid");
         let script = format!("sleep 1000 & echo $! > {}; echo done", file.display());
@@ -228,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn a_late_one_is_killed() {
+    fn late_program_is_killed() {
         let check = |script| {
             let late = run(&sh(script), Duration::from_millis(50), None);
             assert!(matches!(late, Err(Error::Late { .. })), "{script}");
@@ -239,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn one_that_tells_may_take_its_time_but_not_fall_silent() {
+    fn program_that_reports_progress_may_run_longer() {
         let silence = Duration::from_secs(4);
         let mut said = Vec::new();
         let told = "for i in 1 2 3 4 5 6; do sleep 0.7; echo $i; done";
@@ -251,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn one_that_is_no_longer_wanted_is_killed() {
+    fn cancelled_program_is_killed() {
         let cancel = Cancel::new().unwrap();
         cancel.cancel();
         let cancelled = run(&sh("sleep 1000"), Duration::from_secs(600), Some(&cancel));
@@ -276,7 +278,7 @@ mod tests {
         let flood = format!("head -c 20000 /dev/zero >'{}'; echo $?", file.display());
         let flooded = check(output, &flood);
         assert_eq!(std::fs::metadata(&file).unwrap().len(), 10_000);
-        // It is told, not killed.
+        // The program gets an error and is not killed.
         assert_eq!((flooded.ended, &flooded.stdout[..]), (Ended::Code(0), &b"1\n"[..]));
         assert!(flooded.complaint().contains("File too large"), "{}", flooded.stderr);
 
@@ -287,7 +289,7 @@ mod tests {
     }
 
     #[test]
-    fn a_program_that_is_not_there() {
+    fn missing_program_cannot_be_started() {
         let gone = run(&Launch::new("/nowhere/feh"), Duration::from_secs(1), None);
         assert!(matches!(gone, Err(Error::Start { .. })));
     }

@@ -1,5 +1,5 @@
-//! The steps of a new process between the fork and the program: session, limits, record, signals.
-//! System calls and nothing else.
+//! Prepares a new process between the fork and the program: session, limits, record and signals.
+//! Makes system calls only.
 
 use std::ffi::CString;
 use std::io;
@@ -9,44 +9,44 @@ use std::time::Duration;
 use rustix::fs::{Mode, OFlags};
 use rustix::process::{Pid, Resource, Rlimit, Signal, setrlimit};
 
-/// Between the signal that tells of the end of its processor time and SIGKILL.
+/// Seconds between SIGXCPU and SIGKILL.
 const CPU_GRACE: u64 = 2;
 const LAST_SIGNAL: i32 = 64;
 
-/// The umask that this process was started with, once it has taken another.
+/// The umask with which the daemon was started, before it set its own.
 static INHERITED_UMASK: OnceLock<Mode> = OnceLock::new();
 
-/// The limits of a child; none: no limit.
+/// Limits for a child process; `None` means no limit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ResourceLimits {
-    /// Bytes of its address space: past it, allocations fail.
+    /// Address space in bytes; beyond it, allocations fail.
     pub memory: Option<u64>,
-    /// Processor time of all its threads, in whole seconds: past it, it is killed.
+    /// Processor time of all threads, in whole seconds; beyond it, the process is killed.
     pub cpu: Option<Duration>,
-    /// Bytes of each file that it writes, shared memory too: past it, writes fail.
+    /// Size in bytes of each file that it writes, including shared memory; beyond it, writes fail.
     pub output: Option<u64>,
 }
 
-/// All that is to be done before the program is there.
+/// The steps before the program is executed.
 #[derive(Debug)]
 pub(super) struct Orders {
-    /// It is killed when this process, its starter, ends.
+    /// The parent process with which the process is killed.
     pub(super) bound_to: Option<Pid>,
-    /// A file to which it appends its line of `/proc/self/stat`.
+    /// The file to which the process appends its line of `/proc/self/stat`.
     pub(super) record: Option<CString>,
-    /// The working directory; the root if this does not exist.
+    /// The working directory; `/` if it does not exist.
     pub(super) directory: Option<CString>,
     pub(super) limits: ResourceLimits,
-    /// None: as its starter has it.
+    /// `None` leaves the umask as it is.
     pub(super) umask: Option<Mode>,
 }
 
-/// From now on all files that this process makes are its user's alone. What its children make for
-/// others is as open as it would be without us. To be called before the first file and the first
-/// thread.
+/// Makes the files that this process creates from now on accessible by its user only. Files that
+/// its children create for others get the umask that murald was started with. To be called before
+/// the first file and thread are created.
 pub(crate) fn keep_files_private() {
     let inherited = rustix::process::umask(Mode::RWXG | Mode::RWXO);
-    // A second call would find our own.
+    // A second call would return the new umask.
     INHERITED_UMASK.get_or_init(|| inherited);
 }
 
@@ -55,18 +55,20 @@ pub(super) fn inherited_umask() -> Option<Mode> {
 }
 
 impl Orders {
-    /// In the new process: no allocation, no lock, and errors that are a number.
+    /// Runs in the new process: no allocation, no lock, and errors with a code only.
     pub(super) fn carry_out(&self) -> io::Result<()> {
-        // Without it the first write past the limit kills, and nobody is told why.
+        // SIGXFSZ is ignored, so that a write beyond the limit fails with an error instead of
+        // killing the process.
         reset_signals(self.limits.output.is_some().then_some(libc::SIGXFSZ));
         rustix::process::setsid()?;
-        // We may have been started on a mount that has to go later.
+        // The current directory may be on a file system that is to be unmounted later.
         rustix::process::chdir(c"/")?;
         if let Some(directory) = &self.directory {
             rustix::process::chdir(directory.as_c_str()).ok();
         }
         if let Some(starter) = self.bound_to {
-            // Nobody would read its answer any more. Cleared in what it starts itself.
+            // Without its parent, nobody reads its result. The setting does not apply to its own
+            // children.
             rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?;
             if rustix::process::getppid() != Some(starter) {
                 return Err(rustix::io::Errno::SRCH.into());
@@ -93,17 +95,17 @@ impl ResourceLimits {
         };
         set(Resource::Fsize, self.output, 0)?;
         set(Resource::Cpu, self.cpu.map(|cpu| cpu.as_secs().max(1)), CPU_GRACE)?;
-        // The last: what comes before it may want memory.
+        // Set last, as the steps before may need memory.
         set(Resource::As, self.memory, 0)?;
         Ok(())
     }
 }
 
-/// Resets all signals to their defaults, except `ignored`.
+/// Resets all signals to their defaults, but ignores `ignored`.
 fn reset_signals(ignored: Option<i32>) {
     for signal in 1..=LAST_SIGNAL {
         let is_ignored = ignored == Some(signal);
-        // SAFETY: this installs no handler, in a process with a table of its own. The C library
+        // SAFETY: installs no handler, in a process with a signal table of its own. The C library
         // refuses the signals that it uses itself.
         unsafe { libc::signal(signal, if is_ignored { libc::SIG_IGN } else { libc::SIG_DFL }) };
     }

@@ -1,8 +1,8 @@
-//! Tells a worker when one of its backend's processes has ended, and keeps their log files short.
+//! Notifies workers when processes of their backends end, and keeps the logs of these short.
 //!
-//! The thread `reaper` waits on all pidfds at once and on the directory of the logs. It never reaps:
-//! the owner does, when it looks. At rest it does not wake up; while backends write, at most twenty
-//! times a second.
+//! The thread `reaper` waits on all pidfds and on the directory of the logs. It does not reap
+//! processes; their owner does. It sleeps unless something happens, and while backends write to
+//! their logs, it wakes at most twenty times a second.
 
 use std::collections::HashMap;
 use std::fs::OpenOptions;
@@ -24,20 +24,20 @@ use super::Child;
 use crate::sys::{Cancel, CancelOnDrop, Inotify, lock};
 use crate::thread::{Spawner, Thread};
 
-/// A log past this is emptied.
+/// Size in bytes above which a log is emptied.
 const LOG_MAX: u64 = 1 << 20;
-/// A log that is held, because a starting backend's log is still being read, is emptied past this
-/// disk usage. Its reader frees the part that it has read.
+/// Disk usage in bytes above which a held log is emptied, that is, one that is still being read
+/// while its backend starts. The reader frees the part that it has read.
 const HELD_LOG_MAX: u64 = 256 << 20;
-/// Between two looks at the logs. A backend that writes all it can fills some 25 MB in that time, in
-/// a directory that is memory.
+/// The time between two checks of the logs. A backend that writes as fast as possible writes some
+/// 25 MB in that time, to a directory in memory.
 const LOG_PAUSE: Duration = Duration::from_millis(100);
 
-/// Tokens of events that are about no process; a process has its descriptor.
+/// Tokens of events that do not belong to a process; those of processes are their descriptors.
 const STOP: u64 = u64::MAX;
 const LOGS: u64 = u64::MAX - 1;
 
-/// Cloneable; the thread ends with the last clone.
+/// Watches processes; the thread ends when the last clone is dropped.
 #[derive(Clone, Debug)]
 pub struct Reaper {
     shared: Arc<Shared>,
@@ -47,13 +47,14 @@ pub struct Reaper {
 #[derive(Debug)]
 struct Shared {
     epoll: OwnedFd,
-    /// Open as long as the thread runs: closing takes it out of the epoll, and the wake-up with it.
+    /// Kept open while the thread runs: closing it would remove it from the epoll, and the wake-up
+    /// would be lost.
     _stop: Cancel,
-    /// Children and whom to ring at their end, keyed by descriptor.
+    /// The children and the channels to notify when they end, by descriptor.
     watched: Mutex<HashMap<u64, (Child, Sender<()>)>>,
 }
 
-/// Dropped in this order: the thread is told before it is joined.
+/// The fields are dropped in this order: the thread is told to stop before it is joined.
 #[derive(Debug)]
 struct Owner {
     _stop: CancelOnDrop,
@@ -61,11 +62,11 @@ struct Owner {
 }
 
 impl Reaper {
-    /// `logs`: the directory whose `*.log` are kept short.
+    /// `logs` is the directory whose `*.log` files are kept short.
     pub fn start(spawner: &Spawner, logs: &Path) -> io::Result<Self> {
         let stop = Cancel::new()?;
         let epoll = epoll::create(CreateFlags::CLOEXEC)?;
-        // The limit on watches is the user's, and other programs may have used it up.
+        // The limit on watches is per user, and other programs may have used it up.
         let notify = watch_logs(logs)
             .inspect_err(|error| {
                 log::warn!("cannot watch the logs of processes, they may grow: {error}")
@@ -83,7 +84,7 @@ impl Reaper {
         Ok(Self { shared, _owner: owner })
     }
 
-    /// Sends on `tell` once the child has ended; a full channel means that the owner will look
+    /// Sends on `tell` once the child has ended. If the channel is full, the owner will check
     /// anyway.
     pub fn watch(&self, child: &Child, tell: &Sender<()>) -> io::Result<()> {
         let (token, mut watched) = (token(child), lock(&self.shared.watched));
@@ -92,7 +93,7 @@ impl Reaper {
         Ok(())
     }
 
-    /// No longer tells of the end of this child.
+    /// Stops watching a child.
     pub fn forget(&self, child: &Child) {
         if let Some((child, _)) = lock(&self.shared.watched).remove(&token(child)) {
             epoll::delete(&self.shared.epoll, &child).ok();
@@ -100,7 +101,7 @@ impl Reaper {
     }
 }
 
-/// Clones of a child share the descriptor, and it stays open while the child is watched.
+/// Clones of a child share the descriptor, which stays open while the child is watched.
 fn token(child: &Child) -> u64 {
     child.as_fd().as_raw_fd().unsigned_abs().into()
 }
@@ -108,7 +109,7 @@ fn token(child: &Child) -> u64 {
 impl Shared {
     fn take_ended(&self, token: u64) -> Option<Sender<()>> {
         let mut watched = lock(&self.watched);
-        // The event may be of a forgotten child whose descriptor's number another one has by now.
+        // The event may be from a forgotten child whose descriptor number was reused.
         watched.get(&token).filter(|(child, _)| !child.is_running())?;
         let (child, tell) = watched.remove(&token)?;
         epoll::delete(&self.epoll, &child).ok();
@@ -148,10 +149,10 @@ fn watch_logs(directory: &Path) -> io::Result<Inotify> {
 }
 
 struct Logs {
-    /// None where the kernel gives no watch: the limit on each log's size is all there is then.
+    /// `None` if the directory cannot be watched; then only the limit on file sizes applies.
     notify: Option<Inotify>,
     directory: PathBuf,
-    /// While it is set, writes do not wake us.
+    /// While set, writes to logs do not wake the thread.
     next_look: Option<Instant>,
 }
 
@@ -187,7 +188,7 @@ fn shorten(log: &Path, usage: u64) {
     let Ok(file) = OpenOptions::new().write(true).open(log) else { return };
     let is_held = || flock(&file, FlockOperation::NonBlockingLockExclusive).is_err();
     if usage > HELD_LOG_MAX || !is_held() {
-        // Writers have it open with O_APPEND: they go on at the start.
+        // Writers use O_APPEND, so they continue at the start.
         file.set_len(0).ok();
     }
 }
@@ -200,7 +201,7 @@ mod tests {
     use rustix::process::{Pid, Signal, kill_process};
 
     #[test]
-    fn tells_of_an_end_and_ends_itself() {
+    fn reaper_notifies_when_a_process_ends() {
         let dir = tempfile::tempdir().unwrap();
         let (spawner, deaths) = Spawner::new();
         let records = ProcessRecords::open(dir.path()).unwrap();
@@ -243,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn log_of_a_new_process_is_emptied_when_it_is_released() {
+    fn log_of_a_new_process_is_emptied_after_its_release() {
         let dir = tempfile::tempdir().unwrap();
         let records = ProcessRecords::open(dir.path()).unwrap();
         let mut process =
@@ -259,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_log_is_emptied() {
+    fn long_log_is_emptied() {
         let dir = tempfile::tempdir().unwrap();
         let (spawner, _deaths) = Spawner::new();
         let log = dir.path().join("x.log");

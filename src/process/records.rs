@@ -1,10 +1,9 @@
-//! The processes of backends that we started and that may outlive us: a record and a log file of each.
+//! Records the processes of backends, which may outlive the daemon, and keeps a log of each.
 //!
-//! A record `BACKEND-N.json`, or `BACKEND@OUTPUT-N.json` of one that serves one output, has two lines:
-//! what was started, as JSON, written before the start; and
-//! the process's own line of `/proc/self/stat`, which the child appends before it becomes the
-//! program. So there is no instant at which a process runs that nobody knows. The next daemon reads
-//! them and takes over what still runs.
+//! A record `BACKEND-N.json`, or `BACKEND@OUTPUT-N.json` for a process that serves one output, has
+//! two lines: the command as JSON, written before the start, and the process's own line of
+//! `/proc/self/stat`, which the child appends before it executes the program. So a running process
+//! is always recorded. The next daemon reads the records and adopts the processes that still run.
 
 use std::fs::{self, File, OpenOptions};
 use std::io;
@@ -15,13 +14,13 @@ use std::time::Duration;
 use super::backend_process::{self, Record};
 use super::{BackendProcess, Error, Identity, Launch};
 
-/// The directory of the records, ours alone.
+/// The directory of the records, accessible by the user only.
 #[derive(Clone, Debug)]
 pub struct ProcessRecords {
     directory: PathBuf,
 }
 
-/// The name of an output as a part of a file's name, and of a word.
+/// The name of an output as part of a file's name or of an argument.
 pub(crate) fn plain_name(output: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
     output.chars().map(|c| if is_plain(c) { c } else { '_' }).collect()
@@ -33,7 +32,7 @@ fn record_name(backend: &str, output: Option<&str>) -> String {
 }
 
 impl ProcessRecords {
-    /// Makes the directory where it is missing.
+    /// Creates the directory if it is missing.
     pub fn open(directory: &Path) -> Result<Self, Error> {
         fs::DirBuilder::new()
             .recursive(true)
@@ -43,7 +42,7 @@ impl ProcessRecords {
         Ok(Self { directory: directory.to_owned() })
     }
 
-    /// To look at alone: nothing is made.
+    /// Opens the directory for reading only; does not create it.
     pub(crate) fn at(directory: &Path) -> Self {
         Self { directory: directory.to_owned() }
     }
@@ -52,8 +51,8 @@ impl ProcessRecords {
         &self.directory
     }
 
-    /// Starts a process that stays. It runs when this returns; whether it shows anything is the
-    /// caller's question.
+    /// Starts a long-running process. The program is executed when this returns; the caller checks
+    /// whether it shows anything.
     pub fn start(
         &self,
         launch: &Launch,
@@ -63,7 +62,7 @@ impl ProcessRecords {
         self.start_with(backend, output, |_| launch.clone())
     }
 
-    /// As [`Self::start`], for one whose command line names a socket of its own.
+    /// Like [`Self::start`], for a process whose command line contains the path of its socket.
     pub fn start_with(
         &self,
         backend: &str,
@@ -71,28 +70,29 @@ impl ProcessRecords {
         launch: impl FnOnce(&Path) -> Launch,
     ) -> Result<BackendProcess, Error> {
         let (path, file) = self.create(&record_name(backend, output))?;
-        // An earlier process of the same number may have left its log, socket or notes.
+        // An earlier process of the same number may have left a log, a socket or notes.
         backend_process::remove_beside(&path);
         let launch = launch(&path.with_extension("sock"));
         let record = Record::new(&launch, backend, output);
         BackendProcess::start(&launch, record, path, file)
     }
 
-    /// The processes of a backend that run; with `output`, those that serve it alone. What is on
-    /// record and has ended is forgotten. Files of other outputs are not touched: they may just be
-    /// being written by whoever sees to those.
+    /// Adopts the running processes of a backend; with `output`, only those that serve this output.
+    /// Removes the records of processes that have ended, but leaves those of other outputs alone:
+    /// another thread may be writing them.
     pub fn running(&self, backend: &str, output: Option<&str>) -> Vec<BackendProcess> {
         let wanted = record_name(backend, output);
         let is_any = |name: &str| output.is_none() && name.split('@').next() == Some(backend);
         let meant = |(name, _): &(String, PathBuf)| *name == wanted || is_any(name);
         let mut paths: Vec<PathBuf> = self.records().filter(meant).map(|(_, path)| path).collect();
-        // The oldest first.
+        // Sorted by age, the oldest first.
         paths.sort_by_key(|path| fs::metadata(path).and_then(|m| m.modified()).ok());
         paths.into_iter().filter_map(BackendProcess::take_over).collect()
     }
 
-    /// The backends that have processes that run, with the output that each serves where it is one.
-    /// For the start, before any is started: what is on record and has ended is forgotten.
+    /// Returns the backends with running processes, and the output if a process serves only one.
+    /// Called at the daemon's start, before any process is started; removes the records of
+    /// processes that have ended.
     pub fn left(&self) -> Vec<(String, Option<String>)> {
         let processes = self.records().filter_map(|(_, path)| BackendProcess::take_over(path));
         let mut left: Vec<_> =
@@ -102,15 +102,15 @@ impl ProcessRecords {
         left
     }
 
-    /// The backends' processes that run now, with the output that each serves where it is one.
+    /// Returns the running processes of backends, with the output if a process serves only one.
     pub(crate) fn who_runs(&self) -> Vec<(String, Option<String>, Identity)> {
         let known = self.records().filter_map(|(_, path)| backend_process::read(&path));
         let running = known.filter(|(_, who)| who.is_running());
         running.map(|(record, who)| (record.backend, record.output, who)).collect()
     }
 
-    /// Ends all that run, and forgets them; how many those were. The caller sees to it that nobody takes
-    /// them over.
+    /// Ends all running processes, removes their records and returns their number. The caller makes
+    /// sure that no daemon adopts them.
     pub(crate) fn end_all(&self, grace: Duration) -> usize {
         let running: Vec<_> =
             self.records().filter_map(|(_, path)| BackendProcess::take_over(path)).collect();
@@ -119,12 +119,12 @@ impl ProcessRecords {
         ended
     }
 
-    /// How many records are of processes that have ended, or of none.
+    /// Returns the number of records whose process has ended or is missing.
     pub(crate) fn gone(&self) -> usize {
         self.records().count().saturating_sub(self.who_runs().len())
     }
 
-    /// The names, without their numbers, and the paths of all records.
+    /// Returns the names, without numbers, and the paths of all records.
     fn records(&self) -> impl Iterator<Item = (String, PathBuf)> {
         let entries = fs::read_dir(&self.directory).into_iter().flatten().flatten();
         entries.filter_map(|entry| {
@@ -136,7 +136,7 @@ impl ProcessRecords {
         })
     }
 
-    /// A record file of an unused number.
+    /// Creates a record file with an unused number.
     fn create(&self, name: &str) -> Result<(PathBuf, File), Error> {
         for number in 1u32.. {
             let path = self.directory.join(format!("{name}-{number}.json"));
@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn the_next_daemon_finds_what_runs() {
+    fn next_daemon_adopts_running_processes() {
         let (_dir, records) = records();
         let process = records.start(&sleeper(), "swaybg", Some("DP-1")).unwrap();
         let identity = process.child().identity();
@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn a_reused_number_is_not_taken_over() {
+    fn process_with_a_reused_pid_is_not_adopted() {
         let (_dir, records) = records();
         let process = records.start(&sleeper(), "swaybg", None).unwrap();
         let text = fs::read_to_string(&process.path).unwrap();
@@ -219,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn files_of_an_earlier_process_of_the_same_number_are_removed() {
+    fn files_of_an_earlier_process_with_the_same_number_are_removed() {
         let (_dir, records) = records();
         let stale = ["log", "sock", "paused"];
         for extension in stale {
@@ -237,14 +237,14 @@ mod tests {
     }
 
     #[test]
-    fn a_failed_start_leaves_no_record() {
+    fn failed_start_leaves_no_record() {
         let (_dir, records) = records();
         assert!(records.start(&Launch::new("/nowhere/swaybg"), "swaybg", None).is_err());
         assert_eq!(fs::read_dir(records.directory()).unwrap().count(), 0);
     }
 
     #[test]
-    fn one_that_ignores_sigterm_is_killed() {
+    fn process_that_ignores_sigterm_is_killed() {
         let (_dir, records) = records();
         let deaf = Launch::new("/bin/sh").args(["-c", "trap '' TERM; echo deaf; sleep 1000; :"]);
         let process = records.start(&deaf, "mpvpaper", None).unwrap();

@@ -1,6 +1,6 @@
-//! Commands of the user's, one at a time: their errors are told as they come, and what they leave
-//! running in the background stays, its errors being read and dropped so that nothing of it ends of
-//! them.
+//! Runs the user's commands, one at a time, and passes on what they write to stderr. Processes that
+//! they leave in the background keep running; their stderr is read and discarded, so that a full or
+//! closed pipe does not stop them.
 
 use std::collections::VecDeque;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -14,17 +14,17 @@ use super::oneshot::{Drain, Keep, Told};
 use super::{Ended, Error, Identity, Launch};
 use crate::sys::{Cancel, Waker, lock, poll_until};
 
-/// Scripts whose background programs are known, and their errors read. Of one more, the oldest is on its
-/// own.
+/// Number of scripts whose background processes are tracked and whose stderr is read; beyond it,
+/// the oldest is dropped.
 const LEFT_MAX: usize = 16;
-/// Between SIGTERM and SIGKILL.
+/// Time between SIGTERM and SIGKILL.
 const GRACE: Duration = Duration::from_millis(500);
 
-/// Runs them, on the thread that owns it.
+/// Runs scripts on the thread that owns it.
 pub(crate) struct Scripts {
     cancel: Cancel,
     groups: Groups,
-    /// The errors of what ended ones have left running.
+    /// The stderr pipes of background processes that scripts have left.
     left: Vec<Drain>,
 }
 
@@ -33,15 +33,15 @@ impl Scripts {
         Self { cancel, groups, left: Vec::new() }
     }
 
-    /// Waits until somebody wakes it; `false` once cancelled.
+    /// Waits until it is woken; returns `false` once cancelled.
     pub(crate) fn wait(&mut self, waker: &Waker) -> bool {
         let woken = self.wait_for(&[waker.as_fd()], None);
         waker.reset();
         woken
     }
 
-    /// Runs one to its end, in a process group of its own and with its output going nowhere; `told`
-    /// gets what it writes to stderr. One that is late or cancelled is ended with its group.
+    /// Runs a script until it exits, in its own process group and with stdout discarded; passes
+    /// stderr to `told`. If it exceeds the limit or is cancelled, it is ended with its group.
     pub(crate) fn run(
         &mut self,
         launch: &Launch,
@@ -63,7 +63,7 @@ impl Scripts {
                     false => Error::Late { command: launch.shown(), limit },
                 });
             }
-            // Before its errors are read: what it wrote before its end is then among them.
+            // Checked before stderr is read, so that all output before the end is read.
             let ended = child.ended_alone();
             errors.read_some(told);
             if let Some(ended) = ended {
@@ -73,16 +73,18 @@ impl Scripts {
         }
     }
 
-    /// Keeps the errors of a script that has ended, if any of its programs may still write some.
+    /// Keeps the stderr pipe of a script that has exited, if background processes may still write
+    /// to it.
     fn leave(&mut self, errors: Drain) {
         self.left.push(errors);
-        // Closed ones do not count.
+        // Closed pipes do not count.
         self.left.retain(|left| left.fd().is_some());
         let surplus = self.left.len().saturating_sub(LEFT_MAX);
         self.left.drain(..surplus);
     }
 
-    /// Waits for one of the descriptors: `false` when the time is up, or it is cancelled.
+    /// Waits for one of the descriptors; returns `false` if `until` has passed or the wait is
+    /// cancelled.
     fn wait_for(&mut self, fds: &[BorrowedFd<'_>], until: Option<Instant>) -> bool {
         loop {
             self.left.retain(|left| left.fd().is_some());
@@ -90,7 +92,7 @@ impl Scripts {
             let all = fds.iter().copied().chain([self.cancel.as_fd()]).chain(left);
             let mut polled: Vec<PollFd<'_>> =
                 all.map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN)).collect();
-            // Only a full kernel fails (ENOMEM): as if the time were up.
+            // An error (ENOMEM) is treated like a timeout.
             if !poll_until(&mut polled, until).unwrap_or(false) {
                 return false;
             }
@@ -104,8 +106,8 @@ impl Scripts {
     }
 }
 
-/// The process groups of scripts that run, and of those that have ended: their background programs may
-/// still be in them. Clones are the same.
+/// The process groups of running scripts and of scripts that have exited, whose background
+/// processes may still run. Clones share the list.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Groups(Arc<Mutex<VecDeque<Identity>>>);
 
@@ -117,10 +119,10 @@ impl Groups {
         leaders.push_front(leader);
     }
 
-    /// Whether a process group is one of them.
+    /// Whether a process group belongs to a script.
     pub(crate) fn has(&self, group: i32) -> bool {
         let leaders = lock(&self.0);
-        // A number is nobody else's while a group has it, even if its leader has ended.
+        // A PID is not reused while a group has this ID, even if its leader has ended.
         let is_it = |leader: &Identity| {
             leader.pid == group && Identity::of(group).is_none_or(|now| now == *leader)
         };
@@ -155,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn its_errors_are_told_and_its_end_is() {
+    fn stderr_and_exit_code_are_reported() {
         let mut said = Vec::new();
         let mut told = |bytes: &[u8]| said.extend_from_slice(bytes);
         let ended = scripts().run(&sh("echo out; echo err >&2; exit 3"), LONG, &mut told).unwrap();
@@ -163,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn a_flood_is_told_to_its_end() {
+    fn large_stderr_is_read_to_its_end() {
         let mut length = 0;
         let flood = sh("head -c 3000000 /dev/zero >&2");
         let ended = scripts().run(&flood, LONG, &mut |bytes| length += bytes.len());
@@ -171,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_left_of_one_that_is_late() {
+    fn late_script_is_killed_with_its_group() {
         let dir = tempfile::tempdir().unwrap();
         let file = dir.path().join("pid");
         let script = format!(
@@ -185,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn background_processes_of_a_script_stay() {
+    fn background_processes_of_a_script_keep_running() {
         let dir = tempfile::tempdir().unwrap();
         let (file, go, done) =
             (dir.path().join("pid"), dir.path().join("go"), dir.path().join("done"));
@@ -199,20 +201,20 @@ mod tests {
         assert_eq!(scripts.run(&sh(&script), LONG, &mut |_| {}).unwrap(), Ended::Code(0));
         let left = pid(&file);
         assert!(is_running(left));
-        // Its leader has ended, and it is still of its group.
+        // The process still belongs to the group, although its leader has ended.
         let pid_of = |pid| rustix::process::Pid::from_raw(pid);
         let group = rustix::process::getpgid(pid_of(left)).unwrap().as_raw_nonzero().get();
         assert!(group != left && scripts.groups.has(group) && !scripts.groups.has(left));
         let ours = rustix::process::getpgrp().as_raw_nonzero().get();
         assert!(!scripts.groups.has(ours));
         fs::write(&go, "").unwrap();
-        // Its errors are read while the next one runs.
+        // Its stderr is read while the next script runs.
         let next = format!("until [ -e {} ]; do sleep 0.02; done", done.display());
         assert_eq!(scripts.run(&sh(&next), LONG, &mut |_| {}).unwrap(), Ended::Code(0));
     }
 
     #[test]
-    fn script_that_leaves_nothing_displaces_no_background_program() {
+    fn script_without_background_processes_displaces_no_other() {
         let drain = || {
             let (ours, theirs) = pipe_with(PipeFlags::CLOEXEC).unwrap();
             (Drain::new(ours, 0, Keep::Head), theirs)
@@ -227,13 +229,13 @@ mod tests {
         }
         scripts.leave(closed);
         assert!(theirs.iter().all(|pipe| rustix::io::write(pipe, b"x").is_ok()));
-        // One more displaces the oldest.
+        // One more with an open pipe displaces the oldest.
         scripts.leave(drain().0);
         assert_eq!(scripts.left.len(), LEFT_MAX);
     }
 
     #[test]
-    fn one_that_is_cancelled_is_ended() {
+    fn cancelled_script_is_ended() {
         let mut scripts = scripts();
         scripts.cancel.cancel();
         let cancelled = scripts.run(&sh("sleep 1000"), LONG, &mut |_| {});
@@ -250,7 +252,7 @@ mod tests {
         let script = sh("pwd >&2").directory(&home);
         scripts().run(&script, LONG, &mut told).unwrap();
         assert_eq!(String::from_utf8_lossy(&said).trim_end(), home.to_str().unwrap());
-        // A home that is gone is no reason not to run.
+        // A missing directory does not prevent the script from running.
         scripts().run(&sh("true").directory(Path::new("/nowhere")), LONG, &mut |_| {}).unwrap();
     }
 }

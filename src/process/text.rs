@@ -1,5 +1,5 @@
-//! Words of command lines and paths that travel in JSON: a string in JSON, or a list of bytes where
-//! it is not UTF-8. For serde's `with`.
+//! Serialises words of command lines and paths as JSON: as a string, or as a list of bytes if they
+//! are not UTF-8. For serde's `with`.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};

@@ -1,4 +1,5 @@
-//! Events of files (inotify) and devices (uevents) from the kernel, and the paths to watch for a file.
+//! Reads events of files (inotify) and devices (uevents) from the kernel, and finds the paths to
+//! watch for a file.
 //!
 //! Runs on the calling thread. Reading never blocks.
 
@@ -30,8 +31,8 @@ impl Inotify {
         Ok(Self(made?))
     }
 
-    /// Watches a file or a directory, and returns the watch that its events name. A second call for the
-    /// same path replaces the flags.
+    /// Watches a file or a directory; returns the descriptor that its events contain. A second call
+    /// for the same path replaces the flags.
     pub(crate) fn watch(&self, path: &Path, what: WatchFlags) -> io::Result<i32> {
         inotify::add_watch(&self.0, path, what).map_err(|errno| match errno {
             Errno::NOSPC => no_watches_left("watches"),
@@ -67,9 +68,9 @@ impl AsFd for Inotify {
     }
 }
 
-/// The multicast group of the kernel; udev's events come later and in another format.
+/// Mask of the kernel's multicast group; udev's own events come later and have another format.
 const KERNEL: u32 = 1;
-/// More bytes than the kernel puts into one message.
+/// Buffer size in bytes, larger than any message of the kernel.
 const MESSAGE_MAX: usize = 8 << 10;
 
 /// Readable when something has happened to any device.
@@ -85,7 +86,7 @@ impl Uevents {
         Ok(Self(socket))
     }
 
-    /// Reads all pending events and returns whether any is about this kind of device.
+    /// Reads all pending events; returns whether any is about a device of this subsystem.
     pub(crate) fn drain(&self, subsystem: &str) -> bool {
         let (mut buffer, mut any) = ([0; MESSAGE_MAX], false);
         loop {
@@ -93,7 +94,7 @@ impl Uevents {
                 Ok(length) => any |= is_about(&buffer[..length], subsystem),
                 Err(Errno::INTR) => {}
                 Err(Errno::AGAIN) => return any,
-                // The queue overflowed: such an event may have been among the lost ones.
+                // The queue has overflowed, and matching events may be lost.
                 Err(Errno::NOBUFS) => any = true,
                 Err(_) => return true,
             }
@@ -107,29 +108,28 @@ impl AsFd for Uevents {
     }
 }
 
-/// A message is `ACTION@PATH`, then `NAME=VALUE` fields, each ended by a zero.
+/// A message is `ACTION@PATH`, then `NAME=VALUE` fields, each terminated by a zero byte.
 fn is_about(message: &[u8], subsystem: &str) -> bool {
     let value = |field: &[u8]| field.strip_prefix(b"SUBSYSTEM=") == Some(subsystem.as_bytes());
     message.split(|&byte| byte == 0).any(value)
 }
 
-/// Links followed, as the kernel does.
+/// Maximum number of links to follow; the kernel has the same limit.
 const MAX_LINKS: usize = 40;
 
-/// The paths to watch so that no change of a file goes unseen, however it is made: the file may be
-/// written, replaced, removed or re-pointed if it is a link, and each directory on the way may vanish
-/// and return.
+/// The paths to watch so that no change of a file is missed: the file may be written, replaced or
+/// removed, a link on the way may be changed, and each directory may disappear and return.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct WatchPaths {
-    /// Every directory on the way, with the names in it that matter. If there are none, only the removal
-    /// of the directory itself matters.
+    /// Every directory on the way, with the names in it that matter. If there are none, only the
+    /// removal of the directory matters.
     pub(crate) directories: BTreeMap<PathBuf, BTreeSet<OsString>>,
     /// The file itself, if there is one.
     pub(crate) file: Option<PathBuf>,
 }
 
 impl WatchPaths {
-    /// The paths on the way to an absolute path. Reads links, and nothing else.
+    /// Returns the paths on the way to an absolute path. Reads only links and file types.
     pub(crate) fn on_the_way_to(path: &Path) -> Self {
         let mut paths = Self::default();
         let mut at = PathBuf::from("/");
@@ -185,7 +185,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn messages_are_known_by_their_subsystem() {
+    fn uevents_are_filtered_by_subsystem() {
         let message = b"change@/devices/AC\0ACTION=change\0DEVPATH=/devices/AC\0\
             SUBSYSTEM=power_supply\0POWER_SUPPLY_ONLINE=0\0SEQNUM=4\0";
         assert!(is_about(message, "power_supply"));
@@ -195,8 +195,8 @@ mod tests {
     }
 
     #[test]
-    fn nothing_that_has_come_is_no_wait() {
-        // A sandbox may have no such socket, and then nothing to read either.
+    fn reading_without_events_does_not_block() {
+        // A sandbox may not allow such sockets; then there is nothing to test.
         if let Ok(uevents) = Uevents::new() {
             uevents.drain("no such subsystem");
         }
@@ -220,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn watch_paths_cover_every_step() {
+    fn watch_paths_cover_every_directory_and_link() {
         let dir = tempfile::tempdir().unwrap();
         let root = &dir.path().canonicalize().unwrap();
         check(root, "a/b/c", &[("", &["a"])], None);

@@ -1,7 +1,6 @@
-//! Thin wrappers over the kernel: waits that a thread can be woken from, sockets, and file and device
-//! events.
+//! Thin wrappers over the kernel: interruptible waits, sockets, and file and device events.
 //!
-//! Everything runs on the calling thread. Nothing here knows what the caller waits for.
+//! Everything runs on the calling thread.
 
 mod kernel_events;
 mod wait;
@@ -19,7 +18,7 @@ pub(crate) use wait::{
     CancelOnDrop, Gate, Timer, Waker, is_readable, lock, poll_until, read, unpoisoned, write,
 };
 
-/// Connects to a socket that is listened on; fails if its queue is full. The stream does not block.
+/// Connects to a listening socket; fails if its queue is full. The stream is non-blocking.
 pub(crate) fn connect(path: &Path) -> io::Result<UnixStream> {
     let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
     let socket = rustix::net::socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
@@ -27,7 +26,7 @@ pub(crate) fn connect(path: &Path) -> io::Result<UnixStream> {
     Ok(socket.into())
 }
 
-/// Whether anybody listens on a socket, even if its queue is full.
+/// Whether a process listens on the socket, even if its queue is full.
 pub(crate) fn is_listened_on(path: &Path) -> bool {
     connect(path).as_ref().map_or_else(is_queue_full, |_| true)
 }
@@ -37,13 +36,14 @@ pub(crate) fn is_queue_full(error: &io::Error) -> bool {
     error.kind() == io::ErrorKind::WouldBlock
 }
 
-/// Descriptors that one client needs: its connection, a database reader with its two files, a picture.
+/// Number of descriptors that a client needs: its connection, a database reader with two files, and
+/// an image.
 pub(crate) const FOR_CLIENT: u64 = 4;
-/// A process that may open more descriptors than this has enough for everything.
+/// There are always enough descriptors if the limit is above this.
 const MANY: u64 = 128;
 
-/// Whether `count` more descriptors can be opened now, for callers that can do with fewer. Opens none
-/// itself: another thread might lack just that one.
+/// Whether `count` more descriptors can be opened now. Opens none itself, as another thread may
+/// need it.
 pub(crate) fn has_descriptors(count: u64) -> bool {
     let limit = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
     limit > MANY || (0..limit).filter(|number| !is_open(*number)).count() as u64 >= count
@@ -58,7 +58,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nobody_waits_for_a_place_in_a_queue() {
+    fn connecting_to_a_full_queue_fails_without_waiting() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("s");
         assert!(!is_listened_on(&path));

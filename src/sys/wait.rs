@@ -1,6 +1,7 @@
-//! Waits: wakers, timers and cancellation as descriptors, `poll` with a deadline, gates and locks.
+//! Wakers, timers and cancellation as descriptors, `poll` with a deadline, gates, and locks that
+//! ignore poisoning.
 //!
-//! Runs on the thread that waits. Every wait here survives signals.
+//! Runs on the calling thread. Waits continue after signals.
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::{
@@ -24,14 +25,15 @@ impl Waker {
         Ok(Self(eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?))
     }
 
-    /// Makes it readable until it is reset. Never blocks.
+    /// Makes the descriptor readable until it is reset. Never blocks.
     pub(crate) fn wake(&self) {
-        // Writing fails only if the counter is full, and then the descriptor is readable already.
+        // Writing fails only if the counter is at its maximum; then the descriptor is readable
+        // already.
         rustix::io::write(&self.0, &1u64.to_ne_bytes()).ok();
     }
 
     pub(crate) fn reset(&self) {
-        // Reading fails only if nobody has woken the thread.
+        // Reading fails only if there was no wake-up.
         rustix::io::read(&self.0, &mut [0u8; 8]).ok();
     }
 }
@@ -42,7 +44,7 @@ impl AsFd for Waker {
     }
 }
 
-/// A timer as a descriptor (timerfd), readable once its time has come.
+/// A timer as a descriptor (timerfd), which is readable once the time has come.
 #[derive(Debug)]
 pub struct Timer(OwnedFd);
 
@@ -51,8 +53,8 @@ impl Timer {
         Ok(Self(timerfd_create(clock, TimerfdFlags::CLOEXEC | TimerfdFlags::NONBLOCK)?))
     }
 
-    /// Sets the timer again, for one expiry; `nanos` 0 disarms it. Returns whether the clock was set
-    /// since the last read: the kernel arms the timer all the same, and reports that here only once.
+    /// Sets the timer for a single expiry; `nanos` 0 disarms it. Returns whether the clock was set
+    /// since the last read: the kernel reports this once, and arms the timer nevertheless.
     pub fn set(&self, flags: TimerfdTimerFlags, nanos: i64) -> io::Result<bool> {
         let it_value = Timespec { tv_sec: nanos / 1_000_000_000, tv_nsec: nanos % 1_000_000_000 };
         let it_interval = Timespec { tv_sec: 0, tv_nsec: 0 };
@@ -63,7 +65,7 @@ impl Timer {
         }
     }
 
-    /// Whether the time has come, or the clock was set. Makes the descriptor unreadable again.
+    /// Whether the time has come or the clock was set. Makes the descriptor unreadable again.
     pub fn expired(&self) -> bool {
         matches!(rustix::io::read(&self.0, &mut [0_u8; 8]), Ok(_) | Err(Errno::CANCELED))
     }
@@ -81,11 +83,11 @@ impl From<Timer> for OwnedFd {
     }
 }
 
-/// A request to stop, as a descriptor. Any thread cancels it, once and for good; all clones are
+/// A request to stop, as a descriptor. It can be cancelled once, from any thread; clones are
 /// cancelled together.
 #[derive(Clone, Debug)]
 pub struct Cancel {
-    /// Stays readable once cancelled: nobody resets it.
+    /// Readable once cancelled; never reset.
     waker: Arc<Waker>,
 }
 
@@ -103,7 +105,7 @@ impl Cancel {
     }
 }
 
-/// Cancels when it is dropped. In a handle, this field stands above the thread that it stops, so that
+/// Cancels when it is dropped. In a handle, it is declared above the thread that it stops, so that
 /// the thread is joined afterwards.
 #[derive(Debug)]
 pub(crate) struct CancelOnDrop(pub(crate) Cancel);
@@ -120,12 +122,12 @@ impl AsFd for Cancel {
     }
 }
 
-/// Waits until one of the descriptors is ready (`true`) or the deadline has passed (`false`).
-/// Without a deadline it waits for ever.
+/// Waits until a descriptor is ready (`true`) or the deadline has passed (`false`). Without a
+/// deadline, waits forever.
 pub(crate) fn poll_until(fds: &mut [PollFd<'_>], until: Option<Instant>) -> io::Result<bool> {
     loop {
         let left = until.map(|until| until.saturating_duration_since(Instant::now()));
-        // A wait too long for the type is as good as an endless one.
+        // A duration too long for the type is treated like no limit.
         let timeout = left.and_then(|left| Timespec::try_from(left).ok());
         match poll(fds, timeout.as_ref()) {
             Ok(ready) => return Ok(ready > 0),
@@ -135,16 +137,16 @@ pub(crate) fn poll_until(fds: &mut [PollFd<'_>], until: Option<Instant>) -> io::
     }
 }
 
-/// Whether the descriptor can be read now, or has hung up.
+/// Whether the descriptor is readable, or closed by the other end.
 pub(crate) fn is_readable(fd: &impl AsFd) -> bool {
     poll_until(&mut [PollFd::new(fd, PollFlags::IN)], Some(Instant::now())).unwrap_or(false)
 }
 
-/// Something that happens once and that other threads wait for. Any thread opens the gate; all clones
-/// open together. The default is open.
+/// A one-time event that threads can wait for. Any thread can open the gate; clones open together.
+/// The default is open.
 #[derive(Clone, Debug)]
 pub(crate) struct Gate {
-    /// Dropping the sender disconnects every receiver.
+    /// Dropping the sender disconnects all receivers.
     closed: Arc<Mutex<Option<Sender<()>>>>,
     opened: Receiver<()>,
 }
@@ -167,19 +169,19 @@ impl Gate {
         *lock(&self.closed) = None;
     }
 
-    /// Returns when the gate is open, or after `patience`.
+    /// Waits until the gate is open, at most for `patience`.
     pub(crate) fn wait(&self, patience: Duration) {
         self.opened.recv_timeout(patience).ok();
     }
 
-    /// A channel for `select!`, which is disconnected when the gate opens.
+    /// Returns a channel for `select!`, which is disconnected when the gate opens.
     pub(crate) fn opened(&self) -> &Receiver<()> {
         &self.opened
     }
 }
 
-/// Locks whose last holder may have panicked. Every state behind a lock of ours is valid between any two
-/// statements that can panic, so the next holder uses it as it is.
+/// Locks a mutex, ignoring poisoning: all state behind murald's locks is valid at every point at
+/// which a holder may panic.
 pub(crate) fn lock<T: ?Sized>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     unpoisoned(mutex.lock())
 }
@@ -192,7 +194,7 @@ pub(crate) fn write<T: ?Sized>(lock: &RwLock<T>) -> RwLockWriteGuard<'_, T> {
     unpoisoned(lock.write())
 }
 
-/// The result of waiting on a condition variable.
+/// Returns the result of waiting on a condition variable, ignoring poisoning.
 pub(crate) fn unpoisoned<T>(result: LockResult<T>) -> T {
     result.unwrap_or_else(PoisonError::into_inner)
 }
