@@ -1,8 +1,7 @@
-//! The process that decodes, `murald decode`: reads jobs from its socket, does one after the other and
-//! replies.
+//! The process `murald decode`: reads jobs from its socket, does one after another and replies.
 //!
-//! It holds nothing between two jobs, and ends when the daemon hangs up. A panic is replied like any
-//! failure and ends it; what else ends it (its limits, a signal) the daemon sees.
+//! It keeps no state between jobs, and exits when the daemon closes the socket. A panic is reported
+//! in a reply and ends the process; if a limit or a signal ends it, the daemon finds out itself.
 
 use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions};
@@ -28,16 +27,17 @@ use crate::sys::lock;
 use crate::thread;
 use crate::wire::MediaType;
 
-/// The first argument of a process that decodes.
+/// The first argument of such a process.
 pub(super) const VERB: &str = "decode";
-/// Bytes of a picture's file: the largest that are decoded, with sixteen bits a sample, have half.
+/// Maximum size of an image file in bytes; the largest that can be decoded, with 16 bits per
+/// sample, have half of it.
 const PICTURE_MAX: u64 = 2 << 30;
-/// Bytes that are read at once.
+/// Number of bytes read at a time.
 const BUFFER: usize = 256 << 10;
-/// How often a job says that it gets on.
+/// How often a running job reports progress.
 const PROGRESS_EVERY: Duration = Duration::from_secs(2);
 
-/// Decodes, if this process was started for that.
+/// Runs the process if it was started as `murald decode`.
 pub(crate) fn main() -> Option<ExitCode> {
     let mut words = std::env::args_os().skip(1);
     if words.next().is_none_or(|word| word != VERB) {
@@ -47,7 +47,7 @@ pub(crate) fn main() -> Option<ExitCode> {
     Some(match run(words.map(PathBuf::from).collect()) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            // For somebody who has started it by hand.
+            // For a user who has started it by hand.
             writeln!(io::stderr(), "murald decode: {error}").ok();
             ExitCode::FAILURE
         }
@@ -76,8 +76,8 @@ fn run(writable: Vec<PathBuf>) -> io::Result<()> {
     Ok(())
 }
 
-/// Says that a job gets on while it uses the processor: its limit is the processor's time, and only a
-/// job that waits is silent.
+/// Reports progress while the job uses processor time, which is limited separately. A job that
+/// waits for a disk reports nothing.
 fn tell_progress(daemon: &Daemon) {
     let used = || {
         let time = clock_gettime(ClockId::ProcessCPUTime);
@@ -95,7 +95,7 @@ fn tell_progress(daemon: &Daemon) {
     }
 }
 
-/// The other end of the socket.
+/// Writes replies to the daemon.
 #[derive(Clone)]
 pub(super) struct Daemon(Arc<Mutex<UnixStream>>);
 
@@ -104,7 +104,7 @@ impl Daemon {
         Ok(Self(Arc::new(Mutex::new(stream.try_clone()?))))
     }
 
-    /// Without a daemon nobody needs to know.
+    /// Ignores errors, as a closed socket means that the daemon is gone.
     fn reply<T: Serialize>(&self, reply: &Reply<T>) {
         let Ok(mut line) = serde_json::to_vec(reply) else { return };
         line.push(b'\n');
@@ -112,7 +112,7 @@ impl Daemon {
     }
 }
 
-/// Does jobs until the daemon hangs up.
+/// Does jobs until the daemon closes the socket.
 pub(super) fn serve(stream: UnixStream, daemon: &Daemon) {
     for line in BufReader::new(stream).lines() {
         let Ok(job) = line.and_then(|line| Ok(serde_json::from_str::<Job>(&line)?)) else { return };
@@ -138,7 +138,7 @@ impl Daemon {
             Ok(done) => Reply::Done(done),
             Err(error) => Reply::Failed(error),
         });
-        // The next job has as much.
+        // The next job may use as much time again.
         sandbox::renew_time();
     }
 }
@@ -165,7 +165,7 @@ fn meta(file: &File) -> Result<FileMeta, Error> {
     FileMeta::of(file).map_err(|error| Error::Read(error.into()))
 }
 
-/// The file's headers; to its end, if only that shows whether it is whole.
+/// Reads a file's headers, and the whole file if necessary to find out whether it is complete.
 fn look(path: &Path) -> Result<Looked, Error> {
     let file = open(path)?;
     let meta = meta(&file)?;
@@ -215,7 +215,7 @@ fn thumbnail(
     Ok(Drawn { format: probe.format, header: header(&probe), colors })
 }
 
-/// The first frame as a PNG.
+/// Writes the first frame as a PNG.
 fn still(path: &Path, shown: Option<Shown>, fits: (u32, u32), to: &Path) -> Result<(), Error> {
     let png = read(path, |input| {
         let probe = probe(input, shown)?;
@@ -225,7 +225,7 @@ fn still(path: &Path, shown: Option<Shown>, fits: (u32, u32), to: &Path) -> Resu
     write(to, &png)
 }
 
-/// The parts of a picture as PNGs.
+/// Writes the parts of an image as PNG files.
 fn slices(path: &Path, shown: Option<Shown>, cut: &Cut, to: &[OsString]) -> Result<(), Error> {
     let slices = read(path, |input| probe(input, shown)?.slices(input, cut))?;
     to.iter().zip(slices).try_for_each(|(to, slice)| write(Path::new(to), &slice))
@@ -243,8 +243,8 @@ fn checksum(path: &Path, daemon: &Daemon) -> Result<Hashed, Error> {
     Ok(Hashed { checksum, meta })
 }
 
-/// Fills a new file with what another holds. It shares the blocks if the file system can; what is
-/// hashed is what the copy has then.
+/// Copies a file to a new one, sharing blocks if the file system supports that. The checksum is
+/// that of the copy.
 fn copy(path: &Path, to: &Path, daemon: &Daemon) -> Result<Hashed, Error> {
     let mut file = open(path)?;
     let target = OpenOptions::new().read(true).write(true).create_new(true).open(to);
@@ -258,8 +258,8 @@ fn copy(path: &Path, to: &Path, daemon: &Daemon) -> Result<Hashed, Error> {
     Ok(Hashed { checksum, meta })
 }
 
-/// Copies a file into an empty one. The copy has a hole where there are only zeros: a file of holes
-/// takes no more space than where it comes from.
+/// Copies a file into an empty one, with holes instead of zeros, so that a sparse file takes no
+/// more space than before.
 fn copy_bytes(file: &mut File, target: &mut File, daemon: &Daemon) -> io::Result<Checksum> {
     let mut length = 0;
     let mut put = |bytes: &[u8]| {
@@ -274,7 +274,7 @@ fn copy_bytes(file: &mut File, target: &mut File, daemon: &Daemon) -> io::Result
     Ok(checksum)
 }
 
-/// Reads a file from its beginning; what was read goes to `put`.
+/// Hashes a file from its start, and passes its content to `put`.
 fn hash(
     file: &mut File,
     put: &mut dyn FnMut(&[u8]) -> io::Result<()>,
@@ -295,7 +295,7 @@ fn hash(
         }
         if told.elapsed() >= PROGRESS_EVERY {
             daemon.reply(&Reply::<()>::Progress);
-            // The limit is for decoding: a large file may take longer to be hashed.
+            // The limit is meant for decoding: hashing a large file may take longer.
             sandbox::renew_time();
             told = Instant::now();
         }
@@ -307,7 +307,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn file_of_a_picture_is_bounded_whoever_decodes_it() {
+    fn image_files_are_limited_in_size_for_all_decoders() {
         let home = tempfile::tempdir().unwrap();
         let check = |name: &str, head: &[u8], is_refused| {
             let path = home.path().join(name);

@@ -1,9 +1,9 @@
-//! Decodes pictures in processes of their own, `murald decode`, so that a hostile file, a dead disk or a
-//! decoder's mistake ends such a process and nothing else.
+//! Decodes images in separate processes, `murald decode`, so that a hostile file, a dead disk or a
+//! bug in a decoder affects only that process.
 //!
-//! [`Decoder`] is the handle: each call gives a process one job and waits for its reply, on the thread
-//! that asks. The thread `decode` starts the processes and ends those without work. Files that a job
-//! writes are the caller's: it names them, makes their directories and removes what a failure leaves.
+//! Each call of [`Decoder`] gives a process one job and waits on the calling thread for its reply.
+//! The thread `decode` starts the processes and ends idle ones. The caller owns the files that a
+//! job writes: it names them, creates their directories, and removes what a failed job leaves.
 
 mod child;
 mod pool;
@@ -29,7 +29,7 @@ pub use worker::Settings;
 use pool::{Pool, Purpose};
 use protocol::{Job, Task};
 
-/// The handle; clones use the same processes.
+/// Decodes with a pool of processes; clones share them.
 #[derive(Clone, Debug)]
 pub struct Decoder {
     pool: Arc<Pool>,
@@ -39,59 +39,59 @@ pub struct Decoder {
 }
 
 impl Decoder {
-    /// Starts the thread; processes are started when there is a job. The thread ends with the last
-    /// clone.
+    /// Starts the thread; processes are started when there are jobs. The thread ends when the last
+    /// clone is dropped.
     pub fn start(settings: Settings, spawner: &Spawner) -> io::Result<Self> {
         let pool = Arc::new(Pool::start(settings, spawner)?);
         Ok(Self { pool, purpose: Purpose::Client, cancel: None, shown: None })
     }
 
-    /// For jobs of imports.
+    /// Returns a decoder whose jobs are part of imports.
     pub(crate) fn for_imports(&self) -> Self {
         Self { purpose: Purpose::Import, ..self.clone() }
     }
 
-    /// For jobs that may be cancelled while they run.
+    /// Returns a decoder whose jobs can be cancelled while they run.
     pub(crate) fn until(&self, cancel: &Cancel) -> Self {
         Self { cancel: Some(cancel.clone()), ..self.clone() }
     }
 
-    /// Cancels its jobs.
+    /// The cancellation of its jobs.
     pub(crate) fn cancel(&self) -> Option<&Cancel> {
         self.cancel.as_ref()
     }
 
-    /// For a picture that another program has written.
+    /// Returns a decoder for an image that another program has decoded.
     pub(crate) fn shown(&self, shown: Shown) -> Self {
         Self { shown: Some(shown), ..self.clone() }
     }
 
-    /// Whether nobody wants results any more.
+    /// Whether its jobs are cancelled or refused.
     pub(crate) fn is_stopped(&self) -> bool {
         self.cancel.as_ref().is_some_and(Cancel::is_cancelled) || self.pool.has_ended(self.purpose)
     }
 
-    /// Ends the jobs of clients, which are told at once, and refuses others.
+    /// Cancels the jobs of clients, which get an error at once, and refuses new ones.
     pub(crate) fn end_clients(&self) {
         self.pool.end(Purpose::Client);
     }
 
-    /// The same for imports.
+    /// Cancels the jobs of imports, and refuses new ones.
     pub(crate) fn end_imports(&self) {
         self.pool.end(Purpose::Import);
     }
 
-    /// The headers of a file.
+    /// Reads the headers of a file.
     pub(crate) fn look(&self, path: &Path) -> Result<Looked, Error> {
         self.run(path, Task::Look)
     }
 
-    /// Tells whether a file is the same and unchanged; reads none of it.
+    /// Reads a file's metadata, which show whether it is the same and unchanged.
     pub(crate) fn meta(&self, path: &Path) -> Result<FileMeta, Error> {
         self.run(path, Task::Meta)
     }
 
-    /// SHA-256 of a file.
+    /// Computes the SHA-256 of a file.
     pub(crate) fn checksum(&self, path: &Path) -> Result<Hashed, Error> {
         self.run(path, Task::Checksum)
     }
@@ -101,12 +101,12 @@ impl Decoder {
         self.run(path, Task::Copy { to: to.into() })
     }
 
-    /// The description that a picture carries; empty if it has none.
+    /// Returns the description in an image file; empty if there is none.
     pub(crate) fn description(&self, path: &Path) -> Result<String, Error> {
         self.run(path, Task::Description)
     }
 
-    /// Decodes a picture and writes its thumbnail, which fits into a frame of this size, as WebP.
+    /// Decodes an image, and writes a thumbnail that fits into `fits` as WebP.
     pub(crate) fn thumbnail(
         &self,
         path: &Path,
@@ -116,17 +116,17 @@ impl Decoder {
         self.run(path, Task::Thumbnail { fits, to: to.map(Into::into) })
     }
 
-    /// Writes the first frame of a picture, no larger than `fits`, as PNG.
+    /// Writes the first frame of an image, no larger than `fits`, as PNG.
     pub(crate) fn still(&self, path: &Path, fits: (u32, u32), to: &Path) -> Result<(), Error> {
         self.run(path, Task::Still { fits, to: to.into() })
     }
 
-    /// Cuts a picture for monitors: a PNG for each.
+    /// Cuts an image for monitors, and writes a PNG for each.
     pub(crate) fn slices(&self, path: &Path, cut: &Cut, to: &[PathBuf]) -> Result<(), Error> {
         self.run(path, Task::Slices { cut: cut.clone(), to: to.iter().map(Into::into).collect() })
     }
 
-    /// Reads a picture to its end, to see whether it is whole.
+    /// Decodes an image to find out whether it is complete.
     pub(crate) fn read_whole(&self, path: &Path) -> Result<(), Error> {
         self.thumbnail(path, (1, 1), None).map(drop)
     }

@@ -1,7 +1,7 @@
-//! The processes that decode: started on demand by the thread `decode`, and ended by it after a while
-//! without work. The threads that ask wait for a place here, and give a process one job at a time.
+//! The pool of decoding processes: the thread `decode` starts them on demand and ends them when
+//! they are idle. Calling threads wait here for a place, and give a process one job at a time.
 //!
-//! The kernel kills a process when the thread that has started it ends, so none outlives the daemon.
+//! The kernel kills a process when the thread that started it ends, so none outlives the daemon.
 
 use std::io;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
@@ -16,16 +16,16 @@ use super::worker::{Settings, Worker};
 use crate::sys::{Cancel, lock, unpoisoned};
 use crate::thread::{Spawner, Thread};
 
-/// A process without a job for so long is ended.
+/// An idle process is ended after this time.
 const IDLE_FOR: Duration = Duration::from_secs(30);
-/// Requests to the thread that wait; those who ask wait for a place before they send one.
+/// Number of requests that may wait for the thread; callers get a place before they send one.
 const REQUESTS: usize = 64;
 
-/// Places for clients that wait, in addition to those for imports, so that a slow picture does not
+/// Number of places for clients in addition to those for imports, so that a slow image does not
 /// delay the next one.
 const CLIENTS_MIN: usize = 2;
 
-/// Imports leave some processes to clients that wait.
+/// Whom a job is for: some places are reserved for clients.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Purpose {
     Client,
@@ -45,15 +45,15 @@ struct Shared {
     imports_max: usize,
     state: Mutex<PoolState>,
     freed: Condvar,
-    /// Cancelled when the time of a purpose is over.
+    /// Cancelled when jobs of the purpose are to end.
     ends: [Cancel; 2],
 }
 
 #[derive(Debug, Default)]
 struct PoolState {
-    /// With the time since when they have nothing to do, the last one last.
+    /// Idle processes and when they became idle, the latest last.
     idle: Vec<(Instant, Worker)>,
-    /// The places that are occupied, by purpose.
+    /// The number of occupied places by purpose.
     busy: [usize; 2],
 }
 
@@ -61,11 +61,11 @@ struct PoolState {
 #[derive(Debug)]
 enum Request {
     Start(Sender<io::Result<Worker>>),
-    /// A process is idle from now on.
+    /// A process has become idle.
     Idle,
 }
 
-/// A place among the processes at work.
+/// An occupied place in the pool; dropping it frees the place.
 struct Seat<'a> {
     shared: &'a Shared,
     purpose: Purpose,
@@ -100,9 +100,10 @@ impl Pool {
                     self.give_back(worker);
                     return Ok(done);
                 }
-                // Its directories may have been made again since it was confined to them.
+                // The process may lack access to directories that were created since it was
+                // started: retry with a new one.
                 Ok(Reply::Failed(error)) if !is_new && is_denied(&error) => {}
-                // A panic was its end.
+                // A panic has ended the process.
                 Ok(Reply::Failed(error)) if !matches!(error, Error::Broke(_)) => {
                     self.give_back(worker);
                     return Err(error);
@@ -113,10 +114,10 @@ impl Pool {
         }
     }
 
-    /// One without work, or a new one; and whether it is new.
+    /// Returns an idle process or a new one, and whether it is new.
     fn worker(&self) -> Result<(Worker, bool), Error> {
         while let Some((_, worker)) = { self.shared.lock().idle.pop() } {
-            // Somebody may have killed it.
+            // The process may have been killed.
             if worker.is_running() {
                 return Ok((worker, false));
             }
@@ -129,7 +130,7 @@ impl Pool {
 
     fn give_back(&self, worker: Worker) {
         self.shared.lock().idle.push((Instant::now(), worker));
-        // A full channel wakes the thread as well.
+        // If the channel is full, the thread will wake anyway.
         self.requests.try_send(Request::Idle).ok();
     }
 
@@ -139,7 +140,7 @@ impl Pool {
 
     /// Cancels the jobs of a purpose, and refuses others from now on.
     pub(super) fn end(&self, purpose: Purpose) {
-        // Under the lock, so that nobody looks just before and waits just afterwards.
+        // The lock is held so that no thread misses the notification between its check and its wait.
         let _state = self.shared.lock();
         self.shared.end_of(purpose).cancel();
         self.shared.freed.notify_all();
@@ -160,7 +161,7 @@ impl Shared {
         &self.ends[purpose as usize]
     }
 
-    /// Waits for a place. Each is left in time, as each job has its limits.
+    /// Waits for a place. The wait is bounded, as every job has a time limit.
     fn seat(&self, purpose: Purpose) -> Result<Seat<'_>, Error> {
         let is_full = |state: &mut PoolState| {
             let of_it = state.busy[purpose as usize];
@@ -183,12 +184,12 @@ impl Shared {
 impl Drop for Seat<'_> {
     fn drop(&mut self) {
         self.shared.lock().busy[self.purpose as usize] -= 1;
-        // All: the one that is woken may be of the other purpose.
+        // Notify all, as a single woken thread might have the other purpose.
         self.shared.freed.notify_all();
     }
 }
 
-/// The thread `decode`.
+/// The state of the thread `decode`.
 struct Starter {
     settings: Settings,
     shared: Arc<Shared>,
@@ -203,7 +204,7 @@ impl Starter {
                 due.map_or_else(never, |at| after(at.saturating_duration_since(Instant::now())));
             select! {
                 recv(self.inbox) -> request => match request {
-                    // Who asked may have gone: then it is ended at once.
+                    // If the caller is gone, the worker is dropped at once.
                     Ok(Request::Start(reply)) => drop(reply.send(Worker::start(&self.settings))),
                     Ok(Request::Idle) => {}
                     Err(_) => break,
@@ -215,14 +216,14 @@ impl Starter {
         drop(idle);
     }
 
-    /// Ends those whose time is up; returns when the next one's is.
+    /// Ends processes that were idle too long; returns when the next one is due.
     fn end_idle(&self, now: Instant) -> Option<Instant> {
         let mut state = self.shared.lock();
         let ended: Vec<_> =
             state.idle.extract_if(.., |(since, _)| *since + IDLE_FOR <= now).collect();
         let next = state.idle.iter().map(|(since, _)| *since + IDLE_FOR).min();
         drop(state);
-        // Not under the lock: it waits for their ends.
+        // Outside the lock, as dropping waits for the processes to end.
         drop(ended);
         next
     }
@@ -233,7 +234,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn slow_client_keeps_no_place_from_the_next_during_an_import() {
+    fn slow_client_does_not_block_the_next_during_an_import() {
         let (spawner, _) = Spawner::new();
         let settings = Settings { imports: 1, ..Settings::default() };
         let pool = Pool::start(settings, &spawner).unwrap();

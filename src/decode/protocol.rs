@@ -1,8 +1,8 @@
-//! The language between the daemon and a process that decodes: jobs one way, replies the other, each a
-//! line of JSON. Pure.
+//! The protocol between the daemon and a decoding process: jobs and replies, each a line of JSON.
+//! Pure.
 //!
-//! A process that has read a hostile picture may reply anything, so a reply is checked like a client's
-//! request.
+//! A process that has read a hostile image may reply anything, so replies are validated like
+//! requests of clients.
 
 use std::error;
 use std::ffi::OsString;
@@ -19,15 +19,15 @@ use crate::error_chain::causes;
 use crate::media::{self, Cut, Note, Shown, Traits};
 use crate::wire::Format;
 
-/// Bytes of a reply; a longer one is none of ours.
+/// Maximum length of a reply in bytes; a longer one is an error.
 pub(super) const REPLY_MAX: usize = 64 << 10;
 
-/// One task, with the file that it is about.
+/// A task and the file to apply it to.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Job {
     pub(super) path: OsString,
     pub(super) task: Task,
-    /// How it is meant, if another program has written it.
+    /// Overrides orientation and colours if another program has decoded the image.
     pub(super) shown: Option<Shown>,
 }
 
@@ -45,37 +45,37 @@ pub(super) enum Task {
 
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) enum Reply<T> {
-    /// The job gets on.
+    /// The job is still running.
     Progress,
     Done(T),
     Failed(Error),
 }
 
-/// A file before any of it is copied.
+/// The format and headers of a file.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Looked {
     pub(crate) format: Format,
     pub(crate) meta: FileMeta,
-    /// Or why it cannot be decoded here.
+    /// The headers, or the reason why murald cannot decode the file.
     pub(crate) header: Result<Header, Error>,
 }
 
-/// The properties of a picture, as it is shown.
+/// The properties of an image as it is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Header {
     pub(crate) width: u32,
     pub(crate) height: u32,
     pub(crate) animated: bool,
-    /// It is stored as it is shown.
+    /// The stored pixels are upright.
     pub(crate) upright: bool,
-    /// Programs that ignore orientations and colour profiles show it as it is meant.
+    /// Programs that ignore orientation and colour profiles show it correctly.
     pub(crate) plain: bool,
-    /// It may be transparent.
+    /// It may have transparent pixels.
     pub(crate) alpha: bool,
     pub(crate) note: Option<Note>,
 }
 
-/// A file that was read to its end.
+/// The result of hashing or copying a file.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Hashed {
     pub(crate) checksum: Checksum,
@@ -83,7 +83,7 @@ pub(crate) struct Hashed {
     pub(crate) meta: FileMeta,
 }
 
-/// A picture that was decoded, and its thumbnail written.
+/// The result of decoding an image for a thumbnail.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Drawn {
     pub(crate) format: Format,
@@ -91,7 +91,7 @@ pub(crate) struct Drawn {
     pub(crate) colors: Vec<Rgb>,
 }
 
-/// Tells whether an open file is the same and unchanged. Times in nanoseconds.
+/// Shows whether an open file is the same and unchanged. Times are in nanoseconds since 1970.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct FileMeta {
     pub(crate) size: u64,
@@ -116,7 +116,7 @@ impl FileMeta {
     }
 }
 
-/// Why there is no result. The texts are for people and name no path: the caller knows it.
+/// Why there is no result. The messages are for users and omit the path, which the caller adds.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 pub enum Error {
     #[error("cannot be read: {0}")]
@@ -127,40 +127,40 @@ pub enum Error {
     Write { path: OsString, io: Io },
     #[error("it is a directory")]
     Directory,
-    /// A pipe, a socket, a device.
+    /// A pipe, socket or device.
     #[error("it is not a regular file")]
     NotFile,
-    /// Its content is of no kind that murald knows.
+    /// The content has no known format.
     #[error("{0}")]
     Unknown(String),
-    /// Only ffmpeg decodes it: this format at all, or what is special about the file.
+    /// Only another program, such as ffmpeg, can decode the format or this variety of it.
     #[error("{said}")]
     NeedsTranscoder { format: Format, special: bool, traits: Traits, said: String },
     #[error("{} MiB are too large for a picture", .bytes >> 20)]
     TooLong { bytes: u64 },
-    /// The decoder refuses it.
+    /// The decoder refuses the file.
     #[error("{0}")]
     Picture(String),
-    /// The decoder gave up in a way that it should not.
+    /// The decoder crashed or replied nonsense.
     #[error("the decoder crashed: {0}")]
     Broke(String),
     #[error("decoding it takes more memory than murald gives to a picture")]
     Memory,
     #[error("decoding it takes more processor time than murald gives to a picture")]
     Time,
-    /// Another process ended it: mostly the kernel, for want of memory.
+    /// Another process killed it: usually the kernel, when it runs out of memory.
     #[error("the process that decoded it was killed")]
     Killed,
     #[error("its disk does not answer")]
     Silent,
-    /// Nobody wants it any more.
+    /// The job was cancelled.
     #[error("it was cancelled")]
     Stopped,
     #[error("cannot start a process to decode it: {0}")]
     NoProcess(String),
 }
 
-/// An error of the kernel's on its way through JSON.
+/// An I/O error that can be sent as JSON.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Io {
     code: Option<i32>,
@@ -216,7 +216,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn any_path_arrives_as_it_is() {
+    fn paths_are_sent_unchanged() {
         let path = OsString::from_vec(b"/a b\n\xff\".png".to_vec());
         let line =
             serde_json::to_string(&Job { path: path.clone(), task: Task::Look, shown: None })
@@ -226,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn a_kernels_error_keeps_its_number() {
+    fn io_error_keeps_its_code() {
         let error = Error::Read(io::Error::from_raw_os_error(2).into());
         let read: Error = serde_json::from_str(&serde_json::to_string(&error).unwrap()).unwrap();
         let Error::Read(io) = &read else { panic!("{read}") };

@@ -1,7 +1,7 @@
-//! The limits of a process that reads hostile files: memory, open files, processor time, and where it
-//! may write. The lower limit of memory for one picture is in `media::decoder`.
+//! Limits a process that reads hostile files: memory, open files, processor time, and where it may
+//! write. The limit on memory for one image is in `media::decoder`.
 //!
-//! Landlock is enforced as far as the kernel has it; reading is free everywhere.
+//! Landlock is enforced as far as the kernel supports it; reading is not restricted.
 
 use std::io;
 use std::path::PathBuf;
@@ -14,13 +14,13 @@ use landlock::{
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use rustix::time::{ClockId, clock_gettime};
 
-/// Bytes of its address space: 512 MiB of pixels and one copy of them fit.
+/// Address space in bytes: enough for 512 MiB of pixels and a copy.
 const MEMORY: u64 = 1536 << 20;
 const FILES: u64 = 64;
-/// Processor time of each job.
+/// Processor time for each job.
 const JOB_TIME: Duration = Duration::from_secs(60);
 
-/// Limits this process, which decodes for the daemon.
+/// Sets the limits of this process.
 pub(super) fn limit() -> io::Result<()> {
     set(Resource::Core, 0)?;
     set(Resource::Nofile, FILES)?;
@@ -29,28 +29,28 @@ pub(super) fn limit() -> io::Result<()> {
     Ok(())
 }
 
-/// Gives the next job its processor time.
+/// Sets the limit on processor time for the next job.
 pub(super) fn renew_time() {
     let used = clock_gettime(ClockId::ProcessCPUTime);
-    // In whole seconds, as the kernel counts.
+    // The kernel counts whole seconds.
     set(Resource::Cpu, used.tv_sec as u64 + 1 + JOB_TIME.as_secs()).ok();
 }
 
-/// The soft limit alone, no higher than the hard one.
+/// Sets the soft limit only, no higher than the hard one.
 fn set(resource: Resource, limit: u64) -> io::Result<()> {
     let maximum = getrlimit(resource).maximum;
     let current = Some(maximum.map_or(limit, |hard| hard.min(limit)));
     Ok(setrlimit(resource, Rlimit { current, maximum })?)
 }
 
-/// Lets this process write only below these directories, start no program and use no TCP. It gains no
-/// privileges from now on. A directory that is not there is skipped.
+/// Restricts this process to write below these directories only, start no program and use no TCP;
+/// it can no longer gain privileges. Missing directories are skipped.
 pub(crate) fn confine(writable: impl IntoIterator<Item = PathBuf>) -> io::Result<()> {
     enforce(writable).map_err(io::Error::other)
 }
 
 fn enforce(writable: impl IntoIterator<Item = PathBuf>) -> Result<(), RulesetError> {
-    // The version with truncation of files and TCP; an older kernel enforces what it knows.
+    // The version with truncation and TCP; an older kernel enforces what it supports.
     let version = ABI::V4;
     let write = AccessFs::from_write(version);
     Ruleset::default()

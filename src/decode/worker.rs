@@ -1,4 +1,4 @@
-//! One process that decodes, as the daemon sees it: started, asked, and killed when it is dropped.
+//! A decoding process as the daemon sees it: starts it, sends it jobs, and kills it when dropped.
 
 use std::io::{self, Read, Write};
 use std::net::Shutdown;
@@ -16,40 +16,40 @@ use super::protocol::{Error, REPLY_MAX, Reply};
 use crate::process::{Child, Ended, Launch, own_program};
 use crate::sys::{Cancel, lock, poll_until};
 
-/// A job that says nothing for so long waits for a disk that does not answer.
+/// Time without a reply or progress after which the job is assumed to wait for a dead disk.
 const SILENT_FOR: Duration = Duration::from_secs(30);
-/// A process that has hung up ends within this.
+/// Time within which a process exits after it has closed its socket.
 const ENDS_WITHIN: Duration = Duration::from_secs(2);
-/// Processes that the kernel does not let go of; with so many, no other is started.
+/// Maximum number of processes that cannot be killed; then no other is started.
 const UNKILLABLE_MAX: usize = 8;
-/// Those of them that decoded: programs that hang elsewhere do not count.
+/// Decoding processes that cannot be killed, as they wait for a disk.
 static UNKILLABLE: Mutex<Vec<Child>> = Mutex::new(Vec::new());
 
-/// Signals by which others end a process.
+/// Signals that others use to end a process.
 const ASKED_TO_END: [Signal; 5] =
     [Signal::KILL, Signal::TERM, Signal::INT, Signal::HUP, Signal::QUIT];
 
-/// How processes are started.
+/// How decoding processes are started.
 #[derive(Clone, Debug, Default)]
 pub struct Settings {
-    /// The executable; none: this process's own.
+    /// The executable; `None` means this process's own.
     pub program: Option<PathBuf>,
-    /// The directories below which they write.
+    /// The directories below which they may write.
     pub writable: Vec<PathBuf>,
-    /// How many work for imports at once; clients that wait have two more.
+    /// Maximum number of processes for imports; clients have two more.
     pub imports: usize,
 }
 
 #[derive(Debug)]
 pub(super) struct Worker {
     stream: UnixStream,
-    /// None in unit tests.
+    /// `None` in unit tests.
     process: Option<Child>,
     silent_for: Duration,
 }
 
 impl Worker {
-    /// Belongs to the thread that calls this: with its end the process is killed.
+    /// The process belongs to the calling thread: when that ends, the kernel kills it.
     pub(super) fn start(settings: &Settings) -> io::Result<Self> {
         let mut unkillable = lock(&UNKILLABLE);
         unkillable.retain(Child::is_running);
@@ -109,19 +109,19 @@ impl Worker {
         }
     }
 
-    /// It has hung up.
+    /// Returns the reason why the process has closed its socket.
     fn why_it_ended(&self) -> Error {
         let Some(process) = &self.process else { return Error::Broke("a panic".to_owned()) };
         process.wait(Some(Instant::now() + ENDS_WITHIN), None);
         match process.ended() {
-            // The way out of an allocation that fails.
+            // A failed allocation aborts the process.
             Some(Ended::Signal(signal)) if signal == Signal::ABORT.as_raw() => Error::Memory,
             Some(Ended::Signal(signal)) if signal == Signal::XCPU.as_raw() => Error::Time,
-            // Somebody's: the file is not to blame.
+            // Another process sent the signal; the file is not the cause.
             Some(Ended::Signal(signal)) if ASKED_TO_END.map(Signal::as_raw).contains(&signal) => {
                 Error::Killed
             }
-            // It could not begin: a panic ends it with another code.
+            // The process failed to start; a panic exits with another code.
             Some(Ended::Code(code)) if code == 1 => Error::NoProcess(Ended::Code(code).to_string()),
             Some(ended) => Error::Broke(ended.to_string()),
             None => Error::Silent,
@@ -136,7 +136,7 @@ fn no_process(error: io::Error) -> Error {
 impl Drop for Worker {
     fn drop(&mut self) {
         let Some(process) = self.process.take() else {
-            // A thread of a unit test: it ends with its job.
+            // In unit tests, a thread, which ends after its job.
             self.stream.shutdown(Shutdown::Write).ok();
             io::copy(&mut self.stream, &mut io::sink()).ok();
             return;
@@ -148,7 +148,7 @@ impl Drop for Worker {
     }
 }
 
-/// Unit tests have no executable: there it is a thread.
+/// Starts the process; in unit tests, which have no executable, starts a thread.
 fn start(settings: &Settings, theirs: UnixStream) -> io::Result<Option<Child>> {
     if cfg!(test) {
         let daemon = super::child::Daemon::new(&theirs)?;
@@ -165,7 +165,7 @@ fn start(settings: &Settings, theirs: UnixStream) -> io::Result<Option<Child>> {
 mod tests {
     use super::*;
 
-    /// A process that does with its socket what a script does.
+    /// Starts a shell script with the socket as its standard output and input.
     fn worker(script: &str) -> Worker {
         let (stream, theirs) = UnixStream::pair().unwrap();
         let launch = Launch::new("/bin/sh").args(["-c", script]);
@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn each_way_to_end_has_its_error() {
+    fn each_kind_of_exit_has_its_error() {
         assert_eq!(
             asked(
                 r#"echo '"Progress"'; sleep 0.7; echo '"Progress"'; sleep 0.7;

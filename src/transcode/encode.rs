@@ -10,11 +10,11 @@ use super::ffmpeg::{Ffmpeg, blamed, checked, file, input};
 use crate::process::{self, Launch};
 use crate::wire::{Format, LoopPreset};
 
-/// A preview fits into this.
+/// Maximum size of a preview.
 const PREVIEW: (u32, u32) = (1280, 720);
-/// How long the halves of a loop are blended, in seconds.
+/// Duration of the transition between the halves of a loop, in seconds.
 const BLEND: f64 = 1.0;
-/// How often ffmpeg says how far it is, in seconds.
+/// Interval of ffmpeg's progress reports, in seconds.
 const TELL_EVERY: &str = "5";
 
 /// A part of a video, in seconds.
@@ -22,13 +22,12 @@ const TELL_EVERY: &str = "5";
 pub struct Cut {
     pub from: f64,
     pub to: f64,
-    /// The second half comes first, and the halves are blended where they meet: so the loop ends
-    /// where it began.
+    /// Swaps the halves and blends them where they meet, so that the loop ends as it begins.
     pub blend_halves: bool,
 }
 
 impl Ffmpeg {
-    /// Writes a small H.264 that every browser plays. `what` names the job in the log.
+    /// Writes a small H.264 video that every browser can play. `what` names the job in the log.
     pub fn preview(
         &self,
         what: &str,
@@ -77,8 +76,8 @@ impl Ffmpeg {
         self.write(what, (path, to), &launch, plan.length)
     }
 
-    /// The beginning of every command that writes a video. The same input gives the same bytes: a
-    /// loop that is asked for twice is in the library once.
+    /// Returns the start of every command that writes a video. The same input gives the same bytes,
+    /// so that a loop that is made twice is in the library once.
     fn writer(&self) -> Result<Launch, Error> {
         let launch = self.ffmpeg("ffmpeg")?;
         Ok(launch
@@ -93,7 +92,7 @@ impl Ffmpeg {
         launch: &Launch,
         length: f64,
     ) -> Result<(), Error> {
-        // Ten times as long as the video, and a minute.
+        // One minute plus ten times the length of the video.
         let cpu = Duration::from_secs_f64((60.0 + 10.0 * length.max(0.0)).min(1e9));
         let launch = &launch.clone().limits(self.resources(cpu));
         log::info!("{what} started");
@@ -101,7 +100,7 @@ impl Ffmpeg {
         let mut said = String::new();
         let mut told = |bytes: &[u8]| {
             said.push_str(&String::from_utf8_lossy(bytes));
-            // A report ends with its word on the whole.
+            // A report ends with a line `progress=`.
             let Some(end) = said.rfind("progress=") else { return };
             if let Some(done) = progress_seconds(&said[..end]).filter(|_| length > 0.0) {
                 let percent = (100.0 * done / length).clamp(0.0, 100.0);
@@ -111,7 +110,7 @@ impl Ffmpeg {
         };
         let ran = process::run_telling(launch, self.limits.silence, Some(&self.cancel), &mut told);
         checked("ffmpeg", path, ran).map_err(|error| blamed(error, to))?;
-        // An end that it cannot write it tells of, and calls it a success.
+        // ffmpeg exits successfully even if it cannot write the end of the file.
         if to.metadata().is_ok_and(|made| made.len() >= self.limits.output) {
             let complaint = format!("the result has more than {} MiB", self.limits.output >> 20);
             return Err(Error::Failed { program: "ffmpeg", complaint });
@@ -121,9 +120,9 @@ impl Ffmpeg {
     }
 }
 
-/// Which parts of a file are read, and what is made of them.
+/// Which parts of a file are read, and how they are combined.
 struct Plan {
-    /// The begin and the length of each, in seconds.
+    /// Start and length of each part, in seconds.
     parts: Vec<(f64, f64)>,
     filter: String,
     /// The length of the result, in seconds.
@@ -143,13 +142,14 @@ impl Plan {
     fn blended(cut: Cut, facts: &Facts) -> Self {
         let (over, under) = facts.rate;
         let second = f64::from(over) / f64::from(under);
-        // Halves of whole frames. The first half, which comes last, is one frame longer: so the
-        // loop's last frame is the one that it begins with.
+        // Halves are whole numbers of frames. The first half, which comes last, has one frame more,
+        // so that the last frame of the loop is the same as its first.
         let frames = ((cut.to - cut.from) * second / 2.0).floor().max(1.0);
         let half = frames / second;
         let fade = (frames / 2.0).floor().min((BLEND * second).round()) / second;
         let stream = facts.stream;
-        // No setpts: behind it ffmpeg 7.1 knows of no constant rate, which xfade wants.
+        // Without setpts, after which ffmpeg 7.1 does not know the constant rate that xfade
+        // requires.
         let even = format!("fps={over}/{under}:start_time=0,settb=AVTB");
         let mut filter = format!("[1:{stream}]{even}[first];[0:{stream}]{even}[second];");
         if fade > 0.0 {
@@ -174,7 +174,7 @@ impl Plan {
     }
 }
 
-/// A form that both codecs accept: even sides, three planes.
+/// Makes a video that both codecs accept: even dimensions, planar YUV.
 const LAST: &str = "scale=trunc(iw/2)*2:trunc(ih/2)*2,format=yuv420p";
 
 fn coding(preset: LoopPreset) -> Vec<&'static str> {
@@ -210,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn halves_are_of_whole_frames_and_change_places() {
+    fn halves_are_whole_frames_and_swapped() {
         let check = |from, to, parts: [(f64, f64); 2], length: f64| {
             let plan = Plan::blended(Cut { from, to, blend_halves: true }, &facts(false));
             for (&(from, length), expected) in plan.parts.iter().zip(parts) {
@@ -221,7 +221,7 @@ mod tests {
         let frame = 1.0 / 30.0;
         check(1.0, 9.0, [(5.0, 4.0), (1.0, 4.0 + frame)], 7.0 + frame);
         check(0.0, 2.0, [(1.0, 1.0), (0.0, 1.0 + frame)], 1.5 + frame);
-        // Three frames: halves of one each, and nothing to blend.
+        // Three frames: halves of one frame each, and no transition.
         check(0.0, 0.1, [(frame, frame), (0.0, 2.0 * frame)], 3.0 * frame);
     }
 }

@@ -1,41 +1,41 @@
-//! Why ffmpeg did not do what was asked.
+//! Defines the errors of ffmpeg and similar programs.
 
 use std::io;
 use std::path::PathBuf;
 
 use crate::process;
 
-/// Says nothing of the path: whoever asked knows it.
+/// The error without the path, which the caller adds.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// It is not on `PATH`.
+    /// The program is not on `PATH`.
     #[error("{program} is not installed; videos need ffmpeg and ffprobe")]
     Missing { program: &'static str },
-    /// No installed program shows it right.
+    /// No installed program decodes the file correctly.
     #[error("{0}")]
     NotShown(String),
-    /// As many jobs as are ever kept wait already.
+    /// The queue is full.
     #[error("too many videos are waiting; try again later")]
     Busy,
-    /// The daemon ends.
+    /// The daemon is shutting down.
     #[error("the daemon is shutting down")]
     Ended,
-    /// It could not be started, or did not come to an end.
+    /// The program could not be started, or did not exit by itself.
     #[error("{program} did not finish")]
     Run { program: &'static str, source: process::Error },
-    /// It ended with a failure: what it said last.
+    /// The program exited with a failure; `complaint` is the last line of its output.
     #[error("{program} failed: {complaint}")]
     Failed { program: &'static str, complaint: String },
-    /// The file that was to be written; the one that was read is not to blame.
+    /// The output file cannot be written; the input is not the cause.
     #[error("cannot write {}", .path.display())]
     Write { path: PathBuf, source: io::Error },
     /// The output of ffprobe is not as expected.
     #[error("cannot parse the answer of ffprobe: {what}")]
     Answer { what: String },
-    /// Sound or text only.
+    /// The file has audio or text only.
     #[error("contains no picture")]
     NoPicture,
-    /// Its end is missing.
+    /// The end of the file is missing.
     #[error("truncated file")]
     Truncated,
     #[error("{width} × {height} pixels exceed the limit (512 MiB of pixels, 65535 per side)")]

@@ -1,28 +1,28 @@
-//! Reads the JSON that ffprobe writes about a file. Pure.
+//! Parses the JSON that ffprobe writes about a file. Pure.
 
 use serde_json::Value;
 
 use super::error::Error;
 use crate::media;
 
-/// The content of a video, or of a picture that only ffmpeg decodes.
+/// The properties of a video, or of an image that only ffmpeg decodes.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Facts {
-    /// Pixels as shown: turned as the camera noted, and square.
+    /// In pixels as shown: square, with the rotation applied.
     pub width: u32,
     pub height: u32,
-    /// Seconds; 0 for a still, or where the file does not say.
+    /// In seconds; 0 for a still image, or if the file does not say.
     pub duration: f64,
     pub has_audio: bool,
-    /// The number of the stream with the picture.
+    /// The number of the video stream.
     pub(super) stream: usize,
-    /// Frames a second, as a fraction.
+    /// Frames per second, as a fraction.
     pub(super) rate: (u32, u32),
-    /// It says nothing of its colours, and is of a size that is coded in those of HDTV.
+    /// The file does not say its colour matrix, but has a size for which BT.709 is usual.
     pub(super) is_bt709: bool,
-    /// Its brightness is coded for screens brighter than ours: as PQ or HLG.
+    /// The transfer function is PQ or HLG, for HDR screens.
     pub(super) is_hdr: bool,
-    /// It names primaries other than those of sRGB.
+    /// The primaries are not those of sRGB.
     pub(super) is_wide: bool,
 }
 
@@ -32,7 +32,7 @@ impl Facts {
             .map_err(|error| Error::Answer { what: error.to_string() })?;
         let streams = json["streams"].as_array().map_or(&[][..], Vec::as_slice);
         let is = |stream: &Value, kind: &str| stream["codec_type"] == kind;
-        // The cover of a record is no video.
+        // The cover of an audio file is not a video.
         let shown = |stream: &&Value| stream["disposition"]["attached_pic"] != 1;
         let mut videos = streams.iter().enumerate().filter(|(_, stream)| is(stream, "video"));
         let (number, video) = videos.find(|(_, v)| shown(v)).ok_or(Error::NoPicture)?;
@@ -60,31 +60,31 @@ impl Facts {
     }
 }
 
-/// A finite number above zero; ffprobe writes them as text.
+/// Parses a finite number above zero, which ffprobe writes as text.
 fn number_of(value: &Value) -> Option<f64> {
     let number: f64 = value.as_str()?.parse().ok()?;
     (number.is_finite() && number > 0.0).then_some(number)
 }
 
-/// Two whole numbers with a sign between them, both above zero.
+/// Parses two positive integers with a separator.
 fn fraction(value: &Value, sign: char) -> Option<(u32, u32)> {
     let (over, under) = value.as_str()?.split_once(sign)?;
     let (over, under) = (over.parse().ok()?, under.parse().ok()?);
     (over > 0 && under > 0).then_some((over, under))
 }
 
-/// The size with square pixels, stretched the way that ffmpeg's `iw*sar` does.
+/// Returns the size with square pixels, stretched like ffmpeg's `iw*sar`.
 fn square(width: u32, height: u32, ratio: &Value) -> (u32, u32) {
     let Some((over, under)) = fraction(ratio, ':') else { return (width, height) };
     let stretched = f64::from(width) * f64::from(over) / f64::from(under);
-    // A ratio of nonsense is no reason for a picture that cannot be made.
+    // An absurd ratio is ignored, as the picture could not be decoded.
     if !(1.0..=f64::from(media::SIDE_MAX)).contains(&stretched) {
         return (width, height);
     }
     (stretched.round() as u32, height)
 }
 
-/// The number of quarter turns; the nearest one for angles in between.
+/// Returns the number of quarter turns; other angles are rounded.
 fn quarter_turns(video: &Value) -> i64 {
     let side = video["side_data_list"].as_array().into_iter().flatten();
     let noted = side.filter_map(|data| data["rotation"].as_f64()).next();
@@ -93,7 +93,7 @@ fn quarter_turns(video: &Value) -> i64 {
     ((angle / 90.0).round() as i64).rem_euclid(4)
 }
 
-/// Frames a second for what needs even ones: those of the file, where they are to be believed.
+/// Returns the frames per second of the file if they are plausible, or else 30.
 fn rate(video: &Value) -> (u32, u32) {
     let believed =
         |&(over, under): &(u32, u32)| (1.0..=120.0).contains(&(f64::from(over) / f64::from(under)));
@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn streams_are_understood() {
+    fn streams_are_parsed() {
         check("{}", None);
         check("no", None);
         check(r#"{"streams":[{"codec_type":"audio"}],"format":{"duration":"3.5"}}"#, None);
@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cover_is_no_video() {
+    fn cover_image_is_not_a_video() {
         let cover =
             r#"{"codec_type":"video","width":9,"height":9,"disposition":{"attached_pic":1}}"#;
         let video = r#"{"codec_type":"video","width":5,"height":5}"#;
@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn rates_are_believed_within_reason() {
+    fn implausible_frame_rates_are_ignored() {
         let check = |average: &str, real: &str, expected| {
             let video = serde_json::json!({"avg_frame_rate": average, "r_frame_rate": real});
             assert_eq!(rate(&video), expected, "{average} {real}");

@@ -1,7 +1,7 @@
-//! Running ffmpeg and ffprobe: what they are given, and what is made of their failures.
+//! Runs ffmpeg and ffprobe: builds their arguments and interprets their failures.
 //!
-//! A file's demuxer is forced to that of its content, and no protocol but `file` is open: a file
-//! can neither name others nor reach the network. Runs on the thread that asks.
+//! The demuxer is set to the format that was detected, and only the protocol `file` is allowed: a
+//! file can neither refer to other files nor reach the network. Runs on the calling thread.
 
 use std::ffi::OsString;
 use std::fs::{self, OpenOptions};
@@ -16,42 +16,45 @@ use crate::process::{self, Launch, Output, ResourceLimits, which};
 use crate::sys::Cancel;
 use crate::wire::{Format, MediaType};
 
-/// How much of a video's end is looked at, in seconds.
+/// The part of a video's end that is checked, in seconds.
 const TAIL: f64 = 3.0;
-/// Processor time for a look at a file, or a single frame of it.
+/// Limit of processor time for examining a file or decoding a frame.
 const FRAME_CPU: Duration = Duration::from_secs(120);
-/// Seconds that may be missing at the end: the streams of a file do not all end together.
+/// Number of seconds that may be missing at the end, as the streams of a file may end at different
+/// times.
 const MISSING: f64 = 1.0;
 
-/// Bytes that are written to see whether a disk is full: more than programs write at once.
+/// Number of bytes that are written to find out whether a disk is full: more than programs write at
+/// once.
 const PROBE: usize = 1 << 20;
 
-/// From the brightness of PQ or HLG to that of other pictures: up to the middle tones it stays as it
-/// is, and what is brighter than white is pressed together. White is 203 cd/m² (ITU-R BT.2408).
+/// Converts PQ or HLG to standard brightness: keeps values up to the middle tones, and compresses
+/// brighter ones. White is 203 cd/m² (ITU-R BT.2408).
 pub(super) const TONES: &str = ",format=gbrp16le,zscale=t=linear:npl=203,format=gbrpf32le,zscale=p=bt709,\
     tonemap=mobius,zscale=t=bt709";
 
-/// Clones are cancelled together.
+/// Runs ffmpeg; clones are cancelled together.
 #[derive(Clone, Debug)]
 pub struct Ffmpeg {
     pub(super) limits: Limits,
     pub(super) cancel: Cancel,
-    /// That of the batch alone.
+    /// Cancels only the jobs of a batch.
     batch: Option<Cancel>,
 }
 
-/// Looks whether both programs are there now: they come and go while the daemon runs.
+/// Fails unless both programs are installed now; they may be installed or removed while the daemon
+/// runs.
 pub(crate) fn require() -> Result<(), Error> {
     let missing = ["ffmpeg", "ffprobe"].into_iter().find(|program| which(program).is_none());
     missing.map_or(Ok(()), |program| Err(Error::Missing { program }))
 }
 
-/// Whether both programs are there now.
+/// Whether both programs are installed now.
 pub(crate) fn is_available() -> bool {
     require().is_ok()
 }
 
-/// Whether files of this format are decoded by other programs alone.
+/// Whether only other programs decode files of this format.
 pub(crate) fn is_needed_for(format: Format) -> bool {
     match format {
         Format::Avif | Format::Jxl | Format::Heic | Format::Svg => true,
@@ -64,7 +67,7 @@ impl Ffmpeg {
         Self { limits, cancel, batch: None }
     }
 
-    /// For the files of a batch, which may be cancelled by itself.
+    /// Returns a handle for the files of a batch, which can be cancelled separately.
     pub(crate) fn until(&self, batch: Option<&Cancel>) -> Self {
         Self { batch: batch.cloned(), ..self.clone() }
     }
@@ -73,7 +76,7 @@ impl Ffmpeg {
         self.cancel.is_cancelled() || self.batch.as_ref().is_some_and(Cancel::is_cancelled)
     }
 
-    /// Examines a file.
+    /// Reads the properties of a file.
     pub fn facts(&self, path: &Path, format: Format) -> Result<Facts, Error> {
         const WANTED: &str = "format=duration:stream=codec_type,width,height,sample_aspect_ratio,\
             avg_frame_rate,r_frame_rate,duration,color_space,color_transfer,color_primaries:stream_disposition=attached_pic:\
@@ -83,16 +86,16 @@ impl Ffmpeg {
         let output = self.run("ffprobe", path, &launch, self.limits.look)?;
         let mut facts = Facts::parse(&output.stdout)?;
         let is_video = format.media_type() == MediaType::Video;
-        // Stills that say nothing of their colours have those of JPEG, whatever their size.
+        // Still images that do not say their matrix use that of JPEG, whatever their size.
         facts.is_bt709 &= is_video;
         if is_video && facts.duration == 0.0 {
-            // A recording that was cut short, or a live one, does not say how long it is.
+            // Truncated and live recordings do not contain their duration.
             facts.duration = self.measure(path, format)?;
         }
         Ok(facts)
     }
 
-    /// Looks whether a video's end is there: a file that was cut off says how long it would be.
+    /// Checks that a video is complete: a truncated file still contains its original duration.
     pub fn check_end(&self, path: &Path, format: Format, facts: &Facts) -> Result<(), Error> {
         if format == Format::Avi && is_riff_cut(path) {
             return Err(Error::Truncated);
@@ -105,7 +108,7 @@ impl Ffmpeg {
             .args(input(path, format));
         let output = self.run("ffprobe", path, &launch, self.limits.look)?;
         let times = String::from_utf8_lossy(&output.stdout).into_owned();
-        // When it is shown, and for how long where that is known.
+        // The presentation time, and the duration if it is known.
         let number = |word: &str| word.parse::<f64>().ok().filter(|number| number.is_finite());
         let end = |line: &str| {
             let mut words = line.split(',');
@@ -116,9 +119,8 @@ impl Ffmpeg {
         if all && end < facts.duration * 0.9 - MISSING { Err(Error::Truncated) } else { Ok(()) }
     }
 
-    /// Writes the frame at that second to a new PNG file of this size. What is coded for HDR screens
-    /// gets the tones of other pictures where this ffmpeg can do that (it needs zimg), else it is
-    /// pale.
+    /// Writes the frame at `at` seconds to a new PNG file of this size. HDR is converted to
+    /// standard brightness if this ffmpeg has zimg; otherwise the colours are pale.
     pub fn frame(
         &self,
         file: (&Path, Format),
@@ -148,10 +150,11 @@ impl Ffmpeg {
         filter: &str,
         to: &Path,
     ) -> Result<(), Error> {
-        // Close to the end there may be none any more.
+        // There may be no frame close to the end.
         for at in [at, at - 1.0, 0.0] {
             let seek = (at > 0.0).then(|| ["-ss".to_owned(), format!("{at:.6}")]);
-            // The container says how a still is turned, and not every version obeys it.
+            // The orientation of a still image is in the container, and not all versions of ffmpeg
+            // apply it.
             let as_stored = (format.media_type() != MediaType::Video).then_some("-noautorotate");
             let launch = self
                 .ffmpeg("ffmpeg")?
@@ -171,7 +174,7 @@ impl Ffmpeg {
         Err(blamed(Error::NoPicture, to))
     }
 
-    /// How long a video is, by walking through it: it is not decoded.
+    /// Measures the duration of a video by reading all packets, without decoding.
     fn measure(&self, path: &Path, format: Format) -> Result<f64, Error> {
         let launch = self
             .ffmpeg("ffmpeg")?
@@ -182,7 +185,7 @@ impl Ffmpeg {
         Ok(progress_seconds(&String::from_utf8_lossy(&output.stdout)).unwrap_or(0.0))
     }
 
-    /// The limits of a child with this processor time.
+    /// Returns the resource limits of a process with this processor time.
     pub(super) fn resources(&self, cpu: Duration) -> ResourceLimits {
         let (memory, output) = (Some(self.limits.memory), Some(self.limits.output));
         ResourceLimits { memory, cpu: Some(cpu), output }
@@ -193,13 +196,13 @@ impl Ffmpeg {
             return Err(Error::Ended);
         }
         let path: PathBuf = which(program).ok_or(Error::Missing { program })?;
-        // An arena of the allocator for each of its threads would take most of the memory's limit.
+        // The allocator would use most of the limited memory if it had an arena per thread.
         let launch =
             Launch::new(path).env("MALLOC_ARENA_MAX", "2").limits(self.resources(FRAME_CPU));
         Ok(launch.makes_our_files())
     }
 
-    /// The same for ffmpeg and ffprobe, which otherwise say much.
+    /// Like [`Self::program`] for ffmpeg and ffprobe, with less output.
     pub(super) fn ffmpeg(&self, program: &'static str) -> Result<Launch, Error> {
         Ok(self.program(program)?.args(["-hide_banner", "-v", "error"]))
     }
@@ -216,7 +219,7 @@ impl Ffmpeg {
     }
 }
 
-/// Whether an AVI's first list is longer than the file. ffprobe tells the length of what is there.
+/// Whether the first list of an AVI is longer than the file. ffprobe does not notice this.
 fn is_riff_cut(path: &Path) -> bool {
     let mut head = [0; 8];
     let length = open_regular(path).and_then(|mut file| {
@@ -227,7 +230,7 @@ fn is_riff_cut(path: &Path) -> bool {
     length.is_ok_and(|length| u64::from(claimed) + 8 > length)
 }
 
-/// Turns a program's end into a result.
+/// Converts the result of a program.
 pub(super) fn checked(
     program: &'static str,
     path: &Path,
@@ -244,7 +247,7 @@ pub(super) fn checked(
     }
 }
 
-/// Whether a PNG has its end: not every program reports a disk that is full.
+/// Whether a PNG has its end chunk: not every program reports that the disk is full.
 pub(super) fn is_whole(png: &Path) -> bool {
     let mut end = [0; 12];
     let read = open_regular(png).and_then(|mut file| {
@@ -254,8 +257,8 @@ pub(super) fn is_whole(png: &Path) -> bool {
     read.is_ok() && end == *b"\0\0\0\0IEND\xaeB`\x82"
 }
 
-/// The failure of a program that was to write to a file: that of the disk, if nothing can be written
-/// there now. Removes the file.
+/// Returns the error for a program that failed to write a file: that of the disk if the file cannot
+/// be written to. Removes the file.
 pub(super) fn blamed(error: Error, to: &Path) -> Error {
     if matches!(error, Error::Ended) {
         return error;
@@ -266,7 +269,7 @@ pub(super) fn blamed(error: Error, to: &Path) -> Error {
     written.map_or_else(|source| Error::Write { path: to.to_owned(), source }, |()| error)
 }
 
-/// The arguments for an input that is to be read as this format and nothing else.
+/// Returns the arguments for an input that is read as this format only.
 pub(super) fn input(path: &Path, format: Format) -> Vec<OsString> {
     let demuxer = match format {
         Format::Webm | Format::Mkv => "matroska",
@@ -284,15 +287,15 @@ pub(super) fn input(path: &Path, format: Format) -> Vec<OsString> {
     words
 }
 
-/// A path that is never taken for an option or another protocol.
+/// Returns a path as an argument that cannot be mistaken for an option or another protocol.
 pub(super) fn file(path: &Path) -> OsString {
     let mut word = OsString::from("file:");
     word.push(path);
     word
 }
 
-/// A complaint without what says nothing to its reader: the path, which stands beside it, and the
-/// address of the part that complains.
+/// Removes from an error message what does not help users: the path, which is shown separately, and
+/// the address of the reporting component.
 fn plain(complaint: &str, path: &Path) -> String {
     let complaint = match complaint.strip_prefix('[').and_then(|rest| rest.split_once("] ")) {
         Some((_, rest)) => rest,
@@ -302,16 +305,16 @@ fn plain(complaint: &str, path: &Path) -> String {
     complaint.strip_prefix(&path).unwrap_or(complaint).to_owned()
 }
 
-/// How long ffmpeg may take.
+/// The limits of ffmpeg's run time and resources.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
-    /// For a look at a file.
+    /// Time for examining a file.
     pub look: Duration,
-    /// For a single frame.
+    /// Time for decoding a frame.
     pub frame: Duration,
-    /// While it writes a video: without a word of how far it is.
+    /// Maximum time without a progress report while a video is written.
     pub silence: Duration,
-    /// Bytes of its address space, and of what it writes.
+    /// Maximum address space in bytes, and maximum size of the output.
     pub memory: u64,
     pub output: u64,
 }
@@ -324,7 +327,7 @@ impl Default for Limits {
     }
 }
 
-/// How far it is, in seconds, by the last report in what ffmpeg says of its progress.
+/// Returns the position in seconds from the last of ffmpeg's progress reports.
 pub(super) fn progress_seconds(said: &str) -> Option<f64> {
     let line = said.lines().rev().find_map(|line| line.strip_prefix("out_time_us="))?;
     let micros: f64 = line.trim().parse().ok()?;
@@ -336,7 +339,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn complaints_are_made_plain() {
+    fn error_messages_are_simplified() {
         let check = |said: &str, plainly| assert_eq!(plain(said, Path::new("/a b")), plainly);
         check("file:/a b: Invalid data found", "Invalid data found");
         check("[mov,mp4 @ 0x55d] moov atom not found", "moov atom not found");
@@ -344,7 +347,7 @@ mod tests {
     }
 
     #[test]
-    fn full_disk_is_not_blamed_on_the_picture() {
+    fn full_disk_is_not_reported_as_a_damaged_image() {
         let home = tempfile::tempdir().unwrap();
         let [full, free] = ["full.png", "free.png"].map(|name| home.path().join(name));
         std::os::unix::fs::symlink("/dev/full", &full).unwrap();
@@ -363,7 +366,7 @@ mod tests {
     }
 
     #[test]
-    fn progress_is_read() {
+    fn progress_is_parsed() {
         assert_eq!(progress_seconds("frame=1\nout_time_us=1500000\nout_time=x\n"), Some(1.5));
         assert_eq!(progress_seconds("out_time_us=1\nout_time_us=-5\n"), Some(0.0));
         assert_eq!(progress_seconds("out_time_us=N/A\n"), None);

@@ -1,9 +1,9 @@
-//! Examines and converts videos with ffmpeg.
+//! Examines and converts videos with ffmpeg, and images with similar programs.
 //!
-//! [`Ffmpeg`] runs the programs on the thread that asks, which must be one that may wait.
-//! [`Transcoder`] has two queues for those that may not: `transcode` for what takes minutes, one
-//! job after the other, and `frames` for what takes a moment, two at once. Both are bounded. At the end
-//! of the daemon ffmpeg is killed and whoever waits is told. Nothing here knows of the library.
+//! [`Ffmpeg`] runs programs on the calling thread, which must be allowed to wait. [`Transcoder`]
+//! has two bounded queues for threads that must not: `transcode` for jobs of minutes, one at a
+//! time, and `frames` for jobs of moments, two at a time. When the daemon shuts down, ffmpeg is
+//! killed and waiting jobs get an error.
 
 mod encode;
 mod error;
@@ -31,14 +31,14 @@ pub use ffmpeg::{Ffmpeg, Limits};
 pub(crate) use ffmpeg::{is_available, is_needed_for, require};
 pub(crate) use pictures::{PROGRAMS, require_for};
 
-/// Jobs of minutes that wait; one more is refused.
+/// Number of long jobs that may wait; further ones are refused.
 const JOBS_MAX: usize = 8;
-/// Jobs of moments that wait.
+/// Number of short jobs that may wait.
 const FRAMES_MAX: usize = 64;
-/// Jobs of moments that run: one that takes long delays no other.
+/// Number of short jobs that run at a time, so that a slow one does not delay the next.
 const FRAMES_AT_ONCE: usize = 2;
 
-/// The handle; clones speak to the same threads.
+/// Submits jobs; clones use the same threads.
 #[derive(Clone, Debug)]
 pub struct Transcoder {
     jobs: Sender<Job>,
@@ -47,12 +47,12 @@ pub struct Transcoder {
     imports: Ffmpeg,
 }
 
-/// The threads. Dropping it ends them, and kills what they run.
+/// Owns the threads. Dropping it kills their programs and stops them.
 #[derive(Debug)]
 pub struct Threads {
     cancel: Cancel,
     imports: Cancel,
-    /// Above the threads: closed before they are joined.
+    /// Above the threads: the channel must close before they are joined.
     end: Option<Sender<()>>,
     threads: Vec<Thread>,
 }
@@ -78,27 +78,27 @@ pub fn start(spawner: &Spawner, limits: Limits) -> io::Result<(Transcoder, Threa
 }
 
 impl Transcoder {
-    /// For work of minutes.
+    /// Queues a job that takes minutes.
     pub fn submit(&self, job: Job) {
         enqueue(&self.jobs, job);
     }
 
-    /// For work of moments.
+    /// Queues a job that takes moments.
     pub fn submit_frame(&self, job: Job) {
         enqueue(&self.frames, job);
     }
 
-    /// The jobs that wait for each thread.
+    /// Returns the length of the queues.
     pub(crate) fn queues(&self) -> [DebugQueue; 2] {
         [DebugQueue::of("transcode", &self.jobs), DebugQueue::of("frames", &self.frames)]
     }
 
-    /// For threads that may wait for it, until the requests' work is ended.
+    /// Runs ffmpeg for requests of clients, on threads that may wait.
     pub fn ffmpeg(&self) -> &Ffmpeg {
         &self.ffmpeg
     }
 
-    /// The same for imports, which go on a little longer than requests.
+    /// Runs ffmpeg for imports, which are cancelled later than requests.
     pub fn imports(&self) -> &Ffmpeg {
         &self.imports
     }
@@ -113,18 +113,18 @@ fn enqueue(queue: &Sender<Job>, job: Job) {
 }
 
 impl Threads {
-    /// Gives up what was asked for by requests: whoever waits is told at once.
+    /// Cancels the jobs of requests; waiting ones get an error at once.
     pub fn cancel(&mut self) {
         self.cancel.cancel();
         self.end = None;
     }
 
-    /// Gives up what imports have in hand.
+    /// Cancels the jobs of imports.
     pub fn cancel_imports(&self) {
         self.imports.cancel();
     }
 
-    /// Ends the threads by the deadline; returns the names of those that are late.
+    /// Stops the threads; returns the names of those that have not ended by the deadline.
     pub fn end(mut self, deadline: Instant) -> Vec<String> {
         self.cancel();
         self.cancel_imports();
@@ -143,12 +143,12 @@ impl Drop for Threads {
     }
 }
 
-/// Called on a thread of its queue; with an error where it is not run at all. One that panics is
-/// dropped, with the reply that it has.
+/// Called on a thread of its queue, or with an error if it cannot run. If it panics, it is dropped
+/// together with its reply.
 pub(crate) type Job = Box<dyn FnOnce(Result<&Ffmpeg, Error>) + Send>;
 
-/// Does one job after the other. The programs that it runs have their limits; its own accesses to disks
-/// have none, and hang with a disk that does not answer.
+/// Runs jobs one after another. The programs that they run have time limits; direct accesses to
+/// disks have none, and hang if the disk does not answer.
 fn work(name: &str, jobs: &Receiver<Job>, end: &Receiver<()>, ffmpeg: &Ffmpeg) {
     loop {
         let job = select! {
@@ -172,7 +172,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_job_that_panics_ends_itself_alone() {
+    fn panic_of_a_job_ends_only_that_job() {
         let (spawner, deaths) = Spawner::new();
         let (transcoder, threads) = start(&spawner, Limits::default()).unwrap();
         let (reply, answer) = bounded::<()>(1);
@@ -180,20 +180,20 @@ mod tests {
             let _reply = reply;
             panic!("on purpose")
         }));
-        // A client is told 500 where its reply is dropped.
+        // A dropped reply becomes status 500 for the client.
         answer.recv().unwrap_err();
         let (tell, told) = bounded(1);
         transcoder.submit(Box::new(move |ran| tell.send(ran.is_ok()).unwrap()));
         assert_eq!(told.recv_timeout(Duration::from_secs(60)), Ok(true));
         assert!(threads.end(Instant::now() + Duration::from_secs(60)).is_empty());
-        // It closes when no thread is left that could report one.
+        // The channel is disconnected once no thread can report a panic.
         drop(spawner);
         let death = deaths.recv_timeout(Duration::from_secs(60));
         assert_eq!(death, Err(crossbeam_channel::RecvTimeoutError::Disconnected));
     }
 
     #[test]
-    fn queues_are_bounded_and_told_of_the_end() {
+    fn queues_are_bounded_and_jobs_fail_at_the_shutdown() {
         let (spawner, _deaths) = Spawner::new();
         let (transcoder, running) = start(&spawner, Limits::default()).unwrap();
         let (tell, told) = bounded(100);
@@ -225,7 +225,7 @@ mod tests {
         drop(release);
         assert!(ender.join().unwrap().is_empty());
         for _ in 0..JOBS_MAX {
-            // None: the thread took it just before it saw the end.
+            // `None` means that the thread received the job just before it saw the end.
             assert!(matches!(told.recv().unwrap(), Some(Error::Ended) | None));
         }
         drop(tell);

@@ -1,8 +1,8 @@
-//! Pictures that only other programs decode: which of them show which picture right, and how they are
-//! called. They write PNGs, which `decode` reads.
+//! Converts images that murald cannot decode itself: chooses a program that decodes the image
+//! correctly, and runs it. The programs write PNG files, which `decode` reads.
 //!
-//! ffmpeg ignores tiles, alpha and profiles in AVIF and HEIC; libheif's programs ignore the numbers of
-//! colours there. EXIF in what they write is ignored: the container alone says how a picture is turned.
+//! ffmpeg ignores tiles, alpha and profiles in AVIF and HEIC; libheif's programs ignore code
+//! points. EXIF in the output is ignored, as the orientation is in the container.
 
 use std::ffi::OsString;
 use std::fs;
@@ -14,26 +14,26 @@ use crate::media::{self, Shown, Traits};
 use crate::process::which;
 use crate::wire::Format;
 
-/// From the primaries that the picture names to those of sRGB. It needs zimg.
+/// Converts from the image's primaries to those of sRGB. Requires zimg.
 const PRIMARIES: &str = ",format=gbrp16le,zscale=p=bt709:t=iec61966-2-1";
 
-/// The arguments to draw a file in a size into another file.
+/// Returns the arguments for converting a file, at this size, to another file.
 type Arguments = fn(&Path, (u32, u32), &Path) -> Vec<OsString>;
 
-/// A program that writes PNGs.
+/// A program that writes PNG files.
 pub(crate) struct Program {
-    /// The names that it has in its versions, the newest first.
+    /// The executable's names in different versions, the newest first.
     names: &'static [&'static str],
-    /// Debian's package of it.
+    /// The name of the Debian package.
     pub(crate) package: &'static str,
     pub(crate) opens: &'static [Format],
-    /// Whether it shows a picture right.
+    /// Whether it decodes an image with these traits correctly.
     shows: fn(&Traits) -> bool,
-    /// None: those of ffmpeg.
+    /// `None` for ffmpeg, whose arguments are built elsewhere.
     arguments: Option<Arguments>,
 }
 
-/// In the order in which they are tried.
+/// Sorted by preference.
 pub(crate) const PROGRAMS: [Program; 4] = [
     Program {
         names: &["heif-dec", "heif-convert"],
@@ -58,7 +58,7 @@ pub(crate) const PROGRAMS: [Program; 4] = [
         shows: |_| true,
         arguments: Some(|path, (width, height), to| {
             let (width, height) = (width.to_string().into(), height.to_string().into());
-            // A drawing without a size of its own keeps its shape.
+            // An SVG with a view box only keeps its aspect ratio.
             let size: [OsString; 5] = ["-a".into(), "-w".into(), width, "-h".into(), height];
             size.into_iter().chain(["-o".into(), to.into(), path.into()]).collect()
         }),
@@ -82,7 +82,8 @@ pub(crate) const PROGRAMS: [Program; 4] = [
 ];
 
 impl Program {
-    /// The name of the installed one, which may come and go while the daemon runs.
+    /// Returns the installed executable's name; programs may be installed or removed while the
+    /// daemon runs.
     pub(crate) fn installed(&self) -> Option<&'static str> {
         self.names.iter().find(|name| which(name).is_some()).copied()
     }
@@ -91,7 +92,7 @@ impl Program {
         self.names[0]
     }
 
-    /// For people, who may find it by any of its names.
+    /// The names for a message to the user.
     pub(crate) fn wanted(&self) -> String {
         self.names.join(" or ")
     }
@@ -102,7 +103,7 @@ impl Program {
     }
 }
 
-/// Refuses a picture that no installed program shows right.
+/// Fails if no installed program decodes the image correctly.
 pub(crate) fn require_for(format: Format, traits: &Traits) -> Result<(), Error> {
     match Program::that_show(format, traits).any(|program| program.installed().is_some()) {
         true => Ok(()),
@@ -110,7 +111,7 @@ pub(crate) fn require_for(format: Format, traits: &Traits) -> Result<(), Error> 
     }
 }
 
-/// The failure of what was tried, with the name of a program that is not installed and does better.
+/// Returns the error of the failed programs, and suggests a program that is not installed.
 fn refusal(format: Format, traits: &Traits, failed: Option<Error>) -> Error {
     let missing = Program::that_show(format, traits).find(|it| it.installed().is_none());
     let (name, missing) = (media::name(format), missing.map(Program::wanted));
@@ -126,8 +127,8 @@ fn refusal(format: Format, traits: &Traits, failed: Option<Error>) -> Error {
 }
 
 impl Ffmpeg {
-    /// Writes a picture to a file whose name ends in `.png`, by the first installed program that shows
-    /// it right; a drawing in this size. Returns how the file is to be shown.
+    /// Converts an image to a file whose name ends in `.png` with the first installed program that
+    /// decodes it correctly; an SVG is rendered at this size. Returns how to show the PNG.
     pub(crate) fn picture(
         &self,
         (path, format): (&Path, Format),
@@ -160,7 +161,7 @@ impl Ffmpeg {
         arguments: Vec<OsString>,
         (to, traits): (&Path, &Traits),
     ) -> Result<Shown, Error> {
-        // A file that another program has left there must not pass for this one's.
+        // A file left there by another program must not be mistaken for the result.
         fs::remove_file(to).ok();
         let launch = self.program(program)?.args(arguments);
         let ran = self.run(program, path, &launch, self.limits.frame);
@@ -175,7 +176,7 @@ impl Ffmpeg {
         }
     }
 
-    /// Converts with ffmpeg, which may read the colours from the picture itself.
+    /// Converts with ffmpeg, which may find the colours in the image data itself.
     fn still_of(&self, file: (&Path, Format), traits: &Traits, to: &Path) -> Result<Shown, Error> {
         let facts = self.facts(file.0, file.1)?;
         let colors = match (facts.is_hdr || traits.is_hdr(), facts.is_wide) {
@@ -189,7 +190,7 @@ impl Ffmpeg {
     }
 }
 
-/// Keeps one of the pictures of a file, which were all written, each with its number.
+/// Keeps the image with this number; the program has written all images of the file.
 fn keep_number(kept: usize, to: &Path) {
     let stem = to.with_extension("");
     for number in 1.. {
