@@ -1,5 +1,5 @@
-//! The entry point: arguments in, exit code out. Runs the daemon, a client command, a check, `draw`
-//! or `decode`.
+//! The entry point of the executable: runs the daemon, a client command, a check, `draw` or
+//! `decode`.
 
 use std::process::ExitCode;
 
@@ -10,7 +10,7 @@ use crate::decode;
 use crate::draw;
 use crate::error_chain::chain;
 
-/// The whole executable.
+/// Runs the executable.
 pub fn main() -> ExitCode {
     draw::main().or_else(decode::main).unwrap_or_else(|| cli::main(&HOST))
 }
@@ -30,13 +30,13 @@ static HOST: Host = Host {
 
 fn run(options: &Options) -> Result<(), daemon::Error> {
     if options.detached {
-        // It fails only for the leader of a group, which has a terminal of its own choice.
+        // Fails only for a process group leader, which a user has started on a terminal.
         rustix::process::setsid().ok();
     }
     daemon::run(options)
 }
 
-/// The settings that the command knows.
+/// Returns all settings, for the client commands.
 fn settings() -> Vec<Setting> {
     let all = Section::ALL.into_iter().flat_map(|section| {
         let of = move |key: &Key| Setting {
@@ -71,7 +71,7 @@ mod tests {
     use crate::config::LogLevel;
 
     #[test]
-    fn the_command_line_knows_every_log_level() {
+    fn log_level_flag_accepts_all_levels() {
         let flag = GLOBAL.iter().find(|flag| flag.name == "--log-level").unwrap();
         assert!(matches!(flag.value, Some((_, Kind::Words(words))) if words == LogLevel::WORDS));
         let start = Start { log_level: Some("warn".to_owned()), ..Start::default() };

@@ -1,9 +1,9 @@
-//! The facade for the tests and benches of this package alone: items by their paths inside the modules.
+//! The items that the tests and benches of this package use, by module.
 //!
-//! It promises nothing to others. An item that is neither used nor named here is dead, and the compiler
-//! reports it.
+//! It is no public API. The compiler reports items that are neither used nor listed here as dead
+//! code.
 
-/// The parsers, for the targets of `tests/fuzz` and the code beside these.
+/// The parsers, for the fuzz targets in `tests/fuzz`.
 #[cfg(debug_assertions)]
 pub mod parsers {
     pub use crate::backends::fuzz as backends;

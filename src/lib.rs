@@ -1,8 +1,8 @@
-//! murald: a wallpaper daemon and its command, in one executable.
+//! murald: a wallpaper daemon and its client, in one executable.
 //!
-//! A handful of threads each own one thing and talk over bounded channels; ARCHITECTURE.md lists them.
-//! The modules are listed in layers: a module imports only modules of the layers below its own, and in
-//! layer 0 also of its own layer (`tests/layers.rs` checks it).
+//! A few threads own their data and communicate over bounded channels; ARCHITECTURE.md lists them.
+//! The modules form layers: a module imports only modules of lower layers, and in layer 0 also of
+//! its own (`tests/layers.rs` checks this).
 
 // Layer 0: these modules import only each other.
 pub(crate) mod battery;
@@ -52,11 +52,10 @@ pub(crate) mod http;
 // Layer 7
 pub(crate) mod daemon;
 
-// The client sees `wire`, `paths`, `sys` and `error_chain` only, and `media` for pictures in the
-// terminal.
+// The client imports only `wire`, `paths`, `media`, `color`, `sys` and `error_chain`.
 pub(crate) mod cli;
 
-// The executable, and the facade for its tests and benches.
+// The executable's entry point, and the items for its tests and benches.
 mod entry;
 #[doc(hidden)]
 pub mod internals;

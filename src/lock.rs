@@ -1,8 +1,9 @@
-//! One daemon at a time: locks held for life, and the socket that is ours alone.
+//! Ensures that only one daemon runs at a time: locks held while the process runs, and the
+//! listening socket.
 //!
-//! A lock is the kernel's (`flock`), so it goes with the process however that ends; its file is never
-//! removed, as two daemons could then hold two files of the same name. In it stands who holds it, for
-//! whoever cannot reach that daemon.
+//! The locks are the kernel's (`flock`), so they are released whenever the process ends. Lock files
+//! are never removed, as two daemons could then lock two files of the same name. A lock file
+//! contains the holder's process ID and socket, for users who cannot reach that daemon.
 
 use std::ffi::OsStr;
 use std::fs::{self, File, OpenOptions};
@@ -20,21 +21,21 @@ use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, bind, 
 use crate::paths::make_directories;
 use crate::sys::{connect, is_listened_on, is_queue_full};
 
-/// Clients that wait to be taken in; the kernel's own limit may be lower.
+/// Number of connections that may wait to be accepted; the kernel's limit may be lower.
 const BACKLOG: i32 = 1024;
-/// How long a process that was killed may hold its lock: on a busy machine it ends late.
+/// How long to wait for a killed process to release its lock: on a busy machine it ends late.
 const ENDING: Duration = Duration::from_secs(10);
-/// The same of a process that does not listen (any more): it may be shutting down.
+/// How long to wait for a process that does not listen: it may be shutting down.
 const DEAF: Duration = Duration::from_secs(1);
-/// The wait for any other holder.
+/// How long to wait for any other holder.
 const MOMENT: Duration = Duration::from_millis(200);
-/// Between two attempts in that time.
+/// The time between two attempts.
 const PAUSE: Duration = Duration::from_millis(10);
-/// PF_EXITING of the kernel's `sched.h`.
+/// PF_EXITING in the kernel's `sched.h`.
 const EXITING: u64 = 0x4;
 /// The bit of SIGKILL in a set of signals.
 const SIGKILL: u64 = 1 << 8;
-/// A number and the path of a socket.
+/// Maximum size of a lock file in bytes: a process ID and the path of a socket.
 const HOLDER_MAX: u64 = 4096;
 
 /// The lock; released when it is dropped.
@@ -44,8 +45,8 @@ pub(crate) struct Lock {
 }
 
 impl Lock {
-    /// Takes the lock beside a file (the socket, or the database), in a directory that is made where
-    /// it is missing. `socket`: where whoever takes it can be asked.
+    /// Takes the lock beside a file (the socket or the database); creates the directory if it is
+    /// missing. `socket` is where the new holder can be reached.
     pub(crate) fn take(beside: &Path, socket: Option<&Path>) -> Result<Self, Error> {
         let path = path(beside);
         let failed = |operation| {
@@ -58,7 +59,7 @@ impl Lock {
         let mut options = OpenOptions::new();
         options.write(true).create(true).truncate(false).mode(0o600);
         let file = options.open(&path).map_err(failed("open"))?;
-        // A process that was killed holds its locks until the kernel has ended it.
+        // A killed process holds its locks until the kernel has ended it.
         let mut ends = false;
         let patience = || {
             let holder = Holder::noted(&path);
@@ -73,13 +74,13 @@ impl Lock {
             return Err(Error::Running { path, holder: Holder::of(beside) });
         }
         let us = Holder { pid: std::process::id(), socket: socket.map(Path::to_owned) };
-        // Only for people: a disk that is full keeps no daemon from its work.
+        // The file is only informative: a full disk must not stop the daemon.
         us.note(&file).ok();
         Ok(Self { _file: file })
     }
 
-    /// Takes a directory itself, in which no file is needed for that. The kernel knows a directory by
-    /// its inode, whatever path leads there.
+    /// Locks a directory itself, without a file. The kernel locks the inode, so the path does not
+    /// matter.
     pub(crate) fn of_directory(path: &Path) -> Result<Self, Error> {
         let failed =
             |operation| move |source| Error::Io { operation, path: path.to_owned(), source };
@@ -91,7 +92,8 @@ impl Lock {
     }
 }
 
-/// Locks a file, and waits `patience` for somebody else's lock; `false` if that stays.
+/// Locks a file, waiting up to `patience` for another holder; returns `false` if that one keeps the
+/// lock.
 fn lock(file: &File, mut patience: impl FnMut() -> Duration) -> io::Result<bool> {
     let began = Instant::now();
     loop {
@@ -108,26 +110,27 @@ fn path(beside: &Path) -> PathBuf {
     beside.with_extension("lock")
 }
 
-/// Who holds a lock.
+/// The process that holds a lock.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Holder {
     pub(crate) pid: u32,
-    /// The socket that it serves; none while it only mends the library.
+    /// The socket on which it listens; `None` while it only repairs the library.
     pub(crate) socket: Option<PathBuf>,
 }
 
 impl Holder {
-    /// Who holds the lock beside a file now, without trying it: a daemon that starts must find it free.
+    /// Returns the current holder of the lock beside a file. Does not try to lock it, as that might
+    /// make a starting daemon fail.
     pub(crate) fn of(beside: &Path) -> Option<Self> {
         let path = path(beside);
         let noted = Self::noted(&path)?;
-        // It may have ended, and its number be another's.
+        // The process may have ended, and its ID may have been reused.
         let has_open = |entry: fs::DirEntry| fs::read_link(entry.path()).is_ok_and(|at| at == path);
         let mut open = fs::read_dir(format!("/proc/{}/fd", noted.pid)).ok()?.flatten();
         open.any(has_open).then_some(noted)
     }
 
-    /// Who has written into a lock last.
+    /// Returns the process that wrote the lock file last.
     fn noted(lock: &Path) -> Option<Self> {
         let mut text = Vec::new();
         File::open(lock).ok()?.take(HOLDER_MAX).read_to_end(&mut text).ok()?;
@@ -138,13 +141,13 @@ impl Holder {
         Some(Self { pid, socket })
     }
 
-    /// Whether anybody listens at its socket.
+    /// Whether a process listens on its socket.
     pub(crate) fn answers(&self) -> bool {
         self.socket.as_ref().is_some_and(|socket| is_listened_on(socket))
     }
 
-    /// Whether it has been killed and is not gone, as fields 3, 9 and 31 of `/proc/PID/stat` say: a
-    /// zombie, exiting, SIGKILL pending.
+    /// Whether the process was killed but still exists, according to fields 3, 9 and 31 of
+    /// `/proc/PID/stat`: a zombie, exiting, or SIGKILL pending.
     fn is_ending(&self) -> bool {
         let stat = fs::read_to_string(format!("/proc/{}/stat", self.pid)).unwrap_or_default();
         let mut fields = stat.rsplit(')').next().unwrap_or_default().split_ascii_whitespace();
@@ -154,7 +157,7 @@ impl Holder {
         state == Some("Z") || flags & EXITING != 0 || pending & SIGKILL != 0
     }
 
-    /// Whether it listens, and does not accept connections: no request reaches it.
+    /// Whether it listens but does not accept connections, so that no request reaches it.
     pub(crate) fn is_stuck(&self) -> bool {
         let socket = self.socket.as_ref();
         socket.is_some_and(|socket| connect(socket).is_err_and(|error| is_queue_full(&error)))
@@ -170,7 +173,7 @@ impl Holder {
     }
 }
 
-/// The listening socket; its file is removed when this is dropped, if it is still ours.
+/// The listening socket; dropping it removes the file, unless another socket has replaced it.
 #[derive(Debug)]
 pub(crate) struct Socket {
     path: PathBuf,
@@ -178,11 +181,11 @@ pub(crate) struct Socket {
 }
 
 impl Socket {
-    /// Listens on `path`, in place of a stale socket; a live one, and a file that is no socket, is
-    /// refused. The caller holds the [`Lock`].
+    /// Listens on `path` and replaces a stale socket. Fails if a process listens there, or if the
+    /// file is not a socket. The caller holds the [`Lock`].
     ///
-    /// The socket has mode 0600 from the instant it exists, whatever the umask is, and is put in place
-    /// of a stale one in one step: it is bound under another name and moved.
+    /// The socket has mode 0600 from its creation, whatever the umask is, and replaces a stale one
+    /// atomically: it is bound under another name and renamed.
     pub(crate) fn bind(path: &Path) -> Result<(UnixListener, Self), Error> {
         let failed =
             |operation| move |source| Error::Io { operation, path: path.to_owned(), source };
@@ -195,9 +198,9 @@ impl Socket {
             Ok(_) if is_socket(path) => {}
             Ok(_) => return Err(Error::NoSocket { path: path.to_owned() }),
         }
-        // Short, as the path of a socket has 107 bytes at most.
+        // The name is short, as the path of a socket has at most 107 bytes.
         let new = path.with_file_name(format!(".{}", std::process::id()));
-        // A killed process of our number may have left one.
+        // A killed process with the same ID may have left one.
         if is_socket(&new) {
             fs::remove_file(&new).ok();
         }
@@ -211,7 +214,7 @@ impl Socket {
         Ok((listener, Self { path: path.to_owned(), inode }))
     }
 
-    /// Whether clients find it there still.
+    /// Whether the path still leads to this socket.
     pub(crate) fn is_in_place(&self) -> bool {
         fs::symlink_metadata(&self.path).is_ok_and(|metadata| metadata.ino() == self.inode)
     }
@@ -219,14 +222,14 @@ impl Socket {
 
 impl Drop for Socket {
     fn drop(&mut self) {
-        // A successor may have put its own there.
+        // Another daemon may have replaced it.
         if self.is_in_place() {
             fs::remove_file(&self.path).ok();
         }
     }
 }
 
-/// The kernel gives the file the mode that the socket has when it is bound.
+/// The kernel creates the file with the mode that the socket has when it is bound.
 fn listen(path: &Path) -> io::Result<UnixListener> {
     let (family, kind) = (AddressFamily::UNIX, SocketType::STREAM);
     let socket = socket_with(family, kind, SocketFlags::CLOEXEC, None)?;
@@ -242,13 +245,13 @@ fn is_socket(path: &Path) -> bool {
 
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Error {
-    /// Another daemon holds the lock, or answers on the socket.
+    /// Another daemon holds the lock or listens on the socket.
     #[error("a daemon is running already: {} holds {}", named(holder), path.display())]
     Running { path: PathBuf, holder: Option<Holder> },
-    /// Another daemon has this directory.
+    /// Another daemon has locked this directory.
     #[error("another daemon uses the library in {}", path.display())]
     InUse { path: PathBuf },
-    /// Something else lies where the socket should be.
+    /// The socket's path leads to another kind of file.
     #[error("{} exists and is not a socket: move it away", path.display())]
     NoSocket { path: PathBuf },
     #[error("cannot {operation} {}", path.display())]
@@ -270,7 +273,7 @@ mod tests {
         let holder = Holder { pid: child.id(), socket: None };
         assert!(!holder.is_ending());
         child.kill().unwrap();
-        // Between the signal and its end there is a moment in which neither can be seen.
+        // For a moment after the signal, neither flag is visible yet.
         let until = Instant::now() + Duration::from_secs(60);
         while !holder.is_ending() {
             assert!(Instant::now() < until);
@@ -280,7 +283,7 @@ mod tests {
     }
 
     #[test]
-    fn only_one_holds_the_lock() {
+    fn lock_has_a_single_holder() {
         let directory = tempfile::tempdir().unwrap();
         let socket = directory.path().join("run/murald.sock");
         let first = Lock::take(&socket, Some(&socket)).unwrap();
@@ -295,7 +298,7 @@ mod tests {
     }
 
     #[test]
-    fn directory_is_locked_whatever_path_leads_there() {
+    fn directory_is_locked_whatever_the_path() {
         let directory = tempfile::tempdir().unwrap();
         let (images, link) = (directory.path().join("images"), directory.path().join("link"));
         fs::create_dir(&images).unwrap();
@@ -309,14 +312,14 @@ mod tests {
 
     #[test]
     #[expect(clippy::disallowed_methods, reason = "the module `process` is not below this one")]
-    fn one_that_was_killed_is_waited_for() {
+    fn lock_of_a_killed_process_is_awaited() {
         let directory = tempfile::tempdir().unwrap();
         let socket = directory.path().join("murald.sock");
         let script = "exec 9>>\"$0\"; flock 9; echo $$ >\"$0\"; echo; exec sleep 0.1 >&-";
         let mut dying = std::process::Command::new("sh");
         dying.args(["-c", script]).arg(path(&socket)).stdout(std::process::Stdio::piped());
         let mut dying = dying.spawn().unwrap();
-        // To its end: then it holds the lock.
+        // Once its output ends, the process holds the lock.
         std::io::read_to_string(dying.stdout.take().unwrap()).unwrap();
         assert_eq!(Holder::of(&socket).map(|who| who.pid), Some(dying.id()));
         Lock::take(&socket, None).unwrap();
@@ -324,7 +327,7 @@ mod tests {
     }
 
     #[test]
-    fn stale_sockets_are_replaced_and_live_ones_are_not() {
+    fn stale_socket_is_replaced_but_not_a_live_one() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("murald.sock");
         let (listener, socket) = Socket::bind(&path).unwrap();
@@ -342,16 +345,16 @@ mod tests {
     }
 
     #[test]
-    fn a_socket_is_its_owner_s_alone_from_the_first_instant() {
+    fn socket_is_private_from_its_creation() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("s");
         let _listener = listen(&path).unwrap();
-        // A umask takes bits away, and never adds any.
+        // The umask can only remove bits.
         assert_eq!(fs::metadata(&path).unwrap().mode() & 0o177, 0);
     }
 
     #[test]
-    fn a_file_is_never_taken_for_a_socket() {
+    fn file_is_not_replaced_by_a_socket() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("murald.sock");
         fs::write(&path, "letters").unwrap();

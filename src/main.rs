@@ -1,4 +1,4 @@
-//! The executable: the library's `main`, and nothing else.
+//! The executable; it only calls the library's `main`.
 
 use std::process::ExitCode;
 

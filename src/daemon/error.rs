@@ -1,6 +1,6 @@
-//! The errors of the daemon's start and run, with a hint for the user.
+//! Defines the errors of starting and running the daemon, with hints for the user.
 //!
-//! A hint may ask the daemon that runs already, with a time limit.
+//! To give a hint, the error may ask the running daemon, with a time limit.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -14,7 +14,7 @@ use crate::lock::Holder;
 use crate::wire::{Session, unix};
 use crate::{config, lock, paths, process, store};
 
-/// A daemon answers such questions in milliseconds.
+/// Time limit; a daemon answers such requests within milliseconds.
 const PATIENCE: Duration = Duration::from_secs(10);
 const ANSWER_MAX: u64 = 1 << 20;
 
@@ -44,18 +44,18 @@ pub(crate) enum Error {
 }
 
 impl Error {
-    /// The exit code, from `sysexits.h` (contract section 9).
+    /// Returns the exit code, from `sysexits.h`.
     pub(crate) fn exit_code(&self) -> u8 {
         match self {
             Self::Lock(lock::Error::Running { .. } | lock::Error::InUse { .. }) => 75,
-            // Nothing is wrong in the file.
+            // The file itself is not wrong.
             Self::Config(config::Error::NoAnswer { .. }) => 70,
             Self::Config(_) | Self::Setting { .. } | Self::Paths(_) => 78,
             _ => 70,
         }
     }
 
-    /// The next step for the user, if the message does not name it already.
+    /// Returns the next step for the user, unless the message names it already.
     pub(crate) fn hint(&self) -> Option<String> {
         match self {
             Self::Lock(lock::Error::Running { path, holder: Some(holder) }) => {
@@ -79,8 +79,8 @@ impl Error {
     }
 }
 
-/// The next step if the running daemon cannot be reached by the usual socket: it accepts no
-/// connections, listens elsewhere, or its socket was removed.
+/// Returns the next step if the running daemon cannot be reached at the usual socket: it accepts no
+/// connections, uses another socket, or its socket was removed.
 fn unreached(lock: &Path, holder: &Holder) -> Option<String> {
     let pid = holder.pid;
     match &holder.socket {
@@ -106,7 +106,7 @@ struct DrawnSession {
     session: Option<Session>,
 }
 
-/// The next step if the running daemon draws in another session.
+/// Returns the next step if the running daemon draws in another session.
 fn other_session(socket: &Path) -> Option<String> {
     let session = get::<DrawnSession>(socket, "info")?.session?;
     session.is_another(|name| std::env::var_os(name)).then(|| {
@@ -114,10 +114,10 @@ fn other_session(socket: &Path) -> Option<String> {
     })
 }
 
-/// Asks the daemon at a socket; `None` if it does not answer.
+/// Sends a GET request to the daemon at a socket; `None` if it does not answer.
 pub(super) fn get<T: DeserializeOwned>(socket: &Path, what: &str) -> Option<T> {
     let asked = unix::agent(socket, None).get(format!("http://localhost/{what}"));
-    // A daemon that hangs is not waited for.
+    // Do not wait for a daemon that hangs.
     let mut answer = asked.config().timeout_global(Some(PATIENCE)).build().call().ok()?;
     let body = answer.body_mut().with_config().limit(ANSWER_MAX).read_to_vec().ok()?;
     serde_json::from_slice(&body).ok()

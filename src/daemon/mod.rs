@@ -1,7 +1,7 @@
-//! Runs the daemon: start, supervision and end. The only module that uses all the others.
+//! Runs the daemon: starts, supervises and stops it. The only module that uses all others.
 //!
-//! Runs in the thread `main`, which then waits for signals, for clients that stop the daemon, and for
-//! the death of a thread. It waits for other threads only at the end, with a limit.
+//! Runs on the thread `main`, which waits for signals, for clients that stop the daemon, and for
+//! panics of threads. It waits for other threads only during the shutdown, with a limit.
 
 mod doctor;
 mod error;
@@ -29,7 +29,7 @@ pub(crate) use error::Error;
 pub(crate) use offline::{check, check_database, listens_at, restore_database, take_down};
 pub(crate) use options::Options;
 
-/// The limit for the end as a whole.
+/// Time limit for the whole shutdown.
 const END_WITHIN: Duration = Duration::from_secs(5);
 
 /// Runs the daemon until it is told to stop.
@@ -45,7 +45,7 @@ pub(crate) fn run(options: &Options) -> Result<(), Error> {
     if let Some(zone) = zone {
         log::warn!("ignoring TZ={zone:?}: no such time zone; using the system's");
     }
-    // Clients may set a wallpaper as soon as we are ready.
+    // Clients may set a wallpaper as soon as the daemon is ready.
     daemon.wallpaper.wait_for_look();
     notifier.ready();
     log::info!("murald {} started", env!("CARGO_PKG_VERSION"));
@@ -60,7 +60,7 @@ pub(crate) fn run(options: &Options) -> Result<(), Error> {
     reason.map(drop)
 }
 
-/// Waits for the reason to end.
+/// Waits for the reason to stop.
 fn supervise(daemon: &mut Daemon, wakes: &Wakes) -> Result<Stop, Error> {
     loop {
         select! {
@@ -76,7 +76,7 @@ fn supervise(daemon: &mut Daemon, wakes: &Wakes) -> Result<Stop, Error> {
     }
 }
 
-/// Prints the status of a ready daemon on a terminal, in place of the log.
+/// Prints the status of a ready daemon on a terminal; the log is not printed there.
 fn greet(daemon: &Daemon) {
     let mut lines = vec![
         format!("murald {} is ready on {}", env!("CARGO_PKG_VERSION"), daemon.address().display()),
@@ -89,7 +89,7 @@ fn greet(daemon: &Daemon) {
     writeln!(io::stderr(), "{}", lines.join("\n")).ok();
 }
 
-/// The backend that is used, or will be; without one, the reason.
+/// Returns the backend that is or will be used, or the reason why there is none.
 fn backend(daemon: &Daemon) -> String {
     let available = daemon.backends.available();
     let wanted = daemon.base.config.current().backend.kind;
@@ -106,29 +106,30 @@ fn monitors(daemon: &Daemon) -> String {
     if names.is_empty() { "none".to_owned() } else { names.join(", ") }
 }
 
-/// Gives up the errors' pipe of a daemon that a command has started: the command waits for its end.
-/// The standard output of such a daemon is /dev/null, so that no descriptor is needed.
+/// Closes stderr of a daemon that a command has started: the command waits for the end of that
+/// pipe. Such a daemon's stdout is /dev/null, so no new descriptor is needed.
 fn let_go() {
     if let Err(error) = rustix::stdio::dup2_stderr(rustix::stdio::stdout()) {
         log::warn!("cannot close the outputs: {error}");
     }
 }
 
-/// The limit for running requests: a backend that hangs must leave time for the others.
+/// Time limit for running requests: a backend that hangs must leave time for the others.
 const ANSWER_WITHIN: Duration = Duration::from_secs(2);
-/// The limit for the reconciler to remove its wallpapers.
+/// Time limit for the reconciler to remove the wallpapers.
 const CLEAR_WITHIN: Duration = Duration::from_secs(3);
-/// The limit for threads that read disks.
+/// Time limit for threads that read disks.
 const LOOK_WITHIN: Duration = Duration::from_secs(2);
 
-/// The limit for the socket's file and the last lines of the log, which hang only on a dead disk.
+/// Time limit for removing the socket and writing the last log lines, which block only on a dead
+/// disk.
 const LAST_WITHIN: Duration = Duration::from_millis(100);
-/// The time that is reserved for the database, however late others are.
+/// Time reserved for the database, however late other threads are.
 const CHECKPOINT_WITHIN: Duration = Duration::from_millis(500);
 
 impl Daemon {
-    /// Stops everything; with `clear` also removes the wallpapers. A thread that exceeds its limit is
-    /// logged and abandoned.
+    /// Stops everything; with `clear`, also removes the wallpapers. A thread that exceeds its time
+    /// limit is logged and abandoned.
     fn end(mut self, clear: bool, deadline: Instant) {
         log::info!("shutting down");
         let last = deadline;
@@ -148,7 +149,8 @@ impl Daemon {
         // Its job for an import may hang.
         self.transcoder.cancel_imports();
         self.decoder.end_imports();
-        // Threads of either may wait for a disk that does not answer: the others get their time.
+        // Threads of either may wait for a disk that does not answer; the others must still get
+        // time.
         late(self.transcoder.end(deadline.min(Instant::now() + LOOK_WITHIN)));
         late(self.imports.end(deadline.min(Instant::now() + LOOK_WITHIN)));
         if clear {
@@ -162,12 +164,12 @@ impl Daemon {
         in_time("database", self.upkeep.end(deadline));
         let Base { spawner, store, signals, log, locks, .. } = self.base;
         in_time("signals", signals.end(deadline));
-        // On threads of their own: an access to a disk that hangs cannot be interrupted.
+        // Run on separate threads, as an access to a disk that hangs cannot be interrupted.
         limited(&spawner, "checkpoint", last, move || close(&store));
         let socket = self.socket;
         limited(&spawner, "socket", last + LAST_WITHIN, move || drop(socket));
         limited(&spawner, "log", last + LAST_WITHIN, move || drop(log));
-        // Last, so that the next daemon finds nothing of ours in the way.
+        // Dropped last, so that the next daemon finds everything closed.
         drop(locks);
     }
 }
@@ -178,7 +180,7 @@ fn close(store: &Store) {
     }
 }
 
-/// Runs work that takes no deadline on a thread of its own, and waits until the deadline.
+/// Runs work that takes no deadline on a separate thread, and waits until the deadline.
 fn limited(
     spawner: &Spawner,
     name: &'static str,

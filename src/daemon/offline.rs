@@ -23,11 +23,11 @@ pub(crate) fn check(file: &Path) -> Result<Vec<String>, Error> {
     Ok(settings.warnings)
 }
 
-/// The socket of the daemon that has the library of a configuration, if it answers.
+/// Returns the socket of the daemon that uses the library of a configuration, if it answers.
 pub(crate) fn listens_at(config: Option<&Path>) -> Option<PathBuf> {
     let dirs = Dirs::of_process().ok()?;
     let file = config.map_or_else(|| dirs.config_file(), Path::to_owned);
-    // Without a file, or with one that cannot be read, a daemon may run with the defaults.
+    // If the file is missing or cannot be read, a daemon may run with the defaults.
     let settings = config::check(&file).unwrap_or_default();
     let paths = DaemonPaths::new(&settings.daemon, &file, &dirs, &Options::default()).ok()?;
     let holder = Holder::of(&paths.database)?;
@@ -40,8 +40,7 @@ pub(crate) fn check_database(config: &Path) -> Result<DatabaseReport, Error> {
 }
 
 /// Restores the database from a backup, by default the newest intact one. Fails if a daemon has it
-/// open.
-/// Returns the backup and the new path of the old database.
+/// open. Returns the backup and the new path of the old database.
 pub(crate) fn restore_database(
     config: &Path,
     from: Option<&Path>,
@@ -62,18 +61,18 @@ fn database_of(config: &Path) -> Result<PathBuf, Error> {
         .map(|paths| paths.database)
 }
 
-/// Between SIGTERM and SIGKILL.
+/// Time between SIGTERM and SIGKILL.
 const GRACE: Duration = Duration::from_secs(2);
 
-/// Ends the recorded processes of the last daemon, and removes the files that other programs read.
-/// Returns the number of processes. Fails if a daemon runs.
+/// Kills the recorded processes of the last daemon, and removes the files that other programs read.
+/// Returns the number of processes. Fails if a daemon is running.
 pub(crate) fn take_down(options: &Options) -> Result<usize, Error> {
     let dirs = Dirs::of_process().map_err(Error::Paths)?;
     let config = options.config.clone().unwrap_or_else(|| dirs.config_file());
     let config = ConfigHandle::read(config, EventBus::for_startup()).map_err(Error::Config)?;
     let paths = DaemonPaths::new(&config.current().daemon, config.path(), &dirs, options)?;
-    // A daemon that starts now would adopt the processes. One that runs with another socket has the
-    // database.
+    // The locks keep out a daemon that starts now and would adopt the processes. The second lock
+    // detects a daemon that runs with another socket.
     let _socket = Lock::take(&paths.socket, None).map_err(Error::Lock)?;
     let _database = Lock::take(&paths.database, None).map_err(Error::Lock)?;
     let ended = ProcessRecords::at(&paths.backends).end_all(GRACE);

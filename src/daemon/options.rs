@@ -1,4 +1,4 @@
-//! The options of the command line, the paths of the configuration and the settings of the log.
+//! Resolves command-line options, the paths in the configuration and the settings of the log.
 
 use std::io::{self, IsTerminal};
 use std::path::{Path, PathBuf};
@@ -17,18 +17,18 @@ use crate::{digest, logging};
 
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Options {
-    /// Instead of `$XDG_CONFIG_HOME/murald/config.toml`.
+    /// Replaces `$XDG_CONFIG_HOME/murald/config.toml`.
     pub config: Option<PathBuf>,
-    /// Before `MURALD_LOG` and `daemon.log_level`.
+    /// Overrides `MURALD_LOG` and `daemon.log_level`.
     pub log_level: Option<LogLevel>,
-    /// Instead of `daemon.socket_path`.
+    /// Replaces `daemon.socket_path`.
     pub socket: Option<PathBuf>,
-    /// The daemon was started by a command, which reads its outputs until it is ready.
+    /// The daemon was started by a command, which reads its output until it is ready.
     pub detached: bool,
 }
 
 impl Options {
-    /// Whether a person who has not asked for the log reads the terminal.
+    /// Whether stderr is the terminal of a user who has not asked for the log.
     pub(super) fn is_watched(&self, env: &Env) -> bool {
         let asked = self.log_level.is_some() || env.var("MURALD_LOG").is_some();
         !asked && !self.detached && io::stderr().is_terminal()
@@ -42,9 +42,9 @@ pub(super) struct DaemonPaths {
     pub(super) thumbnails: PathBuf,
     pub(super) database: PathBuf,
     pub(super) log: PathBuf,
-    /// Files that backends need while they run.
+    /// The directory of records and files that backends need while they run.
     pub(super) backends: PathBuf,
-    /// Slices and converted copies.
+    /// The directory for slices and converted copies.
     pub(super) cache: PathBuf,
 }
 
@@ -78,7 +78,7 @@ impl DaemonPaths {
         })
     }
 
-    /// For clients.
+    /// Returns the paths as clients get them.
     pub(super) fn info(&self, config: &Path, dirs: &Dirs) -> InfoPaths {
         let text = |path: &Path| {
             let absolute = std::path::absolute(path);
@@ -118,7 +118,7 @@ pub(super) fn log_settings(
 }
 
 pub(super) fn wanted_compositor(settings: &config::Config) -> Option<Compositor> {
-    // None: any that runs.
+    // `None` means any that runs.
     match settings.daemon.compositor {
         config::Compositor::Auto => None,
         config::Compositor::Wayland => Some(Compositor::Wayland),
@@ -126,9 +126,9 @@ pub(super) fn wanted_compositor(settings: &config::Config) -> Option<Compositor>
     }
 }
 
-/// Locks the library's files against other daemons, which would remove files that their databases lack.
-/// None if the directory cannot be locked, for example on an unmounted disk: no file there can be
-/// removed.
+/// Locks the library's files against other daemons, which would remove files that are not in their
+/// databases. Returns `None` if the directory cannot be locked, for example on an unmounted disk,
+/// where no file can be removed either.
 pub(super) fn lock_images(directory: &Path, store: &Store) -> Result<Option<Lock>, Error> {
     let unlocked = |why: &str| {
         log::warn!("cannot lock {} against other daemons: {why}", directory.display());
@@ -146,8 +146,8 @@ pub(super) fn lock_images(directory: &Path, store: &Store) -> Result<Option<Lock
     }
 }
 
-/// The directory of the backends' records: one for each socket, so that two daemons of one user leave
-/// each other's backends alone.
+/// Returns the name of the directory for records of backends. Each socket has its own, so that two
+/// daemons of one user do not adopt each other's backends.
 fn records_directory(socket: &Path) -> String {
     use std::os::unix::ffi::OsStrExt;
     format!("backends-{}", digest::short(socket.as_os_str().as_bytes(), 6))

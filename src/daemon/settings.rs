@@ -1,5 +1,5 @@
-//! Passes changed settings on to the modules. For `[power]` it watches the battery if the playlists
-//! pause on it, and the windows if they pause videos.
+//! Passes changed settings on to the modules. For `[power]`, also starts and stops watching the
+//! battery and the windows.
 //!
 //! Runs on the thread that changes the settings.
 
@@ -20,7 +20,7 @@ use crate::sys::lock;
 use crate::thread::Spawner;
 use crate::wallpaper::{self, WorkspaceFollower};
 
-/// Follows the settings until it is ended.
+/// Applies `[power]` until it is stopped.
 pub(super) struct PauseFollower(Arc<Mutex<PauseState>>);
 
 struct PauseState {
@@ -43,8 +43,8 @@ impl PauseFollower {
         let (kept, handle, playlists) = (Arc::clone(&state), config.clone(), playlists.clone());
         let (spawner, supplies) = (spawner.clone(), Supplies::of(env));
         let set = move || {
-            // Lock before reading: after two changes at once, the second thread reads the later
-            // settings.
+            // Lock before reading the settings: if two changes coincide, the second thread reads
+            // the latest.
             let mut state = lock(&kept);
             let power = handle.current().power;
             playlists.set_pause_conditions(power.pause_when_locked, power.pause_when_idle);
@@ -64,7 +64,7 @@ impl PauseFollower {
         Self(state)
     }
 
-    /// Stops watching; `false` if the thread is late.
+    /// Stops watching; returns `false` if a thread has not ended by the deadline.
     pub(super) fn end(self, deadline: Instant) -> bool {
         let (watch, windows) = {
             let mut state = lock(&self.0);
@@ -87,7 +87,7 @@ impl PauseState {
         if wanted == self.watch.is_some() || self.has_ended {
             return;
         }
-        // Stop the watch before its last report is withdrawn.
+        // Stop the watch first, so that it reports nothing afterwards.
         self.watch = None;
         // Set at once, so that the request that changed the settings finds it done.
         playlists.set_battery(wanted.then(|| supplies.on_battery()));
@@ -115,7 +115,7 @@ fn follow_windows(
     Following::start(&backends.spawner, "windows", source, move |connection, cancel| {
         let (covered, goes_on) = match connection.covered(cancel) {
             Ok(covered) => (covered, Ok(())),
-            // At the end of the daemon they stay paused.
+            // Videos stay paused when the daemon stops.
             Err(error) if cancel.is_cancelled() => return Err(error),
             Err(error) => (BTreeSet::new(), Err(error)),
         };
@@ -140,8 +140,8 @@ pub(super) fn watch_directories(config: &ConfigHandle, dirs: &Dirs, library: &Li
     });
 }
 
-/// Reports changes of settings to the reconciler, the followers of workspaces and the files for other
-/// programs.
+/// Reports changes of settings to the reconciler, the followers of workspaces and the publisher of
+/// files for other programs.
 pub(super) fn tell_changes(
     config: &ConfigHandle,
     wallpaper: &wallpaper::Handle,

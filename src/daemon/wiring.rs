@@ -1,7 +1,7 @@
 //! Builds the daemon: starts every module with the handles that it needs, in order, and subscribes
 //! modules to changes of settings.
 //!
-//! Runs in the thread `main`.
+//! Runs on the thread `main`.
 
 use std::io;
 use std::path::Path;
@@ -38,13 +38,13 @@ use crate::transcode::{self, Transcoder};
 use crate::wallpaper::{self, ReconcilerOwner, WorkspaceFollower};
 use crate::wire::Resolution;
 
-/// Stop requests and signals that wait for `main`; more are dropped.
+/// Number of stop requests and signals that may wait for `main`; more are dropped.
 const WAKES: usize = 8;
 
-/// Everything that runs. Without `end`, fields are dropped in this order.
+/// All modules that run. If `end` is not called, fields are dropped in this order.
 pub(crate) struct Daemon {
     pub(super) server: Server,
-    /// None if the kernel refuses a watch: SIGHUP still reads the file again.
+    /// `None` if the file cannot be watched; SIGHUP still reloads it.
     pub(super) watch: Option<config::Watch>,
     pub(super) pause: PauseFollower,
     pub(super) playlists: PlayerOwner,
@@ -55,19 +55,19 @@ pub(crate) struct Daemon {
     pub(super) desktop_owner: DesktopOwner,
     pub(super) desktop: desktop::Handle,
     pub(super) imports: library::Running,
-    /// For the scan at SIGHUP.
+    /// Used for the scan at SIGHUP.
     pub(super) library: Library,
     pub(super) transcoder: transcode::Threads,
     pub(super) decoder: Decoder,
     pub(super) outputs: compositor::Watch,
     pub(super) backends: Backends,
     pub(super) upkeep: store::Upkeep,
-    /// None if the service manager owns the socket.
+    /// `None` if the service manager owns the socket.
     pub(super) socket: Option<Socket>,
     pub(super) base: Base,
 }
 
-/// The first things to start, which the others need: settings, paths, log, locks and database.
+/// The parts that start first, which the others need: settings, paths, log, locks and database.
 pub(super) struct Base {
     dirs: Dirs,
     pub(super) bus: EventBus,
@@ -97,7 +97,7 @@ impl Base {
         let settings = config.current();
         let paths = DaemonPaths::new(&settings.daemon, config.path(), &dirs, options)?;
         let lock = Lock::take(&paths.socket, Some(&paths.socket)).map_err(Error::Lock)?;
-        // Only now, so that an invalid file, or that of a running daemon, stays as it is.
+        // Only now, so that an invalid file, or the file of a running daemon, is not changed.
         config.complete();
         let log_settings = log_settings(&settings.daemon, &paths, options, dirs.env());
         let is_watched = options.is_watched(dirs.env());
@@ -117,7 +117,7 @@ impl Base {
         let library_lock = Lock::take(&paths.database, Some(&paths.socket)).map_err(Error::Lock)?;
         let store = Store::open(&paths.database).map_err(Error::Store)?;
         let images_lock = lock_images(&paths.images, &store)?;
-        // Until the library has found out how many files are missing.
+        // The library sets this again when it knows how many files are missing.
         store.keep_rows(true);
         let locks = [lock, library_lock].into_iter().chain(images_lock).collect();
         let processors = std::thread::available_parallelism().map_or(1, usize::from);
@@ -149,13 +149,14 @@ impl Base {
         Ok((Listening::new(listener).map_err(start("the server"))?, socket))
     }
 
-    /// Its processes write to the library, the caches and the files for other programs.
+    /// Starts the pool of decoding processes, which may write to the library, the caches and the
+    /// files for other programs.
     fn decoder(&self) -> Result<Decoder, Error> {
         let DaemonPaths { images, thumbnails, backends, .. } = &self.paths;
         let stills = self.dirs.state().join(desktop::STILLS);
         let mut writable = vec![self.dirs.cache(), stills];
         writable.extend([images, thumbnails, backends].map(Clone::clone));
-        // Each may be a link to another disk.
+        // Each directory may be a link to another disk.
         writable.extend(Resolution::ALL.iter().map(|size| thumbnails.join(size.as_str())));
         let settings = decode::Settings { program: None, writable, imports: self.processors };
         Decoder::start(settings, &self.spawner).map_err(start("the processes that decode"))
@@ -257,7 +258,8 @@ impl Daemon {
     ) -> Result<(Self, Wakes), Error> {
         let (base, wakes) = Base::open(options, dirs)?;
         let Base { spawner, store, config, bus, .. } = &base;
-        // Clients can connect from now on; later threads share the remaining descriptors.
+        // Clients can connect from now on; threads that start later share the remaining file
+        // descriptors.
         let (listening, socket) = base.listen()?;
         let wanted = wanted_compositor(&config.current());
         let outputs = compositor::Watch::start(spawner, wanted, base.dirs.env())
@@ -307,7 +309,8 @@ impl Daemon {
         let router = Router::new(api, ROUTES).sparing(|api| api.store.close_idle_readers());
         let server = Server::start(listening, spawner, router, Limits::fitted())
             .map_err(start("the server"))?;
-        // It starts last: while it copies the database, a thread that starts could lack descriptors.
+        // Started last: while it copies the database, starting a thread could fail for lack of file
+        // descriptors.
         let upkeep =
             store::Upkeep::start(store, spawner).map_err(start("the database's upkeep"))?;
         let daemon = Self {
@@ -334,8 +337,8 @@ impl Daemon {
         Ok((daemon, wakes))
     }
 
-    /// SIGHUP: the log is opened again, the configuration is read again, and a socket that was removed
-    /// is bound again.
+    /// Handles SIGHUP: reopens the log, reloads the configuration, and binds the socket again if it
+    /// was removed.
     pub(super) fn reload(&mut self) {
         self.base.log.reopen();
         if let Err(error) = self.bind_again() {
@@ -367,7 +370,8 @@ fn start(what: &'static str) -> impl Fn(io::Error) -> Error {
     move |source| Error::Start { what, source }
 }
 
-/// None if the kernel refuses a watch, or if it would take the last descriptors from clients.
+/// Returns `None` if the file cannot be watched, or if the watch would leave too few file
+/// descriptors for clients.
 fn watch_config(config: &ConfigHandle, spawner: &Spawner) -> Option<config::Watch> {
     let watch = config::Watch::start(config.clone(), spawner);
     let failed = |error: &config::Error| {

@@ -1,8 +1,8 @@
-//! Examines the daemon: whether one answers at the socket, or what is there instead, and the database
-//! and processes that a stopped daemon has left.
+//! Examines the daemon: whether it answers at the socket, and if not, why; and the database and
+//! processes that a stopped daemon has left.
 //!
-//! Opens the database read-only and only if it was closed cleanly, since other reads would create
-//! files next to it.
+//! Opens the database read-only, and only if it was closed cleanly, as SQLite would otherwise
+//! create files beside it.
 
 use std::fs::{self, Metadata};
 use std::io;
@@ -34,7 +34,7 @@ struct RunningDaemon {
     warnings: Vec<String>,
 }
 
-/// Returns whether one may run.
+/// Returns whether a daemon may be running.
 pub(super) fn look(report: &mut Report, paths: &DaemonPaths, options: &Options) -> bool {
     let socket = &paths.socket;
     let found = match fs::symlink_metadata(socket) {
@@ -76,7 +76,7 @@ fn is_ours(report: &mut Report, socket: &Path, found: &Metadata, options: &Optio
     true
 }
 
-/// Whether a daemon may run behind the socket.
+/// Connects to the socket; returns whether a daemon may be running.
 fn answers(report: &mut Report, paths: &DaemonPaths, options: &Options) -> bool {
     let socket = &paths.socket;
     let shown = socket.display();
@@ -97,7 +97,7 @@ fn answers(report: &mut Report, paths: &DaemonPaths, options: &Options) -> bool 
     true
 }
 
-/// Without a listener: whether the locks name a daemon that runs all the same.
+/// Called without a listener; returns whether the locks name a daemon that is running nevertheless.
 fn absent(report: &mut Report, paths: &DaemonPaths, options: &Options) -> bool {
     let shown = paths.socket.display();
     let Some(holder) = [&paths.socket, &paths.database].into_iter().find_map(|at| Holder::of(at))
@@ -109,7 +109,7 @@ fn absent(report: &mut Report, paths: &DaemonPaths, options: &Options) -> bool {
     };
     let pid = holder.pid;
     let (text, step) = match holder.socket.as_ref().filter(|_| holder.answers()) {
-        // Commands use this socket, too.
+        // Commands find this socket by themselves.
         Some(other) if options.socket.is_none() => {
             asked(report, other);
             return true;
@@ -160,7 +160,7 @@ fn asked(report: &mut Report, socket: &Path) {
     }
 }
 
-/// Reports a daemon that hangs or was stopped by a signal: only SIGKILL ends it.
+/// Reports a daemon that hangs or was stopped by SIGSTOP: only SIGKILL ends it.
 fn silent(report: &mut Report, socket: &Path) {
     let text = format!("the daemon at {} does not answer", socket.display());
     let step = match Holder::of(socket) {
@@ -170,7 +170,7 @@ fn silent(report: &mut Report, socket: &Path) {
     report.fix(SUBJECT, text, step);
 }
 
-/// A library of 100,000 images takes a second on a fast disk.
+/// Time limit; checking a library of 100,000 images takes a second on a fast disk.
 const WITHIN: Duration = Duration::from_secs(5);
 
 pub(super) fn look_at_leftovers(report: &mut Report, paths: &DaemonPaths) {

@@ -1,7 +1,9 @@
-//! Finds out why no wallpaper appears, without a daemon (`murald doctor`). This file examines settings,
-//! directories and programs; `daemon` the socket, `session` the compositor and the backends.
+//! Finds out why no wallpaper appears, without a daemon (`murald doctor`). This file examines
+//! settings, directories and programs; `daemon` examines the socket, `session` the compositor and
+//! the backends.
 //!
-//! Runs in the command's own thread. It changes nothing and sets no wallpaper. Every wait has a limit.
+//! Runs on the command's own thread, changes nothing and sets no wallpaper. Every wait has a time
+//! limit.
 
 mod daemon;
 mod session;
@@ -25,7 +27,7 @@ use crate::process::{self, Launch};
 use crate::transcode;
 use crate::wire::{Finding, FindingState};
 
-/// Examines everything, in the order of dependence.
+/// Examines everything; later parts depend on earlier ones.
 pub(crate) fn examine(options: &Options) -> Vec<Finding> {
     let mut report = Report::default();
     match Dirs::of_process() {
@@ -55,7 +57,7 @@ fn look(report: &mut Report, options: &Options, dirs: &Dirs) {
     look_at_programs(report);
 }
 
-/// The settings as the daemon would read them, else the defaults.
+/// Reads the settings as the daemon would; returns the defaults if that fails.
 fn settings(report: &mut Report, options: &Options, dirs: &Dirs) -> Config {
     let file = options.config.clone().unwrap_or_else(|| dirs.config_file());
     if !file.exists() && options.config.is_none() {
@@ -91,7 +93,7 @@ impl Report {
         self.add(subject, FindingState::Ok, text.into(), None);
     }
 
-    /// Works; `step` is what may be done about it, if anything.
+    /// Reports something that works; `step` is what the user may do about it, if anything.
     fn note(&mut self, subject: &str, text: impl Into<String>, step: Option<&str>) {
         self.add(subject, FindingState::Note, text.into(), step.map(str::to_owned));
     }
@@ -114,8 +116,8 @@ impl Report {
     }
 }
 
-/// The least free space: a photograph with its thumbnails takes up to 30 MiB, and the database needs
-/// some.
+/// The minimum free space in bytes: a photograph with its thumbnails takes up to 30 MiB, and the
+/// database needs some, too.
 const ROOM: u64 = 100 << 20;
 
 /// Examines the runtime directory: after `su` it may belong to another user, or to a session that has
@@ -144,7 +146,7 @@ fn runtime(report: &mut Report, env: &Env) {
     }
 }
 
-/// All directories that the daemon writes to.
+/// Examines all directories that the daemon writes to.
 fn look_at_directories(report: &mut Report, paths: &DaemonPaths, dirs: &Dirs) {
     let parent = |path: &Path| path.parent().unwrap_or(Path::new("/")).to_owned();
     let (state, cache) = (dirs.state(), dirs.cache());
@@ -172,7 +174,7 @@ fn look_at_directories(report: &mut Report, paths: &DaemonPaths, dirs: &Dirs) {
     free_space(report, &all[..3]);
 }
 
-/// The directory, or its nearest existing parent.
+/// Returns the directory, or its nearest existing parent.
 fn nearest(directory: &Path) -> &Path {
     directory.ancestors().find(|path| fs::symlink_metadata(path).is_ok()).unwrap_or(directory)
 }
@@ -228,7 +230,7 @@ fn free_space(report: &mut Report, places: &[(&str, &Path)]) {
     }
 }
 
-/// The service manager answers within milliseconds.
+/// Time limit; the service manager answers within milliseconds.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 fn look_at_programs(report: &mut Report) {
@@ -254,7 +256,7 @@ fn look_at_programs(report: &mut Report) {
     unit(report);
 }
 
-/// Reports whether systemd starts murald, if systemd is there.
+/// Reports whether systemd starts murald, if systemctl is installed.
 fn unit(report: &mut Report) {
     let Some(systemctl) = process::which("systemctl") else { return };
     let launch =

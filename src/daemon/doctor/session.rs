@@ -15,7 +15,7 @@ use crate::paths::{Dirs, Env};
 use crate::process::{ProcessRecords, Reaper};
 use crate::thread::Spawner;
 
-/// A compositor lists its outputs within milliseconds, unless it hangs.
+/// Time limit; a compositor lists its outputs within milliseconds unless it hangs.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 pub(super) fn look(report: &mut Report, settings: &Arc<Config>, paths: &DaemonPaths, dirs: &Dirs) {
@@ -88,7 +88,7 @@ fn unreachable(report: &mut Report, wanted: Option<Compositor>, env: &Env, error
     report.fix("compositor", text, step);
 }
 
-/// The backend that shows pictures, or would.
+/// Reports the backend that shows wallpapers, or would.
 fn backend(report: &mut Report, backends: &Backends, settings: &Config) -> Option<BackendName> {
     let available = backends.available();
     let wanted = settings.backend.kind;
@@ -135,7 +135,7 @@ fn backend(report: &mut Report, backends: &Backends, settings: &Config) -> Optio
     Some(name)
 }
 
-/// Reports kinds of wallpapers that no installed backend shows.
+/// Reports kinds of wallpapers that no installed backend can show.
 fn unshown(report: &mut Report, backends: &Backends) {
     for (kind, subject, what) in
         [(Kind::Video, "videos", "videos"), (Kind::Web, "html", "HTML wallpapers")]
