@@ -1,6 +1,6 @@
-//! Whether the machine runs on its battery, and the thread `battery`, which tells when that changes.
+//! Finds out whether the machine runs on battery power; the thread `battery` reports changes.
 //!
-//! The thread sleeps until the kernel tells of a device, and looks then. It never looks by the clock.
+//! The thread sleeps until the kernel reports an event of a power supply. It does not poll.
 
 use std::fs;
 use std::io;
@@ -17,16 +17,17 @@ use crate::thread::{Spawner, Thread};
 
 const SYSFS: &str = "/sys/class/power_supply";
 
-/// The directory of the batteries and the mains.
+/// The directory with the batteries and power adapters.
 #[derive(Clone, Debug)]
 pub(crate) struct Supplies {
     directory: PathBuf,
-    /// A directory of plain files in its place: nobody but the files tells of it.
+    /// Whether the directory has plain files instead of sysfs, so that changes are found by
+    /// inotify.
     is_plain: bool,
 }
 
 impl Supplies {
-    /// The machine's own; those of `MURALD_POWER_SUPPLY` where there is such a variable, for tests.
+    /// The machine's own power supplies, or the directory `MURALD_POWER_SUPPLY` if set, for tests.
     pub(crate) fn of(env: &Env) -> Self {
         match env.var("MURALD_POWER_SUPPLY") {
             Some(directory) => Self { directory: directory.into(), is_plain: true },
@@ -34,13 +35,13 @@ impl Supplies {
         }
     }
 
-    /// Whether some battery gives power, and no mains does.
+    /// Whether a battery is discharging and no power adapter is connected.
     pub(crate) fn on_battery(&self) -> bool {
         on_battery(&self.directory)
     }
 }
 
-/// Tells until it is dropped.
+/// Reports changes until it is dropped.
 #[derive(Debug)]
 pub(crate) struct BatteryWatch {
     ending: CancelOnDrop,
@@ -48,7 +49,7 @@ pub(crate) struct BatteryWatch {
 }
 
 impl BatteryWatch {
-    /// `tell` is called on the thread, at once and after each change.
+    /// `tell` is called on the thread, once at the start and after each change.
     pub(crate) fn start(
         spawner: &Spawner,
         supplies: Supplies,
@@ -60,7 +61,7 @@ impl BatteryWatch {
         Ok(Self { ending: CancelOnDrop(cancel), thread })
     }
 
-    /// Ends it; `false` if it is late.
+    /// Stops the thread; returns `false` if it has not ended by the deadline.
     pub(crate) fn end(self, deadline: Instant) -> bool {
         let Self { ending, thread } = self;
         drop(ending);
@@ -68,11 +69,11 @@ impl BatteryWatch {
     }
 }
 
-/// The body of the thread.
+/// The function that the thread runs.
 fn watch(supplies: &Supplies, news: &News, until: &Cancel, tell: &impl Fn(bool)) {
     let mut known = None;
     loop {
-        // Watched before it is looked at: what changes in between wakes us.
+        // Watch before reading: a change in between wakes the thread again.
         news.follow(supplies);
         let now = supplies.on_battery();
         if known.replace(now) != Some(now) {
@@ -80,7 +81,7 @@ fn watch(supplies: &Supplies, news: &News, until: &Cancel, tell: &impl Fn(bool))
         }
         while !news.heard() {
             let mut fds = [PollFd::new(news, PollFlags::IN), PollFd::new(until, PollFlags::IN)];
-            // Only a kernel without memory fails.
+            // Fails only if the kernel has no memory.
             let woken = poll_until(&mut fds, None);
             if woken.is_err() || !fds[1].revents().is_empty() {
                 return;
@@ -89,7 +90,7 @@ fn watch(supplies: &Supplies, news: &News, until: &Cancel, tell: &impl Fn(bool))
     }
 }
 
-/// Who tells that something may have changed.
+/// The source of events.
 enum News {
     Kernel(Uevents),
     Files(Inotify),
@@ -104,7 +105,7 @@ impl News {
         })
     }
 
-    /// Follows what is there by now.
+    /// Watches all directories that exist now.
     fn follow(&self, supplies: &Supplies) {
         let Self::Files(files) = self else { return };
         let changes = WatchFlags::CREATE
@@ -121,7 +122,7 @@ impl News {
         }
     }
 
-    /// Takes all that has come: whether it is worth a look.
+    /// Reads all pending events; returns whether the state may have changed.
     fn heard(&self) -> bool {
         match self {
             Self::Kernel(uevents) => uevents.drain("power_supply"),
@@ -143,7 +144,7 @@ impl AsFd for News {
     }
 }
 
-/// The batteries of mice and headphones give no power to the machine.
+/// Ignores the batteries of peripherals, which do not supply the machine.
 fn on_battery(supplies: &Path) -> bool {
     let mut discharging = false;
     for supply in fs::read_dir(supplies).into_iter().flatten().flatten() {
@@ -160,7 +161,7 @@ fn on_battery(supplies: &Path) -> bool {
     discharging
 }
 
-/// The newer kinds of USB have names of their own: `USB_C`, `USB_PD`.
+/// Newer types of USB have their own names, such as `USB_C` and `USB_PD`.
 fn is_mains(kind: &str) -> bool {
     kind == "Mains" || kind == "Wireless" || kind.starts_with("USB")
 }
@@ -178,7 +179,7 @@ mod tests {
         let path = directory.join(name);
         fs::create_dir_all(&path).unwrap();
         for (file, text) in files {
-            // Whole or not at all, as the kernel has it.
+            // Files are replaced by renames, so that readers never see half a file.
             let part = directory.join("part");
             fs::write(&part, text).unwrap();
             fs::rename(part, path.join(file)).unwrap();
@@ -192,7 +193,7 @@ mod tests {
     const OFF: Supply<'static> = ("AC", &[("type", "Mains\n"), ("online", "0\n")]);
 
     #[test]
-    fn a_battery_counts_where_no_mains_does() {
+    fn battery_counts_if_no_power_adapter_is_connected() {
         let check = |supplies: &[Supply<'_>], expected| {
             let directory = tempfile::tempdir().unwrap();
             supplies.iter().for_each(|supply| write(directory.path(), *supply));
@@ -212,7 +213,7 @@ mod tests {
         let scope = ("hidpp_battery_0", &[("scope", "Device\n")][..]);
         check(&[mouse, scope], false);
         check(&[mouse, scope, EMPTYING], true);
-        // One that charges a telephone is no mains of ours.
+        // A port that charges a phone is not a power adapter.
         let wire = ("wire", &[("type", "USB\n"), ("online", "1\n"), ("scope", "Device\n")][..]);
         check(&[EMPTYING, wire], true);
         let ups = ("ups", &[("type", "UPS\n"), ("online", "1\n"), ("status", "Discharging\n")][..]);
@@ -220,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn changes_are_told_once_and_no_more_after_the_end() {
+    fn changes_are_reported_once_until_the_watch_ends() {
         let directory = tempfile::tempdir().unwrap();
         write(directory.path(), OFF);
         let (spawner, _deaths) = Spawner::new();
@@ -230,7 +231,7 @@ mod tests {
         let watch = BatteryWatch::start(&spawner, supplies, tell).unwrap();
         let next = || hears.recv_timeout(Duration::from_secs(60)).unwrap();
         assert!(!next());
-        // A battery that comes later, and mains that come and go.
+        // A battery is added later; then the power adapter is connected and disconnected.
         write(directory.path(), EMPTYING);
         assert!(next());
         write(directory.path(), ON);

@@ -1,9 +1,8 @@
-//! Deadlines that notice suspend, changes of the clock and changes of the time zone.
+//! Waits for deadlines, and notices suspend and changes of the clock and the time zone.
 //!
-//! The thread `clock` sleeps in the kernel on a timer over `CLOCK_BOOTTIME` (which runs on in suspend),
-//! on one over `CLOCK_REALTIME` (which is cancelled when the clock is set) and on the place of
-//! `/etc/localtime`. It only wakes its user, who reads the time and decides what is due. It never
-//! polls, and never wakes up without a deadline.
+//! The thread `clock` sleeps on a timer over `CLOCK_BOOTTIME` (which continues in suspend), on one
+//! over `CLOCK_REALTIME` (which is cancelled when the clock is set), and on a watch of
+//! `/etc/localtime`. It only wakes its user, which reads the time and decides what is due.
 
 mod zone;
 
@@ -25,28 +24,28 @@ use crate::thread::{Spawner, Thread};
 use crate::wire::zone as local_zone;
 use zone::ZoneWatch;
 
-/// Time since the machine was started, suspend included. May be negative: before its start.
+/// Time since boot, including suspend. Negative values are before the boot.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Boottime(i64);
 
-/// Both clocks, read together.
+/// Both clocks at the same moment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Now {
     pub boot: Boottime,
-    /// In the zone of the system.
+    /// In the system's time zone.
     pub wall: Zoned,
 }
 
-/// The deadlines that a thread waits for; the default waits for nothing.
+/// The deadlines that a thread waits for; by default none.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Deadlines {
     pub boot: Option<Boottime>,
-    /// Rings also when the clock is set.
+    /// Also wakes when the clock is set.
     pub wall: Option<Timestamp>,
 }
 
 impl Boottime {
-    /// 292 years either way are enough.
+    /// The range is 292 years in both directions.
     pub(crate) fn from_nanos(nanos: i64) -> Self {
         Self(nanos)
     }
@@ -55,7 +54,7 @@ impl Boottime {
         self.0
     }
 
-    /// Zero where `earlier` is later.
+    /// Zero if `earlier` is later.
     pub(crate) fn since(self, earlier: Self) -> Duration {
         Duration::from_nanos(self.0.saturating_sub(earlier.0).max(0).unsigned_abs())
     }
@@ -90,7 +89,7 @@ impl Now {
 }
 
 impl Deadlines {
-    /// The earlier of both, by each clock.
+    /// Returns the earlier deadline on each clock.
     #[must_use]
     pub(crate) fn or(self, other: Self) -> Self {
         let boot = self.boot.into_iter().chain(other.boot).min();
@@ -99,35 +98,36 @@ impl Deadlines {
     }
 }
 
-/// The kernel's id of this run of the machine: boot times of different runs have nothing to do
-/// with each other. Empty if the kernel gives none.
+/// Returns the kernel's id of this boot, as boot times of different boots are not comparable. Empty
+/// if it cannot be read.
 pub(crate) fn boot_id() -> String {
     let id = std::fs::read_to_string("/proc/sys/kernel/random/boot_id");
     id.map(|id| id.trim().to_owned()).unwrap_or_default()
 }
 
-/// Takes TZ out of the environment where it names something that is no file: a pipe there would hold
-/// up whoever asks for the time. Returns what it was. Only for the beginning of the process.
+/// Removes TZ from the environment if it names something other than a regular file, such as a pipe,
+/// on which reading the time would block. Returns the removed value. To be called before any thread
+/// is started.
 pub(crate) fn forget_unusable_zone() -> Option<OsString> {
     let written = std::env::var_os("TZ").filter(|written| !is_usable(written))?;
-    // SAFETY: no other thread runs yet that could read the environment. There is no other way: the
-    // libraries under us look at the variable themselves.
+    // SAFETY: no other thread runs yet that could read the environment. Unsetting the variable is
+    // necessary, as libraries read it themselves.
     unsafe { std::env::remove_var("TZ") };
     Some(written)
 }
 
-/// Names of zones and rules are no files where we are; a file of rules is a regular one.
+/// Names of zones and rules do not exist as files here; a zone file is a regular file.
 fn is_usable(written: &OsStr) -> bool {
     let path = written.as_bytes().strip_prefix(b":").unwrap_or(written.as_bytes());
     let found = std::fs::metadata(OsStr::from_bytes(path));
     found.is_err() || found.is_ok_and(|found| found.is_file())
 }
 
-/// An alarm clock; dropping it ends its thread.
+/// Wakes a thread at its deadlines; dropping it stops the thread `clock`.
 #[derive(Debug)]
 pub(crate) struct Alarm {
     timers: Arc<Timers>,
-    /// A full channel holds a ring that has not been heard yet.
+    /// A full channel means that a wake-up is pending already.
     ring: Sender<()>,
     _end: CancelOnDrop,
     _thread: Thread,
@@ -140,10 +140,11 @@ struct Timers {
 }
 
 impl Alarm {
-    /// Starts the thread. What is returned rings when a deadline has come, when the clock was set
-    /// while a wall-clock deadline stood, and when the zone has changed. Rings are merged.
+    /// Starts the thread. The returned channel is notified at a deadline, when the clock was set
+    /// while there was a deadline in wall time, and when the time zone has changed. Notifications
+    /// are merged.
     pub(crate) fn start(spawner: &Spawner) -> io::Result<(Self, Receiver<()>)> {
-        // TZ goes before the file, and does not change while we run.
+        // TZ overrides the file and does not change at run time.
         let file = std::env::var_os("TZ").is_none().then(|| Path::new("/etc/localtime"));
         Self::watching(spawner, file)
     }
@@ -170,8 +171,7 @@ impl Alarm {
         Ok((Self { timers, ring, _end: CancelOnDrop(end), _thread: thread }, rings))
     }
 
-    /// Sets the alarm and replaces the earlier one. A deadline that has passed wakes its user at
-    /// once.
+    /// Replaces the deadlines. A deadline in the past wakes the user at once.
     pub(crate) fn set(&self, deadlines: Deadlines) -> io::Result<()> {
         let boot = deadlines.boot.map_or(0, |at| at.0.max(1));
         self.timers.boot.set(TimerfdTimerFlags::ABSTIME, boot)?;
@@ -201,7 +201,7 @@ impl Watch {
                 Ok(false) => {}
                 Err(error) => panic!("the clock cannot wait any more: {error}"),
             }
-            // Each is asked: none may keep ringing because another one rang first.
+            // Read all of them, as an unread source would wake the thread again.
             let boot = self.timers.boot.expired();
             let wall = self.timers.wall.expired();
             let zone = self.zone.as_mut().is_some_and(ZoneWatch::has_changed);
@@ -214,7 +214,7 @@ impl Watch {
         }
     }
 
-    /// Until there is something to do; whether it is the end.
+    /// Waits for an event; returns whether the thread is to stop.
     fn wait(&self) -> io::Result<bool> {
         let mut sources = vec![
             PollFd::new(&self.end, PollFlags::IN),
@@ -234,7 +234,7 @@ mod tests {
     const LONG: Duration = Duration::from_secs(60);
 
     #[test]
-    fn zone_is_never_read_from_what_is_no_file() {
+    fn tz_that_is_not_a_regular_file_is_ignored() {
         let check = |written: &str, usable| assert_eq!(is_usable(written.as_ref()), usable);
         check("Europe/Berlin", true);
         check("CET-1CEST", true);
@@ -246,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn boot_times_are_plain_numbers() {
+    fn boot_time_arithmetic_saturates() {
         let at = Boottime::from_nanos(5);
         assert_eq!((at + Duration::from_nanos(3)).since(at), Duration::from_nanos(3));
         assert_eq!(at.since(at + LONG), Duration::ZERO);
@@ -256,13 +256,13 @@ mod tests {
 
     #[test]
     #[cfg_attr(miri, ignore = "Miri has no CLOCK_BOOTTIME: EINVAL")]
-    fn clock_of_the_boot_runs() {
+    fn boot_time_advances() {
         let now = Now::read().boot;
         assert!(now > Boottime::from_nanos(5) && Now::read().boot >= now);
     }
 
     #[test]
-    fn earlier_deadline_counts_per_clock() {
+    fn earlier_deadline_is_used_on_each_clock() {
         let boot = |nanos| Some(Boottime::from_nanos(nanos));
         let one = Deadlines { boot: boot(7), wall: None };
         let two = Deadlines { boot: boot(5), wall: Some(Timestamp::UNIX_EPOCH) };
@@ -271,7 +271,7 @@ mod tests {
     }
 
     #[test]
-    fn timer_rings_on_either_clock_and_not_before() {
+    fn alarm_wakes_at_deadlines_of_both_clocks() {
         let (spawner, _deaths) = Spawner::new();
         let (alarm, rings) = Alarm::watching(&spawner, None).unwrap();
         let now = Now::read();
@@ -283,21 +283,21 @@ mod tests {
         alarm.set(Deadlines { boot: None, wall: Some(wall) }).unwrap();
         rings.recv_timeout(LONG).unwrap();
         assert!(Timestamp::now() >= wall);
-        // A deadline that has passed wakes at once, one that was set again does not.
+        // A deadline in the past wakes at once; replaced deadlines do not wake.
         alarm.set(Deadlines { boot: Some(now.boot + LONG), wall: Some(wall) }).unwrap();
         rings.recv_timeout(LONG).unwrap();
         alarm.set(Deadlines::default()).unwrap();
         assert!(rings.recv_timeout(Duration::from_millis(50)).is_err());
     }
 
-    /// From here on the kernel answers this thread as it does after a change of the clock that nobody
-    /// has read: to change the clock itself is no test's business.
+    /// Makes timerfd_settime fail on this thread as it does after an unread change of the clock,
+    /// since tests must not set the clock itself.
     fn answer_that_the_clock_was_set() {
         let step =
             |code: u32, jf: u8, k: u32| libc::sock_filter { code: code as u16, jt: 0, jf, k };
         let settime = libc::SYS_timerfd_settime as u32;
         let mut program = [
-            // The number is what the data begin with, the flags are the second argument.
+            // The data begin with the system call's number; the flags are the second argument.
             step(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, 0, 0),
             step(libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K, 3, settime),
             step(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, 0, if LITTLE { 24 } else { 28 }),
@@ -319,7 +319,7 @@ mod tests {
 
     #[test]
     #[cfg_attr(miri, ignore = "Miri has no seccomp")]
-    fn clock_that_was_set_unheard_rings_when_the_alarm_is_set() {
+    fn clock_change_before_setting_the_alarm_wakes_it() {
         let (spawner, _deaths) = Spawner::new();
         let (alarm, rings) = Alarm::watching(&spawner, None).unwrap();
         let wall = Some(Now::read().wall.timestamp() + LONG);
@@ -348,7 +348,7 @@ mod tests {
             link(&format!("/usr/share/zoneinfo/{zone}"));
             rings.recv_timeout(LONG).unwrap();
         }
-        // A neighbour's change is none of ours.
+        // Other files in the directory do not matter.
         while rings.try_recv().is_ok() {}
         std::fs::write(directory.path().join("hosts"), "x").unwrap();
         assert!(rings.recv_timeout(Duration::from_millis(50)).is_err());

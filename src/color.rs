@@ -1,22 +1,22 @@
-//! Colours: sRGB, CIELAB (D65), distances and hue groups.
+//! Converts colours between sRGB, CIELAB (D65) and HSL, and computes distances and hue groups.
 //!
-//! Pure arithmetic, called from any thread; the same input gives the same output everywhere.
+//! Pure arithmetic: the same input gives the same output on every machine.
 
 use std::fmt::Write;
 use std::sync::LazyLock;
 
-/// Red, green and blue of sRGB.
+/// A colour in sRGB: red, green and blue.
 pub type Rgb = [u8; 3];
 
-/// Colours of an image at most: those that somebody chose can be more than the eight that we find.
+/// Maximum number of colours of an image; the user may set more than the eight that murald finds.
 pub(crate) const PALETTE_MAX: usize = 12;
-/// The hue group of pictures in which no colour decides.
+/// The hue group of images without a colour that is not grey.
 pub(crate) const NEUTRAL: u8 = 99;
-/// Lab chroma below which a colour counts as grey (contract 4).
+/// Lab chroma below which a colour counts as grey.
 const GREY: f32 = 10.0;
-/// The white that sRGB is seen under.
+/// The white point D65.
 const WHITE: [f32; 3] = [0.950_47, 1.0, 1.088_83];
-/// CIE's ε and κ: where the cube root gives way to a line.
+/// CIE's ε and κ: the limit of the cube root, and the slope below it.
 const EPSILON: f32 = 216.0 / 24389.0;
 const KAPPA: f32 = 24389.0 / 27.0;
 
@@ -31,7 +31,7 @@ pub struct Lab {
 }
 
 impl Lab {
-    /// ΔE76: the plain distance.
+    /// The ΔE76: the Euclidean distance.
     pub fn distance(self, other: Self) -> f32 {
         self.distance_squared(other).sqrt()
     }
@@ -46,7 +46,7 @@ impl Lab {
     }
 }
 
-/// Hue in degrees from 0 up to 360, saturation and lightness from 0 to 1.
+/// Hue from 0 up to 360 degrees; saturation and lightness from 0 to 1.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Hsl {
     pub hue: f32,
@@ -64,7 +64,7 @@ pub fn lab(rgb: Rgb) -> Lab {
     Lab { l: 116.0 * y - 16.0, a: 500.0 * (x - y), b: 200.0 * (y - z) }
 }
 
-/// The nearest sRGB colour; what sRGB cannot show is clipped.
+/// Returns the nearest sRGB colour; colours outside sRGB are clipped.
 pub(crate) fn rgb(lab: Lab) -> Rgb {
     let fy = (lab.l + 16.0) / 116.0;
     let cube = |f: f32| if f * f * f > EPSILON { f * f * f } else { (116.0 * f - 16.0) / KAPPA };
@@ -97,8 +97,8 @@ pub(crate) fn hsl(rgb: Rgb) -> Hsl {
     Hsl { hue: sector * 60.0, saturation, lightness }
 }
 
-/// The first of `colors` (most dominant first) that is no grey decides: group 0 is centred on red,
-/// each of the twelve is 30° wide. Where all are grey: [`NEUTRAL`].
+/// Returns the hue group of the first colour that is not grey, or [`NEUTRAL`]. `colors` has the
+/// most dominant first. The twelve groups are 30° wide; group 0 is centred on red.
 pub fn hue_group(colors: &[Rgb]) -> u8 {
     match colors.iter().find(|&&color| !is_grey(lab(color))) {
         Some(&color) => (((hsl(color).hue + 15.0) % 360.0) / 30.0) as u8,
@@ -106,12 +106,12 @@ pub fn hue_group(colors: &[Rgb]) -> u8 {
     }
 }
 
-/// Whether it has too little colour to decide a hue group.
+/// Whether a colour has too little chroma to decide a hue group.
 pub(crate) fn is_grey(lab: Lab) -> bool {
     lab.chroma() < GREY
 }
 
-/// `#rrggbb`
+/// Formats a colour as `#rrggbb`.
 pub fn hex(rgb: Rgb) -> String {
     let mut text = String::with_capacity(7);
     let [r, g, b] = rgb;
@@ -119,12 +119,12 @@ pub fn hex(rgb: Rgb) -> String {
     text
 }
 
-/// A colour as a person names it: `#rrggbb`, `rrggbb`, or by CSS's name of it.
+/// Parses `#rrggbb`, `rrggbb`, `#rgb` or the name of a CSS colour.
 pub fn parse(text: &str) -> Option<Rgb> {
     parse_hex(text).or_else(|| named(text))
 }
 
-/// Reads `#rrggbb`, `rrggbb` or `#rgb`, in either case.
+/// Parses `#rrggbb`, `rrggbb` or `#rgb`, in upper or lower case.
 pub(crate) fn parse_hex(text: &str) -> Option<Rgb> {
     let (digits, is_marked) = text.strip_prefix('#').map_or((text, false), |digits| (digits, true));
     if !digits.bytes().all(|byte| byte.is_ascii_hexdigit()) {
@@ -133,7 +133,7 @@ pub(crate) fn parse_hex(text: &str) -> Option<Rgb> {
     let value = u32::from_str_radix(digits, 16).ok()?;
     match digits.len() {
         6 => Some([(value >> 16) as u8, (value >> 8) as u8, value as u8]),
-        // Each digit stands for two of it.
+        // Each digit is doubled.
         3 if is_marked => {
             Some([value >> 8, value >> 4 & 15, value & 15].map(|digit| digit as u8 * 17))
         }
@@ -141,12 +141,12 @@ pub(crate) fn parse_hex(text: &str) -> Option<Rgb> {
     }
 }
 
-/// The id of a plain colour in place of an image's: below 0, as no image has it.
+/// Returns the image id that stands for a plain colour; it is negative, unlike those of images.
 pub(crate) fn image_id([r, g, b]: Rgb) -> i64 {
     !i64::from(u32::from_be_bytes([0, r, g, b]))
 }
 
-/// The plain colour that an id stands for; none: the id is an image's.
+/// Returns the plain colour that an id stands for; `None` if it is an image's id.
 pub(crate) fn of_image(id: i64) -> Option<Rgb> {
     let value = u32::try_from(!id).ok().filter(|value| *value < 1 << 24)?;
     let [_, r, g, b] = value.to_be_bytes();
@@ -158,7 +158,7 @@ fn named(name: &str) -> Option<Rgb> {
     named.find(|(known, _)| known.eq_ignore_ascii_case(name)).and_then(|(_, hex)| parse_hex(hex))
 }
 
-/// The light of a value of sRGB from 0 to 255.
+/// Converts an sRGB value from 0 to 255 to linear light.
 pub(crate) fn linear(value: f32) -> f32 {
     let value = value / 255.0;
     if value <= 0.040_45 { value / 12.92 } else { ((value + 0.055) / 1.055).powf(2.4) }
@@ -170,7 +170,7 @@ fn gamma(light: f32) -> u8 {
     (value * 255.0).round().clamp(0.0, 255.0) as u8
 }
 
-/// The colours that have names: those of CSS (CSS Color Module Level 4).
+/// The named colours of CSS (CSS Color Module Level 4).
 const NAMES: &str = "\
     aliceblue=f0f8ff antiquewhite=faebd7 aqua=00ffff aquamarine=7fffd4 azure=f0ffff beige=f5f5dc \
     bisque=ffe4c4 black=000000 blanchedalmond=ffebcd blue=0000ff blueviolet=8a2be2 brown=a52a2a \
@@ -208,7 +208,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lab_of_known_colours() {
+    fn lab_of_known_colors() {
         let check = |rgb, l: f32, a: f32, b: f32| {
             let distance = lab(rgb).distance(Lab { l, a, b });
             assert!(distance < 0.05, "{rgb:?} is {:?}", lab(rgb));
@@ -222,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn every_colour_survives_lab() {
+    fn colors_survive_conversion_to_lab_and_back() {
         for value in (0..1 << 24).step_by(977) {
             let color = [(value >> 16) as u8, (value >> 8) as u8, value as u8];
             assert_eq!(rgb(lab(color)), color);
@@ -230,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn hue_groups_are_centred_on_red() {
+    fn hue_groups_are_centered_on_red() {
         let check = |hex, group| {
             assert_eq!(hue_group(&[parse_hex(hex).unwrap()]), group, "{hex}");
         };
@@ -250,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn hex_is_read_as_it_is_written() {
+    fn hex_colors_are_formatted_and_parsed() {
         assert_eq!(hex([0, 171, 255]), "#00abff");
         assert_eq!(parse_hex("#00ABff"), Some([0, 171, 255]));
         assert_eq!(parse_hex("00abff"), Some([0, 171, 255]));
@@ -262,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn ids_of_colours_are_no_images() {
+    fn color_ids_are_distinct_from_image_ids() {
         for color in [[0, 0, 0], [1, 2, 3], [255; 3]] {
             let id = image_id(color);
             assert_eq!((id < 0, of_image(id)), (true, Some(color)));
@@ -273,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn css_names_are_colours() {
+    fn css_color_names_are_parsed() {
         assert_eq!(NAMES.split(' ').count(), 148);
         for word in NAMES.split(' ') {
             let (name, hex) = word.split_once('=').unwrap();

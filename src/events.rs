@@ -1,8 +1,9 @@
-//! The event bus: every event goes to every subscriber that asked for its kind.
+//! The event bus: passes every event to the subscribers that asked for its kind.
 //!
-//! Publishing runs on the thread where something happened and never waits: each subscriber has a buffer
-//! of [`BUFFER`] events, and events that do not fit are lost for that subscriber alone and counted.
-//! Events of the daemon's start are kept for a moment, for clients that connect as soon as they can.
+//! Publishing runs on the thread where something happened and never blocks: each subscriber has a
+//! buffer of [`BUFFER`] events; events that do not fit are lost for that subscriber and counted.
+//! Events of the daemon's start are kept for a moment, for clients that connect as soon as
+//! possible.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -14,21 +15,21 @@ use crossbeam_channel::{Receiver, Sender, TrySendError, bounded};
 use crate::sys::lock;
 use crate::wire::{Event, EventKind, GalleryDomain, Source, Timestamp};
 
-/// Events kept for a subscriber that does not read (service.md, limits).
+/// Number of events that are kept for a subscriber that does not read.
 pub const BUFFER: usize = 64;
 
-/// How long after the start a subscriber still hears what happened since then.
+/// How long after the start a new subscriber still gets the events since then.
 const START: Duration = Duration::from_secs(5);
 
-/// An event as it travels: serialised once for all subscribers.
+/// An event as it is sent, serialised once for all subscribers.
 #[derive(Clone, Debug)]
 pub struct Message {
     pub kind: EventKind,
-    /// The part of the gallery that has changed.
+    /// The part of the library that has changed.
     pub domain: Option<GalleryDomain>,
     /// The payload, one line of JSON.
     pub json: Arc<str>,
-    /// How many events this subscriber lost just before this one.
+    /// The number of events that this subscriber lost just before this one.
     pub lost: u64,
 }
 
@@ -55,7 +56,7 @@ impl FromIterator<EventKind> for EventFilter {
     }
 }
 
-/// The publishing end of the bus; clones are the same bus.
+/// Publishes events; clones share the subscribers.
 #[derive(Clone, Default)]
 pub struct EventBus {
     state: Arc<Mutex<BusState>>,
@@ -67,7 +68,7 @@ struct BusState {
     startup: Option<StartupEvents>,
 }
 
-/// The last events of the start, no more than a subscriber's buffer holds.
+/// The latest events of the start, at most as many as a subscriber's buffer holds.
 struct StartupEvents {
     until: Instant,
     messages: VecDeque<Message>,
@@ -78,11 +79,12 @@ struct Subscriber {
     filter: EventFilter,
     sender: Sender<Message>,
     lost: u64,
-    /// Called after each event that fitted, for a reader that waits on more than its channel.
+    /// Called after each event that fitted into the buffer, for a reader that waits for other
+    /// events, too.
     wake: Box<dyn Fn() + Send>,
 }
 
-/// One subscriber's end; dropping it unsubscribes.
+/// Receives events; dropping it unsubscribes.
 pub struct Subscription {
     id: u64,
     bus: EventBus,
@@ -94,7 +96,7 @@ impl EventBus {
         Self::default()
     }
 
-    /// One that keeps the events of the start, which is now.
+    /// Creates a bus that keeps the events of the daemon's start, which is now.
     pub fn for_startup() -> Self {
         let startup = StartupEvents {
             until: Instant::now() + START,
@@ -104,7 +106,7 @@ impl EventBus {
         Self { state: Arc::new(Mutex::new(state)) }
     }
 
-    /// Tells every subscriber that wants it. Never blocks.
+    /// Passes an event to every subscriber that wants it. Never blocks.
     pub fn publish(&self, event: &Event) {
         let kind = event.kind();
         let domain = match event {
@@ -137,8 +139,8 @@ impl EventBus {
         }
     }
 
-    /// Events published from now on, and those kept of the start. `wake` is called after each that
-    /// fitted into the buffer; it must not block.
+    /// Subscribes to events from now on, and to those kept from the start. `wake` is called after
+    /// each event that fitted into the buffer; it must not block.
     pub fn subscribe(&self, filter: EventFilter, wake: impl Fn() + Send + 'static) -> Subscription {
         let (sender, receiver) = bounded(BUFFER);
         let mut state = self.lock();
@@ -153,12 +155,13 @@ impl EventBus {
     }
 
     fn lock(&self) -> MutexGuard<'_, BusState> {
-        // The list is whole between any two statements that could panic.
+        // A panic while the lock is held leaves the list intact.
         lock(&self.state)
     }
 }
 
-/// Events of the daemon's own actions at its start. A client follows those that it asks for itself.
+/// Whether the event reports what the daemon does by itself when it starts. Clients see the results
+/// of their own requests anyway.
 fn is_startup_event(event: &Event) -> bool {
     match event {
         Event::WallpaperChanged { source, .. } => {
@@ -173,7 +176,7 @@ fn is_startup_event(event: &Event) -> bool {
 }
 
 impl BusState {
-    /// Events that are kept for late subscribers, until their time is over.
+    /// Returns the events kept for late subscribers, until their time is over.
     fn startup(&mut self) -> Option<&mut StartupEvents> {
         if self.startup.as_ref().is_some_and(|startup| startup.until <= Instant::now()) {
             self.startup = None;
@@ -199,7 +202,7 @@ impl Subscriber {
                 (self.wake)();
             }
             Err(TrySendError::Full(_)) => self.lost += 1,
-            // The subscription is being dropped and will take itself off the list.
+            // The subscription is being dropped and will remove itself from the list.
             Err(TrySendError::Disconnected(_)) => {}
         }
     }

@@ -1,9 +1,8 @@
-//! Pictures that follow the workspaces.
+//! Makes HTML wallpapers follow the workspaces (parallax).
 //!
-//! The thread `parallax` runs only while `parallax_enabled` is set and its driver is not off. It
-//! hears from the compositor, over the compositor's own socket, which workspace each output shows,
-//! and has the host of wal-qt move what is shown there. It starts no program, owns no picture, and
-//! what it cannot tell the host in time it lets go: a step that comes late is a wrong one.
+//! The thread `parallax` runs only while `parallax_enabled` is set and the driver is not off. It
+//! reads from the compositor's socket which workspace each output shows, and tells the host of
+//! wal-qt to shift the wallpaper there. Steps that come too late are dropped.
 
 use std::collections::HashMap;
 use std::io;
@@ -18,7 +17,7 @@ use crate::sys::Cancel;
 use crate::thread::Spawner;
 use crate::wallpaper;
 
-/// Starts and ends the follower as the settings say.
+/// Starts and stops the follower according to the settings.
 pub(crate) struct Parallax {
     spawner: Spawner,
     backends: Backends,
@@ -27,12 +26,12 @@ pub(crate) struct Parallax {
 }
 
 impl Parallax {
-    /// Follows nothing before [`Self::on_settings`] is called.
+    /// Does nothing until [`Self::on_settings`] is called.
     pub(crate) fn new(spawner: Spawner, backends: Backends, wallpaper: wallpaper::Handle) -> Self {
         Self { spawner, backends, wallpaper, toggle: Toggle::off() }
     }
 
-    /// Does what the settings say now.
+    /// Applies the current settings.
     pub(crate) fn on_settings(&self) {
         let settings = (self.backends.settings)();
         let (enabled, driver) =
@@ -41,7 +40,7 @@ impl Parallax {
         self.toggle.set(wanted, |driver| self.follow(*driver));
     }
 
-    /// Ends it for good, by the deadline; false if the thread is late.
+    /// Stops for good; returns `false` if the thread has not ended by the deadline.
     pub(crate) fn end(&self, deadline: Instant) -> bool {
         self.toggle.end(deadline)
     }
@@ -69,14 +68,14 @@ impl Parallax {
 struct Follower {
     backends: Backends,
     wallpaper: wallpaper::Handle,
-    /// The place of the workspace that each output shows.
+    /// The number of the workspace that each output shows.
     seen: HashMap<String, i64>,
 }
 
 impl Follower {
-    /// Follows the next report, once it has come.
+    /// Waits for the next report and applies it.
     fn follow(&mut self, connection: &mut Connection, cancel: &Cancel) -> io::Result<()> {
-        // The next connection begins afresh.
+        // A new connection starts without known workspaces.
         let next = connection.next(cancel).inspect_err(|_| self.seen.clear());
         let (_, visible) = next?;
         let mut late = false;
@@ -84,7 +83,7 @@ impl Follower {
             let before = self.seen.insert(output.clone(), place).unwrap_or(0);
             late |= self.moved(&output, (before, place), cancel).is_err();
         }
-        // A host that hangs has missed what came in between.
+        // If the host was slow, drop the reports that came in the meantime.
         while late && connection.is_behind() {
             let Ok((_, missed)) = connection.next(cancel) else { break };
             self.seen.extend(missed.into_iter().map(|v| (v.output, v.place)));
@@ -92,7 +91,7 @@ impl Follower {
         Ok(())
     }
 
-    /// Moves what is shown on an output whose workspace has changed.
+    /// Shifts the wallpaper on an output whose workspace has changed.
     fn moved(&self, output: &str, (from, to): (i64, i64), cancel: &Cancel) -> Result<(), Error> {
         let settings = (self.backends.settings)();
         let options = &settings.wal_qt;
@@ -116,7 +115,7 @@ impl Follower {
     }
 }
 
-/// The direction: the package's own goes before the setting.
+/// Returns the direction of the package, or else that of the settings.
 fn axis(placement: &Placement, options: &WalQt) -> ParallaxDirection {
     let own = placement.web.as_ref().and_then(|web| web.parallax_direction.as_deref());
     match own {
@@ -126,7 +125,7 @@ fn axis(placement: &Placement, options: &WalQt) -> ParallaxDirection {
     }
 }
 
-/// The outputs that move with this one: those over which one picture is stretched.
+/// Returns the outputs that shift together with this one, as one image spans them.
 fn together<'a>(placement: &'a Placement, shown: &'a [Placement]) -> Vec<&'a str> {
     let same = |other: &&Placement| {
         other.output.name == placement.output.name
@@ -137,13 +136,13 @@ fn together<'a>(placement: &'a Placement, shown: &'a [Placement]) -> Vec<&'a str
     shown.iter().filter(same).map(|other| other.output.name.as_str()).collect()
 }
 
-/// The host's word for the way from workspace `from` to `to` on a ring of `chunk` workspaces; none
-/// where they are the same, or where one of them has no place in the order.
+/// Returns the host's name for the direction from workspace `from` to `to` on a ring of `chunk`
+/// workspaces. `None` if they are the same, or if one has no number.
 fn direction(from: i64, to: i64, chunk: u32, axis: ParallaxDirection) -> Option<&'static str> {
     if from <= 0 || to <= 0 || from == to {
         return None;
     }
-    // Over half of the ring the way round is the shorter one.
+    // Over more than half of the ring, the way round is shorter.
     let reversed = from.abs_diff(to) > u64::from(chunk) / 2;
     Some(match (axis, (to > from) != reversed) {
         (ParallaxDirection::Horizontal, true) => "right",
@@ -171,7 +170,7 @@ mod tests {
         check(1, 7, 10, Some("left"));
         check(10, 1, 10, Some("right"));
         check(1, 10, 10, Some("left"));
-        // Half of five is two and a half.
+        // Half of five, rounded down, is two.
         check(1, 3, 5, Some("right"));
         check(1, 4, 5, Some("left"));
         check(1, 2, 1, Some("left"));

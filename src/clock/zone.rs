@@ -1,7 +1,7 @@
 //! Watches the file that names the system's time zone, for the thread `clock`.
 //!
-//! It watches the directory, because tools replace the file or the link by a rename. It never reads the
-//! zone itself.
+//! Watches its directory, because tools replace the file or link by a rename. It does not read the
+//! zone.
 
 use std::ffi::{CStr, OsString};
 use std::io;
@@ -13,7 +13,7 @@ use rustix::fs::inotify::{ReadFlags, WatchFlags};
 
 use crate::sys::Inotify;
 
-/// Whatever may put another file under the name.
+/// Events by which the file may be replaced.
 const CHANGES: WatchFlags = WatchFlags::CLOSE_WRITE
     .union(WatchFlags::CREATE)
     .union(WatchFlags::DELETE)
@@ -35,7 +35,7 @@ impl ZoneWatch {
         Ok(Self { inotify, name: name.to_owned() })
     }
 
-    /// Whether the file has changed since the last time. Reads all that has come.
+    /// Whether the file has changed since the last call. Reads all pending events.
     pub(super) fn has_changed(&mut self) -> bool {
         let mut changed = false;
         self.inotify.read(|event| {

@@ -1,8 +1,8 @@
-//! The log file and its rotation: the current file keeps its name, older ones are `.1`, `.2`...
+//! The log file and its rotation: the current file keeps its name, older ones get the suffixes
+//! `.1`, `.2` and so on.
 //!
-//! Also the settings of the log. A file that cannot be written never stops the daemon.
-//!
-//! flexi_logger's own rotation would give the current file a name with an infix.
+//! A file that cannot be written does not stop the daemon. flexi_logger's own rotation is not used,
+//! as it adds an infix to the current file's name.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
@@ -31,7 +31,7 @@ struct Open {
 }
 
 impl RotatedFile {
-    /// Nothing is opened yet.
+    /// Does not open the file yet.
     pub(super) fn new(settings: &Settings) -> Self {
         Self {
             path: settings.file.clone(),
@@ -52,7 +52,7 @@ impl RotatedFile {
         if let Some(directory) = self.path.parent() {
             make_directories(directory)?;
         }
-        // A pipe without reader must not block, and a terminal must not become our controlling terminal.
+        // Opening a pipe must not block, and a terminal must not become the controlling terminal.
         let flags = OFlags::NONBLOCK | OFlags::NOCTTY;
         let file = OpenOptions::new()
             .append(true)
@@ -62,7 +62,7 @@ impl RotatedFile {
             .open(&self.path)?;
         let found = file.metadata()?;
         if !found.is_file() {
-            // A line might wait for its reader, and a device would be renamed at the first rotation.
+            // Writing to a pipe might block, and a device would be renamed at the first rotation.
             return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is not a regular file"));
         }
         Ok(Open { file, size: found.len() })
@@ -72,28 +72,28 @@ impl RotatedFile {
         self.lock().is_some()
     }
 
-    /// Writes whole lines.
+    /// Writes complete lines, after rotating the file if necessary.
     pub(super) fn write(&self, lines: &[u8]) -> io::Result<()> {
         let mut open = self.lock();
         if open
             .as_ref()
             .is_some_and(|open| open.size > 0 && open.size + lines.len() as u64 > self.max_size)
         {
-            // The log goes on if the file was removed or cannot be renamed.
+            // Continue with the open file if it cannot be renamed.
             self.rotate().ok();
             if let Ok(new) = self.opened() {
                 *open = Some(new);
             }
         }
         if let Some(open) = open.as_mut() {
-            // One write per line, so that lines of several threads never mix.
+            // Lines are written as a whole, so that those of several threads do not mix.
             open.file.write_all(lines)?;
             open.size += lines.len() as u64;
         }
         Ok(())
     }
 
-    /// Removes the oldest file and renames each other one to the next number.
+    /// Renames each file to the next number, overwriting the oldest.
     fn rotate(&self) -> io::Result<()> {
         for number in (1..self.backups).rev() {
             match fs::rename(self.numbered(number), self.numbered(number + 1)) {
@@ -111,7 +111,7 @@ impl RotatedFile {
     }
 
     fn lock(&self) -> MutexGuard<'_, Option<Open>> {
-        // At worst, a thread that panicked leaves a truncated line.
+        // A thread that panicked may leave a truncated line, but nothing worse.
         lock(&self.open)
     }
 }
@@ -120,13 +120,13 @@ impl RotatedFile {
 pub(crate) struct Settings {
     pub level: LevelFilter,
     pub file: PathBuf,
-    /// Bytes at which the file is rotated.
+    /// The size in bytes at which the file is rotated.
     pub max_size: u64,
-    /// Rotated files that are kept.
+    /// Number of rotated files to keep.
     pub backups: u32,
 }
 
-/// The lowest level that stderr gets, and whether people read it there.
+/// The minimum level for stderr, and whether stderr is a terminal.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Stderr {
     pub(super) level: LevelFilter,
@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn log_survives_removed_file_and_failed_rotation() {
+    fn log_survives_a_removed_file_and_a_failed_rotation() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("daemon.log");
         let level = log::LevelFilter::Info;
@@ -169,14 +169,14 @@ mod tests {
         fs::remove_file(&path).unwrap();
         file.write(b"abcdefg\n").unwrap();
         assert_eq!(fs::read(&path).unwrap(), b"abcdefg\n");
-        // A directory cannot be replaced.
+        // A directory in the way cannot be overwritten.
         fs::create_dir_all(directory.path().join("daemon.log.1/x")).unwrap();
         file.write(b"ABCDEFG\n").unwrap();
         assert_eq!(fs::read(&path).unwrap(), b"abcdefg\nABCDEFG\n");
     }
 
     #[test]
-    fn log_is_never_a_pipe_or_a_device() {
+    fn log_is_not_written_to_a_pipe_or_device() {
         let directory = tempfile::tempdir().unwrap();
         let pipe = directory.path().join("pipe");
         rustix::fs::mkfifoat(rustix::fs::CWD, &pipe, 0o600.into()).unwrap();
@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn log_file_moved_away_is_made_again() {
+    fn moved_log_file_is_created_again_when_reopened() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("daemon.log");
         let level = log::LevelFilter::Info;

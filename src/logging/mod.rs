@@ -1,8 +1,7 @@
-//! The log: JSON lines in a rotated file, plain text for people.
+//! The log: JSON lines in a rotated file, plain text on a terminal.
 //!
-//! Lines are written by the thread that logs, by flexi_logger; the many lines of requests are gathered
-//! and written by the thread `log`. A log file that cannot be written never stops the daemon: stderr
-//! gets the lines.
+//! flexi_logger writes lines on the thread that logs; the many lines of requests are gathered and
+//! written by the thread `log`. If the log file cannot be written, lines go to stderr.
 
 mod file;
 mod requests;
@@ -25,19 +24,19 @@ pub(crate) use requests::{RequestLine, request};
 
 use crate::thread::{Spawner, Thread};
 
-/// The running log.
+/// The running log; dropping it stops it.
 pub(crate) struct Log {
-    // Ends flexi_logger when it is dropped.
+    // Stops flexi_logger when it is dropped.
     _handle: LoggerHandle,
     file: Arc<RotatedFile>,
     requests: Arc<Requests>,
-    // Joined after `Drop` has told it to end.
+    // Joined after `Drop` has told it to stop.
     thread: Option<Thread>,
 }
 
 impl Log {
-    /// Starts logging, once for the process. If the file cannot be opened, stderr gets the lines, this
-    /// error first. With `quiet` stderr gets only warnings and errors.
+    /// Starts logging, once per process. If the file cannot be opened, lines go to stderr, first a
+    /// warning about that. With `quiet`, stderr gets warnings and errors only.
     pub(crate) fn start(
         settings: &Settings,
         quiet: bool,
@@ -63,7 +62,7 @@ impl Log {
         Ok(Self { _handle: handle, file, requests, thread: None })
     }
 
-    /// Starts logging requests, too.
+    /// Starts logging requests as well.
     pub(crate) fn log_requests(&mut self, spawner: &Spawner) -> std::io::Result<()> {
         let requests = Arc::clone(&self.requests);
         self.thread = Some(spawner.spawn("log", move || requests.run())?);
@@ -71,7 +70,7 @@ impl Log {
         Ok(())
     }
 
-    /// Closes the file and opens it again, after another program has moved it.
+    /// Reopens the file after another program has moved it.
     pub(crate) fn reopen(&self) {
         self.requests.flush();
         if let Err(error) = self.file.reopen() {
@@ -80,7 +79,7 @@ impl Log {
     }
 }
 
-/// Our own lines from `level` on, and the warnings of libraries.
+/// Logs murald's own lines from `level` on, and the warnings of libraries.
 fn specification(level: LevelFilter) -> LogSpecification {
     LogSpecification::builder()
         .default(level.min(LevelFilter::Warn))

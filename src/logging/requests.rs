@@ -1,9 +1,9 @@
-//! The log lines of requests: gathered by the threads of connections, written together by the thread
+//! The log lines of requests: gathered by the threads of connections, and written by the thread
 //! `log`.
 //!
-//! There may be a hundred thousand a second, and writing each line alone would cost more than the
-//! answer. Lines go to the file; all but successful GETs go to stderr as well, and all do if there is
-//! no file.
+//! There may be a hundred thousand a second, so writing each separately would cost more than the
+//! request. Lines go to the file; all except successful GETs also go to stderr, and all of them do
+//! if there is no file.
 
 use std::fmt;
 use std::io::{self, Write};
@@ -19,15 +19,15 @@ use crate::wire::Timestamp;
 
 /// How long a line may wait for others.
 const GATHER: Duration = Duration::from_millis(250);
-/// The number of bytes that is written at once.
+/// Number of bytes that are written at once.
 const ENOUGH: usize = 64 << 10;
-/// The most bytes that wait for a slow disk; further lines are lost.
+/// Maximum number of bytes that wait for a slow disk; further lines are lost.
 const MOST: usize = 512 << 10;
 
-/// Most lines fit into this size.
+/// Expected length of a line in bytes.
 const LENGTH: usize = 320;
 
-/// A request and its answer.
+/// A request and its response.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct RequestLine<'a> {
     pub id: &'a str,
@@ -48,7 +48,7 @@ pub(super) struct Requests {
 #[derive(Debug, Default)]
 struct Gathered {
     bytes: Vec<u8>,
-    /// For stderr. Bounded with `bytes`, whose lines are longer.
+    /// Lines for stderr. No extra limit is needed, as they are not longer than those in `bytes`.
     said: Vec<u8>,
     lost: u64,
     ended: bool,
@@ -56,7 +56,7 @@ struct Gathered {
 
 static LOG: OnceLock<Arc<Requests>> = OnceLock::new();
 
-/// Logs a request, if there is a log and its level includes it.
+/// Logs a request, if requests are logged and the level includes it.
 pub(crate) fn request(line: &RequestLine<'_>) {
     if line.level() <= log::max_level()
         && let Some(requests) = LOG.get()
@@ -65,7 +65,7 @@ pub(crate) fn request(line: &RequestLine<'_>) {
     }
 }
 
-/// A line as JSON, in the order of other lines.
+/// A JSON line, with the fields in the same order as in other lines.
 #[derive(Serialize)]
 struct JsonLine<'a> {
     ts: Timestamp,
@@ -111,7 +111,7 @@ impl RequestLine<'_> {
         out
     }
 
-    /// The same for people, as `plain_line` has it.
+    /// The line as text, in the same format as `plain_line`.
     fn plain(&self) -> String {
         let Self { id, method, path, status, duration } = self;
         let took = duration.as_secs_f64() * 1000.0;
@@ -125,13 +125,13 @@ impl Requests {
         Arc::new(Self { file, stderr, gathered: Mutex::default(), wake: Condvar::new() })
     }
 
-    /// Makes [`request`] add to these lines.
+    /// Makes [`request`] use this instance.
     pub(super) fn publish(self: &Arc<Self>) {
         LOG.set(Arc::clone(self)).ok();
     }
 
     fn add(&self, line: &RequestLine<'_>, now: Timestamp) {
-        // Before the lock, for which all wait.
+        // Formatted outside the lock, for which other threads wait.
         let json = line.json(now);
         let mut gathered = self.lock();
         let before = gathered.bytes.len();
@@ -153,7 +153,7 @@ impl Requests {
         }
     }
 
-    /// Runs the thread until the end.
+    /// Runs the thread until `end` is called.
     pub(super) fn run(&self) {
         let mut gathered = self.lock();
         while !gathered.ended {
@@ -188,7 +188,7 @@ impl Requests {
         if bytes.is_empty() {
             return;
         }
-        // A full disk loses lines, not the daemon.
+        // If the disk is full, lines are lost.
         if !self.file.is_open() {
             io::stderr().write_all(&bytes).ok();
         } else {
@@ -206,7 +206,7 @@ impl Requests {
     }
 
     fn lock(&self) -> MutexGuard<'_, Gathered> {
-        // At worst, a thread that panicked leaves a truncated line.
+        // A thread that panicked may leave a truncated line, but nothing worse.
         lock(&self.gathered)
     }
 }
@@ -234,7 +234,7 @@ mod tests {
     };
 
     #[test]
-    fn request_lines_are_json_and_gathered() {
+    fn request_lines_are_gathered_as_json() {
         let directory = tempfile::tempdir().unwrap();
         let requests = requests(directory.path());
         let now = Timestamp::from_micros(1_790_000_000_000_456);
@@ -255,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn only_successful_gets_are_not_said_and_failures_of_ours_are_errors() {
+    fn successful_gets_are_not_written_to_stderr() {
         let directory = tempfile::tempdir().unwrap();
         let said = |is_terminal, level, method, status| {
             let mut requests = Arc::into_inner(requests(directory.path())).unwrap();
@@ -280,7 +280,7 @@ mod tests {
     }
 
     #[test]
-    fn request_log_is_flushed_at_end_and_bounded_on_slow_disks() {
+    fn request_log_is_flushed_at_the_end_and_bounded_on_slow_disks() {
         let directory = tempfile::tempdir().unwrap();
         let requests = requests(directory.path());
         for _ in 0..10_000 {

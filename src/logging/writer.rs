@@ -1,5 +1,4 @@
-//! Formats log lines, as JSON for programs and as text for people, and writes flexi_logger's to the
-//! file.
+//! Formats log lines as JSON and as text, and writes flexi_logger's lines to the file.
 //!
 //! Runs on the thread that logs.
 
@@ -23,9 +22,9 @@ impl LogWriter for Writer {
         let mut bytes = Vec::with_capacity(256);
         json_line(&mut bytes, now, record)?;
         bytes.push(b'\n');
-        // Lines that were gathered earlier come first.
+        // Lines gathered earlier are written first.
         self.1.flush();
-        // A full disk loses lines, not the daemon.
+        // If the disk is full, lines are lost.
         self.0.write(&bytes).ok();
         Ok(())
     }
@@ -36,7 +35,7 @@ impl LogWriter for Writer {
     }
 }
 
-/// A line for programs: `ts`, `level`, `target`, `msg`, then the record's own fields.
+/// Formats a JSON line: `ts`, `level`, `target`, `msg`, then the record's own fields.
 pub(super) fn json_line(
     out: &mut dyn Write,
     _now: &mut DeferredNow,
@@ -51,7 +50,7 @@ pub(super) fn json_line(
     serde_json::to_writer(out, &line).map_err(io::Error::from)
 }
 
-/// A line for people: level and message, then the fields.
+/// Formats a text line: level and message, then the record's own fields.
 pub(super) fn plain_line(
     out: &mut dyn Write,
     _now: &mut DeferredNow,
@@ -59,7 +58,7 @@ pub(super) fn plain_line(
 ) -> io::Result<()> {
     let mut fields = Map::new();
     record.key_values().visit(&mut Fields(&mut fields)).map_err(io::Error::other)?;
-    // File names may hold control characters: keep them from the terminal.
+    // File names may contain control characters, which must not reach the terminal.
     let said = record.args().to_string();
     let said = said.replace(|c: char| c.is_control() && !matches!(c, '\n' | '\t'), "\u{fffd}");
     write!(out, "{:5} {said}", record.level())?;

@@ -1,4 +1,4 @@
-//! The XDG base directories, and paths of the configuration.
+//! Finds the XDG base directories, and expands paths in the configuration.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStringExt;
@@ -10,10 +10,10 @@ use super::env::replaced;
 use super::env::{own_directory, session_directory, uid};
 use super::{Env, Error, NAME_MAX, PATH_MAX, SOCKET_MAX};
 
-/// The directory in which a login makes one for each user.
+/// The parent of the runtime directories of login sessions.
 const SESSIONS: &str = "/run/user";
 
-/// The base directories of this user, with their fall-backs where a variable is unset or relative.
+/// The base directories of this user, with the defaults for variables that are unset or relative.
 #[derive(Clone, Debug)]
 pub struct Dirs {
     env: Env,
@@ -50,7 +50,7 @@ impl Dirs {
         &self.home
     }
 
-    /// `$XDG_CONFIG_HOME`; other programs' files are under it too.
+    /// `$XDG_CONFIG_HOME`, which has files of other programs, too.
     pub fn config_home(&self) -> &Path {
         &self.config
     }
@@ -85,15 +85,16 @@ impl Dirs {
         Ok(self.runtime()?.join("murald.sock"))
     }
 
-    /// The places where a client looks for the socket: one, or every one that a daemon may use
-    /// where `XDG_RUNTIME_DIR` is unset, as for cron. Makes no directory.
+    /// Returns the paths at which a client looks for the socket. If `XDG_RUNTIME_DIR` is unset, as
+    /// in cron jobs, there may be several. Creates no directory.
     pub fn sockets(&self) -> Vec<PathBuf> {
         let is_set = self.env.absolute("XDG_RUNTIME_DIR").is_some();
         let temporary = (!is_set).then(|| self.temporary());
         self.session().into_iter().chain(temporary).map(|place| place.join("murald.sock")).collect()
     }
 
-    /// `$XDG_RUNTIME_DIR`, or `/run/user/<uid>` if the variable is unset and that directory is ours.
+    /// `$XDG_RUNTIME_DIR`, or `/run/user/<uid>` if the variable is unset and that directory belongs
+    /// to this user.
     pub fn session(&self) -> Option<PathBuf> {
         self.session_under(Path::new(SESSIONS))
     }
@@ -103,9 +104,9 @@ impl Dirs {
         named.or_else(|| session_directory(sessions, uid()))
     }
 
-    /// `$XDG_RUNTIME_DIR`; where it is unset, `/run/user/<uid>` if that is ours, else `murald-<uid>`
-    /// under the system's temporary directory, which is made if it is missing and refused if others
-    /// could write to it.
+    /// `$XDG_RUNTIME_DIR` if set; otherwise `/run/user/<uid>` if that belongs to this user;
+    /// otherwise `murald-<uid>` in the system's temporary directory, which is created if it is
+    /// missing and refused if others could write to it.
     pub fn runtime(&self) -> Result<PathBuf, Error> {
         self.runtime_under(Path::new(SESSIONS))
     }
@@ -117,14 +118,14 @@ impl Dirs {
         }
     }
 
-    /// The last resort.
+    /// The fallback in the temporary directory.
     fn temporary(&self) -> PathBuf {
         let temporary = self.env.absolute("TMPDIR").unwrap_or_else(|| "/tmp".into());
         temporary.join(format!("murald-{}", uid()))
     }
 
-    /// A leading `~` replaced or a `file://` URI read, and nothing else: for paths that name files,
-    /// where `$` is a letter.
+    /// Expands a leading `~`, or reads a `file://` URI, and nothing else: in names of files, `$` is
+    /// an ordinary character.
     pub fn tilde(&self, path: &Path) -> PathBuf {
         if let Some(path) = path.to_str().and_then(from_uri) {
             return path;
@@ -132,8 +133,8 @@ impl Dirs {
         path.strip_prefix("~").map_or_else(|_| path.to_owned(), |rest| self.home.join(rest))
     }
 
-    /// A path of the configuration: `~`, `$VAR` and `${VAR}` replaced. The XDG base directories
-    /// count as set. What comes out must be absolute.
+    /// Expands `~`, `$VAR` and `${VAR}` in a path of the configuration. The XDG base directories
+    /// always have a value. The result must be absolute.
     pub fn expand(&self, written: &str) -> Result<PathBuf, Error> {
         let path = self.tilde(Path::new(&replaced(written, |name| self.value(name))?));
         let longest = path.iter().map(OsStr::len).max().unwrap_or_default();
@@ -146,7 +147,7 @@ impl Dirs {
         }
     }
 
-    /// The same for a socket, which the kernel allows less.
+    /// Expands the path of a socket, for which the kernel has a lower limit.
     pub fn expand_socket(&self, written: &str) -> Result<PathBuf, Error> {
         let path = self.expand(written)?;
         match path.as_os_str().len() > SOCKET_MAX {
@@ -169,7 +170,7 @@ impl Dirs {
     }
 }
 
-/// The path of a `file://` URI of this machine, percent-decoded; none for everything else.
+/// Returns the path of a local `file://` URI, percent-decoded; `None` for anything else.
 pub(crate) fn from_uri(text: &str) -> Option<PathBuf> {
     let (scheme, rest) = text.split_at_checked("file:".len())?;
     let path = rest.strip_prefix("//localhost").or_else(|| rest.strip_prefix("//")).unwrap_or(rest);
@@ -201,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn unset_and_relative_variables_fall_back() {
+    fn defaults_replace_unset_and_relative_variables() {
         let dirs = dirs();
         assert_eq!(dirs.config_file(), Path::new("/home/mia/.config/murald/config.toml"));
         assert_eq!(dirs.data(), Path::new("/data/murald"));
@@ -242,14 +243,14 @@ mod tests {
     }
 
     #[test]
-    fn a_dollar_in_a_file_s_name_is_a_letter() {
+    fn dollar_in_a_file_name_is_not_expanded() {
         assert_eq!(dirs().tilde(Path::new("~/$HOME.png")), Path::new("/home/mia/$HOME.png"));
         assert_eq!(dirs().tilde(Path::new("/~/x")), Path::new("/~/x"));
         assert_eq!(dirs().tilde(Path::new("file:///a%20b")), Path::new("/a b"));
     }
 
     #[test]
-    fn a_runtime_directory_is_made_or_refused() {
+    fn runtime_directory_is_created_or_refused() {
         let temporary = tempfile::tempdir().unwrap();
         let tmp = temporary.path().to_str().unwrap().to_owned();
         let dirs = Dirs::new(Env::new(move |name| match name {
@@ -280,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn a_session_s_directory_counts_where_it_is_ours() {
+    fn session_directory_is_used_only_if_it_belongs_to_the_user() {
         let sessions = tempfile::tempdir().unwrap();
         let own = sessions.path().join(uid().to_string());
         let dirs = Dirs::new(Env::from([("HOME", "/home/mia")])).unwrap();
@@ -295,7 +296,7 @@ mod tests {
     }
 
     #[test]
-    fn uris_of_files_are_paths() {
+    fn file_uris_are_converted_to_paths() {
         let check = |text: &str, expected: Option<&[u8]>| {
             let path = from_uri(text);
             assert_eq!(path.as_deref().map(|path| path.as_os_str().as_bytes()), expected, "{text}");

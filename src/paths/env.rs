@@ -1,4 +1,4 @@
-//! The environment, looked up in one place.
+//! Reads environment variables, and expands them in paths.
 
 use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -9,14 +9,14 @@ use std::{fmt, fs, io};
 
 use super::Error;
 
-/// A look-up of environment variables: the process's own, or a test's.
+/// Looks up environment variables of the process, or of a test.
 #[derive(Clone)]
 pub struct Env(Arc<Lookup>);
 
 type Lookup = dyn Fn(&str) -> Option<OsString> + Send + Sync;
 
 impl Env {
-    /// The process's own. A missing `HOME` is looked up in the user database.
+    /// The variables of the process. A missing `HOME` is looked up in the user database.
     pub fn process() -> Self {
         Self::new(|name| match std::env::var_os(name) {
             None if name == "HOME" => std::env::home_dir().map(PathBuf::into_os_string),
@@ -32,7 +32,8 @@ impl Env {
         (self.0)(name)
     }
 
-    /// A variable that must hold an absolute path to count (XDG Base Directory Specification).
+    /// Returns a variable that is only valid if it is an absolute path (XDG Base Directory
+    /// Specification).
     pub(super) fn absolute(&self, name: &str) -> Option<PathBuf> {
         self.var(name).map(PathBuf::from).filter(|path| path.is_absolute())
     }
@@ -55,21 +56,23 @@ pub(super) fn uid() -> u32 {
     rustix::process::getuid().as_raw()
 }
 
-/// The directory that a login makes for a user, if it is there and nobody else's.
+/// Returns the runtime directory of a user's login session, if it exists and only that user can
+/// write to it.
 pub(super) fn session_directory(sessions: &Path, uid: u32) -> Option<PathBuf> {
     let path = sessions.join(uid.to_string());
     let found = fs::symlink_metadata(&path).ok()?;
     (found.is_dir() && found.uid() == uid && found.mode() & 0o022 == 0).then_some(path)
 }
 
-/// A directory of mode 0700 that belongs to `uid`, made if it is missing.
+/// Creates a directory with mode 0700 if it is missing; fails if others own it or could write to
+/// it.
 pub(super) fn own_directory(path: PathBuf, uid: u32) -> Result<PathBuf, Error> {
     let failed = |source| Error::Runtime { path: path.clone(), source };
     match fs::DirBuilder::new().mode(0o700).create(&path) {
         Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(failed(error)),
         _ => {}
     }
-    // Not through a link: it would be somebody else's choice where our socket goes.
+    // Links are not followed: another user could decide where the socket goes.
     let found = fs::symlink_metadata(&path).map_err(failed)?;
     if !found.is_dir() || found.uid() != uid || found.mode() & 0o022 != 0 {
         return Err(Error::NotOurs { path });
@@ -80,7 +83,7 @@ pub(super) fn own_directory(path: PathBuf, uid: u32) -> Result<PathBuf, Error> {
     Ok(path)
 }
 
-/// `$VAR` and `${VAR}` replaced by their values.
+/// Replaces `$VAR` and `${VAR}` by their values.
 pub(super) fn replaced(
     written: &str,
     value: impl Fn(&str) -> Result<Option<OsString>, Error>,
@@ -91,7 +94,7 @@ pub(super) fn replaced(
         out.extend_from_slice(&rest.as_bytes()[..at]);
         let (name, after) = match variable_name(&rest[at + 1..]) {
             Ok(Some(found)) => found,
-            // A `$` that begins no name stands for itself.
+            // A `$` before no name is kept.
             Ok(None) => {
                 out.push(b'$');
                 rest = &rest[at + 1..];
@@ -110,7 +113,7 @@ pub(super) fn replaced(
     Ok(OsString::from_vec(out))
 }
 
-/// The name after a `$` and what follows it; `None` where no name begins.
+/// Splits the text after a `$` into the name and the rest; `None` if no name follows.
 fn variable_name(after: &str) -> Result<Option<(&str, &str)>, ()> {
     let (text, braced) = after.strip_prefix('{').map_or((after, false), |inner| (inner, true));
     let end = match text.find(|c: char| !(c.is_ascii_alphanumeric() || c == '_')) {

@@ -1,8 +1,9 @@
-//! The places of files: the XDG base directories, and paths as people write them; and how files are
-//! put there.
+//! Knows the places of files: the XDG base directories, and paths written by users. Also creates
+//! directories and replaces files.
 //!
-//! Runs in whatever thread asks. Reads the environment only through [`Env`]. Naming a place makes
-//! no directory but the runtime directory that replaces a missing `XDG_RUNTIME_DIR`.
+//! Runs on the calling thread, and reads the environment only through [`Env`]. No function that
+//! returns a path creates a directory, except the runtime directory that replaces a missing
+//! `XDG_RUNTIME_DIR`.
 
 mod dirs;
 mod env;
@@ -24,8 +25,8 @@ pub(crate) use replace::{
     Replacement, TEMPORARY, flush_directory, make_directories, remove_unused, replace,
 };
 
-/// Opens a file for reading that must be a regular one: a pipe without a writer, or a device, holds
-/// nobody up. What is opened is what is looked at, whatever lies at the path a moment later.
+/// Opens a regular file for reading; fails for other kinds without waiting for a pipe's writer or a
+/// device. The check is of the opened file, so a later change of the path does not matter.
 pub(crate) fn open_regular(path: &Path) -> io::Result<File> {
     let flags = OFlags::NONBLOCK | OFlags::NOCTTY;
     let file = OpenOptions::new().read(true).custom_flags(flags.bits() as i32).open(path)?;
@@ -35,21 +36,21 @@ pub(crate) fn open_regular(path: &Path) -> io::Result<File> {
     }
 }
 
-/// Bytes that the kernel takes in a path, in one name of it, and in the path of a socket.
+/// The kernel's limits in bytes on a path, on a name in it, and on the path of a socket.
 const PATH_MAX: usize = 4095;
 const NAME_MAX: usize = 255;
 const SOCKET_MAX: usize = 107;
 
-/// Why a place cannot be named.
+/// Why a path cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// Neither `HOME` nor the user database names a home directory.
+    /// Neither `HOME` nor the user database has a home directory.
     #[error("HOME is not set to an absolute path")]
     NoHome,
-    /// The runtime directory under the system's temporary directory cannot be made or read.
+    /// The runtime directory in the system's temporary directory cannot be created or read.
     #[error("cannot create the runtime directory {}", path.display())]
     Runtime { path: PathBuf, source: io::Error },
-    /// It belongs to somebody else, is a link, or others may write to it.
+    /// The directory belongs to another user, is a link, or others may write to it.
     #[error(
         "{} is not a directory that only this user can write to: remove it, or set XDG_RUNTIME_DIR",
         path.display()
@@ -57,17 +58,17 @@ pub enum Error {
     NotOurs { path: PathBuf },
     #[error("the variable {variable} in the path {written:?} is not set")]
     Unset { variable: String, written: String },
-    /// `${` without its `}`, or with no name between.
+    /// `${` without `}`, or without a name.
     #[error("incomplete ${{NAME}} in the path {written:?}")]
     Brace { written: String },
     #[error("the path {written:?} is not absolute")]
     Relative { written: String },
-    /// The kernel takes no more than `max` bytes: of a path, of a name in it or of a socket.
+    /// The kernel allows at most `max` bytes for a path, a name in it, or a socket.
     #[error("the path {path:?} is too long (at most {max} bytes {})", part(*max))]
     TooLong { path: PathBuf, max: usize },
 }
 
-/// The part of a path that has this limit.
+/// Describes the part of a path that has this limit.
 fn part(max: usize) -> &'static str {
     match max {
         SOCKET_MAX => "as the path of a socket",
@@ -83,7 +84,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn special_files_are_not_waited_for() {
+    fn opening_special_files_does_not_block() {
         let directory = tempfile::tempdir().unwrap();
         let at = |name: &str| directory.path().join(name);
         fs::write(at("file"), "x").unwrap();

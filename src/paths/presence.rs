@@ -1,9 +1,9 @@
-//! Whether a file is there, on a disk that may not answer: a look at a dead network disk never
-//! returns, and whoever looked would hang with it.
+//! Finds out whether a file exists on a disk that may not answer: a look at a file on a dead
+//! network disk never returns.
 //!
-//! Each look runs on a thread of its own, `stat`, which is abandoned if it takes too long. While one
-//! hangs in a directory, nobody looks there again. Only for files of the user's, and for the
-//! configuration: directories of ours may hang what touches them.
+//! Each look runs on a thread `stat`, which is abandoned if it takes too long. While a look hangs
+//! in a directory, no other is started there. Used only for the user's files and the configuration;
+//! access to murald's own directories may block.
 
 use std::fs;
 use std::io;
@@ -16,29 +16,30 @@ use crossbeam_channel::bounded;
 use crate::sys::lock;
 use crate::thread::{self, Thread};
 
-/// A disk that has to spin up first takes seconds.
+/// Time limit of a look; a disk that has to spin up takes seconds.
 const WITHIN: Duration = Duration::from_secs(5);
-/// Directories in which looks hang at once: of more nobody knows anything.
+/// Maximum number of directories in which looks may hang; beyond it, all files count as not
+/// answering.
 const HUNG_MAX: usize = 32;
 const STACK: usize = 64 << 10;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Presence {
-    /// Also where something else than its absence keeps it from being looked at.
+    /// The file exists, or an error other than its absence prevented the look.
     There,
     Missing,
-    /// Its disk does not say.
+    /// The disk does not answer.
     NoAnswer,
 }
 
 static HUNG: Mutex<Vec<(PathBuf, Thread)>> = Mutex::new(Vec::new());
 
-/// Looks whether there is something at a path, where a link leads. Returns within seconds.
+/// Finds out whether a path exists, following links. Returns within seconds.
 pub(crate) fn presence(path: &Path) -> Presence {
     look(path.parent().unwrap_or(path), path)
 }
 
-/// Whether the disk answers on which a path lies. Returns within seconds, mostly at once.
+/// Whether the disk of a path answers. Returns within seconds, usually at once.
 pub(crate) fn answers(path: &Path) -> bool {
     presence(path) != Presence::NoAnswer
 }
@@ -49,11 +50,11 @@ fn look(directory: &Path, path: &Path) -> Presence {
     }
     let (tell, told) = bounded(1);
     let seen = path.to_owned();
-    // The caller may have gone.
+    // The caller may not wait any longer.
     let look = move || drop(tell.send(fs::metadata(seen).map(drop)));
     let thread = match thread::expendable("stat", STACK, look) {
         Ok(thread) => thread,
-        // A lack of threads and a dead disk at once would be a coincidence.
+        // Look on this thread: that threads are exhausted and the disk is dead is unlikely.
         Err(error) => {
             log::debug!("cannot start a thread to look at a file: {error}");
             return there(&fs::metadata(path).map(drop));
@@ -75,7 +76,7 @@ fn there(seen: &io::Result<()>) -> Presence {
     }
 }
 
-/// Remembers one of many looks that hang at a directory at once: they are no more directories.
+/// Remembers a thread that hangs, one for each directory.
 fn leave(directory: &Path, thread: Thread) {
     let mut hung = lock(&HUNG);
     if hung.iter().any(|(at, _)| at == directory) {
@@ -85,7 +86,7 @@ fn leave(directory: &Path, thread: Thread) {
     hung.push((directory.to_owned(), thread));
 }
 
-/// Whether a look hangs at a directory, or above it.
+/// Whether a look hangs in a directory or above it.
 fn hangs(directory: &Path) -> bool {
     let mut hung = lock(&HUNG);
     hung.retain(|(_, thread)| !thread.has_ended());
@@ -97,13 +98,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn file_is_there_or_missing() {
+    fn presence_tells_existing_and_missing_files_apart() {
         let dir = tempfile::tempdir().unwrap();
         let file = dir.path().join("a");
         assert_eq!(presence(&file), Presence::Missing);
         fs::write(&file, "").unwrap();
         assert_eq!(presence(&file), Presence::There);
-        // Something is in the way: it is not said that it is missing.
+        // The error is not that the file is missing.
         assert_eq!(presence(&file.join("b")), Presence::There);
     }
 }

@@ -1,6 +1,8 @@
-//! Files that others may read at any time: a new one is made beside the old one and takes its name.
+//! Replaces files that others may read at any time: a new file is written beside the old one and
+//! renamed.
 //!
-//! Runs on whoever writes. What has to outlast a power loss is not for here: its owner flushes it.
+//! Runs on the calling thread. Nothing is flushed, so files that must survive a power loss are not
+//! written here.
 
 use std::ffi::OsString;
 use std::fs::{self, DirBuilder, File};
@@ -8,20 +10,21 @@ use std::io;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
-/// The beginning of a new file's name until it lands: it hides the file from programs that take all
-/// files of a directory, or all of an ending.
+/// Prefix of a new file's name before the rename: hides it from programs that read all files of a
+/// directory, or all with an extension.
 pub(crate) const TEMPORARY: &str = ".new-";
 
-/// Writes a file whole or not at all: readers see the old one or the new one. Not flushed: a power
-/// loss may leave the name and nothing in it.
+/// Replaces a file atomically: readers see the old content or the new. Not flushed, so the file may
+/// be empty after a power loss.
 pub(crate) fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let new = Replacement::of(path)?;
     fs::write(&new.path, bytes)?;
     new.land()
 }
 
-/// An empty file beside one that it is to replace, for others to fill; removed unless it lands, so that
-/// a full disk keeps nothing of it. A file has one at a time.
+/// A new, empty file beside the one it is to replace, to be filled by the caller. Dropping it
+/// without [`Self::land`] removes it, for example if the disk is full. Each target has one at a
+/// time.
 #[must_use]
 pub(crate) struct Replacement {
     path: PathBuf,
@@ -29,7 +32,7 @@ pub(crate) struct Replacement {
 }
 
 impl Replacement {
-    /// Makes the directory, too, where it is missing.
+    /// Creates the file, and the directory if it is missing.
     pub(crate) fn of(target: &Path) -> io::Result<Self> {
         let name = target.file_name().ok_or(io::ErrorKind::InvalidInput)?;
         let mut temporary = OsString::from(TEMPORARY);
@@ -51,12 +54,12 @@ impl Replacement {
 
 impl Drop for Replacement {
     fn drop(&mut self) {
-        // The file is gone if it has landed.
+        // There is nothing to remove after the rename.
         fs::remove_file(&self.path).ok();
     }
 }
 
-/// Makes a directory for the user alone, and those that lead to it, where they are missing.
+/// Creates a directory and its missing parents, accessible by the user only.
 pub(crate) fn make_directories(path: &Path) -> io::Result<()> {
     let missing = path.ancestors().take_while(|directory| !directory.exists()).count();
     DirBuilder::new().recursive(true).mode(0o700).create(path)?;
@@ -64,8 +67,8 @@ pub(crate) fn make_directories(path: &Path) -> io::Result<()> {
     homes.filter(|home| !home.as_os_str().is_empty()).try_for_each(flush_directory)
 }
 
-/// Removes the files of a directory that are not in use. Those that cannot be removed are tried again
-/// the next time.
+/// Removes the unused files of a directory. Files that cannot be removed are retried at the next
+/// call.
 pub(crate) fn remove_unused(directory: &Path, is_used: impl Fn(&Path) -> bool) {
     let entries = fs::read_dir(directory).into_iter().flatten().flatten();
     for path in entries.map(|entry| entry.path()).filter(|path| !is_used(path)) {
@@ -73,10 +76,10 @@ pub(crate) fn remove_unused(directory: &Path, is_used: impl Fn(&Path) -> bool) {
     }
 }
 
-/// So that what was made, renamed or removed in it stays so after a power loss.
+/// Flushes a directory, so that creations, renames and removals in it survive a power loss.
 pub(crate) fn flush_directory(path: &Path) -> io::Result<()> {
     match File::open(path).and_then(|directory| directory.sync_all()) {
-        // Network file systems that have no such thing for directories.
+        // Some network file systems do not support this for directories.
         Err(error)
             if matches!(error.kind(), io::ErrorKind::InvalidInput | io::ErrorKind::Unsupported) =>
         {
@@ -91,7 +94,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn file_is_replaced_whole_or_not_at_all() {
+    fn file_is_replaced_atomically() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("new/x.conf");
         let only = [path.clone()];
