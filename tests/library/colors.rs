@@ -1,5 +1,5 @@
-//! Colours against ImageMagick, whose arithmetic is its own: CIELAB, distances, hue groups, and the
-//! searches of the real daemon that are made of them.
+//! Compares our CIELAB values, colour distances and hue groups with ImageMagick's, which are computed
+//! independently, and checks the real daemon's searches by colour against them.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -11,11 +11,11 @@ use serde_json::{Value, json};
 
 use crate::support::House;
 
-/// Lab as both see it differs by the roundings of white and matrix.
+/// The two differ in how the white point and the matrix are rounded.
 const TOLERANCE: f64 = 0.05;
 const PICTURES: usize = 48;
 
-/// What ImageMagick says of a colour.
+/// A colour as ImageMagick describes it.
 #[derive(Clone, Copy, Debug)]
 struct Seen {
     lab: [f64; 3],
@@ -23,10 +23,10 @@ struct Seen {
 }
 
 #[test]
-fn lab_and_hue_groups_are_imagemagicks() {
+fn lab_and_hue_groups_agree_with_imagemagick() {
     let directory = tempfile::tempdir().unwrap();
     let mut colors = scattered(4000, 1);
-    // All greys, and every step of the wheel at full strength.
+    // All greys, and every hue at full saturation.
     colors.extend((0..=255).map(|level| [level; 3]));
     colors
         .extend((0..=255).flat_map(|l| [[255, l, 0], [0, 255, l], [l, 0, 255], [255 - l, 255, 0]]));
@@ -44,7 +44,7 @@ fn lab_and_hue_groups_are_imagemagicks() {
 }
 
 #[test]
-fn searches_by_colour_find_what_imagemagicks_distances_say() {
+fn searches_by_colour_agree_with_imagemagicks_distances() {
     let house = House::started();
     let (ids, palettes) = library(&house);
     let flat: Vec<Rgb> = palettes.iter().flatten().copied().collect();
@@ -55,7 +55,7 @@ fn searches_by_colour_find_what_imagemagicks_distances_say() {
         let found = found(&house, query);
         for (at, id) in ids.iter().enumerate() {
             let distance = nearest(at);
-            // Closer to the border than the two agree: either answer is right.
+            // Nearer to the limit than the two agree, either answer is right.
             if (distance - within).abs() > 2.0 * TOLERANCE {
                 assert_eq!(found.contains(id), distance < within, "{query}: {at} at {distance}");
             }
@@ -83,7 +83,8 @@ fn searches_by_colour_find_what_imagemagicks_distances_say() {
     for group in (0..12).chain([99]) {
         let found = found(&house, &format!("hue_group={group}"));
         for (at, id) in ids.iter().enumerate() {
-            // The first that is no grey decides; where one in doubt comes before it, nobody knows.
+            // The first colour that is not grey decides. If a doubtful one comes before it, the group is
+            // unknown.
             let groups: Option<Vec<u8>> = seen[at * 3..][..3].iter().map(Seen::group).collect();
             if let Some(groups) = groups {
                 let decides = groups.into_iter().find(|&group| group != 99).unwrap_or(99);
@@ -106,7 +107,7 @@ fn library(house: &House) -> (Vec<i64>, Vec<[Rgb; 3]>) {
     assert_eq!(ids.len(), PICTURES);
     let mut palettes: Vec<[Rgb; 3]> =
         scattered(PICTURES * 3, 99).chunks(3).map(|c| [c[0], c[1], c[2]]).collect();
-    // Some that nothing or little decides.
+    // Palettes without any hue, or with hardly one.
     palettes[0] = [[10; 3], [128; 3], [250; 3]];
     palettes[1] = [[90, 90, 96], [20; 3], [30, 200, 40]];
     for (id, palette) in ids.iter().zip(&palettes) {
@@ -124,7 +125,7 @@ fn found(house: &House, query: &str) -> BTreeSet<i64> {
 }
 
 impl Seen {
-    /// As the contract has it, from these numbers; none where they lie on a border.
+    /// The hue group by the API's definition, from ImageMagick's numbers; `None` near a border.
     fn group(&self) -> Option<u8> {
         let chroma = self.lab[1].hypot(self.lab[2]);
         if (chroma - 10.0).abs() < TOLERANCE {
@@ -139,7 +140,7 @@ impl Seen {
     }
 }
 
-/// Asks ImageMagick: once for Lab, once for the hue.
+/// Runs ImageMagick twice: for Lab and for the hue.
 fn ask(directory: &Path, colors: &[Rgb]) -> Vec<Seen> {
     let path = directory.join("asked.ppm");
     let mut ppm = format!("P6\n{} 1\n255\n", colors.len()).into_bytes();
@@ -161,7 +162,7 @@ fn ask(directory: &Path, colors: &[Rgb]) -> Vec<Seen> {
     seen.map(|(lab, hsl)| Seen { lab: [lab[0], lab[1], lab[2]], hue: hsl[0] }).collect()
 }
 
-/// Of a line like `0,0: (1,2,3)  #000  cielab(53.2,80.1,67.2)` what the last brackets hold.
+/// The numbers in the last brackets of a line like `0,0: (1,2,3)  #000  cielab(53.2,80.1,67.2)`.
 fn last_numbers(line: &str) -> Vec<f64> {
     let inside = line.rsplit_once('(').unwrap().1.trim_end_matches(')');
     inside.split(',').map(|number| number.trim_end_matches('%').parse().unwrap()).collect()
@@ -171,7 +172,7 @@ fn distance(one: [f64; 3], other: [f64; 3]) -> f64 {
     one.iter().zip(other).map(|(a, b)| (a - b).powi(2)).sum::<f64>().sqrt()
 }
 
-/// Colours from everywhere; the same each time.
+/// Pseudo-random colours, the same in each run.
 fn scattered(count: usize, seed: u64) -> Vec<Rgb> {
     let mut state = seed;
     let mut next = || {

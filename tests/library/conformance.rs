@@ -1,5 +1,6 @@
-//! The varieties of the formats that are decoded, against other decoders: `tests/conformance` makes the
-//! files, and has other programs say what they show. Some of them here, all of them by its `run`.
+//! Compares our decoders with others on every variety of each format: `tests/conformance` makes the
+//! files and has other programs decode them. `cargo test` compares some of them, `tests/conformance/run`
+//! all.
 
 use std::collections::BTreeMap;
 use std::error::Error;
@@ -12,28 +13,28 @@ use std::process::Command;
 use murald::internals::media::{Picture, probe};
 use serde::Deserialize;
 
-/// A file, and what another program makes of it.
+/// A file, and how another program decodes it.
 #[derive(Deserialize)]
 struct Case {
     file: String,
-    /// The program.
+    /// The other program.
     peer: String,
-    /// Its pixels, RGBA; none where it refuses the file.
+    /// Its pixels, RGBA; `None` if it refuses the file.
     reference: Option<String>,
     size: (u32, u32),
-    /// Samples of a block's side (JPEG); 8 is the whole picture.
+    /// Pixels for each side of a JPEG block: 8 decodes the whole picture, less a smaller one.
     side: u32,
-    /// So many that follow each other.
+    /// Number of frames that are compared.
     frames: usize,
-    /// In dB; none where each pixel must be the same.
+    /// The least likeness in dB; `None` if each pixel must be the same.
     least: Option<f64>,
-    /// How we are known to differ, or a part of what we say where we refuse it.
+    /// The known difference between us and the peer, or a part of our message if we refuse the file.
     why: Option<String>,
 }
 
-/// What we make of a case.
+/// Our result for a case.
 enum Outcome {
-    /// As much alike, in dB.
+    /// Likeness in dB.
     Alike(f64),
     Refused(String),
 }
@@ -45,38 +46,38 @@ fn check(format: &str) {
 }
 
 #[test]
-fn jpeg_is_what_libjpeg_turbo_shows() {
+fn jpeg_decodes_as_libjpeg_turbo_does() {
     check("jpeg");
 }
 
 #[test]
-fn png_is_what_libpng_shows() {
+fn png_decodes_as_libpng_does() {
     check("png");
 }
 
 #[test]
-fn gif_is_what_imagemagick_shows() {
+fn gif_decodes_as_imagemagick_does() {
     check("gif");
 }
 
 #[test]
-fn webp_is_what_libwebp_shows() {
+fn webp_decodes_as_libwebp_does() {
     check("webp");
 }
 
 #[test]
-fn bmp_is_what_imagemagick_shows() {
+fn bmp_decodes_as_imagemagick_does() {
     check("bmp");
 }
 
 #[test]
-fn tiff_is_what_libtiff_shows() {
+fn tiff_decodes_as_libtiff_does() {
     check("tiff");
 }
 
 #[test]
 #[ignore = "takes minutes: tests/conformance/run"]
-fn every_variety_is_what_others_show() {
+fn every_variety_decodes_as_other_programs_do() {
     let formats = std::env::var("CONFORMANCE_FORMATS").unwrap();
     let mut all = String::new();
     for format in formats.split_whitespace() {
@@ -88,10 +89,10 @@ fn every_variety_is_what_others_show() {
     assert!(all.is_empty(), "{all}");
 }
 
-/// Makes the files of a format, and looks at each.
+/// Makes the files of a format, and decodes each.
 fn compared(place: &Path, extent: &str, format: &str) -> Vec<(Case, Outcome)> {
     let make = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/conformance/make.py");
-    // Debian's own: its Pillow is no other Python's.
+    // Debian's Python, as Pillow is installed for that one only.
     let made = Command::new("/usr/bin/python3")
         .arg("-B")
         .arg(make)
@@ -124,12 +125,12 @@ fn outcome(place: &Path, case: &Case) -> Outcome {
     Outcome::Alike(likeness(&pixels, expected.as_chunks().0))
 }
 
-/// RGBA of all frames that are asked for; of none where they have not the size.
+/// RGBA pixels of the compared frames; empty if a frame has the wrong size.
 fn pixels(input: &mut Cursor<Vec<u8>>, case: &Case) -> Result<Vec<[u8; 4]>, Box<dyn Error>> {
     let probe = probe(input)?;
     let target = match case.side {
         8 => (1 << 14, 1 << 14),
-        // Less than that is decoded: half as much again is left for the resize that follows.
+        // Less than the size: what is decoded must leave half as much again for the resize that follows.
         _ => (case.size.0 * 2 / 3, case.size.1 * 2 / 3),
     };
     let (mut pixels, mut sound) = (Vec::new(), true);
@@ -152,8 +153,8 @@ fn pixels(input: &mut Cursor<Vec<u8>>, case: &Case) -> Result<Vec<[u8; 4]>, Box<
     Ok(if sound { pixels } else { Vec::new() })
 }
 
-/// How alike two pictures are, in dB; infinite where they are the same. What cannot be seen has no
-/// colour.
+/// Likeness of two pictures in dB; infinite if they are the same. The colour of transparent pixels is
+/// ignored.
 fn likeness(ours: &[[u8; 4]], theirs: &[[u8; 4]]) -> f64 {
     if ours.len() != theirs.len() {
         return f64::NEG_INFINITY;
@@ -169,7 +170,7 @@ fn likeness(ours: &[[u8; 4]], theirs: &[[u8; 4]]) -> f64 {
     if error == 0.0 { f64::INFINITY } else { 10.0 * (255.0 * 255.0 / error).log10() }
 }
 
-/// A line for each case that is not as it should be.
+/// A line for each case with an unexpected outcome.
 fn wrong(outcomes: &[(Case, Outcome)]) -> String {
     let mut lines = String::new();
     for (case, outcome) in outcomes {
@@ -191,7 +192,7 @@ fn wrong(outcomes: &[(Case, Outcome)]) -> String {
     lines
 }
 
-/// Of each size that is decoded: how many, the least alike, and what is refused.
+/// A line for each decoded size: how many cases, the worst likeness, and how many are refused.
 fn table(format: &str, outcomes: &[(Case, Outcome)]) -> String {
     let mut lines = String::new();
     let mut sides = BTreeMap::<_, Vec<_>>::new();

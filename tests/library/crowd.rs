@@ -1,7 +1,7 @@
-//! Sixteen clients at once import, rename, move, delete and list real files. Afterwards rows and
-//! files agree to the byte, and no client was ever told of a lock.
+//! Sixteen clients import, rename, move, delete and list real files at the same time. Afterwards rows
+//! and files must agree to the byte, and no client may have seen a lock error.
 //!
-//! `MURALD_CROWD_SECONDS` sets how long they go on (default 8).
+//! `MURALD_CROWD_SECONDS` sets the duration (default 8).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -19,12 +19,12 @@ use crate::support::client::{Answer, Client};
 
 const CLIENTS: u64 = 16;
 const PICTURES: u64 = 240;
-/// Few, so that they are always taken.
+/// Few, so that new names mostly collide with existing ones.
 const NAMES: u64 = 12;
-/// Pictures that are renamed and moved, and that nobody deletes.
+/// Number of pictures that are renamed and moved, but never deleted.
 const KEPT: usize = 8;
 
-/// What all clients share.
+/// State that all clients share.
 struct Scene {
     sources: Vec<PathBuf>,
     kept: Vec<i64>,
@@ -33,7 +33,7 @@ struct Scene {
 }
 
 #[test]
-fn a_crowd_leaves_rows_and_files_in_agreement() {
+fn rows_and_files_agree_after_sixteen_clients_changed_them() {
     let seconds = std::env::var("MURALD_CROWD_SECONDS").ok().and_then(|text| text.parse().ok());
     let length = Duration::from_secs(seconds.unwrap_or(8));
     let mut house = House::new();
@@ -72,14 +72,14 @@ fn a_crowd_leaves_rows_and_files_in_agreement() {
     eprintln!("{done} requests in {length:?}, {busy} imports told to wait; {} left", listed.len());
 }
 
-/// Batches run in turn: when this one has ended, all have.
+/// Waits until all imports have ended: batches run one after another, so this one ends last.
 fn wait_for_imports(house: &House) {
     let nothing = house.root().join("nothing");
     fs::create_dir_all(&nothing).unwrap();
     let mut events = house.events("processing_complete");
     let mut batch = house.client().post("/images", &json!({ "paths": [nothing] }));
     while batch.status == 503 {
-        // As many wait as may: one less when one of them has ended.
+        // The queue is full; it has room when a batch has ended.
         events.wait_for("processing_complete");
         batch = house.client().post("/images", &json!({ "paths": [nothing] }));
     }
@@ -87,7 +87,7 @@ fn wait_for_imports(house: &House) {
     while events.wait_for("processing_complete")["batch_id"] != batch["batch_id"] {}
 }
 
-/// One request of a client, and whether its answer is one of those that it may get.
+/// Sends one random request, and checks that its status is allowed.
 fn act(scene: &Scene, client: &Client, dice: &mut Dice) {
     let id = any_image(scene, client, dice);
     let name = format!("name {}", dice.below(NAMES));
@@ -127,7 +127,7 @@ fn import(scene: &Scene, client: &Client, dice: &mut Dice) {
         body["folder_id"] = folder.into();
     }
     let answer = client.post("/images", &body);
-    // The folder may have gone meanwhile; as many batches as are ever kept may wait already.
+    // The folder may have been deleted in the meantime, and the queue of batches may be full.
     one_of(&answer, &[202, 404, 503]);
     if answer.status == 503 {
         scene.busy.fetch_add(1, Ordering::Relaxed);
@@ -149,8 +149,8 @@ fn folders(scene: &Scene, client: &Client, dice: &mut Dice) {
         _ => {
             let Some(id) = parent else { return };
             let body = json!({ "image_ids": scene.kept, "folder_id": null });
-            // Nobody deletes those that are kept; who moves them in again meanwhile is outrun by
-            // deleting only folders that nobody else chooses.
+            // Images in `kept` are never deleted. Another client may move one back into a shared folder,
+            // so `delete_all` gets a folder that no other client chooses.
             one_of(&client.post("/folders/move-images", &body), &[200]);
             let body = json!({ "name": format!("own {}", dice.0), "parent_id": id });
             let made = client.post("/folders", &body);
@@ -180,7 +180,7 @@ fn list(client: &Client, dice: &mut Dice) {
     assert!(total >= ids.len() as u64, "{page}");
 }
 
-/// An image that is there, or was a moment ago.
+/// An image that exists, or did a moment ago.
 fn any_image(scene: &Scene, client: &Client, dice: &mut Dice) -> i64 {
     if dice.below(4) == 0 {
         return scene.kept[dice.below(KEPT as u64) as usize];
@@ -198,8 +198,7 @@ fn any_folder(client: &Client, dice: &mut Dice) -> Option<i64> {
     shared.get(at).map(|folder| folder["id"].as_i64().unwrap())
 }
 
-/// An image that somebody deleted meanwhile is a 404; one that nobody deletes is there, under
-/// whatever name.
+/// Checks an answer about an image: another client may have deleted it, unless it is in `kept`.
 #[track_caller]
 fn allow(answer: &Answer, id: i64, scene: &Scene) {
     let there = scene.kept.contains(&id);
@@ -211,7 +210,7 @@ fn one_of(answer: &Answer, allowed: &[u16]) {
     assert!(allowed.contains(&answer.status), "{}: {}", answer.status, answer.text());
 }
 
-/// All images as (id, name), and whether all numbers that are told of them agree.
+/// Returns all images as (id, name), and checks that all counts of them agree.
 fn check_totals(client: &Client) -> BTreeMap<i64, String> {
     let mut listed = BTreeMap::new();
     let mut total = 1;
@@ -243,7 +242,7 @@ fn check_totals(client: &Client) -> BTreeMap<i64, String> {
     listed
 }
 
-/// Every row has its file with its content, and every file its row.
+/// Checks that every row has its file with the right content, and that every file has a row.
 fn check_agreement(house: &House, scene: &Scene, listed: &BTreeMap<i64, String>) {
     let store = Store::open(&house.database()).unwrap();
     let rows: Vec<(i64, PathBuf, Checksum)> =
@@ -266,7 +265,7 @@ fn check_agreement(house: &House, scene: &Scene, listed: &BTreeMap<i64, String>)
     assert!(store.read(edits::renames).unwrap().is_empty());
 }
 
-/// Small pictures of three formats, all different.
+/// Makes small pictures of three formats, all different.
 fn sources(directory: &Path) -> Vec<PathBuf> {
     fs::create_dir(directory).unwrap();
     (0..PICTURES)
@@ -284,7 +283,7 @@ fn sources(directory: &Path) -> Vec<PathBuf> {
         .collect()
 }
 
-/// A linear congruence: each client has a number of its own.
+/// A linear congruential generator, seeded with the client's number.
 struct Dice(u64);
 
 impl Dice {

@@ -1,4 +1,4 @@
-//! The database's backups, damage to it, and the way back.
+//! Backups of the database, damage to it, and restoring it.
 
 use std::fs;
 use std::path::Path;
@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use crate::desktop::wait_until;
 use crate::support::House;
 
-/// A house that has two pictures, their ids, and no daemon.
+/// A house with two pictures and no running daemon, and the pictures' ids.
 fn house() -> (House, Vec<i64>) {
     let mut house = House::started();
     let paths = [1, 2].map(|number| house.root().join(format!("{number}.png")));
@@ -18,7 +18,7 @@ fn house() -> (House, Vec<i64>) {
         image::RgbImage::from_pixel(40, 30, image::Rgb([shade, 9, 9])).save(path).unwrap();
     }
     let mut ids = house.import(&[&paths[0], &paths[1]]);
-    // They follow the order of the paths, but are told as the files land.
+    // Ids follow the order of the paths, but the events come in the order in which the files are done.
     ids.sort_unstable();
     assert_eq!(house.stop(), Some(0));
     (house, ids)
@@ -39,11 +39,11 @@ fn ids(house: &House) -> Vec<i64> {
 }
 
 #[test]
-fn damaged_database_is_told_of_and_restored() {
+fn damaged_database_is_reported_and_restored() {
     let (mut house, before) = house();
     let (code, ..) = library(&house, &["check"]);
     assert_eq!(code, Some(0));
-    // What was copied on the way holds less than what is there now.
+    // An earlier backup has less than the database has now.
     let backups = house.database().with_file_name("backup");
     fs::remove_dir_all(&backups).ok();
     house.start();
@@ -81,7 +81,7 @@ fn damaged_database_is_told_of_and_restored() {
     house.start();
     assert_eq!(ids(&house), before);
 
-    // It goes while the daemon runs: what that has is saved, up to the last change.
+    // The file is deleted while the daemon runs: its content is saved, up to the last change.
     let health = || house.client().get("/info").ok()["database"].clone();
     assert_eq!(health(), json!({ "state": "ok", "saved": null, "message": null }));
     fs::remove_file(house.database()).unwrap();
@@ -105,7 +105,7 @@ fn damaged_database_is_told_of_and_restored() {
 }
 
 #[test]
-fn run_that_was_cut_off_has_its_database_checked() {
+fn database_is_checked_after_an_unclean_shutdown() {
     let (mut house, ids) = house();
     house.start();
     house.client().patch(&format!("/images/{}", ids[0]), &json!({ "tags": ["lake"] })).ok();
@@ -116,7 +116,7 @@ fn run_that_was_cut_off_has_its_database_checked() {
 }
 
 #[test]
-fn image_that_cannot_be_read_fails_no_list() {
+fn list_skips_an_image_whose_row_cannot_be_read() {
     let (mut house, before) = house();
     let store = Store::open(&house.database()).unwrap();
     let spoil = |c: &store::Connection| -> Result<usize, store::Error> {
@@ -136,7 +136,7 @@ fn image_that_cannot_be_read_fails_no_list() {
     assert_eq!(code, Some(1));
     let named = format!("image {} cannot be read", before[0]);
     assert!(report["problems"][0].as_str().unwrap().starts_with(&named), "{report}");
-    // Others come in, and its file is not taken for nobody's.
+    // Other images are imported, and the unreadable row's file is not adopted as a new image.
     let path = house.root().join("3.png");
     image::RgbImage::from_pixel(40, 30, image::Rgb([9, 9, 200])).save(&path).unwrap();
     let third = house.import(&[&path]);

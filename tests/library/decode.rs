@@ -1,4 +1,5 @@
-//! The processes that decode, from outside: what hangs, breaks or dies in one of them costs one file.
+//! The child processes that decode, seen from outside: if one hangs, fails or is killed, only one file
+//! is lost.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -11,7 +12,7 @@ use crate::desktop::wait_until;
 use crate::support::dead_disk::DeadDisk;
 use crate::support::{House, left_out};
 
-/// The processes of a daemon that decode.
+/// Pids of a daemon's decoding processes.
 fn processes(daemon: u32) -> Vec<u32> {
     let all = fs::read_dir("/proc").unwrap().flatten();
     let pids = all.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
@@ -24,7 +25,7 @@ fn processes(daemon: u32) -> Vec<u32> {
     pids.filter(is_one).collect()
 }
 
-/// A picture of its own, which takes a while.
+/// A picture that takes a while to decode; different for each number.
 fn large(directory: &Path, number: u8) -> PathBuf {
     let path = directory.join(format!("{number:02}.jpg"));
     let pixel = |x: u32, y: u32| image::Rgb([(x / 7 + y) as u8, number, (x * y / 99) as u8]);
@@ -37,13 +38,13 @@ fn import(house: &House, paths: &[&Path]) -> Value {
 }
 
 fn names(house: &House) -> Vec<String> {
-    // The newest comes first.
+    // The newest image comes first.
     let page = house.client().get("/images?per_page=200").ok();
     let rows = page["data"].as_array().unwrap();
     rows.iter().rev().map(|row| row["name"].as_str().unwrap().to_owned()).collect()
 }
 
-/// A figure of a process, in KiB.
+/// A value of `/proc/PID/status`, in KiB.
 fn memory(pid: u32, name: &str) -> u64 {
     let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
     let line = status.lines().find_map(|line| line.strip_prefix(name)).unwrap();
@@ -51,7 +52,7 @@ fn memory(pid: u32, name: &str) -> u64 {
 }
 
 #[test]
-fn disk_that_dies_fails_its_file_and_the_batch_goes_on() {
+fn dead_disk_fails_its_file_and_the_batch_continues() {
     let mut house = House::started();
     let (before, dying) = (house.root().join("before"), house.root().join("dying"));
     [&before, &dying].into_iter().for_each(|path| fs::create_dir(path).unwrap());
@@ -60,7 +61,7 @@ fn disk_that_dies_fails_its_file_and_the_batch_goes_on() {
     let after = large(house.root(), 91);
     let mut events = house.events("image_processed,image_error,processing_complete");
     let batch = import(&house, &[&before, &lost, &after]);
-    // All were found; the disk dies before its file is read.
+    // All files were found before the disk dies; this one is read after that.
     let Some(dead) = DeadDisk::over(&dying) else {
         return left_out("a source on a dead disk", "this user may not mount");
     };
@@ -71,7 +72,7 @@ fn disk_that_dies_fails_its_file_and_the_batch_goes_on() {
     assert_eq!((&end["batch_id"], &end["failed"]), (&batch["batch_id"], &json!(1)));
     let expected: Vec<_> = (0..12).chain([91]).map(|number| format!("{number:02}")).collect();
     assert_eq!(names(&house), expected, "in the order in which they were named");
-    // One that hangs at the end of the daemon.
+    // The same while the daemon stops.
     drop(dead);
     fs::remove_dir_all(&before).unwrap();
     fs::create_dir(&before).unwrap();
@@ -85,7 +86,7 @@ fn disk_that_dies_fails_its_file_and_the_batch_goes_on() {
 }
 
 #[test]
-fn killed_process_costs_its_file_or_nothing() {
+fn killed_decoder_fails_at_most_its_file() {
     let house = House::started();
     let directory = house.root().join("source");
     fs::create_dir(&directory).unwrap();
@@ -117,14 +118,14 @@ fn killed_process_costs_its_file_or_nothing() {
 }
 
 #[test]
-fn bombs_and_large_pictures_leave_the_daemon_small() {
+fn bombs_and_large_pictures_cost_the_daemon_no_memory() {
     let house = House::started();
     house.import(&[&large(house.root(), 1)]);
     let before = memory(house.pid(), "VmHWM:");
     let huge = house.root().join("huge.png");
     image::RgbaImage::from_pixel(5000, 4000, image::Rgba([9, 8, 7, 255])).save(&huge).unwrap();
     house.import(&[&huge]);
-    // A header that promises 65,535 times as many rows.
+    // A header that claims 65,535 rows and columns.
     let bomb = house.root().join("bomb.png");
     let mut bytes = fs::read(&huge).unwrap();
     bytes[16..24].copy_from_slice(&[0, 0, 0xff, 0xff, 0, 0, 0xff, 0xff]);
@@ -145,7 +146,7 @@ fn crc32(bytes: &[u8]) -> u32 {
 }
 
 #[test]
-fn no_process_outlives_the_daemon() {
+fn decoders_exit_with_the_daemon() {
     let mut house = House::started();
     let directory = house.root().join("source");
     fs::create_dir(&directory).unwrap();

@@ -1,9 +1,9 @@
-//! `kill -9` at random instants of renames, moves and deletions: after the next start rows and files
-//! agree, every picture has its own content, and none of those that were only renamed is lost.
-//! The library alone, without the daemon around it.
+//! Kills (`kill -9`) the library at random instants of renames, moves and deletions. After the next
+//! start rows and files must agree, every picture must have its own content, and no picture that was
+//! only renamed may be lost. It tests the library alone, without the daemon.
 //!
-//! The victim is this same test program, started anew with `MURALD_VICTIM` set. `MURALD_KILLS`
-//! sets the number of rounds (default 50).
+//! The victim is this same test program, started again with `MURALD_VICTIM` set. `MURALD_KILLS` sets the
+//! number of rounds (default 50).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -24,14 +24,14 @@ use sha2::{Digest, Sha256};
 use crate::desktop::wait_until;
 use crate::import_kill::{bmp, decoder};
 
-/// Renamed and moved; each has a tag of its own.
+/// Number of pictures that are renamed and moved; each has a tag of its own.
 const KEPT: u32 = 8;
-/// Deleted and taken in again.
+/// Number of pictures that are deleted and imported again.
 const PREY: u32 = 4;
 const NAMES: u64 = 6;
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Renames, moves and deletes until it is killed; not a test of its own.
+/// Renames, moves and deletes until it is killed; not a test by itself.
 #[test]
 fn victim() {
     if let Some(directory) = std::env::var_os("MURALD_VICTIM") {
@@ -47,7 +47,7 @@ fn victim() {
 }
 
 #[test]
-fn a_kill_loses_no_picture_that_is_renamed_or_moved() {
+fn kill_loses_no_picture_that_is_renamed_or_moved() {
     let rounds = std::env::var("MURALD_KILLS").ok().and_then(|n| n.parse().ok()).unwrap_or(50);
     let directory = tempfile::tempdir().unwrap();
     let kept = prepare(directory.path());
@@ -60,7 +60,7 @@ fn a_kill_loses_no_picture_that_is_renamed_or_moved() {
     assert!(mended > 0, "no kill came in the middle");
 }
 
-/// The pictures, and what is to become of none of those that are kept: id to tag and content.
+/// Imports the pictures. Returns the tags and checksum of each that must survive, by id.
 fn prepare(directory: &Path) -> BTreeMap<i64, (Vec<String>, Checksum)> {
     let source = directory.join("source");
     fs::create_dir(&source).unwrap();
@@ -93,13 +93,14 @@ fn kill_at(directory: &Path, round: u64) {
         .spawn()
         .unwrap();
     wait_until("the victim comes so far", || begun.exists());
-    // The instant itself is what is tried here: nothing is waited for.
+    // A random instant, so nothing can be waited for.
     std::thread::sleep(Duration::from_micros(round * 7919 % 30_000));
     child.kill().unwrap();
     child.wait().unwrap();
 }
 
-/// Starts as the daemon would. Returns 1 where there was something to mend.
+/// Opens the library as the daemon does at its start, and checks it. Returns 1 if there was work to
+/// finish.
 fn check(directory: &Path, kept: &BTreeMap<i64, (Vec<String>, Checksum)>, round: u64) -> u32 {
     let store = Store::open(&directory.join("db/murald.sqlite3")).unwrap();
     let notes = |store: &Store| {
@@ -110,7 +111,7 @@ fn check(directory: &Path, kept: &BTreeMap<i64, (Vec<String>, Checksum)>, round:
     drop(store);
     let house = House::start(directory);
     house.reconciled();
-    // After what is adopted.
+    // An empty batch ends after the adoption of files without rows.
     house.import(Vec::new());
     let rows = house.images();
     let owned: BTreeSet<PathBuf> = rows.iter().map(|image| image.path.clone()).collect();
@@ -200,7 +201,7 @@ impl House {
     }
 }
 
-/// A linear congruence.
+/// A linear congruential generator.
 struct Dice(u64);
 
 impl Dice {

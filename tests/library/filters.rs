@@ -1,10 +1,10 @@
-//! The filters of lists, over the real daemon.
+//! Filters of `GET /images`, through the real daemon.
 
 use serde_json::{Value, json};
 
 use crate::support::House;
 
-/// Pictures by name, width, height and colour.
+/// A house with four pictures that differ in name, size and colour.
 fn house() -> House {
     let house = House::started();
     for (name, (width, height), color) in [
@@ -20,7 +20,7 @@ fn house() -> House {
     house
 }
 
-/// The ids of a list, rising.
+/// The ids of a list, in ascending order.
 fn ids(house: &House, query: &str) -> Vec<i64> {
     let list = house.client().get(&format!("/images?sort_by=imported_at&sort_order=asc&{query}"));
     let ids = |list: Value| -> Vec<i64> {
@@ -31,7 +31,7 @@ fn ids(house: &House, query: &str) -> Vec<i64> {
 }
 
 #[test]
-fn filters_by_size_and_name_and_content() {
+fn images_are_filtered_by_size_name_and_content() {
     let house = house();
     let check = |query: &str, expected: &[i64]| assert_eq!(ids(&house, query), expected, "{query}");
     check("orientation=landscape", &[1, 2]);
@@ -54,14 +54,14 @@ fn filters_by_size_and_name_and_content() {
     for bad in ["orientation=wide", "min_width=0", "checksum=x", "hue_group=12", "recursive=x"] {
         house.client().get(&format!("/images?{bad}")).fails(400);
     }
-    // A name that was changed a moment ago is the one that counts.
+    // A new name counts at once.
     house.client().patch("/images/2", &json!({ "name": "other" })).ok();
     check("name=other", &[2]);
     check("name=wide%20hill", &[]);
 }
 
 #[test]
-fn folders_count_with_what_is_in_them() {
+fn recursive_filter_includes_subfolders() {
     let house = house();
     let client = house.client();
     client.post("/folders", &json!({ "name": "sea" })).ok();
@@ -80,7 +80,7 @@ fn folders_count_with_what_is_in_them() {
 }
 
 #[test]
-fn likeness_comes_first_where_no_order_is_asked_for() {
+fn similar_images_are_sorted_by_likeness_by_default() {
     let house = house();
     let list = |query: &str| -> Vec<Value> {
         let list = house.client().get(&format!("/images?palette_similar_to=1&{query}")).ok();
@@ -89,7 +89,7 @@ fn likeness_comes_first_where_no_order_is_asked_for() {
     assert_eq!(list("palette_max_delta_e=300"), [3, 4, 2]);
     assert_eq!(list("palette_max_delta_e=300&per_page=1&page=2"), [4]);
     assert_eq!(list("palette_max_delta_e=300&sort_by=name&sort_order=asc"), [4, 3, 2]);
-    // Of all pages at one instant.
+    // `/images/ids` ignores the page: it lists all ids, at one instant.
     let ids = |query: &str| house.client().get(&format!("/images/ids?{query}"));
     let like = "palette_similar_to=1&palette_max_delta_e=300&per_page=1&page=2";
     assert_eq!(ids(like).ok(), json!({ "ids": [3, 4, 2] }));

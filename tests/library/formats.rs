@@ -1,5 +1,6 @@
-//! Files as other programs write them, through the real daemon: what it says of them, and that its
-//! thumbnails look as ImageMagick, which shares no decoder with it, shows the same files.
+//! Imports files as other programs write them, through the real daemon: checks their records, and
+//! compares their thumbnails with ImageMagick's view of the same files, which shares no decoder with
+//! ours.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,15 +13,15 @@ use crate::support::House;
 
 const SIZE: (u32, u32) = (96, 64);
 
-/// What is made of the scene, and what the daemon must say of it.
+/// A file that is made of the scene, and its expected record.
 struct Case {
-    /// With the extension that tells the truth.
+    /// Its extension is the right one.
     file: &'static str,
-    /// Of `convert`, between the scene and the file.
+    /// Arguments of `convert`, between the scene and the file.
     made: &'static str,
     format: &'static str,
     animated: bool,
-    /// Levels of 255 that the thumbnail may differ on average: what lossy coding costs, twice.
+    /// The mean difference that the thumbnail may have, in levels of 255: twice what lossy coding costs.
     within: f64,
 }
 
@@ -65,11 +66,11 @@ const CASES: &[Case] = &[
     still("grey.tiff", "-colorspace Gray", "tiff"),
     still("inks.tiff", "-colorspace CMYK", "tiff"),
     still("palette.tiff", "+dither -colors 200 -type Palette", "tiff"),
-    // Few colours have hard edges.
+    // Few colours give hard edges, which resizing blurs.
     Case { within: 8.0, ..still("few.tiff", "+dither -colors 16 -type Palette -depth 4", "tiff") },
     still("tiles.tiff", "-define tiff:tile-geometry=64x64", "tiff"),
     still("photograph.tiff", "-compress JPEG -quality 95", "tiff"),
-    // Like palettes, these two are left to ffmpeg.
+    // Like palettes, these two are decoded by ffmpeg.
     still("turned.tiff", "-define tiff:fill-order=lsb", "tiff"),
     still("fax.tiff", "-monochrome -compress Fax", "tiff"),
     Case {
@@ -80,7 +81,7 @@ const CASES: &[Case] = &[
 ];
 
 #[test]
-fn files_of_other_programs_are_what_they_are_and_look_so() {
+fn files_of_other_programs_have_the_right_record_and_thumbnail() {
     let mut house = House::new();
     let scene = scene(house.root());
     house.start();
@@ -106,7 +107,7 @@ fn files_of_other_programs_are_what_they_are_and_look_so() {
 }
 
 #[test]
-fn a_variety_that_ffmpeg_refuses_as_well_is_refused_by_its_name() {
+fn error_names_the_variety_that_even_ffmpeg_refuses() {
     let mut house = House::new();
     let scene = scene(house.root());
     house.start();
@@ -122,7 +123,7 @@ fn a_variety_that_ffmpeg_refuses_as_well_is_refused_by_its_name() {
 }
 
 #[test]
-fn a_picture_that_lacks_only_its_end_is_imported_with_a_note() {
+fn picture_without_its_end_marker_is_imported_with_a_note() {
     let mut house = House::new();
     let scene = scene(house.root());
     house.start();
@@ -138,7 +139,7 @@ fn a_picture_that_lacks_only_its_end_is_imported_with_a_note() {
     assert_eq!(events.next().1["note"], note);
     let record = house.client().get(&format!("/images/{}", answer["images"][0])).ok();
     assert!(distance(&thumbnail(&house, &record), &shown(&whole, "")) < 4.0);
-    // The same of a file that is set.
+    // A file that is imported by `set` gives the same note.
     let other = house.root().join("other.jpg");
     fs::write(&other, [&content[..content.len() - 2], &[0xff, 0xfe, 0, 2]].concat()).unwrap();
     let body = json!({ "path": other, "default": true });
@@ -147,7 +148,7 @@ fn a_picture_that_lacks_only_its_end_is_imported_with_a_note() {
 }
 
 #[test]
-fn all_eight_orientations_stand_upright() {
+fn pictures_of_all_eight_orientations_are_turned_upright() {
     let mut house = House::new();
     let scene = scene(house.root());
     house.start();
@@ -167,7 +168,7 @@ fn all_eight_orientations_stand_upright() {
 }
 
 #[test]
-fn an_animated_png_is_told_from_a_still_one() {
+fn animated_png_is_recognised() {
     let mut house = House::new();
     let scene = scene(house.root());
     house.start();
@@ -175,7 +176,7 @@ fn an_animated_png_is_told_from_a_still_one() {
     let made = Command::new("ffmpeg")
         .args(["-v", "error", "-loop", "1", "-t", "0.5", "-r", "10", "-i"])
         .arg(&scene)
-        // Without a change from frame to frame there would be one frame only.
+        // The colours change, because ffmpeg merges equal frames into one.
         .args(["-vf", "hue=h=90*t", "-f", "apng", "-plays", "0"])
         .arg(&path)
         .status();
@@ -185,9 +186,9 @@ fn an_animated_png_is_told_from_a_still_one() {
     assert!(distance(&thumbnail(&house, &record), &shown(&path, "")) < 4.0);
 }
 
-/// Display P3, as telephones write it; what it is in sRGB says Little CMS, through vips.
+/// Display P3, as telephones write it. Little CMS, through vips, gives the expected sRGB.
 #[test]
-fn a_photograph_in_wider_colours_is_shown_in_ours() {
+fn photograph_in_a_wider_colour_space_is_converted_to_srgb() {
     let mut house = House::new();
     let scene = scene(house.root());
     house.start();
@@ -217,7 +218,7 @@ fn a_photograph_in_wider_colours_is_shown_in_ours() {
     }
 }
 
-/// A picture of which no turn, no mirror and no exchange of channels looks the same.
+/// A picture that looks different after any turn, mirroring or exchange of channels.
 fn scene(root: &Path) -> PathBuf {
     let path = root.join("scene.png");
     let picture = RgbImage::from_fn(SIZE.0, SIZE.1, |x, y| {
@@ -234,13 +235,13 @@ fn convert(from: &Path, made: &str, to: &Path) {
     assert!(status.unwrap().success(), "{made} {}", to.display());
 }
 
-/// Takes a file in, and returns its record.
+/// Imports a file, and returns its record.
 fn record(house: &House, path: &Path) -> Value {
     let id = house.import(&[path])[0];
     house.client().get(&format!("/images/{id}")).ok()
 }
 
-/// A thumbnail as ImageMagick sees it.
+/// A thumbnail as ImageMagick decodes it.
 fn thumbnail(house: &House, record: &Value) -> RgbImage {
     let answer = house.client().get(&format!("/images/{}/thumbnail", record["id"]));
     assert_eq!(answer.status, 200, "{}", answer.text());
@@ -280,16 +281,16 @@ fn ppm(bytes: &[u8]) -> RgbImage {
     RgbImage::from_raw(number(1), number(2), fields[4].to_vec()).unwrap()
 }
 
-/// The mean of the differences, in levels of 255.
+/// The mean difference, in levels of 255.
 fn distance(one: &RgbImage, other: &RgbImage) -> f64 {
     assert_eq!(one.dimensions(), other.dimensions());
     let differences = one.iter().zip(other.iter()).map(|(a, b)| f64::from(a.abs_diff(*b)));
     differences.sum::<f64>() / one.len() as f64
 }
 
-/// A JPEG with the remark of a camera how it was held.
+/// A JPEG with an Exif orientation.
 fn tagged(plain: &[u8], orientation: u8) -> Vec<u8> {
-    // One entry of TIFF: Orientation (0x112), a short, one of them.
+    // One TIFF entry: Orientation (0x112), type SHORT, count 1.
     let mut exif =
         b"Exif\0\0II*\0\x08\0\0\0\x01\0\x12\x01\x03\0\x01\0\0\0\0\0\0\0\0\0\0\0".to_vec();
     exif[24] = orientation;

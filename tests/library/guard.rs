@@ -1,4 +1,4 @@
-//! The library guard, and a start that finds files missing while clients ask for things.
+//! The library guard, and a start that finds files missing while clients send requests.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -12,7 +12,7 @@ use serde_json::json;
 use crate::desktop::wait_until;
 use crate::support::House;
 
-/// Rows of pictures in the library's directory, and files for those that are kept.
+/// Inserts rows of pictures in the library's directory, and writes files for those with `is_there`.
 fn fill(house: &House, total: u64, is_there: impl Fn(u64) -> bool) {
     let store = Store::open(&house.database()).unwrap();
     fs::create_dir_all(house.images()).unwrap();
@@ -29,7 +29,7 @@ fn fill(house: &House, total: u64, is_there: impl Fn(u64) -> bool) {
     store.checkpoint().unwrap();
 }
 
-/// Different for each number, so that none is taken for another.
+/// A picture that is different for each number, so that none is a duplicate.
 fn picture(path: &Path, number: u64) {
     let [a, b, c, ..] = number.to_le_bytes();
     image::RgbImage::from_pixel(4, 3, image::Rgb([a, b, c])).save(path).unwrap();
@@ -70,7 +70,7 @@ fn status(house: &House) -> String {
 }
 
 #[test]
-fn guard_keeps_the_rows_of_a_library_that_lost_most_of_its_files() {
+fn guard_keeps_rows_when_most_files_are_missing() {
     let mut house = House::new();
     fill(&house, 50, |number| number < 2);
     house.start();
@@ -81,13 +81,13 @@ fn guard_keeps_the_rows_of_a_library_that_lost_most_of_its_files() {
     assert!(info()["warnings"][0].as_str().unwrap().contains(said), "{}", info());
     assert!(client.get("/config").ok()["warnings"][0].as_str().unwrap().contains(said));
     assert!(status(&house).contains(said), "{}", status(&house));
-    // Neither a look at one nor a picture set purges anything.
+    // Requests for a missing file purge nothing.
     client.get("/images/30").ok();
     client.get("/images/30/raw").fails(404);
     client.get("/images/30/thumbnail").fails(404);
     assert_eq!(total(&house), 50);
 
-    // Most of the files return, and the others are waited for.
+    // Most of the files return; the guard stays until the others do.
     let images = house.images();
     let back = |number| picture(&images.join(format!("{number:05}.png")), number);
     (2..45).for_each(back);
@@ -103,7 +103,7 @@ fn guard_keeps_the_rows_of_a_library_that_lost_most_of_its_files() {
 }
 
 #[test]
-fn purge_missing_forgets_what_the_guard_keeps() {
+fn purge_missing_removes_the_guarded_rows() {
     let mut house = House::new();
     fill(&house, 50, |number| number < 2);
     house.start();
@@ -121,7 +121,7 @@ fn purge_missing_forgets_what_the_guard_keeps() {
 }
 
 #[test]
-fn guarded_images_have_their_cached_thumbnails() {
+fn guarded_images_keep_their_cached_thumbnails() {
     let mut house = House::started();
     let sources: Vec<_> =
         (0..30).map(|number| house.root().join(format!("{number}.png"))).collect();
@@ -140,12 +140,12 @@ fn guarded_images_have_their_cached_thumbnails() {
     }
 }
 
-/// Less than a fifth: they are purged, in one step, while clients rename, delete and look.
+/// Fewer than a fifth are missing: they are purged in one step, while clients rename and delete.
 #[test]
 fn clients_are_served_while_missing_files_are_purged() {
     let mut house = House::new();
     fill(&house, 7000, |number| (1200..1300).contains(&number) || number >= 6900);
-    // Only a look at the rest, so that the test does not write thousands of files.
+    // Empty files for the others: they only need to exist, and this is quicker.
     (1300..6900).for_each(|n| fs::write(house.images().join(format!("{n:05}.png")), "").unwrap());
     house.start();
     let client = house.client();

@@ -1,4 +1,4 @@
-//! Pictures in, over the socket: every event, every kind of bad file, and what is left afterwards.
+//! Imports over the socket: every event, every kind of bad file, and the rows and files afterwards.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use crate::desktop::wait_until;
 use crate::support::House;
 
-/// A picture that no other number gives.
+/// A picture that is different for each number.
 fn picture(directory: &Path, name: &str, number: u32) -> PathBuf {
     let path = directory.join(name);
     let pixel = |x: u32, y: u32| {
@@ -33,7 +33,7 @@ fn keys(value: &Value) -> Vec<&str> {
     value.as_object().unwrap().keys().map(String::as_str).collect()
 }
 
-/// Rows and files agree, and nothing half done lies about.
+/// Checks that rows and files agree and that no temporary file is left; returns their number.
 fn check_agreement(house: &House) -> usize {
     let page = house.client().get("/images?per_page=200").ok();
     let rows: BTreeSet<PathBuf> = page["data"]
@@ -50,7 +50,7 @@ fn check_agreement(house: &House) -> usize {
 }
 
 #[test]
-fn a_batch_tells_of_every_picture() {
+fn batch_publishes_an_event_for_each_picture() {
     let house = House::started();
     let source = source(&house, 30);
     let mut events = house.events("");
@@ -71,7 +71,7 @@ fn a_batch_tells_of_every_picture() {
                 let fields =
                     ["batch_id", "image", "current", "total", "elapsed_ms", "path", "timestamp"];
                 assert_eq!(keys(&data), fields);
-                // It is there as soon as it is told of.
+                // The image can be read as soon as its event is published.
                 let id = &data["image"]["id"];
                 let image = house.client().get(&format!("/images/{id}")).ok();
                 assert_eq!(image, data["image"]);
@@ -89,7 +89,7 @@ fn a_batch_tells_of_every_picture() {
     assert_eq!(complete["batch_id"], started["batch_id"]);
     assert_eq!(check_agreement(&house), 30);
 
-    // Once more: all of it is there already.
+    // A second import finds only duplicates.
     let mut events = house.events("image_processed,processing_complete");
     house.client().post("/images", &json!({ "paths": [source] })).ok();
     for _ in 0..30 {
@@ -100,7 +100,7 @@ fn a_batch_tells_of_every_picture() {
 }
 
 #[test]
-fn a_record_has_what_the_picture_has() {
+fn record_describes_the_picture() {
     let house = House::started();
     let path = picture(house.root(), "Some picture.png", 7);
     let packet = "<dc:description><rdf:li>A lake at dawn</rdf:li></dc:description>";
@@ -136,7 +136,7 @@ fn a_record_has_what_the_picture_has() {
     for (resolution, width) in [("default", 500), ("720p", 800), ("4k", 800)] {
         let answer = client.get(&format!("/images/{id}/thumbnail?resolution={resolution}"));
         assert_eq!(answer.header("content-type"), Some("image/webp"));
-        // VP8: the size stands at a fixed place of the first frame.
+        // VP8 has the width at a fixed place of the first frame.
         let seen = u16::from_le_bytes([answer.body[26], answer.body[27]]) & 0x3fff;
         assert_eq!(seen, width, "{resolution}");
     }
@@ -151,7 +151,7 @@ fn a_record_has_what_the_picture_has() {
     client.send("DELETE", "/images", "", br#"{"ids": []}"#).fails(400);
 }
 
-/// One of each that should be told of and do no harm; the good ones among them are taken.
+/// A directory with one file of each bad kind, and one good JPEG with the wrong extension.
 fn hostile(house: &House) -> PathBuf {
     let directory = house.root().join("hostile");
     fs::create_dir(&directory).unwrap();
@@ -171,7 +171,7 @@ fn hostile(house: &House) -> PathBuf {
     directory
 }
 
-/// A PNG of 30,000 x 30,000 one-bit pixels, all white: 110 kB that would be 900 million pixels.
+/// A PNG of 30,000 × 30,000 white one-bit pixels: 110 kB that decode to 900 million pixels.
 fn bomb() -> Vec<u8> {
     let mut bytes = Vec::new();
     let mut encoder = png::Encoder::new(&mut bytes, 30_000, 30_000);
@@ -184,7 +184,7 @@ fn bomb() -> Vec<u8> {
 }
 
 #[test]
-fn hostile_files_are_told_of_and_stop_nothing() {
+fn hostile_files_are_reported_and_the_batch_continues() {
     let house = House::started();
     let directory = hostile(&house);
     let last = picture(house.root(), "zz-last.png", 5);
@@ -228,7 +228,7 @@ fn hostile_files_are_told_of_and_stop_nothing() {
 }
 
 #[test]
-fn files_of_no_kind_in_a_directory_are_passed_over() {
+fn unknown_files_in_a_directory_are_skipped() {
     let house = House::started();
     let directory = house.root().join("mixed");
     fs::create_dir_all(&directory).unwrap();
@@ -283,7 +283,7 @@ fn bad_requests_start_nothing() {
 }
 
 #[test]
-fn a_cancelled_batch_keeps_what_it_took() {
+fn cancelled_batch_keeps_what_it_has_imported() {
     let house = House::started();
     let source = source(&house, 60);
     let mut events = house.events("image_processed,processing_complete,processing_cancelled");
@@ -308,7 +308,7 @@ fn a_cancelled_batch_keeps_what_it_took() {
 }
 
 #[test]
-fn a_killed_daemon_leaves_rows_and_files_in_agreement() {
+fn rows_and_files_agree_after_the_daemon_is_killed() {
     let mut house = House::started();
     let source = source(&house, 40);
     for round in 0..5 {
@@ -319,7 +319,7 @@ fn a_killed_daemon_leaves_rows_and_files_in_agreement() {
         }
         house.kill9();
         house.start();
-        // The start reconciles in the background.
+        // Files are reconciled in the background after the start.
         let temporary = || {
             let entries = fs::read_dir(house.images()).unwrap();
             entries.flatten().any(|entry| entry.file_name().to_string_lossy().starts_with('.'))

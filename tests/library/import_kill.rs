@@ -1,8 +1,8 @@
-//! `kill -9` at random instants of an import: afterwards rows and files agree, and the import can
-//! be done again. The library alone, without the daemon around it.
+//! Kills (`kill -9`) the library at random instants of an import. Afterwards rows and files must agree,
+//! and the import can be repeated. It tests the library alone, without the daemon.
 //!
-//! The victim is this same test program, started anew with `MURALD_VICTIM` set. `MURALD_KILLS`
-//! sets the number of rounds (default 50).
+//! The victim is this same test program, started again with `MURALD_VICTIM` set. `MURALD_KILLS` sets the
+//! number of rounds (default 50).
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -25,7 +25,7 @@ use crate::desktop::wait_until;
 
 const PICTURES: u32 = 40;
 
-/// Imports until it is killed; not a test of its own.
+/// Imports until it is killed; not a test by itself.
 #[test]
 fn victim() {
     if let Some(directory) = std::env::var_os("MURALD_VICTIM") {
@@ -34,7 +34,7 @@ fn victim() {
 }
 
 #[test]
-fn a_kill_leaves_rows_and_files_in_agreement() {
+fn rows_and_files_agree_after_a_kill() {
     let rounds = std::env::var("MURALD_KILLS").ok().and_then(|n| n.parse().ok()).unwrap_or(50);
     let directory = tempfile::tempdir().unwrap();
     let source = directory.path().join("source");
@@ -74,20 +74,20 @@ fn victim_of(directory: &Path) -> std::process::Child {
         .unwrap()
 }
 
-/// Kills at some instant between two pictures, or the first and the start.
+/// Kills the victim at some instant of its import.
 fn kill_at(directory: &Path, round: u32) {
     let mut child = victim_of(directory);
-    // Spread evenly, in steps that never meet.
+    // Spread evenly: golden-ratio steps do not repeat.
     let spread = |steps: u32| (f64::from(round) * 0.618_034).fract() * f64::from(steps);
     let begun = spread(PICTURES) as usize;
     wait_until("the victim comes so far", || files(&directory.join("images")).len() >= begun);
-    // The instant itself is what is tried here: nothing is waited for.
+    // A random instant, so nothing can be waited for.
     std::thread::sleep(Duration::from_micros(u64::from(round) * 7919 % 4000));
     child.kill().unwrap();
     child.wait().unwrap();
 }
 
-/// Starts as the daemon would, and returns how many pictures there are.
+/// Opens the library as the daemon does at its start, checks it, and returns the number of pictures.
 fn check(directory: &Path, round: u32) -> usize {
     let store = Store::open(&directory.join("db/murald.sqlite3")).unwrap();
     let (spawner, _deaths) = Spawner::new();
@@ -98,7 +98,7 @@ fn check(directory: &Path, round: u32) -> usize {
     let (library, running) =
         library::start(&settings, store.clone(), bus, transcoder, &spawner).unwrap();
     wait_until("the library is looked through", || running.is_reconciled());
-    // After what is adopted.
+    // An empty batch ends after the adoption of files without rows.
     library.import(Vec::new(), None).unwrap();
     events.receiver().recv_timeout(Duration::from_secs(20)).unwrap();
     drop(running);
@@ -113,7 +113,7 @@ fn check(directory: &Path, round: u32) -> usize {
     for image in &images {
         let size = fs::metadata(&image.path).unwrap().len();
         assert_eq!(size, image.file_size, "round {round}: {}", image.name);
-        // Not what was found in the library without a row: of that there is no telling whence it came.
+        // An adopted file without a row would have lost its source: here, none may have.
         let source = image.source_path.parent();
         assert_eq!(source, Some(&*directory.join("source")), "round {round}: {}", image.name);
     }
@@ -146,7 +146,7 @@ fn settings(directory: &Path, spawner: &Spawner) -> Settings {
     }
 }
 
-/// The decoder for a library in this directory.
+/// A decoder for a library in this directory.
 pub fn decoder(directory: &Path, spawner: &Spawner) -> Decoder {
     let program = Some(env!("CARGO_BIN_EXE_murald").into());
     let writable = vec![directory.to_owned()];
@@ -162,7 +162,7 @@ fn files(directory: &Path) -> BTreeSet<PathBuf> {
     fs::read_dir(directory).into_iter().flatten().map(|entry| entry.unwrap().path()).collect()
 }
 
-/// A picture of 48 × 32 pixels that no other number has.
+/// A picture of 48 × 32 pixels that is different for each number.
 pub fn bmp(number: u32) -> Vec<u8> {
     let (width, height) = (48_u32, 32_u32);
     let size = 54 + width * height * 3;

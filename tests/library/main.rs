@@ -1,4 +1,5 @@
-//! The library: how pictures come in, what is done with them, and what a kill or a crowd leaves.
+//! Tests of the library: imports, changes, watched directories, and what kills, crowds and failing calls
+//! do to it.
 
 #![allow(
     unreachable_pub,

@@ -1,4 +1,4 @@
-//! The library's upkeep over the socket: changes, names, folders, searches, palettes.
+//! Changes to the library over the socket: names, tags, folders, searches, colour themes.
 
 use std::fs;
 use std::path::PathBuf;
@@ -28,7 +28,7 @@ fn names(house: &House, query: &str) -> Vec<String> {
 }
 
 #[test]
-fn a_new_name_moves_the_file_too() {
+fn renaming_an_image_renames_its_file() {
     let (house, ids) = house(&[("one.png", [9, 9, 9]), ("two.png", [200, 9, 9])]);
     let client = house.client();
     let rename =
@@ -40,10 +40,10 @@ fn a_new_name_moves_the_file_too() {
     assert_eq!(path, house.images().join("Lake at night.png"));
     assert!(path.is_file() && !house.images().join("one.png").exists());
     assert_eq!(events.wait_for("gallery_changed")["domain"], "images");
-    // Taken, its own, and what cannot be a name.
+    // A name in use, the image's own name, and invalid names.
     assert_eq!(rename(ids[1], "Lake at night").ok()["name"], "Lake at night_1");
     assert_eq!(rename(ids[1], "Lake at night_1.png").ok()["name"], "Lake at night_1");
-    // Asked again it keeps the number that it has.
+    // The same request again keeps the number.
     assert_eq!(rename(ids[1], "Lake at night").ok()["name"], "Lake at night_1");
     let ours = ".murald-import-7";
     for bad in ["", " ", ".", "..", ours, "a/b", "a\\b", "a\nb", "a\u{0}b", &"x".repeat(255)] {
@@ -56,7 +56,7 @@ fn a_new_name_moves_the_file_too() {
 }
 
 #[test]
-fn changes_are_checked_whole() {
+fn invalid_change_is_refused_as_a_whole() {
     let (house, ids) = house(&[("one.png", [9, 9, 9])]);
     let client = house.client();
     let path = format!("/images/{}", ids[0]);
@@ -93,7 +93,7 @@ fn changes_are_checked_whole() {
     assert_eq!(changed["tags"], json!(["blue", "calm"]));
     assert_eq!(changed["colors"], json!(["#ff0000", "#00ff00"]));
     assert_eq!(changed["hue_group"], 0);
-    // A client may choose more colours than we find.
+    // A client may set more colours than the daemon extracts.
     let twelve: Vec<String> = (0..12).map(|at| format!("#{:02x}0000", at * 20)).collect();
     assert_eq!(patch(json!({ "colors": twelve })).ok()["colors"], json!(twelve));
     let found = client.get("/images?colors=%23dc0000").ok();
@@ -107,7 +107,7 @@ fn changes_are_checked_whole() {
 }
 
 #[test]
-fn a_search_combines_everything() {
+fn searches_combine_all_filters() {
     let red = [220, 20, 20];
     let (house, ids) = house(&[
         ("Red lake.png", red),
@@ -150,7 +150,7 @@ fn a_search_combines_everything() {
 }
 
 #[test]
-fn pictures_that_move_are_listed_as_gif_whatever_their_format() {
+fn media_type_gif_lists_animated_pictures() {
     let (house, _) = house(&[("Still.png", [9, 9, 9])]);
     for (name, frames) in
         [("Moving.gif", &["xc:red", "xc:blue"][..]), ("Standing.gif", &["xc:red"])]
@@ -171,7 +171,7 @@ fn pictures_that_move_are_listed_as_gif_whatever_their_format() {
 }
 
 #[test]
-fn change_without_effect_has_no_event() {
+fn change_without_effect_publishes_no_event() {
     let (house, ids) = house(&[("one.png", [9, 9, 9])]);
     let client = house.client();
     let image = format!("/images/{}", ids[0]);
@@ -191,7 +191,7 @@ fn change_without_effect_has_no_event() {
     };
     into(&json!(null));
     client.post("/images/select-all", &json!({ "selected": false })).ok();
-    // What does change something is the first that is heard of.
+    // The next event is of the first request that does change something.
     into(&folder["id"]);
     into(&folder["id"]);
     client.delete(&home).ok();
@@ -201,7 +201,7 @@ fn change_without_effect_has_no_event() {
 }
 
 #[test]
-fn an_image_without_its_file_says_so() {
+fn missing_file_is_named_in_the_error() {
     let (house, ids) = house(&[("one.png", [9, 9, 9])]);
     let client = house.client();
     let image = format!("/images/{}", ids[0]);
@@ -214,7 +214,7 @@ fn an_image_without_its_file_says_so() {
 }
 
 #[test]
-fn folders_hold_pictures() {
+fn folders_can_be_created_moved_searched_and_deleted() {
     let (house, ids) = house(&[("a.png", [1, 2, 3]), ("b.png", [200, 2, 3])]);
     let client = house.client();
     let make = |name: &str, parent: Value| {
@@ -276,7 +276,7 @@ fn folders_hold_pictures() {
 }
 
 #[test]
-fn palettes_of_the_user_are_served() {
+fn themes_of_the_user_are_served() {
     let (house, _) = house(&[]);
     let directory = house.root().join("config/murald/themes");
     fs::create_dir_all(&directory).unwrap();

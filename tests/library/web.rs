@@ -1,4 +1,4 @@
-//! HTML wallpapers over the socket: taken in whole or refused whole, renamed, adopted, removed.
+//! HTML wallpapers over the socket: imported or refused as a whole, renamed, adopted, deleted.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -11,7 +11,7 @@ use crate::desktop::{wait_for, wait_until};
 use crate::support::House;
 use crate::support::client::Answer;
 
-/// A package with a manifest, a preview and something in a directory.
+/// Makes a package with a manifest, a preview and a file in a subdirectory.
 pub fn package(house: &House, name: &str) -> PathBuf {
     let root = house.root().join(name);
     fs::create_dir_all(root.join("assets")).unwrap();
@@ -34,7 +34,7 @@ pub fn import(house: &House, path: &Path) -> Answer {
     house.client().post("/images/import-web", &json!({ "path": path }))
 }
 
-/// What lies in the library's directory.
+/// Names in the library's directory.
 fn shelf(house: &House) -> BTreeSet<String> {
     let entries = fs::read_dir(house.images()).into_iter().flatten().flatten();
     entries.map(|entry| entry.file_name().into_string().unwrap()).collect()
@@ -47,7 +47,7 @@ fn rows(house: &House) -> BTreeSet<String> {
 }
 
 #[test]
-fn a_package_is_taken_in_whole() {
+fn package_is_imported_with_all_its_files() {
     let house = House::started();
     let mut events = house.events("gallery_changed");
     let source = package(&house, "rain, at #1");
@@ -79,28 +79,28 @@ fn a_package_is_taken_in_whole() {
     let thumbnail = house.client().get(&format!("/images/{id}/thumbnail?resolution=4k"));
     assert_eq!(thumbnail.header("content-type"), Some("image/webp"));
 
-    // Its manifest means the package, too.
+    // The path of its manifest stands for the package.
     assert_eq!(import(&house, &source.join("waypaper.json")).ok()["id"], id);
 
-    // The same again is not taken twice, whatever it is called.
+    // The same content is a duplicate, whatever its directory is called.
     let copy = house.root().join("copy");
     fs::rename(&source, &copy).unwrap();
     assert_eq!(import(&house, &copy).ok()["id"], id);
     assert_eq!(rows(&house).len(), 1);
 
-    // Another one of this title has a number; a rename moves the directory.
+    // Another package of the same title gets a number; a rename moves the directory.
     let other = package(&house, "rain, at #1");
     fs::write(other.join("assets/app.js"), "let x = 2;").unwrap();
     assert_eq!(import(&house, &other).ok()["name"], "Rain_1");
     let rename =
         |name: &str| house.client().patch(&format!("/images/{id}"), &json!({ "name": name })).ok();
-    // What follows a dot is part of a directory's name.
+    // A dot is part of a directory's name, not the start of an extension.
     for name in ["sea 1.5", "sea 2.5"] {
         let renamed = rename(name);
         assert_eq!(renamed["name"], name);
         assert_eq!(renamed["web_meta"]["package_root"], json!(house.images().join(name)));
     }
-    // Words are searched in its title, whatever it is called.
+    // A search finds the title even after a rename.
     let found = house.client().get("/images?search=RAIN").ok();
     assert_eq!(found["pagination"]["total_items"], 2);
     let renamed = rename("sea");
@@ -117,7 +117,7 @@ fn a_package_is_taken_in_whole() {
 }
 
 #[test]
-fn a_bare_page_gets_a_manifest_and_a_card() {
+fn page_without_a_manifest_gets_one_and_a_thumbnail() {
     let house = House::started();
     let source = house.root().join("Quiet night");
     fs::create_dir(&source).unwrap();
@@ -131,14 +131,14 @@ fn a_bare_page_gets_a_manifest_and_a_card() {
     assert_eq!((&text["entry"], &text["title"]), (&json!("index.html"), &json!("Quiet night")));
     assert!(!source.join("waypaper.json").exists(), "the source is left alone");
     assert!(Path::new(image["thumbnails"]["default"].as_str().unwrap()).is_file());
-    // A cache that was deleted mends itself.
+    // A deleted thumbnail is made again.
     fs::remove_file(image["thumbnails"]["default"].as_str().unwrap()).unwrap();
     let thumbnail = house.client().get(&format!("/images/{}/thumbnail", image["id"]));
     assert_eq!(thumbnail.status, 200);
 }
 
 #[test]
-fn links_out_of_a_package_are_refused_without_leftovers() {
+fn invalid_package_is_refused_without_leftovers() {
     let house = House::started();
     let check = |spoil: &dyn Fn(&Path), expected: &str| {
         let root = package(&house, "bad");
@@ -223,7 +223,7 @@ fn capabilities_and_overrides_of_a_page_can_be_changed() {
         let error = body.fails(400)["error"].as_str().unwrap().to_owned();
         assert!(error.ends_with(says), "{error}");
     }
-    // Both or neither: the manifest cannot be written, and so the row stays.
+    // Both or neither: as the manifest cannot be written, the row stays as it is.
     fs::write(&manifest, "{").unwrap();
     let body = patch(json!({ "web_capabilities": { "network": false }, "tags": ["x"] })).fails(400);
     assert!(body["error"].as_str().unwrap().contains("waypaper.json cannot be read"), "{body}");
@@ -238,7 +238,7 @@ fn capabilities_and_overrides_of_a_page_can_be_changed() {
 }
 
 #[test]
-fn a_kill_leaves_a_package_whole_or_not_at_all() {
+fn killed_import_leaves_the_whole_package_or_nothing() {
     let mut house = House::started();
     let root = package(&house, "large");
     for at in 0..1500 {
@@ -250,10 +250,10 @@ fn a_kill_leaves_a_package_whole_or_not_at_all() {
         let client = house.client();
         let body = json!({ "path": root });
         let asking = std::thread::spawn(move || {
-            // The daemon dies in mid-answer: that is what is tried here.
+            // The daemon dies before it answers, so the client panics.
             std::panic::catch_unwind(|| client.post("/images/import-web", &body)).ok()
         });
-        // At some instant of the copying, the renaming or the answer.
+        // An instant during copying, renaming or the answer.
         let wanted = whole * round / 10;
         wait_for(&format!("{wanted} files"), || match (asking.is_finished(), copied(&house)) {
             (false, copied) if copied < wanted => Err(copied),
@@ -262,7 +262,7 @@ fn a_kill_leaves_a_package_whole_or_not_at_all() {
         house.kill9();
         asking.join().unwrap();
         house.start();
-        // Once the library was looked through.
+        // True after the library was reconciled.
         wait_until("whole packages only", || shelf(&house) == rows(&house));
         cut += u32::from(shelf(&house).is_empty());
         for image in house.client().get("/images").ok()["data"].as_array().unwrap() {
@@ -276,7 +276,7 @@ fn a_kill_leaves_a_package_whole_or_not_at_all() {
     assert!(cut > 0, "no kill came in time");
 }
 
-/// Files of the package that is being copied.
+/// Number of files that have been copied of the package.
 fn copied(house: &House) -> usize {
     let entries = fs::read_dir(house.images()).into_iter().flatten().flatten();
     let assets = entries.map(|entry| fs::read_dir(entry.path().join("assets")));
@@ -289,7 +289,7 @@ fn packages_survive_a_lost_database() {
     import(&house, &package(&house, "rain")).ok();
     assert_eq!(house.stop(), Some(0));
     fs::remove_dir_all(house.database().parent().unwrap()).unwrap();
-    // One that its owner put there, and a directory that is none.
+    // A package that its owner put there, and a directory that is no package.
     fs::rename(package(&house, "sun"), house.images().join("sun")).unwrap();
     fs::create_dir(house.images().join("other")).unwrap();
     fs::remove_file(house.images().join("sun/preview.png")).unwrap();

@@ -44,7 +44,7 @@ const BATTERY: &str = "playlists_rest_on_the_battery_as_the_kernel_tells";
 const MEMORY: &str = "film_whose_process_keeps_growing_gets_another_one_first";
 const SUN: (&str, &str) = ("tests/playlists/light.rs", "sun_wants_latitude_and_longitude");
 const WATCH: (&str, &str) =
-    ("tests/library/watch/settings.rs", "each_key_of_the_library_has_its_effect");
+    ("tests/library/watch/settings.rs", "each_setting_of_the_library_has_its_effect");
 const CHOICE: (&str, &str) = ("src/wallpaper/backend_choice.rs", "each_setting_affects_the_choice");
 
 pub fn table() -> Vec<Row> {

@@ -1,6 +1,6 @@
-//! The n-th call of an operation fails, for every n until it passes through. Each time the answer is a
-//! success or a plain failure, the daemon serves on, rows and files agree, what was acknowledged is
-//! so, and after `kill -9` as well.
+//! Lets the n-th system call of an operation fail, for every n until the operation needs no more calls.
+//! Each time the answer must be a success or a plain failure, the daemon must go on serving, rows and
+//! files must agree, and acknowledged changes must be there, also after `kill -9`.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -17,7 +17,8 @@ use crate::web;
 
 const ERRORS: [Errno; 5] = [Errno::NOSPC, Errno::IO, Errno::MFILE, Errno::NOMEM, Errno::INTR];
 
-/// What is tried: prepared first, while no call fails; done then, and is it done?
+/// An operation under test. `prepare` runs while no call fails; `act` returns whether the operation was
+/// done.
 struct Operation {
     name: &'static str,
     prepare: fn(&mut Scene, u32) -> Value,
@@ -75,7 +76,7 @@ const OPERATIONS: [Operation; 6] = [
         },
         act: |scene, _, when| {
             let done = is_done(&scene.house.client().post("/config/reset", &json!({})), when);
-            // Of what was not reset there is none.
+            // A refused reset leaves no backup.
             let kept = backups(scene);
             assert_eq!(kept.len(), usize::from(done), "{when}: {done}: {kept:?}");
             done
@@ -89,7 +90,7 @@ fn backups(scene: &Scene) -> Vec<PathBuf> {
     paths.filter(|path| path.to_string_lossy().contains(".bak")).collect()
 }
 
-/// Whether the picture is there afterwards: by the event, or the answer where no batch began.
+/// Imports a picture. Returns whether its event says that it was imported.
 fn import(scene: &Scene, path: &Value, when: &str) -> bool {
     let mut events = scene.house.events("image_processed,image_error,processing_complete");
     let answer = scene.house.client().post("/images", &json!({ "paths": [path] }));
@@ -107,10 +108,10 @@ fn import(scene: &Scene, path: &Value, when: &str) -> bool {
     }
 }
 
-/// Whether the kernel can answer this call so.
+/// Whether the kernel can fail this call with this error.
 fn is_answer(call: &Call, error: Errno) -> bool {
     let writes = ["write", "writev", "pwrite64", "copy_file_range", "sendfile", "ftruncate"];
-    // No signal comes to a process that decodes, whose calls these are as well.
+    // Reads are included: decoding processes make these calls as well, and get no signals.
     let reads = ["pread64"];
     let opens = ["open", "openat"];
     let is = |names: &[&str]| names.contains(&call.name);
@@ -131,19 +132,19 @@ fn is_answer(call: &Call, error: Errno) -> bool {
     }
 }
 
-/// Calls that were counted, and which one failed.
+/// The number of calls so far, and the one that failed.
 #[derive(Default)]
 struct Count {
     calls: AtomicUsize,
     failed: Mutex<Option<String>>,
 }
 
-/// From now on the n-th call about what is in the house fails.
+/// Lets the n-th call on a file of the house fail.
 fn fail(scene: &Scene, nth: usize, error: Errno) -> Arc<Count> {
     fail_of(scene, nth, error, is_answer)
 }
 
-/// The same of those calls only that these say.
+/// The same, counting only the calls for which `counts` is true.
 fn fail_of(
     scene: &Scene,
     nth: usize,
@@ -188,13 +189,13 @@ fn try_all(operation: &Operation) {
             let when = format!("{when}, {failed}");
             let after = scene.holdings();
             assert!(done != (after == before), "{when}: {done}\n{before:#?}\n{after:#?}");
-            // SQLite does not ask again for a flush that a signal broke off: for it the disk has failed.
+            // SQLite does not retry a flush that a signal interrupted: it treats that as a disk error.
             let by_sqlite = failed.contains("sync ") && failed.contains("/db");
             let asked_again = error == Errno::INTR && !by_sqlite;
             assert!(done || !asked_again, "{when}");
             refused += usize::from(!done);
             scene.agrees(&when);
-            // Where all is tried, each has its kill.
+            // With `MURALD_EVERY=1`, each failure is followed by a kill.
             if step == 1 || tried % 6 == 1 {
                 scene.again();
                 scene.agrees_wholly(&when);
@@ -208,9 +209,9 @@ fn try_all(operation: &Operation) {
     assert!(!log.contains("panicked"), "{log}");
 }
 
-/// What failed to reach the disk is in the log all the same, and a kill must not bring it to life.
+/// A commit whose flush failed is in the database's log nevertheless; a kill must not bring it back.
 #[test]
-fn a_refused_deletion_stays_refused_after_a_kill() {
+fn refused_deletion_stays_refused_after_a_kill() {
     let operation = &OPERATIONS[2];
     let mut scene = Scene::new();
     for nth in 1.. {
@@ -230,9 +231,10 @@ fn a_refused_deletion_stays_refused_after_a_kill() {
     }
 }
 
-/// The host of web pages reads the manifest: one that is ahead of its row grants what was refused.
+/// The host of web pages reads the manifest: if it were written before the row, it could grant what was
+/// refused.
 #[test]
-fn a_refused_change_grants_a_page_nothing() {
+fn refused_change_grants_a_page_nothing() {
     let mut scene = Scene::empty();
     scene.start(|_| None);
     let (client, root) = (scene.house.client(), web::package(&scene.house, "page"));
@@ -267,31 +269,31 @@ fn a_refused_change_grants_a_page_nothing() {
 }
 
 #[test]
-fn an_import_whose_calls_fail() {
+fn import_survives_failing_calls() {
     try_all(&OPERATIONS[0]);
 }
 
 #[test]
-fn a_rename_whose_calls_fail() {
+fn rename_survives_failing_calls() {
     try_all(&OPERATIONS[1]);
 }
 
 #[test]
-fn a_deletion_whose_calls_fail() {
+fn deletion_survives_failing_calls() {
     try_all(&OPERATIONS[2]);
 }
 
 #[test]
-fn an_edit_of_a_playlist_whose_calls_fail() {
+fn playlist_edit_survives_failing_calls() {
     try_all(&OPERATIONS[3]);
 }
 
 #[test]
-fn settings_whose_calls_fail() {
+fn settings_change_survives_failing_calls() {
     try_all(&OPERATIONS[4]);
 }
 
 #[test]
-fn a_reset_whose_calls_fail() {
+fn reset_survives_failing_calls() {
     try_all(&OPERATIONS[5]);
 }

@@ -1,5 +1,6 @@
-//! Databases that are damaged in some two hundred ways: each is refused with the way out, or served with
-//! what is whole and a warning. Nothing panics or hangs, no picture is lost, and the way out works.
+//! Databases that are damaged in some two hundred ways. The daemon must refuse each with a remedy, or
+//! serve the intact part with a warning. Nothing may panic or hang, no picture may be lost, and the
+//! remedy must work.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -17,7 +18,7 @@ use crate::support::{House, end_of};
 const PICTURES: u32 = 12;
 const PAGE: usize = 4096;
 
-/// A database and its log, as they lie on the disk.
+/// The database file and its write-ahead log.
 #[derive(Clone)]
 struct Files {
     base: Vec<u8>,
@@ -25,11 +26,11 @@ struct Files {
 }
 
 enum Kind {
-    /// Other bytes.
+    /// Changes bytes of the files; the number says where.
     Bytes(fn(&mut Files, usize), usize),
-    /// What a statement makes of it.
+    /// Runs SQL on the database.
     Sql(String),
-    /// Something else in its place.
+    /// Puts something else in its place.
     Else(fn(&Path)),
 }
 
@@ -47,7 +48,7 @@ fn bytes(
     at.into_iter().map(one).collect()
 }
 
-/// Some two hundred of them; `pages` has the database.
+/// All damages; `pages` is the size of the database, `log` the size of its log in bytes.
 fn all(pages: usize, log: usize, tables: &[String]) -> Vec<Damage> {
     let end = pages.min(36);
     let mut all = Vec::new();
@@ -102,12 +103,12 @@ fn all(pages: usize, log: usize, tables: &[String]) -> Vec<Damage> {
     all
 }
 
-/// A house in order, to be damaged again and again.
+/// A house in good order, whose database is damaged again and again.
 struct Patient {
     house: House,
     files: Files,
     tables: Vec<String>,
-    /// What is in the pictures' files.
+    /// The contents of the pictures' files.
     pictures: BTreeSet<Vec<u8>>,
 }
 
@@ -125,7 +126,7 @@ impl Patient {
         scene.make_list(&ids);
         let mut house = scene.house;
         assert_eq!(house.stop(), Some(0));
-        // A copy that is whole and of now.
+        // An intact backup of the current state.
         let backups = house.database().with_file_name("backup");
         fs::remove_dir_all(&backups).ok();
         house.start();
@@ -151,7 +152,7 @@ impl Patient {
         Self { house, files, tables: tables.unwrap(), pictures }
     }
 
-    /// In place of what there is, this, and nothing that belonged to the old.
+    /// Removes the database with all its files, and puts the damaged one in its place.
     fn put(&self, kind: &Kind) {
         let at = self.house.database();
         let log = at.with_file_name("murald.sqlite3-wal");
@@ -181,7 +182,7 @@ impl Patient {
     fn run(&self, words: &[&str]) -> Output {
         let mut command = self.house.murald(words);
         let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-        // It says too little to fill a pipe; one that hangs is ended there.
+        // The output is too short to fill the pipe; `end_of` kills a program that hangs.
         let (stdout, stderr) = (child.stdout.take().unwrap(), child.stderr.take().unwrap());
         let status = end_of(child);
         let read = |from| std::io::read_to_string(from).unwrap().into_bytes();
@@ -201,13 +202,13 @@ impl Patient {
 #[derive(Debug, PartialEq, Eq, Clone, Copy)]
 enum Fate {
     Refused,
-    /// With a warning, or errors that say so.
+    /// Served with a warning, or with errors that say so.
     Told,
-    /// All of it, as if nothing were.
+    /// Served as if nothing were wrong.
     Whole,
 }
 
-/// Starts the daemon on it: none where it refuses.
+/// Starts the daemon; `None` if it refuses the database.
 fn started(patient: &Patient, when: &str) -> Option<Child> {
     let socket = patient.house.socket();
     fs::remove_file(&socket).ok();
@@ -228,7 +229,7 @@ fn started(patient: &Patient, when: &str) -> Option<Child> {
     None
 }
 
-/// What clients see of one that is served, and whether all is there.
+/// Checks what clients of a started daemon see, and whether all data is there.
 fn served(patient: &Patient, when: &str) -> Fate {
     let client = patient.house.client();
     client.get("/healthz").ok();
@@ -266,14 +267,14 @@ fn served(patient: &Patient, when: &str) -> Fate {
         };
         fate.is_some()
     });
-    // Writes are done or refused, too.
+    // Writes are done or refused as well.
     let write = client.patch("/images/1", &json!({ "tags": ["tag new"] }));
     assert!([200, 404, 500].contains(&write.status), "{when}: {}", write.text());
     fate.unwrap()
 }
 
 #[test]
-fn damaged_databases_are_refused_or_served_with_a_word() {
+fn damaged_databases_are_refused_or_served_with_a_warning() {
     let patient = Patient::new();
     let (pages, log) = (patient.files.base.len() / PAGE, patient.files.log.len());
     let all = all(pages, log, &patient.tables);

@@ -1,8 +1,8 @@
-//! A gate for the file calls of a daemon: each of them waits until a test says how it goes on. It may
-//! fail, as calls do on a bad day, or be what it is.
+//! A gate for the file system calls of a daemon: each call waits until the test lets it pass or fail
+//! with an error.
 //!
-//! The kernel does it (`seccomp`, user notifications): every thread's calls, those of libraries too,
-//! in the order in which they are made. A thread of the test answers them.
+//! It uses seccomp's user notifications: they cover the calls of all threads and libraries, in order. A
+//! thread of the test answers them.
 
 use std::fs::{self, File};
 use std::io::{self, IoSlice, IoSliceMut};
@@ -21,7 +21,7 @@ use rustix::net::{
     SendAncillaryMessage, SendFlags, SocketFlags, SocketType,
 };
 
-/// Which argument says what a call is about.
+/// The argument that names the file of a call.
 #[derive(Clone, Copy)]
 enum Of {
     Path(usize),
@@ -30,7 +30,7 @@ enum Of {
 
 use Of::{Descriptor, Path as Name};
 
-/// All calls by which files and directories are read, changed, flushed, locked and mapped.
+/// All calls that read, change, flush, lock or map files and directories.
 const CALLS: &[(&str, libc::c_long, Of)] = &[
     ("openat", libc::SYS_openat, Name(1)),
     ("mkdirat", libc::SYS_mkdirat, Name(1)),
@@ -65,7 +65,7 @@ const CALLS: &[(&str, libc::c_long, Of)] = &[
     ("fdatasync", libc::SYS_fdatasync, Descriptor(0)),
     ("fcntl", libc::SYS_fcntl, Descriptor(0)),
     ("flock", libc::SYS_flock, Descriptor(0)),
-    // Without a file it has no name, and passes: without memory nothing of Rust goes on.
+    // Anonymous mappings have no path, and pass: Rust aborts without memory.
     ("mmap", libc::SYS_mmap, Descriptor(4)),
     #[cfg(target_arch = "x86_64")]
     ("open", libc::SYS_open, Name(0)),
@@ -87,7 +87,7 @@ const CALLS: &[(&str, libc::c_long, Of)] = &[
     ("access", libc::SYS_access, Name(0)),
 ];
 
-/// One that waits at the gate.
+/// A call that waits at the gate.
 pub struct Call {
     thread: u32,
     pub name: &'static str,
@@ -96,7 +96,7 @@ pub struct Call {
 }
 
 impl Call {
-    /// What it is about; none for what has no name in the file system.
+    /// The path of its file; `None` if that has no name in the file system.
     pub fn path(&self) -> Option<PathBuf> {
         match self.of {
             Descriptor(at) => {
@@ -106,7 +106,8 @@ impl Call {
             Name(at) => {
                 let memory = File::open(format!("/proc/{}/mem", self.thread)).ok()?;
                 let (mut bytes, mut end) = (vec![0; 4096], 0);
-                // The last page may end before the buffer does.
+                // The name may be near the end of the last mapped page, so read up to page boundaries
+                // only.
                 while !bytes[..end].contains(&0) {
                     let address = self.arguments[at] + end as u64;
                     let chunk = (4096 - address % 4096) as usize;
@@ -118,7 +119,7 @@ impl Call {
                 }
                 bytes.truncate(bytes.iter().position(|&byte| byte == 0)?);
                 let path = PathBuf::from(std::ffi::OsString::from_vec(bytes));
-                // By a directory that is open, or the open file itself.
+                // Relative to an open directory, or an empty path for the descriptor itself.
                 match at == 1 && !path.is_absolute() {
                     true => {
                         let link = format!("/proc/{}/fd/{}", self.thread, self.arguments[0]);
@@ -131,7 +132,7 @@ impl Call {
         }
     }
 
-    /// Whether it may make a file.
+    /// Whether the call may create a file.
     pub fn creates(&self) -> bool {
         let flags = match self.name {
             "openat" => self.arguments[2],
@@ -141,18 +142,18 @@ impl Call {
         flags & libc::O_CREAT as u64 != 0
     }
 
-    /// Whether it makes what was written stay where it is.
+    /// Whether the call flushes a file to the disk.
     pub fn flushes(&self) -> bool {
         matches!(self.name, "fsync" | "fdatasync")
     }
 
-    /// Whether it asks for a lock of a file, or a part of one.
+    /// Whether the call locks a file or a part of one.
     pub fn locks(&self) -> bool {
         let commands = [libc::F_SETLK, libc::F_SETLKW, libc::F_OFD_SETLK, libc::F_OFD_SETLKW];
         match self.name {
             "flock" => self.arguments[1] & libc::LOCK_UN as u64 == 0,
             "fcntl" if commands.contains(&(self.arguments[1] as i32)) => {
-                // What is asked for begins with its kind.
+                // `struct flock` begins with the type of the lock.
                 let kind = self.memory(self.arguments[2], 2);
                 kind.is_some_and(|kind| kind != (libc::F_UNLCK as i16).to_ne_bytes())
             }
@@ -160,14 +161,14 @@ impl Call {
         }
     }
 
-    /// As many bytes from there.
+    /// `count` bytes of the process's memory.
     fn memory(&self, address: u64, count: usize) -> Option<Vec<u8>> {
         let mut bytes = vec![0; count];
         let memory = File::open(format!("/proc/{}/mem", self.thread)).ok()?;
         memory.read_exact_at(&mut bytes, address).ok().map(|()| bytes)
     }
 
-    /// Whether a disk is another after it.
+    /// Whether the call may change the disk.
     pub fn changes(&self) -> bool {
         let reads = ["read", "pread64", "statx", "newfstatat", "stat", "access", "getdents64"];
         let opens = ["open", "openat", "fcntl", "flock", "mmap"];
@@ -175,7 +176,7 @@ impl Call {
     }
 }
 
-/// Says with which error a call fails, if it does.
+/// Decides whether a call fails, and with which error.
 type Keeper = Box<dyn FnMut(&Call) -> Option<i32> + Send>;
 
 /// The gate of one daemon.
@@ -184,14 +185,14 @@ pub struct Gate {
 }
 
 impl Default for Gate {
-    /// Open, and before nothing.
+    /// An open gate without a process.
     fn default() -> Self {
         Self { keeper: Arc::new(Mutex::new(Box::new(|_| None))) }
     }
 }
 
 impl Gate {
-    /// Puts a gate before what the command will start, and opens it.
+    /// Puts a gate before the process that the command will start, and opens the gate.
     pub fn put_before(command: &mut Command) -> Self {
         let gate = Self::default();
         let kind = SocketType::SEQPACKET;
@@ -214,7 +215,7 @@ impl Gate {
         }
         let keeper = Arc::clone(&gate.keeper);
         std::thread::spawn(move || {
-            // None where the program was never started.
+            // `None` if the program was never started.
             if let Some(listener) = receive(&ours) {
                 answer(&listener, &keeper);
             }
@@ -222,7 +223,7 @@ impl Gate {
         gate
     }
 
-    /// From now on this one decides.
+    /// Replaces the keeper.
     pub fn keep(&self, keeper: impl FnMut(&Call) -> Option<i32> + Send + 'static) {
         *lock(&self.keeper) = Box::new(keeper);
     }
@@ -236,7 +237,7 @@ fn lock<T: ?Sized>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
 }
 
-/// The calls of the table wait, all others pass.
+/// A filter that holds the calls of the table and lets all others pass.
 fn filter() -> Vec<libc::sock_filter> {
     let step = |code: u32, jump: u8, value: u32| libc::sock_filter {
         code: code as u16,
@@ -245,7 +246,7 @@ fn filter() -> Vec<libc::sock_filter> {
         k: value,
     };
     let count = CALLS.len();
-    // The number is what the data begin with.
+    // The data begin with the number of the call.
     let mut program = vec![step(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, 0, 0)];
     program.extend(CALLS.iter().enumerate().map(|(at, (_, number, _))| {
         step(libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K, (count - at) as u8, *number as u32)
@@ -255,7 +256,7 @@ fn filter() -> Vec<libc::sock_filter> {
     program
 }
 
-/// From here on the calls of this process wait; whoever has the descriptor answers them.
+/// Installs the filter for this process: its calls wait for the owner of the returned descriptor.
 fn close_gate(filter: &[libc::sock_filter]) -> io::Result<OwnedFd> {
     let program = libc::sock_fprog { len: filter.len() as u16, filter: filter.as_ptr().cast_mut() };
     // SAFETY: the program outlives the call, which copies it.
@@ -288,7 +289,7 @@ fn receive(socket: &OwnedFd) -> Option<OwnedFd> {
     })
 }
 
-/// Until the last of those that wait here has ended.
+/// Answers calls until the last process behind the gate has ended.
 fn answer(listener: &OwnedFd, keeper: &Mutex<Keeper>) {
     loop {
         let mut ready = [PollFd::new(listener, PollFlags::IN)];
@@ -304,7 +305,7 @@ fn answer(listener: &OwnedFd, keeper: &Mutex<Keeper>) {
         let descriptor = listener.as_raw_fd();
         // SAFETY: the kernel writes into `asked`, which has its size.
         if unsafe { libc::ioctl(descriptor, libc::SECCOMP_IOCTL_NOTIF_RECV, &raw mut asked) } != 0 {
-            // Killed before it was heard.
+            // The thread was killed in the meantime.
             continue;
         }
         let found =
@@ -325,7 +326,7 @@ fn answer(listener: &OwnedFd, keeper: &Mutex<Keeper>) {
                 None => libc::SECCOMP_USER_NOTIF_FLAG_CONTINUE as u32,
             },
         };
-        // Fails where it was killed meanwhile.
+        // Fails if the thread was killed in the meantime.
         // SAFETY: the kernel reads `answer`, which has its size.
         unsafe { libc::ioctl(descriptor, libc::SECCOMP_IOCTL_NOTIF_SEND, &raw mut answer) };
     }

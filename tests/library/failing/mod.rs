@@ -1,8 +1,7 @@
-//! Calls that fail, power that goes, databases that are damaged: rows and files agree afterwards, and
-//! what was acknowledged is there.
+//! Failing system calls, loss of power, damaged databases: afterwards rows and files must agree, and
+//! acknowledged changes must be there.
 //!
-//! As ordinary tests they take every so many-th of what there is to try; `MURALD_EVERY=1` tries all
-//! of it, which takes minutes.
+//! Ordinary runs try only a part of the cases; `MURALD_EVERY=1` tries all, which takes minutes.
 
 mod calls;
 mod damage;
@@ -10,7 +9,7 @@ mod gate;
 mod power;
 mod scene;
 
-/// Tried is every so many-th of what there is.
+/// The step between the cases that are tried; `usual` unless `MURALD_EVERY` sets it.
 fn every(usual: usize) -> usize {
     std::env::var("MURALD_EVERY").ok().and_then(|n| n.parse().ok()).unwrap_or(usual)
 }

@@ -1,10 +1,10 @@
-//! The power goes at any instant: what was written and not flushed is gone, or some of it is. The next
-//! start finds rows and files that agree, and what was acknowledged before.
+//! Loss of power at any instant: data that was written but not flushed may be lost in whole or in part.
+//! After the next start rows and files must agree, and acknowledged changes must be there.
 //!
-//! A disk is told from what the daemon does at the gate: what a directory or a file held when it was
-//! flushed last stays, in the strictest reading of what a flush is for. Of each instant there are four
-//! outcomes: names and contents as they were flushed, or as they are. A file stays the one that it was,
-//! with its number and time, by which the daemon knows it again.
+//! The test records the daemon's calls at the gate, and from them what the disk holds: only what a file
+//! or directory held at its last flush is certain. It tries four outcomes for each instant: names and
+//! contents each as flushed, or as they are now. Files keep their inode and time, by which the daemon
+//! recognises them.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ffi::OsString;
@@ -21,26 +21,26 @@ use super::every;
 use super::gate::Call;
 use super::scene::{Holdings, Scene};
 
-/// What the daemon keeps; the rest of the house is the test's own.
+/// The daemon's directories; all else in the house belongs to the test.
 const KEPT: [&str; 3] = ["data", "config", "cache"];
 
-/// A file or directory, whatever its name: numbers are given again, with another time.
+/// A file or directory by inode and birth time, as inode numbers are used again.
 type Node = (u64, Option<SystemTime>);
 type Names = BTreeMap<OsString, Node>;
-/// What there would be: files, and none for directories.
+/// The files of a disk with their contents; `None` for directories.
 type Tree = BTreeMap<PathBuf, Option<Content>>;
 
-/// What is in a file, and since when.
+/// The content and modification time of a file.
 #[derive(Clone, Default, PartialEq)]
 struct Content {
     bytes: Arc<Vec<u8>>,
     modified: Option<SystemTime>,
-    /// A name of the test's own for the file, for when the daemon has taken away the last of its own.
+    /// A hard link of the test to the file, which stays when the daemon has removed its last name.
     link: PathBuf,
 }
 
 impl Hash for Content {
-    /// Disks on which only a time is another are the same to try.
+    /// Ignores the time: two disks that differ only in times need not both be tried.
     fn hash<H: Hasher>(&self, hasher: &mut H) {
         self.bytes.hash(hasher);
     }
@@ -49,7 +49,7 @@ impl Hash for Content {
 #[derive(Clone, Default)]
 struct Disk {
     directories: HashMap<Node, Names>,
-    /// Of files, those too that have no name any more.
+    /// Includes files without a name.
     contents: HashMap<Node, Content>,
     links: PathBuf,
 }
@@ -61,7 +61,7 @@ impl Disk {
         Self { links, ..Self::default() }
     }
 
-    /// Takes in what is there now.
+    /// Records the current state of the disk.
     fn look(&mut self, root: &Path) {
         self.directories.clear();
         self.look_at(root, true);
@@ -74,7 +74,7 @@ impl Disk {
             let (name, path) = (entry.file_name(), entry.path());
             let text = name.to_string_lossy();
             let is_ours = !is_root || KEPT.contains(&&*text);
-            // Nobody's memory: the log, and what SQLite makes anew at each start.
+            // Not part of the outcome: the log file, and what SQLite creates at each start.
             if !is_ours || text.starts_with("daemon.log") || text.ends_with("-shm") {
                 continue;
             }
@@ -82,7 +82,7 @@ impl Disk {
                 true => self.look_at(&path, false),
                 false => self.read(&path),
             };
-            // Gone again.
+            // The entry is gone again.
             let Some(found) = found else { continue };
             names.insert(name, found);
         }
@@ -92,11 +92,11 @@ impl Disk {
 
     fn read(&mut self, path: &Path) -> Option<Node> {
         let seen = node(path)?;
-        // While it has this name, its number is not given again.
+        // The link keeps the inode number from being used again.
         let link = self.links.join(seen.0.to_string());
         if !self.contents.contains_key(&seen) {
             fs::hard_link(path, &link).ok()?;
-            // Another may have come under this name.
+            // Another file may have got the name in between.
             if node(&link) != Some(seen) {
                 fs::remove_file(&link).unwrap();
                 return None;
@@ -111,7 +111,7 @@ impl Disk {
         Some(seen)
     }
 
-    /// What is at `path` in `now` stays.
+    /// Marks the state of `path` in `now` as flushed.
     fn flush(&mut self, path: &Path, now: &Self) {
         let Some(node) = node(path) else { return };
         if let Some(names) = now.directories.get(&node) {
@@ -127,7 +127,7 @@ fn node(path: &Path) -> Option<Node> {
     Some((found.ino(), found.created().ok()))
 }
 
-/// The names of one, the contents of another; `now` tells directories from files.
+/// A disk with the names of one state and the contents of another; `now` tells directories from files.
 fn tree(root: &Path, names: &Disk, contents: &Disk, now: &Disk) -> Tree {
     let mut tree = Tree::new();
     let mut left: Vec<(PathBuf, Node)> =
@@ -136,7 +136,7 @@ fn tree(root: &Path, names: &Disk, contents: &Disk, now: &Disk) -> Tree {
         for (name, inner) in names.directories.get(&node).into_iter().flatten() {
             let path = at.join(name);
             if let Some(Content { link, .. }) = now.contents.get(inner) {
-                // A file also where nothing of it was flushed.
+                // A file whose content was never flushed is empty.
                 let empty = || Content { link: link.clone(), ..Content::default() };
                 let content = contents.contents.get(inner).cloned().unwrap_or_else(empty);
                 tree.insert(path, Some(content));
@@ -149,10 +149,10 @@ fn tree(root: &Path, names: &Disk, contents: &Disk, now: &Disk) -> Tree {
     tree
 }
 
-/// A disk as the next start may find it.
+/// A disk as the next start may find it after a loss of power.
 struct Outcome {
     when: String,
-    /// How many acts were acknowledged by then.
+    /// Number of actions that were acknowledged by then.
     acknowledged: usize,
     tree: Tree,
 }
@@ -169,7 +169,7 @@ struct Recorder {
 }
 
 impl Recorder {
-    /// All that is there is on the disk.
+    /// The current state counts as flushed. `step` is the distance of the instants that are tried.
     fn new(root: &Path, step: usize) -> Self {
         let mut now = Disk::new(root);
         now.look(root);
@@ -185,7 +185,7 @@ impl Recorder {
         }
     }
 
-    /// Before a call is carried out.
+    /// Called before each call is carried out.
     fn note(&mut self, call: &Call) {
         if !call.changes() {
             return;
@@ -229,7 +229,7 @@ impl Recorder {
     }
 }
 
-/// Does one thing after another, and knows what there was to see after each.
+/// Performs one action after another, and records what clients see after each.
 struct Owner {
     scene: Scene,
     recorder: Arc<Mutex<Recorder>>,
@@ -283,7 +283,7 @@ impl Owner {
             let change = json!({ "hooks": { "timeout_seconds": 9 } });
             scene.house.client().patch("/config", &change).ok();
         });
-        // In order, which empties the log into the database.
+        // A clean stop, which empties the log into the database.
         assert_eq!(self.scene.house.stop(), Some(0));
         self.start();
         self.act(|scene| {
@@ -297,7 +297,7 @@ impl Owner {
     }
 }
 
-/// Puts this on the disk, in the place of all that is there.
+/// Replaces the content of the daemon's directories by this tree.
 fn put(root: &Path, tree: &Tree) {
     for kept in KEPT {
         fs::remove_dir_all(root.join(kept)).ok();
@@ -317,7 +317,7 @@ fn put(root: &Path, tree: &Tree) {
     }
 }
 
-/// A cache may be lost; what is served from it is whole.
+/// Checks all thumbnails: the cache may be lost, but a thumbnail that is served must be intact.
 #[track_caller]
 fn has_thumbnails(scene: &Scene, when: &str) {
     let page = scene.house.client().get("/images?per_page=200").ok();
@@ -331,7 +331,7 @@ fn has_thumbnails(scene: &Scene, when: &str) {
 }
 
 #[test]
-fn acknowledged_changes_survive_a_loss_of_power() {
+fn acknowledged_changes_survive_a_power_loss() {
     let mut owner = Owner::new(every(83));
     owner.day();
     owner.scene.house.kill9();
@@ -348,7 +348,7 @@ fn acknowledged_changes_survive_a_loss_of_power() {
         scene.house.start();
         scene.agrees_wholly(when);
         let found = scene.holdings();
-        // What was in hand is done, or not.
+        // The action that was under way is done, or not.
         let fits = seen[*acknowledged..].iter().take(2).any(|seen| *seen == found);
         assert!(fits, "{when}: after {acknowledged}:\n{found:#?}\n{:#?}", seen[*acknowledged]);
         has_thumbnails(&scene, when);

@@ -1,4 +1,4 @@
-//! A house whose owner knows what should be in it: pictures, a playlist, a setting.
+//! A house with known content: pictures, a playlist, a setting.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -17,23 +17,23 @@ use crate::support::client::Answer;
 pub struct Scene {
     pub house: House,
     pub gate: Gate,
-    /// Of the picture that is renamed, and stays.
+    /// The id of the picture that is renamed and never deleted.
     pub kept: i64,
     pub playlist: i64,
     serial: u32,
 }
 
-/// What clients see: equal where all is as it was.
+/// The data that clients see: two of them are equal if nothing has changed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Holdings {
-    /// Names by what is in their files.
+    /// Names by checksum.
     pub images: BTreeMap<String, String>,
     pub playlist: String,
     pub setting: Value,
 }
 
 impl Scene {
-    /// Two pictures, a playlist of them, and nothing that is still at work.
+    /// Two pictures, a playlist of them, and a daemon without work.
     pub fn new() -> Self {
         let mut scene = Self::empty();
         scene.start(|_| None);
@@ -56,7 +56,7 @@ impl Scene {
         Self { house, gate: Gate::default(), kept: 0, playlist: 0, serial: 0 }
     }
 
-    /// Starts the daemon behind a gate that is kept so.
+    /// Starts the daemon behind a gate with this keeper.
     pub fn start(&mut self, keeper: impl FnMut(&Call) -> Option<i32> + Send + 'static) {
         let mut command = self.house.murald(&["start"]);
         self.gate = Gate::put_before(&mut command);
@@ -71,7 +71,7 @@ impl Scene {
         self.playlist = list["id"].as_i64().unwrap();
     }
 
-    /// A picture that no other call has made.
+    /// Makes a picture that is different from all others.
     pub fn picture(&mut self) -> PathBuf {
         self.serial += 1;
         let path = self.house.root().join(format!("{}.png", self.serial));
@@ -95,7 +95,7 @@ impl Scene {
         }
     }
 
-    /// No row without its file, none whose file holds something else, and the settings' file whole.
+    /// Checks that each row has its file with the right content, and that the settings file is intact.
     #[track_caller]
     pub fn agrees(&self, when: &str) {
         let mut owned = BTreeSet::new();
@@ -116,14 +116,14 @@ impl Scene {
         assert_eq!(kept.unwrap(), told, "{when}");
     }
 
-    /// The same, and no file without a row; once the daemon has looked through the library.
+    /// The same, and that each file has its row; waits for the daemon's check of the library.
     #[track_caller]
     pub fn agrees_wholly(&self, when: &str) {
         wait_until(&format!("{when}: rows and files agree"), || self.files() == self.owned());
         self.agrees(when);
     }
 
-    /// `kill -9`, and another start.
+    /// Kills the daemon (`kill -9`) and starts it again.
     pub fn again(&mut self) {
         self.house.kill9();
         self.start(|_| None);
@@ -158,7 +158,7 @@ pub fn text(value: &Value) -> &str {
     value.as_str().unwrap_or_else(|| panic!("no text: {value}"))
 }
 
-/// Whether it was done; where not, the client was told why in good form.
+/// Whether the operation was done; a refusal must be well-formed.
 #[track_caller]
 pub fn is_done(answer: &Answer, when: &str) -> bool {
     if (200..300).contains(&answer.status) {

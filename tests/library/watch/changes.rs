@@ -1,4 +1,5 @@
-//! Files that are renamed, rewritten, swapped, removed; folders; what was deleted in murald.
+//! Watched files that are created, renamed, rewritten, swapped or removed; their folders; deleted
+//! images.
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -15,7 +16,7 @@ use crate::desktop::wait_until;
 use crate::support::House;
 
 #[test]
-fn watched_files_are_in_the_library_as_they_come() {
+fn watched_files_are_added_to_the_library() {
     let walls = Walls::with(&[("a.png", 1), ("sea/b.png", 2)]);
     let image = &walls.images()["a.png"];
     assert_eq!((&image["in_place"], &image["name"]), (&json!(true), &json!("a")));
@@ -34,7 +35,7 @@ fn watched_files_are_in_the_library_as_they_come() {
 }
 
 #[test]
-fn watched_files_that_no_record_can_name_are_counted() {
+fn watched_files_with_invalid_names_are_counted() {
     let walls = Walls::with(&[("a.png", 1)]);
     let (one, two) = (OsStr::from_bytes(b"caf\xe9.png"), OsStr::from_bytes(b"\xff.png"));
     let told = |message: Value| wait_until("the count", || walls.state()["message"] == message);
@@ -49,12 +50,12 @@ fn watched_files_that_no_record_can_name_are_counted() {
 }
 
 #[test]
-fn watched_file_is_taken_within_two_seconds_of_its_last_write() {
+fn watched_file_is_imported_soon_after_its_last_write() {
     let walls = Walls::with(&[("a.png", 1)]);
     let written = Instant::now();
     walls.draw("b.png", 2);
     walls.wait_for(&[("a.png", 1), ("b.png", 2)]);
-    // On a machine that is busy with other tests it may take longer: then this says nothing.
+    // Usually within two seconds; the limit is long because the machine may be busy with other tests.
     let taken = written.elapsed();
     assert!(taken < Duration::from_secs(20), "{taken:?}");
 }
@@ -78,7 +79,7 @@ fn watched_file_that_is_renamed_keeps_its_image() {
 }
 
 #[test]
-fn watched_file_that_is_renamed_while_murald_is_down_keeps_its_image() {
+fn watched_file_that_is_renamed_while_murald_is_stopped_keeps_its_image() {
     let mut walls = Walls::with(&[("a.png", 1), ("b.png", 2)]);
     let (id, playlist) = (walls.id("a.png"), walls.treasure("a.png"));
     assert_eq!(walls.house.stop(), Some(0));
@@ -95,7 +96,7 @@ fn watched_file_that_is_rewritten_in_pieces_keeps_its_image() {
     let (id, playlist) = (walls.id("a.png"), walls.treasure("a.png"));
     fs::write(walls.at("a.png"), b"").unwrap();
     for piece in picture(7).chunks(40) {
-        // Closed each time, as by a program that syncs.
+        // The file is closed after each piece, as by a program that syncs.
         let mut file = OpenOptions::new().append(true).open(walls.at("a.png")).unwrap();
         file.write_all(piece).unwrap();
     }
@@ -115,7 +116,7 @@ fn watched_files_that_swap_names_keep_their_images() {
     walls.wait_for(&[("b.png", 1), ("a.png", 2)]);
     assert_eq!((walls.id("b.png"), walls.id("a.png")), (one, two));
     assert_eq!((walls.in_playlist(first), walls.in_playlist(second)), (vec![one], vec![two]));
-    // The same files where neither size nor time of the last write tells them apart.
+    // The same with files of equal size and modification time.
     let put = |name: &str, number: u32| {
         let mut padded = picture(number);
         padded.resize(8192, 0);
@@ -139,7 +140,8 @@ fn watched_files_that_swap_names_keep_their_images() {
     walls.rename(".away", "b.png");
     settle();
     assert_eq!((walls.id("a.png"), walls.id("b.png")), (one, two));
-    // Another file with the same content, as on a file system without lasting inodes; and another content.
+    // Another file with the content of the old one, as on a file system without stable inodes; then new
+    // content.
     put("a.png", 5);
     put("b.png", 6);
     settle();
@@ -148,7 +150,7 @@ fn watched_files_that_swap_names_keep_their_images() {
 }
 
 #[test]
-fn watched_file_with_another_ones_content_gives_it_tags_and_places() {
+fn duplicate_of_a_watched_file_passes_on_its_tags_and_playlists() {
     let walls = Walls::with(&[("a.png", 1), ("b.png", 2), ("c.png", 3)]);
     let (playlist, survivor) = (walls.treasure("a.png"), walls.id("b.png"));
     let mut events = walls.house.events("gallery_changed");
@@ -159,7 +161,7 @@ fn watched_file_with_another_ones_content_gives_it_tags_and_places() {
     let image = images.values().find(|image| image["id"] == survivor).unwrap();
     assert_eq!(image["tags"], json!(["treasure"]));
     assert_eq!(walls.in_playlist(playlist), [survivor]);
-    // Of two files with its content either may go.
+    // Two files have its content; either may be removed.
     let path = image["path"].as_str().unwrap().to_owned();
     fs::remove_file(&path).unwrap();
     wait_until("the other file", || {
@@ -168,13 +170,13 @@ fn watched_file_with_another_ones_content_gives_it_tags_and_places() {
 }
 
 #[test]
-fn watched_file_that_goes_leaves_without_an_orphan() {
+fn removed_watched_file_publishes_no_orphan_event() {
     let walls = Walls::with(&[("a.png", 1), ("sea/b.png", 2), ("c.png", 3), ("d.png", 4)]);
-    // Of what was there at the start everybody is told by then.
+    // Wait until the events of the start are over.
     wait_until("rest", || walls.state()["message"].is_null());
     let mut events = walls.house.events("gallery_changed,image_orphan_purged");
     fs::remove_dir_all(walls.at("sea")).unwrap();
-    // A pipe has no picture's content, whatever its name.
+    // A pipe is no picture, whatever its name.
     fs::remove_file(walls.at("d.png")).unwrap();
     rustix::fs::mkfifoat(rustix::fs::CWD, walls.at("d.png"), 0o600.into()).unwrap();
     assert_eq!(walls.images().len(), 4, "they may turn up again");
@@ -186,7 +188,7 @@ fn watched_file_that_goes_leaves_without_an_orphan() {
 }
 
 #[test]
-fn watched_directory_that_lost_all_files_at_once_is_away() {
+fn watched_directory_that_loses_all_files_at_once_is_away() {
     let walls = Walls::with(&[("a.png", 1), ("b.png", 2)]);
     let (id, other) = (walls.id("a.png"), walls.house.root().join("elsewhere"));
     fs::create_dir(&other).unwrap();
@@ -203,7 +205,7 @@ fn watched_directory_that_lost_all_files_at_once_is_away() {
             format!("the file of image {id} is unavailable: {}", walls.at("a.png").display());
         assert_eq!(told["error"], away);
     }
-    // Its time is up, and still nothing leaves.
+    // The time for missing files is over, and the images still stay.
     std::thread::scope(|scope| {
         scope.spawn(|| wait_until("the log", || walls.house.log().contains(" is away: ")));
     });
@@ -226,13 +228,13 @@ fn watched_tree_that_is_moved_out_and_in_keeps_its_images() {
     fs::rename(&out, walls.at("lake")).unwrap();
     walls.wait_for(&[("a.png", 1), ("lake/b.png", 2), ("lake/deep/c.png", 3), ("d.png", 4)]);
     assert_eq!((walls.id("lake/deep/c.png"), walls.in_playlist(playlist)), (id, vec![id]));
-    // And what happens in there now is seen.
+    // Changes inside the moved tree are noticed.
     walls.draw("lake/deep/e.png", 5);
     wait_until("a file of the moved tree", || walls.images().contains_key("lake/deep/e.png"));
 }
 
 #[test]
-fn image_that_was_deleted_stays_away_until_its_file_changes() {
+fn deleted_image_is_not_imported_again_until_its_file_changes() {
     let mut walls = Walls::with(&[("a.png", 1), ("b.png", 2)]);
     let id = walls.id("a.png");
     walls
@@ -254,7 +256,7 @@ fn image_that_was_deleted_stays_away_until_its_file_changes() {
 }
 
 #[test]
-fn watched_directory_is_a_folder_and_what_was_moved_stays() {
+fn watched_directory_is_a_folder_and_moved_images_stay_moved() {
     let walls = Walls::with(&[("a.png", 1), ("sea/b.png", 2)]);
     let client = walls.house.client();
     let folders = client.get("/folders?parent_id=all").ok();
@@ -272,7 +274,7 @@ fn watched_directory_is_a_folder_and_what_was_moved_stays() {
 }
 
 #[test]
-fn copies_of_a_watched_directory_follow_their_files() {
+fn copies_from_a_watched_directory_follow_their_files() {
     let mut walls = Walls::prepared("in_place = false", &[("a.png", 1)]);
     walls.house.start();
     let only = || walls.images().into_values().next();
@@ -286,7 +288,7 @@ fn copies_of_a_watched_directory_follow_their_files() {
     assert_eq!(fs::read(&copy).unwrap(), picture(2));
     walls.rename("a.png", "b.png");
     walls.draw("z.png", 9);
-    // By then the new name was seen, too.
+    // The earlier rename was noticed by then, too.
     wait_until("a later file", || walls.images().len() == 2);
     walls.draw("b.png", 3);
     let mine = || walls.images().into_values().find(|one| one["id"] == image["id"]).unwrap();
@@ -295,7 +297,7 @@ fn copies_of_a_watched_directory_follow_their_files() {
 }
 
 #[test]
-fn copy_whose_file_becomes_one_of_another_kind_keeps_its_image() {
+fn copy_keeps_its_image_when_the_format_of_its_file_changes() {
     let mut walls = Walls::prepared("in_place = false", &[("a.png", 1)]);
     walls.house.start();
     let only = || walls.images().into_values().next();
@@ -353,15 +355,15 @@ fn single_files_are_imported_in_place() {
     assert!(told.contains("murald watch add"), "{told}");
 }
 
-/// More than the kernel keeps for whoever sleeps: what it drops is found by a look.
+/// The kernel drops events of a stopped daemon when its queue is full; a rescan must find the changes.
 #[test]
-fn watched_files_are_found_whose_events_were_dropped() {
+fn watched_files_are_found_even_if_their_events_were_dropped() {
     let kept = fs::read_to_string("/proc/sys/fs/inotify/max_queued_events").unwrap();
     let kept: u32 = kept.trim().parse().unwrap();
     let walls = Walls::with(&[("a.png", 1), ("b.png", 2)]);
     walls.house.signal("-STOP");
     for number in 0..=kept {
-        // A link is quickly made, and nothing that is looked at.
+        // A hidden link is quickly made, and ignored.
         let link = walls.at(&format!(".{number}"));
         fs::hard_link(walls.at("b.png"), &link).unwrap();
         fs::remove_file(&link).unwrap();

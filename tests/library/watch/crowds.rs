@@ -1,4 +1,4 @@
-//! Eight programs at once that create, rename, rewrite and remove.
+//! Eight programs create, rename, rewrite and remove watched files at the same time.
 
 use std::process::Command;
 use std::thread::sleep;
@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use super::Walls;
 
-/// Creates a hundred, renames half of them, appends to some and removes a quarter.
+/// Creates a hundred pictures; after each it renames, rewrites or removes a random one, or does nothing.
 const PROGRAM: &str = r#"
 import os, random, struct, sys, zlib
 root, me = sys.argv[1], int(sys.argv[2])
@@ -42,7 +42,7 @@ for at in range(100):
 "#;
 
 #[test]
-fn crowd_of_writers_leaves_rows_and_files_that_agree() {
+fn rows_and_files_agree_after_eight_concurrent_writers() {
     let walls = Walls::with(&[("a.png", 1)]);
     let (id, playlist) = (walls.id("a.png"), walls.treasure("a.png"));
     let programs: Vec<_> = (1..=8)

@@ -1,4 +1,4 @@
-//! A disk that does not answer: whoever looks at it hangs, and nobody else does.
+//! A disk that does not answer blocks only those who read from it.
 
 use std::fs;
 use std::time::{Duration, Instant};
@@ -11,7 +11,7 @@ use crate::support::dead_disk::DeadDisk;
 use crate::support::left_out;
 
 #[test]
-fn disk_that_does_not_answer_holds_nobody_up() {
+fn disk_that_does_not_answer_blocks_no_request() {
     let desktop = Desktop::wayland(&["640x480"]);
     let mut walls = Walls::prepared_on(&desktop, &[("a.png", 1), ("b.png", 2)]);
     walls.house.start();
@@ -25,7 +25,7 @@ fn disk_that_does_not_answer_holds_nobody_up() {
     let Some(dead) = DeadDisk::over(&walls.directory) else {
         return left_out("a disk that does not answer", "this user may not mount");
     };
-    // All of this touches the disk, and each is answered.
+    // All of these need the disk, and must be answered nevertheless.
     let begun = Instant::now();
     assert_eq!(set(other).status, 404);
     assert_eq!(client.get(&format!("/images/{other}/raw")).status, 503);
@@ -36,7 +36,7 @@ fn disk_that_does_not_answer_holds_nobody_up() {
     assert_eq!(client.post("/library/scan", &json!({})).status, 202);
     set(mine).ok();
     assert_eq!(client.get("/images").ok()["pagination"]["total_items"], 3);
-    // On a machine that is busy it may take longer; what hangs never ends.
+    // Long, because the machine may be busy; a request that hangs would never end.
     assert!(begun.elapsed() < Duration::from_secs(50), "{:?}", begun.elapsed());
     drop(dead);
     walls.wait_for_state("watched");

@@ -1,5 +1,5 @@
-//! Deleting, in each case in which something else than what murald knows lies at a path: what is
-//! removed is what was named, and nothing else.
+//! Deletions when the file at a path is not the one that murald knows: only the file that was meant is
+//! ever removed.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -14,17 +14,17 @@ use super::{Walls, picture};
 use crate::desktop::wait_until;
 use crate::support::PATIENCE;
 
-/// What is done to `walls/NAME.png` before the call; `letters` is a file of its owner's.
+/// Changes `walls/NAME.png` before the call. `letters` is another file, which must not be touched.
 type Before = fn(&Walls, &Path);
 
-/// A picture that is watched, and was seen.
+/// The deletion of a watched picture that murald knows.
 struct Case {
     what: &'static str,
     before: Before,
-    /// Of `DELETE /images`, beside the ids.
+    /// Fields of `DELETE /images` beside `ids`.
     call: Value,
     status: u16,
-    /// Below the house; the trash is none of it.
+    /// Removed paths, relative to the house and without the trash.
     removed: &'static [&'static str],
 }
 
@@ -71,7 +71,7 @@ fn cases() -> Vec<Case> {
         case("p/p other directory", |walls, at| lead(walls, at, "other"), files.clone(), 409, &[]),
         case("q/q other directory", |walls, at| lead(walls, at, "other"), trash, 409, &[]),
         case("r/r gone with its directory", |_, at| file_above(at), files.clone(), 409, &[]),
-        // Touched, but not another.
+        // Changed, but still the same file.
         case("aa other mode", |_, at| make_executable(at), files.clone(), 200, &["walls/aa.png"]),
         case("bb two names", name_twice, files, 200, &["walls/bb.png"]),
     ]
@@ -93,7 +93,7 @@ fn replace(at: &Path, content: &[u8]) {
     fs::rename(new, at).unwrap();
 }
 
-/// Another file with the size and the time of the first.
+/// Puts another file there, with the same size and modification time.
 fn disguise(at: &Path) {
     let meta = fs::metadata(at).unwrap();
     replace(at, &vec![7; meta.len() as usize]);
@@ -111,7 +111,7 @@ fn pipe(at: &Path) {
     mknodat(CWD, at, FileType::Fifo, Mode::from_raw_mode(0o600), 0).unwrap();
 }
 
-/// Its directory is a link now, to one that has another file of its name.
+/// Replaces the directory by a link to one that has another file of that name.
 fn lead(walls: &Walls, at: &Path, to: &str) {
     let (directory, to) = (at.parent().unwrap(), walls.house.root().join(to));
     fs::create_dir_all(&to).unwrap();
@@ -134,7 +134,7 @@ fn name_twice(walls: &Walls, at: &Path) {
     fs::hard_link(at, walls.house.root().join("twice.png")).unwrap();
 }
 
-/// All that lies below the house but for what murald writes by itself.
+/// All paths below the house, except those that murald writes by itself.
 fn all(walls: &Walls) -> BTreeSet<PathBuf> {
     let root = walls.house.root();
     let (mut found, mut pending) = (BTreeSet::new(), vec![root.to_owned()]);
@@ -156,7 +156,7 @@ fn all(walls: &Walls) -> BTreeSet<PathBuf> {
 }
 
 impl Walls {
-    /// What a call removes, which answers with this status.
+    /// The paths that a call removes; checks its status.
     #[track_caller]
     fn removes(&self, what: &str, path: &str, body: Option<&Value>, status: u16) -> Vec<String> {
         let before = all(self);
@@ -168,7 +168,7 @@ impl Walls {
         before.difference(&after).map(|path| path.to_str().unwrap().to_owned()).collect()
     }
 
-    /// Runs this while the daemon cannot write what it sees: else it may know the new file by then.
+    /// Runs `work` while the database is locked, so that the daemon cannot record the new file before.
     fn unseen<T>(&self, work: impl FnOnce() -> T) -> T {
         let mut connection = rusqlite::Connection::open(self.house.database()).unwrap();
         connection.busy_timeout(PATIENCE).unwrap();
@@ -191,7 +191,7 @@ impl Walls {
 }
 
 #[test]
-fn nothing_is_deleted_that_was_not_named() {
+fn only_the_known_file_is_deleted() {
     let names: Vec<String> = cases().iter().map(name).collect();
     let pictures: Vec<(&str, u32)> =
         names.iter().map(String::as_str).zip(1..).chain([("s.png", 80), ("t.png", 81)]).collect();
@@ -216,7 +216,7 @@ fn nothing_is_deleted_that_was_not_named() {
     }
     let in_trash = || fs::read_dir(root.join("data/Trash/files")).unwrap().count();
     assert_eq!(in_trash(), 1);
-    // All or none.
+    // If one of several files is not the known one, none is deleted.
     walls.unseen(|| {
         replace(&walls.at("t.png"), b"a letter");
         for how in ["files", "trash"] {
@@ -233,7 +233,7 @@ fn nothing_is_deleted_that_was_not_named() {
     copies(&mut walls, s);
 }
 
-/// The same of copies, and of a database that comes from elsewhere.
+/// The same for copies, and for a database with paths from elsewhere.
 fn copies(walls: &mut Walls, in_place: i64) {
     let root = walls.house.root().to_owned();
     let sources: Vec<PathBuf> = ["u", "v", "w", "x", "y", "z"]
@@ -267,7 +267,7 @@ fn copies(walls: &mut Walls, in_place: i64) {
     let path = format!("/folders/{folder}?mode=delete_all");
     assert_eq!(walls.removes("a folder", &path, None, 200), ["data/murald/images/x.png"]);
     assert_eq!(walls.house.stop(), Some(0));
-    // Or they would be given back.
+    // If these files were there, the next start would adopt them.
     ["y.png", "z.png"].iter().for_each(|name| fs::remove_file(at(name)).unwrap());
     let mine = root.join("mine");
     fs::create_dir_all(mine.join("deep")).unwrap();
@@ -299,9 +299,9 @@ fn copies(walls: &mut Walls, in_place: i64) {
 }
 
 #[test]
-fn file_behind_a_link_in_a_watched_directory_stays() {
+fn file_behind_a_link_in_a_watched_directory_is_not_deleted() {
     let mut walls = Walls::prepared("", &[("a.png", 1), ("sub/b.png", 2)]);
-    // The watched directory itself may be reached over one.
+    // The watched directory itself may be a link.
     let real = walls.house.root().join("real");
     fs::rename(&walls.directory, &real).unwrap();
     symlink(&real, &walls.directory).unwrap();

@@ -1,4 +1,4 @@
-//! Disks that go and come, and a kernel that allows no more watches.
+//! Disks that are unmounted and mounted, and a kernel that allows no more inotify watches.
 
 use std::fs;
 use std::path::Path;
@@ -10,11 +10,11 @@ use super::{Walls, picture};
 use crate::desktop::wait_until;
 use crate::support::{left_out, may_unshare};
 
-/// Unmounted at the end of the test, whatever that is.
+/// Unmounts when dropped, whether or not the test succeeds.
 struct Mount<'a>(&'a Path);
 
 impl<'a> Mount<'a> {
-    /// A tmpfs; none where this user may not mount.
+    /// Mounts a tmpfs; `None` if this user may not mount.
     fn new(at: &'a Path) -> Option<Self> {
         let mounted = Command::new("mount").args(["-t", "tmpfs", "walls"]).arg(at).output();
         mounted.is_ok_and(|output| output.status.success()).then_some(Self(at))
@@ -33,7 +33,7 @@ fn bind(from: &Path, at: &Path) {
 }
 
 #[test]
-fn disk_that_is_unmounted_takes_no_image_along() {
+fn images_stay_while_their_disk_is_unmounted() {
     let mut walls = Walls::prepared("", &[]);
     let disk = walls.house.root().join("disk");
     fs::create_dir(&disk).unwrap();
@@ -54,7 +54,7 @@ fn disk_that_is_unmounted_takes_no_image_along() {
     assert_eq!(walls.images().len(), 3);
     let told = walls.house.client().post("/wallpaper/set", &json!({ "image_id": id }));
     assert!([404, 503].contains(&told.status), "{}", told.text());
-    // Even where somebody writes into the empty place.
+    // The images stay even if a file appears in the empty mount point.
     fs::write(directory.join("stray.png"), picture(9)).unwrap();
     wait_until("the stray", || walls.images().contains_key("stray.png"));
     bind(&disk, &directory);
@@ -68,7 +68,7 @@ fn disk_that_is_unmounted_takes_no_image_along() {
 }
 
 #[test]
-fn directory_that_is_mounted_inside_takes_no_image_along() {
+fn images_stay_while_a_mounted_subdirectory_is_unmounted() {
     let mut walls = Walls::prepared("", &[("a.png", 1)]);
     let (out, place) = (walls.house.root().join("out"), walls.at("out"));
     fs::create_dir(&out).unwrap();
@@ -86,7 +86,7 @@ fn directory_that_is_mounted_inside_takes_no_image_along() {
     assert!(Command::new("umount").arg("-l").arg(&place).status().unwrap().success());
     let message = || walls.state()["message"].clone();
     wait_until("both away", || message() == "2 files are away; their images stay");
-    // However often somebody looks.
+    // Rescans change nothing.
     walls.house.client().post("/library/scan", &json!({})).ok();
     walls.draw("d.png", 4);
     wait_until("a new one", || walls.images().len() == 4);
@@ -98,7 +98,7 @@ fn directory_that_is_mounted_inside_takes_no_image_along() {
 }
 
 #[test]
-fn limit_of_watches_is_told_and_a_look_finds_the_rest() {
+fn exceeded_watch_limit_is_reported_and_rescans_find_the_rest() {
     if !may_unshare("the limit of watches", &["-U", "-r"]) {
         return;
     }
@@ -120,7 +120,7 @@ fn limit_of_watches_is_told_and_a_look_finds_the_rest() {
     }
     walls.house.client().post("/library/scan", &json!({})).ok();
     wait_until("a later look", || walls.images().len() == 7);
-    // The same by a signal.
+    // A SIGHUP rescans, too.
     for name in ["b/c/2.png", "e/2.png", "g/2.png"] {
         walls.draw(name, 100 + u32::from(name.as_bytes()[0]));
     }

@@ -1,4 +1,4 @@
-//! Files of one content: copies that their owner makes, and copies of murald's.
+//! Several files with the same content: copies that the user makes, and copies in the library.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::{Walls, checksum, picture};
 use crate::desktop::wait_until;
 
-/// Until the library has these contents, in files that have them.
+/// Waits until the library has exactly these contents, and each image's file matches its checksum.
 #[track_caller]
 fn wait_for(walls: &Walls, numbers: &[u32]) {
     let wanted: BTreeSet<String> = numbers.iter().map(|number| checksum(*number)).collect();
@@ -27,7 +27,7 @@ fn wait_for(walls: &Walls, numbers: &[u32]) {
 }
 
 #[test]
-fn picture_that_was_imported_from_elsewhere_is_not_written_over() {
+fn imported_picture_is_not_overwritten_by_a_watched_duplicate() {
     for settings in ["", "in_place = false"] {
         let mut walls = Walls::prepared(settings, &[]);
         walls.house.start();
@@ -44,7 +44,7 @@ fn picture_that_was_imported_from_elsewhere_is_not_written_over() {
 }
 
 #[test]
-fn other_file_of_a_content_becomes_an_image_when_the_first_is_rewritten() {
+fn duplicate_becomes_an_image_when_the_first_file_is_rewritten() {
     for settings in ["", "in_place = false"] {
         let mut walls = Walls::prepared(settings, &[("a.png", 1)]);
         walls.house.start();
@@ -58,7 +58,7 @@ fn other_file_of_a_content_becomes_an_image_when_the_first_is_rewritten() {
 }
 
 #[test]
-fn copy_that_was_lost_is_made_again_of_its_file() {
+fn lost_copy_is_made_again_from_its_file() {
     let mut walls = Walls::prepared("in_place = false", &[("a.png", 1), ("b.png", 2)]);
     walls.house.start();
     wait_for(&walls, &[1, 2]);
@@ -70,7 +70,7 @@ fn copy_that_was_lost_is_made_again_of_its_file() {
 }
 
 #[test]
-fn directory_that_lost_only_copies_of_others_is_not_away() {
+fn directory_that_loses_only_duplicates_is_not_away() {
     let mut walls = Walls::prepared("", &[]);
     let keep = walls.house.root().join("keep");
     fs::create_dir(&keep).unwrap();

@@ -1,4 +1,5 @@
-//! Kills at any instant while files come, go, and change: no image of a file that is there is lost.
+//! Kills at random instants while watched files come, go and change: no image of an existing file is
+//! lost.
 
 use std::fs;
 use std::thread::sleep;
@@ -6,13 +7,13 @@ use std::time::{Duration, Instant};
 
 use super::{Walls, files};
 
-/// `MURALD_KILLS` makes it more.
+/// Number of kills; `MURALD_KILLS` sets it.
 fn rounds() -> u32 {
     std::env::var("MURALD_KILLS").ok().and_then(|text| text.parse().ok()).unwrap_or(12)
 }
 
 #[test]
-fn kills_lose_no_tag_and_no_place_of_a_watched_file() {
+fn kills_lose_no_tag_or_playlist_of_a_watched_file() {
     let stay: Vec<(String, u32)> = (0..6).map(|n| (format!("stay/{n}.png"), 1000 + n)).collect();
     let all: Vec<(&str, u32)> = stay.iter().map(|(name, n)| (name.as_str(), *n)).collect();
     let mut walls = Walls::with(&all);
@@ -21,7 +22,7 @@ fn kills_lose_no_tag_and_no_place_of_a_watched_file() {
     let mut names: Vec<String> = stay.iter().map(|(name, _)| name.clone()).collect();
     let (mut renamed, mut rewritten) = (0, 0);
     for round in 0..rounds() {
-        // Only what the library knows by now: who changes name and content at once is somebody else.
+        // Only files that the library knows: one that changes name and content at once is a new image.
         let (images, now) = (walls.images(), files(&walls.directory));
         let is_known =
             |name: &String| images.get(name).is_some_and(|image| image["checksum"] == now[name]);
@@ -44,7 +45,7 @@ fn kills_lose_no_tag_and_no_place_of_a_watched_file() {
             walls.draw(&format!("new-{number}.png"), 5000 + round * 10 + number);
             fs::remove_file(walls.at(&format!("new-{}.png", (number + 2) % 5))).ok();
         }
-        // Anywhere between the first event and the last row.
+        // An instant between the first event and the last row.
         sleep(Duration::from_millis(u64::from(round * 137 % 1500)));
         walls.house.kill9();
         walls.house.start();

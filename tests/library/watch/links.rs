@@ -1,5 +1,5 @@
-//! Links to directories in a watched one: they come, lead elsewhere and go, and what lies there is the
-//! same.
+//! Links to directories inside a watched one: they appear, change their target and disappear, and the
+//! names of images follow the rules.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -9,7 +9,7 @@ use serde_json::json;
 use super::{Walls, picture};
 
 impl Walls {
-    /// Has the library look at what was done before, as a picture that comes later is in it.
+    /// Adds a picture and waits for it; the library has seen all earlier changes by then.
     fn settle(&self, pictures: &mut Vec<(&'static str, u32)>, later: &'static str) {
         pictures.push((later, 100 + pictures.len() as u32));
         let (name, number) = pictures[pictures.len() - 1];
@@ -31,7 +31,7 @@ fn link_to_a_watched_directory_changes_no_names() {
 }
 
 #[test]
-fn watched_path_that_leads_elsewhere_shows_what_is_there_now() {
+fn watched_path_with_a_new_target_shows_the_files_of_that_target() {
     let mut walls = Walls::prepared("", &[("a.png", 1), ("b.png", 2)]);
     let root = walls.house.root().to_owned();
     let at = |name: &str| root.join(name);
@@ -61,7 +61,7 @@ fn watched_path_that_leads_elsewhere_shows_what_is_there_now() {
     fs::rename(at("parent.new"), at("parent")).unwrap();
     walls.wait_for(&[("a.png", 5), ("b.png", 6)]);
     assert_eq!((walls.id("a.png"), walls.in_playlist(playlist)), (id, vec![id]));
-    // Nothing is away there: it is another directory.
+    // A path that leads to another, empty directory is not "away": the images are removed.
     fs::create_dir(at("empty")).unwrap();
     lead_to("empty");
     walls.wait_for(&[]);
@@ -71,7 +71,7 @@ fn watched_path_that_leads_elsewhere_shows_what_is_there_now() {
 }
 
 #[test]
-fn link_that_leads_in_a_circle_ends_no_watch() {
+fn circular_link_does_not_stop_the_watch() {
     let mut pictures = vec![("a.png", 1), ("sea/b.png", 2)];
     let walls = Walls::with(&pictures);
     symlink(&walls.directory, walls.at("loop")).unwrap();
@@ -82,10 +82,10 @@ fn link_that_leads_in_a_circle_ends_no_watch() {
 }
 
 #[test]
-fn directories_have_their_own_names_whatever_links_lead_to_them() {
+fn directories_keep_their_own_names_despite_links_to_them() {
     let mut pictures = vec![("2024/a.png", 1), ("2025/b.png", 2)];
     let mut walls = Walls::prepared("", &pictures);
-    // In whichever order they are listed.
+    // In whatever order the entries are listed.
     let links: Vec<_> = (0..8).map(|number| walls.at(&format!("{number}-now"))).collect();
     links.iter().for_each(|link| symlink("2024", link).unwrap());
     walls.house.start();
@@ -103,7 +103,7 @@ fn directories_have_their_own_names_whatever_links_lead_to_them() {
 }
 
 #[test]
-fn directory_is_known_by_another_link_when_one_goes() {
+fn directory_is_named_by_another_link_when_the_first_is_removed() {
     let mut walls = Walls::prepared("", &[("top.png", 1)]);
     let (out, moved) = (walls.house.root().join("out"), walls.at("c"));
     fs::create_dir(&out).unwrap();
@@ -118,7 +118,7 @@ fn directory_is_known_by_another_link_when_one_goes() {
     let mut pictures = vec![("top.png", 1), ("b/x.png", 2), ("y.png", 102)];
     walls.wait_for(&pictures);
     walls.settle(&mut pictures, "b/z.png");
-    // The directory itself comes here, and the link leads nowhere.
+    // The directory itself moves here, which leaves the link dangling.
     fs::rename(&out, moved).unwrap();
     walls.wait_for(&[("top.png", 1), ("c/x.png", 2), ("y.png", 102), ("c/z.png", 103)]);
     let image = &walls.images()["c/x.png"];

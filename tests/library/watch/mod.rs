@@ -1,4 +1,4 @@
-//! Watched directories: what their owner does to files, and what becomes of images.
+//! Watched directories: how the library follows what users and programs do to the files in them.
 
 mod changes;
 mod crowds;
@@ -28,7 +28,7 @@ struct Walls {
 }
 
 impl Walls {
-    /// The directory with pictures of these names and numbers; the daemon has taken them.
+    /// Has pictures of these names and numbers in the directory, and waits until they are imported.
     fn with(pictures: &[(&str, u32)]) -> Self {
         let mut walls = Self::prepared("", pictures);
         walls.house.start();
@@ -36,7 +36,7 @@ impl Walls {
         walls
     }
 
-    /// The same before the daemon's start, with more lines of `[library]`.
+    /// The same without starting the daemon, with more lines of `[library]`.
     fn prepared(settings: &str, pictures: &[(&str, u32)]) -> Self {
         Self::of(House::new(), settings, pictures)
     }
@@ -87,7 +87,7 @@ impl Walls {
         images
     }
 
-    /// Until the library has these and no others, with the content that they have.
+    /// Waits until the library has exactly these pictures, with their content.
     #[track_caller]
     fn wait_for(&self, pictures: &[(&str, u32)]) {
         let wanted: BTreeMap<String, String> =
@@ -105,7 +105,7 @@ impl Walls {
         images.get(name).unwrap_or_else(|| panic!("no {name}: {images:?}"))["id"].as_i64().unwrap()
     }
 
-    /// Gives an image a tag and a place in a playlist, which only its row keeps.
+    /// Gives an image a tag and puts it into a new playlist: a new row for the file would lose both.
     fn treasure(&self, name: &str) -> i64 {
         let (client, id) = (self.house.client(), self.id(name));
         client.patch(&format!("/images/{id}"), &json!({ "tags": ["treasure"] })).ok();
@@ -113,7 +113,7 @@ impl Walls {
         client.post("/playlists", &body).ok()["id"].as_i64().unwrap()
     }
 
-    /// Which image has the place of a playlist.
+    /// The images of a playlist.
     fn in_playlist(&self, playlist: i64) -> Vec<i64> {
         let playlist = self.house.client().get(&format!("/playlists/{playlist}")).ok();
         let items = playlist["images"].as_array().unwrap();
@@ -130,7 +130,7 @@ impl Walls {
     }
 }
 
-/// A picture's file, another one for each number.
+/// A picture file that is different for each number.
 fn picture(number: u32) -> Vec<u8> {
     let [a, b, c, d] = number.to_le_bytes();
     let pixels = image::RgbImage::from_fn(24, 16, |x, y| {
@@ -147,7 +147,7 @@ fn checksum(number: u32) -> String {
     format!("sha256:{}", digest.iter().map(|byte| format!("{byte:02x}")).collect::<String>())
 }
 
-/// The content of every file, by its name in the directory.
+/// The checksum of every file, by its path in the directory.
 fn files(directory: &Path) -> BTreeMap<String, String> {
     use sha2::{Digest, Sha256};
     let mut found = BTreeMap::new();

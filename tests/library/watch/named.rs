@@ -1,4 +1,4 @@
-//! Files that were imported in place by their names: followed as those of a watched directory are.
+//! Single files that were imported in place: followed as those of a watched directory are.
 
 use std::fs;
 use std::path::Path;
@@ -36,26 +36,26 @@ fn file_that_was_imported_in_place_is_followed() {
         wait_until(&format!("picture {number}"), || image()["checksum"] == checksum(number));
     };
     assert_eq!(image()["path"], json!(own));
-    // As programs save a file.
+    // Replaced by a rename, as programs save a file.
     let new = own.with_extension("new");
     fs::write(&new, picture(3)).unwrap();
     fs::rename(&new, &own).unwrap();
     follows(3);
-    // With a directory on the way to it.
+    // Replaced together with its parent directory.
     let (home, other) = (house.root().join("own"), house.root().join("other"));
     fs::create_dir_all(other.join(".hidden")).unwrap();
     fs::write(other.join(".hidden/wall.png"), picture(4)).unwrap();
     fs::rename(&home, house.root().join("old")).unwrap();
     fs::rename(&other, &home).unwrap();
     follows(4);
-    // Whoever asks for it a moment later need not wait.
+    // A request right after the change already sees the new content.
     fs::write(&own, picture(5)).unwrap();
     assert_eq!(import(house, &["--in-place"], &own), id);
     assert_eq!(image()["checksum"], checksum(5));
     fs::write(&own, picture(6)).unwrap();
     let raw = house.client().get(&format!("/images/{id}/raw"));
     assert_eq!((raw.body, image()["checksum"].clone()), (picture(6), json!(checksum(6))));
-    // A copy of what it was is another image.
+    // A copy of the earlier content is another image.
     let copy = house.root().join("copy.png");
     fs::write(&copy, picture(6)).unwrap();
     fs::write(&own, picture(7)).unwrap();
@@ -63,7 +63,7 @@ fn file_that_was_imported_in_place_is_followed() {
     assert_ne!(second, id);
     let [one, other] = [id, second].map(|id| house.client().get(&format!("/images/{id}")).ok());
     assert_eq!((&one["checksum"], &other["checksum"]), (&json!(checksum(7)), &json!(checksum(6))));
-    // Of two files of the same content both go with the image, or none.
+    // If two files have the same content, both are deleted with the image, or none.
     let twin = house.root().join("twin.png");
     fs::write(&twin, picture(7)).unwrap();
     assert_eq!(import(house, &["--in-place"], &twin), id);
@@ -73,7 +73,8 @@ fn file_that_was_imported_in_place_is_followed() {
     fs::write(&twin, picture(7)).unwrap();
     wait_until("both files are known", || delete(house, id, true) == 200);
     assert!(!own.exists() && !twin.exists());
-    // One takes the place of the other, and the other may become an image of its own.
+    // If one of two equal files goes, the other stands for the image; if the other changes, it is a new
+    // image.
     [&own, &twin].into_iter().for_each(|path| fs::write(path, picture(7)).unwrap());
     let [id, same] = [&own, &twin].map(|path| import(house, &["--in-place"], path));
     assert_eq!(id, same);
@@ -87,19 +88,20 @@ fn file_that_was_imported_in_place_is_followed() {
     let before = walls.images().len();
     fs::write(&third, picture(10)).unwrap();
     wait_until("an image of its own", || walls.images().len() == before + 1);
-    // What was deleted in murald does not come back.
+    // An image that was deleted in murald does not return.
     [second, id].into_iter().for_each(|id| assert_eq!(delete(house, id, false), 200));
     fs::write(&twin, picture(8)).unwrap();
     walls.draw("b.png", 9);
     walls.wait_for(&[("a.png", 1), ("b.png", 9), (third.to_str().unwrap(), 10)]);
-    // Its end.
+    // A removed file removes its image.
     fs::remove_file(&third).unwrap();
     walls.wait_for(&[("a.png", 1), ("b.png", 9)]);
 }
 
-/// The watch finds a rewritten file within two seconds: nobody who shows it waits for that.
+/// The watch may notice a rewritten file only after two seconds; showing the image must not wait for
+/// that.
 #[test]
-fn rewritten_file_in_place_is_shown_with_its_new_row() {
+fn rewritten_file_is_shown_with_its_new_content() {
     let desktop = Desktop::wayland(&["640x480"]);
     let mut walls = Walls::prepared_on(&desktop, &[("a.png", 1), ("b.png", 2)]);
     walls.house.start();
@@ -112,7 +114,7 @@ fn rewritten_file_in_place_is_shown_with_its_new_row() {
     let asked = [
         (b, "/wallpaper/set".to_owned(), json!({ "image_id": b })),
         (a, "/wallpaper/back".to_owned(), json!({})),
-        // Not the one that is shown.
+        // `random` picks an image that is not shown.
         (b, "/wallpaper/random".to_owned(), json!({})),
         (a, of("start"), json!({})),
         (b, of("next"), json!({})),

@@ -1,4 +1,4 @@
-//! Who watches at rest does nothing, and who reads wakes nobody.
+//! The watch uses no processor time while nothing changes, even if files are read.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::Walls;
 use crate::desktop::wait_until;
 
-/// How often each thread of the daemon has gone to sleep, by number and name.
+/// Voluntary context switches of each thread of the daemon, by name and number.
 fn sleeps(walls: &Walls) -> BTreeMap<String, u64> {
     let tasks = format!("/proc/{}/task", walls.house.pid());
     let mut sleeps = BTreeMap::new();
@@ -29,14 +29,14 @@ fn watching(walls: &Walls) -> BTreeMap<String, u64> {
 }
 
 #[test]
-fn watch_sleeps_where_nothing_changes_whoever_reads() {
+fn watch_sleeps_while_files_are_only_read() {
     let walls = Walls::with(&[("a.png", 1), ("sea/b.png", 2), ("sea/deep/c.png", 3)]);
-    // A file that was renamed is not waited for under its old name, longer than ten seconds.
+    // The old name of a renamed file is waited for, for ten seconds.
     walls.rename("a.png", "z.png");
     walls.wait_for(&[("z.png", 1), ("sea/b.png", 2), ("sea/deep/c.png", 3)]);
     std::thread::sleep(Duration::from_secs(12));
     wait_until("rest", || walls.state()["message"].is_null());
-    // What has just been done may still be on its way to sleep.
+    // Work of a moment ago may still be going on.
     let mut before = watching(&walls);
     wait_until("sleep", || {
         std::thread::sleep(Duration::from_millis(500));
@@ -50,7 +50,7 @@ fn watch_sleeps_where_nothing_changes_whoever_reads() {
         }
         fs::read_dir(walls.at("sea")).unwrap().count();
     }
-    // A time in which any clock of ours would have struck.
+    // Long enough for any timer of ours to fire.
     std::thread::sleep(Duration::from_secs(4));
     assert_eq!(watching(&walls), before);
 }

@@ -1,4 +1,4 @@
-//! What is watched, said by file, by API and by command.
+//! Settings of watched directories, by file, API and command.
 
 use std::fs;
 
@@ -13,7 +13,7 @@ fn put(house: &House, body: &Value) -> crate::support::client::Answer {
 }
 
 #[test]
-fn watched_directories_that_cannot_be_are_refused() {
+fn invalid_watched_directories_are_refused() {
     let house = House::started();
     let check = |body: Value, part: &str| {
         let told = put(&house, &body).fails(400);
@@ -35,7 +35,7 @@ fn watched_directories_that_cannot_be_are_refused() {
 }
 
 #[test]
-fn watched_directories_are_changed_by_the_command() {
+fn watch_command_adds_and_removes_directories() {
     let house = House::started();
     let directory = house.root().join("walls");
     fs::create_dir(&directory).unwrap();
@@ -53,7 +53,7 @@ fn watched_directories_are_changed_by_the_command() {
     let total = || house.client().get("/images").ok()["pagination"]["total_items"].clone();
     wait_until("its picture", || total() == 1);
     assert_eq!(run(&["watch", "add", "walls"]).0, Some(0), "it is watched already");
-    // Counted a moment after its row is there.
+    // The count follows a moment after the row.
     let listed = format!("{}\twatched\t1\t\n", directory.display());
     wait_until("its line", || run(&["watch", "list"]).1 == listed);
     assert_eq!(run(&["library", "scan"]).0, Some(0));
@@ -69,7 +69,7 @@ fn watched_directories_are_changed_by_the_command() {
 }
 
 #[test]
-fn watched_directory_that_is_not_there_is_away_until_it_comes() {
+fn missing_watched_directory_is_away_until_it_exists() {
     let house = House::started();
     let directory = house.root().join("later");
     let answer = put(&house, &json!({ "watch": [directory] })).ok();
@@ -87,7 +87,7 @@ fn watched_directory_that_is_not_there_is_away_until_it_comes() {
 }
 
 #[test]
-fn files_in_place_are_deleted_only_where_that_was_said() {
+fn files_in_place_are_deleted_only_on_request() {
     let walls = Walls::with(&[("a.png", 1), ("b.png", 2), ("c.png", 3)]);
     let delete = |body: Value| {
         let text = body.to_string();
@@ -108,13 +108,13 @@ fn files_in_place_are_deleted_only_where_that_was_said() {
 }
 
 #[test]
-fn image_in_place_is_not_replaced_by_its_loop() {
+fn image_in_place_is_not_replaced_by_a_loop_export() {
     let walls = Walls::with(&[("a.png", 1)]);
     let id = walls.id("a.png");
     let body = json!({
         "in_seconds": 0, "out_seconds": 1, "preset": "mp4_h264", "action": "replace",
     });
-    // No film either: what is asked for is refused before anything is read.
+    // It is not a video either, but the request is refused before the file is read.
     walls.house.client().post(&format!("/images/{id}/video-loop-export"), &body).fails(400);
     assert_eq!(fs::read(walls.at("a.png")).unwrap(), picture(1));
 }
@@ -140,7 +140,7 @@ fn links_are_followed_once() {
 }
 
 #[test]
-fn each_key_of_the_library_has_its_effect() {
+fn each_setting_of_the_library_has_its_effect() {
     let flat = "in_place = false\nwatch_folders = false";
     for (settings, in_place, folders) in [("", true, true), (flat, false, false)] {
         let mut walls = Walls::prepared(settings, &[("sea/a.png", 1)]);
@@ -158,7 +158,7 @@ fn each_key_of_the_library_has_its_effect() {
 }
 
 #[test]
-fn copies_that_were_imported_before_come_into_the_folder_of_the_directory() {
+fn earlier_copies_of_watched_files_are_put_into_the_directorys_folder() {
     let mut walls = Walls::prepared("", &[("a.png", 1), ("b.png", 2)]);
     let watch = fs::read_to_string(walls.house.config_file()).unwrap();
     walls.house.configure("");
