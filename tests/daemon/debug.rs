@@ -1,4 +1,4 @@
-//! What a report of a fault has in it, and what it never has.
+//! Tests what a bug report contains, and that it contains no secrets.
 
 use std::fs;
 
@@ -12,7 +12,7 @@ fn debug(house: &House) -> Value {
 }
 
 #[test]
-fn debug_tells_of_threads_children_and_failures_and_of_no_secret() {
+fn debug_reports_threads_children_and_failures_but_no_secrets() {
     let desktop = Desktop::wayland(&["640x360"]);
     let mut house = House::on(&desktop);
     house.configure(
@@ -64,7 +64,7 @@ fn debug_tells_of_threads_children_and_failures_and_of_no_secret() {
     assert_eq!((failures.len(), &failures[19]["image_id"]), (20, &json!(bad)));
     assert_eq!(failures[0]["monitors"], json!(["HEADLESS-1"]));
     assert_eq!(found["playlists"], json!([]));
-    // Ours, and one whose end its worker has not seen yet, if any.
+    // This test's own connection, and possibly one whose end the server has not noticed yet.
     let clients = found["clients"].as_u64().unwrap();
     assert!((1..=3).contains(&clients), "{clients}");
     assert!(!found.to_string().contains("hush"), "{found}");

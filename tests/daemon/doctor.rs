@@ -1,5 +1,5 @@
-//! `murald doctor` in broken situations: each is named with the step that mends it, and where the step
-//! is followed it is mended.
+//! Tests `murald doctor` in broken situations: each is reported with a step to fix it, and
+//! following the step fixes it.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use crate::desktop::{Desktop, wait_until};
 use crate::support::{Ended, House, left_out, may_unshare};
 
-/// All that is found, and the exit code, which says whether anything is to be mended.
+/// Returns all findings. Checks the exit code, which says whether anything is to be fixed.
 fn examine_by(mut command: Command) -> Vec<Value> {
     let output = command.output().unwrap();
     let found: Vec<Value> = serde_json::from_slice(&output.stdout)
@@ -27,7 +27,7 @@ fn examine(house: &House) -> Vec<Value> {
     examine_by(house.murald(&["doctor", "--json"]))
 }
 
-/// The step of the one finding of this kind, whose text has all of `parts` in it.
+/// Returns the step of the only finding of this kind whose text contains all `parts`.
 #[track_caller]
 fn step(found: &[Value], state: &str, subject: &str, parts: &[&str]) -> String {
     let is_it = |finding: &&Value| {
@@ -41,7 +41,7 @@ fn step(found: &[Value], state: &str, subject: &str, parts: &[&str]) -> String {
     one["step"].as_str().unwrap_or_default().to_owned()
 }
 
-/// Nothing of this subject is to be mended.
+/// Checks that nothing of this subject is to be fixed.
 #[track_caller]
 fn is_mended(house: &House, subject: &str) {
     let found = examine(house);
@@ -49,7 +49,7 @@ fn is_mended(house: &House, subject: &str) {
     assert!(bad.is_none(), "{bad:?}");
 }
 
-/// Does what a step says: the command in it.
+/// Runs the command in a step.
 #[track_caller]
 fn follow(house: &House, step: &str) {
     let line = step.split('`').nth(1).unwrap_or_else(|| panic!("no command in {step:?}"));
@@ -62,13 +62,13 @@ fn is_root() -> bool {
 }
 
 #[test]
-fn nothing_is_wrong_in_a_session_that_works() {
+fn working_session_has_nothing_to_fix() {
     let desktop = Desktop::wayland(&["640x360"]);
     let mut house = House::on(&desktop);
     let files = || fs::read_dir(house.root()).unwrap().flatten().count();
     let before = files();
     let found = examine(&house);
-    // The directory is user nobody's if root may not start sway otherwise (tests/desktop).
+    // The directory belongs to the user nobody if root cannot start sway otherwise (tests/desktop).
     let runtime = fs::metadata(house.socket().parent().unwrap()).unwrap();
     let is_ours = runtime.uid() == rustix::process::geteuid().as_raw();
     let is_right =
@@ -84,7 +84,7 @@ fn nothing_is_wrong_in_a_session_that_works() {
     step(&found, "ok", "database", &["murald.sqlite3 is in use"]);
     step(&found, "ok", "daemon", &[&format!("(process {}, socket", house.pid())]);
     step(&found, "ok", "compositor", &["HEADLESS-1"]);
-    // As rows: state, subject, text with the step.
+    // As rows with state, subject, and text with the step.
     let rows = house.murald(&["doctor"]).output().unwrap();
     let rows = String::from_utf8(rows.stdout).unwrap();
     assert!(rows.lines().all(|row| row.split('\t').count() == 3), "{rows}");
@@ -100,20 +100,20 @@ fn swaybg_has_no_transitions() {
 }
 
 #[test]
-fn no_compositor() {
+fn missing_compositor_is_reported() {
     let desktop = Desktop::wayland(&["640x360"]);
     let found = examine(&House::new());
     let what = step(&found, "fix", "compositor", &["WAYLAND_DISPLAY and DISPLAY are not set"]);
     assert!(what.contains("inside your session"), "{what}");
-    // There it is well.
+    // Inside a session, there is nothing to fix.
     is_mended(&House::on(&desktop), "compositor");
 }
 
 #[test]
-fn a_compositor_of_the_other_kind_is_wanted() {
+fn session_of_the_wrong_kind_is_reported() {
     let desktop = Desktop::wayland(&["640x360"]);
     let mut house = House::on(&desktop);
-    // Not that of somebody else.
+    // Not a display of another user.
     house.env("DISPLAY", ":58000");
     house.configure("[daemon]\ncompositor = \"x11\"\n");
     step(&examine(&house), "fix", "compositor", &["no X11 session found"]);
@@ -122,7 +122,7 @@ fn a_compositor_of_the_other_kind_is_wanted() {
 }
 
 #[test]
-fn a_compositor_that_hangs() {
+fn compositor_that_hangs_is_reported() {
     let house = House::new();
     let socket = house.socket().with_file_name("wayland-7");
     let _listener = UnixListener::bind(&socket).unwrap();
@@ -130,7 +130,7 @@ fn a_compositor_that_hangs() {
 }
 
 #[test]
-fn settings_that_cannot_be_used() {
+fn invalid_settings_are_reported() {
     let house = House::new();
     for (text, parts) in [
         ("[daemon\n", &["line 1"][..]),
@@ -146,7 +146,7 @@ fn settings_that_cannot_be_used() {
 }
 
 #[test]
-fn a_file_where_a_directory_is_to_be() {
+fn file_in_place_of_a_directory_is_reported() {
     let house = House::new();
     for (place, subject) in [("data", "library"), (".local", "state"), ("cache", "thumbnails")] {
         fs::write(house.root().join(place), "").unwrap();
@@ -158,10 +158,10 @@ fn a_file_where_a_directory_is_to_be() {
     }
 }
 
-/// The namespaces in which a test may mount.
+/// The namespaces in which a test may mount file systems.
 const APART: [&str; 3] = ["--user", "--map-root-user", "--mount"];
 
-/// In a mount namespace of its own, after a shell has done this.
+/// Examines in a separate mount namespace, after a shell has run `preparation`.
 fn after(house: &House, preparation: &str) -> Vec<Value> {
     let mut command = house.command("unshare");
     let script = format!("{preparation} && exec \"$0\" doctor --json");
@@ -171,7 +171,7 @@ fn after(house: &House, preparation: &str) -> Vec<Value> {
 }
 
 #[test]
-fn a_library_that_is_read_only() {
+fn read_only_library_is_reported() {
     if !may_unshare("doctor on a read-only library", &APART) {
         return;
     }
@@ -189,7 +189,7 @@ fn a_library_that_is_read_only() {
 }
 
 #[test]
-fn a_disk_that_is_nearly_full() {
+fn nearly_full_disk_is_reported() {
     if !may_unshare("doctor on a disk that is nearly full", &APART) {
         return;
     }
@@ -204,20 +204,20 @@ fn a_disk_that_is_nearly_full() {
 }
 
 #[test]
-fn obstacle_in_the_sockets_place_is_reported() {
+fn obstacle_at_the_sockets_path_is_reported() {
     let house = House::new();
     fs::write(house.socket(), "").unwrap();
     let what = step(&examine(&house), "fix", "daemon", &["murald.sock is not a socket"]);
     follow(&house, &what);
     is_mended(&house, "daemon");
-    // One that an earlier daemon has left is no fault: the next start replaces it.
+    // A stale socket of an earlier daemon needs no fix: the next start replaces it.
     drop(UnixListener::bind(house.socket()).unwrap());
     step(&examine(&house), "note", "leftovers", &["stale socket"]);
     is_mended(&house, "daemon");
 }
 
 #[test]
-fn a_daemon_whose_socket_was_removed_or_is_another() {
+fn daemon_with_a_removed_or_other_socket_is_found_by_its_lock() {
     let mut house = House::started();
     let pid = house.pid().to_string();
     let elsewhere = house.root().join("other.sock");
@@ -260,7 +260,7 @@ fn a_daemon_whose_socket_was_removed_or_is_another() {
     for words in [["monitors"].as_slice(), &["random"], &["watch", "list"]] {
         let output = list(words);
         let told = String::from_utf8(output.stderr).unwrap();
-        // The library is empty.
+        // `random` fails, as the library is empty.
         let is_answered = output.status.code() == Some(i32::from(words == ["random"]));
         assert!(is_answered && !told.contains("started murald"), "{words:?}: {told}");
     }
@@ -277,7 +277,7 @@ fn a_daemon_whose_socket_was_removed_or_is_another() {
 }
 
 #[test]
-fn a_database_of_a_later_murald() {
+fn database_of_a_newer_version_is_reported() {
     let mut house = House::started();
     house.ends_well();
     let database = rusqlite::Connection::open(house.database()).unwrap();
@@ -295,7 +295,7 @@ fn a_database_of_a_later_murald() {
 }
 
 #[test]
-fn a_socket_and_a_directory_of_another_user() {
+fn socket_and_directory_of_another_user_are_reported() {
     if !is_root() {
         return left_out("another user's socket", "only root can make one");
     }
@@ -315,7 +315,7 @@ fn a_socket_and_a_directory_of_another_user() {
 }
 
 #[test]
-fn a_runtime_directory_of_a_session_that_is_over() {
+fn runtime_directory_of_an_ended_session_is_reported() {
     let mut house = House::new();
     let old = house.root().join("over");
     house.env("XDG_RUNTIME_DIR", &old);
@@ -326,7 +326,7 @@ fn a_runtime_directory_of_a_session_that_is_over() {
 }
 
 #[test]
-fn a_daemon_that_hangs_or_is_of_another_version() {
+fn daemon_that_hangs_or_has_another_version_is_reported() {
     let house = House::new();
     let hangs = UnixListener::bind(house.socket()).unwrap();
     step(&examine(&house), "fix", "daemon", &["does not answer"]);
@@ -357,7 +357,7 @@ fn a_daemon_that_hangs_or_is_of_another_version() {
 }
 
 #[test]
-fn programs_that_are_missed() {
+fn missing_programs_are_reported() {
     let mut house = House::new();
     house.stub("systemctl", "#!/bin/sh\necho disabled; echo disabled; exit 1\n");
     let what = step(&examine(&house), "note", "unit", &["does not start murald"]);
@@ -377,7 +377,7 @@ fn programs_that_are_missed() {
 }
 
 #[test]
-fn no_backend() {
+fn missing_backend_is_reported() {
     let desktop = Desktop::wayland(&["640x360"]);
     let mut house = House::on(&desktop);
     house.only(&["sh"]);
@@ -398,7 +398,7 @@ fn no_backend() {
 }
 
 #[test]
-fn a_foreign_program_draws_backgrounds() {
+fn other_program_that_draws_the_background_is_reported() {
     let desktop = Desktop::wayland(&["640x360"]);
     let house = House::started_on(&desktop);
     let mut other = Ended(desktop.command("swaybg").args(["-c", "#c01020"]).spawn().unwrap());
@@ -411,7 +411,7 @@ fn a_foreign_program_draws_backgrounds() {
 }
 
 #[test]
-fn a_background_in_sway_s_configuration() {
+fn background_in_the_configuration_of_sway_is_reported() {
     let desktop = Desktop::wayland(&["640x360"]);
     let house = House::on(&desktop);
     let configuration = Path::new(desktop.var("DESKTOP_DIR").unwrap()).join("sway.conf");
@@ -431,7 +431,7 @@ fn a_background_in_sway_s_configuration() {
 }
 
 #[test]
-fn a_backend_that_dies_at_once() {
+fn backend_that_exits_at_once_is_reported() {
     let desktop = Desktop::wayland(&["640x360"]);
     let mut house = House::on(&desktop);
     house.configure("[backend]\ntype = \"swaybg\"\n");
@@ -455,7 +455,7 @@ fn a_backend_that_dies_at_once() {
 }
 
 #[test]
-fn a_database_that_is_damaged() {
+fn damaged_database_is_reported() {
     let mut house = House::new();
     house.stub("murald", &format!("#!/bin/sh\nexec '{}' \"$@\"\n", env!("CARGO_BIN_EXE_murald")));
     house.start();
@@ -479,7 +479,7 @@ fn a_database_that_is_damaged() {
     let before = files();
     step(&examine(&house), "ok", "database", &["is intact"]);
     assert_eq!(files(), before, "a look leaves nothing");
-    // All pages but the first two: one of them is in use.
+    // Damage all pages but the first two, so that one in use is among them.
     let mut bytes = fs::read(house.database()).unwrap();
     bytes[2 * 4096..].fill(0xa5);
     fs::write(house.database(), bytes).unwrap();
@@ -490,7 +490,7 @@ fn a_database_that_is_damaged() {
 }
 
 #[test]
-fn records_of_processes_that_have_ended() {
+fn records_of_ended_processes_are_reported() {
     let desktop = Desktop::wayland(&["640x360"]);
     let mut house = House::on(&desktop);
     house.configure("[backend]\ntype = \"builtin\"\n");

@@ -1,6 +1,7 @@
-//! A disk that is full: calls fail with a plain message, the daemon lives, what was there stays.
+//! Tests a full disk: requests fail with a plain message, the daemon keeps running, and existing
+//! data stay.
 //!
-//! The daemon runs in a mount namespace of its own, its library and database on a small tmpfs.
+//! The daemon runs in its own mount namespace, with the library and database on a small tmpfs.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,17 +13,17 @@ use crate::desktop::wait_until;
 use crate::support::client::Answer;
 use crate::support::{House, may_unshare};
 
-/// A daemon whose data lie on a disk of 6 MiB.
+/// A daemon with its data on a disk of 6 MiB.
 struct Cramped {
     house: House,
     child: Child,
 }
 
-/// The namespaces in which a test may mount.
+/// The namespaces in which a test may mount file systems.
 const APART: [&str; 3] = ["--user", "--map-root-user", "--mount"];
 
 impl Cramped {
-    /// None if this machine does not let the test mount a disk of its own.
+    /// Returns `None` if this machine does not allow tests to mount file systems.
     fn new(test: &str) -> Option<Self> {
         if !may_unshare(test, &APART) {
             return None;
@@ -41,13 +42,13 @@ impl Cramped {
         Some(cramped)
     }
 
-    /// A path of the house as the daemon sees it.
+    /// Returns a path of the daemon's namespace.
     fn inside(&self, path: &Path) -> PathBuf {
         let root = PathBuf::from(format!("/proc/{}/root", self.child.id()));
         root.join(path.strip_prefix("/").unwrap())
     }
 
-    /// Fills the disk to its last page.
+    /// Fills the disk completely.
     fn fill(&self) -> PathBuf {
         let path = self.inside(&self.house.root().join("data/filler"));
         let mut file = fs::File::create(&path).unwrap();
@@ -64,7 +65,7 @@ impl Drop for Cramped {
     }
 }
 
-/// Of grain alone, so that no file is smaller than its pixels: 750 kB.
+/// Creates images of noise, which cannot be compressed: 750 kB each.
 fn pictures(directory: &Path, count: u32) -> PathBuf {
     fs::create_dir(directory).unwrap();
     let mut state = 1_u32;
@@ -79,7 +80,7 @@ fn pictures(directory: &Path, count: u32) -> PathBuf {
     directory.to_owned()
 }
 
-/// Imports and gives the errors.
+/// Imports a directory and returns the errors.
 fn import(house: &House, path: &Path) -> Vec<String> {
     let mut events = house.events("image_processed,image_error,processing_complete");
     house.client().post("/images", &json!({ "paths": [path] })).ok();
@@ -99,11 +100,11 @@ fn images(house: &House) -> Vec<Value> {
 }
 
 #[test]
-fn full_disk_import_leaves_nothing_behind() {
+fn import_on_a_full_disk_leaves_nothing_behind() {
     let Some(cramped) = Cramped::new("an import on a full disk") else { return };
     let house = &cramped.house;
     let errors = import(house, &pictures(&house.root().join("many"), 12));
-    // The kernel's words, or the database's where its row was what found no room.
+    // The message is the kernel's, or the database's if the row was what did not fit.
     let is_full =
         |error: &str| error.contains("No space left on device") || error.contains("disk is full");
     for error in &errors {
@@ -120,7 +121,7 @@ fn full_disk_import_leaves_nothing_behind() {
         assert_eq!(fs::metadata(path).unwrap().len(), image["file_size"]);
     }
 
-    // With room again it goes on where it stopped.
+    // Imports succeed again once there is free space.
     let ids: Vec<&Value> = taken.iter().map(|image| &image["id"]).collect();
     let body = json!({ "ids": ids }).to_string();
     let gone = house.client().send("DELETE", "/images", "", body.as_bytes()).ok();
@@ -131,7 +132,7 @@ fn full_disk_import_leaves_nothing_behind() {
 }
 
 #[test]
-fn full_disk_refuses_rows_and_keeps_the_rest() {
+fn full_disk_refuses_new_rows_and_keeps_existing_ones() {
     let Some(cramped) = Cramped::new("rows on a full disk") else { return };
     let client = cramped.house.client();
     let make = |number: u32| -> Answer {
@@ -139,7 +140,7 @@ fn full_disk_refuses_rows_and_keeps_the_rest() {
     };
     (0..10).for_each(|number| drop(make(number).ok()));
     let filler = cramped.fill();
-    // What the database has pages for already still fits.
+    // Rows still fit into pages that the database has already.
     let refused = (10..2000).map(make).find(|answer| answer.status != 201).expect("never full");
     let error = refused.fails(500)["error"].clone();
     assert_eq!(error, "the database cannot be written: the disk is full");
@@ -154,7 +155,7 @@ fn full_disk_refuses_rows_and_keeps_the_rest() {
 }
 
 #[test]
-fn image_that_cannot_be_removed_stays_in_library() {
+fn image_that_cannot_be_removed_stays_in_the_library() {
     let Some(cramped) = Cramped::new("a library that becomes read-only") else { return };
     let house = &cramped.house;
     assert_eq!(import(house, &pictures(&house.root().join("one"), 1)), [""; 0]);

@@ -1,4 +1,5 @@
-//! Garbage over the socket of the real daemon: it answers a healthy client after at most the time-out of the silent ones, in little memory, and ends as usual.
+//! Tests garbage on the socket: the daemon answers a healthy client after at most the timeout of
+//! silent ones, uses little memory, and stops normally.
 
 use std::fs;
 use std::io::{ErrorKind, Write};
@@ -11,10 +12,11 @@ use serde_json::{Map, Value, json};
 use crate::desktop::{wait_for, wait_until};
 use crate::support::House;
 
-/// Nobody who is silent is given up so soon: who is answered within this has not waited for them.
+/// Silent clients time out later than this, so a client that is answered in this time has not
+/// waited for them.
 const PROMPT: Duration = Duration::from_secs(8);
 
-/// Sent and left alone: each on a connection of its own.
+/// Requests that are sent on separate connections, whose responses are not read.
 const GARBAGE: [&[u8]; 8] = [
     b"garbage\r\n\r\n",
     b"GET / HTTP/2.0\r\n\r\n",
@@ -33,20 +35,20 @@ fn is_well(house: &House) {
     assert!(took < PROMPT, "a healthy client waited for {took:?}");
 }
 
-/// A new client is served as soon as silent ones were closed for it.
+/// Waits until a new client is served, which may need a silent one to be closed.
 fn serves(house: &House) {
     wait_until("a client is served", || house.client().get("/healthz").status == 200);
 }
 
 fn connect(house: &House) -> UnixStream {
     wait_for("a place in the backlog", || match UnixStream::connect(house.socket()) {
-        // It is full: the daemon is taking them in.
+        // The queue is full until the daemon has accepted connections.
         Err(error) if error.kind() == ErrorKind::WouldBlock => Err(error),
         connected => Ok(connected.expect("the daemon listens")),
     })
 }
 
-/// MiB
+/// Returns the resident memory in MiB.
 fn memory(house: &House) -> u64 {
     let status = fs::read_to_string(format!("/proc/{}/status", house.pid())).unwrap();
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
@@ -60,7 +62,7 @@ pub fn raise_descriptors() -> usize {
 }
 
 #[test]
-fn ten_thousand_silent_or_rubbish_connections_are_survived() {
+fn ten_thousand_silent_or_garbage_connections_are_survived() {
     let number = raise_descriptors().saturating_sub(500).min(10_000);
     let mut house = House::started();
     let before = memory(&house);
@@ -68,7 +70,7 @@ fn ten_thousand_silent_or_rubbish_connections_are_survived() {
     for at in 0..number {
         let mut socket = connect(&house);
         if at % 10 == 0 {
-            // It may be refused before all is sent.
+            // The connection may be refused before everything is sent.
             socket.write_all(GARBAGE[at / 10 % GARBAGE.len()]).ok();
         }
         crowd.push(socket);
@@ -77,15 +79,15 @@ fn ten_thousand_silent_or_rubbish_connections_are_survived() {
     let grown = memory(&house) - before;
     println!("{number} connections: {before} MiB and {grown} more");
     assert!(grown < 64, "{number} connections took {grown} MiB");
-    // None of them is in the way of the end.
+    // Open connections do not delay the shutdown.
     house.ends_well();
 }
 
 #[test]
-fn with_256_descriptors() {
+fn daemon_survives_256_descriptors() {
     raise_descriptors();
     let house = &mut House::started();
-    // After the start: the daemon counts on more than it has, and meets EMFILE.
+    // Limited after the start, so that the daemon expects more descriptors and meets EMFILE.
     let pid = Pid::from_raw(i32::try_from(house.pid()).unwrap());
     let limit = Rlimit { current: Some(256), maximum: Some(256) };
     prlimit(pid, Resource::Nofile, limit).unwrap();
@@ -103,7 +105,7 @@ fn with_256_descriptors() {
 }
 
 #[test]
-fn floods_that_never_end() {
+fn endless_requests_are_bounded() {
     let house = &mut House::started();
     let piece = vec![b'a'; 1 << 20];
     let mut header = connect(house);
@@ -114,7 +116,7 @@ fn floods_that_never_end() {
     pipelined.set_nonblocking(true).unwrap();
     let many = b"GET /config HTTP/1.1\r\n\r\n".repeat(1000);
     for _ in 0..300 {
-        // Refused and closed at some point; nothing is buffered without end.
+        // The daemon closes these connections at some point and does not buffer without limit.
         header.write_all(&piece).ok();
         let mut rest = &many[..];
         while let Ok(sent @ 1..) = (&pipelined).write(rest) {
@@ -128,7 +130,7 @@ fn floods_that_never_end() {
     assert_eq!(house.stop(), Some(0));
 }
 
-/// What takes time with the square of its length is refused, or costs next to nothing.
+/// Work that is quadratic in the length is refused, or cheap.
 #[test]
 fn bodies_of_many_small_values_are_refused_or_read() {
     let house = House::started();

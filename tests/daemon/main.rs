@@ -1,4 +1,4 @@
-//! The daemon as a process: its start and end, and what it must live through.
+//! Tests the daemon as a process: its start, its shutdown, and what it must survive.
 
 #![allow(
     unreachable_pub,

@@ -1,5 +1,5 @@
-//! Starts in poor surroundings: no watches, pipes where files should be, an open
-//! umask.
+//! Tests the daemon's start in poor environments: without inotify, with pipes in place of files,
+//! and with an open umask.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -11,7 +11,7 @@ use serde_json::json;
 use crate::desktop::wait_until;
 use crate::support::{House, may_unshare};
 
-/// The daemon, started by a shell that has changed something first.
+/// A daemon started by a shell that has changed something before.
 struct Shelled(Child);
 
 impl Shelled {
@@ -58,7 +58,7 @@ fn daemon_starts_without_inotify() {
         return;
     }
     let house = House::new();
-    // In a user namespace of its own the limit is its own, too.
+    // The limit of a new user namespace is its own.
     let script = format!(
         "echo 0 > /proc/sys/user/max_inotify_instances && exec {} start",
         env!("CARGO_BIN_EXE_murald")
@@ -84,7 +84,7 @@ fn time_zone_that_is_a_pipe_does_not_block() {
 }
 
 #[test]
-fn log_that_is_a_pipe_is_not_waited_for() {
+fn log_that_is_a_pipe_does_not_block() {
     let house = House::new();
     let log = house.root().join("pipe");
     fifo(&log);

@@ -1,5 +1,5 @@
-//! What others of its kind do wrong, and what no other test of ours would notice: the start, the
-//! library's disk, refusals, lists and events as a client sees them.
+//! Tests common mistakes of such programs that no other test would notice: in starting, with the
+//! library's disk, in refusals, lists and events.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -30,7 +30,7 @@ fn set(house: &House, body: &Value) -> crate::support::client::Answer {
 }
 
 #[test]
-fn one_of_many_daemons_started_at_once_lives() {
+fn only_one_of_many_daemons_started_at_once_keeps_running() {
     let house = House::new();
     let start = || house.murald(&["start"]).stderr(Stdio::null()).spawn().unwrap();
     let mut children: Vec<_> = (0..6).map(|_| start()).collect();
@@ -43,7 +43,7 @@ fn one_of_many_daemons_started_at_once_lives() {
     wait_until("it answers", || house.socket().exists());
     house.client().get("/healthz").ok();
     children.retain_mut(|child| child.try_wait().unwrap().is_none());
-    // Neither its socket nor its lock stands in the next one's way.
+    // Neither the socket nor the lock of a killed daemon blocks the next one.
     children[0].kill().unwrap();
     children[0].wait().unwrap();
     assert!(house.socket().exists());
@@ -69,7 +69,7 @@ fn startup_events_reach_early_subscribers() {
 }
 
 #[test]
-fn without_a_session_nothing_is_shown_by_any_backend() {
+fn no_backend_is_available_without_a_session() {
     let house = House::started();
     let current = house.client().get("/wallpaper/current").fails(503);
     assert_eq!(current["error_code"], "no_backend");
@@ -80,7 +80,7 @@ fn without_a_session_nothing_is_shown_by_any_backend() {
 }
 
 #[test]
-fn library_on_missing_disk_is_kept() {
+fn library_on_a_missing_disk_is_kept() {
     let desktop = Desktop::wayland(&["640x480"]);
     let mut house = House::started_on(&desktop);
     let pictures = [plain(&house, "a.png", [200, 30, 30]), plain(&house, "b.png", [30, 180, 60])];
@@ -110,7 +110,7 @@ fn library_on_missing_disk_is_kept() {
 }
 
 #[test]
-fn page_without_package_is_an_orphan() {
+fn html_wallpaper_without_its_package_is_purged() {
     let house = House::started();
     let (id, other) = (page(&house), plain(&house, "other.png", [1, 2, 3]));
     house.import(&[&other]);
@@ -124,7 +124,7 @@ fn page_without_package_is_an_orphan() {
 }
 
 #[test]
-fn unshowable_image_is_refused_in_every_mode_and_never_picked() {
+fn unshowable_image_is_refused_in_every_mode_and_not_picked() {
     let desktop = Desktop::wayland(&["640x480", "640x480"]);
     let house = House::started_on(&desktop);
     let (page, picture) = (page(&house), plain(&house, "a.png", [200, 30, 30]));
@@ -146,7 +146,7 @@ fn unshowable_image_is_refused_in_every_mode_and_never_picked() {
 }
 
 #[test]
-fn null_and_empty_lists_mean_the_same() {
+fn empty_lists_are_arrays_not_null() {
     let house = House::started();
     let client = house.client();
     for path in ["/playlists", "/playlists/active", "/monitors", "/images/history", "/api/themes"] {
@@ -161,7 +161,7 @@ fn null_and_empty_lists_mean_the_same() {
     check_methods(&client);
 }
 
-/// An unknown path and a known one with another method: JSON, both.
+/// An unknown path, and a known one with an unsupported method, both get JSON errors.
 fn check_methods(client: &Client) {
     client.get("/nothing").fails(404);
     client.get("/playlists/").fails(404);
@@ -203,7 +203,7 @@ fn event_fields_keep_their_order() {
     let event = check("wallpaper_changed", &changed);
     assert_eq!((&event["tags"], &event["source"]), (&json!([]), &json!("playlist")));
     check("gallery_changed", &["domain"]);
-    // It has started when its picture is up.
+    // The event follows when the image is shown.
     let playlist = ["playlist_id", "playlist_name", "monitors", "applied_to", "extend"];
     check("playlist_started", &playlist);
     let change = ["playlist_id", "image_index", "image_id", "monitors"];

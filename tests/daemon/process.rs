@@ -1,4 +1,5 @@
-//! The process as service managers and shells see it: lock, socket, signals, log, exit codes.
+//! Tests the daemon as service managers and shells see it: lock, socket, signals, log and exit
+//! codes.
 
 use std::fs;
 use std::io::{Read, Write};
@@ -14,7 +15,7 @@ use serde_json::{Value, json};
 use crate::desktop::wait_until;
 use crate::support::{House, PATIENCE};
 
-/// Runs `murald start` to its end, which must come by itself.
+/// Runs `murald start`, which must fail by itself.
 fn failed_start(house: &House) -> Output {
     let mut child =
         house.murald(&["start"]).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
@@ -26,18 +27,18 @@ fn stderr(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
-/// The lines of the log as objects.
+/// Returns the lines of the log as JSON.
 fn log(house: &House) -> Vec<Value> {
     house.log().lines().map(|line| serde_json::from_str(line).expect("a line of JSON")).collect()
 }
 
 #[test]
-fn daemon_takes_the_place_of_one_that_was_just_killed() {
+fn daemon_replaces_one_that_was_just_killed() {
     let house = House::new();
     let mut killed = start_after(&house, ":");
     for _ in 0..5 {
         killed.kill().unwrap();
-        // Nobody waits for its end: the next one has to.
+        // The killed daemon is not reaped yet, so the next one has to wait for its end.
         let next = house.murald(&["start"]).stderr(Stdio::null()).spawn().unwrap();
         wait_until("the next answers", || {
             let running = fs::read_to_string(house.socket().with_extension("lock")).unwrap();
@@ -52,19 +53,19 @@ fn daemon_takes_the_place_of_one_that_was_just_killed() {
 }
 
 #[test]
-fn second_daemon_is_told_of_the_first() {
+fn second_daemon_is_refused() {
     let mut house = House::started();
     let second = failed_start(&house);
     assert_eq!(second.status.code(), Some(75), "{}", stderr(&second));
     assert!(stderr(&second).contains("running already"), "{}", stderr(&second));
     assert_eq!(house.client().get("/healthz").ok(), json!({ "status": "ok" }));
-    // Nor may one with another socket have the same library.
+    // A daemon with another socket must not use the same library, either.
     let other = house.root().join("other.sock");
     let mut command = house.murald(&["start", "--socket", other.to_str().unwrap()]);
     let output = command.stdin(Stdio::null()).output().unwrap();
     assert_eq!(output.status.code(), Some(75), "{}", stderr(&output));
     assert!(stderr(&output).contains("db/murald.lock") && !other.exists(), "{}", stderr(&output));
-    // Nor the same pictures with another database.
+    // And one with another database must not use the same images.
     let config = house.root().join("second.toml");
     let database = house.root().join("second");
     let toml = format!("[daemon]\ndatabase_dir = {database:?}\nsocket_path = {other:?}\n");
@@ -82,12 +83,12 @@ fn second_daemon_is_told_of_the_first() {
 }
 
 #[test]
-fn live_socket_of_another_program_is_left_alone() {
+fn live_socket_of_another_program_is_not_replaced() {
     let mut house = House::new();
     let other = UnixListener::bind(house.socket()).unwrap();
     assert_eq!(failed_start(&house).status.code(), Some(75));
     drop(other);
-    // Now it is stale.
+    // Without its listener, the socket is stale.
     assert!(house.socket().exists());
     house.start();
     house.client().get("/healthz").ok();
@@ -107,7 +108,7 @@ fn socket_is_private_whatever_the_umask() {
     house.start();
 }
 
-/// As root, or through a sudo that asks no password: the tests' machine has either.
+/// Runs as root, or with a sudo that needs no password; test machines have one of them.
 #[test]
 fn other_users_are_refused_on_an_open_socket() {
     let house = House::started();
@@ -134,7 +135,7 @@ fn other_users_are_refused_on_an_open_socket() {
 }
 
 #[test]
-fn bad_settings_end_it_with_78_and_are_not_touched() {
+fn invalid_settings_exit_with_78_and_the_file_is_unchanged() {
     let check = |toml: &str, says: &[&str]| {
         let house = House::new();
         house.configure(toml);
@@ -156,7 +157,7 @@ fn bad_settings_end_it_with_78_and_are_not_touched() {
 }
 
 #[test]
-fn daemon_ends_in_time_whatever_clients_are_connected() {
+fn daemon_stops_in_time_whatever_clients_are_connected() {
     let mut house = House::started();
     let mut events = house.events("");
     let silent = UnixStream::connect(house.socket()).unwrap();
@@ -184,7 +185,7 @@ fn client_can_stop_the_daemon() {
 #[test]
 fn service_manager_is_notified_of_ready_and_stopping() {
     let house = House::new();
-    // A name without a file, as systemd uses in containers.
+    // An abstract socket name, as systemd uses in containers.
     let name = format!("murald-test-{}", std::process::id());
     let address = std::os::unix::net::SocketAddr::from_abstract_name(&name).unwrap();
     let manager = UnixDatagram::bind_addr(&address).unwrap();
@@ -205,7 +206,7 @@ fn service_manager_is_notified_of_ready_and_stopping() {
 }
 
 #[test]
-fn sighup_reopens_log_and_reloads_config() {
+fn sighup_reopens_the_log_and_reloads_the_configuration() {
     let house = House::started();
     let path = house.root().join("data/murald/daemon.log");
     fs::rename(&path, path.with_extension("old")).unwrap();
@@ -215,7 +216,7 @@ fn sighup_reopens_log_and_reloads_config() {
 }
 
 #[test]
-fn log_names_each_request_by_id() {
+fn requests_are_logged_with_their_ids() {
     let house = House::started();
     let client = house.client();
     let own = client.send("GET", "/nowhere", "X-Request-ID: my.own-id_1\r\n", b"");
@@ -226,7 +227,7 @@ fn log_names_each_request_by_id() {
     assert_ne!(fresh, "not an id");
     let of = |id: &str| log(&house).into_iter().find(|line| line["request_id"] == id);
     wait_until("the line", || of("my.own-id_1").is_some() && of(&fresh).is_some());
-    // What went well is there, too, and a stream of events.
+    // Successful requests and event streams are logged, too.
     let well = client.get("/healthz").header("x-request-id").unwrap().to_owned();
     client.send("HEAD", "/events", "X-Request-ID: stream\r\n", b"");
     wait_until("the others", || of(&well).is_some() && of("stream").is_some());
@@ -238,7 +239,7 @@ fn log_names_each_request_by_id() {
     for field in ["ts", "level", "target", "msg", "duration_ms"] {
         assert!(!line[field].is_null(), "{line} lacks {field}");
     }
-    // The successful ones of a busy gallery would bury everything else.
+    // Successful requests are not written to stderr, as there may be very many.
     let said = || fs::read_to_string(house.root().join("stderr")).unwrap();
     wait_until("the others on stderr", || {
         said().contains("my.own-id_1") && said().contains(&fresh)
@@ -267,7 +268,7 @@ fn log_is_rotated_by_size() {
 }
 
 #[test]
-fn daemon_starts_without_writable_log() {
+fn daemon_starts_without_a_writable_log() {
     let mut house = House::new();
     let file = house.root().join("in-the-way");
     fs::write(&file, "").unwrap();
@@ -278,7 +279,8 @@ fn daemon_starts_without_writable_log() {
     assert!(said.contains("cannot write the log"), "{said}");
 }
 
-/// A daemon with this socket where sd_listen_fds(3) wants it; the shell says for whom it is.
+/// Starts a daemon with a socket as descriptor 3, as described in sd_listen_fds(3); the shell sets
+/// LISTEN_PID.
 fn given(house: &House, socket: impl Into<OwnedFd>) -> Child {
     let script = format!(
         "exec 3<&0 </dev/null; LISTEN_FDS=1 LISTEN_PID=$$ exec {} start",
@@ -290,7 +292,7 @@ fn given(house: &House, socket: impl Into<OwnedFd>) -> Child {
 }
 
 #[test]
-fn socket_of_no_use_is_refused() {
+fn unusable_socket_of_the_service_manager_is_refused() {
     use rustix::net::{AddressFamily, SocketAddrUnix, SocketType, bind, socket};
     let house = House::new();
     let local = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -305,7 +307,7 @@ fn socket_of_no_use_is_refused() {
 }
 
 #[test]
-fn socket_of_service_manager_is_used() {
+fn socket_of_the_service_manager_is_used() {
     let house = House::new();
     let path = house.root().join("passed.sock");
     let mut child = given(&house, UnixListener::bind(&path).unwrap());
@@ -317,12 +319,12 @@ fn socket_of_service_manager_is_used() {
 }
 
 #[test]
-fn second_signal_ends_daemon_at_once() {
+fn second_signal_ends_the_daemon_at_once() {
     let mut house = House::started();
     let picture = house.root().join("large.bmp");
     image::RgbImage::new(600, 600).save(&picture).unwrap();
     let id = house.import(&[&picture])[0];
-    // An answer that nobody takes keeps the first end waiting.
+    // A response that the client does not read delays the shutdown.
     let mut slow = UnixStream::connect(house.socket()).unwrap();
     write!(slow, "GET /images/{id}/raw HTTP/1.1\r\nHost: x\r\n\r\n").unwrap();
     slow.read_exact(&mut [0; 64]).unwrap();
@@ -336,7 +338,7 @@ fn second_signal_ends_daemon_at_once() {
 fn unwritable_directories_are_reported() {
     let mut house = House::new();
     fs::create_dir_all(house.root().join("data/murald")).unwrap();
-    // In the way of the directory: also root cannot make one there.
+    // A file in place of the directory, so that even root cannot create it.
     fs::write(house.root().join("data/murald/images"), "").unwrap();
     house.start();
     let picture = house.root().join("a.png");
@@ -351,7 +353,7 @@ fn unwritable_directories_are_reported() {
 }
 
 #[test]
-fn version_is_told_without_a_daemon() {
+fn version_is_printed_without_a_daemon() {
     let house = House::new();
     let output = house.murald(&["--version"]).output().unwrap();
     assert!(output.status.success());
@@ -365,7 +367,7 @@ fn version_is_told_without_a_daemon() {
     assert_eq!(nobody.status.code(), Some(69), "{}", stderr(&nobody));
 }
 
-/// Starts a daemon from a shell that has done this before.
+/// Starts a daemon from a shell that has run `shell` before.
 fn start_after(house: &House, shell: &str) -> std::process::Child {
     let script = format!("{shell}; exec {} start", env!("CARGO_BIN_EXE_murald"));
     let mut command = house.command("/bin/sh");

@@ -1,4 +1,4 @@
-//! At rest nobody wakes up, neither the daemon nor what draws for it.
+//! Tests that neither the daemon nor its drawing process wakes up while idle.
 
 use std::fs;
 use std::path::PathBuf;
@@ -10,7 +10,7 @@ use super::faults::plain;
 use crate::desktop::{Desktop, wait_until};
 use crate::support::House;
 
-/// How often all threads of these processes have gone to sleep.
+/// Returns how often the threads of these processes have gone to sleep.
 fn sleeps(pids: &[u32]) -> u64 {
     let of = |task: PathBuf| {
         let status = fs::read_to_string(task.join("status")).unwrap_or_default();
@@ -21,7 +21,7 @@ fn sleeps(pids: &[u32]) -> u64 {
     pids.iter().flat_map(tasks).map(|task| of(task.path())).sum()
 }
 
-/// The start's own work comes to rest first.
+/// Waits until the work of the start is done and no thread wakes up for five seconds.
 #[track_caller]
 fn rests(pids: &[u32]) {
     wait_until("five seconds in which nobody wakes up", || {
@@ -35,12 +35,12 @@ fn rests(pids: &[u32]) {
 fn daemon_sleeps_when_idle() {
     let house = House::started();
     house.client().get("/healthz").ok();
-    // The search for a compositor, too, tries again a few times before it leaves that to inotify.
+    // The daemon searches for a compositor a few times, and then relies on inotify.
     rests(&[house.pid()]);
 }
 
 #[test]
-fn daemon_and_what_draws_sleep_beneath_a_picture_a_playlist_and_a_listener() {
+fn daemon_and_drawing_process_sleep_while_a_wallpaper_is_shown() {
     let desktop = Desktop::wayland(&["320x240"]);
     let mut house = House::on(&desktop);
     house.configure("[backend]\ntype = \"builtin\"\n");

@@ -1,5 +1,6 @@
-//! Setters that run wild: they flood, leave children of their own behind, and lie. Who asked
-//! is told, others are served, and nothing of them stays.
+//! Tests backends that misbehave: they flood their logs, leave children behind, or exit without
+//! drawing. The client gets an error, others are served, and none of their processes and files
+//! stay.
 
 use std::fs;
 use std::path::Path;
@@ -11,14 +12,14 @@ use crate::desktop::{Desktop, wait_until};
 use crate::support::House;
 use crate::support::bystander::Bystander;
 
-/// What a mad swaybg does instead of drawing. The processes that it starts write down who they are.
+/// Ways in which the stub of swaybg misbehaves. The processes that it starts write down their PIDs.
 const MOODS: &[(&str, &str)] = &[
     ("flood", "exec yes 'and so on, and so on, and so on'"),
     ("fork", "sleep 600 & echo $! >>\"$PIDS\"; sleep 600 & echo $! >>\"$PIDS\"; exit 0"),
     ("lie", "exit 0"),
 ];
 
-/// Bytes of everything below a directory.
+/// Returns the size of all files below a directory in bytes.
 fn size(directory: &Path) -> u64 {
     let entries = fs::read_dir(directory).into_iter().flatten().flatten();
     let of = |entry: fs::DirEntry| match entry.metadata() {
@@ -29,7 +30,7 @@ fn size(directory: &Path) -> u64 {
 }
 
 #[test]
-fn setters_that_run_wild_cost_their_own_picture_alone() {
+fn misbehaving_backends_affect_only_their_own_wallpaper() {
     let desktop = Desktop::wayland(&["320x240"]);
     let mut house = House::on(&desktop);
     let (cue, pids) = (house.root().join("cue"), house.root().join("pids"));
@@ -61,7 +62,7 @@ fn setters_that_run_wild_cost_their_own_picture_alone() {
             pids.lines().filter(|pid| Path::new("/proc").join(pid).exists()).count()
         };
         wait_until(&format!("the end of those that {mood}"), || left() == 0);
-        // A directory that is memory: what a flood leaves there is little.
+        // The directory is in memory, so a flood must not leave much there.
         wait_until("short logs", || size(Path::new(runtime)) < 4 << 20);
         set(green).ok();
     }

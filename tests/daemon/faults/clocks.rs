@@ -1,5 +1,5 @@
-//! Clocks that jump while the daemon is away, as they do over a hibernation and on a machine that was
-//! moved: in a time namespace the time since the start of the machine is another one.
+//! Tests clocks that jump while the daemon is not running, as after a hibernation or on another
+//! machine: in a time namespace, the time since boot differs.
 
 use jiff::{SignedDuration, Timestamp};
 use serde_json::json;
@@ -13,7 +13,7 @@ const INTERVAL: i64 = 3600;
 
 const APART: [&str; 3] = ["--user", "--map-root-user", "--time"];
 
-/// Starts the daemon as on a machine that has run for this many seconds more.
+/// Starts the daemon as on a machine that was booted this many seconds earlier.
 fn start_later(house: &mut House, seconds: i64) {
     let offset = seconds.to_string();
     let mut command = house.command("unshare");
@@ -22,7 +22,7 @@ fn start_later(house: &mut House, seconds: i64) {
     house.start_by(command);
 }
 
-/// When the running playlist changes, from now.
+/// Returns the time until the running playlist changes.
 #[track_caller]
 fn next_change(house: &House) -> SignedDuration {
     let active = house.client().get("/playlists/active").ok();
@@ -31,7 +31,7 @@ fn next_change(house: &House) -> SignedDuration {
 }
 
 #[test]
-fn playlists_keep_their_pace_over_jumps_of_the_time_since_the_start() {
+fn playlists_keep_their_interval_when_the_boot_time_jumps() {
     if !may_unshare("jumps of the clock", &APART) {
         return;
     }
@@ -53,7 +53,7 @@ fn playlists_keep_their_pace_over_jumps_of_the_time_since_the_start() {
     };
     within(next_change(&house));
     assert_eq!(house.stop(), Some(0));
-    // Ten days on, and ten days back.
+    // Ten days forward, and back again.
     for seconds in [864_000, 0] {
         start_later(&mut house, seconds);
         let bystander = Bystander::beside(&house, Some(ids[0]));

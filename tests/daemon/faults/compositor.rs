@@ -1,4 +1,4 @@
-//! The compositor dies in the middle of everything: changes, imports, a running playlist.
+//! Tests that the compositor may die during changes, imports and a running playlist.
 
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
@@ -12,7 +12,7 @@ use crate::support::bystander::Bystander;
 const DEATHS: u32 = 2;
 
 #[test]
-fn compositor_that_dies_in_the_middle_of_everything_is_drawn_on_again() {
+fn restarted_compositor_gets_its_wallpapers_back() {
     let mut desktop = Desktop::wayland(&["320x240", "320x240"]);
     let mut house = House::on(&desktop);
     house.configure("[backend]\ntype = \"builtin\"\n");
@@ -34,7 +34,7 @@ fn compositor_that_dies_in_the_middle_of_everything_is_drawn_on_again() {
                 let image = [red, green][changes.load(Ordering::Relaxed) as usize % 2];
                 let body = json!({ "image_id": image, "monitor": "HEADLESS-1" });
                 let answer = house.client().post("/wallpaper/set", &body);
-                // It may be told that there is nobody to draw on; never that all is well with murald.
+                // The request may fail because there is no output.
                 assert!([200, 400, 404, 500, 503].contains(&answer.status), "{}", answer.text());
                 changes.fetch_add(1, Ordering::Relaxed);
             }
@@ -68,7 +68,7 @@ fn compositor_that_dies_in_the_middle_of_everything_is_drawn_on_again() {
         let seen = image::open(&png).unwrap().into_rgb8().get_pixel(160, 120).0;
         seen.iter().zip([30, 180, 60]).all(|(one, other): (&u8, u8)| one.abs_diff(other) <= 4)
     });
-    // And the playlist goes on.
+    // The playlist continues, too.
     let mut events = house.events("playlist_image_changed");
     let event: Value = events.wait_for("playlist_image_changed");
     assert_eq!(event["monitors"], json!(["HEADLESS-2"]));

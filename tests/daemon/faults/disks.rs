@@ -1,4 +1,5 @@
-//! A disk that does not answer under the configuration: beneath requests, at the start, and at the end.
+//! Tests a disk that does not answer under the configuration: during requests, at the start and at
+//! the shutdown.
 
 use std::fs;
 use std::time::{Duration, Instant};
@@ -11,10 +12,10 @@ use crate::support::bystander::Bystander;
 use crate::support::dead_disk::DeadDisk;
 use crate::support::{House, left_out};
 
-/// On a machine that is busy it may take longer; what hangs never ends.
+/// Generous, as the machine may be busy; something that hangs never ends.
 const AT_ONCE: Duration = Duration::from_secs(50);
 
-/// Two images, of which the first is shown and has its thumbnail.
+/// Returns a daemon with two images, of which the first is shown and has a thumbnail.
 fn house(desktop: &Desktop) -> (House, [i64; 2]) {
     let house = House::started_on(desktop);
     let ids = [("red.png", [200, 30, 30]), ("green.png", [30, 180, 60])]
@@ -25,13 +26,13 @@ fn house(desktop: &Desktop) -> (House, [i64; 2]) {
     (house, ids)
 }
 
-/// That a disk answered counts for a moment, in which one that dies would hold up who asks.
+/// The daemon assumes for a moment that a disk that has answered still does, so wait longer.
 fn is_long_ago() {
     let asked = Instant::now();
     wait_until("that is long ago", || asked.elapsed() > Duration::from_millis(500));
 }
 
-/// Ends it, for which no thread that looks at a disk may take the others' time.
+/// Stops the daemon; threads that look at the dead disk must not delay the shutdown.
 #[track_caller]
 fn ends(house: &mut House) {
     let begun = Instant::now();
@@ -39,9 +40,9 @@ fn ends(house: &mut House) {
     assert!(begun.elapsed() < AT_ONCE, "{:?}", begun.elapsed());
 }
 
-/// Settings are in memory: what asks for them, and all else, goes on.
+/// Settings are in memory, so requests that only read them still work.
 #[test]
-fn configuration_on_a_dead_disk_refuses_changes_alone() {
+fn configuration_on_a_dead_disk_refuses_only_changes() {
     let desktop = Desktop::wayland(&["640x480"]);
     let (mut house, [red, green]) = house(&desktop);
     let client = house.client();
@@ -67,7 +68,7 @@ fn configuration_on_a_dead_disk_refuses_changes_alone() {
     wait_until("a change", || changes(&client).status == 200);
     assert!(fs::read_to_string(house.config_file()).unwrap().contains("\"mine\""));
     let dead = DeadDisk::over(&config).unwrap();
-    // SIGHUP has the file read again, by the thread that ends the daemon as well.
+    // SIGHUP reloads the file on the thread that also shuts the daemon down.
     house.signal("-HUP");
     ends(&mut house);
     let refused = house.murald(&["start"]).output().unwrap();

@@ -1,5 +1,5 @@
-//! Faults around the daemon, each beside a quiet client that is served all the while
-//! (`support::bystander` prints how fast).
+//! Tests faults around the daemon, each while a quiet client is served (`support::bystander` prints
+//! its response times).
 
 mod children;
 mod clocks;
@@ -12,7 +12,7 @@ use std::path::PathBuf;
 
 use crate::support::House;
 
-/// A small picture of one colour.
+/// Creates a small image of one colour.
 pub fn plain(house: &House, name: &str, color: [u8; 3]) -> PathBuf {
     let path = house.root().join(name);
     image::RgbImage::from_pixel(64, 36, image::Rgb(color)).save(&path).unwrap();

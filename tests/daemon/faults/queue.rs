@@ -1,4 +1,5 @@
-//! A daemon that does not accept connections, and its queue is full: whoever comes is told so, and what to do.
+//! Tests that commands report a daemon that does not accept connections while its queue is full,
+//! and what to do.
 
 use std::io::Read;
 use std::os::fd::OwnedFd;
@@ -12,7 +13,7 @@ use serde_json::Value;
 use crate::garbage::raise_descriptors;
 use crate::support::{House, end_of};
 
-/// Clients until there is no more room for one.
+/// Connects clients until the queue is full.
 fn crowd(socket: &Path) -> Vec<OwnedFd> {
     let address = SocketAddrUnix::new(socket).unwrap();
     let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
@@ -27,7 +28,7 @@ fn crowd(socket: &Path) -> Vec<OwnedFd> {
     }
 }
 
-/// The exit code, and what was printed and said.
+/// Returns the exit code, stdout and stderr.
 fn run(mut command: Command) -> (Option<i32>, String, String) {
     let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let (mut stdout, mut stderr) = (child.stdout.take().unwrap(), child.stderr.take().unwrap());
@@ -39,7 +40,7 @@ fn run(mut command: Command) -> (Option<i32>, String, String) {
 }
 
 #[test]
-fn full_queue_of_a_daemon_that_is_stopped_holds_up_nobody() {
+fn full_queue_of_a_stopped_daemon_does_not_block_commands() {
     raise_descriptors();
     let mut house = House::started();
     house.signal("-STOP");

@@ -1,5 +1,5 @@
-//! Descriptors, threads and memory that run out, one by one: what cannot be done is refused, a quiet
-//! client is served, and what was acknowledged is there afterwards.
+//! Tests that descriptors, threads and memory may run out: requests that need them are refused, a
+//! quiet client is served, and acknowledged changes are kept.
 
 use std::collections::BTreeSet;
 use std::fs::{self, DirEntry};
@@ -13,13 +13,13 @@ use crate::desktop::wait_until;
 use crate::support::bystander::Bystander;
 use crate::support::{House, left_out};
 
-/// A control group of our own, removed when it is dropped.
+/// A control group for the test, removed when it is dropped.
 struct Group(PathBuf);
 
 impl Group {
-    /// None where this user may not make one.
+    /// Returns `None` if this user may not create one.
     fn with(pid: u32) -> Option<Self> {
-        // The second version of them, and the first.
+        // Version 2 of control groups, then version 1.
         ["/sys/fs/cgroup", "/sys/fs/cgroup/pids"].iter().find_map(|above| {
             let path = Path::new(above).join(format!("murald-test-{pid}"));
             fs::create_dir(&path).ok()?;
@@ -41,7 +41,7 @@ impl Group {
 
 impl Drop for Group {
     fn drop(&mut self) {
-        // Whoever is in it goes back to where it came from.
+        // Processes in the group return to the parent.
         let above = self.0.parent().unwrap().join("cgroup.procs");
         for pid in fs::read_to_string(self.0.join("cgroup.procs")).unwrap_or_default().lines() {
             fs::write(&above, pid).ok();
@@ -51,17 +51,17 @@ impl Drop for Group {
 }
 
 #[test]
-fn crowd_at_64_descriptors_times_out() {
+fn clients_are_served_again_after_a_crowd_at_64_descriptors() {
     let mut house = House::new();
     house.start_after("ulimit -n 64");
     let id = house.import(&[&plain(&house, "red.png", [200, 30, 30])])[0];
     assert_eq!(house.client().get(&format!("/images/{id}/thumbnail")).status, 200);
     let silent: Vec<_> = (0..60).map(|_| UnixStream::connect(house.socket()).unwrap()).collect();
-    // Others of the crowd that still queue take the places that are free again, so it may take turns.
+    // Other connections in the queue may get the free places first.
     let body = json!({ "paths": [plain(&house, "blue.png", [30, 9, 200])], "wait": true });
     let client = house.client();
     wait_until("a client is served", || {
-        // The connection of a client that is refused may break while it still writes.
+        // The connection of a refused client may break while it is still writing.
         let answer = std::panic::catch_unwind(|| client.post("/images", &body).status);
         answer.is_ok_and(|status| status == 200)
     });
@@ -70,19 +70,20 @@ fn crowd_at_64_descriptors_times_out() {
 }
 
 #[test]
-fn without_another_thread_what_is_there_goes_on() {
+fn daemon_keeps_working_if_no_thread_can_be_started() {
     let mut house = House::started();
     let id = house.import(&[&plain(&house, "red.png", [200, 30, 30])])[0];
     let client = house.client();
     assert_eq!(client.get(&format!("/images/{id}/thumbnail")).status, 200);
-    // Dropped, and so wide again, before the daemon is to end.
+    // Dropped, and thus without a limit again, before the daemon is stopped.
     let Some(group) = Group::with(house.pid()) else {
         return left_out("the end of threads", "this user may not make a control group");
     };
     let crowd = |count: usize| -> Vec<UnixStream> {
         (0..count).map(|_| UnixStream::connect(house.socket()).unwrap()).collect()
     };
-    // By their names: others that are there may end meanwhile. One may be gone before it is read.
+    // Counted by name, as other threads may end in between. A thread may be gone before its name is
+    // read.
     let name = |task: DirEntry| fs::read_to_string(task.path().join("comm")).unwrap_or_default();
     let connected = || {
         let tasks = fs::read_dir(format!("/proc/{}/task", house.pid())).unwrap();
@@ -93,7 +94,7 @@ fn without_another_thread_what_is_there_goes_on() {
     group.write("pids.max", &group.read("pids.current"));
     let refused = || group.read("pids.events").rsplit(' ').next().unwrap().parse::<u32>().unwrap();
     wait_until("a thread that cannot be started", || {
-        // More than there are threads; a client that gets none is told so.
+        // More connections than threads; clients without a thread get an error.
         drop(crowd(20));
         refused() > 0
     });
@@ -112,14 +113,14 @@ fn without_another_thread_what_is_there_goes_on() {
 }
 
 #[test]
-fn acknowledged_changes_survive_the_end_of_memory() {
+fn acknowledged_changes_survive_lack_of_memory() {
     let mut house = House::started();
     let kept = house.import(&[&plain(&house, "red.png", [200, 30, 30])])[0];
     let big = house.root().join("big");
     fs::create_dir(&big).unwrap();
     let mut state = 1_u32;
     for number in 0..4 {
-        // Of grain alone: as large in memory as on the disk.
+        // Noise, which is as large in memory as on the disk.
         let picture = image::RgbImage::from_fn(2500, 1600, |_, _| {
             state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
             let [_, b, c, d] = state.to_le_bytes();
@@ -137,7 +138,7 @@ fn acknowledged_changes_survive_the_end_of_memory() {
     let mut told: BTreeSet<i64> = BTreeSet::from([kept]);
     let mut events = house.events("image_processed,processing_complete");
     house.client().post("/images", &json!({ "paths": [big] })).ok();
-    // It says what it cannot do, or it ends: both are well where nothing is lost.
+    // The daemon may report errors or exit, as long as nothing is lost.
     while let Some((kind, data)) = events.try_next() {
         if kind == "processing_complete" {
             break;
@@ -152,7 +153,7 @@ fn acknowledged_changes_survive_the_end_of_memory() {
         all.as_array().unwrap().iter().map(|image| image["id"].as_i64().unwrap()).collect()
     };
     assert!(ids(&listed()).is_superset(&told), "{told:?}");
-    // What was half in the library leaves it; each that is there has its file.
+    // Images that were imported in part are removed; all others have their files.
     wait_until("rows and files that agree", || {
         let all = listed();
         let files = fs::read_dir(house.images()).unwrap().count();
