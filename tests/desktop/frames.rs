@@ -1,6 +1,6 @@
-//! Every frame of an output as the compositor sends it out: a client of wlr-screencopy.
+//! Records the frames of an output as the compositor shows them: a client of wlr-screencopy.
 
-// Each program that includes it uses a part.
+// Each test program that includes this file uses a part of it.
 #![allow(dead_code, unreachable_pub, clippy::disallowed_methods, clippy::unwrap_used)]
 
 use std::fs::File;
@@ -26,11 +26,12 @@ use wayland_protocols_wlr::screencopy::v1::client::zwlr_screencopy_manager_v1::Z
 
 use crate::desktop::{Desktop, wait_until};
 
-/// A spot of every output of the tests, in the output's own coordinates; so near to the corner that a
-/// surface of the size before still covers it where the compositor has just changed an output's scale.
+/// A position in every output of the tests, in its own coordinates. It is near the corner, so that
+/// a surface of the old size still covers it just after the compositor has changed the output's
+/// scale.
 const SPOT: (i32, i32) = (10, 10);
 
-/// A frame, and when it was there.
+/// The colour of a frame and its time.
 #[derive(Clone, Copy, Debug)]
 pub struct Frame {
     pub at: Instant,
@@ -39,16 +40,16 @@ pub struct Frame {
 
 type Seen = Mutex<Vec<Frame>>;
 
-/// Photographs one pixel of an output, once for each frame, until it is finished.
+/// Records one pixel of each frame of an output, until it is finished.
 pub struct Watcher {
     stop: Sender<()>,
     seen: Arc<Seen>,
-    /// Since when it could watch.
+    /// Returns the time at which the compositor accepted the connection.
     thread: std::thread::JoinHandle<Instant>,
 }
 
 impl Watcher {
-    /// Returns once it has seen a frame.
+    /// Starts recording; returns after the first frame.
     pub fn start(desktop: &Desktop, output: &str) -> Self {
         let socket = socket(desktop);
         let watcher = Self::with(output, move |_| UnixStream::connect(socket).ok());
@@ -56,13 +57,13 @@ impl Watcher {
         watcher
     }
 
-    /// Of the compositor that comes next, from its first frame on.
+    /// Records the next compositor that is started, from its first frame on.
     pub fn of_the_next(desktop: &Desktop, output: &str) -> Self {
         let socket = socket(desktop);
         let before = made(&socket);
         Self::with(output, move |stop| {
             while stop.try_recv() == Err(TryRecvError::Empty) {
-                // Of the one that was killed the socket is left.
+                // A killed compositor leaves its socket behind.
                 let stream = UnixStream::connect(&socket).ok().filter(|_| made(&socket) != before);
                 if stream.is_some() {
                     return stream;
@@ -93,12 +94,12 @@ impl Watcher {
         self.seen.lock().unwrap().len()
     }
 
-    /// What the newest frame has.
+    /// Returns the colour of the newest frame.
     pub fn latest(&self) -> [u8; 3] {
         self.seen.lock().unwrap().last().unwrap().color
     }
 
-    /// The frames after so many.
+    /// Returns the colours of the frames after the first `count`.
     pub fn since(&self, count: usize) -> Vec<[u8; 3]> {
         self.timed_since(count).iter().map(|frame| frame.color).collect()
     }
@@ -107,12 +108,12 @@ impl Watcher {
         self.seen.lock().unwrap()[count..].to_vec()
     }
 
-    /// All frames that were seen.
+    /// Stops recording; returns the colours of all frames.
     pub fn finish(self) -> Vec<[u8; 3]> {
         self.finish_timed().1.iter().map(|frame| frame.color).collect()
     }
 
-    /// Since when the compositor took connections, and all frames that were seen.
+    /// Stops recording; returns when the compositor accepted the connection, and all frames.
     pub fn finish_timed(self) -> (Instant, Vec<Frame>) {
         drop(self.stop);
         let since = self.thread.join().unwrap();
@@ -125,13 +126,14 @@ fn socket(desktop: &Desktop) -> PathBuf {
     directory.join(desktop.var("WAYLAND_DISPLAY").unwrap())
 }
 
-/// Tells a socket from one that was there before.
+/// Identifies a socket file, to distinguish it from an earlier one at the same path.
 fn made(socket: &Path) -> Option<(u64, i64, i64)> {
     let its = socket.metadata().ok()?;
     Some((its.ino(), its.ctime(), its.ctime_nsec()))
 }
 
-/// The thread's whole life. A frame of an output that has gone, or changes, fails: then the next.
+/// The function that the thread runs. A frame fails if its output has gone or changes; then the
+/// next is tried.
 fn watch(connection: &Connection, name: &str, into: &Seen, stop: &Receiver<()>) {
     let (globals, mut queue) = registry_queue_init::<State>(connection).unwrap();
     let handle = queue.handle();
@@ -161,9 +163,9 @@ fn watch(connection: &Connection, name: &str, into: &Seen, stop: &Receiver<()>) 
 #[derive(Default)]
 struct State {
     outputs: Vec<(WlOutput, String)>,
-    /// What the compositor wants for the frame in hand: format, width, height, bytes a row.
+    /// The buffer that the compositor requires: format, width, height, stride in bytes.
     layout: Option<(Format, u32, u32, u32)>,
-    /// Whether it has come.
+    /// Whether the frame was copied or failed.
     result: Option<bool>,
 }
 

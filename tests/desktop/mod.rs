@@ -1,8 +1,10 @@
-//! A desktop without a screen for one test: real sway or a real X server, ended when dropped.
+//! Provides a headless desktop for one test: a real sway or X server, which is stopped when
+//! dropped.
 //!
-//! Its environment is given to the children of that test, never to the test process itself.
+//! Its environment variables are set for child processes of the test, not for the test process
+//! itself.
 
-// Each test program uses a part of it.
+// Each test program uses a part of this file.
 #![allow(
     dead_code,
     unused_imports,
@@ -22,12 +24,12 @@ mod wait;
 pub use wait::{SetOnDrop, wait_for, wait_until};
 
 pub struct Desktop {
-    /// None: the variable is to be unset.
+    /// `None` means that the variable is to be unset.
     variables: BTreeMap<String, Option<String>>,
 }
 
 impl Desktop {
-    /// `args`: `--pluggable`, and a number of outputs or their sizes.
+    /// `args` may be `--pluggable`, and a number of outputs or their sizes.
     pub fn wayland(args: &[&str]) -> Self {
         Self::up("wayland-up", args)
     }
@@ -40,7 +42,7 @@ impl Desktop {
         Self { variables: Self::printed(Command::new(script(name)).args(args)) }
     }
 
-    /// Kills the compositor and starts it again, with the same outputs at the same sockets.
+    /// Kills the compositor and starts another with the same outputs and sockets.
     pub fn again(&mut self) {
         self.variables = Self::printed(self.command(script("wayland-up")).arg("--again"));
     }
@@ -65,7 +67,7 @@ impl Desktop {
         self.variables.get(name)?.as_deref()
     }
 
-    /// As an environment to look up in, without what the test process itself has.
+    /// Returns only these variables as an environment, without those of the test process.
     pub fn env(&self) -> murald::internals::paths::Env {
         let variables = self.variables.clone();
         murald::internals::paths::Env::new(move |name| {
@@ -84,12 +86,12 @@ impl Desktop {
         command
     }
 
-    /// Runs one of the scripts, which must succeed, and gives what it printed.
+    /// Runs one of the scripts, which must succeed, and returns its output.
     pub fn run(&self, name: &str, args: &[&str]) -> String {
         self.output(script(name), args)
     }
 
-    /// Runs a program, which must succeed, and gives what it printed.
+    /// Runs a program, which must succeed, and returns its output.
     pub fn output(&self, program: impl AsRef<std::ffi::OsStr>, args: &[&str]) -> String {
         let mut command = self.command(program);
         let output = command.args(args).stderr(Stdio::inherit()).output().unwrap();

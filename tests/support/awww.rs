@@ -1,6 +1,6 @@
-//! What awww is told of a picture, by the settings as they are without a file.
+//! The arguments with which awww is called if there is no configuration file.
 
-// Each test program uses a part of it.
+// Each test program uses a part of this file.
 #![allow(dead_code, unreachable_pub, clippy::unwrap_used)]
 
 use std::path::Path;
@@ -10,7 +10,7 @@ const WORDS: &str = "--resize=crop --fill-color=000000 --filter=Lanczos3 --trans
                      --transition-angle=45 --transition-pos=center \
                      --transition-bezier=0.25,0.1,0.25,1.0 --transition-wave=20,20 --";
 
-/// The words behind the program's name.
+/// Returns the arguments after the program's name.
 pub fn img(outputs: &str, picture: &Path) -> Vec<String> {
     let mut words = vec!["img".to_owned(), format!("--outputs={outputs}")];
     words.extend(WORDS.split(' ').map(str::to_owned));

@@ -1,7 +1,9 @@
-//! A quiet client beside a fault: it asks for `/healthz` and a thumbnail by turns, each over a
-//! connection of its own, and tells how long it waited. On a quiet machine 99 of a hundred are to be
-//! answered within 50 ms. What fails is an answer that is none, one that somebody's fault keeps, and a
-//! client that waits for most of its answers longer than the machine's own business makes it.
+//! A quiet client beside a fault: it requests `/healthz` and a thumbnail, one after the other, each
+//! over a new connection, and measures the response times.
+//!
+//! On a quiet machine, 99 % of the responses should take less than 50 ms. The test fails on an
+//! error response, on a response that takes very long, and if the median is much higher than before
+//! the fault.
 
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
@@ -10,15 +12,15 @@ use std::time::{Duration, Instant};
 use super::House;
 use super::client::Client;
 
-/// Between two requests: quiet.
+/// The pause between two requests.
 const PAUSE: Duration = Duration::from_millis(5);
-/// Whatever else the machine does: longer waits only who waits for somebody that hangs.
+/// Maximum response time; even on a busy machine, a longer one means that something hangs.
 const LONGEST: Duration = Duration::from_secs(15);
-/// Asked first, to know how long an answer takes here and now.
+/// Number of requests before the fault, to measure the response time of this machine.
 const QUIET: usize = 10;
-/// Half of the answers come sooner, even where all processors are somebody else's.
+/// Maximum median of the response times in milliseconds, even if the machine is busy.
 const SLOW: f64 = 1_000.0;
-/// By so much may those beside a fault be later.
+/// Allowed factor between the medians with and without the fault.
 const LATER: f64 = 20.0;
 
 pub struct Bystander {
@@ -27,7 +29,7 @@ pub struct Bystander {
     asking: JoinHandle<Waits>,
 }
 
-/// Until each answer, in milliseconds.
+/// Response times in milliseconds.
 #[derive(Default)]
 struct Waits {
     health: Vec<f64>,
@@ -51,8 +53,8 @@ impl Waits {
 }
 
 impl Bystander {
-    /// Asks while there is no fault yet, and then goes on; for the thumbnail of this image if there is
-    /// one.
+    /// Sends requests before the fault, and then continues on a thread. Also requests the thumbnail
+    /// of `image`, if given.
     #[track_caller]
     pub fn beside(house: &House, image: Option<i64>) -> Self {
         let client = house.client();
@@ -74,7 +76,7 @@ impl Bystander {
         Self { quiet, end, asking }
     }
 
-    /// Prints what it waited for beside this.
+    /// Stops the requests and prints the response times; `beside` describes the fault.
     #[track_caller]
     pub fn end(self, beside: &str) {
         self.end.send(()).ok();
@@ -101,7 +103,7 @@ impl Bystander {
     }
 }
 
-/// The wait that this part of them does not exceed; they are sorted.
+/// Returns the quantile `part` of sorted response times.
 fn part(waits: &[f64], part: f64) -> f64 {
     let last = waits.len().saturating_sub(1);
     waits.get((last as f64 * part) as usize).copied().unwrap_or_default()

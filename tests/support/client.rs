@@ -1,4 +1,4 @@
-//! A client of the API that says plain HTTP/1.1 over the socket.
+//! A client of the API that speaks plain HTTP/1.1 over the socket.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::net::UnixStream;
@@ -16,7 +16,7 @@ pub struct Client {
 #[derive(Debug)]
 pub struct Answer {
     pub status: u16,
-    /// Names in lower case.
+    /// Names are in lower case.
     pub headers: Vec<(String, String)>,
     pub body: Vec<u8>,
 }
@@ -42,7 +42,7 @@ impl Client {
         self.send("PATCH", path, "", body.to_string().as_bytes())
     }
 
-    /// `headers`: whole lines, each with its end.
+    /// `headers` are complete lines with line ends.
     pub fn send(&self, method: &str, path: &str, headers: &str, body: &[u8]) -> Answer {
         let mut stream = connect(&self.socket);
         let length = body.len();
@@ -66,7 +66,7 @@ impl Answer {
         String::from_utf8_lossy(&self.body).into_owned()
     }
 
-    /// The body of a success.
+    /// Returns the body of a successful response.
     #[track_caller]
     pub fn ok(&self) -> Value {
         assert!((200..300).contains(&self.status), "{}: {}", self.status, self.text());
@@ -78,7 +78,7 @@ impl Answer {
         serde_json::from_slice(&self.body).unwrap_or_else(|_| panic!("no JSON: {}", self.text()))
     }
 
-    /// Checks a failure: its status, and that its body is one.
+    /// Checks that the response is an error with this status; returns its body.
     #[track_caller]
     pub fn fails(&self, status: u16) -> Value {
         assert_eq!(self.status, status, "{}", self.text());
@@ -93,7 +93,7 @@ impl Answer {
     }
 }
 
-/// The event stream.
+/// Reads the event stream.
 pub struct Events {
     reader: BufReader<UnixStream>,
 }
@@ -102,7 +102,7 @@ impl Events {
     pub fn new(socket: &Path, types: &str) -> Self {
         let mut stream = connect(socket);
         let query = if types.is_empty() { String::new() } else { format!("?types={types}") };
-        // HTTP/1.0: the stream comes without chunks.
+        // The stream is not chunked with HTTP/1.0.
         write!(stream, "GET /events{query} HTTP/1.0\r\n\r\n").unwrap();
         let mut reader = BufReader::new(stream);
         let (status, _) = head(&mut reader);
@@ -110,17 +110,17 @@ impl Events {
         Self { reader }
     }
 
-    /// The next event: its type and payload.
+    /// Returns the type and payload of the next event.
     #[track_caller]
     pub fn next(&mut self) -> (String, Value) {
         self.try_next().expect("the event stream has ended")
     }
 
-    /// None at the stream's end.
+    /// Returns the next event, or `None` at the end of the stream.
     pub fn try_next(&mut self) -> Option<(String, Value)> {
         let mut kind = String::new();
         let mut line = String::new();
-        // Keepalives come all the while.
+        // Keepalive lines arrive in between.
         let deadline = Instant::now() + PATIENCE;
         loop {
             line.clear();
@@ -138,7 +138,7 @@ impl Events {
         }
     }
 
-    /// The payload of the next event of this type; others before it are passed over.
+    /// Returns the payload of the next event of this type; skips others.
     #[track_caller]
     pub fn wait_for(&mut self, wanted: &str) -> Value {
         let mut passed = Vec::new();

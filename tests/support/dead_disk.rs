@@ -1,17 +1,17 @@
-//! A disk that does not answer: a file system that nobody serves over a directory.
+//! A disk that does not answer: a FUSE file system without a server, mounted over a directory.
 
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
-/// Each look at what is in it waits until it is dropped.
+/// Accesses to the directory block until this is dropped.
 pub struct DeadDisk {
     at: PathBuf,
     holder: Child,
 }
 
 impl DeadDisk {
-    /// None where this user may not mount.
+    /// Returns `None` if this user may not mount file systems.
     pub fn over(at: &Path) -> Option<Self> {
         let script = "exec 3<>/dev/fuse && \
                       mount -i -t fuse -o fd=3,rootmode=40000,user_id=0,group_id=0 dead \"$0\" && \
@@ -36,7 +36,7 @@ impl DeadDisk {
 
 impl Drop for DeadDisk {
     fn drop(&mut self) {
-        // Whoever waits for it is told that it is gone.
+        // Blocked accesses fail once the holder is gone.
         self.holder.kill().ok();
         self.holder.wait().ok();
         Command::new("umount").arg("-l").arg(&self.at).output().ok();

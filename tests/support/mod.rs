@@ -1,8 +1,8 @@
-//! The real executable in a house of its own: temporary directories, a clean environment, its own
-//! `PATH`; and a client that speaks over its socket. When a test fails, the end of the log is
-//! printed and the directory kept.
+//! Runs the real executable in an isolated environment: temporary directories, a clean environment,
+//! its own `PATH`; and provides a client of its socket. If a test fails, the end of the log is
+//! printed and the directory is kept.
 
-// Each test program uses a part of it.
+// Each test program uses a part of this file.
 #![allow(
     dead_code,
     unreachable_pub,
@@ -30,15 +30,15 @@ use std::time::{Duration, Instant};
 
 use client::{Client, Events};
 
-/// What must happen at all happens within this.
+/// Time limit for everything that must happen, generous for busy machines.
 pub const PATIENCE: Duration = Duration::from_secs(60);
 
-/// A daemon and all that it writes.
+/// A test environment: a daemon and all its files.
 pub struct House {
-    /// Kept when the test fails.
+    /// Kept if the test fails.
     directory: Option<tempfile::TempDir>,
     root: PathBuf,
-    /// Of a desktop, where there is one.
+    /// The runtime directory, that of the desktop if there is one.
     runtime: PathBuf,
     environment: Vec<(OsString, OsString)>,
     path: OsString,
@@ -46,7 +46,7 @@ pub struct House {
 }
 
 impl House {
-    /// A house without a desktop; the daemon is not started.
+    /// Creates an environment without a desktop; does not start the daemon.
     pub fn new() -> Self {
         let directory = tempfile::tempdir().unwrap();
         let root = directory.path().to_owned();
@@ -64,7 +64,7 @@ impl House {
         }
     }
 
-    /// A house on a desktop: its variables, and its runtime directory.
+    /// Creates an environment on a desktop, with its variables and runtime directory.
     pub fn on(desktop: &crate::desktop::Desktop) -> Self {
         let mut house = Self::new();
         house.runtime = desktop.var("XDG_RUNTIME_DIR").unwrap().into();
@@ -76,14 +76,14 @@ impl House {
         house
     }
 
-    /// A house without a desktop, its daemon ready.
+    /// Creates an environment without a desktop, and starts the daemon.
     pub fn started() -> Self {
         let mut house = Self::new();
         house.start();
         house
     }
 
-    /// A house on a desktop, its daemon ready.
+    /// Creates an environment on a desktop, and starts the daemon.
     pub fn started_on(desktop: &crate::desktop::Desktop) -> Self {
         let mut house = Self::on(desktop);
         house.start();
@@ -114,7 +114,7 @@ impl House {
         fs::read_to_string(self.root.join("data/murald/daemon.log")).unwrap_or_default()
     }
 
-    /// Writes the configuration before the first start.
+    /// Writes the configuration file; called before the first start.
     pub fn configure(&self, toml: &str) {
         fs::create_dir_all(self.config_file().parent().unwrap()).unwrap();
         fs::write(self.config_file(), toml).unwrap();
@@ -124,7 +124,7 @@ impl House {
         self.environment.push((name.into(), value.as_ref().to_owned()));
     }
 
-    /// Puts a program of this text on `PATH`, before all others.
+    /// Puts a script with this name on `PATH`, before all other directories.
     pub fn stub(&mut self, name: &str, script: &str) {
         let directory = self.root.join("bin");
         if !directory.exists() {
@@ -138,7 +138,7 @@ impl House {
         fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
     }
 
-    /// Leaves only these programs on `PATH`, linked from where they are.
+    /// Leaves only these programs on `PATH`, as links to the installed ones.
     pub fn only(&mut self, programs: &[&str]) {
         let directory = self.root.join("only");
         fs::create_dir_all(&directory).unwrap();
@@ -152,7 +152,7 @@ impl House {
         self.path = directory.into_os_string();
     }
 
-    /// A command in this house.
+    /// Returns a command that runs in this environment.
     pub fn command(&self, program: impl AsRef<OsStr>) -> Command {
         let mut command = Command::new(program);
         command
@@ -164,27 +164,27 @@ impl House {
             .env("XDG_CACHE_HOME", self.root.join("cache"))
             .env("XDG_RUNTIME_DIR", &self.runtime)
             .env("TZ", "UTC")
-            // A test has the daemon that it starts, and no other.
+            // Commands must not start a daemon by themselves.
             .env("MURALD_AUTOSTART", "0")
             .envs(self.environment.iter().map(|(name, value)| (name, value)))
             .stdin(Stdio::null());
         command
     }
 
-    /// `murald` with these arguments.
+    /// Returns a `murald` command with these arguments.
     pub fn murald(&self, args: &[&str]) -> Command {
         let mut command = self.command(env!("CARGO_BIN_EXE_murald"));
         command.args(args);
         command
     }
 
-    /// Starts the daemon and waits until it says that it is ready.
+    /// Starts the daemon and waits until it is ready.
     pub fn start(&mut self) {
         let command = self.murald(&["start"]);
         self.start_by(command);
     }
 
-    /// The same from a shell that has done this before.
+    /// Starts the daemon from a shell that has run `shell` before.
     pub fn start_after(&mut self, shell: &str) {
         let script = format!("{shell}; exec {} start", env!("CARGO_BIN_EXE_murald"));
         let mut command = self.command("/bin/sh");
@@ -192,7 +192,7 @@ impl House {
         self.start_by(command);
     }
 
-    /// The same by this command.
+    /// Starts the daemon with this command, and waits until it is ready.
     pub fn start_by(&mut self, mut command: Command) {
         let notify = self.root.join("notify");
         fs::remove_file(&notify).ok();
@@ -205,7 +205,8 @@ impl House {
         loop {
             match ready.recv(&mut buffer) {
                 Ok(length) => break assert_eq!(&buffer[..length], b"READY=1"),
-                // With a time limit the kernel interrupts it where all of us is stopped and goes on.
+                // A receive with a time limit is interrupted if the test process is stopped and
+                // continued.
                 Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
                 Err(error) => panic!("the daemon is not ready: {error}"),
             }
@@ -216,12 +217,12 @@ impl House {
         self.child.as_ref().unwrap().id()
     }
 
-    /// What the daemon has used of it: on a busy machine the same as on any.
+    /// Returns the processor time that the daemon has used, which does not depend on other load.
     pub fn processor_time(&self) -> Duration {
         let stat = fs::read_to_string(format!("/proc/{}/stat", self.pid())).unwrap();
         let fields = stat.rsplit_once(") ").unwrap().1.split(' ').skip(11).take(2);
         let ticks: u64 = fields.map(|field| field.parse::<u64>().unwrap()).sum();
-        // Linux counts it in hundredths for everybody.
+        // The clock ticks of Linux are hundredths of a second.
         Duration::from_millis(ticks * 10)
     }
 
@@ -230,18 +231,18 @@ impl House {
         assert!(status.unwrap().success());
     }
 
-    /// Waits until the daemon has ended by itself.
+    /// Waits until the daemon has exited by itself; returns its status.
     pub fn wait(&mut self) -> ExitStatus {
         end_of(self.child.take().unwrap())
     }
 
-    /// SIGTERM, and the exit code.
+    /// Sends SIGTERM and returns the exit code.
     pub fn stop(&mut self) -> Option<i32> {
         self.signal("-TERM");
         self.wait().code()
     }
 
-    /// SIGTERM, and an end for which it had to leave nothing behind that did not come to its own.
+    /// Stops the daemon, and checks that no thread had to be abandoned.
     #[track_caller]
     pub fn ends_well(&mut self) {
         assert_eq!(self.stop(), Some(0));
@@ -256,7 +257,8 @@ impl House {
         self.wait();
     }
 
-    /// The processes that draw on its desktop: no other's have its directory in their words.
+    /// Returns the processes that draw on this desktop, recognised by its directory in their
+    /// arguments.
     pub fn drawing(&self) -> Vec<u32> {
         let words = [b"draw\0--socket\0", self.runtime.as_os_str().as_bytes()].concat();
         let draws = |pid: &u32| {
@@ -272,12 +274,13 @@ impl House {
         Client::new(&self.socket())
     }
 
-    /// The events from now on; `types` as in the query, empty for all.
+    /// Subscribes to events; `types` is as in the query, empty for all.
     pub fn events(&self, types: &str) -> Events {
         Events::new(&self.socket(), types)
     }
 
-    /// Imports these paths and waits until the batch is through; the ids, in the order of the events.
+    /// Imports files and waits for the end of the batch; returns the ids in the order of the
+    /// events.
     pub fn import(&self, paths: &[&Path]) -> Vec<i64> {
         let mut events = self.events("image_processed,image_error,processing_complete");
         let answer = self.client().post("/images", &serde_json::json!({ "paths": paths }));
@@ -294,15 +297,15 @@ impl House {
     }
 }
 
-/// Says what cannot be tested here. Not with a macro: of a test that passes, what those print is not
-/// shown. `contrib/test` says it again at its end.
+/// Reports what cannot be tested on this machine. Writes directly, as the output of macros is not
+/// shown for passing tests. `contrib/test` repeats the report at its end.
 #[allow(clippy::explicit_write, reason = "see above")]
 pub fn left_out(what: &str, why: &str) {
     writeln!(std::io::stderr(), "left out: {what}: {why}").unwrap();
 }
 
-/// Whether `unshare` may make these namespaces here. If not, the test is reported as left out: containers
-/// and Ubuntu's AppArmor refuse them.
+/// Whether `unshare` may create these namespaces here. If not, reports that the test is skipped:
+/// containers and Ubuntu's AppArmor do not allow them.
 pub fn may_unshare(test: &str, namespaces: &[&str]) -> bool {
     let probe = Command::new("unshare").args(namespaces).arg("true").output();
     let allowed = probe.is_ok_and(|output| output.status.success());
@@ -312,7 +315,7 @@ pub fn may_unshare(test: &str, namespaces: &[&str]) -> bool {
     allowed
 }
 
-/// Waits until a program has ended by itself.
+/// Waits until a program has exited by itself.
 pub fn end_of(mut child: Child) -> ExitStatus {
     let deadline = Instant::now() + PATIENCE;
     loop {
@@ -328,7 +331,7 @@ pub fn end_of(mut child: Child) -> ExitStatus {
     }
 }
 
-/// A program that is ended with its test.
+/// A program that is killed at the end of the test.
 pub struct Ended(pub Child);
 
 impl Drop for Ended {
@@ -341,7 +344,7 @@ impl Drop for Ended {
 impl Drop for House {
     fn drop(&mut self) {
         if let Some(child) = &mut self.child {
-            // Backends outlive it; those of a desktop go with the desktop.
+            // Processes of backends outlive the daemon; they end with the desktop.
             child.kill().ok();
             child.wait().ok();
         }

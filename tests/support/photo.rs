@@ -1,14 +1,14 @@
-//! Pictures that look like photographs to a coder: soft shapes at every scale, edges, grain.
-//! The same number gives the same picture everywhere.
+//! Draws pictures that look like photographs to an encoder: soft shapes at every scale, edges and
+//! noise. The same number gives the same picture on every machine.
 
-/// Pixels as RGB, row after row.
+/// Returns RGB pixels, row by row.
 pub(crate) fn photo(width: u32, height: u32, number: u32) -> Vec<u8> {
     let seed = number.wrapping_mul(7919);
     let pixel = |x: u32, y: u32| {
         let (u, v) = (x as f32 / width as f32, y as f32 / width as f32);
         let light = fractal(u, v, seed);
         let hue = smooth(u * 3.0, v * 3.0, seed + 50);
-        // A ridge: one hard edge across the picture, as of hills before the sky.
+        // A ridge: one hard edge across the picture, like hills against the sky.
         let sky = v < 0.2 + 0.1 * smooth(u * 6.0, 0.5, seed + 60);
         let grain = (hash(x, y, seed + 99) - 0.5) * if sky { 0.02 } else { 0.07 };
         let light = if sky { 0.6 + 0.3 * light } else { light };
@@ -28,7 +28,7 @@ fn fractal(u: f32, v: f32, seed: u32) -> f32 {
     sum.min(1.0)
 }
 
-/// Value noise: random corners, smooth between them.
+/// Value noise: random corners, interpolated smoothly.
 fn smooth(x: f32, y: f32, seed: u32) -> f32 {
     let (left, top) = (x.floor(), y.floor());
     let ease = |t: f32| t * t * (3.0 - 2.0 * t);
@@ -41,7 +41,7 @@ fn smooth(x: f32, y: f32, seed: u32) -> f32 {
     upper + (lower - upper) * v
 }
 
-/// From 0 to 1.
+/// Returns a pseudorandom number from 0 to 1.
 fn hash(x: u32, y: u32, seed: u32) -> f32 {
     let mixed = x.wrapping_mul(374_761_393)
         ^ y.wrapping_mul(668_265_263)

@@ -1,5 +1,5 @@
-//! Pictures like photographs, always the same: light and shade, a few coloured things, grain; and a
-//! look at whether one of them is what a screenshot shows.
+//! Draws pictures like photographs, always the same: light and shade, a few coloured shapes, noise.
+//! Also compares a screenshot with such a picture.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -7,23 +7,23 @@ use std::path::{Path, PathBuf};
 use image::codecs::jpeg::JpegEncoder;
 use image::{Rgb, RgbImage};
 
-/// Width and height as shown; landscape, portrait, square, wide.
+/// Width and height as shown: landscape, portrait, square, wide.
 const SIZES: [(u32, u32); 6] =
     [(800, 450), (640, 480), (450, 800), (480, 480), (1000, 320), (600, 400)];
 
-/// Grid of a comparison: means over so many fields, so that grain and scaling do not matter.
+/// The grid for comparisons: means over these fields hide noise and scaling.
 const FIELDS: (u32, u32) = (16, 9);
-/// Samples of a field, across and down.
+/// Number of samples per field, horizontally and vertically.
 const SAMPLES: u32 = 12;
 
 pub struct Photograph {
     pub path: PathBuf,
-    /// As it is to be seen.
+    /// The picture as it should be shown.
     pub picture: RgbImage,
 }
 
-/// Writes so many into the directory, `photo-00.jpg` and so on. Every fifth was taken with the
-/// camera held upright: its pixels lie on their side, and EXIF says so.
+/// Writes `count` files `photo-00.jpg` and so on into a directory. Every fifth is stored rotated,
+/// with an EXIF orientation, like a photo from a camera held upright.
 pub fn take(directory: &Path, count: u32) -> Vec<Photograph> {
     fs::create_dir_all(directory).unwrap();
     let one = |number| {
@@ -63,7 +63,7 @@ fn draw(number: u32) -> RgbImage {
     picture
 }
 
-/// A linear congruence: the same on every machine.
+/// A linear congruential generator, the same on every machine.
 struct Dice(u64);
 
 impl Dice {
@@ -84,10 +84,10 @@ fn jpeg(picture: &RgbImage) -> Vec<u8> {
     bytes
 }
 
-/// Turned a quarter to the left, with the remark that a quarter to the right puts it upright.
+/// Encodes a picture rotated to the left, with an EXIF orientation that rotates it to the right.
 pub fn upright(picture: &RgbImage) -> Vec<u8> {
     let plain = jpeg(&image::imageops::rotate270(picture));
-    // One entry of TIFF: Orientation (0x112), a short, one of them: 6.
+    // One TIFF entry: Orientation (0x112), type SHORT, count 1, value 6.
     let exif = b"Exif\0\0II*\0\x08\0\0\0\x01\0\x12\x01\x03\0\x01\0\0\0\x06\0\0\0\0\0\0\0";
     let mut bytes = plain[..2].to_vec();
     bytes.extend([0xff, 0xe1]);
@@ -97,8 +97,8 @@ pub fn upright(picture: &RgbImage) -> Vec<u8> {
     bytes
 }
 
-/// How far a screenshot is from the picture laid over the whole of it, in levels of 255: the mean
-/// over all fields.
+/// Returns the difference between a screenshot and the picture scaled to cover it: the mean over
+/// all fields, in levels of 255.
 pub fn distance(shot: &RgbImage, picture: &RgbImage) -> f32 {
     let scale = f32::max(
         shot.width() as f32 / picture.width() as f32,
@@ -113,7 +113,7 @@ pub fn distance(shot: &RgbImage, picture: &RgbImage) -> f32 {
     differences.sum::<f32>() / seen.len() as f32
 }
 
-/// The means of the fields of a part (left, top, width, height), colour by colour.
+/// Returns the mean colours of the fields in a part of a picture (left, top, width, height).
 fn fields(picture: &RgbImage, (left, top, width, height): (f32, f32, f32, f32)) -> Vec<f32> {
     let (columns, rows) = FIELDS;
     let one = |field: u32| -> [f32; 3] {

@@ -1,4 +1,4 @@
-//! A terminal with a program on it: what it types, what it shows, and how it ends.
+//! Runs a program on a terminal: sends input, and reads its output and exit code.
 
 use std::fs::File;
 use std::io::{Read, Write};
@@ -17,7 +17,7 @@ pub struct Pty {
     child: Child,
     master: File,
     shown: Receiver<Vec<u8>>,
-    /// All that was shown and not yet waited for.
+    /// Output that was not waited for yet.
     text: Vec<u8>,
 }
 
@@ -36,14 +36,14 @@ impl Pty {
         let end = |slave: &OwnedFd| Stdio::from(slave.try_clone().unwrap());
         command.stdin(end(&slave)).stdout(end(&slave)).stderr(end(&slave));
         let child = command.spawn().unwrap();
-        // It holds ends of its own: ours would keep the terminal open behind it.
+        // These hold descriptors of the terminal, which would keep it open after the program's end.
         drop((command, slave));
         let master = File::from(master);
         let mut reader = master.try_clone().unwrap();
         let (sender, shown) = channel();
         std::thread::spawn(move || {
             let mut piece = [0; 4096];
-            // Without a program on it, reading a terminal fails.
+            // Reading fails once no program has the terminal open.
             while let Ok(read @ 1..) = reader.read(&mut piece) {
                 if sender.send(piece[..read].to_vec()).is_err() {
                     break;
@@ -57,7 +57,7 @@ impl Pty {
         self.master.write_all(bytes).unwrap();
     }
 
-    /// Waits until this is shown, and gives all that was shown up to its end.
+    /// Waits until `wanted` is shown; returns all output up to its end.
     #[track_caller]
     pub fn until(&mut self, wanted: &str) -> String {
         let deadline = Instant::now() + PATIENCE;
@@ -79,7 +79,7 @@ impl Pty {
         }
     }
 
-    /// Waits until the program has ended: its exit code, and what it showed at last, with plain
+    /// Waits until the program has exited; returns its exit code and remaining output, with plain
     /// line ends.
     #[track_caller]
     pub fn end(mut self) -> (Option<i32>, String) {

@@ -1,20 +1,19 @@
-//! Waits of tests: for what is to come, with a deadline that a busy machine keeps.
+//! Waits for conditions in tests, with a deadline that is generous for busy machines.
 
-// Each test program uses a part of it.
+// Each test program uses a part of this file.
 #![allow(dead_code, unreachable_pub)]
 
 use std::fmt::Debug;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-/// Waits until something holds, and fails the test when it does not within a minute.
+/// Waits until a condition holds; fails the test after a minute.
 #[track_caller]
 pub fn wait_until(what: &str, mut holds: impl FnMut() -> bool) {
     wait_for(what, || holds().then_some(()).ok_or("not yet"));
 }
 
-/// Waits for something, and fails the test with what there was instead when it does not come within a
-/// minute.
+/// Waits until `look` succeeds; after a minute, fails the test and shows the last error.
 #[track_caller]
 pub fn wait_for<T, E: Debug>(what: &str, mut look: impl FnMut() -> Result<T, E>) -> T {
     let deadline = Instant::now() + Duration::from_secs(60);
@@ -29,8 +28,8 @@ pub fn wait_for<T, E: Debug>(what: &str, mut look: impl FnMut() -> Result<T, E>)
     }
 }
 
-/// Sets a flag when it is dropped, also by an assertion that fails: threads that watch until then would
-/// watch for ever.
+/// Sets a flag when it is dropped, even by a failed assertion, so that threads that wait for the
+/// flag end.
 pub struct SetOnDrop<'a>(pub &'a AtomicBool);
 
 impl Drop for SetOnDrop<'_> {

@@ -1,4 +1,4 @@
-//! Films for the tests, made by ffmpeg: a few seconds, small, and full of motion.
+//! Makes videos for the tests with ffmpeg: a few seconds, small, and full of motion.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -8,13 +8,13 @@ use serde_json::Value;
 
 use crate::support::House;
 
-/// Something that moves, four seconds of it, 30 frames a second.
+/// A source with motion: four seconds at 30 frames per second.
 pub(crate) const MOVING: &str = "testsrc2=s=320x180:r=30:d=4";
 
 pub(crate) const H264: &[&str] =
     &["-c:v", "libx264", "-preset", "ultrafast", "-pix_fmt", "yuv420p"];
 
-/// Writes a film of this source; `name` says into which container.
+/// Writes a video from this source; the extension of `name` selects the container.
 pub(crate) fn make(house: &House, name: &str, source: &str, options: &[&str]) -> PathBuf {
     let path = house.root().join(name);
     let status = Command::new("ffmpeg")
@@ -27,20 +27,20 @@ pub(crate) fn make(house: &House, name: &str, source: &str, options: &[&str]) ->
     path
 }
 
-/// Whether this ffmpeg has such an encoder.
+/// Whether this ffmpeg has the encoder.
 pub(crate) fn has_encoder(name: &str) -> bool {
     let output = Command::new("ffmpeg").args(["-v", "error", "-encoders"]).output().unwrap();
     String::from_utf8_lossy(&output.stdout).split_whitespace().any(|word| word == name)
 }
 
-/// Where the real one is, for a stand-in that calls it.
+/// Returns the path of the real program, for a stub that calls it.
 pub(crate) fn real(program: &str) -> PathBuf {
     let path = std::env::var_os("PATH").unwrap();
     let found = std::env::split_paths(&path).map(|directory| directory.join(program));
     found.into_iter().find(|candidate| candidate.is_file()).unwrap()
 }
 
-/// Files of the library and the cache, thumbnails apart.
+/// Returns the names of files in the library and of previews in the cache.
 pub(crate) fn files(house: &House) -> Vec<String> {
     let previews = house.root().join("cache/murald/thumbnails/previews");
     let all = [house.images(), previews].into_iter().filter_map(|at| fs::read_dir(at).ok());
@@ -50,12 +50,12 @@ pub(crate) fn files(house: &House) -> Vec<String> {
     names
 }
 
-/// The record of an image.
+/// Returns the record of an image.
 pub(crate) fn image(house: &House, id: i64) -> Value {
     house.client().get(&format!("/images/{id}")).ok()
 }
 
-/// What ffprobe says of one entry of a file's first video stream.
+/// Returns what ffprobe reports for an entry of the first video stream.
 pub(crate) fn probe(path: &Path, entry: &str) -> String {
     let output = Command::new("ffprobe")
         .args(["-v", "error", "-select_streams", "v:0", "-of", "csv=p=0"])
@@ -67,7 +67,7 @@ pub(crate) fn probe(path: &Path, entry: &str) -> String {
     String::from_utf8(output.stdout).unwrap().trim().trim_end_matches(',').to_owned()
 }
 
-/// The frames of a file, 80 × 45 pixels each.
+/// Returns the frames of a file, each scaled to 80 × 45 pixels.
 pub(crate) fn frames(path: &Path) -> Vec<Vec<u8>> {
     let output = Command::new("ffmpeg")
         .args(["-nostdin", "-v", "error", "-i"])
@@ -80,7 +80,7 @@ pub(crate) fn frames(path: &Path) -> Vec<Vec<u8>> {
     output.stdout.chunks_exact(80 * 45 * 3).map(<[u8]>::to_vec).collect()
 }
 
-/// The mean difference of two frames, in levels of 255.
+/// Returns the mean difference of two frames, in levels of 255.
 pub(crate) fn difference(a: &[u8], b: &[u8]) -> f64 {
     let sum: u64 = a.iter().zip(b).map(|(a, b)| u64::from(a.abs_diff(*b))).sum();
     sum as f64 / a.len() as f64

@@ -1,5 +1,5 @@
-//! Pictures that other programs decode: each variety that one of these gets wrong, made by the formats'
-//! own encoders, as a thumbnail and on real monitors.
+//! Tests images that other programs decode: each variety that one of these decodes wrongly, made
+//! with the formats' own encoders, as a thumbnail and on real monitors.
 
 use std::fs;
 use std::io::Cursor;
@@ -15,13 +15,13 @@ use crate::support::{House, left_out};
 
 type Rgb = [u8; 3];
 
-/// The quarters of the picture that is encoded, clockwise from the upper left.
+/// The quarters of the encoded image, clockwise from the top left.
 const QUARTERS: [Rgb; 4] = [[255, 0, 0], [0, 255, 0], [255, 255, 255], [0, 0, 255]];
 const SIZE: (u32, u32) = (384, 216);
 
-/// Four tiles of 192 × 128, of which the last row is cut to 126 (heif-enc of Debian 12 writes none).
+/// Four tiles of 192 × 128, the last row cropped to 126 (Debian 12's heif-enc cannot write this).
 const TILES: &[u8] = include_bytes!("samples/tiles.heic");
-/// (217,39,39) in Adobe RGB, by `cjxl -d 0.1`.
+/// The colour (217,39,39) in Adobe RGB, encoded with `cjxl -d 0.1`.
 const ADOBE: &[u8] = include_bytes!("samples/adobe.jxl");
 
 struct Screen {
@@ -30,7 +30,7 @@ struct Screen {
 }
 
 impl Screen {
-    /// Makes a sample, unless the encoder is not there.
+    /// Encodes a sample; returns `None` if the encoder is not installed.
     fn encode(&self, name: &str, program: &str, arguments: &[&str]) -> Option<PathBuf> {
         let path = self.house.root().join(name);
         let mut command = Command::new(program);
@@ -45,7 +45,8 @@ impl Screen {
         Some(path)
     }
 
-    /// Imports a file and looks at the quarters of its thumbnail and of the screen; returns its record.
+    /// Imports a file and checks the quarters of its thumbnail and of the screen; returns its
+    /// record.
     fn check(&self, path: &Path, colors: [Rgb; 4]) -> Value {
         let id = self.house.import(&[path])[0];
         let shown = path.file_name().unwrap().to_string_lossy();
@@ -59,7 +60,7 @@ impl Screen {
         let pixel = |x: u32, y: u32| -> Rgb {
             let at = (y * width + x) as usize * bytes;
             let pixel = &picture.pixels()[at..at + bytes];
-            // Black is beneath.
+            // Composite over black.
             let alpha = u32::from(pixel.get(3).copied().unwrap_or(255));
             [0, 1, 2].map(|at| (u32::from(pixel[at]) * alpha / 255) as u8)
         };
@@ -79,7 +80,7 @@ impl Screen {
     }
 }
 
-/// The middles of the quarters, clockwise.
+/// Returns the colours at the centres of the quarters, clockwise.
 fn quarters((width, height): (u32, u32), pixel: impl Fn(u32, u32) -> Rgb) -> [Rgb; 4] {
     let (left, right, upper, lower) = (width / 4, width * 3 / 4, height / 4, height * 3 / 4);
     [(left, upper), (right, upper), (right, lower), (left, lower)].map(|(x, y)| pixel(x, y))
@@ -114,7 +115,8 @@ fn write_sources(root: &Path) {
     image::RgbImage::from_pixel(64, 64, image::Rgb([128, 102, 77]))
         .save(root.join("p3.png"))
         .unwrap();
-    // An orientation of 6: avifenc writes `irot`, and programs write both into their PNGs.
+    // EXIF orientation 6: avifenc converts it to `irot`, and decoders write both to their PNG
+    // files.
     fs::write(
         root.join("turn.exif"),
         b"MM\0*\0\0\0\x08\0\x01\x01\x12\0\x03\0\0\0\x01\0\x06\0\0\0\0\0\0",
@@ -123,7 +125,7 @@ fn write_sources(root: &Path) {
 }
 
 #[test]
-fn pictures_that_other_programs_decode_are_shown_and_cut() {
+fn images_that_other_programs_decode_are_shown_correctly() {
     let desktop = Desktop::wayland(&["640x360", "640x360"]);
     let mut house = House::on(&desktop);
     house.configure("[backend]\ntype = \"swaybg\"\n");
@@ -144,11 +146,11 @@ fn pictures_that_other_programs_decode_are_shown_and_cut() {
         assert_eq!((&turned["width"], &turned["height"]), (&json!(216), &json!(384)));
     }
     avif("mirrored", &["--irot", "1", "--imir", "1"], "q.png", order([2, 1, 0, 3]));
-    // heif-convert refuses it, ffmpeg shows it upside down.
+    // heif-convert refuses this file, and ffmpeg shows it upside down.
     avif("deep-mirrored", &["-d", "10", "--imir", "0"], "q.png", order([3, 2, 1, 0]));
     let half = [[0; 3], QUARTERS[1], QUARTERS[2], [0; 3]];
     avif("alpha", &[], "alpha.png", half);
-    // White, and not the grey of its numbers.
+    // The samples mean white in PQ, not grey.
     avif("pq", &["-d", "10", "--cicp", "9/16/9"], "gray.png", [[231; 3]; 4]);
     avif("p3", &["--cicp", "12/13/6"], "p3.png", [[132, 101, 74]; 4]);
     let bytes = |name: &str, bytes: &[u8], corners| {
@@ -161,7 +163,7 @@ fn pictures_that_other_programs_decode_are_shown_and_cut() {
     if let Some(path) = screen.encode("q.jxl", "cjxl", &["q.png"]) {
         screen.check(&path, upright);
     }
-    // swaybg ignores profiles: here Display P3 by its numbers.
+    // swaybg ignores colour profiles; this is Display P3 by code points.
     bytes("wide.png", &wide_png(&screen.house.root().join("p3.png")), [[132, 101, 74]; 4]);
     drawing(&screen);
     screen.house.client().post("/wallpaper/set", &json!({ "image_id": 1, "mode": "extend" })).ok();
@@ -174,19 +176,19 @@ fn pictures_that_other_programs_decode_are_shown_and_cut() {
     assert!(names.iter().all(|name| !name.to_string_lossy().starts_with('.')), "{names:?}");
 }
 
-/// The same PNG with a chunk that says Display P3.
+/// Adds a chunk with the code points of Display P3 to a PNG.
 fn wide_png(path: &Path) -> Vec<u8> {
     let mut png = fs::read(path).unwrap();
     let chunk = b"cICP\x0c\x0d\0\x01";
     let mut sum = flate2::Crc::new();
     sum.update(chunk);
     let chunk = [&4_u32.to_be_bytes(), &chunk[..], &sum.sum().to_be_bytes()].concat();
-    // Behind the signature and the header.
+    // After the signature and the header.
     png.splice(33..33, chunk);
     png
 }
 
-/// A drawing without a size: it is drawn in the pixels of the monitor.
+/// Checks an SVG without a size, which is rendered in the monitor's resolution.
 fn drawing(screen: &Screen) {
     let [a, b, c, d] = QUARTERS.map(|[r, g, b]| format!("rgb({r},{g},{b})"));
     let rect = |x, y, fill| format!("<rect x='{x}' y='{y}' width='8' height='4.5' fill='{fill}'/>");
@@ -207,7 +209,7 @@ fn drawing(screen: &Screen) {
 }
 
 #[test]
-fn picture_that_no_installed_program_shows_right_is_refused_with_the_name_of_one() {
+fn image_that_no_installed_program_decodes_correctly_is_refused_with_a_suggestion() {
     let mut house = House::new();
     house.only(&["sh", "ffmpeg", "ffprobe"]);
     house.start();
@@ -222,7 +224,7 @@ fn picture_that_no_installed_program_shows_right_is_refused_with_the_name_of_one
     assert_eq!(refused("tiles.heic", TILES), tiles);
     let drawing = "no installed program shows this SVG right; rsvg-convert does";
     assert_eq!(refused("a.svg", b"<svg/>\n"), drawing);
-    // ffmpeg tries it, and cannot read it.
+    // ffmpeg tries this file, and fails.
     let head = b"\0\0\0\x18ftypheic\0\0\0\0mif1heic\0\0\0\x08mdat";
     let failed = refused("a.heic", head);
     assert!(failed.ends_with("; heif-dec or heif-convert opens HEIC"), "{failed}");

@@ -1,4 +1,4 @@
-//! Videos on their way in: what is found out of them, and what is refused.
+//! Tests the import of videos: which properties are found, and what is refused.
 
 use std::fs;
 use std::io::Cursor;
@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use crate::film::{H264, MOVING, has_encoder, make, real};
 use crate::support::{House, left_out};
 
-/// Imports one file and gives its record, or the reason why it is not taken.
+/// Imports a file; returns its record, or the reason why it was refused.
 fn import(house: &House, path: &Path) -> Result<Value, String> {
     let mut events = house.events("image_processed,image_error");
     house.client().post("/images", &json!({ "paths": [path] })).ok();
@@ -20,7 +20,7 @@ fn import(house: &House, path: &Path) -> Result<Value, String> {
     }
 }
 
-/// The size of a WebP file, and the mean colour of its middle.
+/// Returns the size of a thumbnail, and the colour in its centre.
 fn thumbnail(house: &House, id: &Value, resolution: &str) -> ((u32, u32), [u8; 3]) {
     let place = format!("/images/{id}/thumbnail?resolution={resolution}");
     let answer = house.client().get(&place);
@@ -35,7 +35,7 @@ fn thumbnail(house: &House, id: &Value, resolution: &str) -> ((u32, u32), [u8; 3
 }
 
 #[test]
-fn every_container_and_codec_is_taken_with_size_length_poster_and_palette() {
+fn all_containers_and_codecs_are_imported_with_their_properties() {
     let house = House::started();
     let sound = ["-f", "lavfi", "-i", "sine=d=4", "-shortest"];
     let mut checked = 0;
@@ -78,11 +78,11 @@ fn every_container_and_codec_is_taken_with_size_length_poster_and_palette() {
 }
 
 #[test]
-fn the_poster_is_the_frame_at_one_tenth_and_thumbnails_heal() {
+fn poster_is_the_frame_at_one_tenth_and_thumbnails_are_recreated() {
     let mut house = House::new();
     house.configure("[backend.wal-qt]\nvideo_audio_default = true\n");
     house.start();
-    // Green from second 0.5 to 1.5 of 10, red before and blue after.
+    // Green from 0.5 to 1.5 seconds of 10, red before and blue after.
     let source = "color=red:s=1600x900:r=10:d=0.5[a];color=lime:s=1600x900:r=10:d=1[b];\
         color=blue:s=1600x900:r=10:d=8.5[c];[a][b][c]concat=n=3:v=1:a=0";
     let options = [H264, &["-vf", "scale=out_color_matrix=bt709"]].concat();
@@ -105,9 +105,9 @@ fn the_poster_is_the_frame_at_one_tenth_and_thumbnails_heal() {
     assert_eq!(scratch(&house), 0);
 }
 
-/// The same white, once as every screen has it and twice as HDR screens do.
+/// The same grey as in standard videos, encoded as PQ and HLG.
 #[test]
-fn hdr_videos_look_like_others_in_their_posters() {
+fn posters_of_hdr_videos_have_standard_brightness() {
     let mut house = House::started();
     let source = "color=0xb4b4b4:s=320x180:r=10:d=1";
     let check = |house: &House, name: &str, transfer: &str, expected: u8| {
@@ -116,7 +116,7 @@ fn hdr_videos_look_like_others_in_their_posters() {
              t={transfer}:p=bt2020:m=bt2020nc:npl=203:r=tv,format=yuv444p10le"
         );
         let colors = ["-color_primaries", "bt2020", "-colorspace", "bt2020nc", "-color_trc"];
-        // No two of the same bytes.
+        // Makes the bytes of each file different.
         let title = format!("title={name}");
         let coding = ["-vf", &filter, "-c:v", "libx264", "-metadata", &title];
         let options = [&coding, &colors[..], &[transfer]].concat();
@@ -127,7 +127,7 @@ fn hdr_videos_look_like_others_in_their_posters() {
     };
     check(&house, "pq.mp4", "smpte2084", 0xb4);
     check(&house, "hlg.mkv", "arib-std-b67", 0xb4);
-    // An ffmpeg without zimg: paler, but there.
+    // Without zimg, ffmpeg's result is paler.
     house.stub("ffmpeg", WITHOUT_ZIMG);
     house.env("REAL_FFMPEG", real("ffmpeg"));
     assert_eq!(house.stop(), Some(0));
@@ -141,9 +141,9 @@ exec "$REAL_FFMPEG" "$@"
 "#;
 
 #[test]
-fn pictures_are_as_they_are_shown() {
+fn rotation_and_pixel_aspect_ratio_are_applied() {
     let house = House::started();
-    // What telephones write when they are held upright.
+    // Phones held upright write such files.
     let lying = make(&house, "lying.mp4", MOVING, H264);
     let standing = house.root().join("standing.mp4");
     let turn = |before: &[&str], after: &[&str]| {
@@ -152,14 +152,14 @@ fn pictures_are_as_they_are_shown() {
         let turned = ffmpeg.args(["-c", "copy"]).args(after).arg(&standing).status();
         turned.unwrap().success()
     };
-    // The option came with ffmpeg 6, which then forgot the old way.
+    // ffmpeg 6 added the option and dropped the old way.
     let turned =
         turn(&["-display_rotation:v:0", "90"], &[]) || turn(&[], &["-metadata:s:v:0", "rotate=90"]);
     assert!(turned);
     let image = import(&house, &standing).unwrap();
     assert_eq!((&image["width"], &image["height"]), (&json!(180), &json!(320)));
     assert_eq!(thumbnail(&house, &image["id"], "default").0, (180, 320));
-    // DVDs of broad films.
+    // A widescreen DVD.
     let source = "color=white:s=720x576:r=25:d=1,setsar=64/45";
     let image = import(&house, &make(&house, "wide.mkv", source, H264)).unwrap();
     assert_eq!((&image["width"], &image["height"]), (&json!(1024), &json!(576)));
@@ -167,7 +167,7 @@ fn pictures_are_as_they_are_shown() {
 }
 
 #[test]
-fn damaged_files_and_other_formats_are_refused() {
+fn damaged_and_unsupported_files_are_refused() {
     let house = House::started();
     let films = [
         make(&house, "index-behind.mp4", MOVING, H264),
@@ -196,7 +196,7 @@ fn damaged_files_and_other_formats_are_refused() {
     assert_eq!(scratch(&house), 0);
 }
 
-/// Files in the cache's directory of videos.
+/// Returns the number of files in the cache's directory of previews.
 fn scratch(house: &House) -> usize {
     let directory = house.root().join("cache/murald/thumbnails/previews");
     fs::read_dir(directory).map_or(0, Iterator::count)

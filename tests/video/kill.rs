@@ -1,7 +1,8 @@
-//! `kill -9` of the daemon at random instants while a loop takes the place of its video: after the
-//! next start the image is the one or the other, whole, and nothing else is left.
+//! Kills the daemon with `kill -9` at random moments while a loop replaces its video: after the
+//! next start, the image must be either the old or the new one, complete, and no other files may be
+//! left.
 //!
-//! `MURALD_KILLS` sets the number of rounds (default 16).
+//! `MURALD_KILLS` sets the number of rounds (16 by default).
 
 use std::fs;
 use std::io;
@@ -19,14 +20,14 @@ use crate::film::{H264, files, image, make, probe};
 use crate::support::House;
 use crate::support::client::Client;
 
-/// Of a film's frame, in seconds.
+/// The duration of a frame in seconds.
 const FRAME: f64 = 1.0 / 30.0;
 
 #[test]
-fn a_kill_leaves_the_video_or_its_loop() {
+fn killed_replacement_leaves_the_video_or_its_loop() {
     let rounds = std::env::var("MURALD_KILLS").ok().and_then(|n| n.parse().ok()).unwrap_or(16);
     let mut house = House::started();
-    // Every loop is a frame shorter, and so another one than those before it.
+    // Every loop is one frame shorter, so it differs from the earlier ones.
     let source = format!("testsrc2=s=64x64:r=30:d={}", 3 + rounds / 30);
     let id = house.import(&[&make(&house, "film.mp4", &source, H264)])[0];
     let begun = Instant::now();
@@ -43,7 +44,7 @@ fn a_kill_leaves_the_video_or_its_loop() {
         assert!(shorter.abs() < 0.01 || (shorter - FRAME).abs() < 0.01, "{round}: {shorter} s");
         replaced += u32::from(before["checksum"] != after["checksum"]);
         if after["name"] != "film" {
-            // Killed before it had its name back.
+            // The daemon was killed before the name was restored.
             house.client().patch(&format!("/images/{id}"), &json!({ "name": "film" })).ok();
         }
     }
@@ -52,14 +53,15 @@ fn a_kill_leaves_the_video_or_its_loop() {
     replace(&house.client(), &image(&house, id));
 }
 
-/// Kills anywhere within what one takes, and every other time while the loop is landing.
+/// Kills the daemon at any moment of a replacement, and in every other round while the loop is
+/// being renamed.
 fn kill_at(house: &mut House, image: &Value, round: u32, whole: Duration) {
     let (client, video) = (house.client(), image.clone());
     let asked = thread::spawn(move || {
-        // The connection breaks.
+        // The request fails, as the connection breaks.
         std::panic::catch_unwind(|| replace(&client, &video)).err();
     });
-    // The instant itself is what is tried here: nothing else is waited for.
+    // A random moment is what is tested, so there is nothing else to wait for.
     if round.is_multiple_of(2) {
         thread::sleep(whole.mul_f64((f64::from(round) * 0.618_034).fract()));
     } else {
@@ -71,7 +73,7 @@ fn kill_at(house: &mut House, image: &Value, round: u32, whole: Duration) {
     asked.join().unwrap();
 }
 
-/// What is there beside the image's file and its thumbnail, or is missing of them.
+/// The files and records that belong to the image.
 #[derive(Debug, PartialEq, Eq)]
 struct Left {
     files: Vec<String>,
@@ -80,7 +82,7 @@ struct Left {
     renames: usize,
 }
 
-/// The library is looked through while everybody is served: waits until nothing is left over.
+/// The library is cleaned up in the background: waits until nothing is left over.
 fn settled(house: &House, id: i64, round: u32) -> Value {
     let store = Store::open(&house.database()).unwrap();
     wait_for(&format!("round {round}: nothing left over"), || {
@@ -121,7 +123,7 @@ fn check(image: &Value, round: u32) {
     assert!((image["duration"].as_f64().unwrap() - duration).abs() < 0.001, "round {round}");
 }
 
-/// Puts a loop in the place of its video: all but the last frame.
+/// Replaces a video by a loop of all but its last frame.
 fn replace(client: &Client, image: &Value) {
     let out = image["duration"].as_f64().unwrap() - FRAME;
     let body = json!({ "in_seconds": 0, "out_seconds": out, "preset": "mp4_h264",

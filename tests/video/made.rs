@@ -1,4 +1,4 @@
-//! What is made of videos: previews, palettes, loops. Looked at with ffprobe and frame by frame.
+//! Tests previews, palettes and loops of videos, with ffprobe and frame by frame.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -10,7 +10,7 @@ use crate::film::{H264, MOVING, difference, frames, image, make, probe};
 use crate::support::House;
 use crate::support::client::Answer;
 
-/// A house with one film of four seconds in it: its id.
+/// Starts a daemon with one video of four seconds; returns its id.
 fn house() -> (House, i64) {
     let house = House::started();
     let film = make(&house, "film.mp4", MOVING, H264);
@@ -38,7 +38,7 @@ fn previews(house: &House) -> Vec<PathBuf> {
 }
 
 #[test]
-fn a_preview_is_made_once_and_goes_with_its_video() {
+fn preview_is_made_once_and_removed_with_its_video() {
     let (house, id) = house();
     assert!(image(&house, id)["preview_path"].is_null());
     let mut events = house.events("gallery_changed");
@@ -55,7 +55,7 @@ fn a_preview_is_made_once_and_goes_with_its_video() {
     post(&house, id, "ensure-browser-preview?force=1", &json!({})).ok();
     assert!(again() > made, "made anew");
     post(&house, id, "ensure-browser-preview?force=maybe", &json!({})).fails(400);
-    // A cache that was deleted mends itself.
+    // A deleted cache is filled again.
     let listed = || house.client().get("/images").ok()["data"][0]["preview_path"].clone();
     assert_eq!(listed(), first["preview_path"]);
     fs::remove_dir_all(path.parent().unwrap()).unwrap();
@@ -72,7 +72,7 @@ fn a_preview_is_made_once_and_goes_with_its_video() {
 }
 
 #[test]
-fn a_deleted_cache_is_no_reason_not_to_delete() {
+fn video_can_be_deleted_after_its_cache() {
     let (house, id) = house();
     post(&house, id, "ensure-browser-preview", &json!({})).ok();
     fs::remove_dir_all(house.root().join("cache/murald/thumbnails")).unwrap();
@@ -84,7 +84,7 @@ fn a_deleted_cache_is_no_reason_not_to_delete() {
 }
 
 #[test]
-fn a_palette_is_of_the_moment_asked_for() {
+fn palette_is_taken_at_the_requested_time() {
     let house = House::started();
     let source = "color=red:s=160x90:r=10:d=1[a];color=blue:s=160x90:r=10:d=1[b];\
         [a][b]concat=n=2:v=1:a=0";
@@ -101,7 +101,7 @@ fn a_palette_is_of_the_moment_asked_for() {
     };
     assert_eq!(palette(1.5), 8);
     assert_eq!(palette(0.2), 0);
-    // Clamped into the film.
+    // Times are clamped to the video's duration.
     assert_eq!(palette(1e9), 8);
     assert_eq!(palette(-3.0), 0);
     assert_eq!(palette(2.0), 8);
@@ -109,7 +109,7 @@ fn a_palette_is_of_the_moment_asked_for() {
 }
 
 #[test]
-fn loops_are_cut_into_new_images() {
+fn loops_are_imported_as_new_images() {
     let (house, id) = house();
     let folder = house.client().post("/folders", &json!({ "name": "loops" })).ok()["id"].clone();
     let body = json!({ "in_seconds": 1, "out_seconds": 2.5, "preset": "webm_vp9",
@@ -125,7 +125,7 @@ fn loops_are_cut_into_new_images() {
     assert_eq!(export(&house, id, &body).ok(), made, "the same loop is in the library once");
     assert_eq!(files(&house.images()).len(), 2);
     assert_eq!(image(&house, id)["duration"], 4.0, "the film itself stays");
-    // It has sound where the film has.
+    // A loop has sound if the video has.
     let sound = ["-f", "lavfi", "-i", "sine=d=4", "-shortest"];
     let loud = make(&house, "loud.mov", MOVING, &[&sound[..], H264].concat());
     let loud = house.import(&[&loud])[0];
@@ -149,7 +149,7 @@ fn loops_are_cut_into_new_images() {
 }
 
 #[test]
-fn a_loop_takes_its_video_s_place() {
+fn loop_replaces_its_video() {
     let (house, id) = house();
     let change = json!({ "tags": ["sea"], "is_selected": true, "audio_enabled": true });
     house.client().patch(&format!("/images/{id}"), &change).ok();
@@ -181,8 +181,8 @@ fn a_loop_takes_its_video_s_place() {
     check("webm_vp9", "film.webm", "vp9", 2.0);
     check("webm_vp9", "film.webm", "vp9", 1.0);
 
-    // A name as long as a file's can be leaves no room beside itself, and a longer extension takes
-    // some of it.
+    // A name of the maximum length has no room for a suffix, and a longer extension makes it
+    // shorter.
     let longest = "x".repeat(251);
     house.client().patch(&format!("/images/{id}"), &json!({ "name": "x".repeat(250) })).ok();
     let body = json!({ "in_seconds": 0, "out_seconds": 0.5, "preset": "mp4_h264",
@@ -199,7 +199,7 @@ fn a_loop_takes_its_video_s_place() {
 }
 
 #[test]
-fn impossible_cuts_are_refused() {
+fn invalid_cuts_are_refused() {
     let (house, id) = house();
     let good = json!({ "in_seconds": 0, "out_seconds": 1, "preset": "mp4_h264",
         "action": "replace", "blend_halves": false });
@@ -239,7 +239,8 @@ fn impossible_cuts_are_refused() {
     }
 }
 
-/// The seam of a loop, and the steps from frame to frame within it: mean and largest.
+/// Returns the difference between the last and the first frame, and the mean and maximum difference
+/// of consecutive frames.
 fn steps(path: &Path) -> (f64, f64, f64) {
     let frames = frames(path);
     let steps: Vec<f64> = frames.windows(2).map(|two| difference(&two[0], &two[1])).collect();
@@ -251,7 +252,7 @@ fn steps(path: &Path) -> (f64, f64, f64) {
 #[test]
 fn blended_halves_have_no_seam() {
     let house = House::started();
-    // A slow zoom: every frame differs from every other.
+    // A slow zoom, in which all frames differ.
     let zoom = "mandelbrot=s=320x180:r=30:maxiter=300,trim=end=4";
     for (name, source) in [("zoom.mp4", zoom), ("pattern.mp4", MOVING)] {
         let id = house.import(&[&make(&house, name, source, &[H264, &["-crf", "12"]].concat())])[0];

@@ -1,5 +1,5 @@
-//! Videos through the real ffmpeg: every container and codec that it can make here, stills that
-//! only it decodes, what is made of them, and what happens where it fails.
+//! Tests videos with the real ffmpeg: all containers and codecs that it can write here, images that
+//! other programs decode, previews and loops, and failures.
 
 #![allow(clippy::disallowed_methods, clippy::print_stderr, clippy::unwrap_used)]
 

@@ -1,5 +1,5 @@
-//! ffmpeg that is not there, fails, hangs or is killed, and a daemon that ends meanwhile: each time
-//! a plain answer, and nothing half done is left.
+//! Tests an ffmpeg that is missing, fails, hangs or is killed, and a shutdown while it runs: each
+//! time, the client gets a plain error, and no unfinished files are left.
 
 use std::fs;
 use std::path::Path;
@@ -17,10 +17,11 @@ use crate::film::{H264, files, image, make, real};
 use crate::support::House;
 use crate::support::client::{Answer, Client};
 
-/// A film that takes long to be written as VP9.
+/// A source that takes long to encode as VP9.
 const LONG: &str = "testsrc2=s=640x360:r=30:d=40";
 
-/// ffmpeg as the file `mode` in its house says: itself, or in one of several troubles.
+/// A stub of ffmpeg that behaves as the file `mode` says: runs the real one, fails, is killed or
+/// hangs.
 const MOODY: &str = r#"#!/bin/sh
 for last; do :; done
 case $(cat "$HOME/mode" 2>/dev/null) in
@@ -31,7 +32,7 @@ esac
 exec "$REAL_FFMPEG" "$@"
 "#;
 
-/// A house with this film in it, and an ffmpeg with moods.
+/// Starts a daemon with this video and the stub of ffmpeg.
 fn house(source: &str) -> (House, i64) {
     let mut house = House::new();
     house.stub("ffmpeg", MOODY);
@@ -46,12 +47,12 @@ fn mood(house: &House, mode: &str) {
 }
 
 fn body(action: &str) -> Value {
-    // Not the same for both: the same loop is in the library only once.
+    // The durations differ, as the same loop is in the library only once.
     let out = if action == "replace" { 1.5 } else { 1.0 };
     json!({ "in_seconds": 0, "out_seconds": out, "preset": "mp4_h264", "action": action })
 }
 
-/// The actions that need ffmpeg, and what they are sent.
+/// The actions that need ffmpeg, with their request bodies.
 fn actions() -> [(&'static str, Value); 4] {
     [
         ("ensure-browser-preview", json!({})),
@@ -61,13 +62,13 @@ fn actions() -> [(&'static str, Value); 4] {
     ]
 }
 
-/// Sends a request from a thread of its own.
+/// Sends a request from another thread.
 fn ask(house: &House, id: i64, (action, body): (&str, Value)) -> JoinHandle<Answer> {
     let (socket, place) = (house.socket(), format!("/images/{id}/{action}"));
     thread::spawn(move || Client::new(&socket).post(&place, &body))
 }
 
-/// The children of the daemon that are called so.
+/// Returns the daemon's child processes with this name.
 fn children(house: &House, name: &str) -> Vec<u32> {
     let parent = house.pid().to_string();
     let all = fs::read_dir("/proc").unwrap().flatten();
@@ -81,7 +82,7 @@ fn children(house: &House, name: &str) -> Vec<u32> {
 }
 
 #[test]
-fn without_ffmpeg_all_is_refused_that_needs_it() {
+fn actions_that_need_ffmpeg_are_refused_without_it() {
     let mut house = House::started();
     let film = make(&house, "film.mp4", "testsrc2=s=64x64:d=2", H264);
     let id = house.import(&[&film])[0];
@@ -91,7 +92,7 @@ fn without_ffmpeg_all_is_refused_that_needs_it() {
     house.only(&["sh"]);
     house.start();
     assert_eq!(house.client().get("/capabilities").ok()["transcoder_available"], false);
-    // What is there needs nobody.
+    // Existing previews and thumbnails need no ffmpeg.
     house.client().post(&format!("/images/{id}/ensure-browser-preview"), &json!({})).ok();
     assert_eq!(house.client().get(&format!("/images/{id}/thumbnail")).status, 200);
     fs::remove_dir_all(house.root().join("cache/murald/thumbnails")).unwrap();
@@ -130,7 +131,7 @@ fn failure_of_ffmpeg_is_reported_without_leftovers() {
         assert_eq!(error, format!("ffmpeg failed: {says}"));
         assert_eq!(files(&house), ["film.mp4"]);
     }
-    // A batch that is cancelled takes its ffmpeg with it.
+    // Cancelling a batch kills its ffmpeg.
     mood(&house, "hang");
     let other = house.root().join("other.mkv");
     let batch = house.client().post("/images", &json!({ "paths": [other] })).ok();
@@ -147,7 +148,7 @@ fn failure_of_ffmpeg_is_reported_without_leftovers() {
 }
 
 #[test]
-fn an_export_whose_ffmpeg_is_killed_can_be_asked_for_again() {
+fn export_can_be_repeated_after_ffmpeg_was_killed() {
     let (house, id) = house(LONG);
     let slow = json!({ "in_seconds": 0, "out_seconds": 40, "preset": "webm_vp9",
         "action": "replace" });
@@ -164,7 +165,7 @@ fn an_export_whose_ffmpeg_is_killed_can_be_asked_for_again() {
     assert!(house.log().contains("the loop of image 1 started"));
 }
 
-/// SIGTERM while a request waits for ffmpeg.
+/// Stops the daemon with SIGTERM while a request waits for ffmpeg.
 fn stop_during(mut house: House, id: i64, request: (&str, Value), working: &str) {
     let asked = ask(&house, id, request);
     wait_until("it works", || !children(&house, working).is_empty());
@@ -177,7 +178,7 @@ fn stop_during(mut house: House, id: i64, request: (&str, Value), working: &str)
 }
 
 #[test]
-fn the_end_of_the_daemon_waits_for_no_film() {
+fn shutdown_does_not_wait_for_ffmpeg() {
     let slow = json!({ "in_seconds": 0, "out_seconds": 40, "preset": "webm_vp9",
         "action": "replace" });
     let (busy, id) = house(LONG);
@@ -191,14 +192,14 @@ fn the_end_of_the_daemon_waits_for_no_film() {
 }
 
 #[test]
-fn a_hanging_ffmpeg_holds_up_nobody_else() {
+fn hanging_ffmpeg_does_not_block_other_requests() {
     let (mut house, id) = house("testsrc2=s=64x64:d=2");
     mood(&house, "hang");
     let [preview, palette, export, _] = actions();
     let asked = [preview, palette, export].map(|request| ask(&house, id, request));
     let other = make(&house, "other.mkv", "testsrc2=s=64x64:d=1", H264);
     house.client().post("/images", &json!({ "paths": [other] })).ok();
-    // The preview, the palette, and what is taken in; the export waits for the preview.
+    // The preview, the palette and the import hang; the export waits for the preview.
     wait_until("all hang", || children(&house, "sleep").len() == 3);
     let still = make(&house, "still.jpg", "color=red:s=900x900:d=1", &["-frames:v", "1"]);
     let client = house.client();
@@ -218,13 +219,13 @@ fn a_hanging_ffmpeg_holds_up_nobody_else() {
 }
 
 #[test]
-fn a_daemon_that_is_killed_takes_ffmpeg_along_and_clears_up_after_itself() {
+fn ffmpeg_is_killed_with_the_daemon_and_the_next_start_cleans_up() {
     let (mut house, id) = house(LONG);
     let slow = json!({ "in_seconds": 0, "out_seconds": 40, "preset": "webm_vp9",
         "action": "replace" });
     let (socket, place) = (house.socket(), format!("/images/{id}/video-loop-export"));
     let asked = thread::spawn(move || {
-        // The connection breaks.
+        // The request fails, as the connection breaks.
         std::panic::catch_unwind(|| Client::new(&socket).post(&place, &slow)).err();
     });
     wait_until("ffmpeg writes", || files(&house).len() == 2);
@@ -238,7 +239,7 @@ fn a_daemon_that_is_killed_takes_ffmpeg_along_and_clears_up_after_itself() {
 }
 
 #[test]
-fn ffmpeg_takes_no_more_than_it_is_given() {
+fn ffmpeg_is_limited_in_memory_and_output() {
     let house = House::new();
     let film = make(&house, "film.mp4", "testsrc2=s=320x240:d=4", H264);
     let film = (film.as_path(), Format::Mp4);
@@ -248,21 +249,22 @@ fn ffmpeg_takes_no_more_than_it_is_given() {
     let to = film.0.with_extension("new");
     ffmpeg(all).preview("it", film, &facts, &to).unwrap();
     let length = fs::metadata(&to).unwrap().len();
-    // Not even enough for what it is linked with.
+    // Too little even for its shared libraries.
     let poor = ffmpeg(Limits { memory: 4 << 20, ..all });
     assert!(matches!(poor.facts(film.0, film.1), Err(transcode::Error::Failed { .. })));
     let short = ffmpeg(Limits { output: length / 2, ..all });
     assert!(short.preview("it", film, &facts, &to).is_err());
-    // Newer ones fail at the limit, and nothing is left.
+    // Newer versions fail at the limit, and then no file is left.
     assert!(fs::metadata(&to).map_or(0, |made| made.len()) <= length / 2);
 }
 
-/// Asks an ffmpeg that hangs, with little patience; not a test of its own.
+/// Runs a hanging ffmpeg with short time limits; started by the next test, and does nothing by
+/// itself.
 #[test]
 fn victim() {
     let Some(film) = std::env::var_os("MURALD_VICTIM") else { return };
     let moment = Duration::from_millis(300);
-    // ffprobe does not hang, and the machine may be busy.
+    // ffprobe does not hang, and its limit stays generous, as the machine may be busy.
     let limits = Limits { frame: moment, silence: moment, ..Limits::default() };
     let ffmpeg = Ffmpeg::new(limits, Cancel::new().unwrap());
     let film = (Path::new(&film), Format::Mp4);
@@ -279,7 +281,7 @@ fn victim() {
 }
 
 #[test]
-fn ffmpeg_that_hangs_is_given_up() {
+fn hanging_ffmpeg_is_killed() {
     let mut house = House::new();
     let film = make(&house, "film.mp4", "testsrc2=s=64x64:d=2", H264);
     house.stub("ffmpeg", MOODY);

@@ -31,7 +31,7 @@ pub const LOOK: &str = "/settings/image-presentation";
 const DAEMON: (&str, &str) = ("tests/config/daemon.rs", "daemon_paths_of_the_config_are_used");
 const PARALLAX: (&str, &str) = ("tests/backends/parallax.rs", "the_workspaces_of_sway");
 const VIDEO: (&str, &str) =
-    ("tests/video/import.rs", "the_poster_is_the_frame_at_one_tenth_and_thumbnails_heal");
+    ("tests/video/import.rs", "poster_is_the_frame_at_one_tenth_and_thumbnails_are_recreated");
 const ENABLED: (&str, &str) =
     ("tests/monitors/endure.rs", "a_backend_that_is_installed_later_is_found");
 const HOOK: &str = "tests/programs/hook.rs";
