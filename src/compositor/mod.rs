@@ -1,8 +1,8 @@
-//! The outputs of the running compositor or X server, and how they change.
+//! Reports the outputs of the running compositor or X server, and their changes.
 //!
 //! The thread `outputs` owns the connection. It waits for a compositor that has not started yet or
-//! restarts, and reports every change to its subscribers. It starts no helper program and never
-//! guesses: it lists what the compositor said after it had settled.
+//! restarts, and reports every change to its subscribers. It starts no helper program, and lists only
+//! outputs that the compositor has described completely.
 
 #[cfg(debug_assertions)]
 #[path = "../../tests/fuzz/src/parsers/compositor.rs"]
@@ -68,7 +68,7 @@ impl Session {
         }
     }
 
-    /// As clients are told.
+    /// The record for clients.
     pub(crate) fn record(&self) -> wire::Session {
         let display = match self {
             Self::Wayland { socket } => socket.display().to_string(),
@@ -87,7 +87,7 @@ impl Session {
     }
 }
 
-/// The place of the compositor.
+/// The socket or display at which the compositor is expected.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum CompositorPlace {
     Wayland {
@@ -102,8 +102,9 @@ enum CompositorPlace {
 }
 
 impl CompositorPlace {
-    /// From the session's environment; `wanted` is `daemon.compositor`, none for `auto`. A unit may
-    /// start before the environment has been told: then a Wayland socket is waited for.
+    /// Takes it from the session's environment; `wanted` is `daemon.compositor`, `None` for `auto`.
+    /// Without a named session, which a service may start before, it is a Wayland socket that is yet to
+    /// appear.
     fn find(wanted: Option<Compositor>, env: &Env) -> Self {
         let set = |name: &str| env.var(name).filter(|value| !value.is_empty());
         let compositor = wanted.unwrap_or_else(|| match set("XDG_SESSION_TYPE") {
@@ -117,7 +118,7 @@ impl CompositorPlace {
             Compositor::Wayland => {
                 let directory =
                     set("XDG_RUNTIME_DIR").map(PathBuf::from).filter(|d| d.is_absolute());
-                // An absolute WAYLAND_DISPLAY takes the place of the directory in the join.
+                // An absolute WAYLAND_DISPLAY replaces the directory in the join.
                 let base = directory.as_deref().unwrap_or(Path::new("/"));
                 let named = set("WAYLAND_DISPLAY").map(|name| base.join(name));
                 Self::Wayland { named, directory }
@@ -130,7 +131,7 @@ impl CompositorPlace {
     }
 }
 
-/// The place and the variable that names it, for messages: users can change that.
+/// Says that there is no compositor, and names the variable that users can change.
 impl fmt::Display for CompositorPlace {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -163,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn the_environment_tells() {
+    fn environment_names_the_compositor() {
         let check = |wanted, [wayland, display, kind]: [&str; 3], expected| {
             let env = Env::from([
                 ("XDG_RUNTIME_DIR", "/run/user/7"),

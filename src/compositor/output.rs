@@ -1,5 +1,5 @@
-//! An output as the compositor describes it, and the identity of its monitor: maker, model, serial.
-//! Pure.
+//! Defines an output as the compositor describes it, and the identity of its monitor: maker, model,
+//! serial. Pure.
 
 use std::collections::BTreeMap;
 
@@ -21,14 +21,14 @@ pub struct Output {
     pub logical_width: u32,
     pub logical_height: u32,
     pub scale: f64,
-    /// Hz; 0 where the compositor does not say.
+    /// Hz; 0 if the compositor does not report it.
     pub refresh_rate: f64,
     /// 0 normal, 1 = 90°, 2 = 180°, 3 = 270°, 4 to 7 the flipped ones (`wl_output.transform`).
     pub transform: u8,
     /// X11 only.
     pub primary: bool,
-    /// Which coming of the output this is: one that went and came back between two looks is another,
-    /// and shows nothing of what its forerunner showed.
+    /// A number that differs each time the output is connected: an output that was disconnected and
+    /// connected again shows nothing of what it showed before.
     #[serde(skip)]
     pub instance: u64,
     /// X11 only: which monitors of the server's list these pixels are on. Clones are one output.
@@ -42,7 +42,7 @@ pub(super) fn turned((width, height): (u32, u32), transform: u8) -> (u32, u32) {
 }
 
 impl Output {
-    /// The pixels of the mode after the transform: as they are seen.
+    /// The pixels of the mode after the transform.
     pub(crate) fn turned_size(&self) -> (u32, u32) {
         turned((self.width, self.height), self.transform)
     }
@@ -50,7 +50,7 @@ impl Output {
 
 #[cfg(test)]
 impl Output {
-    /// One of 1920x1080 at the origin, of which nothing else is known.
+    /// An output of 1920x1080 at the origin, with nothing else set.
     pub(crate) fn plain(name: &str) -> Self {
         Self {
             name: name.to_owned(),
@@ -72,8 +72,8 @@ impl Output {
     }
 }
 
-/// The scale that makes `logical` of `pixels`. `wl_output.scale` is rounded up to a whole number,
-/// and the logical size down to whole pixels: of the scales that fit, the roundest is meant.
+/// The scale that turns `pixels` into `logical`. `wl_output.scale` is rounded up to an integer, and the
+/// logical size is rounded to whole pixels, so several scales fit: this is the roundest of them.
 pub(super) fn scale(pixels: (u32, u32), logical: (u32, u32)) -> f64 {
     let fits = |scale: f64| {
         let close = |pixels: u32, logical: u32| {
@@ -82,13 +82,13 @@ pub(super) fn scale(pixels: (u32, u32), logical: (u32, u32)) -> f64 {
         close(pixels.0, logical.0) && close(pixels.1, logical.1)
     };
     let estimate = f64::from(pixels.0) / f64::from(logical.0);
-    // Compositors take quarters, tenths, and (fractional-scale-v1) hundred-and-twentieths.
+    // Compositors use quarters, tenths, and (fractional-scale-v1) parts of 120.
     let steps = [1.0, 2.0, 4.0, 10.0, 20.0, 120.0];
     let rounded = steps.map(|step| (estimate * step).round() / step);
     rounded.into_iter().find(|&scale| scale > 0.0 && fits(scale)).unwrap_or(estimate)
 }
 
-/// The maker, the model and the serial number of a monitor; empty is what is not known.
+/// The maker, the model and the serial number of a monitor; empty if unknown.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Identity {
@@ -98,14 +98,15 @@ pub struct Identity {
 }
 
 impl Identity {
-    /// From what an output says of itself: wlroots and others describe it as `MAKE MODEL SERIAL (NAME)`.
+    /// Reads the identity from a description, which has the form `MAKE MODEL SERIAL (NAME)` in wlroots
+    /// and others.
     pub(super) fn described((make, model): (&str, &str), description: &str, name: &str) -> Self {
         let text = description.strip_suffix(&format!("({name})")).unwrap_or(description);
-        // Without a maker or a model nothing tells where the number begins.
+        // Without a maker or a model it is unknown where the serial number begins.
         let text = if make.is_empty() || model.is_empty() { "" } else { text };
         let rest = text.strip_prefix(make).map(str::trim_start);
         let rest = rest.and_then(|rest| rest.strip_prefix(model));
-        // A word of its own: the model may only begin so.
+        // The serial number is a word of its own; otherwise this is the prefix of a longer model.
         let serial = rest.filter(|rest| rest.starts_with(' ')).unwrap_or_default();
         let told = |text: &str| known(text).to_owned();
         Self { make: told(make), model: told(model), serial: told(serial) }
@@ -128,8 +129,8 @@ pub(crate) fn identities(outputs: &[Output]) -> BTreeMap<String, String> {
     named(outputs, true)
 }
 
-/// The outputs of monitors that nothing tells from each other: of these the connectors count, also once
-/// only one of them is left.
+/// The outputs of monitors that cannot be told apart. Their connectors count, even once only one of them
+/// is left.
 pub(crate) fn alike(outputs: &[Output]) -> Vec<String> {
     named(outputs, false).into_keys().collect()
 }
@@ -154,7 +155,7 @@ pub(super) fn edid_name(edid: &[u8]) -> Option<String> {
     (!model.is_empty()).then(|| format!("{make} {model}"))
 }
 
-/// Maker's code, model and serial number; empty is what it does not say.
+/// Maker's code, model and serial number; empty if missing.
 pub(super) fn edid_identity(edid: &[u8]) -> Identity {
     let header = [0, 255, 255, 255, 255, 255, 255, 0];
     let Some(block) = edid.get(..128).filter(|block| block.starts_with(&header)) else {
@@ -166,7 +167,7 @@ pub(super) fn edid_identity(edid: &[u8]) -> Identity {
         .map(|shift| char::from(b'@' + u8::try_from(code >> shift & 31).unwrap_or(0)))
         .iter()
         .collect();
-    // Some makers put a number in place of the text: it alone tells two monitors of a model apart.
+    // Some makers give a number instead of the text, and it alone distinguishes two monitors of a model.
     let number = u32::from_le_bytes([block[12], block[13], block[14], block[15]]);
     let number = (number != 0).then(|| number.to_string());
     let serial = text(block, SERIAL_TAG).or(number).unwrap_or_default();
@@ -192,7 +193,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn scales_are_what_was_set() {
+    fn scale_is_the_one_that_was_set() {
         let check = |pixels: (u32, u32), set: f64| {
             let divided = |pixels: u32| f64::from(pixels) / set;
             let down = (divided(pixels.0) as u32, divided(pixels.1) as u32);
@@ -208,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn description_names_the_serial_number_behind_maker_and_model() {
+    fn description_has_the_serial_number_after_maker_and_model() {
         let check = |made, description, serial| {
             let identity = Identity::described(made, description, "DP-1");
             assert_eq!(identity.serial, serial, "{description}");
@@ -255,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn names() {
+    fn edid_has_the_name_and_the_serial_number() {
         assert_eq!(edid_name(&block()).as_deref(), Some("DEL DELL U2720Q"));
         assert_eq!(edid_name(&block()[..127]), None);
         assert_eq!(edid_identity(&block()).serial, "");

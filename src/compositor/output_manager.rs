@@ -2,7 +2,7 @@
 //!
 //! Runs on the thread `outputs` over a connection of its own, which is closed after the answer:
 //! compositors with wlroots 0.20 fail an assertion if an output is switched off and on while a client
-//! has its heads. Manages nothing.
+//! has its heads. Changes nothing.
 
 use std::collections::BTreeMap;
 use std::os::fd::AsFd;
@@ -27,10 +27,10 @@ use super::output::Identity;
 use super::wayland_wait::wait_for_compositor;
 use crate::sys::{Cancel, connect};
 
-/// Outputs are shown without it: a compositor that answers does so within milliseconds.
+/// The time limit for the answer, which takes milliseconds. Outputs are reported without it, too.
 const ANSWERS_WITHIN: Duration = Duration::from_secs(2);
 
-/// Asks for the identities of all outputs, by the names of outputs.
+/// Asks for the identities of all outputs; returns them by the outputs' names.
 pub(super) fn ask(socket: &Path, stop: &Cancel) -> Result<BTreeMap<String, Identity>, Error> {
     let connection = Connection::from_socket(connect(socket)?)?;
     let mut queue = connection.new_event_queue();
@@ -79,7 +79,7 @@ impl Dispatch<WlCallback, ()> for Heads {
         _: &Connection,
         _: &QueueHandle<Self>,
     ) {
-        // All globals are known: without a manager nothing is told.
+        // All globals are known, so without a manager there is no answer.
         heads.are_told |= !heads.is_bound;
     }
 }
@@ -127,7 +127,7 @@ impl Dispatch<ZwlrOutputHeadV1, ()> for Heads {
             Event::Make { make } => identity.make = make,
             Event::Model { model } => identity.model = model,
             Event::SerialNumber { serial_number } => identity.serial = serial_number,
-            // Outputs themselves report the other properties.
+            // `wl_output` reports the other properties.
             _ => {}
         }
     }

@@ -1,4 +1,4 @@
-//! The handle on the outputs, and the thread `outputs` that keeps them up to date.
+//! Provides the list of outputs, and the thread `outputs` that keeps it up to date.
 
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -25,7 +25,7 @@ struct OutputsState {
     /// The place where a compositor is looked for.
     sought: String,
     session: Option<Session>,
-    /// How many there were: one that ends and begins again is another.
+    /// The number of sessions so far; a compositor that restarts begins another.
     sessions: u64,
     outputs: Arc<[Output]>,
     /// The session lets clients draw backgrounds: X11, or Wayland with wlr-layer-shell.
@@ -34,12 +34,12 @@ struct OutputsState {
 }
 
 impl Outputs {
-    /// In the compositor's own order: that of RandR's monitor list over X11.
+    /// The outputs in the compositor's own order, which is that of RandR's monitor list over X11.
     pub fn list(&self) -> Arc<[Output]> {
         Arc::clone(&self.lock().outputs)
     }
 
-    /// The compositor that runs; none while it is waited for.
+    /// The compositor that runs; `None` while there is none.
     pub fn session(&self) -> Option<Session> {
         self.lock().session.clone()
     }
@@ -49,7 +49,7 @@ impl Outputs {
         &self.looked
     }
 
-    /// Says of which session all this is: a compositor that was started again has another number.
+    /// The number of the current session. A compositor that was started again has another number.
     pub(crate) fn session_number(&self) -> u64 {
         self.lock().sessions
     }
@@ -59,20 +59,20 @@ impl Outputs {
         self.lock().sought.clone()
     }
 
-    /// Whether the session has a place for backgrounds that any client can use.
+    /// Whether the session lets clients draw backgrounds.
     pub fn has_backgrounds(&self) -> bool {
         self.lock().has_backgrounds
     }
 
-    /// Rings after every change. Several changes may be one ring: what counts is what [`Self::list`]
-    /// says then.
+    /// Sends a message after every change. Several changes may cause one message, so what counts is what
+    /// [`Self::list`] returns then.
     pub fn subscribe(&self) -> Receiver<()> {
         let (sender, receiver) = bounded(1);
         self.lock().subscribers.push(sender);
         receiver
     }
 
-    /// Says what is connected. Subscribers are woken only if something is different.
+    /// Sets the session and its outputs. Wakes subscribers only if something is different.
     pub(super) fn publish(
         &self,
         session: Option<&Session>,
@@ -89,7 +89,7 @@ impl Outputs {
         state.session = session.cloned();
         state.outputs = outputs.into();
         self.looked.open();
-        // A full channel holds a ring that has not been heard yet.
+        // A full channel holds a message that was not received yet.
         state.subscribers.retain(|to| !matches!(to.try_send(()), Err(e) if e.is_disconnected()));
     }
 
@@ -106,8 +106,8 @@ impl Outputs {
     }
 }
 
-/// The owner of the thread: it ends when this is dropped, at once. Cancels, then joins: the order of the
-/// fields.
+/// Owns the thread, which ends at once when this is dropped. `stop` is declared before `thread`, so that
+/// the wait is cancelled before the thread is joined.
 pub struct Watch {
     outputs: Outputs,
     stop: CancelOnDrop,
@@ -115,7 +115,7 @@ pub struct Watch {
 }
 
 impl Watch {
-    /// `wanted` is `daemon.compositor`, none for `auto`. Returns at once: the outputs are listed as
+    /// `wanted` is `daemon.compositor`, `None` for `auto`. Returns at once: the outputs are listed as
     /// soon as the compositor answers.
     pub fn start(spawner: &Spawner, wanted: Option<Compositor>, env: &Env) -> io::Result<Self> {
         let stop = Cancel::new()?;
@@ -135,7 +135,7 @@ impl Watch {
         self.outputs.clone()
     }
 
-    /// Stops the thread by the deadline; false if it is late.
+    /// Ends the thread; returns false if it misses the deadline.
     pub fn end(self, deadline: Instant) -> bool {
         drop(self.stop);
         self.thread.join_by(deadline)
@@ -174,7 +174,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rings_are_merged_and_only_changes_ring() {
+    fn messages_are_merged_and_sent_only_for_changes() {
         let session = Session::X11 { display: ":7".to_owned() };
         let outputs = Outputs { looked: Gate::closed(), ..Outputs::default() };
         outputs.publish(Some(&session), Vec::new(), true);

@@ -27,7 +27,7 @@ const PAUSE: Duration = Duration::from_millis(20);
 const TRIES: u32 = 7;
 const UNWATCHED_PAUSE: Duration = Duration::from_secs(30);
 
-/// A compositor that has taken our connection.
+/// A compositor that has accepted our connection.
 pub(super) struct FoundCompositor {
     pub(super) session: Session,
     pub(super) stream: Stream,
@@ -51,17 +51,17 @@ impl Search {
         Self { place, watch: None, tries: 0 }
     }
 
-    /// After a connection that was good: the next tries are those of a fresh start.
+    /// Resets the number of tries after a good connection.
     pub(super) fn begin_again(&mut self) {
         self.tries = 0;
     }
 
-    /// The next connection, waited for; none when the wait is cancelled. The gate opens if the first
-    /// try fails: there may be no compositor for hours.
+    /// Waits for the next connection; `None` if the wait is cancelled. The gate opens if the first try
+    /// fails, since there may be no compositor for hours.
     pub(super) fn next(&mut self, stop: &Cancel, looked: &Gate) -> Option<FoundCompositor> {
         loop {
             if self.watch.is_none() {
-                // Before the first try, or a socket made in between would be missed.
+                // The watch starts before the first try, or a socket made in between would be missed.
                 self.watch = self.place.directory().and_then(|d| watch(&d).ok());
             }
             if self.tries > 0 {
@@ -83,7 +83,7 @@ impl Search {
         }
     }
 
-    /// Until the next try is due, a socket has been made, or the wait is cancelled.
+    /// Waits until the next try is due, a socket has been made, or the wait is cancelled.
     fn pause(&mut self, stop: &Cancel) {
         let pause = match self.watch {
             _ if self.tries <= TRIES => Some(PAUSE * (1 << (self.tries - 1))),
@@ -121,7 +121,7 @@ impl Search {
     }
 }
 
-/// The compositor that a connection goes to now, without any wait for one.
+/// Connects to the compositor, without waiting for one.
 pub(crate) fn reach(wanted: Option<Compositor>, env: &Env) -> io::Result<Session> {
     Ok(CompositorPlace::find(wanted, env).connect()?.session)
 }
@@ -213,7 +213,7 @@ mod tests {
     use super::*;
     use crate::thread::Spawner;
 
-    /// Searches a fresh directory while `then` happens in it, and gives the socket that was found.
+    /// Searches a fresh directory while `then` happens in it; returns the socket that was found.
     fn found(named: Option<&str>, then: impl FnOnce(&Path)) -> Option<String> {
         let dir = tempfile::tempdir().unwrap();
         let place = CompositorPlace::Wayland {
@@ -243,14 +243,14 @@ mod tests {
     }
 
     #[test]
-    fn a_socket_that_is_there_or_comes_is_found() {
+    fn existing_or_new_socket_is_found() {
         let mut kept = Vec::new();
         let mut listen = |dir: &Path, name: &str| {
             kept.push(UnixListener::bind(dir.join(name)).unwrap());
         };
         assert_eq!(found(None, |dir| listen(dir, "wayland-1")).as_deref(), Some("wayland-1"));
         assert_eq!(found(Some("odd"), |dir| listen(dir, "odd")).as_deref(), Some("odd"));
-        // The session that the environment knows is over; another one has begun.
+        // The session in the environment has ended, and another one has started.
         let stale = |dir: &Path| {
             drop(UnixListener::bind(dir.join("wayland-0")).unwrap());
             fs::write(dir.join("wayland-2.lock"), "").unwrap();
@@ -275,7 +275,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wait_is_cancelled_at_once() {
+    fn wait_is_cancelled_at_once() {
         let dir = tempfile::tempdir().unwrap();
         let place =
             CompositorPlace::Wayland { named: None, directory: Some(dir.path().to_owned()) };

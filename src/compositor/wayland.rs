@@ -1,7 +1,7 @@
-//! Outputs over Wayland: `wl_output` version 4 and `xdg_output`.
+//! Follows the outputs over Wayland: `wl_output` version 4 and `xdg_output`.
 //!
-//! Runs on the thread `outputs`. Reports a change only when it has settled: all of it is received
-//! (`wl_output.done`), and the compositor has nothing more to say (a `wl_display.sync` is answered).
+//! Runs on the thread `outputs`. Reports a change only when it is complete: all of it was received
+//! (`wl_output.done`), and the compositor has nothing more to report (a `wl_display.sync` is answered).
 
 use std::collections::BTreeMap;
 use std::os::fd::AsFd;
@@ -25,8 +25,8 @@ use super::wayland_wait::wait_for_compositor;
 use super::{Error, Output, output_manager};
 use crate::sys::Cancel;
 
-/// Tells of the outputs until the connection ends (an error) or the wait is cancelled. `socket` is where
-/// others are to be had.
+/// Reports the outputs until the connection ends (an error) or the wait is cancelled. `socket` is the
+/// path for further connections.
 pub(super) fn follow(
     stream: UnixStream,
     socket: &Path,
@@ -60,24 +60,24 @@ pub(super) fn follow(
 #[derive(Default)]
 struct Heard {
     manager: Option<ZxdgOutputManagerV1>,
-    /// It offers wlr-layer-shell, on which backgrounds are drawn.
+    /// The compositor offers wlr-layer-shell, on which backgrounds are drawn.
     has_layers: bool,
-    /// In the order in which they came.
+    /// The outputs, in the order in which they were reported.
     outputs: Vec<Head>,
-    /// It tells clients who made what.
+    /// The compositor reports makers over `zwlr_output_manager_v1`.
     has_makers: bool,
-    /// Something was said since the last question.
+    /// Something was reported since the last `sync`.
     changed: bool,
-    /// A `sync` is on its way.
+    /// A `sync` is not answered yet.
     asked: bool,
-    /// It has come back, and nothing was said in between.
+    /// The `sync` was answered, and nothing was reported in between.
     answered: bool,
 }
 
 impl Heard {
     fn settled(&mut self) -> bool {
         let answered = std::mem::take(&mut self.answered);
-        // The `done` that is missing changes something again.
+        // An output that lacks its `done` will change again.
         answered && !self.changed && !self.outputs.iter().any(|head| head.incomplete)
     }
 
@@ -85,7 +85,7 @@ impl Heard {
         self.outputs.iter().filter_map(Head::output).collect()
     }
 
-    /// Asks who made outputs that do not say all of it, until each has reported its parts.
+    /// Asks for the makers of the outputs whose identity is incomplete.
     fn ask_for_makers(&mut self, socket: &Path, stop: &Cancel) {
         let is_open = |head: &Head| head.maker.is_none() && !head.identity().is_whole();
         if !self.has_makers || !self.outputs.iter().any(is_open) {
@@ -113,7 +113,7 @@ impl Heard {
     }
 }
 
-/// One output as the compositor puts it.
+/// One output as the compositor describes it.
 struct Head {
     global: u32,
     proxy: WlOutput,
@@ -124,7 +124,7 @@ struct Head {
     description: Option<String>,
     /// Maker and model.
     made: (String, String),
-    /// As it was told when it was asked for.
+    /// The identity that the output manager has reported.
     maker: Option<Identity>,
     position: (i32, i32),
     /// Width and height in pixels, millihertz.
@@ -171,7 +171,7 @@ impl Head {
         told.cloned().unwrap_or_else(own)
     }
 
-    /// None for one that shows nothing.
+    /// `None` if it has no mode, and so shows nothing.
     fn output(&self) -> Option<Output> {
         let (width, height, millihertz) = self.mode?;
         let (width, height) = (u32::try_from(width).ok()?, u32::try_from(height).ok()?);

@@ -1,4 +1,4 @@
-//! The wait on a Wayland connection, together with other descriptors.
+//! Waits on a Wayland connection, together with other descriptors.
 
 use std::io;
 use std::os::fd::BorrowedFd;

@@ -1,4 +1,5 @@
-//! Monitors over X11: RandR 1.5, in the server's own order, which is Xinerama's and feh's.
+//! Follows the monitors over X11: RandR 1.5, in the server's own order, which is that of Xinerama and
+//! feh.
 //!
 //! Runs on the thread `outputs`.
 
@@ -27,7 +28,7 @@ pub(super) fn follow(
     tell: &mut dyn FnMut(Vec<Output>, bool),
 ) -> Result<(), Error> {
     let connected = XServer::over(stream, None, Some(stop.clone()))?;
-    // Its root window is the place, unless its pixels are numbers of colours in a table.
+    // Backgrounds are drawn on the root window, unless its pixels are indexes into a table of colours.
     let has_place = has_true_colors(connected.screen());
     let XServer { server, root, .. } = connected;
     let version = server.randr_query_version(1, 5)?.reply()?;
@@ -36,12 +37,12 @@ pub(super) fn follow(
     }
     let changes = NotifyMask::SCREEN_CHANGE | NotifyMask::CRTC_CHANGE | NotifyMask::OUTPUT_CHANGE;
     server.randr_select_input(root, changes)?;
-    // Only the root window's event reports monitors that a user lays over outputs.
+    // Only the root window's event reports monitors that a user has defined over outputs.
     let structure = ChangeWindowAttributesAux::new().event_mask(EventMask::STRUCTURE_NOTIFY);
     server.change_window_attributes(root, &structure)?;
     let mut instance = 0;
     loop {
-        // Before the question: changes after it give new events.
+        // Events are read before the query, since changes after it cause new events.
         while let Some(event) = server.poll_for_event()? {
             instance += u64::from(is_switch(&event));
         }
@@ -56,8 +57,8 @@ fn has_true_colors(screen: &xproto::Screen) -> bool {
     root.is_some_and(|visual| visual.class == xproto::VisualClass::TRUE_COLOR)
 }
 
-/// Whether a controller has been switched on, off or over. The server paints all monitors with one
-/// picture, so that one that went and came back concerns them all.
+/// Whether a controller was switched on, off or over. The server has one picture for all monitors, so a
+/// monitor that was disconnected and connected again concerns them all.
 fn is_switch(event: &Event) -> bool {
     matches!(event, Event::RandrNotify(notify) if notify.sub_code == randr::Notify::CRTC_CHANGE)
 }
@@ -78,8 +79,8 @@ fn monitors(server: &Server, root: Window, instance: u64) -> Result<Vec<Output>,
     Ok(without_clones(outputs))
 }
 
-/// Monitors in one place show the same pixels, so that a picture for one of them is on all: they are one
-/// output, by the name of the primary one, else of the first.
+/// Merges monitors in the same place, which show the same pixels, into one output. It has the name of
+/// the primary monitor, or else of the first.
 fn without_clones(monitors: Vec<Output>) -> Vec<Output> {
     let place = |it: &Output| (it.x, it.y, it.logical_width, it.logical_height);
     let mut outputs: Vec<Output> = Vec::new();
@@ -98,7 +99,7 @@ fn without_clones(monitors: Vec<Output>) -> Vec<Output> {
     outputs
 }
 
-/// The hardware that drives a monitor: nothing for a monitor that is only laid over another.
+/// The hardware that drives a monitor; empty for a monitor that is only defined over another.
 #[derive(Default)]
 struct Screen {
     crtc: Option<GetCrtcInfoReply>,
@@ -109,8 +110,8 @@ struct Screen {
 impl Screen {
     fn of(server: &Server, monitor: &MonitorInfo, time: u32) -> Result<Self, Error> {
         let Some(&output) = monitor.outputs.first() else { return Ok(Self::default()) };
-        // An output or controller that is gone by now gives an error: no cause to end the
-        // connection, as an event follows.
+        // An output or controller that is gone by now causes an error, which can be ignored because an
+        // event follows.
         let Ok(info) = server.randr_get_output_info(output, time)?.reply() else {
             return Ok(Self::default());
         };
@@ -143,7 +144,7 @@ fn output(
     let crtc = screen.crtc.as_ref();
     let mode = crtc.and_then(|crtc| modes.get(&crtc.mode));
     let place = (monitor.x, monitor.y, monitor.width, monitor.height);
-    // One that a user laid over a part of an output has no mode of its own.
+    // A monitor that a user has defined over a part of an output has no mode.
     let own = crtc.filter(|crtc| (crtc.x, crtc.y, crtc.width, crtc.height) == place);
     let (width, height) = match (own, mode) {
         (Some(_), Some(mode)) => (mode.width, mode.height),
@@ -181,7 +182,8 @@ fn refresh_rate(mode: &ModeInfo) -> f64 {
     if dots == 0.0 { 0.0 } else { f64::from(mode.dot_clock) / dots }
 }
 
-/// As `wl_output.transform` counts: both turn counter-clockwise, and reflect before they turn.
+/// The number that `wl_output.transform` has. Both rotate counter-clockwise, and reflect before they
+/// rotate.
 fn transform(rotation: Rotation) -> u8 {
     let quarters = match rotation {
         _ if rotation.contains(randr::Rotation::ROTATE90) => 1,
@@ -192,7 +194,7 @@ fn transform(rotation: Rotation) -> u8 {
     let (x, y) = (Rotation::REFLECT_X, Rotation::REFLECT_Y);
     match (rotation.contains(x), rotation.contains(y)) {
         (false, false) => quarters,
-        // Upside down is both.
+        // Both reflections are a half turn.
         (true, true) => (quarters + 2) % 4,
         (true, false) => 4 + quarters,
         (false, true) => 4 + (quarters + 2) % 4,
@@ -204,7 +206,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rotations() {
+    fn rotations_have_the_numbers_of_wayland() {
         let check = |rotation: Rotation, expected| assert_eq!(transform(rotation), expected);
         check(Rotation::ROTATE0, 0);
         check(Rotation::ROTATE90, 1);
@@ -215,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn refresh_rates() {
+    fn refresh_rate_is_that_of_xrandr() {
         let check = |dot_clock, vtotal, mode_flags, expected: f64| {
             let mode = ModeInfo { dot_clock, htotal: 2200, vtotal, mode_flags, ..DEFAULT };
             assert!((refresh_rate(&mode) - expected).abs() < 0.01);

@@ -1,8 +1,8 @@
-//! A connection to an X server on which no wait is endless, and short questions over one.
+//! Connects to an X server with a limit for every wait, and asks it short questions.
 //!
-//! Questions run on the calling thread and give up on a server that does not answer within a second.
-//! They find what the root window says, and windows that cover the wallpaper, such as a file manager's
-//! desktop; they follow no events, since they would wake for each new window.
+//! Questions run on the caller's thread and fail if the server does not answer within a second. They
+//! read properties of the root window, and find windows that cover the wallpaper, such as a file
+//! manager's desktop. No events are followed, because those would wake the daemon for each new window.
 
 use std::io::{self, IoSlice};
 use std::path::Path;
@@ -22,10 +22,10 @@ use super::{Error, Output};
 use crate::sys::{Cancel, connect, poll_until};
 
 const PATIENCE: Duration = Duration::from_secs(1);
-/// More values than any property has that is asked for.
+/// The most values that are read of a property.
 const VALUES: u32 = 4096;
 
-/// A text that the root window of a display has; none if the server cannot be asked.
+/// A text property of a display's root window; `None` if the server cannot be asked.
 pub(super) fn root_text(display: &str, name: &str) -> Option<String> {
     let server = XServer::ask(display).ok()?;
     let [name] = server.atoms([name]).ok()?;
@@ -33,7 +33,7 @@ pub(super) fn root_text(display: &str, name: &str) -> Option<String> {
     String::from_utf8(value).ok().filter(|text| !text.is_empty())
 }
 
-/// A connection before anything is said, and what is needed to say it.
+/// A connection before the handshake, and what the handshake needs.
 pub(super) struct X11Stream {
     stream: DefaultStream,
     family: Family,
@@ -75,19 +75,19 @@ pub(super) struct XServer {
 }
 
 impl XServer {
-    /// For questions that are answered within a second.
+    /// Connects for questions that are answered within a second.
     fn ask(display: &str) -> Result<Self, Error> {
         Self::over(X11Stream::connect(display)?, Some(Instant::now() + PATIENCE), None)
     }
 
-    /// Waits until this time, and until it is cancelled.
+    /// Completes the handshake. All waits end at `until`, or when `stop` is cancelled.
     pub(super) fn over(
         found: X11Stream,
         until: Option<Instant>,
         stop: Option<Cancel>,
     ) -> Result<Self, Error> {
         let X11Stream { stream, family, address, number, screen } = found;
-        // Without a readable file of keys the server may let us in all the same.
+        // Without a readable authority file, the server may still accept the connection.
         let key = xauth::get_auth(family, &address, number).ok().flatten();
         let (name, data) = key.unwrap_or_default();
         let stream = Bounded { stream, until, stop };
@@ -100,7 +100,7 @@ impl XServer {
         &self.server.setup().roots[self.screen]
     }
 
-    /// Atoms by their names; 0 for one that nobody has made.
+    /// Atoms by their names; 0 for one that does not exist.
     pub(super) fn atoms<const N: usize>(&self, names: [&str; N]) -> Result<[Atom; N], Error> {
         let mut atoms = [0; N];
         for (atom, name) in atoms.iter_mut().zip(names) {
@@ -123,7 +123,7 @@ impl XServer {
     }
 }
 
-/// A stream on which no wait is endless.
+/// A stream whose waits have a time limit or can be cancelled.
 pub(super) struct Bounded {
     stream: DefaultStream,
     until: Option<Instant>,
@@ -163,7 +163,7 @@ impl Stream for Bounded {
     }
 }
 
-/// More than anybody has open.
+/// The most windows that are looked at.
 const WINDOWS: usize = 4096;
 
 /// A visible window of the type that desktops have, which covers more than half of an output.
@@ -174,7 +174,7 @@ pub(crate) struct DesktopWindow {
     pub(crate) pid: Option<i32>,
 }
 
-/// The desktop windows of an X server; none if it cannot be asked.
+/// The desktop windows of an X server; empty if it cannot be asked.
 pub(crate) fn desktop_windows(display: &str, outputs: &[Output]) -> Vec<DesktopWindow> {
     find(display, outputs).unwrap_or_else(|error| {
         log::debug!("cannot ask the X server for desktop windows: {error}");
@@ -191,14 +191,15 @@ fn find(display: &str, outputs: &[Output]) -> Result<Vec<DesktopWindow>, Error> 
         "_NET_CLIENT_LIST",
         "_NET_WM_PID",
     ])?;
-    // A window manager may have put it into a frame; without one it is the root window's child.
+    // A window manager may have put the window into a frame; without one, it is a child of the root
+    // window.
     let mut windows = server.server.query_tree(root)?.reply()?.children;
     windows.extend(server.numbers(root, list)?);
     windows.sort_unstable();
     windows.dedup();
     let mut found = Vec::new();
     for window in windows.into_iter().take(WINDOWS) {
-        // One that has gone by now is no window of any type.
+        // A window that is gone by now has no type.
         let is_desktop = server.numbers(window, kind).unwrap_or_default().contains(&desktop);
         if is_desktop && server.covers_any(window, outputs).unwrap_or(false) {
             let pid = server.numbers(window, pid)?.first().and_then(|&pid| pid.try_into().ok());
@@ -236,7 +237,7 @@ impl XServer {
 /// A place and a size.
 type Area = ([i64; 2], [i64; 2]);
 
-/// Whether one lies over more than half of the other.
+/// Whether the first area covers more than half of the second.
 fn covers((place, size): Area, (at, of): Area) -> bool {
     let shared = |axis: usize| {
         let end = (place[axis] + size[axis]).min(at[axis] + of[axis]);
@@ -250,14 +251,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn window_covers_an_output_of_which_it_has_more_than_half() {
+    fn window_covers_an_output_if_it_hides_more_than_half() {
         let check = |place, size, expected| {
             let output = ([1920, 0], [1280, 720]);
             assert_eq!(covers((place, size), output), expected, "{place:?} {size:?}");
         };
         check([0, 0], [3200, 1080], true);
         check([1920, 0], [1280, 720], true);
-        // Beside a panel.
+        // A window beside a panel.
         check([1920, 40], [1280, 680], true);
         check([0, 0], [1920, 1080], false);
         check([1920, 0], [640, 720], false);

@@ -1,4 +1,4 @@
-//! A connection to the compositor that is waited on without blocking past a cancel.
+//! Reads from a connection to the compositor, with waits that can be cancelled.
 
 use std::io::{self, Read, Write};
 use std::os::unix::net::UnixStream;
@@ -10,14 +10,14 @@ use rustix::net::sockopt;
 
 use crate::sys::{Cancel, connect, is_readable, poll_until};
 
-/// More than any list of workspaces; a peer that sends more without an end is none that we know.
+/// The most bytes that are held: more than any list of workspaces has.
 const HELD_MAX: usize = 4 << 20;
 
 /// The workspace that an output shows.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Visible {
     pub(crate) output: String,
-    /// As the compositor has it: `1:web`.
+    /// The compositor's name, such as `1:web`.
     pub(crate) name: String,
     /// Its place in the order; 0 and below have none.
     pub(crate) place: i64,
@@ -25,12 +25,12 @@ pub(crate) struct Visible {
 
 pub(super) struct Feed {
     stream: UnixStream,
-    /// Bytes that have come and were not read yet.
+    /// Bytes that were received and not parsed yet.
     pub(super) bytes: Vec<u8>,
 }
 
 impl Feed {
-    /// Never waits: a compositor that does not accept is one that is not there.
+    /// Never waits: a compositor that does not accept connections counts as missing.
     pub(super) fn connect(path: &Path) -> io::Result<Self> {
         Ok(Self { stream: connect(path)?, bytes: Vec::new() })
     }
@@ -41,12 +41,12 @@ impl Feed {
         u32::try_from(peer.pid.as_raw_nonzero().get()).ok()
     }
 
-    /// For requests of a few bytes: a peer that does not even take those hangs.
+    /// Sends a request of a few bytes, which the socket takes at once unless the peer hangs.
     pub(super) fn send(&mut self, request: &[u8]) -> io::Result<()> {
         self.stream.write_all(request)
     }
 
-    /// Waits for more bytes; `false` when the peer has closed.
+    /// Waits for more bytes; returns false when the peer has closed the connection.
     pub(super) fn more(&mut self, cancel: &Cancel, until: Option<Instant>) -> io::Result<bool> {
         loop {
             let mut fds =
@@ -73,7 +73,7 @@ impl Feed {
         }
     }
 
-    /// Whether something has come that was not read yet.
+    /// Whether there is input that was not read yet.
     pub(super) fn is_behind(&self) -> bool {
         is_readable(&self.stream)
     }

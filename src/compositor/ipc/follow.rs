@@ -1,4 +1,4 @@
-//! A thread that follows a compositor's socket for another module.
+//! Runs a thread that follows a compositor's socket for another module.
 //!
 //! It searches for the socket, a few times at growing intervals, and then when the outputs change. A
 //! connection that breaks is tried again in the same way, and then every 30 s until the outputs change.
@@ -21,21 +21,21 @@ const PAUSE: Duration = Duration::from_millis(100);
 const TRIES: u32 = 6;
 /// The pause between later tries, if there was a connection since the outputs changed.
 const LATER: Duration = Duration::from_secs(30);
-/// A connection that lasts as long was a good one.
+/// A connection that lasts longer than this resets the number of tries.
 const GOOD: Duration = Duration::from_secs(5);
 
 /// The socket to look for, and the events to follow.
 pub(crate) struct Source {
     pub(crate) outputs: Outputs,
     pub(crate) env: Env,
-    /// None: any.
+    /// The protocol to look for; `None` for any.
     pub(crate) wanted: Option<Protocol>,
     pub(crate) topics: &'static Topics,
     /// Called if a session has no such socket.
     pub(crate) none: Box<dyn Fn() + Send>,
 }
 
-/// Dropping it cancels and closes, then joins the thread: the order of the fields.
+/// Dropping it cancels the wait, closes the channel, and joins the thread, whose field must come last.
 pub(crate) struct Following {
     cancel: CancelOnDrop,
     end: Sender<()>,
@@ -67,20 +67,20 @@ impl Following {
         Ok(Self { cancel: CancelOnDrop(cancel), end, thread })
     }
 
-    /// Ends the thread by the deadline; false if it is late.
+    /// Ends the thread; returns false if it misses the deadline.
     pub(crate) fn end(self, deadline: Instant) -> bool {
         drop((self.cancel, self.end));
         self.thread.join_by(deadline)
     }
 }
 
-/// A following that settings turn on and off, until it is ended for good.
+/// A [`Following`] that settings turn on and off, until it is ended for good.
 pub(crate) struct Toggle<K>(Mutex<State<K>>);
 
 enum State<K> {
     Off,
     On(K, Following),
-    /// The daemon ends: nothing is started any more.
+    /// The daemon ends, so nothing is started any more.
     Ended,
 }
 
@@ -89,7 +89,8 @@ impl<K: PartialEq> Toggle<K> {
         Self(Mutex::new(State::Off))
     }
 
-    /// Follows as wanted, or not at all. A thread that it ends is gone when it returns, at once.
+    /// Starts or ends the thread as wanted. A thread that it ends has exited when it returns, which
+    /// takes no time.
     pub(crate) fn set(&self, wanted: Option<K>, start: impl FnOnce(&K) -> io::Result<Following>) {
         let mut state = lock(&self.0);
         match &*state {
@@ -105,7 +106,7 @@ impl<K: PartialEq> Toggle<K> {
         }
     }
 
-    /// Ends it for good, by the deadline; false if the thread is late.
+    /// Ends the thread for good; returns false if it misses the deadline.
     pub(crate) fn end(&self, deadline: Instant) -> bool {
         match std::mem::replace(&mut *lock(&self.0), State::Ended) {
             State::On(_, following) => following.end(deadline),
@@ -161,17 +162,17 @@ mod tests {
     use crate::compositor::ipc::WORKSPACES;
 
     #[test]
-    fn connection_that_breaks_is_tried_again() {
+    fn broken_connection_is_retried() {
         let dir = tempfile::tempdir().unwrap();
         let [wayland, i3] = ["wayland-0", "i3"].map(|name| dir.path().join(name));
         let _compositor = UnixListener::bind(&wayland).unwrap();
         let listener = UnixListener::bind(&i3).unwrap();
-        // Answers each connection once with the visible workspace, and hangs up.
+        // Answers each connection once with the visible workspace, and closes it.
         std::thread::spawn(move || {
             for (stream, name) in listener.incoming().zip(["first", "second"]) {
                 let mut stream = stream.unwrap();
                 let all = format!(r#"[{{"output":"A","name":"{name}","num":1,"visible":true}}]"#);
-                // The subscription, and the question which workspaces are visible.
+                // The subscription, and the request for the visible workspaces.
                 stream.read_exact(&mut [0; 41]).unwrap();
                 let head = [(all.len() as u32).to_ne_bytes(), 1_u32.to_ne_bytes()].concat();
                 stream.write_all(&[b"i3-ipc", &*head, all.as_bytes()].concat()).unwrap();

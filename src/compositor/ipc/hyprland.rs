@@ -1,5 +1,5 @@
-//! The two sockets of Hyprland: one reports that something happened, the other answers what is there
-//! now.
+//! Talks to the two sockets of Hyprland: one reports events, the other answers requests about the
+//! current state.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -21,7 +21,7 @@ pub(crate) struct Hyprland {
     requests: PathBuf,
     /// The events to wait for. Newer versions report each twice, the second time with `v2` at its end.
     events: &'static [&'static str],
-    /// Something has happened since it was asked.
+    /// An event has arrived since the last request.
     stale: bool,
 }
 
@@ -30,20 +30,20 @@ impl Hyprland {
         Self { feed, requests, events, stale: true }
     }
 
-    /// The workspaces that are shown, when that may have changed; waited for.
+    /// Waits until the visible workspaces may have changed, and returns them.
     pub(super) fn next(&mut self, cancel: &Cancel) -> io::Result<(bool, Vec<Visible>)> {
         self.wait(cancel)?;
         let monitors = self.ask("j/monitors", cancel)?;
         Ok((true, monitors.as_array().into_iter().flatten().filter_map(visible).collect()))
     }
 
-    /// The monitors on which a window is full screen, when that may have changed; waited for.
+    /// Waits until this may have changed, and returns the monitors on which a window is full screen.
     pub(super) fn covered(&mut self, cancel: &Cancel) -> io::Result<BTreeSet<String>> {
         self.wait(cancel)?;
         Ok(covered(&self.ask("j/monitors", cancel)?, &self.ask("j/clients", cancel)?))
     }
 
-    /// Returns when one of the events has come since it was asked.
+    /// Waits until one of the events has arrived since the last request.
     fn wait(&mut self, cancel: &Cancel) -> io::Result<()> {
         while !std::mem::take(&mut self.stale) {
             if !self.feed.more(cancel, None)? {
@@ -90,7 +90,7 @@ fn covered(monitors: &Value, clients: &Value) -> BTreeSet<String> {
     all.filter_map(|monitor| monitor["name"].as_str().map(str::to_owned)).collect()
 }
 
-/// Takes the whole lines off the bytes: whether one of them is one of the events.
+/// Removes the complete lines from the bytes; returns whether one of them is one of the events.
 pub(super) fn take(bytes: &mut Vec<u8>, events: &[&str]) -> io::Result<bool> {
     let end = bytes.iter().rposition(|&byte| byte == b'\n').map_or(0, |at| at + 1);
     if bytes.len() - end > LINE_MAX {
@@ -112,7 +112,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn hyprland_s_windows_cover_the_monitors_that_show_them() {
+    fn full_screen_windows_cover_the_monitors_that_show_them() {
         let monitors = json!([
             { "name": "A", "activeWorkspace": { "id": 1 }, "specialWorkspace": { "id": 0 } },
             { "name": "B", "activeWorkspace": { "id": 2 }, "specialWorkspace": { "id": -99 } },

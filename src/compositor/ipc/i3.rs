@@ -1,4 +1,4 @@
-//! The socket of i3 and sway, which speak the same protocol: requests, replies and events.
+//! Talks to the socket of i3 and sway, which use the same protocol: requests, replies and events.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -23,23 +23,23 @@ const LENGTH_MAX: usize = 4 << 20;
 
 pub(crate) struct I3 {
     pub(super) feed: Feed,
-    /// It has not answered the last question yet.
+    /// The last request is not answered yet.
     is_asked: bool,
-    /// The answer that is on its way may be outdated.
+    /// The pending answer may be outdated, so it will be requested again.
     is_stale: bool,
 }
 
 impl I3 {
     /// Subscribes to these events.
     pub(super) fn over(mut feed: Feed, events: &[&str]) -> io::Result<Self> {
-        // In this order, so that nothing is missed in between.
+        // The subscription comes first, so that no change is missed in between.
         feed.send(&message(SUBSCRIBE, &serde_json::to_vec(events)?))?;
         feed.send(&message(GET_WORKSPACES, b""))?;
         Ok(Self { feed, is_asked: true, is_stale: false })
     }
 
-    /// Asks once the question before is answered: a compositor disconnects a client that does not keep
-    /// up with its answers.
+    /// Sends a request, but only once the one before is answered: a compositor disconnects a client that
+    /// does not keep up with its answers.
     fn ask(&mut self, question: u32) -> io::Result<()> {
         if std::mem::replace(&mut self.is_asked, true) {
             self.is_stale = true;
@@ -67,14 +67,14 @@ impl I3 {
                 WORKSPACE_EVENT if body["change"] == "focus" => {
                     return Ok((false, visible(&body["current"]).into_iter().collect()));
                 }
-                // One that goes to another output uncovers others on both.
+                // A workspace that moves to another output makes others visible on both outputs.
                 WORKSPACE_EVENT => self.ask(GET_WORKSPACES)?,
                 _ => {}
             }
         }
     }
 
-    /// The outputs on which a window is full screen, when that may have changed; waited for.
+    /// Waits until this may have changed, and returns the outputs on which a window is full screen.
     pub(super) fn covered(&mut self, cancel: &Cancel) -> io::Result<BTreeSet<String>> {
         loop {
             let (kind, body) = self.receive(cancel)?;
@@ -96,7 +96,7 @@ impl I3 {
         }
     }
 
-    /// The next reply or event, waited for.
+    /// Waits for the next reply or event.
     fn receive(&mut self, cancel: &Cancel) -> io::Result<(u32, Value)> {
         loop {
             match take(&mut self.feed.bytes)? {
@@ -124,7 +124,7 @@ pub(super) fn visible(workspace: &Value) -> Option<Visible> {
     })
 }
 
-/// The outputs of a tree whose visible workspace has something that is full screen.
+/// The outputs of a tree whose visible workspaces have a window that is full screen.
 fn covered(tree: &Value) -> BTreeSet<String> {
     let outputs = tree["nodes"].as_array().into_iter().flatten();
     let everywhere = has_mode(tree, &|mode| mode == 2);
@@ -137,7 +137,7 @@ fn covered(tree: &Value) -> BTreeSet<String> {
     covered.filter_map(|output| output["name"].as_str().map(str::to_owned)).collect()
 }
 
-/// Whether something below a node is full screen in such a mode: 1 on its output, 2 everywhere.
+/// Whether a node below this one is full screen in such a mode: 1 on its output, 2 everywhere.
 fn has_mode(node: &Value, mode: &impl Fn(u64) -> bool) -> bool {
     let below = ["nodes", "floating_nodes"].into_iter().filter_map(|key| node[key].as_array());
     below
@@ -150,7 +150,7 @@ fn message(kind: u32, body: &[u8]) -> Vec<u8> {
     [MAGIC, &length.to_ne_bytes(), &kind.to_ne_bytes(), body].concat()
 }
 
-/// Takes the next message off the bytes, if it has come whole.
+/// Removes the next message from the bytes, if it is complete.
 pub(super) fn take(bytes: &mut Vec<u8>) -> io::Result<Option<(u32, Value)>> {
     let Some(head) = bytes.get(..HEAD) else { return Ok(None) };
     let number = |at: usize| head[at..at + 4].try_into().map_or(0, u32::from_ne_bytes);
@@ -170,7 +170,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn messages_come_in_pieces() {
+    fn message_is_read_in_pieces() {
         let mut whole = message(SUBSCRIBE, br#"{"success":true}"#);
         whole.extend(message(GET_WORKSPACES, b"[]"));
         let mut bytes = Vec::new();
@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn tree_is_asked_for_once_more_however_many_events_come_before_it() {
+    fn tree_is_requested_only_once_more_after_many_events() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("sway");
         let listener = std::os::unix::net::UnixListener::bind(&path).unwrap();

@@ -1,8 +1,9 @@
-//! Connections to the sockets of the window managers that report their workspaces and windows: sway, i3
-//! and Hyprland.
+//! Connects to the sockets of the window managers that report their workspaces and windows: sway, i3 and
+//! Hyprland.
 //!
-//! A [`Following`] is a thread with one connection, for the module that needs it. A client names the
-//! events to hear of as [`Topics`].
+//! A [`Following`] is a thread with one connection, for the module that needs it. [`Topics`] are the
+//! events that it follows. For windows, other Wayland compositors are asked over a protocol
+//! (`toplevels`).
 
 mod feed;
 mod follow;
@@ -42,8 +43,8 @@ pub(crate) enum Protocol {
 pub(crate) struct Topics {
     i3: &'static [&'static str],
     hyprland: &'static [&'static str],
-    /// Whether they are about windows: wlr-foreign-toplevel reports these, too, and nobody asks on X11,
-    /// as no video plays there.
+    /// Whether the events are about windows. These are also followed over wlr-foreign-toplevel, and not
+    /// at all over X11, as no video plays there.
     windows: bool,
 }
 
@@ -61,7 +62,7 @@ pub(crate) const WORKSPACES: Topics = Topics {
     windows: false,
 };
 
-/// The events after which a window may cover another output, or none.
+/// The events after which windows may cover other outputs than before.
 pub(crate) const WINDOWS: Topics = Topics {
     i3: &["window", "workspace"],
     hyprland: &[
@@ -86,7 +87,7 @@ pub(crate) enum Connection {
 }
 
 impl Connection {
-    /// The outputs on which a window is full screen, when that may have changed; waited for.
+    /// Waits until this may have changed, and returns the outputs on which a window is full screen.
     pub(crate) fn covered(&mut self, cancel: &Cancel) -> io::Result<BTreeSet<String>> {
         match self {
             Self::Hyprland(hyprland) => hyprland.covered(cancel),
@@ -105,7 +106,7 @@ impl Connection {
         }
     }
 
-    /// Whether something has come that was not read yet.
+    /// Whether there is input that was not read yet.
     pub(crate) fn is_behind(&self) -> bool {
         match self {
             Self::Hyprland(hyprland) => hyprland.feed.is_behind(),
@@ -114,7 +115,7 @@ impl Connection {
         }
     }
 
-    /// Connects to the compositor of this session; none if it has no such socket, or none yet.
+    /// Connects to the compositor of this session; `None` if it has no such socket, or none yet.
     fn open(
         wanted: Option<Protocol>,
         topics: &'static Topics,
@@ -131,7 +132,8 @@ impl Connection {
             if feed.peer() == compositor {
                 return candidate.open(feed, topics);
             }
-            // One that hands its sockets on to another process is believed if it is named.
+            // A compositor may pass its sockets on to another process, so a socket of another process is
+            // used if it is named.
             if candidate.named && second.is_none() {
                 second = Some((candidate, feed));
             }

@@ -1,4 +1,5 @@
-//! Windows over wlr-foreign-toplevel-management, for compositors without a socket that we know.
+//! Follows windows over wlr-foreign-toplevel-management, on compositors without a socket that murald
+//! knows.
 //!
 //! A window is on an output while the compositor says so: it leaves the output with its workspace.
 
@@ -27,10 +28,10 @@ pub(crate) struct Toplevels {
 
 #[derive(Default)]
 struct Windows {
-    /// With their numbers in the registry.
+    /// The outputs, with their numbers in the registry and their names.
     outputs: Vec<(u32, WlOutput, String)>,
     windows: Vec<Window>,
-    /// Something whole was reported since it was asked.
+    /// A complete change was reported since the last call.
     changed: bool,
     /// The windows that were there at the start are known.
     are_known: bool,
@@ -43,7 +44,7 @@ struct Window {
 }
 
 impl Toplevels {
-    /// The compositor may not have the protocol: then there are no windows.
+    /// Connects to the compositor. If it lacks the protocol, there are no windows.
     pub(super) fn open(socket: &Path) -> Option<Self> {
         let connection = Connection::from_socket(connect(socket).ok()?).ok()?;
         let queue = connection.new_event_queue();
@@ -52,7 +53,7 @@ impl Toplevels {
         Some(Self { queue, windows: Windows::default() })
     }
 
-    /// The outputs with a window that is full screen, when that may have changed; waited for.
+    /// Waits until this may have changed, and returns the outputs with a window that is full screen.
     pub(super) fn covered(&mut self, cancel: &Cancel) -> io::Result<BTreeSet<String>> {
         loop {
             self.queue.dispatch_pending(&mut self.windows).map_err(io::Error::other)?;

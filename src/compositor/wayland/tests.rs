@@ -1,4 +1,4 @@
-//! The requests to a compositor and their number, against one that speaks a few words of the wire.
+//! Tests the requests to a compositor, with one that speaks a small part of the protocol.
 
 use std::collections::BTreeMap;
 use std::io::{Read, Write};
@@ -16,14 +16,14 @@ const OUTPUT: u32 = 1;
 const MANAGER: u32 = 2;
 const HEAD: u32 = 0xff00_0000;
 
-/// Outputs that do not say their serial numbers, and a manager that does.
+/// A compositor whose outputs do not report their serial numbers, and whose manager does.
 struct Compositor {
     listener: UnixListener,
-    /// The outputs that are there, by the names of their globals.
+    /// The connected outputs, by the names of their globals.
     outputs: Mutex<Vec<u32>>,
     /// The first connection and its registry.
     first: Mutex<Option<(UnixStream, u32)>>,
-    /// Whether a connection had the manager, sent when it has ended.
+    /// Gets a message when a connection has ended: whether it had the manager.
     ended: Sender<bool>,
 }
 
@@ -37,7 +37,6 @@ impl Compositor {
     }
 
     fn client(&self, stream: UnixStream) {
-        // Registries and managers by their numbers.
         let mut has_manager = false;
         while let Some((object, operation, body)) = request(&stream) {
             let last = body.last().copied();
@@ -67,7 +66,7 @@ impl Compositor {
         self.ended.send(has_manager).ok();
     }
 
-    /// Heads come with numbers of the server's.
+    /// Reports the heads, with object numbers that the server chooses.
     fn tell_heads(&self, stream: &UnixStream, manager: u32) {
         for (&output, head) in self.outputs.lock().unwrap().iter().zip(HEAD..) {
             event(stream, manager, 0, &[Word::Number(head)]);
@@ -79,7 +78,7 @@ impl Compositor {
         event(stream, manager, 1, &[Word::Number(1)]);
     }
 
-    /// Another output comes.
+    /// Connects another output.
     fn plug(&self, output: u32) {
         self.outputs.lock().unwrap().push(output);
         let first = self.first.lock().unwrap();
@@ -108,11 +107,11 @@ fn event(mut stream: &UnixStream, object: u32, number: u32, words: &[Word<'_>]) 
     }
     let size = u32::try_from(body.len() + 8).unwrap();
     let head = [object.to_ne_bytes(), (size << 16 | number).to_ne_bytes()].concat();
-    // Who has gone hears nothing.
+    // The client may have gone.
     stream.write_all(&[head, body].concat()).ok();
 }
 
-/// The object, the operation, and what follows as numbers.
+/// Reads a request: the object, the operation, and the arguments as numbers.
 fn request(mut stream: &UnixStream) -> Option<(u32, u32, Vec<u32>)> {
     let mut number = || {
         let mut bytes = [0; 4];
@@ -149,7 +148,7 @@ fn serials(told: &Receiver<Vec<Output>>) -> BTreeMap<String, String> {
 }
 
 #[test]
-fn makers_are_asked_for_over_a_connection_that_ends_with_the_answer() {
+fn makers_are_read_over_a_connection_that_is_closed_after_the_answer() {
     let dir = tempfile::tempdir().unwrap();
     let socket = dir.path().join("wayland-1");
     let listener = UnixListener::bind(&socket).unwrap();
@@ -175,7 +174,7 @@ fn makers_are_asked_for_over_a_connection_that_ends_with_the_answer() {
     compositor.plug(3);
     assert_eq!(serials(&told), expected(&[1, 3]));
     assert_eq!(ended.recv_timeout(PATIENCE), Ok(true));
-    // The connection that follows never had the manager.
+    // The connection that follows the outputs never had the manager.
     stop.cancel();
     follows.join().unwrap();
     assert_eq!(ended.recv_timeout(PATIENCE), Ok(false));
