@@ -1,4 +1,4 @@
-//! The frame of the backdrop: the wallpaper's frame again, blurred or darkened. Pure but for its memory.
+//! Paints the frame of the backdrop: the wallpaper's frame, blurred or darkened.
 
 use std::io;
 use std::sync::Arc;
@@ -7,7 +7,7 @@ use super::message::Backdrop;
 use super::storage::Storage;
 use crate::media::blur;
 
-/// The backdrop of a frame; the frame itself if it is to look the same.
+/// The backdrop of a frame; the frame itself if it should look the same.
 pub(super) fn paint(frame: &Arc<Storage>, effect: Backdrop) -> io::Result<Arc<Storage>> {
     if effect == (Backdrop { blur: 0.0, dim: 0.0 }) {
         return Ok(Arc::clone(frame));
@@ -43,7 +43,7 @@ mod tests {
     }
 
     #[test]
-    fn an_edge_is_blurred_by_the_standard_deviation() {
+    fn edge_is_blurred_by_the_standard_deviation() {
         for deviation in [1.0, 2.0, 7.5, 24.0, 100.0, 200.0] {
             let row = edge(Backdrop { blur: deviation, dim: 0.0 });
             assert_eq!(row.len(), 1600);
@@ -58,7 +58,7 @@ mod tests {
     }
 
     #[test]
-    fn black_is_laid_over_and_the_same_is_the_frame_itself() {
+    fn backdrop_is_darkened_or_the_unchanged_frame_itself() {
         let lit = |blur, dim| edge(Backdrop { blur, dim })[1599];
         assert_eq!((lit(0.0, 0.3), lit(0.0, 1.0)), (178.0, 0.0));
         assert_eq!((lit(24.0, 0.5), lit(24.0, 0.0)), (128.0, 255.0));

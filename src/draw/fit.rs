@@ -1,4 +1,4 @@
-//! How a picture is placed on an output. Pure.
+//! Computes how a picture is placed on an output. Pure.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,20 +7,20 @@ use crate::wire::Position;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Fit {
-    /// Fills the output; what hangs over is cut off.
+    /// Fills the output; the picture is cropped.
     Cover,
     /// The whole picture, as large as it fits.
     Contain,
     /// Stretched to the output's shape.
     Fill,
-    /// Pixel for pixel, again and again from the upper left corner.
+    /// Pixel for pixel, repeated from the upper left corner.
     Tile,
     /// Pixel for pixel, once.
     Center,
 }
 
-/// Outputs that one picture covers together, and the one of them that is meant; left, top, width and
-/// height in the layout's units.
+/// The area of all outputs that one picture covers together, and that of one of them: left, top, width
+/// and height in layout units.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Span {
     pub all: [f64; 4],
@@ -38,14 +38,14 @@ pub(super) struct Layout {
     pub(super) target: [u32; 4],
 }
 
-/// One side of it.
+/// One dimension of a layout.
 struct Side {
     source: (f64, f64),
     target: (u32, u32),
 }
 
 impl Fit {
-    /// The target of the picture; the first of many for tiles.
+    /// The layout of a picture; for tiles, that of the first one.
     pub(super) fn place(self, picture: Size, output: Size, position: Position) -> Layout {
         let scale = |pick: fn(f64, f64) -> f64| {
             let side = |output: u32, picture: u32| f64::from(output) / f64::from(picture);
@@ -91,7 +91,7 @@ impl Layout {
 }
 
 impl Span {
-    /// The part of a picture of this size that the output shows all over.
+    /// The layout of a picture of this size on this output, which the picture fills.
     pub(super) fn layout(&self, picture: Size, output: Size) -> Layout {
         let picture = [f64::from(picture.0), f64::from(picture.1)];
         let scale = (self.all[2] / picture[0]).max(self.all[3] / picture[1]);
@@ -99,7 +99,7 @@ impl Span {
             // The visible part of the picture, centred; the remainder is cut at two sides.
             let first = (picture[at] - self.all[2 + at] / scale) / 2.0;
             let start = (first + (self.own[at] - self.all[at]) / scale).clamp(0.0, picture[at]);
-            // Rounding must not lead outside.
+            // Rounding must not lead outside the picture.
             (start, (self.own[2 + at] / scale).min(picture[at] - start))
         };
         let (x, y) = (side(0), side(1));
@@ -134,7 +134,7 @@ mod tests {
     const MIDDLE: Position = Position::CENTER;
 
     #[test]
-    fn every_fit() {
+    fn each_fit_has_its_layout() {
         let check = |fit: Fit, picture, at, source: [f64; 4], target: [u32; 4]| {
             let placed = fit.place(picture, (800, 400), at);
             assert_eq!(placed, Layout { source, target }, "{fit:?} {picture:?}");
@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_vanishes() {
+    fn thin_picture_keeps_a_pixel() {
         let placed = Fit::Contain.place((65_535, 1), (800, 400), MIDDLE);
         assert_eq!(placed.target, [0, 200, 800, 1]);
         let scaled = |fit: Fit, picture| fit.place(picture, (800, 400), MIDDLE).scaled(picture);
@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn a_picture_over_two_outputs_has_no_seam() {
+    fn picture_over_two_outputs_has_no_seam() {
         let all = [-100.0, 0.0, 300.0, 100.0];
         let part = |own| Span { all, own }.layout((600, 400), (10, 20));
         let (left, right) = (part([-100.0, 0.0, 100.0, 100.0]), part([0.0, 0.0, 200.0, 100.0]));

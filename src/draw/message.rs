@@ -1,4 +1,5 @@
-//! The drawing process's socket: its messages, a line of JSON each way, and the server that reads them.
+//! Defines the messages on the renderer's socket, a line of JSON each way, and the server that reads
+//! them.
 //!
 //! Each message names the version of its sender. A message of another version is not understood: the
 //! daemon then replaces the process with one of its own version.
@@ -19,7 +20,7 @@ use crate::wire::Position;
 
 pub(crate) const VERSION: &str = env!("CARGO_PKG_VERSION");
 
-/// A line may have no more bytes than this: some thousand outputs.
+/// The longest line in bytes, enough for some thousand outputs.
 pub(super) const LINE_MAX: usize = 1 << 20;
 
 /// The wanted pictures of all outputs. Outputs that it does not name are cleared.
@@ -36,7 +37,7 @@ pub(crate) struct Wanted {
     pub output: String,
     #[serde(with = "text")]
     pub path: OsString,
-    /// Stands for what is in the file: the same picture may have come to lie elsewhere.
+    /// The checksum of the file: the same picture may have another path by now.
     pub content: String,
     pub style: Style,
     /// How the second surface of the output differs from the wallpaper, if there is to be one.
@@ -51,20 +52,20 @@ pub(crate) struct Backdrop {
     pub dim: f64,
 }
 
-/// All that decides how a picture looks once it is up.
+/// Everything that decides how a picture looks after the transition.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Style {
     pub fit: Fit,
     pub position: Position,
-    /// Red, green and blue of what the picture leaves free.
+    /// Red, green and blue of the area that the picture leaves free.
     pub fill: [u8; 3],
     /// The part of the picture if it is stretched over several outputs, which it covers together.
     pub span: Option<Span>,
-    /// A picture that moves does so.
+    /// An animated picture plays.
     pub animate: bool,
 }
 
-/// How one picture gives way to the next.
+/// How one picture replaces another.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Transition {
     pub effect: Effect,
@@ -106,15 +107,15 @@ pub(crate) enum Outcome {
         path: OsString,
         why: String,
     },
-    /// It cannot be shown here: what another try would not change.
+    /// The picture cannot be shown here, and a retry would not change that.
     Refused(String),
     /// There is no shared memory for the frames.
     NoMemory(String),
-    /// Another request came before this one was up.
+    /// Another request came before this one was carried out.
     Superseded,
-    /// A new process has to draw it: this one's surfaces would be in the wrong order.
+    /// A new process must draw the pictures: this one's surfaces would be in the wrong order.
     Replace,
-    /// The request is of another version, or nothing that this one knows.
+    /// The request is of another version, or is invalid.
     NotUnderstood,
 }
 
@@ -125,7 +126,7 @@ struct Versioned {
 }
 
 impl Request {
-    /// None for one of another version.
+    /// `None` for a request of another version.
     pub(crate) fn read(line: &[u8]) -> Option<Self> {
         let version = serde_json::from_slice::<Versioned>(line).ok()?.version;
         (version == VERSION).then(|| serde_json::from_slice(line).ok())?
@@ -137,7 +138,7 @@ impl Response {
         Self { version: VERSION.to_owned(), outcome }
     }
 
-    /// None for one of another version.
+    /// `None` for a response of another version.
     pub(crate) fn read(line: &[u8]) -> Option<Self> {
         let version = serde_json::from_slice::<Versioned>(line).ok()?.version;
         (version == VERSION).then(|| serde_json::from_slice(line).ok())?
@@ -160,10 +161,10 @@ impl Wanted {
     }
 }
 
-/// The daemon has one; another may be taking over.
+/// The most clients at once. A daemon has one connection; another daemon may be starting.
 const CLIENTS_MAX: usize = 16;
 
-/// Names a connection for as long as the process lives.
+/// The number of a connection, which is never used again.
 pub(super) type ClientId = u64;
 
 pub(super) struct Server {
@@ -187,14 +188,14 @@ impl Server {
         Ok(Self { listener, clients: Vec::new(), last: 0 })
     }
 
-    /// All that may have something to say.
+    /// The descriptors to wait for.
     pub(super) fn descriptors(&self) -> Vec<BorrowedFd<'_>> {
         let clients = self.clients.iter().map(|client| client.stream.as_fd());
         std::iter::once(self.listener.as_fd()).chain(clients).collect()
     }
 
-    /// The requests that have come; this waits for none. A request whose client has hung up is
-    /// dropped: the client was answered that its picture is not shown.
+    /// Returns the requests that have arrived, without waiting. A request whose client has disconnected
+    /// is dropped, since the daemon has reported it as failed.
     pub(super) fn receive(&mut self) -> Vec<(ClientId, Request)> {
         while let Ok((stream, _)) = self.listener.accept() {
             if self.clients.len() < CLIENTS_MAX && stream.set_nonblocking(true).is_ok() {
@@ -232,7 +233,7 @@ impl Server {
 }
 
 impl Client {
-    /// Reads what has come; `false` when there will be no more, or more than may be.
+    /// Reads what has arrived; returns false if the client has disconnected, or its line is too long.
     fn read(&mut self) -> bool {
         let mut buffer = [0; 16 << 10];
         while self.heard.len() <= LINE_MAX {
@@ -254,7 +255,7 @@ impl Client {
         lines.map(<[u8]>::to_vec).collect()
     }
 
-    /// A line is far shorter than what a socket takes at once; who does not read loses it.
+    /// The line is far smaller than the socket's buffer. A client that does not read loses it.
     fn say(&mut self, outcome: Outcome) {
         self.stream.write_all(&line(&Response::new(outcome))).ok();
     }
@@ -293,7 +294,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_come_back_as_they_went() {
+    fn message_is_read_as_it_was_written() {
         let sent = line(&request());
         assert_eq!(sent.iter().filter(|&&byte| byte == b'\n').count(), 1);
         assert_eq!(Request::read(&sent), Some(request()));
@@ -302,7 +303,7 @@ mod tests {
     }
 
     #[test]
-    fn another_version_is_not_understood() {
+    fn message_of_another_version_is_not_understood() {
         let other = Request { version: "0.0.1".to_owned(), ..request() };
         assert_eq!(Request::read(&line(&other)), None);
         assert_eq!(Response::read(br#"{"version":"9.0","outcome":{"strange":1}}"#), None);
@@ -310,7 +311,7 @@ mod tests {
     }
 
     #[test]
-    fn the_same_picture_may_lie_elsewhere() {
+    fn picture_at_another_path_looks_the_same() {
         let one = request().outputs.remove(0);
         assert!(one.looks_like(&Wanted { path: "/held.png".into(), ..one.clone() }));
         assert!(!one.looks_like(&Wanted { content: "sha256:2".to_owned(), ..one.clone() }));
@@ -329,7 +330,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_may_come_in_pieces_and_nonsense_is_told_so() {
+    fn line_is_read_in_pieces_and_nonsense_is_answered() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("draw.sock");
         let mut server = Server::bind(&path).unwrap();
@@ -354,7 +355,7 @@ mod tests {
     }
 
     #[test]
-    fn a_request_whose_client_has_hung_up_is_dropped() {
+    fn request_of_a_disconnected_client_is_dropped() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("draw.sock");
         let mut server = Server::bind(&path).unwrap();

@@ -1,7 +1,7 @@
-//! The program that draws: murald's own backend `builtin`, a process of its own.
+//! Draws wallpapers: murald's own renderer for the backend `builtin`, a process of its own.
 //!
-//! The daemon starts it as `murald draw` and sends it over a socket what to show; it outlives the
-//! daemon as every backend does. It has none of the daemon's threads and reads none of its settings.
+//! The daemon starts it as `murald draw` and sends requests over a socket. It outlives the daemon, as
+//! every backend does. It has none of the daemon's threads and reads none of its settings.
 
 mod backdrop;
 mod fit;
@@ -32,7 +32,7 @@ use crate::memory;
 /// The first argument of a process that draws.
 pub(crate) const VERB: &str = "draw";
 
-/// Draws, if this process was started for that.
+/// Runs the renderer, if this process was started for that.
 pub(crate) fn main() -> Option<ExitCode> {
     let mut words = std::env::args_os().skip(1);
     if words.next().is_none_or(|word| word != VERB) {
@@ -42,7 +42,7 @@ pub(crate) fn main() -> Option<ExitCode> {
     Some(match run(words) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            // Its log; where that cannot be written nobody reads it.
+            // Standard error is the log. If it cannot be written, nobody reads it.
             writeln!(std::io::stderr(), "murald draw: {error}").ok();
             ExitCode::FAILURE
         }

@@ -1,6 +1,6 @@
 //! Turns files into frames: each picture is decoded once and painted for every output that wants it.
 //!
-//! Runs on a thread of its own for each change, so that animations go on. Decoded pictures are freed
+//! Runs on a thread of its own for each change, so that animations continue. Decoded pictures are freed
 //! with it; only the frames stay.
 
 use std::borrow::Cow;
@@ -45,12 +45,12 @@ impl Task {
 #[derive(Clone, Debug)]
 pub(super) struct Painted {
     pub(super) frame: Arc<Storage>,
-    /// It is the first of many, and the others are wanted.
+    /// The frame is the first of an animation that should play.
     pub(super) moves: bool,
     pub(super) backdrop: Option<Arc<Storage>>,
 }
 
-/// A frame for each task, in their order. Tasks that come to the same share one.
+/// Paints a frame for each task, in order. Tasks with the same result share a frame.
 pub(super) fn paint(tasks: &[Task]) -> Result<Vec<Painted>, Outcome> {
     let mut by_path: BTreeMap<&OsString, Vec<&Task>> = BTreeMap::new();
     for task in tasks {
@@ -115,8 +115,8 @@ fn is_same(one: &Task, other: &Task) -> bool {
         == (other.size, &other.wanted.path, &other.wanted.style, other.wanted.backdrop)
 }
 
-/// The picture upright, with as many pixels as any of the tasks can show, and the size that it has
-/// by itself.
+/// Decodes the picture, upright and with as many pixels as any of the tasks can show. Also returns the
+/// picture's own size, and whether it is animated.
 fn decode(path: &Path, tasks: &[&Task]) -> Result<(Picture, Size, bool), String> {
     let file = open_regular(path).map_err(|error| chain(&error))?;
     let mut file = BufReader::new(file);
@@ -130,12 +130,12 @@ fn decode(path: &Path, tasks: &[&Task]) -> Result<(Picture, Size, bool), String>
     Ok((picture.upright(), natural, probe.animated))
 }
 
-/// The picture of one output.
+/// Paints the frame of one output.
 pub(super) fn frame(picture: &Picture, natural: Size, task: &Task) -> std::io::Result<Storage> {
     lay(picture, natural, task, Storage::new(task.size)?)
 }
 
-/// Lays a picture over the pixels of a frame.
+/// Draws a picture into a frame.
 fn lay(
     picture: &Picture,
     natural: Size,
@@ -152,11 +152,10 @@ fn lay(
     Ok(storage)
 }
 
-/// The part of the picture that is seen, in the size in which it is seen: mostly the picture as it was
-/// decoded.
+/// The visible part of the picture, in its visible size: often the picture as it was decoded.
 fn part<'a>(picture: &'a Picture, natural: Size, layout: &Layout) -> Cow<'a, Picture> {
     let [x, y, width, height] = layout.source;
-    // One that was reduced in decoding has fewer pixels.
+    // A picture that was reduced in decoding has fewer pixels.
     let (across, down) = picture.extent();
     let (across, down) = (across / f64::from(natural.0), down / f64::from(natural.1));
     let region =
@@ -175,7 +174,7 @@ struct Canvas<'a> {
 }
 
 impl Canvas<'_> {
-    /// Lays a picture down, and the colour on what it leaves free.
+    /// Draws a picture, and the fill colour on the area that it leaves free.
     fn draw(&mut self, part: &Picture, target: [u32; 4], style: &Style) {
         let [left, top, width, height] = target.map(|side| side as usize);
         let line = self.size.0 as usize * PIXEL;
@@ -206,7 +205,7 @@ fn fill(row: &mut [u8], [red, green, blue]: [u8; 3]) {
     row.chunks_exact_mut(PIXEL).for_each(|pixel| pixel.copy_from_slice(&[blue, green, red, 255]));
 }
 
-/// A row of the picture over the colour, as much as fits.
+/// Draws a row of the picture over the fill colour, as far as it fits.
 fn copy(from: &[u8], channels: usize, fill: [u8; 3], row: &mut [u8]) {
     let over = |value: u8, below: u8, alpha: u8| {
         let sum = u32::from(value) * u32::from(alpha) + u32::from(below) * u32::from(255 - alpha);
@@ -275,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn every_fit_by_its_pixels() {
+    fn each_fit_paints_the_right_pixels() {
         let dir = tempfile::tempdir().unwrap();
         let path = halves(dir.path());
         let check = |fit, spots: &[(u32, u32, [u8; 3])]| {
@@ -292,7 +291,7 @@ mod tests {
     }
 
     #[test]
-    fn a_picture_of_the_outputs_size_is_the_file_itself() {
+    fn picture_of_the_outputs_size_is_painted_exactly() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("noise.png");
         let noise = |x: u32, y: u32| {
@@ -309,7 +308,7 @@ mod tests {
     }
 
     #[test]
-    fn transparent_pixels_show_the_colour() {
+    fn transparent_pixels_show_the_fill_colour() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("glass.png");
         RgbaImage::from_pixel(4, 4, Rgba([255, 0, 0, 51])).save(&path).unwrap();
@@ -317,7 +316,7 @@ mod tests {
     }
 
     #[test]
-    fn same_frames_are_one_and_errors_name_the_file() {
+    fn equal_frames_are_shared_and_errors_name_the_file() {
         let dir = tempfile::tempdir().unwrap();
         let path = halves(dir.path());
         let one = task(&path, Fit::Cover, (80, 40));

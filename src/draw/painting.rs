@@ -1,8 +1,8 @@
-//! The threads that paint, so that the drawing loop never waits for a file.
+//! Runs the threads that paint, so that the drawing loop never waits for a file.
 //!
-//! `Painting` paints pictures once; the result of one that was called off is dropped. `Animation` has
-//! a thread for each output that shows an animated picture and paints one frame ahead; it waits while
-//! nobody asks for the next frame, so a covered output costs nothing.
+//! `Painting` paints pictures once; its result is dropped if the change was cancelled. `Animation` has a
+//! thread for each output that shows an animated picture, and paints one frame ahead. It waits until the
+//! next frame is wanted, so that a covered output uses no processor time.
 
 use std::io::{self, BufReader};
 use std::os::fd::{AsFd, BorrowedFd};
@@ -21,7 +21,7 @@ use crate::{media, memory, thread};
 /// The result of a painting.
 type Finished = Result<Vec<Painted>, Outcome>;
 
-/// A painting that is on its way.
+/// A painting in progress.
 pub(super) struct Painting {
     pub(super) tasks: Vec<Task>,
     result: Receiver<Finished>,
@@ -33,25 +33,25 @@ impl Painting {
     pub(super) fn start(tasks: Vec<Task>) -> io::Result<Self> {
         let done = Cancel::new()?;
         let (send, result) = channel();
-        // Dropped in this order, also by a panic: the results end before `done` wakes the receiver.
+        // Dropped in this order, even by a panic: the channel closes before `done` wakes the receiver.
         let (ends, own) = ((send, CancelOnDrop(done.clone())), tasks.clone());
         let work = move || {
-            // Nobody listens to one that was called off.
+            // The receiver of a cancelled painting is gone.
             ends.0.send(paint(&own)).ok();
             drop(ends);
             memory::trim();
         };
-        // One that is called off ends by itself.
+        // A cancelled painting ends by itself.
         thread::expendable("paint", STACK, work)?.leave();
         Ok(Self { tasks, result, done })
     }
 
-    /// Readable once there is something to take.
+    /// Readable once [`Self::take`] returns a result.
     pub(super) fn as_fd(&self) -> BorrowedFd<'_> {
         self.done.as_fd()
     }
 
-    /// The finished painting; none while it is under way.
+    /// The finished painting; `None` while it is in progress.
     pub(super) fn take(&self) -> Option<Finished> {
         let lost = || Outcome::Refused("the painting thread has failed".to_owned());
         self.done.is_cancelled().then(|| self.result.recv().unwrap_or_else(|_| Err(lost())))
@@ -65,10 +65,10 @@ pub(super) struct Animation {
 
 /// The state of the next frame.
 pub(super) enum NextFrame {
-    /// And how long it stays.
+    /// The frame, and how long it is shown.
     Ready(Arc<Storage>, Duration),
     NotYet,
-    /// The file has gone or is damaged: the last frame stays.
+    /// The file is gone or damaged, so the last frame stays.
     Never,
 }
 
@@ -76,8 +76,7 @@ impl Animation {
     pub(super) fn start(task: Task) -> io::Result<Self> {
         let (send, frames) = sync_channel(1);
         let waker = Arc::new(Waker::new()?);
-        // Also of a thread that hostile bytes have the decoders panic on: the frames end before it
-        // rings.
+        // Dropped in this order, even if a decoder panics: the channel closes before the wake-up.
         let ends = (send, Ring(Arc::clone(&waker)));
         let play = move || {
             let (send, ring) = &ends;
@@ -104,7 +103,7 @@ impl AsFd for Animation {
     }
 }
 
-/// Rings when it is dropped, too: then there will be no more frames.
+/// Also wakes the loop when it is dropped, after which there are no more frames.
 struct Ring(Arc<Waker>);
 
 impl Drop for Ring {
@@ -113,7 +112,7 @@ impl Drop for Ring {
     }
 }
 
-/// Once through the file; whether to begin again.
+/// Plays the file once; returns whether to play it again.
 fn run(task: &Task, send: &SyncSender<(Storage, Duration)>, ring: &Ring) -> bool {
     let Ok(file) = open_regular(Path::new(&task.wanted.path)) else { return false };
     let mut file = BufReader::new(file);
@@ -127,7 +126,7 @@ fn run(task: &Task, send: &SyncSender<(Storage, Duration)>, ring: &Ring) -> bool
         (count, is_wanted) = (count.saturating_add(1), sent);
         sent
     });
-    // The intact frames of a damaged file go on.
+    // A damaged file is played again if it has several intact frames.
     is_wanted && count > if gone_through.is_ok() { 0 } else { 1 }
 }
 
@@ -138,8 +137,8 @@ mod tests {
     use super::*;
     use crate::wire::Position;
 
-    /// An animation of three frames, the one of this number damaged: how many are painted, and whether
-    /// it begins again.
+    /// Plays an animation of three frames, of which the one of this number is damaged. Returns how many
+    /// are painted, and whether it plays again.
     fn played(damaged: usize) -> (usize, bool) {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("film.png");
@@ -151,7 +150,7 @@ mod tests {
         (0..3).for_each(|n| writer.write_image_data(&[n * 90; 96]).unwrap());
         writer.finish().unwrap();
         let data = |at: &usize| matches!(&bytes[*at..at + 4], b"IDAT" | b"fdAT" | b"IEND");
-        // Sixteen bytes after the type of the chunk; of the end, nothing.
+        // Damages 16 bytes behind the type of a chunk; the last chunk has none to damage.
         let at = (0..bytes.len() - 3).filter(data).nth(damaged).unwrap() + 8;
         bytes.iter_mut().skip(at).take(16).for_each(|byte| *byte = !*byte);
         std::fs::write(&path, &bytes).unwrap();

@@ -1,7 +1,7 @@
 //! Draws over X11: a pixmap on the root window, which stays after the process has ended.
 //!
-//! Each change is one process, which exits. Other programs find the pixmap by two properties of the
-//! root window. These also name the pixmap to be freed: only if both agree was it left for that.
+//! Each change is one process, which exits. Other programs find the pixmap by two properties of the root
+//! window. The old pixmap is freed only if both properties name it.
 
 use std::io::Write;
 
@@ -21,11 +21,11 @@ use crate::decode::confine;
 
 type Error = Box<dyn std::error::Error + Send + Sync>;
 
-/// The properties that lead to the pixmap: the first is for all programs, the second for the program
-/// that frees it.
+/// The properties that name the pixmap: the first is for all programs, the second for the program that
+/// frees it.
 const PROPERTIES: [&[u8]; 2] = [b"_XROOTPMAP_ID", b"ESETROOT_PMAP_ID"];
 
-/// Shows what the request says, and prints the response. Without outputs the root window is black.
+/// Carries out the request, and prints the response. Without outputs the root window is black.
 pub(super) fn run(request: &[u8]) -> Result<(), Error> {
     let outcome = match Request::read(request) {
         Some(request) => show(&request)?,
@@ -37,7 +37,7 @@ pub(super) fn run(request: &[u8]) -> Result<(), Error> {
 
 fn show(request: &Request) -> Result<Outcome, Error> {
     let (server, number) = RustConnection::connect(None)?;
-    // From here on it writes to its standard output.
+    // From here on, the process only writes to its standard output.
     confine([])?;
     let screen = &server.setup().roots[number];
     let Some(pixels) = Pixels::of(&server, screen) else {
@@ -113,15 +113,15 @@ impl Root<'_> {
         Ok(named)
     }
 
-    /// The current picture of the root window, if it can be copied: monitors that are not ours keep
-    /// it.
+    /// The current picture of the root window, if it can be copied: monitors that the request does not
+    /// name keep it.
     fn current(&self) -> Result<Option<Pixmap>, Error> {
         let Some(pixmap) = self.named()?[0] else { return Ok(None) };
         let geometry = self.server.get_geometry(pixmap)?.reply().ok();
         Ok(geometry.filter(|it| it.depth == self.screen.root_depth).map(|_| pixmap))
     }
 
-    /// A black pixmap as large as the root window, with what was there before.
+    /// A pixmap as large as the root window, with the picture from before or black.
     fn canvas(&self, before: Option<Pixmap>) -> Result<Pixmap, Error> {
         let (server, screen) = (self.server, self.screen);
         // The screen may have grown since we connected.
@@ -133,7 +133,7 @@ impl Root<'_> {
         server.create_gc(context, pixmap, &black)?;
         server.poly_fill_rectangle(pixmap, context, &[Rectangle { x: 0, y: 0, width, height }])?;
         if let Some(before) = before {
-            // It may vanish at any time: then there is black.
+            // The old pixmap may vanish at any time, which leaves black.
             server.copy_area(before, pixmap, context, 0, 0, 0, 0, width, height)?.check().ok();
         }
         server.free_gc(context)?;
@@ -166,7 +166,7 @@ impl Root<'_> {
         Ok(())
     }
 
-    /// Makes it the root window's for good, and frees the one before.
+    /// Makes the pixmap the permanent background of the root window, and frees the old one.
     fn hand_over(&self, pixmap: Pixmap) -> Result<(), Error> {
         let (server, root) = (self.server, self.screen.root);
         server.grab_server()?;
@@ -181,18 +181,18 @@ impl Root<'_> {
         if let [Some(one), Some(other)] = before
             && one == other
         {
-            // Disconnects the client that made the pixmap, if it is still there.
+            // Frees the old pixmap, and disconnects the client that made it if that still runs.
             server.kill_client(one)?.check().ok();
         }
         server.set_close_down_mode(CloseDown::RETAIN_PERMANENT)?;
         server.ungrab_server()?;
-        // All of it has been done when this is answered.
+        // The server has done all of it when it answers this.
         server.sync()?;
         Ok(())
     }
 }
 
-/// How the root window's pixels lie in memory.
+/// The memory format of the root window's pixels.
 struct Pixels {
     masks: [u32; 3],
     /// Bytes of one pixel: 2 or 4.
@@ -203,7 +203,7 @@ struct Pixels {
 }
 
 impl Pixels {
-    /// None for what is no true colour.
+    /// `None` if the visual is not true colour, or has no pixels of 2 or 4 bytes.
     fn of(server: &RustConnection, screen: &Screen) -> Option<Self> {
         let mut visuals = screen.allowed_depths.iter().flat_map(|depth| &depth.visuals);
         let visual: &Visualtype = visuals.find(|it| it.visual_id == screen.root_visual)?;
@@ -223,7 +223,7 @@ impl Pixels {
         (width * self.bytes).next_multiple_of(self.pad.max(1))
     }
 
-    /// Rows of ours as the server wants them.
+    /// Converts rows of a frame to the server's format.
     fn packed(&self, rows: &[u8], width: usize) -> Vec<u8> {
         if self.masks == [0xff_0000, 0xff00, 0xff] && self.bytes == PIXEL && self.is_little {
             return rows.to_vec();
@@ -257,7 +257,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn pixels_as_servers_want_them() {
+    fn pixels_have_the_format_of_the_server() {
         let deep =
             Pixels { masks: [0x3ff << 20, 0x3ff << 10, 0x3ff], bytes: 4, pad: 4, is_little: true };
         assert_eq!(deep.value([255, 0, 128]), 0x3ff << 20 | 514);

@@ -37,7 +37,7 @@ impl Storage {
         self.size
     }
 
-    /// In bytes; a pool of shared memory takes no more than fits here.
+    /// The length in bytes, of the type that a pool of shared memory has.
     pub(super) fn length(&self) -> i32 {
         bytes(self.size).map_or(0, |bytes| bytes as i32)
     }
@@ -53,7 +53,7 @@ impl AsFd for Storage {
     }
 }
 
-/// None for more than the protocol's 32 bits, and for nothing.
+/// `None` for no bytes, and for more than the protocol's 32 bits can hold.
 fn bytes((width, height): (u32, u32)) -> Option<usize> {
     let bytes = u64::from(width).checked_mul(height.into())?.checked_mul(PIXEL as u64)?;
     i32::try_from(bytes).ok().filter(|&bytes| bytes > 0).map(|bytes| bytes as usize)
@@ -69,7 +69,7 @@ pub(super) struct Mapping {
 impl Mapping {
     fn new(descriptor: BorrowedFd<'_>, length: usize) -> io::Result<Self> {
         let access = ProtFlags::READ | ProtFlags::WRITE;
-        // All of it is written or read at once: not page by page.
+        // All pages are mapped at once, since all of them will be used.
         let flags = MapFlags::SHARED | MapFlags::POPULATE;
         // SAFETY: the kernel chooses a place that nothing else has, and gives what is asked for or an
         // error. The file is as long as this and cannot shrink.
@@ -111,7 +111,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn written_pixels_are_there_at_the_next_look() {
+    fn written_pixels_are_in_the_next_mapping() {
         let storage = Storage::new((3, 2)).unwrap();
         storage.map().unwrap()[23] = 7;
         let seen = storage.map().unwrap();

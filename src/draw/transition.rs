@@ -1,21 +1,21 @@
-//! Transitions: the frames between two pictures, and the pace along a Bézier curve. Pure.
+//! Computes transitions: the frames between two pictures, and the pace along a Bézier curve. Pure.
 //!
-//! Rows are independent of each other, so several threads make a large frame.
+//! Rows are independent of each other, so several threads paint a large frame.
 
 use std::num::NonZero;
 
 use super::message::Effect;
 use super::storage::PIXEL;
 
-/// The weight of the new picture where only it is seen.
+/// The weight of the new picture when it alone is visible.
 const WHOLE: u16 = 256;
-/// Frames of fewer pixels are made sooner than threads are started.
+/// Frames with fewer pixels are painted faster than threads start.
 const SHARED_FROM: usize = 1 << 20;
 const THREADS_MAX: usize = 4;
-/// The breadth of the seam between the two pictures, as a part of its way.
+/// The width of the seam between the two pictures, as a share of the distance that it moves.
 const SEAM: f32 = 1.0 / 24.0;
 
-/// One frame: the effect with `gone` of its way behind it, from 0 to 1.
+/// Paints one frame of the effect, at the progress `gone` from 0 to 1.
 pub(super) fn blend(
     effect: Effect,
     gone: f64,
@@ -49,7 +49,7 @@ pub(super) fn blend(
     });
 }
 
-/// How much of the new picture is seen where.
+/// How much of the new picture is visible at each point.
 enum Mask {
     /// The same everywhere.
     Even(u16),
@@ -63,7 +63,7 @@ impl Mask {
     fn new(effect: Effect, gone: f32, (width, height): (f32, f32)) -> Self {
         match effect {
             Effect::None | Effect::Fade => {
-                // The first frame has something of the new picture.
+                // The first frame already shows some of the new picture.
                 Self::Even((gone * f32::from(WHOLE)).round().clamp(1.0, f32::from(WHOLE)) as u16)
             }
             Effect::Wipe { angle } => {
@@ -101,7 +101,7 @@ impl Mask {
 
 fn even(from: &[u8], to: &[u8], weight: u16, into: &mut [u8]) {
     let rest = WHOLE - weight;
-    // In one run over plain bytes the compiler makes vectors of it.
+    // The compiler vectorizes a single loop over bytes.
     for ((into, &from), &to) in into.iter_mut().zip(from).zip(to) {
         *into = mixed(from, to, rest, weight);
     }
@@ -122,11 +122,11 @@ fn mixed(from: u8, to: u8, rest: u16, weight: u16) -> u8 {
     ((u16::from(from) * rest + u16::from(to) * weight + 128) >> 8) as u8
 }
 
-/// The share of the way that is gone after this share of the time.
+/// The progress of a transition after this share of its time.
 pub(super) fn ease(curve: [f64; 4], time: f64) -> f64 {
     let time = time.clamp(0.0, 1.0);
     let [x1, y1, x2, y2] = curve;
-    // Halving finds the time because x only ever grows; CSS allows no other curve.
+    // Bisection finds the time because x only grows; CSS allows no other curve.
     let (x1, x2) = (x1.clamp(0.0, 1.0), x2.clamp(0.0, 1.0));
     let (mut low, mut high) = (0.0, 1.0);
     for _ in 0..40 {
@@ -151,7 +151,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_fade_ends_exactly_and_has_its_middle_between() {
+    fn fade_ends_exactly_and_mixes_both_pictures() {
         let (from, to) = ([0, 255, 17, 200], [255, 0, 17, 100]);
         let at = |gone| {
             let mut frame = [0; 4];
@@ -163,7 +163,7 @@ mod tests {
         assert_ne!(at(0.0), from, "its first frame has something of the new picture");
     }
 
-    /// The columns or rows that are all new.
+    /// Whether the new picture is visible at the left, right, top and bottom.
     fn shape(effect: Effect, gone: f64) -> [bool; 4] {
         let (from, to) = (vec![0; 100 * 100 * PIXEL], vec![255; 100 * 100 * PIXEL]);
         let mut frame = from.clone();
@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn edges_come_from_where_they_should() {
+    fn edges_move_from_the_right_side() {
         let wipe = |angle| shape(Effect::Wipe { angle }, 0.3);
         assert_eq!(wipe(0.0), [false, true, false, false], "from the right");
         assert_eq!(wipe(90.0), [false, false, true, false], "from the top");
@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn large_frames_are_made_in_parts() {
+    fn large_frames_are_painted_in_parts() {
         let length = 2048 * 1031 * PIXEL;
         let (from, to) = (vec![10; length], vec![110; length]);
         let mut frame = vec![0; length];
@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn curves() {
+    fn easing_follows_the_curve() {
         let check = |curve, time, expected: f64| {
             let seen = ease(curve, time);
             assert!((seen - expected).abs() < 1e-3, "{curve:?} at {time}: {seen}");

@@ -1,4 +1,4 @@
-//! Events of the compositor, collected in order. [`super::renderer`] handles them, so that files that
+//! Collects the events of the compositor, in order. [`super::renderer`] handles them, so that files that
 //! create objects do not depend on the handlers.
 
 use std::os::fd::AsFd;
@@ -37,7 +37,7 @@ pub(super) struct SurfaceId {
     pub(super) is_backdrop: bool,
 }
 
-/// Which frame or buffer of which surface.
+/// Identifies a frame or buffer of a surface.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Tag {
     pub(super) surface: SurfaceId,
@@ -68,7 +68,7 @@ pub(super) enum Event {
         serial: u32,
         size: (u32, u32),
     },
-    /// The compositor takes a surface away.
+    /// The compositor closes a surface.
     Closed {
         output: u32,
     },
@@ -193,7 +193,7 @@ pub(super) struct Globals {
     pub(super) shm: WlShm,
     pub(super) layer_shell: ZwlrLayerShellV1,
     pub(super) viewporter: Option<WpViewporter>,
-    /// Only with a viewporter: frames of fractional sizes are laid over the surface by it.
+    /// Used only with a viewporter, which stretches frames of fractional sizes over the surface.
     pub(super) fractional: Option<WpFractionalScaleManagerV1>,
     single_pixel: Option<WpSinglePixelBufferManagerV1>,
     /// The compositor puts newer surfaces of a layer below older ones.
@@ -223,7 +223,7 @@ impl Globals {
         })
     }
 
-    /// A buffer over storage; none where the compositor would not take so large a one.
+    /// A buffer over storage; `None` if it is too large for the protocol.
     pub(super) fn buffer(&self, storage: &Storage, tag: Tag) -> Option<WlBuffer> {
         let (width, height) = storage.size();
         let (width, height) = (i32::try_from(width).ok()?, i32::try_from(height).ok()?);
@@ -235,7 +235,7 @@ impl Globals {
         Some(buffer)
     }
 
-    /// A buffer of one colour, which the surface's viewport makes as large as it is.
+    /// A buffer of one colour, which the viewport stretches over the surface.
     pub(super) fn color(&self, color: [u8; 3], tag: Tag) -> Option<WlBuffer> {
         match &self.single_pixel {
             Some(manager) => {

@@ -1,4 +1,4 @@
-//! A transition on one surface: the frames between the old and the new picture.
+//! Runs a transition on one surface: the frames between the old and the new picture.
 //!
 //! The new picture itself is the last frame. A frame is drawn when the compositor asks for one, into
 //! storage that the compositor has released.

@@ -1,4 +1,4 @@
-//! Drawing over Wayland: a surface on the background layer of each output.
+//! Draws over Wayland: a surface on the background layer of each output.
 //!
 //! One thread owns the connection, the surfaces and the socket; only painting has threads of its own.
 //! The thread sleeps until the compositor, the daemon or a deadline wakes it.
@@ -24,7 +24,7 @@ use crate::decode::confine;
 
 type Error = Box<dyn std::error::Error + Send + Sync>;
 
-/// Shows what requests over the socket ask for, until the compositor exits.
+/// Carries out the requests over the socket, until the compositor exits.
 pub(super) fn run(socket: &Path) -> Result<(), Error> {
     let connection = Connection::connect_to_env()?;
     let (list, mut queue) = registry_queue_init::<Events>(&connection)?;
@@ -32,7 +32,7 @@ pub(super) fn run(socket: &Path) -> Result<(), Error> {
     globals.newer_is_below &= may_be_sway(&connection);
     let registry = list.registry().clone();
     let server = Server::bind(socket)?;
-    // From here on it writes to its socket and its log.
+    // From here on, the process only writes to its log and below the directory of its socket.
     confine(socket.parent().into_iter().map(Path::to_owned))?;
     let mut renderer = Renderer::new(connection.display(), registry, globals, server);
     for global in list.contents().clone_list() {
@@ -54,7 +54,7 @@ pub(super) fn run(socket: &Path) -> Result<(), Error> {
     }
 }
 
-/// Whether the compositor is sway, or cannot be seen.
+/// Whether the compositor is sway, or cannot be identified.
 fn may_be_sway(connection: &Connection) -> bool {
     let name = socket_peercred(connection.backend().poll_fd()).ok().and_then(|peer| {
         let pid = peer.pid.as_raw_nonzero();

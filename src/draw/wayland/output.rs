@@ -1,4 +1,4 @@
-//! An output as the compositor describes it, its size in pixels, and the surfaces on it.
+//! Keeps an output as the compositor describes it, its size in pixels, and the surfaces on it.
 
 use wayland_client::protocol::wl_output::{self, WlOutput};
 use wayland_client::{Proxy, WEnum};
@@ -40,7 +40,7 @@ impl DrawnOutput {
         self.is_known && self.name.as_deref() == Some(name)
     }
 
-    /// Takes over a part of the description; `true` after the last part.
+    /// Applies a part of the description; returns true after the last part.
     pub(super) fn update(&mut self, event: wl_output::Event) -> bool {
         match event {
             wl_output::Event::Geometry { transform, .. } => {
@@ -84,7 +84,8 @@ impl DrawnOutput {
         (self.surface, self.backdrop) = (None, None);
     }
 
-    /// Whether the wallpaper would be above a backdrop. Nothing moves a surface later on.
+    /// Whether the wallpaper would be above the backdrop, if one is wanted. The order of surfaces cannot
+    /// be changed later.
     pub(super) fn takes(&self, wanted: &Wanted, globals: &Globals) -> bool {
         let is_later = self.backdrop.is_none() && self.surface.is_some();
         wanted.backdrop.is_none() || !is_later || globals.newer_is_below
@@ -93,7 +94,8 @@ impl DrawnOutput {
     /// Creates the surfaces that are missing, in the order that puts the wallpaper above the backdrop.
     pub(super) fn create_surfaces(&mut self, globals: &Globals, wanted: &Wanted) {
         if !self.takes(wanted, globals) {
-            // It was connected a moment ago, and the wallpaper's surface is for an older request.
+            // The output was connected a moment ago, and its wallpaper's surface is for an older
+            // request.
             self.clear();
         }
         for is_backdrop in [!globals.newer_is_below, globals.newer_is_below] {
@@ -157,14 +159,14 @@ pub(super) struct SizeFacts {
     pub(super) fractional: Option<u32>,
     /// The scale of the output: a fractional one rounded up.
     pub(super) whole: u32,
-    /// The pixels of the output, turned as it is.
+    /// The pixels of the output, after the transform.
     pub(super) mode: Option<Size>,
-    /// Frames of any size can be laid over the surface.
+    /// Frames of any size can be stretched over the surface.
     pub(super) viewport: bool,
 }
 
 impl SizeFacts {
-    /// The size of a frame that comes out pixel for pixel, as far as that can be had.
+    /// The size of a frame that is shown pixel for pixel, as far as possible.
     pub(super) fn frame(self) -> Size {
         let Some((mode, true)) = self.mode.map(|mode| (mode, self.viewport)) else {
             return self.times(self.whole * 120);
@@ -185,13 +187,14 @@ impl SizeFacts {
         (times(self.logical.0), times(self.logical.1))
     }
 
-    /// The logical size is rounded, too: what comes out beside the mode by one pixel is the mode.
+    /// Returns the mode if the size differs from it by one pixel, because the logical size is rounded,
+    /// too.
     fn near(self, size: Size, mode: Size) -> Size {
         let beside = size.0.abs_diff(mode.0) <= 1 && size.1.abs_diff(mode.1) <= 1;
         if beside { mode } else { size }
     }
 
-    /// Whether the surface is the whole output, by some scale that rounds up to the whole one.
+    /// Whether the surface covers the whole output, at a scale that rounds up to the integer one.
     fn covers(self, mode: Size) -> bool {
         let product = |one: u32, other: u32| u64::from(one) * u64::from(other);
         let (one, other) = (product(mode.0, self.logical.1), product(mode.1, self.logical.0));
@@ -207,7 +210,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sizes() {
+    fn frame_has_the_pixels_of_its_surface() {
         let known = |logical, fractional, whole, mode| SizeFacts {
             logical,
             fractional,
@@ -220,9 +223,9 @@ mod tests {
         check(known((1920, 1080), Some(120), 1, (1920, 1080)), (1920, 1080));
         check(known((960, 540), None, 2, (1920, 1080)), (1920, 1080));
         check(known((1280, 720), Some(180), 2, (1920, 1080)), (1920, 1080));
-        // 1366 / 1.5 is no whole number: the mode is meant.
+        // 1366 / 1.5 is not an integer, so the mode is used.
         check(known((911, 512), Some(180), 2, (1366, 768)), (1366, 768));
-        // Without the protocol for fractions the shape tells.
+        // Without the protocol for fractions, the shape decides.
         check(known((911, 512), None, 2, (1366, 768)), (1366, 768));
         // A surface that is not the whole output.
         check(known((800, 200), Some(180), 2, (1920, 1080)), (1200, 300));

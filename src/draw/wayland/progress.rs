@@ -1,4 +1,4 @@
-//! One change, and how it is carried out in stages: from the request to the first frames on the screen.
+//! Carries out a change in stages: from the request to the first frames on the screen.
 //!
 //! Nothing on the screen changes before everything is painted, so a failure leaves the old picture.
 
@@ -53,7 +53,7 @@ impl Renderer {
         }
     }
 
-    /// The compositor has answered the sync request of this number.
+    /// Handles the answer to the sync request of this number.
     pub(super) fn synced(&mut self, number: u64) {
         let Some(mut change) = self.change.take() else { return };
         if let Stage::Syncing { sync, again } = change.stage
@@ -78,7 +78,7 @@ impl Renderer {
         Stage::Sizing { until: Instant::now() + SIZES_WITHIN }
     }
 
-    /// Carries the change on as far as possible without waiting.
+    /// Continues the change as far as possible without waiting.
     pub(super) fn proceed(&mut self) {
         loop {
             let Some(change) = self.change.take().or_else(|| self.repair()) else { return };
@@ -91,7 +91,7 @@ impl Renderer {
         }
     }
 
-    /// One step. Returns none if the change is finished, and `false` if it has to wait.
+    /// Makes one step. Returns `None` if the change is finished, and `false` if it has to wait.
     fn step(&mut self, mut change: PictureChange) -> Option<(PictureChange, bool)> {
         match &change.stage {
             Stage::Syncing { .. } => Some((change, false)),
@@ -185,7 +185,7 @@ impl Renderer {
         change
     }
 
-    /// Whether something was put there that has not been on the output yet.
+    /// Whether the output has a new picture that is not on the screen yet.
     fn is_coming(&self, global: u32) -> bool {
         let output = self.outputs.iter().find(|output| output.global == global);
         let surface = output.and_then(|output| output.surface.as_ref());
@@ -205,7 +205,7 @@ impl Renderer {
     fn failed(&mut self, change: PictureChange, outcome: Outcome) {
         match change.client {
             Some(client) => {
-                // Surfaces that were created for this change.
+                // Also removes surfaces that were created for this change.
                 self.remove_unwanted();
                 self.server.respond(client, outcome);
             }
@@ -213,7 +213,7 @@ impl Renderer {
         }
     }
 
-    /// A change without a client, if an output was connected or has another size than its frame.
+    /// Returns a change without a client, if an output was connected or has another size than its frame.
     fn repair(&mut self) -> Option<PictureChange> {
         let needs = |wanted: &Wanted| {
             let output = self.named(&wanted.output)?;
@@ -228,7 +228,8 @@ impl Renderer {
         })
     }
 
-    /// The file of a picture is gone: shows its last frame, stretched, or the fill colour.
+    /// Shows the last frame of a picture, stretched, or the fill colour, because its file cannot be
+    /// painted.
     fn make_do(&mut self, change: PictureChange) {
         let Stage::Painting { painting, outputs } = &change.stage else { return };
         for (&global, task) in outputs.iter().zip(&painting.tasks) {

@@ -1,5 +1,5 @@
-//! The outputs, the pictures on them, and the events that change them. [`super::progress`] carries
-//! changes out.
+//! Keeps the outputs and the pictures on them, and handles the events that change them.
+//! [`super::progress`] carries out changes.
 
 use std::collections::BTreeMap;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -91,7 +91,7 @@ impl Renderer {
         }
     }
 
-    /// Takes the requests that have come over the socket.
+    /// Starts the requests that have arrived over the socket.
     pub(super) fn receive(&mut self) {
         for (client, request) in self.server.receive() {
             self.request(client, request);
@@ -148,7 +148,7 @@ impl Renderer {
         self.outputs.push(DrawnOutput::new(global, output));
     }
 
-    /// The description of an output that was added or changed is complete.
+    /// Handles the complete description of an output that was added or changed.
     fn output_described(&mut self, global: u32) {
         let Some(output) = self.outputs.iter_mut().find(|output| output.global == global) else {
             return;
@@ -179,7 +179,7 @@ impl Renderer {
         shown.or_else(|| self.last_frames.get(&wanted.output).cloned())
     }
 
-    /// Removes the surfaces and frames of outputs that are to show nothing.
+    /// Removes the surfaces and frames of outputs that should show nothing.
     pub(super) fn remove_unwanted(&mut self) {
         let wanted = |name: &str| self.shown.iter().find(|wanted| wanted.output == name);
         for output in &mut self.outputs {
@@ -201,7 +201,7 @@ impl Renderer {
 }
 
 pub(super) struct PictureChange {
-    /// None if outputs were connected or changed.
+    /// `None` if the cause is an output that was connected or changed.
     pub(super) client: Option<ClientId>,
     pub(super) outputs: Vec<Wanted>,
     pub(super) transition: Transition,
@@ -216,7 +216,7 @@ pub(super) enum Stage {
     Sizing { until: Instant },
     /// Pictures are painted, one task for each of these outputs.
     Painting { painting: Painting, outputs: Vec<u32> },
-    /// The first frames on these outputs have not been seen yet.
+    /// The first frames on these outputs are not on the screen yet.
     Showing { outputs: Vec<u32> },
 }
 

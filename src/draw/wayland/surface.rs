@@ -1,4 +1,4 @@
-//! A surface of one output on the background layer: its frame, transition and animation.
+//! Controls a surface of one output on the background layer: its frame, transition and animation.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -50,7 +50,7 @@ pub(super) struct Surface {
     awaited: Option<(u64, Instant)>,
     /// When the next frame of the transition, which was too early, may be drawn.
     pub(super) wake_at: Option<Instant>,
-    /// A frame is to be drawn as soon as a buffer is released.
+    /// A frame must be drawn as soon as a buffer is released.
     is_due: bool,
     /// A frame of the content has been on the screen.
     pub(super) is_up: bool,
@@ -64,7 +64,7 @@ pub(super) struct Content {
     pub(super) wanted: Wanted,
     /// The size for which the frame was painted.
     pub(super) size: (u32, u32),
-    /// None for a plain colour.
+    /// `None` for a plain colour.
     pub(super) frame: Option<Arc<Storage>>,
     /// The picture is animated.
     pub(super) moves: bool,
@@ -127,7 +127,7 @@ impl Surface {
         shown.is_some_and(|shown| shown.size == size && shown.wanted.looks_like(wanted))
     }
 
-    /// The same picture may have another path now.
+    /// Updates the path of the same picture.
     pub(super) fn rename(&mut self, wanted: &Wanted) {
         if let Some(content) = self.content.as_mut().filter(|it| it.wanted.looks_like(wanted)) {
             content.wanted = wanted.clone();
@@ -154,7 +154,7 @@ impl Surface {
         self.advance(globals, now);
     }
 
-    /// The transition from the frame on the screen; none if there is no such frame.
+    /// The transition from the frame on the screen; `None` if there is no such frame.
     fn transition_to(
         &self,
         content: &Content,
@@ -169,7 +169,7 @@ impl Surface {
         moves.then(|| Fade::new(before, after, transition.clone(), now).ok())?
     }
 
-    /// The next frame of the transition, or the picture itself.
+    /// Shows the next frame of the transition, or the picture itself.
     pub(super) fn advance(&mut self, globals: &Globals, now: Instant) {
         (self.wake_at, self.is_due) = (None, false);
         let number = self.next_number();
@@ -187,7 +187,7 @@ impl Surface {
         }
     }
 
-    /// The picture itself. Its storage is never written again, so its buffer goes at once.
+    /// Shows the picture itself. Its storage is never written again, so its buffer is destroyed at once.
     fn finish(&mut self, globals: &Globals) {
         let tag = Tag { surface: self.id, number: self.next_number() };
         let Some(content) = &self.content else { return };
@@ -214,7 +214,7 @@ impl Surface {
         self.surface.commit();
     }
 
-    /// Lays the frame over the whole surface. Takes effect with the commit.
+    /// Stretches the frame over the whole surface. Takes effect with the commit.
     fn fit(&mut self, globals: &Globals) {
         if let Some(serial) = self.serial.take() {
             self.layer.ack_configure(serial);
@@ -267,7 +267,7 @@ impl Surface {
         }
     }
 
-    /// Shows the next frame of an animation if it is due. A covered animation stands still: the
+    /// Shows the next frame of an animation if it is due. A covered animation pauses, because the
     /// compositor asks for no frames of it.
     pub(super) fn play(&mut self, globals: &Globals, now: Instant) {
         self.wake_at = None;
@@ -311,7 +311,7 @@ impl Surface {
         self.animation.as_ref().filter(|_| self.wake_at.is_none() && !self.is_waiting)
     }
 
-    /// When [`Self::tick`] is to be called.
+    /// When [`Self::tick`] must be called.
     pub(super) fn deadline(&self) -> Option<Instant> {
         let late = self.awaited.map(|(_, late)| late);
         [late, self.wake_at].into_iter().flatten().min()
