@@ -1,8 +1,8 @@
 //! Writes the links and files in the state directory. Each is replaced by a rename, so that a reader
 //! never finds it missing or half-written.
 //!
-//! Runs on the thread `desktop`. Never touches names that others have put there. Nothing is flushed:
-//! after a crash the next start writes the files again.
+//! Runs on the thread `desktop`. Never touches names that others have created. Nothing is flushed: after
+//! a crash the next start writes the files again.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::{OsStr, OsString};
@@ -57,7 +57,7 @@ impl StateDirectory {
         }
     }
 
-    /// Removes the links and files, and leaves what others have put there.
+    /// Removes the links and files, and leaves what others have created.
     pub(super) fn clear(&mut self) {
         self.written.clear();
         for name in FILES {
@@ -94,7 +94,7 @@ pub(super) fn link_targets<'s>(
     named.chain(newest).collect()
 }
 
-/// None if the name cannot be a file's, or is one of our own names.
+/// `None` if the name cannot be a file name, or is one of our own names.
 fn link_name(monitor: &str) -> Option<String> {
     let name = monitor.replace('/', "_");
     let taken = ["", ".", "..", NEWEST].contains(&&*name) || name.starts_with(TEMPORARY);
@@ -111,7 +111,7 @@ type Link = (OsString, PathBuf);
 
 pub(super) struct Links {
     root: PathBuf,
-    /// None until the record was read.
+    /// `None` until the record was read.
     made: Option<BTreeSet<Link>>,
 }
 
@@ -165,7 +165,7 @@ impl Links {
     }
 }
 
-/// Points a name there; `false` if the name is somebody else's.
+/// Points a name to a target; returns false if the name belongs to somebody else.
 fn link(
     directory: impl AsFd,
     name: &OsStr,
@@ -180,7 +180,7 @@ fn link(
         Err(Errno::INVAL) => return Ok(false),
         Err(error) => return Err(error.into()),
     }
-    // A killed run may have left one.
+    // A killed run may have left a temporary link.
     if target_of(&directory, TEMPORARY.as_ref()).is_ok() {
         unlinkat(&directory, TEMPORARY, AtFlags::empty())?;
     }
@@ -250,7 +250,7 @@ mod tests {
             assert!(palette.exists());
             fs::remove_file(&palette).unwrap();
         }
-        // The files of others stay, and nothing is looked for behind a link.
+        // Files of others stay, and a link is not followed.
         let pictures = home.path().join("pictures");
         let png = format!("{}.png", "0f".repeat(32));
         fs::create_dir(&pictures).unwrap();
@@ -270,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn a_place_that_cannot_be_written_is_only_told_of() {
+    fn unwritable_directory_is_only_logged() {
         let home = tempfile::tempdir().unwrap();
         let root = home.path().join("file");
         fs::write(&root, "").unwrap();
@@ -310,7 +310,8 @@ mod tests {
         let mut links = Links::new(root.clone());
         write(&mut links, &[("A", "/a"), ("B", "/b")]).unwrap();
         assert_eq!(there(&current), named(&[("A", "/a"), ("B", "/b"), ("DP-7", "/mine")]));
-        // The next run knows them; what the user has re-pointed by then is the user's.
+        // The next run knows the links. A link that the user has changed in the meantime belongs to the
+        // user.
         let mut links = Links::new(root.clone());
         write(&mut links, &[("A", "/c"), ("B", "/b")]).unwrap();
         fs::remove_file(current.join("B")).unwrap();
@@ -318,7 +319,7 @@ mod tests {
         write(&mut links, &[("A", "/c")]).unwrap();
         let users = [("A", "/c"), ("B", "/other"), ("DP-7", "/mine")];
         assert_eq!(there(&current), named(&users));
-        // Names that are not free hold no other one up.
+        // A name that is in use does not prevent other links.
         for name in ["B", "DP-7", "note"] {
             let refused = write(&mut links, &[(name, "/x"), ("A", "/d")]).unwrap_err();
             assert_eq!(refused, current.join(name));
@@ -350,7 +351,7 @@ mod tests {
         let root = home.path().join("murald");
         let mut links = Links::new(root.clone());
         links.write(&named(&[("A", "/a")]).into_iter().collect()).unwrap();
-        // Between the record and the link, and after the link.
+        // The run was killed between the record and the link, or after the link.
         for target in ["/a", "/b"] {
             let both = named(&[("A", "/a"), ("A", "/b")]);
             let both = both.into_iter().map(|(name, to)| (name.into(), to)).collect();

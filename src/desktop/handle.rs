@@ -1,4 +1,4 @@
-//! The handle by which other modules talk to the thread `desktop`, and the owner that ends the thread.
+//! Provides the handle of other modules to the thread `desktop`, and the owner that ends the thread.
 
 use std::time::Instant;
 
@@ -8,7 +8,7 @@ use super::hook::{Hook, WallpaperChange};
 use crate::thread::Thread;
 use crate::wire::{DebugQueue, HookFailure};
 
-/// Tells clients of a change; called once, and must not block.
+/// Reports a change to clients; called once, and must not block.
 pub(crate) type Tell = Box<dyn FnOnce() + Send>;
 
 pub(super) enum DesktopMessage {
@@ -25,8 +25,8 @@ pub struct Handle {
     hook: Option<Hook>,
 }
 
-/// The owner of the threads: ends them when dropped. Declared in this order, they are told before
-/// they are joined.
+/// Owns the threads, and ends them when dropped. `end` is declared first, so that its channel closes
+/// before the thread is joined.
 pub(crate) struct DesktopOwner {
     end: Option<Sender<()>>,
     hook: Hook,
@@ -38,23 +38,23 @@ impl Handle {
         Self { inbox: Some(inbox), hook: Some(hook) }
     }
 
-    /// Why the hook's last run failed; none if it went well.
+    /// Why the hook's last run failed; `None` if it succeeded.
     pub(crate) fn hook_failure(&self) -> Option<HookFailure> {
         self.hook.as_ref()?.failure()
     }
 
-    /// Whether a process group is that of a hook: what it asks for runs no hook.
+    /// Whether a process group belongs to a hook, whose requests run no hook.
     pub(crate) fn is_hook(&self, group: i32) -> bool {
         self.hook.as_ref().is_some_and(|hook| hook.has_group(group))
     }
 
-    /// Has the files brought in line, then calls `tell`: by the thread, or at once where it has too
-    /// much to do. Never blocks.
+    /// Updates the files on the thread, then calls `tell` there; calls `tell` at once if the thread is
+    /// overloaded. Never blocks.
     pub(crate) fn changed(&self, changes: Vec<WallpaperChange>, tell: Tell) {
         self.send(DesktopMessage::Changed(changes, tell));
     }
 
-    /// The changes that wait for the thread; none without a thread.
+    /// The changes that wait for the thread; `None` without a thread.
     pub(crate) fn queue(&self) -> Option<DebugQueue> {
         self.inbox.as_ref().map(|inbox| DebugQueue::of("desktop", inbox))
     }
@@ -78,7 +78,7 @@ impl Handle {
 }
 
 impl DesktopMessage {
-    /// Does what has nothing to do with files.
+    /// Calls the callback without updating files.
     fn pass(self) {
         match self {
             Self::Changed(_, tell) | Self::Clear(tell) => tell(),
@@ -91,8 +91,8 @@ impl DesktopOwner {
         Self { end: Some(end), hook, thread: Some(thread) }
     }
 
-    /// Ends the threads by the deadline, and the hook that runs; returns the names of those that are
-    /// late. The files stay.
+    /// Ends the threads and the hook that runs; returns the names of threads that miss the deadline. The
+    /// files stay.
     pub(crate) fn end(mut self, deadline: Instant) -> Vec<String> {
         self.end = None;
         let late = [self.thread.take(), self.hook.end()].into_iter().flatten();

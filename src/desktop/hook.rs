@@ -1,4 +1,4 @@
-//! The hook: the user's command after a change of a wallpaper.
+//! Runs the hook: the user's command after a change of a wallpaper.
 //!
 //! The thread `hook` runs one command at a time. Changes during a run are gathered for the next run,
 //! which gets the newest. Nothing waits for it.
@@ -17,7 +17,7 @@ use crate::sys::{Cancel, Waker, lock};
 use crate::thread::{Spawner, Thread};
 use crate::wire::{HookFailure, Image, Source, Timestamp};
 
-/// The limit for the errors of a run that are logged.
+/// How many bytes of a run's errors are logged.
 const LOGGED: usize = 64 << 10;
 
 /// The settings and paths for runs of the hook.
@@ -73,12 +73,12 @@ impl Hook {
         Self(Arc::new(SharedHook { run, state, failure, groups, sources, spawner }))
     }
 
-    /// Why the last run failed; none if it went well.
+    /// Why the last run failed; `None` if it succeeded.
     pub(super) fn failure(&self) -> Option<HookFailure> {
         lock(&self.0.failure).clone()
     }
 
-    /// Whether a process group is that of a run.
+    /// Whether a process group belongs to a run.
     pub(super) fn has_group(&self, group: i32) -> bool {
         self.0.groups.has(group)
     }

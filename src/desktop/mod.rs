@@ -1,4 +1,4 @@
-//! Desktop integration: links to still images, files with colours, and the user's hook.
+//! Provides other programs with links to still images and files with colours, and runs the user's hook.
 //!
 //! The thread `desktop` owns `$XDG_STATE_HOME/murald`: after each change it updates the files there,
 //! and then reports the change to clients. It never waits for ffmpeg, whose stills are made on the
@@ -30,10 +30,10 @@ use directory::StateDirectory;
 use hook::Hook;
 use publisher::Publisher;
 
-/// Changes that wait for their files; more are reported without them.
+/// How many changes may wait for their files; more are reported without them.
 const INBOX: usize = 64;
 
-/// Removes the files, if no daemon is there to do so.
+/// Removes the files, if no daemon runs that could do so.
 pub(crate) fn remove_files(directory: PathBuf) {
     StateDirectory::new(directory).clear();
 }

@@ -1,7 +1,7 @@
-//! The colours of the current wallpapers: read from the database and written as `palette.json`, shell,
-//! CSS and rofi files.
+//! Formats the colours of the current wallpapers, which it reads from the database, as `palette.json`
+//! and as files for the shell, CSS and rofi.
 //!
-//! Never writes to disk.
+//! Does not write the files itself.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -31,7 +31,7 @@ pub(super) struct Palette {
     pub(super) path: Option<PathBuf>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) color: Option<String>,
-    /// None: the still could not be made.
+    /// `None` if the still could not be made.
     pub(super) still: Option<PathBuf>,
     pub(super) appearance: &'static str,
     pub(super) background: String,
@@ -226,7 +226,7 @@ mod tests {
         let theme = text(Some(&palette), "colors.rasi");
         assert!(theme.starts_with("* {\n    background: #101018;\n"), "{theme}");
         assert!(theme.ends_with("    color7: #e0d0c0;\n}\n"), "{theme}");
-        // Each in turn, and where it is too near to the first, lighter.
+        // The colours repeat; one that is too close to the first is lighter.
         let found: Vec<&str> = (0..8)
             .map(|n| sheet.split_once(&format!("color{n} ")).unwrap().1.split_once(';').unwrap().0)
             .collect();
@@ -240,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn a_path_is_one_word_for_the_shell() {
+    fn path_is_one_word_for_the_shell() {
         for path in ["/a b/$(x)`y`\\'\"\n.png", "'", ""] {
             let text = text(Some(&palette(path, &[])), "colors.sh");
             let quoted = path.replace('\'', r"'\''");
@@ -250,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_shown_has_colours_too() {
+    fn files_have_colours_even_if_nothing_is_shown() {
         assert_eq!(text(None, "palette.json"), "{\n  \"newest\": null,\n  \"monitors\": {}\n}\n");
         let shell = text(None, "colors.sh");
         assert!(shell.starts_with("wallpaper=''\nbackground='#000000'\nforeground='#ffffff'\n"));

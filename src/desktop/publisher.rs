@@ -50,14 +50,14 @@ pub(super) struct Publisher {
     colors: PlainColors,
     directory: StateDirectory,
     hook: Hook,
-    /// The pictures on connected monitors; none without a compositor.
+    /// The pictures on connected monitors; `None` without a compositor.
     shown: Option<BTreeMap<String, MonitorImage>>,
     /// The content of the files, by monitor.
     published: BTreeMap<String, Palette>,
     /// Monitors whose image has no still yet, with the image.
     pending: BTreeMap<String, i64>,
     waiting: Vec<PendingChange>,
-    /// The files were removed, for the end.
+    /// The files were removed because the daemon ends.
     cleared: bool,
 }
 
@@ -108,7 +108,7 @@ impl Publisher {
                 recv(made) -> made => made.into_iter().for_each(|made| self.stills.on_made(made)),
                 recv(outputs) -> _ => self.read(),
                 recv(edited) -> _ => {
-                    // A change brings its own picture, and an entry of the history.
+                    // Other events are ignored: a change has its own picture, and adds to the history.
                     let concerns = |news: &Message| {
                         news.lost > 0 || news.domain == Some(GalleryDomain::Images)
                     };
@@ -153,7 +153,7 @@ impl Publisher {
 
     /// Reads what monitors show: at the start, after edits, and when outputs come or go.
     fn read(&mut self) {
-        // Without a session all monitors may come back.
+        // Without a session the files stay, since all monitors may come back.
         let read = || read_shown(&self.store, &self.outputs, &self.colors);
         self.shown = match self.outputs.session().map(|_| read()) {
             Some(Ok(shown)) => Some(shown),
@@ -219,14 +219,14 @@ impl Publisher {
         }
     }
 
-    /// The still that the links of a change lead to.
+    /// The still to which the links of a change point.
     fn still(&self, change: &WallpaperChange) -> Option<PathBuf> {
         let monitors = change.shown.iter().map(|(monitor, _)| monitor);
         let mut palettes = monitors.filter_map(|monitor| self.published.get(monitor));
         palettes.find(|palette| palette.image_id == change.image.id)?.still.clone()
     }
 
-    /// Report all remaining changes.
+    /// Reports all remaining changes.
     fn end(mut self, messages: &Receiver<DesktopMessage>) {
         let mut rest = Vec::new();
         for message in messages.try_iter() {

@@ -1,4 +1,4 @@
-//! A colour scheme with readable text from an image's palette. Pure.
+//! Makes a colour scheme with readable text from an image's palette. Pure.
 
 use crate::color::{self, Lab, Rgb, hex, lab};
 use crate::wire::Tone;
@@ -55,7 +55,7 @@ impl Scheme {
     }
 }
 
-/// A colour that can be told from another: itself, or a lighter or darker one.
+/// A colour that can be distinguished from `other`: `color` itself, or a lighter or darker one.
 pub(super) fn told_from(other: &str, color: &str) -> String {
     let (Some(other), Some(rgb)) = (color::parse_hex(other), color::parse_hex(color)) else {
         return color.to_owned();
@@ -118,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn a_scheme_is_made_of_the_palette_where_that_can_be_read() {
+    fn scheme_uses_the_palette_if_it_is_readable() {
         let made = scheme(&["#101018", "#e0d0c0", "#c04020"]);
         let expected = Scheme {
             appearance: Tone::Dark,
@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_palette_it_is_white_on_black() {
+    fn scheme_without_a_palette_is_white_on_black() {
         for none in [scheme(&[]), scheme(&["no colour"])] {
             let texts = (&*none.background, &*none.foreground, &*none.accent);
             assert_eq!(texts, ("#000000", "#ffffff", "#808080"));
@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn everything_can_be_read_whatever_the_palette() {
+    fn scheme_of_any_palette_is_readable() {
         let parts = [0u8, 40, 90, 119, 128, 160, 200, 255];
         let colors: Vec<String> = parts
             .iter()
@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn the_mean_decides_between_dark_and_light() {
+    fn mean_lightness_decides_between_dark_and_light() {
         let check = |colors: &[&str], expected| assert_eq!(scheme(colors).appearance, expected);
         check(&["#000000", "#ffffff"], Tone::Light);
         check(&["#000000", "#fefefe"], Tone::Dark);

@@ -1,5 +1,5 @@
-//! The still of a wallpaper: the image's own file, or a PNG in `stills` that is named by the image's
-//! checksum.
+//! Provides the still of a wallpaper: the image's own file, or a PNG in `stills` that is named by the
+//! image's checksum.
 //!
 //! Runs on the thread `desktop`; stills are made on the transcoder's threads.
 
@@ -27,7 +27,7 @@ const MADE: usize = 64;
 /// The most images whose result is remembered, by checksum.
 const PLAIN: usize = 256;
 
-/// Writes a still of an image to a new PNG file, on a thread that may wait; the error is for people.
+/// Writes a still of an image to a new PNG file, on a thread that may wait; the error is for users.
 pub(crate) type MakeStill = Arc<dyn Fn(&Ffmpeg, &Image, &Path) -> Result<(), String> + Send + Sync>;
 
 /// Whether every still must be a PNG.
@@ -124,7 +124,7 @@ impl Stills {
         }
     }
 
-    /// Removes stills that no link leads to.
+    /// Removes stills to which no link points.
     pub(super) fn tidy(&mut self, used: &BTreeSet<&Path>) {
         if self.plain.len() > PLAIN {
             self.plain.clear();
@@ -163,14 +163,14 @@ impl Stills {
     }
 }
 
-/// Removes stills from their directory, unless that is a link. Files with other names are somebody
-/// else's.
+/// Removes stills from their directory, unless that is a link. Files with other names belong to somebody
+/// else.
 pub(super) fn sweep(directory: &Path, is_used: impl Fn(&Path) -> bool) {
     let Ok(opened) = open_directory(directory) else { return };
     for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
         let name = entry.file_name();
         if is_ours(&name) && !is_used(&entry.path()) {
-            // Tried again after the next change.
+            // The removal is tried again after the next change.
             unlinkat(&opened, name, AtFlags::empty()).ok();
         }
     }
