@@ -1,4 +1,4 @@
-//! One call of the command, and what came of it.
+//! Runs the command once, and checks its result.
 
 use std::fs;
 use std::path::PathBuf;
@@ -12,7 +12,7 @@ pub(crate) fn run(house: &House, line: &[&str]) -> Output {
     house.murald(line).output().unwrap()
 }
 
-/// What a call printed, which must have succeeded.
+/// Runs a call that must succeed, and returns its output.
 #[track_caller]
 pub(crate) fn ok(house: &House, line: &[&str]) -> String {
     let output = run(house, line);
@@ -25,7 +25,7 @@ pub(crate) fn json_of(house: &House, line: &[&str]) -> Value {
     serde_json::from_str(&ok(house, &[&["--json"], line].concat())).unwrap()
 }
 
-/// Checks a failed call: its exit code, no output, and how what it says begins.
+/// Checks a failed call: its exit code, that it prints nothing to stdout, and how its error begins.
 #[track_caller]
 pub(crate) fn fails(house: &House, line: &[&str], code: i32, told: &str) {
     let output = run(house, line);
@@ -40,7 +40,7 @@ pub(crate) fn stderr(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
-/// Different pictures, `count` of them, in a directory.
+/// A directory with `count` different pictures.
 pub(crate) fn pictures(house: &House, count: u8) -> PathBuf {
     let directory = house.root().join("pictures");
     fs::create_dir_all(&directory).unwrap();

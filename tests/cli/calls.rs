@@ -1,4 +1,4 @@
-//! The command as people and scripts use it: the real executable, with and without a daemon.
+//! Calls of the real executable, as users and scripts make them, with and without a daemon.
 
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -10,7 +10,7 @@ use crate::call::{fails, json_of, ok, pictures, run, stderr};
 use crate::support::{House, end_of};
 
 #[test]
-fn without_a_daemon() {
+fn commands_without_a_daemon_say_so_and_exit_with_69() {
     let house = House::new();
     let nobody = format!(
         "murald: the daemon is not running (no socket at {})\n  start it",
@@ -31,7 +31,7 @@ fn without_a_daemon() {
     ] {
         fails(&house, line, 69, &nobody);
     }
-    // There is nothing to be done.
+    // There is nothing to stop.
     assert_eq!(ok(&house, &["stop"]), "");
     assert_eq!(json_of(&house, &["stop"]), json!({ "status": "not_running" }));
     assert_eq!(
@@ -46,9 +46,9 @@ fn without_a_daemon() {
     let told = format!("murald: {long} cannot be a socket: ");
     fails(&house, &["--socket", &long, "status"], 69, &told);
     assert_eq!(ok(&house, &["off"]), "no daemon runs, and no wallpaper of murald is left\n");
-    // There is no database that could be damaged.
+    // There is no database yet that could be damaged.
     assert!(ok(&house, &["library", "check"]).starts_with("database\t"));
-    // For a script the same, as JSON.
+    // With `--json`, errors are JSON as well.
     fails(
         &house,
         &["monitors", "--json"],
@@ -74,13 +74,13 @@ fn without_a_daemon() {
 }
 
 #[test]
-fn a_file_of_settings_is_checked_without_a_daemon() {
+fn config_file_is_checked_without_a_daemon() {
     let house = House::new();
     let file = house.config_file();
     let fails = |line: &[&str], told: &str| {
         fails(&house, line, 78, &format!("murald: {told}"));
     };
-    // It would start with the defaults; a file that is named is to be there.
+    // Without a file the daemon uses the defaults, but a file that is named must exist.
     assert_eq!(json_of(&house, &["config", "check", "--json"]), json!([]));
     assert!(ok(&house, &["config", "check"]).is_empty());
     let named = file.to_str().unwrap();
@@ -111,7 +111,7 @@ fn a_file_of_settings_is_checked_without_a_daemon() {
 }
 
 #[test]
-fn wrong_usage() {
+fn wrong_usage_is_explained_and_exits_with_2() {
     let house = House::new();
     fails(&house, &["frobnicate"], 2, "murald: unknown command \"frobnicate\"\n");
     fails(&house, &["set"], 2, "murald: missing argument PICTURE\n  usage: murald set PICTURE");
@@ -122,7 +122,7 @@ fn wrong_usage() {
 }
 
 #[test]
-fn useless_arguments_are_reported() {
+fn settings_without_effect_are_reported() {
     let house = House::started();
     let check = |line: &[&str], told: &str| {
         let output = run(&house, line);
@@ -135,7 +135,7 @@ fn useless_arguments_are_reported() {
     check(&["config", "set", "backend.type", "wal-qt"], "backend.type: wal-qt is not installed");
     check(&["config", "patch", r#"{"app": {"theme": "z"}}"#], "app.sort_by must be one of");
     check(&["config", "set", "backend.type", "awww"], "backend.type: awww is not installed");
-    // Nobody chose the default.
+    // Only settings that somebody has changed are reported.
     for line in [&["config", "reset"][..], &["config", "set", "backend.feh.mode", "max"]] {
         assert_eq!(stderr(&run(&house, line)), "");
     }
@@ -149,7 +149,7 @@ fn refusals_of_the_daemon_are_printed() {
     let house = House::started();
     let no_section = "murald: no section named \"wall\": sections are app, daemon, library, ";
     fails(&house, &["config", "get", "wall"], 1, no_section);
-    // It is changed by activating one, through the whole and through each backend's section.
+    // `backend` is no section: `activate` sets its type, and each backend has its own section.
     let backend = "murald: no section named \"backend\"";
     fails(&house, &["config", "get", "backend"], 1, backend);
     fails(&house, &["config", "set", "backend", r#"{"type": "feh"}"#], 1, backend);
@@ -161,11 +161,11 @@ fn refusals_of_the_daemon_are_printed() {
         told.contains("no section named \"swaybg.fit_mode\"") && told.contains("backend.NAME"),
         "{told}"
     );
-    // The daemon keeps it, as the file may have it, and goes on with the default.
+    // The daemon keeps an invalid value, as it does in the file, and uses the default.
     let unused = "murald: daemon.log_level cannot be \"loud\"; using \"info\"\n";
     let output = run(&house, &["config", "set", "daemon", "log_level", "loud"]);
     assert_eq!((output.status.code(), stderr(&output).starts_with(unused)), (Some(1), true));
-    // There is nothing to show; then there is nothing to show it on.
+    // First there is no image, then no monitor.
     fails(&house, &["random"], 1, "murald: the library is empty\n");
     let picture = house.root().join("a.png");
     image::RgbImage::new(8, 8).save(&picture).unwrap();
@@ -207,7 +207,7 @@ fn sections_of_the_file_are_sections_of_the_command() {
 }
 
 #[test]
-fn themes_are_files_and_json() {
+fn themes_are_listed_and_printed() {
     let house = House::started();
     let themes = house.config_file().with_file_name("themes");
     fs::create_dir_all(&themes).unwrap();
@@ -219,7 +219,7 @@ fn themes_are_files_and_json() {
 }
 
 #[test]
-fn starts_that_fail() {
+fn start_fails_with_a_broken_config_or_another_daemon() {
     let mut house = House::new();
     house.configure("[app]\ntheme = \"dark\"\nimages_per_page = \"many\"\n");
     let file = house.config_file();
@@ -234,7 +234,7 @@ fn starts_that_fail() {
 }
 
 #[test]
-fn stop_waits_until_the_daemon_is_gone() {
+fn stop_waits_until_the_daemon_has_exited() {
     let mut house = House::new();
     for flags in [&["stop"][..], &["stop", "--clear"]] {
         house.start();
@@ -250,7 +250,7 @@ fn stop_waits_until_the_daemon_is_gone() {
 }
 
 #[test]
-fn another_socket() {
+fn socket_can_be_chosen_by_flag_and_environment() {
     let mut house = House::new();
     let socket = house.root().join("other.sock");
     let socket = socket.to_str().unwrap();
@@ -261,7 +261,7 @@ fn another_socket() {
     let created = format!("murald: {file} does not exist: creating it");
     assert_eq!(errors.next().unwrap().unwrap(), created);
     assert!(errors.any(|line| line.unwrap().contains(" started")));
-    // The lock names the socket of the daemon.
+    // The lock file names the daemon's socket.
     assert!(json_of(&house, &["config", "get"]).is_object());
     assert!(json_of(&house, &["--socket", socket, "config", "get"]).is_object());
     house.env("MURALD_SOCKET", "/tmp/nobody.sock");
@@ -273,7 +273,7 @@ fn another_socket() {
 }
 
 #[test]
-fn settings_by_word_and_by_json() {
+fn settings_are_set_by_name_and_as_json() {
     let house = House::started();
     let set = |line: &[&str]| ok(&house, &[&["config", "set"], line].concat());
     let get = |section: &str, key: &str| json_of(&house, &["config", "get", section, key]);
@@ -296,7 +296,7 @@ fn settings_by_word_and_by_json() {
 }
 
 #[test]
-fn images_from_all_sides() {
+fn images_are_listed_shown_saved_and_deleted() {
     let house = House::started();
     let directory = pictures(&house, 3);
     house.import(&[&directory]);
@@ -314,7 +314,7 @@ fn images_from_all_sides() {
 }
 
 #[test]
-fn folders_from_all_sides() {
+fn folders_are_created_filled_moved_and_deleted() {
     let house = House::started();
     let directory = pictures(&house, 2);
     let images = house.import(&[&directory]);
@@ -344,7 +344,7 @@ fn folders_from_all_sides() {
 }
 
 #[test]
-fn people_get_tables_that_fit() {
+fn tables_fit_the_terminal() {
     let mut house = House::started();
     let directory = pictures(&house, 2);
     fs::rename(directory.join("p0.png"), directory.join(format!("{}.png", "long ".repeat(30))))

@@ -1,4 +1,4 @@
-//! Completion of the command line: what `murald complete` offers, and that each shell offers it too.
+//! Completion of the command line: the output of `murald complete`, and its use by each shell.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -10,7 +10,7 @@ use serde_json::json;
 use crate::support::pty::Pty;
 use crate::support::{House, PATIENCE};
 
-/// A house whose daemon has a picture and a folder.
+/// A house with a picture, a folder and tags.
 fn house() -> House {
     let house = House::started();
     let picture = house.root().join("red lake.png");
@@ -21,7 +21,7 @@ fn house() -> House {
     house
 }
 
-/// The words that a line may go on with.
+/// The completions of a line.
 fn offered(house: &House, line: &[&str]) -> Vec<String> {
     let output = house.murald(&[&["complete", "--"], line].concat()).output().unwrap();
     assert!(output.status.success(), "{output:?}");
@@ -29,7 +29,7 @@ fn offered(house: &House, line: &[&str]) -> Vec<String> {
     text.lines().map(|line| line.split('\t').next().unwrap().to_owned()).collect()
 }
 
-/// Asks until there is something: on a busy machine the daemon may take longer than a shell waits.
+/// Asks until `is_there` holds: on a busy machine the daemon may take longer than `complete` waits.
 fn in_time<T>(ask: impl Fn() -> T, is_there: impl Fn(&T) -> bool) -> T {
     let deadline = Instant::now() + PATIENCE;
     loop {
@@ -41,7 +41,7 @@ fn in_time<T>(ask: impl Fn() -> T, is_there: impl Fn(&T) -> bool) -> T {
 }
 
 #[test]
-fn a_line_goes_on_with_what_the_table_and_the_daemon_know() {
+fn lines_are_completed_from_the_command_table_and_the_daemon() {
     let house = house();
     let check = |line: &[&str], expected: &[&str]| {
         let found = in_time(|| offered(&house, line), |found| found.len() == expected.len());
@@ -97,7 +97,7 @@ fn a_line_goes_on_with_what_the_table_and_the_daemon_know() {
     has(&["config", "set", "app.theme", "dark", "--format", "{"], "{theme}");
     check(&["images", "nonsense", ""], &[]);
     check(&[], &[]);
-    // The line's own socket, where nobody listens; what the table knows is offered all the same.
+    // No daemon listens at the line's own socket; words of the command table are offered nevertheless.
     check(&["--socket", "/nowhere", "images", "show", ""], &[]);
     check(&["--socket", "/nowhere", "config", "get", "remote"], &["remote_gallery"]);
     check(&["--socket", "/nowhere", "backends", "activate", "wal"], &["wal-qt"]);
@@ -122,7 +122,7 @@ fn every_setting_is_offered() {
         "monitors",
         "remote_gallery",
     ];
-    // `backend` has no word of its own: its settings are named whole.
+    // `backend` itself is no section: its settings are named in full.
     let whole = ["type", "selection_mode", "transition_duration_seconds"];
     let mut wanted: BTreeSet<String> = own.map(str::to_owned).into();
     let backends = config["backend"].as_object().unwrap();
@@ -141,7 +141,7 @@ fn every_setting_is_offered() {
         };
         let keys: BTreeSet<String> = keys.as_object().unwrap().keys().cloned().collect();
         let line = ["config", "set", &section, ""];
-        // Some have none.
+        // Some sections have no settings.
         let found = in_time(|| offered(&house, &line), |found| found.len() == keys.len());
         assert_eq!(keys, found.into_iter().collect(), "{section}");
     }
@@ -149,7 +149,7 @@ fn every_setting_is_offered() {
 
 const CONTRIB: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/contrib/completions");
 
-/// A shell that finds our executable.
+/// A shell with our executable on its path.
 fn shell_command(house: &House, program: &str) -> Command {
     let mut command = house.command(program);
     let bin = Path::new(env!("CARGO_BIN_EXE_murald")).parent().unwrap();
@@ -157,7 +157,7 @@ fn shell_command(house: &House, program: &str) -> Command {
     command
 }
 
-/// Runs a shell with our completions and this `murald` on its path, and returns what it printed.
+/// Runs a script in a shell with our completions, and returns its output.
 fn shell(house: &House, program: &str, arguments: &[&str], script: &str) -> String {
     let script = script.replace("@CONTRIB@", CONTRIB);
     let output =
@@ -167,7 +167,7 @@ fn shell(house: &House, program: &str, arguments: &[&str], script: &str) -> Stri
 }
 
 #[test]
-fn bash_offers_them() {
+fn bash_offers_the_completions() {
     let house = house();
     let offers = |words: &str| {
         let script = format!(
@@ -183,11 +183,11 @@ fn bash_offers_them() {
     assert_eq!(offers("config get app images_"), "images_per_page\n");
     assert_eq!(offers("random --tags ''"), "big sky\nsea\n");
     assert_eq!(offers("images list --folder L"), "Lakes\n");
-    // Outside a line that is edited bash has no options to set: files are found all the same.
+    // Outside of an interactive completion `compopt` fails in bash; files are offered nevertheless.
     assert!(offers("import /et").contains("/etc"));
 }
 
-/// What bash makes of a line and the key Tab, word by word.
+/// The words of a line after bash has completed it with Tab.
 fn completed_by_bash(house: &House, line: &str) -> String {
     let mut command = shell_command(house, "bash");
     command.args(["--norc", "--noprofile", "-i"]).current_dir(house.root().join("at"));
@@ -197,7 +197,7 @@ fn completed_by_bash(house: &House, line: &str) -> String {
     let source = format!("source {CONTRIB}/murald.bash; bind 'set enable-bracketed-paste off'\n");
     terminal.types(source.as_bytes());
     terminal.until("READY> ");
-    // To the beginning of the line, to its end: the keys wait until Tab has done its work.
+    // Keys to the start and the end of the line: bash handles them after Tab.
     terminal.types(format!("{line}\t\x01printf '<%s>' \x05; echo END\"\"ED; exit\n").as_bytes());
     let shown = terminal.until("ENDED");
     terminal.end();
@@ -205,7 +205,7 @@ fn completed_by_bash(house: &House, line: &str) -> String {
 }
 
 #[test]
-fn bash_completes_names_as_the_line_needs_them() {
+fn bash_quotes_completed_names() {
     let house = house();
     let directory = house.root().join("at");
     std::fs::create_dir(&directory).unwrap();
@@ -224,7 +224,7 @@ fn bash_completes_names_as_the_line_needs_them() {
 }
 
 #[test]
-fn fish_offers_them() {
+fn fish_offers_the_completions() {
     let house = house();
     let offers = |line: &str| {
         let script = format!("source @CONTRIB@/murald.fish; complete -C '{line}'");
@@ -239,16 +239,16 @@ fn fish_offers_them() {
     assert_eq!(offers("murald random --tags "), "big sky\nsea\n");
     assert_eq!(offers("murald images list --folder L"), "Lakes\t1\n");
     assert!(offers("murald set --fit=cen").starts_with("--fit=center"));
-    // Quoted, or half of it.
+    // Escaped, or with an open quote.
     assert_eq!(offers(r"murald images show red\\ l"), "red lake\t1\n");
     assert_eq!(offers("murald images show \"red l"), "red lake\t1\n");
     assert_eq!(offers("murald images tag \"red lake\" --remove s"), "sea\n");
     assert!(offers("murald import /et").contains("/etc/"));
 }
 
-/// zsh completes only on a terminal: what it would draw there is printed instead.
+/// zsh completes only on a terminal, so the script replaces the functions that would draw.
 #[test]
-fn zsh_offers_them() {
+fn zsh_offers_the_completions() {
     let house = house();
     let offers = |words: &str| {
         let script = format!(
@@ -265,7 +265,7 @@ fn zsh_offers_them() {
     assert_eq!(offers("random --tags ''"), "big sky\nsea\n");
     assert_eq!(offers("images list --folder L"), "Lakes:1\n");
     assert_eq!(offers("set --fit=cen"), "--fit=center\n");
-    // What zsh puts there: each word as it stands on the line, the last without a quote that is open.
+    // zsh passes each word as typed, the last one without an open quote.
     assert_eq!(offers(r"images show 'red\ l'"), "red lake:1\n");
     assert_eq!(offers(r#"images show '"red l'"#), "red lake:1\n");
     assert_eq!(offers(r#"images tag '"red lake"' --remove s"#), "sea\n");

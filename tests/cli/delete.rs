@@ -1,4 +1,4 @@
-//! Deleting: what is asked on a terminal, what is in the trash afterwards, and favourites.
+//! Deletions: the question on a terminal, the trash, favourites.
 
 use std::fs;
 use std::path::Path;
@@ -22,7 +22,7 @@ fn ids(house: &House) -> usize {
     json_of(house, &["images", "list"])["data"].as_array().unwrap().len()
 }
 
-/// The names of what is in the trash.
+/// The names of the files in the trash.
 fn trash(house: &House) -> Vec<String> {
     let Ok(entries) = fs::read_dir(house.root().join("data/Trash/files")) else { return vec![] };
     let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
@@ -32,7 +32,7 @@ fn trash(house: &House) -> Vec<String> {
 }
 
 #[test]
-fn a_terminal_asks_before_anything_is_deleted() {
+fn deletion_on_a_terminal_is_confirmed_first() {
     let house = house(3);
     let asked = |line: &[&str]| Pty::new(house.murald(line), 80, 24);
     for answer in [&b"n\n"[..], b"\n", b"\x04", b"yesterday\n"] {
@@ -56,17 +56,17 @@ fn a_terminal_asks_before_anything_is_deleted() {
     assert_eq!(code, Some(0), "{shown}");
     assert!(shown.ends_with("1 image moved to the trash\n"), "{shown}");
     assert_eq!((ids(&house), trash(&house)), (2, vec!["p0.png".to_owned()]));
-    // Whoever is sure is not asked.
+    // `--yes` skips the question.
     let (code, shown) = asked(&["images", "delete", "p1", "--yes", "--forever"]).end();
     assert_eq!((code, shown.as_str()), (Some(0), "1 image deleted\n"));
     assert_eq!((ids(&house), trash(&house).len()), (1, 1));
-    // What is not there is said before, not asked about.
+    // A missing image is an error before any question.
     let (code, shown) = asked(&["images", "delete", "77"]).end();
     assert_eq!((code, shown.as_str()), (Some(1), "murald: no image with ID 77\n"));
 }
 
 #[test]
-fn the_trash_has_the_file_its_path_and_the_date() {
+fn trash_has_the_file_its_path_and_the_date() {
     let house = house(1);
     let image = json_of(&house, &["images", "show", "p0"]);
     let path = image["path"].as_str().unwrap();
@@ -82,7 +82,7 @@ fn the_trash_has_the_file_its_path_and_the_date() {
 }
 
 #[test]
-fn without_a_trash_nothing_is_deleted() {
+fn nothing_is_deleted_if_the_trash_fails() {
     let house = house(3);
     let trash = house.root().join("data/Trash");
     fs::write(&trash, "no directory").unwrap();
@@ -92,7 +92,8 @@ fn without_a_trash_nothing_is_deleted() {
     fails(&house, &["images", "delete", "p0"], 1, "murald: no trash directory available; nothing");
     assert_eq!(ids(&house), 3);
     fs::remove_file(&trash).unwrap();
-    // With its ending this name is too long for the trash: what was there already comes back.
+    // With `.trashinfo` this name is too long, so the files that are in the trash already are moved
+    // back.
     let long = "z".repeat(250);
     ok(&house, &["images", "rename", "p1", &long]);
     let files = || fs::read_dir(house.images()).unwrap().count();
@@ -100,7 +101,7 @@ fn without_a_trash_nothing_is_deleted() {
     delete(br#"{"ids":[1,2,3],"trash":true}"#).fails(500);
     assert_eq!((ids(&house), files(), self::trash(&house).len()), (3, before, 0));
     ok(&house, &["images", "raw", "p0", "--output", "/dev/null"]);
-    // A slip of the pen deletes nothing.
+    // A mistyped field deletes nothing.
     for body in [
         &br#"{"ids":[1],"trahs":true}"#[..],
         br#"{"ids":[1],"trash":"yes"}"#,
@@ -115,7 +116,7 @@ fn without_a_trash_nothing_is_deleted() {
 }
 
 #[test]
-fn a_favourite_is_one_until_it_is_told_again() {
+fn favourite_toggles_the_tag() {
     let house = house(2);
     let tags = || json_of(&house, &["images", "show", "p0"])["tags"].clone();
     ok(&house, &["images", "tag", "p0", "--add", "sea"]);
@@ -129,7 +130,7 @@ fn a_favourite_is_one_until_it_is_told_again() {
 }
 
 #[test]
-fn a_number_of_no_image_deletes_nothing_and_says_so() {
+fn unknown_id_is_an_error_and_deletes_nothing() {
     let house = house(1);
     fails(&house, &["images", "delete", "999"], 1, "murald: no image with ID 999");
     fails(&house, &["images", "delete", "998", "999"], 1, "murald: no image with ID 998, 999");
@@ -138,7 +139,7 @@ fn a_number_of_no_image_deletes_nothing_and_says_so() {
 }
 
 #[test]
-fn filter_that_matches_everything_is_no_filter() {
+fn empty_filter_is_refused_by_commands_that_change_images() {
     let house = house(3);
     ok(&house, &["playlist", "create", "p", "p0"]);
     for verb in [
@@ -172,7 +173,7 @@ fn filter_that_matches_everything_is_no_filter() {
 }
 
 #[test]
-fn images_that_several_delete_go_once_and_stay_gone() {
+fn concurrent_deletions_delete_each_image_once() {
     let house = House::started();
     let mut in_trash = 0;
     for round in 0..6 {
@@ -185,7 +186,8 @@ fn images_that_several_delete_go_once_and_stay_gone() {
         house.import(&[&directory]);
         let images = house.client().get("/images?per_page=200").ok();
         let taken: Vec<_> = images["data"].as_array().unwrap().iter().map(|i| &i["id"]).collect();
-        // Into the trash all three of them, or one of them for good and in another order.
+        // All three move the images to the trash, or one of them deletes them for good, in another
+        // order.
         let mixed = round % 2 == 1;
         let bodies = [false, mixed, false].map(|forever| {
             let ids: Vec<_> = match forever {
@@ -206,7 +208,7 @@ fn images_that_several_delete_go_once_and_stay_gone() {
             answer.json()["deleted"].as_u64().unwrap()
         });
         assert_eq!(deleted.sum::<u64>(), 30);
-        // A file without a row would be an image again after the next start.
+        // The next start would import a file without a row again.
         assert_eq!((ids(&house), fs::read_dir(house.images()).unwrap().count()), (0, 0));
         let before = std::mem::replace(&mut in_trash, trash(&house).len());
         assert!(mixed || in_trash == before + 30);
@@ -214,7 +216,7 @@ fn images_that_several_delete_go_once_and_stay_gone() {
 }
 
 #[test]
-fn file_of_a_row_that_cannot_be_read_goes_into_the_trash_too() {
+fn file_of_an_unreadable_row_is_moved_to_the_trash() {
     let mut house = house(2);
     assert_eq!(house.stop(), Some(0));
     let connection = rusqlite::Connection::open(house.database()).unwrap();
@@ -228,7 +230,7 @@ fn file_of_a_row_that_cannot_be_read_goes_into_the_trash_too() {
 }
 
 #[test]
-fn folder_goes_with_what_is_in_it_when_it_goes_and_nothing_is_removed_for_good() {
+fn folder_is_deleted_with_the_images_that_it_has_at_that_moment() {
     let house = house(3);
     ok(&house, &["folders", "create", "f"]);
     ok(&house, &["folders", "add", "f", "p0", "p1"]);
@@ -248,7 +250,7 @@ fn folder_goes_with_what_is_in_it_when_it_goes_and_nothing_is_removed_for_good()
 }
 
 #[test]
-fn folder_whose_files_cannot_go_into_the_trash_stays() {
+fn folder_is_kept_if_the_trash_fails() {
     let house = house(2);
     let file = house.root().join("own.png");
     image::RgbImage::from_pixel(9, 9, image::Rgb([1, 2, 3])).save(&file).unwrap();

@@ -1,4 +1,4 @@
-//! A stand-in for the daemon, which hears what the command asks.
+//! A stand-in for the daemon that records the requests of the command.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::net::{UnixListener, UnixStream};
@@ -9,14 +9,14 @@ use serde_json::Value;
 
 use crate::support::House;
 
-/// Answers, and tells what was asked.
+/// Answers requests, and passes them on.
 pub(crate) struct Ear {
     pub(crate) house: House,
     pub(crate) asked: Receiver<String>,
 }
 
 impl Ear {
-    /// With the same body whatever is asked, but for what an id is looked up by.
+    /// Gives the same answer to every request, except those that look up an id.
     pub(crate) fn new() -> Self {
         Self::saying(|asked| match asked {
             "GET /images/ids" => (200, r#"{"ids":[1,2,3,4,5,6,7,8,9]}"#),
@@ -34,7 +34,8 @@ impl Ear {
             for stream in listener.incoming() {
                 let mut reader = BufReader::new(stream.unwrap());
                 while let Some(request) = request(&mut reader) {
-                    // Before the answer, which lets the verb end and what was asked be looked at.
+                    // Sent before the answer, after which the command may exit and the test check
+                    // `asked`.
                     sender.send(request.clone()).unwrap();
                     let (status, body) = says(&request);
                     let length = body.len();
@@ -46,7 +47,7 @@ impl Ear {
         Self { house, asked }
     }
 
-    /// Checks that a line leads to these requests and no others.
+    /// Checks that a line makes exactly these requests, look-ups aside.
     #[track_caller]
     pub(crate) fn check(&self, line: &str, expected: &[&str]) {
         let words: Vec<&str> = ["--json"].into_iter().chain(line.split(' ')).collect();
@@ -59,7 +60,7 @@ impl Ear {
     }
 }
 
-/// Whether it only asks what an id or a number may mean.
+/// Whether the request only looks up an id or a name.
 fn is_look_up(asked: &str) -> bool {
     let named =
         |asked: &str| asked.starts_with("GET /images?name=") && asked.ends_with("per_page=200");
@@ -67,7 +68,7 @@ fn is_look_up(asked: &str) -> bool {
         || named(asked)
 }
 
-/// `METHOD PATH BODY`; a connection's end is none.
+/// The next request as `METHOD PATH BODY`; `None` at the end of the connection.
 fn request(reader: &mut BufReader<UnixStream>) -> Option<String> {
     let mut first = String::new();
     reader.read_line(&mut first).ok().filter(|read| *read > 0)?;
@@ -86,7 +87,7 @@ fn request(reader: &mut BufReader<UnixStream>) -> Option<String> {
     let (method, path) = (words.next().unwrap(), words.next().unwrap());
     let body = match body.as_slice() {
         b"" => String::new(),
-        // Once more through the parser: whoever sends no JSON is found out.
+        // Parsing the body ensures that it is JSON.
         body => format!(" {}", serde_json::from_slice::<Value>(body).unwrap()),
     };
     Some(format!("{method} {path}{body}"))

@@ -1,5 +1,5 @@
-//! One table of checks over every verb: what each does with help, wrong words, wrong flags, without a
-//! daemon, with an empty library, into a pipe that closes, as JSON, and on narrow terminals.
+//! Checks each verb of the command table: its help, unknown words and flags, no daemon, an empty
+//! library, a closed pipe, JSON, and a narrow terminal.
 
 use std::io::Read;
 use std::process::Stdio;
@@ -16,7 +16,7 @@ fn verbs() -> impl Iterator<Item = &'static Verb> {
     GROUPS.iter().flat_map(|group| group.verbs)
 }
 
-/// These become the daemon, end it, read files of their own, or go on for ever.
+/// Verbs that start or stop the daemon, do not need it, need files, or do not end by themselves.
 fn is_apart(verb: &Verb) -> bool {
     let name = verb.name();
     ["start", "stop", "doctor", "events", "complete", "pick", "version"].contains(&name.as_str())
@@ -24,7 +24,7 @@ fn is_apart(verb: &Verb) -> bool {
             .contains(&name.as_str())
 }
 
-/// Takes nothing that must be given.
+/// Whether the verb works without arguments.
 fn stands_alone(verb: &Verb) -> bool {
     verb.arguments.iter().all(|one| matches!(one.arity, Arity::Optional | Arity::Any))
 }
@@ -34,7 +34,7 @@ fn line(verb: &Verb, more: &[&'static str]) -> Vec<&'static str> {
 }
 
 #[test]
-fn help_wrong_words_and_wrong_flags() {
+fn every_verb_has_help_and_refuses_unknown_words_and_flags() {
     let house = House::new();
     for verb in verbs() {
         let name = verb.name();
@@ -65,7 +65,7 @@ fn help_wrong_words_and_wrong_flags() {
 }
 
 #[test]
-fn without_a_daemon_each_says_so() {
+fn every_verb_reports_a_missing_daemon() {
     let house = House::new();
     for verb in verbs().filter(|verb| !is_apart(verb) && stands_alone(verb)) {
         let name = verb.name();
@@ -73,7 +73,7 @@ fn without_a_daemon_each_says_so() {
         let told = stderr(&output);
         match output.status.code() {
             Some(69) => assert!(told.contains("the daemon is not running"), "{name}: {told}"),
-            // What is wrong with the line is told first.
+            // Errors in the line come first.
             code => assert_eq!(code, Some(2), "{name}: {told}"),
         }
         assert!(output.stdout.is_empty(), "{name}");
@@ -81,18 +81,18 @@ fn without_a_daemon_each_says_so() {
 }
 
 #[test]
-fn an_empty_library_is_no_accident() {
+fn every_verb_copes_with_an_empty_library() {
     let house = House::started();
     for verb in verbs().filter(|verb| !is_apart(verb) && stands_alone(verb)) {
         let name = verb.name();
         let output = run(&house, verb.words);
         let told = stderr(&output);
-        // Something is done or listed, or it is said what is not there.
+        // The verb succeeds, or explains what is missing.
         assert!(matches!(output.status.code(), Some(0..=2)), "{name}: {told}");
         assert_eq!(output.status.success(), told.is_empty(), "{name}: {told}");
         let words = ["panicked", "internal error", "unwrap", "null"];
         assert!(words.iter().all(|word| !told.contains(word)), "{name}: {told}");
-        // The same for a script: JSON, and errors as JSON, too.
+        // With `--json`, output and errors are JSON.
         let output = run(&house, &line(verb, &["--json"]));
         let printed = if output.status.success() { &output.stdout } else { &output.stderr };
         let read = serde_json::from_slice::<Value>(printed);
@@ -103,7 +103,7 @@ fn an_empty_library_is_no_accident() {
     }
 }
 
-/// `--format` may name whatever an answer has.
+/// Checks that `--format` knows each field of the answer.
 fn has_its_fields(verb: &Verb, answer: &Value) {
     let fields = verb.fields();
     let list = answer.as_array().or_else(|| answer["data"].as_array());
@@ -116,7 +116,7 @@ fn has_its_fields(verb: &Verb, answer: &Value) {
 }
 
 #[test]
-fn a_pipe_that_closes_is_a_quiet_end() {
+fn closed_pipe_ends_every_verb_quietly() {
     let house = House::started();
     for verb in verbs().filter(|verb| !is_apart(verb) && stands_alone(verb)) {
         let name = verb.name();
@@ -133,11 +133,11 @@ fn a_pipe_that_closes_is_a_quiet_end() {
 }
 
 #[test]
-fn nothing_is_wider_than_a_narrow_terminal() {
+fn tables_fit_a_narrow_terminal() {
     let house = House::started();
     for verb in verbs().filter(|verb| !is_apart(verb) && stands_alone(verb)) {
         let name = verb.name();
-        // Sheets are never cut: their values are there to be copied.
+        // Records are not cut to the width, so that their values can be copied.
         let is_sheet = ["status", "debug", "config get"].contains(&name.as_str());
         let mut command = house.murald(verb.words);
         command.env("TERM", "xterm").env("NO_COLOR", "1");
@@ -145,7 +145,7 @@ fn nothing_is_wider_than_a_narrow_terminal() {
         assert!(matches!(code, Some(0..=2)), "{name}: {shown}");
         assert!(!shown.contains('\x1b'), "{name}: {shown:?}");
         if code == Some(0) && !is_sheet {
-            // Sentences go on in the next line by themselves.
+            // Rows of tables must fit; sentences are wrapped.
             let rows = shown.lines().filter(|line| line.contains("  "));
             rows.for_each(|row| assert!(row.chars().count() <= 40, "{name}: {row}"));
         }
@@ -153,7 +153,7 @@ fn nothing_is_wider_than_a_narrow_terminal() {
 }
 
 #[test]
-fn each_is_measured_or_said_why_not() {
+fn every_verb_is_measured_or_exempted() {
     for verb in verbs() {
         let name = verb.name();
         let begins = |line: &&str| **line == name || line.starts_with(&format!("{name} "));

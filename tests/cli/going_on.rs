@@ -1,4 +1,4 @@
-//! Calls that go on: events, imports that are followed, and what ends them.
+//! Calls that run for a while: `events`, and `import` with its progress and cancellation.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read};
@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use crate::call::{json_of, ok, pictures, run, stderr};
 use crate::support::{House, PATIENCE, end_of};
 
-/// A call that goes on, and the lines that it prints.
+/// A running call, and the lines that it prints.
 struct Running {
     child: Child,
     lines: Receiver<String>,
@@ -29,7 +29,7 @@ impl Running {
         Self { child, lines }
     }
 
-    /// The first event, with `cause` called until one comes: nothing tells when the stream is open.
+    /// The first event. Repeats `cause` until it comes, as nothing shows when the stream is open.
     fn first(&self, mut cause: impl FnMut(u32)) -> Value {
         for turn in 0.. {
             cause(turn);
@@ -55,7 +55,7 @@ fn change(house: &House, turn: u32) {
 }
 
 #[test]
-fn events_are_lines_until_the_daemon_ends() {
+fn events_are_printed_until_the_daemon_stops() {
     let house = House::started();
     let events = Running::new(&house, &["events", "--types", "config_changed,gallery_changed"]);
     let event = events.first(|turn| change(&house, turn));
@@ -67,9 +67,9 @@ fn events_are_lines_until_the_daemon_ends() {
 }
 
 #[test]
-fn a_reader_that_goes_is_a_quiet_end() {
+fn closed_pipe_ends_events_quietly() {
     let house = House::started();
-    // Whoever reads goes while nothing happens.
+    // The reader closes the pipe before the first event.
     let mut events = house.murald(&["events"]);
     let mut events = events.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     drop(events.stdout.take());
@@ -87,7 +87,7 @@ fn a_reader_that_goes_is_a_quiet_end() {
 }
 
 #[test]
-fn imports_tell_how_they_go() {
+fn imports_print_their_events() {
     let house = House::started();
     let directory = pictures(&house, 4);
     fs::write(directory.join("bad.png"), "letters").unwrap();
@@ -105,7 +105,7 @@ fn imports_tell_how_they_go() {
     assert_eq!((count("image_processed"), count("image_error")), (4, 1));
     assert_eq!(events.last().unwrap()["event"], "processing_complete");
     assert_eq!(events.last().unwrap()["data"]["succeeded"], 4);
-    // A relative path is meant from here, not from where the daemon is.
+    // A relative path is relative to the caller's directory, not the daemon's.
     let mut again = house.murald(&["import", "p0.png", "p1.png"]);
     let again = again.current_dir(directory).output().unwrap();
     assert_eq!(again.status.code(), Some(0), "{}", stderr(&again));
@@ -115,7 +115,7 @@ fn imports_tell_how_they_go() {
 }
 
 #[test]
-fn an_interrupted_import_is_cancelled() {
+fn interrupted_import_is_cancelled() {
     let house = House::started();
     let directory = pictures(&house, 250);
     let import = Running::new(&house, &["import", directory.to_str().unwrap(), "--json"]);

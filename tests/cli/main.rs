@@ -1,4 +1,4 @@
-//! The command: as people and scripts call it, what it asks of the daemon, what it offers to shells.
+//! Tests of the command: its calls, its requests to the daemon, its output, completions and migration.
 
 #![allow(
     unreachable_pub,

@@ -1,5 +1,5 @@
-//! Taking over from other programs: their configurations as their own documentation gives them, dry, for
-//! real, and again.
+//! `murald migrate` with the example configurations of other programs' documentation: a dry run, a real
+//! one, and a repetition.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -21,7 +21,7 @@ fn theirs(house: &House, path: &str, text: &str) -> PathBuf {
     file
 }
 
-/// A picture of its own, at a path below the house.
+/// A picture with this amount of red, at a path below the house.
 fn picture(house: &House, path: &str, red: u8) -> PathBuf {
     let file = house.root().join(path);
     fs::create_dir_all(file.parent().unwrap()).unwrap();
@@ -30,12 +30,12 @@ fn picture(house: &House, path: &str, red: u8) -> PathBuf {
     file
 }
 
-/// What is at a path of the API.
+/// The answer to `GET path`.
 fn at(house: &House, path: &str) -> Value {
     house.client().get(path).ok()
 }
 
-/// All that could change, without what does so by itself: thumbnails are made while nobody asks.
+/// All data that a migration may change, without fields that change by themselves.
 fn everything(house: &House) -> [Value; 4] {
     let only = |mut list: Value, fields: &[&str]| {
         for one in list.as_array_mut().unwrap() {
@@ -53,14 +53,14 @@ fn everything(house: &House) -> [Value; 4] {
     ]
 }
 
-/// What is printed, with the house as `~`.
+/// The output of a command, with `~` for the house.
 fn lines(house: &House, line: &[&str]) -> Vec<String> {
     let root = house.root().to_str().unwrap();
     ok(house, line).lines().map(|line| line.replace(root, "~")).collect()
 }
 
-/// Dry, for real and again, once so many images are in: returns the lines, which are the same each time.
-/// Of theirs nothing changes.
+/// Migrates: dry, for real, and again once `images` images are imported. Returns the lines, which must
+/// be the same each time; the other program's file must not change.
 #[track_caller]
 fn migrated(house: &House, program: &str, file: &Path, images: u64) -> Vec<String> {
     let text = fs::read(file).unwrap();
@@ -102,12 +102,12 @@ fn by_name(house: &House, playlist: &str) -> Value {
 }
 
 #[test]
-fn from_wpaperd() {
+fn wpaperd_is_migrated() {
     let house = House::started();
     picture(&house, "Wallpapers/1080p/hill.png", 60);
     picture(&house, "Wallpapers/lake.png", 10);
     picture(&house, "alone.png", 110);
-    // As its README has it (https://github.com/danyspin97/wpaperd), with paths of this house.
+    // The example of its README (https://github.com/danyspin97/wpaperd), with paths of this house.
     let file = theirs(
         &house,
         "config/wpaperd/config.toml",
@@ -129,7 +129,7 @@ fn from_wpaperd() {
          name, for Dell Inc. DELL U2419H GY1VSS2)",
     ];
     assert_eq!(told, expected);
-    // One is inside the other.
+    // The second directory is inside the first.
     let watched = at(&house, "/library/watch")["watch"].clone();
     assert_eq!(watched.as_array().unwrap().len(), 1, "{watched}");
     assert_eq!(json_of(&house, &["config", "get", "backend.builtin.fit_mode"]), "center");
@@ -140,15 +140,16 @@ fn from_wpaperd() {
     );
     assert_eq!(names(&house, "wpaperd Dell Inc. DELL U2419H GY1VSS2"), ["hill"]);
     assert_eq!(names(&house, "wpaperd DP-3"), ["hill", "lake"]);
-    // The line that it tells is one that works.
+    // The suggested command works.
     ok(&house, &["set", house.root().join("alone.png").to_str().unwrap(), "--default"]);
 }
 
 #[test]
-fn from_waypaper() {
+fn waypaper_is_migrated() {
     let house = House::started();
     picture(&house, "Pictures/lake.png", 10);
-    // As its documentation has it (https://anufrievroman.gitbook.io/waypaper/configuration), with a command.
+    // The example of its documentation (https://anufrievroman.gitbook.io/waypaper/configuration), with a
+    // command.
     let file = theirs(
         &house,
         "config/waypaper/config.ini",
@@ -188,7 +189,7 @@ fn from_waypaper() {
     assert_eq!(names(&house, "waypaper"), ["lake"]);
     let hook = json_of(&house, &["config", "get", "hooks.wallpaper_changed"]);
     assert_eq!(hook, "my_script.sh \"$MURALD_PATH\"");
-    // A hook of one's own, and a playlist that is another one by now, are left alone.
+    // A hook that is set already and a playlist that was changed are left alone.
     ok(&house, &["config", "set", "hooks.wallpaper_changed", "mine"]);
     ok(&house, &["playlist", "edit", "waypaper", "--interval", "9"]);
     let told = lines(&house, &["migrate", "waypaper"]);
@@ -199,7 +200,7 @@ fn from_waypaper() {
         assert!(told.contains(&line.to_owned()), "{told:#?}");
     }
     assert_eq!(json_of(&house, &["config", "get", "hooks.wallpaper_changed"]), "mine");
-    // Folder and wallpapers may be in a file of their own.
+    // The state may be in a separate file.
     picture(&house, "Elsewhere/hill.png", 60);
     theirs(&house, ".local/state/waypaper/state.ini", "[State]\nfolder = ~/Elsewhere\n");
     theirs(&house, "config/waypaper/config.ini", "[Settings]\nuse_xdg_state = True\n");
@@ -207,14 +208,14 @@ fn from_waypaper() {
 }
 
 #[test]
-fn from_variety() {
+fn variety_is_migrated() {
     let house = House::started();
     let own = ".config/variety";
     picture(&house, &format!("{own}/Favorites/rose.png"), 30);
     picture(&house, &format!("{own}/Favorites/deep/tulip.png"), 40);
     theirs(&house, &format!("{own}/Favorites/rose.png.metadata.json"), "{}");
     picture(&house, "backgrounds/lake.png", 10);
-    // As the file is with which it starts (https://github.com/varietywalls/variety), in part.
+    // A part of its initial configuration (https://github.com/varietywalls/variety).
     let file = theirs(
         &house,
         &format!("{own}/variety.conf"),
@@ -255,7 +256,7 @@ fn from_variety() {
     assert!(all.contains(&"rose".to_owned()), "{all:?}");
 }
 
-/// Answers as Waypaper Engine's daemon does to the two requests that there are.
+/// A stand-in for Waypaper Engine's daemon that answers the two requests of the migration.
 fn their_daemon(socket: &Path, images: Value, playlists: Value) {
     let listener = UnixListener::bind(socket).unwrap();
     let page = json!({"data": images,
@@ -284,14 +285,15 @@ fn their_daemon(socket: &Path, images: Value, playlists: Value) {
 }
 
 #[test]
-fn from_waypaper_engine() {
+fn waypaper_engine_is_migrated() {
     let house = House::started();
     let own = "data/waypaper-engine/images";
     let lake = picture(&house, &format!("{own}/lake.png"), 10);
     let hill = picture(&house, &format!("{own}/hill.png"), 60);
     let twin = house.root().join("twin.png");
     fs::copy(&hill, &twin).unwrap();
-    // As its documentation has it (https://github.com/0bCdian/Waypaper-Engine, docs/guide/config.md).
+    // The example of its documentation (https://github.com/0bCdian/Waypaper-Engine,
+    // docs/guide/config.md).
     let file = theirs(
         &house,
         "config/waypaper-engine/config.toml",
@@ -349,7 +351,7 @@ fn from_waypaper_engine() {
     ];
     assert_eq!(told, expected);
     assert_eq!(names(&house, "Evening rotation"), ["hill", "lake"]);
-    // Two files of one content are one image.
+    // Two files with the same content are one image.
     assert_eq!(names(&house, "Day"), ["lake", "hill"]);
     assert_eq!(by_name(&house, "Day")["images"][1]["time"], 1170);
     let first = &by_name(&house, "Evening rotation")["configuration"];
@@ -359,7 +361,7 @@ fn from_waypaper_engine() {
 }
 
 #[test]
-fn without_a_configuration_and_with_a_broken_one() {
+fn missing_and_broken_configurations_are_reported() {
     let house = House::new();
     for (program, place) in [
         ("wpaperd", "config/wpaperd/wallpaper.toml or "),
@@ -399,7 +401,7 @@ fn without_a_configuration_and_with_a_broken_one() {
     fs::write(&file, b"a = \xff").unwrap();
     let expected = format!("murald: {} is not UTF-8", file.display());
     fails(&house, &["migrate", "variety", "--from", file.to_str().unwrap()], 1, &expected);
-    // What is in order needs a daemon, unless it is dry.
+    // A valid configuration needs a daemon, unless the run is dry.
     let file = theirs(&house, "one.toml", "[DP-3]\npath = '/'\n");
     let file = file.to_str().unwrap();
     fails(&house, &["migrate", "wpaperd", "--from", file], 69, "murald: the daemon is not running");
@@ -415,7 +417,7 @@ fn without_a_configuration_and_with_a_broken_one() {
 fn refused_items_are_reported_and_the_others_migrated() {
     let house = House::started();
     let lake = picture(&house, "Pictures/lake.png", 10);
-    // The daemon makes it with its first picture.
+    // Otherwise the daemon would create the directory with its first picture.
     fs::create_dir_all(house.images()).unwrap();
     fs::create_dir(house.root().join("Empty")).unwrap();
     fs::write(house.root().join("Pictures/torn.png"), "torn").unwrap();
@@ -438,7 +440,7 @@ fn refused_items_are_reported_and_the_others_migrated() {
         assert!(told.lines().any(|line| line.starts_with(begins)), "{begins}: {told}");
     }
     assert_eq!(json_of(&house, &["config", "get", "app.images_per_page"]), 33);
-    // A picture that is none is passed over, and a directory without any has no playlist.
+    // A file that is not a picture is skipped, and a directory without pictures gets no playlist.
     let file = theirs(
         &house,
         "variety.conf",

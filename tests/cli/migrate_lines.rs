@@ -1,5 +1,5 @@
-//! The lines that `murald migrate` prints for each key of another program's configuration, without a daemon; and
-//! its error without Python.
+//! The lines that `murald migrate` prints for each key of another program's configuration, without a
+//! daemon; and its errors without Python.
 
 use std::fs;
 
@@ -7,7 +7,7 @@ use crate::call::{fails, json_of, ok};
 use crate::support::House;
 use crate::support::pty::Pty;
 
-/// A home with directories and pictures that the configurations name.
+/// A home with the directories and pictures that the configurations name.
 fn home() -> House {
     let house = House::new();
     for name in ["w", "p", "f1", "f2", ".config/variety/Downloaded"] {
@@ -172,7 +172,7 @@ fn variety_and_waypaper_engine_keys_are_printed() {
 }
 
 #[test]
-fn programs_without_a_configuration_have_their_part_of_the_page() {
+fn programs_without_a_configuration_get_their_part_of_the_manual() {
     let house = House::new();
     for (program, line) in [
         ("swww", "\n  swww query                murald current\n"),
@@ -189,7 +189,7 @@ fn programs_without_a_configuration_have_their_part_of_the_page() {
 }
 
 #[test]
-fn the_next_step_is_the_last_line_on_a_terminal() {
+fn dry_run_on_a_terminal_ends_with_the_next_command() {
     let house = home();
     let file = house.root().join("theirs");
     fs::write(&file, "[any]\npath = '~/w'\n").unwrap();
@@ -201,7 +201,7 @@ fn the_next_step_is_the_last_line_on_a_terminal() {
 }
 
 #[test]
-fn without_python_and_with_an_old_one() {
+fn missing_or_old_python_is_reported() {
     let mut house = home();
     let real = std::env::split_paths(&std::env::var_os("PATH").unwrap())
         .map(|directory| directory.join("python3"))

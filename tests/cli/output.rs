@@ -1,4 +1,4 @@
-//! What is printed where nobody reads along: rows, templates, JSON, and nothing that is not asked for.
+//! Output that does not go to a terminal: rows, templates, JSON, and notes on stderr.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -10,7 +10,7 @@ use crate::support::House;
 use crate::support::pty::Pty;
 
 #[test]
-fn rows_have_tabs_and_nothing_else() {
+fn empty_lists_print_nothing() {
     let house = House::started();
     assert_eq!(ok(&house, &["images", "list"]), "");
     assert_eq!(ok(&house, &["playlists"]), "");
@@ -19,7 +19,7 @@ fn rows_have_tabs_and_nothing_else() {
 }
 
 #[test]
-fn images_are_rows_records_templates_and_json() {
+fn images_are_printed_as_rows_records_templates_and_json() {
     let house = House::started();
     let directory = pictures(&house, 3);
     house.import(&[&directory]);
@@ -45,9 +45,9 @@ fn images_are_rows_records_templates_and_json() {
     assert_eq!(ok(&house, &["images", "delete", "3", "--format", "{deleted}"]), "1\n");
 }
 
-/// More than the daemon gives at once.
+/// More entries than the daemon returns at once.
 #[test]
-fn all_of_the_history_is_every_entry_once() {
+fn history_all_prints_every_entry_once() {
     const ENTRIES: usize = 2345;
     let mut house = House::started();
     house.ends_well();
@@ -80,7 +80,7 @@ fn all_of_the_history_is_every_entry_once() {
 }
 
 #[test]
-fn a_cut_list_says_so_and_all_has_every_page() {
+fn shortened_list_says_so_and_all_prints_every_page() {
     let house = House::started();
     let directory = pictures(&house, 250);
     house.import(&[&directory]);
@@ -106,7 +106,7 @@ fn a_cut_list_says_so_and_all_has_every_page() {
 }
 
 #[test]
-fn playlist_is_shown_whole_but_on_a_terminal() {
+fn playlist_is_shortened_only_on_a_terminal() {
     let house = House::started();
     let directory = pictures(&house, 250);
     house.import(&[&directory]);
@@ -136,7 +136,7 @@ fn imports_print_ids_in_the_order_of_the_paths() {
     let at = |number: u8| directory.join(format!("p{number}.png")).to_str().unwrap().to_owned();
     assert_eq!(ok(&house, &["import", &at(2)]), "1\n");
     fs::write(directory.join("notes.txt"), "no picture").unwrap();
-    // The directory is walked by name; what is there already has its own id, at its place.
+    // Files of the directory come in the order of their names; a duplicate has its existing id.
     let output = run(&house, &["import", &at(3), directory.to_str().unwrap()]);
     let said = String::from_utf8(output.stdout.clone()).unwrap();
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
@@ -149,7 +149,7 @@ fn imports_print_ids_in_the_order_of_the_paths() {
     let quiet = run(&house, &["import", "-q", directory.to_str().unwrap()]);
     assert_eq!(stderr(&quiet), "");
     assert_eq!(String::from_utf8(quiet.stdout).unwrap().lines().count(), 4);
-    // A file that is named and is none fails; the others' ids are printed all the same.
+    // A named file that is no picture fails; the other ids are printed nevertheless.
     let text = directory.join("notes.txt");
     let output = run(&house, &["import", &at(0), text.to_str().unwrap()]);
     assert_eq!(output.status.code(), Some(1));
@@ -161,7 +161,7 @@ fn imports_print_ids_in_the_order_of_the_paths() {
 }
 
 #[test]
-fn steps_that_move_nothing_fail_and_say_why() {
+fn playlist_steps_fail_if_none_is_running() {
     let house = House::started();
     for line in [&["next"][..], &["prev"], &["toggle"], &["pause"], &["playlist", "pause"]] {
         fails(
@@ -174,7 +174,7 @@ fn steps_that_move_nothing_fail_and_say_why() {
 }
 
 #[test]
-fn settings_by_their_names() {
+fn settings_are_read_and_set_by_name() {
     let house = House::started();
     assert_eq!(ok(&house, &["config", "get", "backend.type"]), "awww\n");
     let said = ok(&house, &["config", "set", "backend.swaybg.fit_mode", "fit"]);
@@ -201,7 +201,7 @@ fn settings_by_their_names() {
 }
 
 #[test]
-fn filters_choose_what_verbs_are_about() {
+fn filters_select_the_images_of_a_command() {
     let house = House::started();
     for (name, (width, height), color) in [
         ("lake", (300, 100), [20, 40, 200]),
@@ -238,16 +238,16 @@ fn filters_choose_what_verbs_are_about() {
 }
 
 #[test]
-fn a_contact_sheet_has_a_picture_and_a_name_for_each() {
+fn contact_sheet_has_a_picture_and_a_name_for_each_image() {
     let house = House::started();
     house.import(&[&pictures(&house, 5)]);
     let sheet = |line: &[&str]| ok(&house, &[&["images", "sheet"], line].concat());
     let order = ["--sort-by", "name", "--sort-order", "asc"];
-    // Where nothing can be drawn it is the list.
+    // If pictures cannot be drawn, the sheet is the list.
     assert_eq!(sheet(&order), ok(&house, &[&["images", "list"], &order[..]].concat()));
     let drawn = sheet(&[&["--picture", "blocks", "--size", "20x2"], &order[..]].concat());
     let lines: Vec<&str> = drawn.lines().collect();
-    // Three and two of them, each of two rows, with names and an empty line beneath.
+    // Rows of three and two pictures, each two lines high, with a line of names and an empty line.
     assert_eq!(lines.len(), 8, "{drawn}");
     assert_eq!(lines[0].matches('▀').count(), 64);
     assert_eq!(lines[4].matches('▀').count(), 42);
@@ -263,7 +263,7 @@ fn a_contact_sheet_has_a_picture_and_a_name_for_each() {
 }
 
 #[test]
-fn an_image_is_told_of_with_the_names_of_what_it_is_in() {
+fn image_is_shown_with_the_names_of_its_folder_and_playlists() {
     let house = House::started();
     house.import(&[&pictures(&house, 1)]);
     for line in [
@@ -274,7 +274,7 @@ fn an_image_is_told_of_with_the_names_of_what_it_is_in() {
     ] {
         ok(&house, line);
     }
-    // Rows have bare values; whoever reads along is told the names.
+    // Output to a pipe has bare ids; a terminal also gets the names.
     let record = ok(&house, &["images", "show", "p0"]);
     assert!(record.contains("\nfolder\t2\n"), "{record}");
     let mut show = house.murald(&["images", "show", "p0"]);
@@ -284,7 +284,7 @@ fn an_image_is_told_of_with_the_names_of_what_it_is_in() {
 }
 
 #[test]
-fn fields_are_known_before_anything_is_changed() {
+fn unknown_fields_are_refused_before_anything_is_changed() {
     let house = House::started();
     house.import(&[&pictures(&house, 2)]);
     ok(&house, &["playlist", "create", "p", "p0"]);
@@ -308,7 +308,7 @@ fn fields_are_known_before_anything_is_changed() {
     assert_eq!(names.as_array().unwrap().iter().filter(|image| image["name"] == "p0").count(), 1);
     assert_eq!(json_of(&house, &["playlist", "list"]).as_array().unwrap().len(), 1);
     assert_eq!(ok(&house, &["config", "get", "app"]), settings);
-    // What is not there, or only in some, is empty; what no record has is unknown.
+    // A field that is missing in some records is empty; a field that no record has is an error.
     assert_eq!(ok(&house, &["playlist", "list", "--format", "{name}:{source.tags}"]), "p:\n");
     let of_images = ["images", "list", "--format", "{skipped}"];
     fails(&house, &of_images, 2, "murald: --format: unknown field \"skipped\"\n");
@@ -320,7 +320,7 @@ fn fields_are_known_before_anything_is_changed() {
 }
 
 #[test]
-fn renaming_onto_a_taken_name_says_so() {
+fn renaming_to_a_name_in_use_prints_a_note() {
     let house = House::started();
     house.import(&[&pictures(&house, 2)]);
     let output = run(&house, &["images", "rename", "p1", "p0"]);
@@ -330,7 +330,7 @@ fn renaming_onto_a_taken_name_says_so() {
 }
 
 #[test]
-fn a_tag_is_taken_away_however_it_is_written() {
+fn tags_are_removed_regardless_of_case() {
     let house = House::started();
     house.import(&[&pictures(&house, 1)]);
     ok(&house, &["images", "tag", "p0", "--add", "Sea,Größe,Favourite"]);
@@ -344,7 +344,7 @@ fn a_tag_is_taken_away_however_it_is_written() {
 }
 
 #[test]
-fn a_playlist_that_lives_finds_what_the_list_finds() {
+fn dynamic_playlist_has_the_images_that_the_list_finds() {
     let house = House::started();
     house.import(&[&pictures(&house, 3)]);
     ok(&house, &["folders", "create", "sea"]);

@@ -1,4 +1,4 @@
-//! Saying what is meant: images, playlists and folders by names, paths and what is shown.
+//! References to images, playlists and folders: names, prefixes, ids, paths, and standard input.
 
 use std::fs;
 use std::io::Write;
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use crate::call::{fails, json_of, ok, run, stderr};
 use crate::support::House;
 
-/// A house whose library has a few pictures, in the order of their ids.
+/// A house with pictures of these names; their ids are 1, 2 and so on.
 fn house(names: &[&str]) -> House {
     let house = House::started();
     for (number, name) in names.iter().enumerate() {
@@ -26,7 +26,7 @@ fn id_of(house: &House, reference: &str) -> Value {
 }
 
 #[test]
-fn images_are_named_in_many_ways() {
+fn images_are_found_by_id_name_prefix_and_path() {
     let house = house(&["Sunset", "sunrise", "blue lake", "7", "current", "1"]);
     let check = |reference: &str, id: i64| assert_eq!(id_of(&house, reference), id, "{reference}");
     check("2", 2);
@@ -36,7 +36,7 @@ fn images_are_named_in_many_ways() {
     check("BLUE", 3);
     check("blue lake.png", 3);
     check("blue lake.PNG", 3);
-    // By the file it came from, by the library's own, and by a copy of it.
+    // A path may be that of the source, of the library's file, or of a copy.
     let source = house.root().join("sunrise.png");
     check(source.to_str().unwrap(), 2);
     check(house.images().join("blue lake.png").to_str().unwrap(), 3);
@@ -50,10 +50,10 @@ fn images_are_named_in_many_ways() {
     fails(&house, &["images", "tag", "blue", "lake", "--add", "x"], 1, quotes);
     refused("sun", 1, "\"sun\" is ambiguous: Sunset (1), sunrise (2)\n");
     refused("sunsat", 1, "no image named \"sunsat\"\n  did you mean Sunset (1)?\n");
-    // A format's ending that is not the image's own.
+    // The extension is not the image's.
     refused("sunset.jpg", 1, "no image named \"sunset.jpg\"\n");
     refused("9", 1, "no image with ID 9\n");
-    // Digits are an id, whatever is called so.
+    // Digits are an id, even if an image has that name.
     let output = run(&house, &["images", "show", "7"]);
     assert_eq!(stderr(&output), "murald: no image with ID 7\n  an image has this name: 7 (4)\n");
     check("id:1", 1);
@@ -69,7 +69,7 @@ fn images_are_named_in_many_ways() {
     refused("007", 1, "no image named \"007\"\n");
     let both = "\"1\" is ambiguous: Sunset (1), 1 (6)\n  id:1 or name:1 says which\n";
     refused("1", 1, both);
-    // And reserved words win.
+    // Reserved words win over names.
     refused("current", 1, "");
     refused("0", 2, "IMAGE must be a name, or an id from 1 on, not \"0\"\n");
     refused("", 2, "IMAGE must be a name, or an id from 1 on, not \"\"\n");
@@ -82,7 +82,7 @@ fn images_are_named_in_many_ways() {
 }
 
 #[test]
-fn a_file_here_comes_after_a_name_and_before_a_beginning() {
+fn file_comes_after_an_exact_name_and_before_a_prefix() {
     let house = house(&["lake", "lake two"]);
     let here = house.root().join("here");
     fs::create_dir(&here).unwrap();
@@ -99,7 +99,7 @@ fn a_file_here_comes_after_a_name_and_before_a_beginning() {
 }
 
 #[test]
-fn playlists_and_folders_are_named_too() {
+fn playlists_and_folders_are_found_by_name() {
     let house = house(&["a", "b"]);
     ok(&house, &["playlist", "create", "Evening", "a", "b"]);
     ok(&house, &["playlist", "create", "morning", "b", "--type", "manual"]);
@@ -148,13 +148,13 @@ fn playlists_and_folders_are_named_too() {
 }
 
 #[test]
-fn a_folder_may_have_a_slash_in_its_name() {
+fn folder_names_may_contain_slashes() {
     let house = house(&[]);
     for (name, parent) in [("a", "root"), ("b", "a"), ("a/b", "root"), ("x/y", "a"), ("x/y", "b")] {
         ok(&house, &["folders", "create", name, "--parent", parent]);
     }
     let id = |reference: &str| json_of(&house, &["folders", "show", reference])["id"].clone();
-    // The exact name first; what only begins so comes after the parts.
+    // An exact name comes first; a prefix comes after a path of names.
     assert_eq!([id("a/b"), id("A/B"), id("/a/b"), id("a/b/")], [3, 3, 2, 2]);
     fails(
         &house,
@@ -167,12 +167,12 @@ fn a_folder_may_have_a_slash_in_its_name() {
     fails(&house, &["folders", "show", "//"], 2, "murald: FOLDER must be a name, a path of names");
 }
 
-/// What a call with this on its standard input prints, and its exit code.
+/// Runs a call with this input; returns exit code, stdout and stderr.
 fn fed(house: &House, line: &[&str], input: &[u8]) -> (Option<i32>, String, String) {
     let mut command = house.murald(line);
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().unwrap();
-    // It may have ended without reading.
+    // It may have exited without reading.
     child.stdin.take().unwrap().write_all(input).ok();
     let output = child.wait_with_output().unwrap();
     let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
@@ -180,9 +180,9 @@ fn fed(house: &House, line: &[&str], input: &[u8]) -> (Option<i32>, String, Stri
 }
 
 #[test]
-fn references_come_from_standard_input() {
+fn references_are_read_from_standard_input() {
     let house = house(&["a", "b", "c"]);
-    // One that fits nothing: nothing is done.
+    // If one reference is wrong, nothing is done.
     let (code, out, told) = fed(&house, &["images", "tag", "-", "--add", "x"], b"a\nnone\n");
     assert_eq!((code, out.as_str()), (Some(1), ""));
     assert!(told.starts_with("murald: no image named \"none\"\n"), "{told}");
@@ -209,7 +209,7 @@ fn references_come_from_standard_input() {
     let (code, ..) = fed(&house, &["playlist", "create", "p", "-"], b"c\nb\n");
     assert_eq!(code, Some(0));
     assert_eq!(json_of(&house, &["playlist", "show", "p"])["images"][0]["image_id"], 3);
-    // `-` is standard input as an image only, and what holds no images selects none.
+    // `-` means standard input only as an image, and an empty input selects nothing.
     for (line, code) in [
         (&["images", "delete", "--name", "-"][..], 0),
         (&["images", "delete", "--name-prefix=-"], 0),
@@ -244,7 +244,7 @@ fn references_come_from_standard_input() {
         "murald: --interval must be 1 s",
     );
     assert_eq!(json_of(&house, &["watch", "list"])["watch"], json!([]));
-    // Paths to import, and the ids of what they became.
+    // Paths to import, and the ids that the command prints.
     let paths = ["a", "c"].map(|name| house.root().join(format!("{name}.png")));
     let list = paths.map(|path| path.to_str().unwrap().to_owned()).join("\0");
     assert_eq!(fed(&house, &["import", "-0", "-"], list.as_bytes()).1, "4\n3\n");

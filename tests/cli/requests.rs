@@ -1,4 +1,4 @@
-//! What each verb asks of the daemon: the request, to the letter, as a stand-in daemon gets it.
+//! The requests that each verb makes, to the letter, as a stand-in daemon receives them.
 
 use std::collections::{BTreeSet, HashSet};
 
@@ -10,7 +10,7 @@ use crate::call::{fails, json_of};
 use crate::ear::Ear;
 
 #[test]
-fn every_verb_asks_for_what_it_means() {
+fn every_verb_makes_the_right_requests() {
     let ear = Ear::new();
     let mut tried = HashSet::new();
     let mut routes = BTreeSet::new();
@@ -265,12 +265,12 @@ fn every_verb_asks_for_what_it_means() {
     check("complete -- images show 7", &["GET /images?per_page=50"]);
     check("themes", &["GET /api/themes"]);
     check("themes show nord", &["GET /api/themes/nord.css"]);
-    // Without a word to the daemon: what it does is in `migrate.rs`.
+    // A dry run makes no request; `migrate.rs` tests its output.
     let theirs = ear.house.root().join("theirs.toml");
     std::fs::write(&theirs, "[DP-1]\npath = '/'\n").unwrap();
     check(&format!("migrate wpaperd --dry-run --from {}", theirs.display()), &[]);
-    // These need a daemon that answers in earnest: see `cli.rs`.
-    // And these none, but a database, or a fault: see `tests/library` and `tests/daemon`.
+    // These need no daemon, but a database or a problem: see `tests/library` and `tests/daemon`. The
+    // next ones need a real daemon: see `calls.rs` and `start.rs`.
     for line in ["library check", "library restore", "doctor"] {
         tried.insert(line.to_owned());
     }
@@ -294,11 +294,11 @@ fn every_verb_asks_for_what_it_means() {
         let name = verb.name();
         assert!(tried.iter().any(|line| line.starts_with(&name)), "{name} was not tried");
     }
-    // `playlist show` and `list` ask for these: see `tests/playlists` and `output.rs`.
+    // `playlist show` and `list` request these: see `tests/playlists` and `output.rs`.
     for of_playlist in ["GET /playlists/{id}/images", "GET /playlists/{id}/images/ids"] {
         routes.insert(of_playlist.to_owned());
     }
-    // `status`, `events` and `stop` ask for these; what `/healthz` tells, `status` tells as well.
+    // `status`, `events` and `stop` request these; `status` shows what `/healthz` has.
     for other in ["GET /healthz", "GET /capabilities", "GET /events", "POST /shutdown"] {
         routes.insert(other.to_owned());
     }
@@ -309,7 +309,7 @@ fn every_verb_asks_for_what_it_means() {
 }
 
 #[test]
-fn transition_of_a_backend_without_any_names_one_that_has_some() {
+fn refused_transition_suggests_the_builtin_backend() {
     let ear = Ear::saying(|asked| match asked.starts_with("POST ") {
         true => (400, r#"{"error":"swaybg has no transition \"fade\"","code":400}"#),
         false => (
@@ -322,13 +322,13 @@ fn transition_of_a_backend_without_any_names_one_that_has_some() {
     fails(&ear.house, &["set", "7", "--transition", "fade"], 1, told);
 }
 
-/// What comes or goes between two pages moves others from one to the other.
+/// Images that are added or removed between two pages shift the others to another page.
 #[test]
-fn filters_mean_the_images_of_one_instant() {
+fn filters_select_the_images_of_one_instant() {
     let ear = Ear::saying(|asked| match asked {
         "GET /info" => (200, r#"{"version":"99.0.0"}"#),
         "GET /images/ids?tags=a" => (200, r#"{"ids":[1,2,3,4]}"#),
-        // 9 has come, and 2 is where 1 was.
+        // Image 9 is new, and image 2 has moved to another page.
         "GET /images?tags=a&per_page=200&page=1" => (
             200,
             r#"{"data":[{"id":9},{"id":3},{"id":1}],"pagination":{"page":1,"per_page":200,"total_items":4,"total_pages":1}}"#,
@@ -352,7 +352,7 @@ fn filters_mean_the_images_of_one_instant() {
     );
 }
 
-/// `METHOD PATTERN` of the route that a request is for: where several fit, the most literal.
+/// The route of a request as `METHOD PATTERN`; if several fit, the one with the fewest parameters.
 fn route(request: &str) -> String {
     let mut words = request.split(' ');
     let (method, target) = (words.next().unwrap(), words.next().unwrap());
@@ -369,7 +369,7 @@ fn route(request: &str) -> String {
     format!("{method} {}", found.pattern)
 }
 
-/// `{name}.css` takes what ends like it.
+/// `{name}.css` fits what ends with `.css`.
 fn suits(part: &str, word: &str) -> bool {
     match part.split_once('{') {
         None => part == word,

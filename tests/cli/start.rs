@@ -1,4 +1,4 @@
-//! The command on a machine where nothing runs yet.
+//! Commands that start the daemon, or must not.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -8,7 +8,7 @@ use crate::call::{ok, run, stderr};
 use crate::desktop::Desktop;
 use crate::support::House;
 
-/// A house where commands may start a daemon, and a picture.
+/// A house whose commands may start a daemon, and the path of a picture.
 fn house(mut house: House) -> (House, PathBuf) {
     house.env("MURALD_AUTOSTART", "1");
     let picture = house.root().join("that.png");
@@ -16,7 +16,7 @@ fn house(mut house: House) -> (House, PathBuf) {
     (house, picture)
 }
 
-/// The parent of a process, its session, and where it stands.
+/// The session and the working directory of a process.
 fn facts(pid: &str) -> (String, PathBuf) {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
     let session = stat.rsplit_once(") ").unwrap().1.split(' ').nth(3).unwrap().to_owned();
@@ -24,7 +24,7 @@ fn facts(pid: &str) -> (String, PathBuf) {
 }
 
 #[test]
-fn one_command_shows_a_picture() {
+fn set_starts_the_daemon_and_shows_the_picture() {
     let desktop = Desktop::wayland(&["640x360"]);
     let (house, picture) = house(House::on(&desktop));
     let output = run(&house, &["set", picture.to_str().unwrap()]);
@@ -40,7 +40,7 @@ fn one_command_shows_a_picture() {
         let to = fs::read_link(format!("/proc/{pid}/fd/{descriptor}")).unwrap();
         assert_eq!(to, Path::new("/dev/null"), "{descriptor}");
     }
-    // The second one finds it.
+    // The second command finds the daemon.
     let output = run(&house, &["random"]);
     assert_eq!(stderr(&output), "");
     ok(&house, &["stop", "--clear"]);
@@ -62,7 +62,7 @@ fn two_commands_at_once_start_one_daemon() {
 }
 
 #[test]
-fn nothing_is_started_where_that_is_not_wanted() {
+fn daemon_is_not_started_by_other_commands_or_with_autostart_off() {
     let (mut house, picture) = house(House::new());
     for line in [&["set", "--help"][..], &["set"], &["set", "0"], &["images", "list"], &["next"]] {
         run(&house, line);
@@ -74,7 +74,7 @@ fn nothing_is_started_where_that_is_not_wanted() {
 }
 
 #[test]
-fn a_daemon_that_cannot_start_is_quoted() {
+fn error_of_a_daemon_that_cannot_start_is_printed() {
     let (house, picture) = house(House::new());
     house.configure("[app]\nimages_per_page = \"many\"\n");
     let output = run(&house, &["set", picture.to_str().unwrap()]);
@@ -85,7 +85,7 @@ fn a_daemon_that_cannot_start_is_quoted() {
 }
 
 #[test]
-fn a_start_on_a_terminal_is_quiet() {
+fn start_on_a_terminal_prints_a_short_status() {
     let house = House::new();
     let murald = env!("CARGO_BIN_EXE_murald");
     let script = format!(
@@ -104,7 +104,7 @@ fn a_start_on_a_terminal_is_quiet() {
     assert_eq!(lines[0], ready, "{said}");
     let no_session = "backend: none: no Wayland or X11 session found: ";
     assert!(lines[1].starts_with(no_session) && lines[2].starts_with("monitors: "), "{said}");
-    // An X server of somebody else's may be found; it is no warning. A 503 of `status` is an error.
+    // An X server of another user may be found, which is no warning. A 503 for `status` is an error.
     assert_eq!(lines[3], "Ctrl-C or `murald stop` stops it");
     let others =
         lines[4..].iter().filter(|line| !line.starts_with("ERROR GET /wallpaper/current 503 "));

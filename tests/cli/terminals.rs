@@ -1,4 +1,4 @@
-//! Terminals that answer nothing, or can do nothing; environments that have next to nothing.
+//! Terminals of different abilities, and environments with few variables.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -20,7 +20,7 @@ fn show(house: &House, term: &str) -> Command {
     show
 }
 
-/// chafa draws to the terminal itself, with as much space as the text leaves; without it half blocks do.
+/// chafa draws on the terminal, in the space that the text leaves; without chafa, half blocks are drawn.
 #[test]
 fn pictures_are_drawn_by_chafa_or_as_half_blocks() {
     let mut house = house();
@@ -37,13 +37,13 @@ fn pictures_are_drawn_by_chafa_or_as_half_blocks() {
     let (_, shown) = Pty::new(show(&house, "xterm-256color"), 80, 40).end();
     assert!(shown.starts_with("chafa --animate off --size 60x20 - RIFF\n"), "{shown}");
     assert!(!shown.contains('▀'), "{shown}");
-    // One that fails is replaced by half blocks.
+    // If chafa fails, half blocks are drawn.
     house.stub("chafa", "#!/bin/sh\nexit 1\n");
     assert!(Pty::new(show(&house, "xterm-256color"), 80, 40).end().1.contains("▀"));
 }
 
 #[test]
-fn a_contact_sheet_fits_the_screen() {
+fn contact_sheet_fits_the_screen() {
     let mut house = House::started();
     house.import(&[&pictures(&house, 9)]);
     house.stub("chafa", "#!/bin/sh\nexit 1\n");
@@ -61,7 +61,7 @@ fn a_contact_sheet_fits_the_screen() {
 }
 
 #[test]
-fn a_terminal_that_can_do_nothing_gets_no_escapes() {
+fn dumb_terminal_gets_no_escape_sequences() {
     let house = house();
     for line in [
         &["images", "show", "p0"][..],
@@ -83,14 +83,14 @@ fn a_terminal_that_can_do_nothing_gets_no_escapes() {
 }
 
 #[test]
-fn without_colours_there_is_no_bar() {
+fn no_color_hides_the_progress_bar() {
     let house = House::started();
     let directory = pictures(&house, 3);
     let mut import = house.murald(&["import", directory.to_str().unwrap()]);
     import.env("TERM", "xterm").env("NO_COLOR", "1");
     let (code, shown) = Pty::new(import, 80, 40).end();
     assert_eq!((code, shown.as_str()), (Some(0), "3 images imported\n"));
-    // A time to the second.
+    // Times have seconds.
     let record = run(&house, &["images", "show", "p0"]).stdout;
     let record = String::from_utf8(record).unwrap();
     let imported = record.lines().find_map(|line| line.strip_prefix("imported\t")).unwrap();
@@ -98,7 +98,7 @@ fn without_colours_there_is_no_bar() {
 }
 
 #[test]
-fn long_sentences_fold_at_spaces() {
+fn long_sentences_are_wrapped_at_spaces() {
     let house = House::new();
     let (code, shown) = Pty::new(house.murald(&["status"]), 40, 20).end();
     assert_eq!(code, Some(69), "{shown}");
@@ -110,9 +110,10 @@ fn long_sentences_fold_at_spaces() {
     assert!(step.starts_with("      ") && step.len() <= 60, "{shown}");
 }
 
-/// The first command that starts the daemon says how murald starts at login: once, and on a terminal.
+/// The first command that starts the daemon explains how murald starts at login: once, and on a terminal
+/// only.
 #[test]
-fn the_start_at_login_is_explained_once() {
+fn start_at_login_is_explained_once() {
     let mut house = House::new();
     house.stub("systemctl", "#!/bin/sh\n[ \"$2\" = --version ]\n");
     house.env("MURALD_AUTOSTART", "1");
@@ -129,15 +130,15 @@ fn the_start_at_login_is_explained_once() {
     stop();
 }
 
-/// As cron starts it: `HOME`, a short `PATH`, and nothing else. Command and daemon find each other
-/// where they would without a session.
+/// Environment of a cron job: `HOME` and a short `PATH`. Command and daemon must find each other without
+/// a session.
 #[test]
-fn cron_finds_the_daemon() {
+fn cron_job_finds_the_daemon() {
     let house = House::new();
     let cron = |line: &[&str]| {
         let mut command = Command::new(env!("CARGO_BIN_EXE_murald"));
         command.env_clear().env("PATH", "/usr/bin:/bin").env("HOME", house.root());
-        // Only so that no other daemon of this user is met.
+        // Keeps the test away from other daemons of this user.
         command.env("TMPDIR", house.root()).env("MURALD_SOCKET", house.root().join("cron.sock"));
         command.args(line).current_dir("/").output().unwrap()
     };
@@ -150,9 +151,9 @@ fn cron_finds_the_daemon() {
     assert_eq!(cron(&["stop"]).status.code(), Some(0));
 }
 
-/// Where the user has enabled the unit, the service manager is asked; nothing else is started.
+/// If the user has enabled the unit, the command has the service manager start it.
 #[test]
-fn an_enabled_unit_is_started_by_the_service_manager() {
+fn enabled_unit_is_started_by_the_service_manager() {
     let mut house = House::new();
     let notes = house.root().join("notes");
     let murald = env!("CARGO_BIN_EXE_murald");

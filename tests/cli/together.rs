@@ -1,4 +1,4 @@
-//! Commands that change the same thing at the same time: none undoes what another has done.
+//! Commands that change the same thing at the same time: none may undo another's change.
 
 use std::fs;
 use std::process::{Child, Stdio};
@@ -8,10 +8,10 @@ use serde_json::{Value, json};
 use crate::call::{json_of, ok, pictures};
 use crate::support::House;
 
-/// More than there are processors, so that some stand still between their two requests.
+/// More than there are processors, so that some are interrupted between their two requests.
 const TOGETHER: usize = 12;
 
-/// Runs all of these at once; each succeeds.
+/// Runs all lines at the same time; each must succeed.
 fn at_once(house: &House, lines: impl IntoIterator<Item = String>) {
     let start = |line: String| -> (String, Child) {
         let mut command = house.murald(&line.split(' ').collect::<Vec<_>>());
@@ -29,7 +29,7 @@ fn numbers() -> impl Iterator<Item = usize> {
 }
 
 #[test]
-fn no_tag_is_lost() {
+fn concurrent_changes_lose_no_tag() {
     let house = House::started();
     house.import(&[&pictures(&house, 1)]);
     at_once(&house, numbers().map(|n| format!("images tag p0 --add t{n}")));
@@ -41,7 +41,7 @@ fn no_tag_is_lost() {
 }
 
 #[test]
-fn no_image_of_a_playlist_is_lost() {
+fn concurrent_changes_lose_no_image_of_a_playlist() {
     let house = House::started();
     house.import(&[&pictures(&house, TOGETHER as u8 + 1)]);
     ok(&house, &["playlist", "create", "p", &format!("p{TOGETHER}"), "--type", "manual"]);
@@ -56,7 +56,7 @@ fn no_image_of_a_playlist_is_lost() {
 }
 
 #[test]
-fn no_watched_directory_is_lost() {
+fn concurrent_changes_lose_no_watched_directory() {
     let house = House::started();
     let directory = |n: usize| house.root().join(format!("watched{n}")).display().to_string();
     numbers().for_each(|n| fs::create_dir(directory(n)).unwrap());

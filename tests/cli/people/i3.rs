@@ -1,4 +1,4 @@
-//! Somebody with i3, who comes from feh and variety: bash, an X server, keys that run commands.
+//! A user of i3, feh and variety: bash, an X server, and keys that run commands.
 
 use std::process::Stdio;
 
@@ -7,16 +7,16 @@ use crate::desktop::{Desktop, wait_until};
 use crate::support::House;
 
 #[test]
-fn somebody_from_feh_and_variety() {
+fn user_of_feh_and_variety_switches() {
     let desktop = Desktop::x11(&["640x360"]);
     let pictures = [("red lake.png", RED), ("blue hill.png", BLUE), ("green.png", GREEN)];
     let house = home(House::on(&desktop), &pictures);
     let mut bash = Shell::new(&house, &["bash", "--norc", "--noprofile", "-i"], 80);
     bash.types(&format!("source {}; echo rea''dy", completions("murald.bash")), "ready\r\n");
-    // feh --bg-fill, with no word about monitors.
+    // Like `feh --bg-fill`, without naming a monitor.
     bash.types("murald set Pictures/red\\ lake.png --fit cover", "red lake (1) is on VIRTUAL-1");
     sees(&desktop, &house, "VIRTUAL-1", RED);
-    // variety: a directory, and the next one now.
+    // Like variety: a directory, and the next picture now.
     bash.types("murald slideshow ~/Pictures --interval 30m", "started slideshow of ");
     let client = house.client();
     wait_until("all are taken", || {
@@ -28,7 +28,7 @@ fn somebody_from_feh_and_variety() {
         sees(&desktop, &house, "VIRTUAL-1", pictures.iter().find(is_it).unwrap().1);
         current
     };
-    // What a key of i3 runs: no terminal, nothing but the environment of the session.
+    // A key of i3 runs commands without a terminal, in the session's environment.
     let key = |line: &[&str]| {
         let status = house.murald(line).stdout(Stdio::null()).status();
         assert!(status.unwrap().success(), "{line:?}");
@@ -38,7 +38,7 @@ fn somebody_from_feh_and_variety() {
     assert_ne!(sees_current(), first);
     key(&["prev"]);
     assert_eq!(sees_current(), first);
-    // variety's favourites and its trash.
+    // Like variety's favourites and trash.
     bash.types("murald favourite blue\\ hill", "blue hill (");
     bash.types("murald images ls --tags fav\t --format 'found {name}'", "found blue hill");
     bash.types("murald images rename blue\t'blue lake'; echo co''de=$?", "code=0");

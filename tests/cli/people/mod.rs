@@ -1,5 +1,5 @@
-//! People, each with their whole way: every line is what such a person types, in a shell of theirs, on
-//! a machine where murald was never started.
+//! Whole sessions of different users: each line is typed in the user's shell, on a machine where murald
+//! has never run.
 
 mod i3;
 mod novice;
@@ -18,7 +18,7 @@ const RED: [u8; 3] = [200, 30, 30];
 const GREEN: [u8; 3] = [30, 180, 60];
 const BLUE: [u8; 3] = [40, 60, 200];
 
-/// A home with pictures in `~/Pictures`, and `murald` on the path, which starts its daemon by itself.
+/// A home with pictures in `~/Pictures`, and a `murald` on the path that may start its daemon.
 fn home(mut house: House, pictures: &[(&str, [u8; 3])]) -> House {
     let directory = house.root().join("Pictures");
     std::fs::create_dir(&directory).unwrap();
@@ -31,21 +31,21 @@ fn home(mut house: House, pictures: &[(&str, [u8; 3])]) -> House {
     house
 }
 
-/// The shell of somebody who types.
+/// An interactive shell.
 struct Shell(Pty);
 
 impl Shell {
-    /// With our completions; `program` and its words without anybody's own settings.
+    /// Starts `program` on a terminal of its own. The caller loads the completions.
     fn new(house: &House, program: &[&str], columns: u16) -> Self {
-        // The terminal is to be its own, or shells have no jobs on it.
+        // Shells have job control only on their own controlling terminal.
         let mut command = house.command("setsid");
         command.args(["--ctty", "--wait"]).args(program);
         command.env("TERM", "xterm").env("PS1", "> ").current_dir(house.root());
         Self(Pty::new(command, columns, 24))
     }
 
-    /// Types a line and waits for what comes of it, which the line itself must not have in it; gives
-    /// all up to there.
+    /// Types a line, waits for `comes` in the output, and returns the output up to there. The line must
+    /// not contain `comes`, as the terminal echoes it.
     #[track_caller]
     fn types(&mut self, line: &str, comes: &str) -> String {
         assert!(!line.contains(comes), "the line itself would be enough");

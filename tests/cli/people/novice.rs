@@ -1,17 +1,17 @@
-//! A novice, who has one picture and has read nothing.
+//! A novice with two pictures who has read nothing.
 
 use super::{BLUE, GREEN, Shell, home, sees};
 use crate::desktop::Desktop;
 use crate::support::House;
 
 #[test]
-fn a_novice_with_one_picture() {
+fn novice_sets_a_picture_and_tries_commands() {
     let desktop = Desktop::wayland(&["640x360"]);
     let house = home(House::on(&desktop), &[("that.jpg", BLUE), ("this.png", GREEN)]);
     let mut bash = Shell::new(&house, &["bash", "--norc", "--noprofile", "-i"], 80);
     bash.types("murald set Pictures/that.jpg", "that (1) is on HEADLESS-1\r\n");
     sees(&desktop, &house, "HEADLESS-1", BLUE);
-    // What they may try next; whatever is wrong says what is right.
+    // Guesses that a novice may make; each error says what is right.
     let help = bash.types("murald --help; echo en''d", "end\r\n");
     assert!(help.lines().count() <= 27 && help.contains("murald help all"), "{help}");
     bash.types("murald show", "did you mean ");
@@ -26,7 +26,7 @@ fn a_novice_with_one_picture() {
     sees(&desktop, &house, "HEADLESS-1", BLUE);
     bash.types("murald why", "set manually");
     bash.types("murald stop --clear", "stopped");
-    // The next day.
+    // The next day the daemon starts again.
     bash.types("murald random", "(2) is on HEADLESS-1");
     bash.types("murald stop --clear", "stopped");
     bash.leaves();

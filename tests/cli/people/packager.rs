@@ -1,11 +1,11 @@
-//! A packager, who installs into a directory and looks whether all is there and right.
+//! A packager, who installs into a directory and checks that everything is there and right.
 
 use std::process::{Command, Output};
 
 use crate::support::House;
 
 #[test]
-fn a_packager_looks_at_what_is_installed() {
+fn installed_package_is_complete() {
     let house = House::new();
     let to = house.root().join("pkg");
     let types = |line: &str| -> Output {
@@ -19,23 +19,23 @@ fn a_packager_looks_at_what_is_installed() {
     types(r#"DESTDIR="$pkgdir" PREFIX=/usr contrib/install "$MURALD""#);
     let version = concat!("murald ", env!("CARGO_PKG_VERSION"), "\n");
     assert_eq!(says(r#""$pkgdir/usr/bin/murald" --version"#), version);
-    // Pages that a linter passes, for all that is called murald.
+    // All man pages pass a linter.
     assert_eq!(says(r#"mandoc -T lint -W warning "$pkgdir"/usr/share/man/man*/*"#), "");
     let pages = says(r#"cd "$pkgdir/usr/share/man" && ls man*/*"#);
     for page in ["murald.1", "murald-tutorial.7", "murald-api.7", "murald.toml.5"] {
         assert!(pages.contains(page), "{pages}");
     }
-    // The completions of three shells, each read by its shell.
+    // Each shell can read its completions.
     types(r#"bash -n "$pkgdir/usr/share/bash-completion/completions/murald""#);
     types(r#"fish --no-execute "$pkgdir/usr/share/fish/vendor_completions.d/murald.fish""#);
     types(r#"zsh -n "$pkgdir"/usr/share/zsh/*/_murald"#);
-    // The units name the executable where it will be.
+    // The unit names the executable's final path.
     types(
         r#"grep -qx 'ExecStart=/usr/bin/murald start' "$pkgdir/usr/lib/systemd/user/murald.service""#,
     );
-    // Nothing of the directory that it was put into is written down anywhere.
+    // No file contains the path of the packaging directory.
     types(r#"! grep -rlI "$pkgdir" "$pkgdir""#);
-    // It runs from there, without a session or a daemon.
+    // The executable runs from there, without a session or a daemon.
     let help = says(r#""$pkgdir/usr/bin/murald" --help"#);
     assert!(help.lines().count() <= 24 && help.lines().all(|line| line.len() <= 80), "{help}");
     types(r#"touch "$HOME/new.toml"; "$pkgdir/usr/bin/murald" config check "$HOME/new.toml""#);

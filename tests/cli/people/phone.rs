@@ -1,10 +1,10 @@
-//! Somebody on a phone, over ssh: a narrow terminal, zsh, tmux.
+//! A user on a phone, over ssh: a narrow terminal, zsh, tmux.
 
 use super::{BLUE, RED, Shell, completions, home};
 use crate::support::House;
 
 #[test]
-fn somebody_on_a_phone() {
+fn user_on_a_phone_works_over_ssh() {
     let mut house = home(House::new(), &[("red lake.png", RED), ("blue hill.png", BLUE)]);
     house.env("TERM", "xterm-256color");
     let mut zsh = Shell::new(&house, &["zsh", "-f", "-i"], 40);
@@ -22,10 +22,10 @@ fn somebody_on_a_phone() {
     let shown = zsh.0.until("blue hill");
     assert!(shown.contains('▀'), "{shown:?}");
     zsh.types("murald images show red\t --format 'found {name}'", "found red lake");
-    // A slip of the thumb deletes nothing.
+    // Enter deletes nothing.
     zsh.types("murald images rm red\t", "to the trash? [y/N] ");
     zsh.types("", "nothing was deleted");
-    // There is no monitor here: the reason comes in words, not in a minute.
+    // There is no monitor here: the error says so, at once.
     zsh.types("murald set red\t", "no Wayland or X11 session");
     // The same in tmux.
     let tmux = house.root().join("tmux");

@@ -1,28 +1,28 @@
-//! A ricer, who comes from swww: fish, a Wayland compositor, colours for everything.
+//! A user of swww who likes colours: fish and a Wayland compositor.
 
 use super::{BLUE, GREEN, RED, Shell, completions, home, sees};
 use crate::desktop::{Desktop, wait_until};
 use crate::support::House;
 
 #[test]
-fn a_ricer_from_swww() {
+fn user_of_swww_switches() {
     let desktop = Desktop::wayland(&["640x360", "360x640"]);
     let pictures = [("red lake.png", RED), ("blue hill.png", BLUE), ("green.png", GREEN)];
     let house = home(House::on(&desktop), &pictures);
     let mut fish = Shell::new(&house, &["fish", "--no-config", "--interactive"], 80);
-    // Some versions ask the terminal what it is, and wait for its answer.
+    // Some versions of fish query the terminal, and wait for its answer.
     fish.types(&format!("source {}; echo rea''dy", completions("murald.fish")), "ready\r\n");
-    // The habit, and what they are told.
+    // The command of swww, and the suggestion.
     fish.types("murald img Pictures/green.png", "did you mean set PICTURE?");
-    // On both, in the order of the compositor.
+    // On both monitors, in the order of the compositor.
     fish.types("murald set Pictures/green.png", "green (1) is on HEADLESS-");
-    // In place of swww: murald itself, whatever else is installed.
+    // Instead of swww murald draws, whatever is installed.
     fish.types("murald backends activate builtin", "switched to builtin");
     fish.types("murald import Pictures", "in the library already");
     fish.types("murald set 'red l' --monitor HEADLESS-1 --transition wipe", "red lake (");
     sees(&desktop, &house, "HEADLESS-1", RED);
     sees(&desktop, &house, "HEADLESS-2", GREEN);
-    // The tabulator knows names.
+    // Tab completes names.
     fish.types("murald images show red\t --format 'found {name}'", "found red lake");
     fish.types("murald images show red\t --format 'has {media_type}'", "has image");
     let hook = r#"echo "$MURALD_IMAGE_NAME" >told"#;

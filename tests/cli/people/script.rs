@@ -1,4 +1,4 @@
-//! A script author: `sh -eu`, cron's environment, pipes, codes, JSON.
+//! A shell script: `sh -eu`, cron's environment, pipes, exit codes, JSON.
 
 use std::process::Command;
 
@@ -6,7 +6,7 @@ use super::{BLUE, GREEN, RED, home, sees};
 use crate::desktop::Desktop;
 use crate::support::House;
 
-/// What somebody would put into a file.
+/// The script's text.
 const SCRIPT: &str = r#"
 # Every picture of the directory, by its id, in the order of the names.
 ids=$(murald import Pictures/*.png)
@@ -41,7 +41,7 @@ test "$(murald current --format '{monitors[0].image_name}')" = green
 "#;
 
 #[test]
-fn a_script_does_what_it_says() {
+fn script_works_with_pipes_exit_codes_and_json() {
     let desktop = Desktop::wayland(&["640x360"]);
     let pictures = [("red lake.png", RED), ("blue hill.png", BLUE), ("green.png", GREEN)];
     let house = home(House::on(&desktop), &pictures);
@@ -50,7 +50,7 @@ fn a_script_does_what_it_says() {
     let output = sh.output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     sees(&desktop, &house, "HEADLESS-1", GREEN);
-    // From cron, beside that: `HOME`, a short `PATH`, and where the daemon listens.
+    // A cron job, with `HOME`, a short `PATH`, and the daemon's socket.
     let cron = |line: &str| {
         let mut sh = Command::new("env");
         let own = format!("MURALD_SOCKET={}", house.socket().display());
@@ -61,6 +61,6 @@ fn a_script_does_what_it_says() {
     let output = cron(&format!("{murald} previous && {murald} stop --clear"));
     assert!(output.status.success(), "{output:?}");
     assert_eq!(String::from_utf8_lossy(&output.stdout), "red lake (3) is on HEADLESS-1\nstopped\n");
-    // And afterwards there is none, which has a code of its own.
+    // Without a daemon the exit code is 69.
     assert_eq!(cron(&format!("{murald} current")).status.code(), Some(69));
 }
