@@ -120,7 +120,8 @@ impl Ffmpeg {
     }
 
     /// Writes the frame at `at` seconds to a new PNG file of this size. HDR is converted to
-    /// standard brightness if this ffmpeg has zimg; otherwise the colours are pale.
+    /// standard brightness if this ffmpeg has zimg; otherwise the colours are pale, unless the PNG
+    /// names their transfer function.
     pub fn frame(
         &self,
         file: (&Path, Format),

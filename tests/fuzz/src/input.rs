@@ -83,7 +83,7 @@ pub(crate) fn picture(data: &[u8], is_format: impl Fn(&[u8]) -> bool) {
     }
     let mut input = Cursor::new(data);
     let (probed, peak) = measured(|| probe(&mut input));
-    assert!(peak < HEADERS_MAX, "{peak} bytes for the headers");
+    assert!(peak < HEADERS_MAX + BESIDE, "{peak} bytes for the headers");
     let Ok(probe) = probed else { return };
     let whole = (probe.width, probe.height);
     let pixels = u64::from(whole.0) * u64::from(whole.1);
