@@ -1,4 +1,4 @@
-//! The real routes over real rooms: no compositor, an empty library.
+//! The real routes with the daemon's real modules, without a compositor and with an empty library.
 
 use std::os::unix::net::UnixListener;
 use std::sync::Arc;
@@ -178,7 +178,7 @@ fn shutdown_asks_once_and_always_answers() {
 }
 
 #[test]
-fn body_that_is_not_json_is_refused_where_none_is_read() {
+fn invalid_json_is_refused_by_routes_that_need_no_body() {
     let mut daemon = daemon();
     let bare: Vec<_> = ROUTES.iter().filter(|route| route.bare).collect();
     assert_eq!(bare.len(), 9);
@@ -284,7 +284,7 @@ fn history_is_listed_within_bounds() {
     assert_eq!(daemon.client.reply().json(), json!({"status": "cleared", "deleted": 0}));
 }
 
-/// A picture of one colour: no test of ours needs more.
+/// A picture of a single colour.
 fn bmp(color: [u8; 3]) -> Vec<u8> {
     let (side, mut bytes) = (16_u32, b"BM".to_vec());
     for field in [54 + side * side * 3, 0, 54, 40, side, side, 1 | 24 << 16, 0, 0, 0, 0, 0, 0] {
@@ -338,7 +338,7 @@ fn images_are_imported_listed_shown_and_removed() {
     daemon.client.say(format!("GET {path} HTTP/1.1\r\nIf-None-Match: {tag}\r\n\r\n"));
     assert_eq!(daemon.client.reply().status, 304);
 
-    // A thumbnail that is gone is seen at once, and made again when it is asked for.
+    // A deleted thumbnail is missing from the record, and made again when it is requested.
     let home = daemon.directory.path().to_owned();
     std::fs::remove_dir_all(home.join("thumbnails/default")).unwrap();
     let all = "/images?sort_by=name&sort_order=asc&per_page=2";

@@ -1,4 +1,4 @@
-//! The end of the server.
+//! Shutdown of the server.
 
 use std::fs::{File, OpenOptions};
 use std::io::Write;
@@ -12,7 +12,7 @@ use super::support::{Client, House, PATIENCE, PROMPT};
 use crate::wait::wait_for;
 
 #[test]
-fn server_end_waits_for_running_requests_not_idle_clients() {
+fn shutdown_waits_for_running_requests_not_idle_clients() {
     let mut house = House::new();
     let mut idle = house.connect();
     assert_eq!(idle.get("/tiny").status, 200);
@@ -38,7 +38,7 @@ fn server_end_waits_for_running_requests_not_idle_clients() {
 }
 
 #[test]
-fn server_end_keeps_its_deadline_and_tells_waiting_clients() {
+fn shutdown_keeps_its_deadline_and_answers_waiting_clients() {
     let mut house = House::with(Limits { last_turn: PATIENCE, ..Limits::default() });
     let (mut waiting, mut keen) = (house.connect(), house.connect());
     waiting.say("GET /later HTTP/1.1\r\n\r\n");
@@ -58,7 +58,7 @@ fn server_end_keeps_its_deadline_and_tells_waiting_clients() {
 }
 
 #[test]
-fn stuck_request_does_not_delay_others() {
+fn stuck_request_does_not_delay_the_shutdown_of_others() {
     let mut house = House::new();
     let pipe = house.directory.path().join("pipe");
     rustix::fs::mkfifoat(rustix::fs::CWD, &pipe, 0o600.into()).unwrap();
@@ -74,14 +74,14 @@ fn stuck_request_does_not_delay_others() {
     pipe.write_all(b"at last").unwrap();
 }
 
-/// The end to write to, once somebody reads from the pipe: before, it cannot be opened without a wait.
+/// The writing end of a pipe. Opening it fails until somebody reads from the pipe.
 fn writer(pipe: &Path) -> File {
     let nonblocking = rustix::fs::OFlags::NONBLOCK.bits().cast_signed();
     wait_for("a reader", || OpenOptions::new().write(true).custom_flags(nonblocking).open(pipe))
 }
 
 #[test]
-fn dropped_server_ends_at_once() {
+fn dropped_server_stops_at_once() {
     let mut house = House::new();
     let mut client = house.connect();
     client.say("GET /events HTTP/1.1\r\n\r\n").read_until("\r\n\r\n");

@@ -1,4 +1,4 @@
-//! Files: whole, in part, or not at all because the client has them.
+//! Answers with a file: the whole of it, a range, or 304 if the client has it already.
 
 use super::support::{House, LARGE};
 use crate::wait::wait_until;
@@ -34,7 +34,7 @@ fn files_are_sent_with_cache_headers() {
     check(&format!("If-Modified-Since: {date}"), 304, "", None);
     check("If-Modified-Since: Thu, 01 Jan 1970 00:00:00 GMT", 200, "0123456789", None);
     check("If-Modified-Since: yesterday", 200, "0123456789", None);
-    // The tag decides where both are sent.
+    // If both are sent, the tag decides.
     check(
         &format!("If-None-Match: \"other\"\r\nIf-Modified-Since: {date}"),
         200,
@@ -53,7 +53,7 @@ fn files_are_sent_with_cache_headers() {
 }
 
 #[test]
-fn odd_files_are_answered() {
+fn odd_files_and_requests_are_answered() {
     let house = house();
     let mut client = house.connect();
     assert_eq!((client.get("/file/none").status, client.get("/file/gone").status), (200, 404));
@@ -83,7 +83,7 @@ fn large_file_is_streamed_between_other_requests() {
 }
 
 #[test]
-fn file_that_shrinks_while_sent_ends_the_connection() {
+fn connection_is_closed_if_the_file_shrinks() {
     let house = house();
     let path = house.directory.path().join("large");
     std::fs::write(&path, vec![1; LARGE]).unwrap();

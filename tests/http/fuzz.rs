@@ -1,4 +1,4 @@
-//! Fifteen thousand requests with random damage: each is answered or refused, none harms.
+//! Sends 15,000 randomly damaged requests; the server must survive them all.
 
 use std::io::Write;
 use std::os::unix::net::UnixStream;
@@ -15,7 +15,7 @@ const SEEDS: [&[u8]; 6] = [
     b"GET /events HTTP/1.1\r\n\r\n",
 ];
 
-/// xorshift: the same damage in every run.
+/// xorshift; the same sequence in every run.
 struct Random(u64);
 
 impl Random {
@@ -55,12 +55,12 @@ fn fuzzed_http_requests_do_no_harm() {
     for round in 0..15_000 {
         let bytes = random.damaged();
         let mut socket = UnixStream::connect(&house.socket).unwrap();
-        // The server may refuse before all is sent.
+        // The server may refuse the request before all of it is sent.
         socket.write_all(&bytes).ok();
         if round % 500 == 0 {
             house.is_well();
         }
-        // Some wait for the answer, most hang up on it.
+        // Some clients wait for the answer, most hang up.
         if random.below(4) == 0 {
             socket.shutdown(std::net::Shutdown::Write).ok();
             let mut piece = [0; 512];

@@ -1,4 +1,4 @@
-//! Crowds and floods: a healthy client is answered throughout and after.
+//! Many or hostile clients: other clients must be answered meanwhile and afterwards.
 
 use std::io::{BufRead, BufReader, ErrorKind, Lines, Write};
 use std::os::unix::net::{UnixListener, UnixStream};
@@ -15,21 +15,21 @@ use rustix::process::{Pid, Resource, Rlimit, getrlimit, prlimit, setrlimit};
 use super::support::{Client, ENDLESS, House, is_well, odd_router};
 use crate::wait::wait_until;
 
-/// In a process of its own, so that its descriptors and memory are its own, too.
+/// A server in its own process, so that its descriptors and memory can be limited and measured.
 struct Apart {
     child: Child,
     socket: PathBuf,
-    // Open until the end: the test harness of the child prints into it.
+    // Kept open, as the child's test harness prints to it.
     _said: Lines<BufReader<ChildStdout>>,
     _directory: tempfile::TempDir,
 }
 
 const SOCKET: &str = "MURALD_TEST_SOCKET";
 const DESCRIPTORS: &str = "MURALD_TEST_DESCRIPTORS";
-/// For silent clients if there are many.
+/// The time limit of silent clients when there are many.
 const SOON: Duration = Duration::from_millis(200);
 
-/// Not a test: the body of [`Apart`]'s process.
+/// Not a test by itself: the body of [`Apart`]'s process.
 #[test]
 fn serve_apart() {
     let Some(socket) = std::env::var_os(SOCKET) else { return };
@@ -44,7 +44,7 @@ fn serve_apart() {
     limits.idle_when_full = SOON;
     let _server = Server::start(Listening::new(listener).unwrap(), &spawner, site, limits).unwrap();
     println!("\nserving");
-    // Until it is killed.
+    // The process runs until it is killed.
     loop {
         std::thread::park();
     }
@@ -69,21 +69,21 @@ impl Apart {
         is_well(&self.socket, "/tiny");
     }
 
-    /// A new client is served as soon as silent ones were closed for it.
+    /// Waits until a new client is served, for which silent ones may have to be closed first.
     fn serves(&self) {
         wait_until("a client is served", || Client::to(&self.socket).get("/tiny").status == 200);
     }
 
-    /// How many threads its connections have.
+    /// Number of threads that serve connections.
     fn threads(&self) -> usize {
         let tasks = std::fs::read_dir(format!("/proc/{}/task", self.child.id())).unwrap();
         let name = |task: PathBuf| std::fs::read_to_string(task.join("comm")).unwrap_or_default();
-        // The test's own executable may be called http-HASH.
+        // The test's executable may be named http-HASH.
         let number = |name: String| name.trim().strip_prefix("http-")?.parse::<u16>().ok();
         tasks.flatten().filter_map(|task| number(name(task.path()))).count()
     }
 
-    /// How often the listener has gone to sleep.
+    /// Voluntary context switches of the listener's thread.
     fn rests(&self) -> u64 {
         let tasks = std::fs::read_dir(format!("/proc/{}/task", self.child.id())).unwrap();
         let status =
@@ -110,7 +110,7 @@ impl Drop for Apart {
     }
 }
 
-/// Connects without ever waiting: a full backlog is tried again.
+/// Connects without blocking: if the backlog is full, it tries again.
 fn crowd(socket: &Path, number: usize) -> Vec<UnixStream> {
     let mut crowd = Vec::with_capacity(number);
     wait_until("the crowd connects", || {
@@ -161,8 +161,8 @@ fn silent_connections_time_out_when_descriptors_are_few() {
 }
 
 #[test]
-fn server_goes_on_without_free_descriptors() {
-    // Not even as many as the smallest number of connections needs.
+fn server_survives_a_lack_of_descriptors() {
+    // Fewer than the smallest number of connections needs.
     let server = Apart::new(Some(20));
     for _ in 0..3 {
         let silent = crowd(&server.socket, 40);
@@ -170,7 +170,7 @@ fn server_goes_on_without_free_descriptors() {
         drop(silent);
         server.serves();
     }
-    // None comes back: a client that cannot be accepted is not tried again without a pause.
+    // No descriptor becomes free: the listener must pause before it tries to accept the client again.
     let none = Rlimit { current: Some(3), maximum: Some(3) };
     let pid = Pid::from_raw(server.child.id().cast_signed());
     prlimit(pid, Resource::Nofile, none).unwrap();
@@ -192,7 +192,7 @@ fn thread_of_a_connection_ends_with_it() {
 }
 
 #[test]
-fn connection_without_thread_is_refused() {
+fn connection_is_refused_if_no_thread_can_start() {
     let house = House::with(Limits { stack: ENDLESS, ..Limits::default() });
     let mut client = house.connect();
     let refused = client.reply();
@@ -214,7 +214,7 @@ fn connection_beyond_the_limit_is_refused_until_a_silent_one_times_out() {
     assert_eq!((refused.status, refused.header("Retry-After")), (503, Some("1")));
     assert!(new.is_hung_up());
     wait_until("a silent one is closed", || house.connect().get("/tiny").status == 200);
-    // A client that waits for its answer is not silent.
+    // A client that waits for its answer does not count as silent.
     drop(giver);
     assert_eq!(waiting.reply().status, 500);
     house.end();
@@ -253,13 +253,13 @@ fn slow_connections_of_every_kind_time_out() {
 }
 
 #[test]
-fn endless_head_is_cut_off() {
+fn endless_head_is_refused() {
     let house = House::with(Limits { linger: Duration::from_secs(600), ..Limits::default() });
     let mut client = house.connect();
     client.say("GET /tiny HTTP/1.1\r\nX: ");
     let piece = vec![b'a'; 1 << 20];
     let mut sent = 0;
-    // Some is still taken and thrown away, then the connection is closed.
+    // The server discards some more input, then closes the connection.
     while client.socket.write_all(&piece).is_ok() {
         sent += 1;
         assert!(sent < 100, "it takes everything");
@@ -270,7 +270,7 @@ fn endless_head_is_cut_off() {
 }
 
 #[test]
-fn pipelined_requests_without_reader_are_not_buffered() {
+fn pipelined_requests_are_not_buffered_if_nobody_reads_the_answers() {
     let house = House::new();
     let client = house.connect();
     client.socket.set_nonblocking(true).unwrap();

@@ -1,4 +1,4 @@
-//! The HTTP server against its clients, friendly and hostile, on a real socket.
+//! Tests of the HTTP server with friendly and hostile clients, on a real socket.
 #![allow(clippy::disallowed_methods, clippy::unwrap_used, clippy::print_stdout, reason = "tests")]
 
 mod api;

@@ -1,4 +1,4 @@
-//! Event streams and their clients.
+//! Event streams.
 
 use std::time::{Duration, Instant};
 
@@ -18,7 +18,7 @@ fn listen(house: &House) -> Client {
     let reply = client.say("GET /events HTTP/1.1\r\nX-Request-ID: me\r\n\r\n").reply();
     assert_eq!(reply.header("Content-Type"), Some("text/event-stream"));
     assert_eq!(reply.header("X-Request-ID"), Some("me"));
-    // At once, so that a script knows that it hears what happens from now on.
+    // Sent at once, so that a script knows from when on it gets all events.
     client.read_until(": connected\n\n");
     client
 }
@@ -29,7 +29,7 @@ fn subscribers(house: &House) -> usize {
 }
 
 #[test]
-fn every_event_stream_gets_all_events_and_a_clean_end() {
+fn every_stream_gets_all_events_and_ends_cleanly() {
     let house = House::new();
     let mut clients: Vec<_> = (0..20).map(|_| listen(&house)).collect();
     for _ in 0..50 {
@@ -55,7 +55,7 @@ fn every_event_stream_gets_all_events_and_a_clean_end() {
 }
 
 #[test]
-fn a_stream_of_http_1_0_has_no_chunks_and_head_has_no_stream() {
+fn http_1_0_gets_no_chunks_and_head_gets_no_stream() {
     let house = House::new();
     let mut client = house.connect();
     let reply = client.say("GET /events HTTP/1.0\r\n\r\n").reply();
@@ -80,7 +80,7 @@ fn event_stream_sends_keepalives() {
 }
 
 #[test]
-fn event_client_that_leaves_is_noticed_at_once() {
+fn disconnected_event_client_is_noticed_at_once() {
     let house = House::new();
     let client = listen(&house);
     assert_eq!(subscribers(&house), 1);
@@ -90,10 +90,10 @@ fn event_client_that_leaves_is_noticed_at_once() {
 }
 
 #[test]
-fn slow_event_client_alone_loses_events_and_is_told() {
+fn only_the_slow_client_loses_events_and_their_number_is_sent() {
     let house = House::new();
     let (mut slow, mut quick) = (listen(&house), listen(&house));
-    // Until the socket, the thread's piece and the bus's buffer are full, and some are lost.
+    // This fills the socket, the thread's buffer and the bus's buffer, and some events are lost.
     for _ in 0..20_000 {
         house.bus.publish(&gallery());
         quick.read_until("\n\n");
@@ -108,7 +108,7 @@ fn slow_event_client_alone_loses_events_and_is_told() {
             lost += rest.split('\n').next().unwrap().parse::<usize>().unwrap();
         }
         heard += usize::from(text.contains("event: gallery_changed"));
-        // Whatever was lost last is told with the next event that fits.
+        // The number of lost events is sent before the next event that fits.
         house.bus.publish(&gallery());
         assert!(began.elapsed() < PATIENCE);
     }
@@ -117,7 +117,7 @@ fn slow_event_client_alone_loses_events_and_is_told() {
 }
 
 #[test]
-fn client_that_never_reads_is_closed_and_delays_no_end() {
+fn client_that_never_reads_is_closed_and_does_not_delay_the_shutdown() {
     let house =
         House::with(Limits { stream_pause: Duration::from_millis(50), ..Limits::default() });
     let _stuck = listen(&house);
@@ -136,7 +136,7 @@ fn client_that_never_reads_is_closed_and_delays_no_end() {
 }
 
 #[test]
-fn event_streams_have_a_cap_and_later_requests_no_effect() {
+fn event_streams_are_limited_and_later_requests_have_no_effect() {
     let house = House::with(Limits { streams: 2, ..Limits::default() });
     let mut one = house.connect();
     one.say("GET /events HTTP/1.1\r\n\r\n").say("GET /tiny HTTP/1.1\r\n\r\n".repeat(16));
@@ -154,8 +154,8 @@ fn event_streams_have_a_cap_and_later_requests_no_effect() {
 }
 
 #[test]
-fn panic_in_event_stream_ends_that_stream_alone() {
-    // No clock goes as far.
+fn panic_in_an_event_stream_ends_only_that_stream() {
+    // Adding this to the current time overflows, and the stream's thread panics.
     let house = House::with(Limits { keepalive: Duration::MAX, ..Limits::default() });
     for _ in 0..3 {
         let mut client = house.connect();
@@ -168,7 +168,7 @@ fn panic_in_event_stream_ends_that_stream_alone() {
 }
 
 #[test]
-fn event_stream_without_thread_is_refused() {
+fn event_stream_is_refused_if_no_thread_can_start() {
     let house = House::with(Limits { stream_stack: ENDLESS, ..Limits::default() });
     let mut client = house.connect();
     let refused = client.get("/events");

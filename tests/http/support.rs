@@ -1,5 +1,5 @@
-//! A server on a socket in a temporary directory, with a site that misbehaves on request, and a
-//! client that says exactly the bytes it is told to say.
+//! A server on a socket in a temporary directory, with routes that misbehave on request, and a client
+//! that sends exactly the bytes it is given.
 
 use std::io::{ErrorKind, Read, Write};
 use std::os::unix::net::{UnixListener, UnixStream};
@@ -15,18 +15,18 @@ use murald::internals::http::{
 use murald::internals::thread::{Deaths, Spawner};
 use tiny_http::Method::{self, Get, Post};
 
-/// Nobody who is silent is given up so soon: who is answered within this has not waited for them.
+/// Shorter than any time limit for silent clients: an answer within this has not waited for one.
 pub(crate) const PROMPT: Duration = Duration::from_secs(8);
-/// What must happen at all happens within this.
+/// The longest time to wait for anything.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 pub(crate) const LARGE: usize = 8 << 20;
 
-/// A stack for which there are not enough addresses.
+/// A stack larger than the address space.
 pub(crate) const ENDLESS: usize = if usize::BITS == 64 { (1_u64 << 47) as usize } else { 3 << 30 };
 
 pub(crate) struct House {
     pub(crate) bus: EventBus,
-    /// What `/later` waits for.
+    /// The pending requests to `/later`.
     pub(crate) givers: Receiver<Giver>,
     pub(crate) server: Option<Server>,
     pub(crate) deaths: Deaths,
@@ -34,10 +34,10 @@ pub(crate) struct House {
     pub(crate) socket: PathBuf,
 }
 
-/// Gives a request of `/later` its answer.
+/// Answers a request to `/later`.
 pub(crate) type Giver = Answer<Response, Error>;
 
-/// What the misbehaving site knows.
+/// The state of the misbehaving routes.
 pub(crate) struct Odd {
     bus: EventBus,
     givers: Mutex<Sender<Giver>>,
@@ -65,7 +65,7 @@ static ODD: [Route<Odd>; 11] = [
     route(Get, "/empty", |_, _| Ok(Response::empty(204))),
     route(Get, "/fail", |_, _| Err(Error::internal("SELECT secret"))),
     route(Get, "/later", later),
-    // Opening it waits for a writer, which nobody tells of the end.
+    // Opening the pipe blocks until there is a writer, also during a shutdown.
     route(Get, "/stuck", |odd, _| {
         Ok(Response::bytes(200, "text/plain", std::fs::read(odd.directory.join("pipe")).unwrap()))
     }),
@@ -86,7 +86,7 @@ fn later(odd: &Odd, request: &Request<'_>) -> Result<Response, Error> {
     })
 }
 
-/// The misbehaving site.
+/// A router with the misbehaving routes.
 pub(crate) fn odd_router(bus: &EventBus, give: Sender<Giver>, directory: &Path) -> Router<Odd> {
     let (givers, directory) = (Mutex::new(give), directory.to_owned());
     Router::new(Odd { bus: bus.clone(), givers, directory }, &ODD)
@@ -113,13 +113,13 @@ impl House {
         Client::to(&self.socket)
     }
 
-    /// A fresh client gets its answer in time, and no thread has died.
+    /// Checks that a new client gets its answer in time, and that no thread has died.
     pub(crate) fn is_well(&self) {
         is_well(&self.socket, "/tiny");
         assert!(self.deaths.is_empty(), "{:?} died", self.deaths.try_recv());
     }
 
-    /// Ends the server; it must have nothing left to wait for.
+    /// Stops the server; no thread may be late.
     pub(crate) fn end(mut self) {
         let late = self.server.take().unwrap().end(Instant::now() + PATIENCE);
         assert!(late.is_empty(), "{late:?} are late");
@@ -160,7 +160,7 @@ impl Client {
         Some(Self { socket, read: Vec::new() })
     }
 
-    /// Sends bytes; a server that has hung up is no failure here.
+    /// Sends bytes; ignores that the server has hung up.
     pub(crate) fn say(&mut self, bytes: impl AsRef<[u8]>) -> &mut Self {
         match self.socket.write_all(bytes.as_ref()) {
             Err(error) if error.kind() == ErrorKind::WouldBlock => panic!("nobody reads: {error}"),
@@ -177,7 +177,7 @@ impl Client {
         self.reply_to(false).expect("an answer")
     }
 
-    /// The next answer, if the server has not hung up instead. An answer to `HEAD` has no body.
+    /// The next answer; `None` if the server hangs up instead. An answer to `HEAD` has no body.
     pub(crate) fn reply_to(&mut self, head: bool) -> Option<Reply> {
         let end = loop {
             match self.read.windows(4).position(|bytes| bytes == b"\r\n\r\n") {
@@ -202,7 +202,7 @@ impl Client {
         Some(reply)
     }
 
-    /// Reads on; `false` at the end.
+    /// Reads more; `false` at the end.
     pub(crate) fn more(&mut self) -> bool {
         let mut piece = [0; 64 << 10];
         match self.socket.read(&mut piece) {
@@ -216,7 +216,7 @@ impl Client {
         }
     }
 
-    /// What was read and not looked at yet.
+    /// Bytes that were read, but not yet used.
     pub(crate) fn text(&self) -> String {
         String::from_utf8_lossy(&self.read).into_owned()
     }
@@ -229,7 +229,7 @@ impl Client {
         String::from_utf8(self.read.drain(..end).collect()).unwrap()
     }
 
-    /// The server has hung up, and said nothing more.
+    /// Waits until the server hangs up; true if it sent nothing more.
     pub(crate) fn is_hung_up(&mut self) -> bool {
         while self.more() {}
         self.read.is_empty()

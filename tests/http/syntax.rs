@@ -1,8 +1,8 @@
-//! Requests as they should not be written, and some that are merely unusual.
+//! Malformed requests, and some that are merely unusual.
 
 use super::support::{House, PATIENCE};
 
-/// Sends bytes and compares the statuses of all answers; `closed`: the server hangs up after them.
+/// Sends bytes and compares the statuses of all answers. `closed`: the server hangs up after them.
 fn check(house: &House, bytes: &[u8], statuses: &[u16], closed: bool) {
     let shown = String::from_utf8_lossy(&bytes[..bytes.len().min(60)]).into_owned();
     let mut client = house.connect();
@@ -53,7 +53,7 @@ fn refused_requests_are_answered_and_the_connection_closed() {
         let head = "POST /echo HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n";
         check(format!("{head}{chunks}").as_bytes(), 400);
     }
-    // Refused at once: none of the bytes has come.
+    // Refused at once, before any of the body has come.
     check(b"POST /echo HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\nffffffffffffffff\r\n", 413);
     check(b"GET /tiny HTTP/1.1\r\nHost: a\r\nHost: a\r\n\r\n", 400);
     check(
@@ -75,7 +75,7 @@ fn refused_requests_are_answered_and_the_connection_closed() {
 }
 
 #[test]
-fn bad_requests_of_good_form_keep_the_connection() {
+fn well_formed_but_wrong_requests_keep_the_connection() {
     let house = House::new();
     let check = |bytes: &[u8], status| check(&house, bytes, &[status], false);
     check(b"GET /nothing HTTP/1.1\r\n\r\n", 404);
@@ -108,7 +108,7 @@ fn unusual_requests_are_served() {
     check(&house, b"GET /tiny HTTP/1.1\r\nConnection: close\r\n\r\n", &[200], true);
     let three = b"GET /tiny HTTP/1.1\r\n\r\n".repeat(3);
     check(&house, &three, &[200, 200, 200], false);
-    // Half closed after the request, as netcat does.
+    // The client shuts down its sending side after the request, as netcat does.
     let mut client = house.connect();
     client.say("GET /large HTTP/1.1\r\n\r\n");
     client.socket.shutdown(std::net::Shutdown::Write).unwrap();
@@ -123,14 +123,14 @@ fn expect_continue_is_answered() {
     client.say("POST /echo HTTP/1.1\r\nContent-Length: 3\r\nExpect: 100-continue\r\n\r\n");
     assert_eq!(client.reply().status, 100);
     assert_eq!(client.say("abc").reply().text(), "abc");
-    // With the body at hand nobody waits.
+    // If the body is there already, no 100 is sent.
     client.say("POST /echo HTTP/1.1\r\nContent-Length: 3\r\nExpect: 100-continue\r\n\r\ndef");
     assert_eq!(client.reply().text(), "def");
     house.end();
 }
 
 #[test]
-fn path_names_keep_slashes_and_are_decoded_once() {
+fn path_parameters_keep_encoded_slashes_and_are_decoded_once() {
     let house = House::new();
     let mut client = house.connect();
     for (path, name) in [("a%2Fb", "a/b"), ("%2525", "%25"), ("caf%C3%A9+", "café+")] {
@@ -141,7 +141,7 @@ fn path_names_keep_slashes_and_are_decoded_once() {
 }
 
 #[test]
-fn request_ids_are_kept_if_proper() {
+fn valid_request_ids_are_kept() {
     let house = House::new();
     let mut client = house.connect();
     let mut check = |offered: &str, kept: bool| {
@@ -159,7 +159,7 @@ fn request_ids_are_kept_if_proper() {
 }
 
 #[test]
-fn pipelined_requests_are_answered_in_order_while_others_have_their_turn() {
+fn pipelined_requests_are_answered_in_order_without_blocking_others() {
     let house = House::new();
     let mut client = house.connect();
     let many: String = (0..900).map(|n| format!("GET /echo/{n} HTTP/1.1\r\n\r\n")).collect();
@@ -184,7 +184,7 @@ fn connection_serves_a_thousand_requests() {
 }
 
 #[test]
-fn large_bodies_go_through() {
+fn bodies_up_to_the_limit_are_accepted() {
     let house = House::new();
     let body = vec![b'b'; 8 << 20];
     let mut client = house.connect();
@@ -197,7 +197,7 @@ fn large_bodies_go_through() {
         });
         assert!(client.reply().body == body);
     });
-    // In chunks, as large but no larger.
+    // Chunked bodies have the same limit.
     for (chunks, status) in [(8, 200), (9, 413)] {
         let mut client = house.connect();
         client.say("POST /echo HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n");
@@ -215,11 +215,11 @@ fn large_bodies_go_through() {
             assert_eq!(client.reply().status, status);
         });
     }
-    // A line of a chunk that never ends is cut off, however quickly it comes.
+    // An endless line of a chunk is refused, however fast it comes.
     let mut client = house.connect();
     client.say("POST /echo HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n1;").say(&body);
     assert_eq!(client.reply().status, 400);
-    // A client that is refused in mid-body can still read why.
+    // A client that is refused during its body can still read the answer.
     let mut client = house.connect();
     client.socket.set_write_timeout(Some(PATIENCE)).unwrap();
     client.say("POST /echo HTTP/1.1\r\nContent-Length: 20000000\r\n\r\n").say(&body).say(&body);

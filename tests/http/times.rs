@@ -1,4 +1,4 @@
-//! Clients that take their time: every wait has an end.
+//! Slow clients: every wait has a time limit.
 
 use std::time::Duration;
 
@@ -26,7 +26,7 @@ fn idle_connection_is_closed() {
 }
 
 #[test]
-fn missing_head_or_body_times_out() {
+fn unfinished_head_or_body_times_out() {
     let check = |house: House, bytes: &str| {
         let mut clients: Vec<_> = (0..16).map(|_| house.connect()).collect();
         for client in &mut clients {
@@ -53,14 +53,14 @@ fn missing_head_or_body_times_out() {
 }
 
 #[test]
-fn dripping_head_does_not_prolong_its_deadline() {
+fn slowly_sent_head_does_not_extend_its_deadline() {
     let house = one(|limits| limits.head_time = SHORT);
     let mut client = house.connect();
     client.say("GET / HTTP/1.1\r\nX: ");
     client.socket.set_read_timeout(Some(Duration::from_millis(5))).unwrap();
     let mut piece = [0; 16];
     let end = std::time::Instant::now() + PATIENCE;
-    // The read's time-out paces the drip.
+    // The read's timeout is the pause between two bytes.
     while std::io::Read::read(&mut client.socket, &mut piece).is_err() {
         client.say("x");
         assert!(std::time::Instant::now() < end, "it drips on and on");
@@ -78,7 +78,7 @@ fn clients_that_do_not_read_their_answer_are_closed() {
     }
     house.is_well();
     for client in &mut clients {
-        // Read only once the server has given up: there is a part of the answer at most.
+        // Waits until the server has hung up before it reads, so only a part of the answer can be there.
         let mut waited =
             [rustix::event::PollFd::new(&client.socket, rustix::event::PollFlags::empty())];
         let time = rustix::event::Timespec::try_from(PATIENCE).unwrap();
@@ -95,7 +95,7 @@ fn slow_request_does_not_block_others() {
     let house = House::new();
     let mut clients: Vec<_> = (0..8).map(|_| house.connect()).collect();
     for client in &mut clients {
-        // The next request waits its turn.
+        // The second request must wait for the answer to the first.
         client.say("GET /later HTTP/1.1\r\n\r\nGET /tiny HTTP/1.1\r\n\r\n");
     }
     let givers: Vec<_> = clients.iter().map(|_| house.givers.recv().unwrap()).collect();
@@ -120,12 +120,12 @@ fn slow_requests_are_bounded_in_number_and_time() {
     house.is_well();
     drop(giver);
     assert_eq!(client.reply().status, 500);
-    // The place is free again once the answer is out.
+    // The place is free again after the answer.
     client.say("GET /later?ms=30 HTTP/1.1\r\n\r\n");
     let giver = house.givers.recv().unwrap();
     assert_eq!(client.reply().status, 503);
     giver(Ok(Response::empty(204)));
-    // A client that leaves is no reason to stop, nor to answer.
+    // A client that disconnects does no harm.
     client.say("GET /later HTTP/1.1\r\n\r\n");
     let giver = house.givers.recv().unwrap();
     drop(client);
@@ -138,7 +138,7 @@ fn slow_requests_are_bounded_in_number_and_time() {
 fn slow_bodies_do_not_block_other_bodies() {
     let house = House::new();
     let head = "POST /echo HTTP/1.1\r\nContent-Length: 100000\r\n\r\n";
-    // Large already, and then no more comes.
+    // Bodies that are large already, and then stop.
     let slow: Vec<_> = (0..20)
         .map(|_| {
             let mut client = house.connect();
@@ -158,7 +158,7 @@ fn slow_bodies_do_not_block_other_bodies() {
 }
 
 #[test]
-fn chunked_bodies_in_pieces_have_the_same_deadline() {
+fn chunked_body_may_come_in_pieces_and_times_out() {
     let house = House::new();
     let mut client = house.connect();
     client.say("POST /echo HTTP/1.1\r\nTransfer-Encoding: chunked\r\nExpect: 100-continue\r\n\r\n");

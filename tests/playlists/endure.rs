@@ -1,10 +1,9 @@
-//! What running playlists outlive: a kill, a backend that hangs, a machine that sleeps.
+//! Running playlists after a kill, with a backend that hangs, and after a suspend.
 //!
-//! Missed changes: here the daemon is held by SIGSTOP while the time of the machine goes on, which is
-//! what a suspend is to it, timers and all. Setting the clock is left to the tests of the player
-//! (`src/playlist/tests`), where it is injected: the wall clock has no namespace, so
-//! setting it would move the whole machine; and libfaketime replaces functions of the C library,
-//! which our reads of the clock and our timers (system calls) do not go through.
+//! A suspend is imitated by SIGSTOP: for the daemon, time goes on in the same way, timers included.
+//! Clock changes are tested in `src/playlist/tests`, where the clock is injected: the wall clock has no
+//! namespace, so a test would change the whole machine's, and libfaketime does not catch the system
+//! calls of our clock and timers.
 
 use std::fs;
 use std::path::Path;
@@ -16,7 +15,7 @@ use super::{active, change, house, make, pictures_of, see, start, tell};
 use crate::desktop::{Desktop, wait_until};
 use crate::support::House;
 
-/// Without what depends on the moment of asking.
+/// Removes the field that depends on the time of the request.
 fn still(mut all: Vec<Value>) -> Vec<Value> {
     for one in &mut all {
         one.as_object_mut().unwrap().remove("next_change_at");
@@ -29,7 +28,7 @@ fn next_change(one: &Value) -> jiff::Timestamp {
 }
 
 #[test]
-fn kill_keeps_position_pause_order_and_monitors() {
+fn position_pause_order_and_monitors_survive_a_kill() {
     let desktop = Desktop::wayland(&["640x360", "640x360"]);
     let (mut house, ids) = house(&desktop, 6);
     let random = json!({ "type": "timer", "interval": 3600, "order": "random" });
@@ -55,7 +54,7 @@ fn kill_keeps_position_pause_order_and_monitors() {
     let moved = next_change(&after[0]).duration_since(next_change(&before[0]));
     assert!(moved.abs() < jiff::SignedDuration::from_millis(100), "the beat moved by {moved}");
     assert_eq!(still(after), still(before.clone()));
-    // The same way back, and on in the order that was drawn.
+    // `previous` takes the same way back, `next` the order that was drawn before.
     let mut events = house.events("playlist_image_changed");
     let drawn = before[0]["next_image_id"].as_i64().unwrap();
     let steps = [
@@ -70,7 +69,7 @@ fn kill_keeps_position_pause_order_and_monitors() {
         assert_eq!(change(&mut events).2, image, "{step}: {way:?}");
     }
     see(&desktop, "HEADLESS-1", ids.iter().position(|id| *id == drawn).unwrap());
-    // What was held is held, and goes on when it may.
+    // The paused playlist is still paused, and can be resumed.
     let index = before[1]["current_index"].as_i64().unwrap();
     see(&desktop, "HEADLESS-2", index as usize);
     tell(&house, held, "resume");
@@ -78,7 +77,7 @@ fn kill_keeps_position_pause_order_and_monitors() {
 }
 
 #[test]
-fn daemon_end_does_not_wait_for_hanging_backend() {
+fn shutdown_does_not_wait_for_a_hanging_backend() {
     let desktop = Desktop::wayland(&["640x360"]);
     let mut house = House::on(&desktop);
     let (pid, cue) = (house.root().join("pid"), house.root().join("hang"));
@@ -97,13 +96,14 @@ fn daemon_end_does_not_wait_for_hanging_backend() {
     let told = || fs::read_to_string(&pid).ok().filter(|text| text.ends_with('\n'));
     wait_until("the process", || told().is_some());
     let first = told();
-    // The thread of playlists waits for nobody, but who asked for a step waits for its picture.
+    // The playlists' thread waits for no backend, but a client that asks for a step waits for its
+    // picture.
     wait_until("a step", || active(&house)[0]["current_index"] == 1);
     tell(&house, id, "pause");
     std::thread::scope(|scope| {
         let step =
             scope.spawn(|| house.client().post(&format!("/playlists/{id}/next"), &json!({})));
-        // Once the first has had its time.
+        // The first process is killed after its time limit.
         wait_until("its own process", || told().is_some() && told() != first);
         house.signal("-TERM");
         assert_ne!(step.join().unwrap().status, 200);
@@ -112,14 +112,14 @@ fn daemon_end_does_not_wait_for_hanging_backend() {
     assert!(!house.log().contains("continuing without"), "{}", house.log());
     let pid = fs::read_to_string(&pid).unwrap();
     assert!(!Path::new("/proc").join(pid.trim()).exists(), "what never showed is not left behind");
-    // And it goes on from there.
+    // After a restart the playlist is still paused.
     fs::remove_file(&cue).unwrap();
     house.start();
     assert_eq!(active(&house)[0]["paused"], true);
 }
 
 #[test]
-fn suspend_over_several_changes_makes_one() {
+fn several_changes_missed_in_a_suspend_become_one() {
     let desktop = Desktop::wayland(&["640x360"]);
     let (house, ids) = house(&desktop, 6);
     let id = make(&house, "sleeps", json!({ "type": "timer", "interval": 1 }), &ids);
@@ -127,11 +127,11 @@ fn suspend_over_several_changes_makes_one() {
     start(&house, id, &[]);
     assert_eq!(change(&mut events), (id, 0, ids[0]));
     house.signal("-STOP");
-    // Time is what this is about: three changes pass, and the last of them by more than 2 s.
+    // Time itself is tested here: three changes are missed, the last by more than 2 s.
     std::thread::sleep(Duration::from_millis(4500));
     house.signal("-CONT");
     let mut recovered = false;
-    // On a busy machine some come before the sleep, and the one after it late.
+    // On a busy machine some changes come before the stop, and the recovery comes later.
     for index in (1..6).chain(0..6) {
         let event = events.wait_for("playlist_image_changed");
         assert_eq!(event["image_index"], index, "none is left out: {event}");

@@ -1,4 +1,4 @@
-//! Light and dark, and the sun: on a real desktop, by the settings and by hand.
+//! Playlists that follow light and dark mode or the sun, on a real desktop.
 
 use serde_json::json;
 
@@ -7,7 +7,7 @@ use crate::desktop::{Desktop, wait_until};
 use crate::support::House;
 
 #[test]
-fn light_and_dark_change_what_is_seen() {
+fn light_and_dark_mode_change_the_wallpaper() {
     let desktop = Desktop::wayland(&["640x360"]);
     let (mut house, all) = house(&desktop, 2);
     let put = |house: &House, mode: &str| {
@@ -33,7 +33,7 @@ fn light_and_dark_change_what_is_seen() {
     let why = house.client().get("/why").ok()[0]["text"].to_string();
     assert!(why.contains("changes with light and dark"), "{why}");
     assert_eq!(put(&house, "dark"), json!({ "mode": "dark", "now": "dark" }));
-    // Without waiting: the answer says that it is so.
+    // No waiting: the answer comes after the change.
     let current = house.client().get("/wallpaper/current").ok();
     assert_eq!(current["image_id"].as_i64(), Some(all[1]), "{current}");
     let event = events.wait_for("appearance_changed");
@@ -48,12 +48,12 @@ fn light_and_dark_change_what_is_seen() {
     let shown = house.murald(&["appearance"]).output().unwrap().stdout;
     assert!(String::from_utf8(shown).unwrap().contains("light"));
     assert_eq!(house.murald(&["appearance", "grey"]).output().unwrap().status.code(), Some(2));
-    // It has no next: what there is to see is the day's.
+    // Such a playlist has no next image: the mode decides.
     assert_eq!(house.murald(&["next"]).output().unwrap().status.code(), Some(1));
 }
 
 #[test]
-fn sun_wants_latitude_and_longitude() {
+fn sun_times_need_latitude_and_longitude() {
     let desktop = Desktop::wayland(&["640x360"]);
     let (house, all) = house(&desktop, 2);
     let items = json!([
@@ -74,7 +74,7 @@ fn sun_wants_latitude_and_longitude() {
     wait_until("one of them", || shown().as_i64().is_some_and(|shown| all.contains(&shown)));
     let why = house.client().get("/why").ok()[0].clone();
     assert!(why["next"]["at"].is_string(), "the sun will rise or set: {why}");
-    // The place is lost: that is said once, and again when it is lost again.
+    // A missing location is logged once, and again when it is removed again.
     let said = || house.log().matches("06:00 and 18:00").count();
     assert_eq!(said(), 0);
     for times in 1..=2 {
@@ -83,7 +83,7 @@ fn sun_wants_latitude_and_longitude() {
         let now = house.client().get("/why").ok()[0].clone();
         assert!(now["next"]["at"].is_string(), "{now}");
         place(json!({ "latitude": 52.52, "longitude": 13.4 })).ok();
-        // The player looks at its place between two answers.
+        // The player checks the location between two answers.
         for _ in 0..2 {
             house.client().get("/playlists/active").ok();
         }

@@ -1,4 +1,4 @@
-//! Playlists that live, on a real desktop: made, refused, stepped, emptied and filled again.
+//! Dynamic playlists on a real desktop: created, refused, stepped, emptied and filled again.
 
 use serde_json::{Value, json};
 
@@ -15,7 +15,7 @@ fn ids(page: &Value) -> Vec<i64> {
 }
 
 #[test]
-fn bad_sources_are_refused() {
+fn invalid_sources_are_refused() {
     let house = House::started();
     let check = |mut body: Value, says: &str| {
         body["name"] = json!("bad");
@@ -62,7 +62,7 @@ fn images_of_any_playlist_are_paged() {
 }
 
 #[test]
-fn living_playlist_follows_the_library() {
+fn dynamic_playlist_follows_the_library() {
     let desktop = Desktop::wayland(&["640x360"]);
     let (mut house, all) = house(&desktop, 4);
     all[..2].iter().for_each(|&id| tag(&house, id, &["sea"]));
@@ -100,7 +100,7 @@ fn living_playlist_follows_the_library() {
     super::see(&desktop, "HEADLESS-1", 3);
     let fixed = house.client().get("/playlists").ok();
     assert_eq!(fixed[0]["images"].as_array().unwrap().len(), 2, "it has what passed then");
-    // Nothing is left: it rests, over a restart too, and goes on by itself.
+    // No image matches: the playlist pauses, also after a restart, and resumes by itself.
     [all[0], all[3]].iter().for_each(|&id| tag(&house, id, &[]));
     wait_until("rest", || active(&house)[0]["current_image_id"].is_null());
     assert_eq!(active(&house)[0]["total_images"], 0);

@@ -1,5 +1,4 @@
-//! Playlists on real monitors: what is seen and what is told, change by change, and what outlives a
-//! kill, a backend that hangs and a machine that sleeps.
+//! Tests of playlists on real monitors: the events and the screen, change by change.
 
 #![allow(unreachable_pub, clippy::disallowed_methods, clippy::unwrap_used)]
 
@@ -31,7 +30,7 @@ use support::client::Events;
 
 pub type Rgb = [u8; 3];
 
-/// Far apart, so that a backend's rounding does not matter.
+/// Far apart, so that rounding by a backend does not matter.
 pub const COLORS: [Rgb; 8] = [
     [200, 30, 30],
     [30, 180, 60],
@@ -43,7 +42,7 @@ pub const COLORS: [Rgb; 8] = [
     [130, 130, 220],
 ];
 
-/// A started daemon on a desktop, and plain pictures of the first colours, by their ids.
+/// A started daemon on a desktop, and the ids of plain pictures in the first colours.
 pub fn house(desktop: &Desktop, pictures: usize) -> (House, Vec<i64>) {
     let house = House::started_on(desktop);
     let ids = pictures_of(&house, pictures);
@@ -68,7 +67,7 @@ pub fn make(house: &House, name: &str, configuration: Value, images: &[i64]) -> 
     house.client().post("/playlists", &body).ok()["id"].as_i64().unwrap()
 }
 
-/// Tells a playlist what to do.
+/// Sends an action to a playlist.
 #[track_caller]
 pub fn tell(house: &House, id: i64, action: &str) -> Value {
     house.client().post(&format!("/playlists/{id}/{action}"), &json!({})).ok()
@@ -86,7 +85,7 @@ pub fn active(house: &House) -> Vec<Value> {
     house.client().get("/playlists/active").ok().as_array().unwrap().clone()
 }
 
-/// The playlist, index and image of the next change.
+/// Playlist, index and image of the next change.
 #[track_caller]
 pub fn change(events: &mut Events) -> (i64, i64, i64) {
     let event = events.wait_for("playlist_image_changed");
@@ -94,13 +93,13 @@ pub fn change(events: &mut Events) -> (i64, i64, i64) {
     (number("playlist_id"), number("image_index"), number("image_id"))
 }
 
-/// The colour of an output's middle, straight from grim.
+/// The colour in the middle of an output, as grim captures it.
 pub fn middle(desktop: &Desktop, output: &str) -> Rgb {
     let mut grim = desktop.command("grim");
     let shot = grim.args(["-t", "ppm", "-o", output, "-"]).stderr(Stdio::inherit()).output();
     let shot = shot.unwrap();
     assert!(shot.status.success(), "grim failed on {output}");
-    // A header of three lines, then the pixels, row after row.
+    // A header of three lines, then the pixels, row by row.
     let mut lines = shot.stdout.splitn(4, |&byte| byte == b'\n').skip(1);
     let size = String::from_utf8(lines.next().unwrap().to_vec()).unwrap();
     let (width, height) = size.split_once(' ').unwrap();
@@ -109,7 +108,7 @@ pub fn middle(desktop: &Desktop, output: &str) -> Rgb {
     pixels[(height / 2 * width + width / 2) * 3..][..3].try_into().unwrap()
 }
 
-/// Which of the colours it is.
+/// The index of this colour.
 pub fn known(color: Rgb) -> Option<usize> {
     let near = |one: &Rgb| one.iter().zip(color).all(|(&a, b)| a.abs_diff(b) <= 4);
     COLORS.iter().position(near)
@@ -123,7 +122,7 @@ pub fn see(desktop: &Desktop, output: &str, picture: usize) {
     });
 }
 
-/// The same over X11.
+/// The same on X11.
 #[track_caller]
 pub fn see_on_x11(desktop: &Desktop, output: &str, picture: usize) {
     let directory = tempfile::tempdir().unwrap();

@@ -1,4 +1,4 @@
-//! A playlist goes with its monitor to another connector: it is known by what it says of itself.
+//! A playlist follows its monitor to another connector, as the monitor is recognised by its EDID.
 
 use serde_json::json;
 use x11rb::connection::Connection;
@@ -8,7 +8,7 @@ use x11rb::protocol::xproto::{AtomEnum, ConnectionExt, PropMode};
 use super::desktop::{Desktop, wait_until};
 use super::{active, house, make, see_on_x11, start, tell};
 
-/// What a monitor says of itself (VESA E-EDID 1.4): its maker, model and serial number.
+/// A monitor's EDID (VESA E-EDID 1.4) with maker, model and serial number.
 fn edid() -> Vec<u8> {
     let mut block = vec![0; 128];
     block[1..7].fill(255);
@@ -19,7 +19,7 @@ fn edid() -> Vec<u8> {
     block
 }
 
-/// Has a monitor at the end of a connector; empty: one that says nothing.
+/// Connects a monitor with this EDID to a connector; an empty one stands for a monitor without EDID.
 fn plug(desktop: &Desktop, connector: &str, monitor: &[u8]) {
     let (server, screen) = x11rb::connect(desktop.var("DISPLAY")).unwrap();
     let root = server.setup().roots[screen].root;
@@ -40,7 +40,7 @@ fn plug(desktop: &Desktop, connector: &str, monitor: &[u8]) {
 }
 
 #[test]
-fn playlist_goes_with_its_monitor_to_another_connector() {
+fn playlist_follows_its_monitor_to_another_connector() {
     let desktop = Desktop::x11(&["--pluggable", "640x360", "640x360"]);
     desktop.output("xrandr", &["--output", "DUMMY1", "--off"]);
     plug(&desktop, "DUMMY0", &edid());

@@ -1,5 +1,5 @@
-//! Rest: while the machine runs on its battery, or the session is locked or idle, nothing changes by
-//! itself, where the settings say so.
+//! Pauses by the `[power]` settings: no change comes by itself while the machine is on battery or the
+//! session is locked or idle.
 
 use std::fs;
 use std::path::Path;
@@ -19,7 +19,7 @@ fn told(house: &House, state: &str) -> Value {
 }
 
 #[test]
-fn playlists_rest_while_locked_or_idle_as_the_settings_say() {
+fn playlists_pause_while_locked_or_idle_if_set() {
     let desktop = Desktop::wayland(&["640x360"]);
     let (mut house, all) = house(&desktop, 3);
     let hour = json!({ "type": "timer", "interval": 3600 });
@@ -30,7 +30,7 @@ fn playlists_rest_while_locked_or_idle_as_the_settings_say() {
         let one = active(house).remove(0);
         (one["resting"].clone(), one["next_change_at"].is_null())
     };
-    // The settings do not want it.
+    // Without the settings nothing pauses.
     let answer =
         |locked| json!({ "battery": null, "locked": locked, "idle": false, "resting": null });
     assert_eq!(told(&house, "locked"), answer(true));
@@ -44,7 +44,7 @@ fn playlists_rest_while_locked_or_idle_as_the_settings_say() {
     assert_eq!(resting(&house), (json!("locked"), true));
     let rows = house.murald(&["playlist", "active"]).output().unwrap();
     assert!(String::from_utf8(rows.stdout).unwrap().contains("\tresting\t"));
-    // By hand it goes on, and rests on.
+    // A step by hand works during the pause, and does not end it.
     house.client().post("/playlists/active/next", &json!({})).ok();
     see(&desktop, "HEADLESS-1", 1);
     assert_eq!(resting(&house), (json!("locked"), true));
@@ -52,7 +52,7 @@ fn playlists_rest_while_locked_or_idle_as_the_settings_say() {
     assert_eq!(resting(&house), (json!("idle"), true));
     assert_eq!(told(&house, "active"), answer(false));
     assert_eq!(resting(&house), (Value::Null, false));
-    // It is locked still after a restart of the daemon, however that came.
+    // The session is still locked after a restart, even after a kill.
     told(&house, "locked");
     house.kill9();
     house.start();
@@ -61,7 +61,7 @@ fn playlists_rest_while_locked_or_idle_as_the_settings_say() {
     assert_eq!(house.client().patch("/config/power", &json!({ "pause_when_idle": 1 })).status, 400);
 }
 
-/// What the kernel would say of a battery or of the mains.
+/// Writes files as the kernel's for a battery or mains supply.
 fn supply(directory: &Path, name: &str, fields: &[(&str, &str)]) {
     let path = directory.join(name);
     fs::create_dir_all(&path).unwrap();
@@ -72,7 +72,7 @@ fn supply(directory: &Path, name: &str, fields: &[(&str, &str)]) {
     }
 }
 
-/// How often the thread that watches the battery has gone to sleep; none where there is no such.
+/// Voluntary context switches of the thread that watches the battery; `None` if there is no such thread.
 fn sleeps(house: &House) -> Option<u64> {
     let tasks = fs::read_dir(format!("/proc/{}/task", house.pid())).unwrap().flatten();
     let mut of_all = tasks.filter_map(|task| fs::read_to_string(task.path().join("status")).ok());
@@ -82,7 +82,7 @@ fn sleeps(house: &House) -> Option<u64> {
 }
 
 #[test]
-fn playlists_rest_on_the_battery_as_the_kernel_tells() {
+fn playlists_pause_on_battery_if_set() {
     let desktop = Desktop::wayland(&["640x360"]);
     let mut house = House::on(&desktop);
     let supplies = house.root().join("supplies");
@@ -106,23 +106,23 @@ fn playlists_rest_on_the_battery_as_the_kernel_tells() {
     assert_eq!((now(&house), sleeps(&house)), ((Value::Null, Value::Null), None));
     power(&house, true);
     assert_eq!(now(&house), (json!(true), json!("battery")));
-    // A thread gives itself its name.
+    // The thread sets its name itself, a moment later.
     wait_until("somebody to look", || sleeps(&house).is_some());
-    // It is found so at the next start.
+    // The next start reads the battery again.
     house.kill9();
     house.start();
     assert_eq!(now(&house), (json!(true), json!("battery")));
     supply(&supplies, "AC", &[("online", "1")]);
     wait_until("mains", || house.client().get("/power").ok()["battery"] == false);
     assert_eq!(now(&house), (json!(false), Value::Null));
-    // Nothing changes: nobody wakes. Each of them is given a time to fall asleep.
+    // While nothing changes, the thread sleeps. Wait until it does.
     let mut before = sleeps(&house);
     wait_until("sleep", || {
         std::thread::sleep(Duration::from_millis(500));
         let now = sleeps(&house);
         std::mem::replace(&mut before, now) == now
     });
-    // A time in which any clock of ours would have struck.
+    // Long enough for any timer of ours to fire.
     std::thread::sleep(Duration::from_secs(3));
     assert_eq!(sleeps(&house), before);
     supply(&supplies, "AC", &[("online", "0")]);
@@ -137,7 +137,7 @@ fn playlists_rest_on_the_battery_as_the_kernel_tells() {
 }
 
 #[test]
-fn the_manual_s_line_for_swayidle_rests_playlists() {
+fn swayidle_line_of_the_manual_pauses_playlists() {
     let desktop = Desktop::wayland(&["640x360"]);
     let mut house = House::on(&desktop);
     house.configure("[power]\npause_when_idle = true\n");
@@ -147,14 +147,14 @@ fn the_manual_s_line_for_swayidle_rests_playlists() {
     let manual = Path::new(env!("CARGO_MANIFEST_DIR")).join("man/murald.1");
     let manual = fs::read_to_string(manual).unwrap().replace("\\(aq", "'");
     let line = manual.lines().find(|line| line.starts_with("swayidle ")).unwrap();
-    // Nobody has five minutes.
+    // A second instead of five minutes.
     let line = line.replace(" 300 ", " 1 ");
     let mut swayidle = house.command("/bin/sh");
     swayidle.args(["-c", &format!("exec {line}")]).stdout(Stdio::null());
     let _swayidle = Ended(swayidle.spawn().unwrap());
     let resting = || house.client().get("/power").ok()["resting"].clone();
     wait_until("rest", || resting() == "idle");
-    // Somebody types; it rests again afterwards.
+    // A key ends the pause; it begins again afterwards.
     wait_until("its end", || {
         desktop.output("wtype", &["x"]);
         resting().is_null()

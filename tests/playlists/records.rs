@@ -1,4 +1,4 @@
-//! Records over the socket: their rules, and edits of one that runs.
+//! Playlists over the socket: invalid ones, and edits of a running one.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use crate::desktop::Desktop;
 use crate::support::House;
 
 #[test]
-fn bad_playlists_are_refused_and_change_nothing() {
+fn invalid_playlists_are_refused_and_change_nothing() {
     let desktop = Desktop::wayland(&["640x360"]);
     let (house, ids) = house(&desktop, 1);
     let id = make(&house, "kept", json!({}), &ids);
@@ -48,7 +48,7 @@ fn bad_playlists_are_refused_and_change_nothing() {
     assert_eq!((&all[0], all.as_array().unwrap().len()), (&before, 2));
     house.client().get("/playlists/77").fails(404);
     house.client().get("/playlists/x").fails(400);
-    // What says what is so already changes nothing, and nobody hears of it.
+    // A patch that changes nothing publishes no event.
     let mut events = house.events("gallery_changed,playlist_stopped");
     let patch = |body: Value| house.client().patch(&format!("/playlists/{id}"), &body).ok();
     let again = json!({ "name": "kept", "configuration": { "interval": 300 },
@@ -64,7 +64,7 @@ fn bad_playlists_are_refused_and_change_nothing() {
 }
 
 #[test]
-fn item_times_are_kept_where_not_used() {
+fn unused_item_times_are_kept() {
     let desktop = Desktop::wayland(&["640x360"]);
     let (house, ids) = house(&desktop, 2);
     let id = make(&house, "kept", json!({ "type": "manual" }), &ids);
@@ -74,7 +74,7 @@ fn item_times_are_kept_where_not_used() {
     assert_eq!(patched["images"][0]["time"], 1444);
     assert_eq!(house.client().get(&path).ok()["images"][1]["time"], -5);
     start(&house, id, &[]);
-    // The same list is none for a playlist that goes by the time of day.
+    // The same items are invalid for a playlist by time of day.
     let day = json!({ "configuration": { "type": "time_of_day" } });
     let refused = house.client().patch(&path, &day).fails(400).to_string();
     assert!(refused.contains("1444"), "{refused}");
@@ -102,7 +102,7 @@ fn impossible_playlist_actions_are_refused() {
         post(&format!("/playlists/{week}/{action}"), json!({})).fails(409);
     }
     assert_eq!(post("/playlists/active/next", json!({})).ok()["advanced"], 0);
-    // Null is as good as nothing, as in `set`.
+    // Null is like a missing field, as in `set`.
     let nothing = json!({ "monitors": null, "extend": null });
     post(&format!("/playlists/{week}/start"), nothing).ok();
     for action in ["next", "previous"] {
@@ -118,13 +118,13 @@ fn impossible_playlist_actions_are_refused() {
             "{refused}"
         );
     }
-    // Fields that they do not know could be meant to spare a monitor.
+    // An unknown field could be meant to exclude a monitor.
     for path in ["active/stop".to_owned(), format!("{week}/stop"), format!("{week}/start")] {
         let refused = post(&format!("/playlists/{path}"), json!({ "monitor": "DP-1" })).fails(400);
         assert!(refused["error"].as_str().unwrap().contains("`monitor`"), "{refused}");
     }
     assert_eq!(active(&house).len(), 1);
-    // One that runs is stopped by its deletion.
+    // Deleting a running playlist stops it.
     let mut events = house.events("playlist_stopped,gallery_changed");
     assert_eq!(house.client().delete(&format!("/playlists/{week}")).ok()["status"], "deleted");
     assert_eq!(events.wait_for("playlist_stopped")["playlist_id"], week);
@@ -133,7 +133,7 @@ fn impossible_playlist_actions_are_refused() {
 }
 
 #[test]
-fn running_playlist_goes_on_with_an_edit() {
+fn edit_applies_to_the_running_playlist() {
     let desktop = Desktop::wayland(&["640x360"]);
     let (house, ids) = house(&desktop, 4);
     let id = make(&house, "edited", json!({ "interval": 3600 }), &ids);
@@ -151,7 +151,7 @@ fn running_playlist_goes_on_with_an_edit() {
             "image_path": image["path"], "images": { "HEADLESS-1": ids[1] },
         })
     );
-    // Only where the step is wanted.
+    // The step can be limited to a monitor.
     let next = |on: &str| {
         let body = json!({ "monitors": [on] });
         house.client().post("/playlists/active/next", &body)
@@ -164,7 +164,7 @@ fn running_playlist_goes_on_with_an_edit() {
     change(&mut events);
     assert_eq!(tell(&house, id, "previous")["status"], "rewound");
     change(&mut events);
-    // It keeps its place by image, and its beat.
+    // The playlist keeps its place by image, and its timer.
     let items = |ids: &[i64]| {
         let items: Vec<Value> = ids.iter().map(|id| json!({ "image_id": id })).collect();
         json!({ "images": items })
@@ -188,7 +188,7 @@ fn running_playlist_goes_on_with_an_edit() {
     delete(&house, &ids[1..2]);
     let record = house.client().get(&place).ok();
     assert_eq!(record["images"].as_array().unwrap().len(), 3);
-    // Emptied it stops.
+    // An empty playlist stops.
     delete(&house, &ids);
     assert_eq!(events.wait_for("playlist_stopped")["playlist_id"], id);
     assert!(active(&house).is_empty());
@@ -200,9 +200,9 @@ fn delete(house: &House, ids: &[i64]) {
     house.client().send("DELETE", "/images", "", body.as_bytes()).ok();
 }
 
-/// By the clock of the place, which is not the one that the others go by.
+/// The daemon uses its own time zone.
 #[test]
-fn playlist_start_enters_current_slot() {
+fn playlist_starts_with_the_image_of_the_current_time() {
     let desktop = Desktop::wayland(&["640x360"]);
     let mut house = House::on(&desktop);
     house.env("TZ", "Asia/Kathmandu");
@@ -210,7 +210,7 @@ fn playlist_start_enters_current_slot() {
     let ids = pictures_of(&house, 3);
     let now = jiff::Zoned::now().in_tz("Asia/Kathmandu").unwrap();
     let minute = i64::from(now.hour()) * 60 + i64::from(now.minute());
-    // Half an hour ago, in half an hour, and half a day away.
+    // Half an hour ago, in half an hour, and in half a day.
     let times = [-30, 30, 720].map(|offset| (minute + offset).rem_euclid(1440));
     let items = |times: [i64; 3]| -> Vec<Value> {
         let item = |(id, time)| json!({ "image_id": id, "time": time });
@@ -227,7 +227,7 @@ fn playlist_start_enters_current_slot() {
     };
     let this_minute = now.with().second(0).subsec_nanosecond(0).build().unwrap().timestamp();
     assert_eq!(next(), this_minute + Duration::from_secs(30 * 60));
-    // An edit that moves the slots: another one is due.
+    // After an edit of the times another item is due.
     let place = format!("/playlists/{id}");
     let body = json!({ "images": items([times[1], times[0], times[2]]) });
     house.client().patch(&place, &body).ok();
@@ -236,6 +236,6 @@ fn playlist_start_enters_current_slot() {
     let tomorrow = now.tomorrow().unwrap().start_of_day().unwrap();
     let image = |day: &jiff::Zoned| day.weekday().to_sunday_zero_offset().min(2);
     assert_eq!(active(&house)[0]["current_index"], image(&now));
-    // Several days have the last image.
+    // Several weekdays have the last image.
     assert!(image(&now) == image(&tomorrow) || next() == tomorrow.timestamp());
 }

@@ -1,4 +1,4 @@
-//! What the backend cannot show: skipped either way; nothing to show, and something again.
+//! Images that the backend cannot show: they are skipped in both directions, or nothing can be shown.
 
 use std::fs;
 
@@ -48,7 +48,7 @@ fn incompatible_items_are_skipped_forward_and_backward() {
 }
 
 #[test]
-fn no_compatible_item_is_told_and_mended_by_an_edit() {
+fn missing_compatible_image_is_reported_and_fixed_by_an_edit() {
     let desktop = Desktop::wayland(&["640x360"]);
     let (house, ids) = house(&desktop, 1);
     let page = page(&house, "page");
@@ -62,7 +62,7 @@ fn no_compatible_item_is_told_and_mended_by_an_edit() {
         "timestamp": event["timestamp"],
     });
     assert_eq!(event, expected);
-    // It runs on; a step finds nothing either, which the answer says and no second event.
+    // The playlist keeps running. A step fails, too, which publishes no second event.
     assert_eq!(active(&house)[0]["playlist_id"], id);
     let refused = house.client().post(&format!("/playlists/{id}/next"), &json!({})).fails(400);
     assert_eq!(refused["error_code"], "incompatible_backend");
@@ -75,7 +75,7 @@ fn no_compatible_item_is_told_and_mended_by_an_edit() {
 }
 
 #[test]
-fn no_compatible_item_is_mended_by_another_backend() {
+fn missing_compatible_image_is_fixed_by_another_backend() {
     let desktop = Desktop::wayland(&["640x360"]);
     let mut house = House::on(&desktop);
     house.stub("mpvpaper", "#!/bin/sh\nexec sleep 600\n");

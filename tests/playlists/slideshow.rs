@@ -1,4 +1,4 @@
-//! A directory as a slideshow, from one command to the pictures on the screen.
+//! Slideshows of a directory, from the command to the screen.
 
 use std::fs;
 
@@ -20,7 +20,7 @@ fn run(house: &House, words: &[&str]) -> (Option<i32>, String) {
 }
 
 #[test]
-fn a_directory_is_shown_in_turns() {
+fn slideshow_shows_the_pictures_of_a_directory() {
     let desktop = Desktop::wayland(&["640x360"]);
     let house = House::started_on(&desktop);
     let directory = house.root().join("walls");
@@ -43,7 +43,7 @@ fn a_directory_is_shown_in_turns() {
     let listed = format!("/playlists/{}/images", made["id"]);
     let total = || house.client().get(&listed).ok()["pagination"]["total_items"].clone();
     wait_until("both pictures", || total() == 2);
-    // What comes takes part, where it lies; said again, it is the same playlist.
+    // New files join the slideshow; the same command again changes the same playlist.
     draw(&directory.join("c.png"), 2);
     wait_until("three pictures", || total() == 3);
     let (code, said) = run(&house, &["slideshow", path, "--shuffle"]);
@@ -56,7 +56,7 @@ fn a_directory_is_shown_in_turns() {
         (&json!("random"), &json!(3600))
     );
     assert_eq!(active(&house).len(), 1);
-    // A directory below one that is watched is not watched twice.
+    // A directory inside a watched one is not watched again.
     let below = directory.join("below");
     let (code, said) = run(&house, &["slideshow", below.to_str().unwrap()]);
     assert_eq!(code, Some(0), "{said}");
@@ -85,7 +85,7 @@ fn a_directory_is_shown_in_turns() {
 }
 
 #[test]
-fn each_monitor_has_its_own_of_a_slideshow() {
+fn slideshow_each_shows_a_different_picture_on_each_monitor() {
     let desktop = Desktop::wayland(&["640x360", "640x360"]);
     let house = House::started_on(&desktop);
     let directory = house.root().join("walls");

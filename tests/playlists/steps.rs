@@ -1,5 +1,5 @@
-//! Steps and starts that clients wait for: each has its own picture, event and answer, and where the
-//! backend fails nothing has happened.
+//! Steps and starts that clients wait for: each has its picture, event and answer. If the backend fails,
+//! nothing changes.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -10,10 +10,10 @@ use super::{active, change, house, make, pictures_of, see, see_on_x11, start, te
 use crate::desktop::Desktop;
 use crate::support::House;
 
-/// Requests that come at once.
+/// Number of simultaneous requests.
 const STEPS: usize = 3;
 
-/// Which image `current` has on each monitor.
+/// The image that `current` reports for each monitor.
 fn current(house: &House) -> Vec<(String, i64)> {
     let hung = house.client().get("/wallpaper/current").ok();
     let of = |entry: &Value| {
@@ -22,7 +22,7 @@ fn current(house: &House) -> Vec<(String, i64)> {
     hung["monitors"].as_array().unwrap().iter().map(of).collect()
 }
 
-/// Steps of all playlists at once, on two monitors.
+/// Sends simultaneous steps of all playlists, on two monitors.
 fn quick_steps(desktop: &Desktop, outputs: [&str; 2]) -> House {
     let (house, ids) = house(desktop, 2 * (STEPS + 1));
     let by_hand = json!({ "type": "manual" });
@@ -72,7 +72,7 @@ fn quick_steps(desktop: &Desktop, outputs: [&str; 2]) -> House {
 }
 
 #[test]
-fn quick_steps_each_show_their_picture_on_wayland() {
+fn simultaneous_steps_each_show_their_picture_on_wayland() {
     let desktop = Desktop::wayland(&["640x360", "640x360"]);
     let _house = quick_steps(&desktop, ["HEADLESS-1", "HEADLESS-2"]);
     see(&desktop, "HEADLESS-1", STEPS);
@@ -80,7 +80,7 @@ fn quick_steps_each_show_their_picture_on_wayland() {
 }
 
 #[test]
-fn quick_steps_of_all_have_each_their_own_picture_on_x11() {
+fn simultaneous_steps_each_show_their_picture_on_x11() {
     let desktop = Desktop::x11(&["640x360", "640x360"]);
     let outputs = house_outputs(&desktop);
     let _house = quick_steps(&desktop, [&outputs[0], &outputs[1]]);
@@ -96,7 +96,7 @@ fn house_outputs(desktop: &Desktop) -> Vec<String> {
     monitors.map(|monitor| monitor["name"].as_str().unwrap().to_owned()).collect()
 }
 
-/// A command that fails as commands do of which the daemon says no.
+/// Runs a command that the daemon must refuse.
 fn refused(house: &House, line: &str) {
     let output = house.murald(&line.split(' ').collect::<Vec<_>>()).output().unwrap();
     let errors = String::from_utf8_lossy(&output.stderr);
@@ -155,7 +155,7 @@ fn failing_backend_leaves_steps_and_starts_undone() {
 
     fs::remove_file(&fails).unwrap();
     tell(&house, one, "next");
-    // Of all that failed nothing was told.
+    // No failed step has published an event.
     let (kind, event) = events.next();
     assert_eq!((&*kind, &event["image_index"]), ("playlist_image_changed", &json!(1)));
     see(&desktop, "HEADLESS-1", 1);

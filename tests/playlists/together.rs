@@ -1,7 +1,7 @@
-//! Two playlists at once, each on its own monitor, while an import runs.
+//! Two playlists at the same time, each on its own monitor, during an import.
 //!
-//! How late changes are is not asserted here, where other work shares the machine: `cargo bench
-//! --bench playlists` prints it.
+//! How late changes are is not tested here, as other work shares the machine: `cargo bench --bench
+//! playlists` measures it.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -12,10 +12,10 @@ use crate::desktop::{Desktop, SetOnDrop};
 use crate::support::photographs;
 
 const OUTPUTS: [&str; 2] = ["HEADLESS-1", "HEADLESS-2"];
-/// Changes in all, of both.
+/// Number of changes of both playlists together.
 const CHANGES: usize = 12;
 
-/// What an output showed, one after the other, until told to stop.
+/// The pictures that an output shows, in order, until `done` is set.
 fn watch(desktop: &Desktop, output: &str, done: &AtomicBool) -> Vec<usize> {
     let mut seen = Vec::new();
     loop {
@@ -54,7 +54,7 @@ fn playlist_events_match_the_screen() {
             let event = events.wait_for("playlist_image_changed");
             let which = usize::from(event["playlist_id"] == two);
             assert_eq!(event["monitors"], json!([OUTPUTS[which]]));
-            // In order, and round.
+            // In order, and from the start again.
             assert_eq!(event["image_index"], told[which].len() % 3, "{event}");
             let image = lists[which][told[which].len() % 3];
             assert_eq!(event["image_id"], image);
@@ -62,7 +62,7 @@ fn playlist_events_match_the_screen() {
         }
         let answer = house.client().post("/playlists/active/stop", &json!({})).ok();
         assert_eq!(answer["stopped"], 2);
-        // A change that was on its way when they were stopped is told, too, or never made.
+        // A change under way at the stop is shown and published, or not made.
         let hung = house.client().get("/wallpaper/current").ok();
         for (which, output) in OUTPUTS.iter().enumerate() {
             let last = hung["monitors"][which]["image_id"].as_i64().unwrap();
@@ -81,7 +81,7 @@ fn playlist_events_match_the_screen() {
 }
 
 #[test]
-fn monitor_has_one_playlist_and_declared_monitors_are_kept() {
+fn monitor_has_one_playlist_and_missing_monitors_join_later() {
     let desktop = Desktop::wayland(&["--pluggable", "640x360"]);
     let (house, ids) = house(&desktop, 2);
     let by_hand = json!({ "type": "manual" });
@@ -97,12 +97,12 @@ fn monitor_has_one_playlist_and_declared_monitors_are_kept() {
     assert_eq!(begun, expected);
     assert_eq!(events.wait_for("playlist_image_changed")["monitors"], json!(["WL-1"]));
     see(&desktop, "WL-1", 0);
-    // The other one comes: it is served at once.
+    // The second monitor is plugged in, and gets the playlist at once.
     desktop.run("plug", &[]);
     see(&desktop, "WL-2", 0);
     let running = &active(&house)[0];
     assert_eq!(running["applied_to"], json!(["WL-1", "WL-2"]));
-    // Another playlist on one of them takes both from the first.
+    // Starting another playlist on one of its monitors stops the first on both.
     start(&house, two, &["WL-2"]);
     assert_eq!(events.wait_for("playlist_stopped")["playlist_id"], one);
     assert_eq!(events.wait_for("playlist_started")["playlist_id"], two);
@@ -131,7 +131,7 @@ fn extended_playlist_spans_both_monitors() {
     let hung = events.wait_for("wallpaper_changed");
     assert_eq!(events.wait_for("playlist_started")["extend"], true);
     assert_eq!((&hung["mode"], &hung["source"]), (&json!("extend"), &json!("playlist")));
-    // In the compositor's order, which is not the same in all versions of sway.
+    // The order is the compositor's, which differs between versions of sway.
     let monitors = hung["monitors"].as_array().unwrap();
     assert!(monitors.len() == 2 && OUTPUTS.iter().all(|&name| monitors.contains(&json!(name))));
     for (step, pictures) in [("", [0, 1]), ("next", [2, 3]), ("previous", [0, 1])] {

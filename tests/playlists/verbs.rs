@@ -1,4 +1,4 @@
-//! The commands for playlists, each against the daemon.
+//! The commands for playlists, with a real daemon.
 
 use serde_json::{Value, json};
 
@@ -6,7 +6,7 @@ use super::house;
 use crate::desktop::Desktop;
 use crate::support::House;
 
-/// What a command answers as JSON.
+/// The JSON output of a command.
 #[track_caller]
 fn run(house: &House, line: &str) -> Value {
     let args: Vec<&str> = line.split(' ').chain(["--json"]).collect();
@@ -17,7 +17,7 @@ fn run(house: &House, line: &str) -> Value {
 }
 
 #[test]
-fn playlist_commands_work() {
+fn playlist_commands_change_and_control_playlists() {
     let desktop = Desktop::wayland(&["640x360"]);
     let (house, ids) = house(&desktop, 3);
     let run = |line: &str| run(&house, line);
@@ -71,7 +71,7 @@ fn playlist_commands_work() {
 }
 
 #[test]
-fn a_step_that_cannot_be_made_fails_and_says_why() {
+fn impossible_step_fails_with_a_reason() {
     let desktop = Desktop::wayland(&["640x360"]);
     let (house, ids) = house(&desktop, 1);
     let day = format!("{}@00:00", ids[0]);

@@ -1,4 +1,5 @@
-//! The links and the colours in the state directory: always whole, and right when clients are told.
+//! The links and colour files in the state directory: always complete, and up to date when an event
+//! comes.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,7 +11,7 @@ use serde_json::{Value, json};
 use crate::desktop::{Desktop, SetOnDrop, wait_until};
 use crate::support::House;
 
-/// A daemon with swaybg on so many monitors.
+/// A daemon that uses swaybg.
 pub fn started(desktop: &Desktop) -> House {
     let mut house = House::on(desktop);
     house.configure("[backend]\ntype = \"swaybg\"\n");
@@ -41,7 +42,7 @@ fn palette(house: &House) -> Value {
     serde_json::from_slice(&fs::read(state(house).join("palette.json")).unwrap()).unwrap()
 }
 
-/// The pictures of the library by name.
+/// The path of a file in the library.
 fn in_library(house: &House, name: &str) -> PathBuf {
     house.images().join(name)
 }
@@ -53,13 +54,13 @@ fn files_below(directory: &Path) -> Vec<PathBuf> {
 }
 
 #[test]
-fn links_and_colours_follow_every_change() {
+fn links_and_colour_files_follow_every_change() {
     let desktop = Desktop::wayland(&["640x360", "640x360"]);
     let mut house = started(&desktop);
     let (red, night) =
         (picture(&house, "red", [200, 30, 30]), picture(&house, "n'ight", [8, 8, 24]));
     let answer = set(&house, &json!({ "image_id": red }));
-    // In whatever order the compositor tells of them.
+    // The order is the compositor's.
     assert_eq!(answer["monitors"].as_array().unwrap().len(), 2);
     for name in ["HEADLESS-1", "HEADLESS-2", "all"] {
         assert_eq!(link(&house, name), Some(in_library(&house, "red.png")), "{name}");
@@ -78,7 +79,7 @@ fn links_and_colours_follow_every_change() {
         (&json!("#080818"), &json!(["#080818"]))
     );
     assert_eq!(newest["still"], newest["path"]);
-    // The shell reads what was meant, whatever the name.
+    // A shell reads the right values, even with a quote in the name.
     let script = format!(
         ". '{}/colors.sh'; printf '%s %s %s %s' \"$wallpaper\" $background $color7 $appearance",
         state(&house).display()
@@ -87,14 +88,14 @@ fn links_and_colours_follow_every_change() {
     let expected = format!("{} #080818 #080818 dark", in_library(&house, "n'ight.png").display());
     assert_eq!(String::from_utf8_lossy(&said.stdout), expected);
 
-    // A name that changes, and a picture that goes.
+    // An image is renamed, another is deleted.
     house.client().patch(&format!("/images/{red}"), &json!({ "name": "rose" })).ok();
     wait_until("the link follows the name", || {
         link(&house, "HEADLESS-1") == Some(in_library(&house, "rose.png"))
     });
     let ids = json!({ "ids": [night] }).to_string();
     house.client().send("DELETE", "/images", "", ids.as_bytes()).ok();
-    // What was set for all takes its place.
+    // The monitor now shows the image that was set for all.
     wait_until("nothing leads to what is deleted", || {
         let gone = Some(in_library(&house, "n'ight.png"));
         let newest = link(&house, "all");
@@ -105,7 +106,7 @@ fn links_and_colours_follow_every_change() {
         of.as_object().unwrap().values().all(|of| of["image_id"] == red)
     });
 
-    // A stop leaves them; they are written again at start; `stop --clear` removes them.
+    // Files stay after a stop, are written again at a start, and are removed by `stop --clear`.
     house.ends_well();
     let left = link(&house, "HEADLESS-1");
     assert_eq!(left, Some(in_library(&house, "rose.png")));
@@ -113,7 +114,7 @@ fn links_and_colours_follow_every_change() {
     house.start();
     wait_until("the files are there again", || link(&house, "HEADLESS-1") == left);
     wait_until("the palette, too", || state(&house).join("colors.rasi").exists());
-    // Cut for each monitor: kept while it is shown.
+    // The parts of an extended image are cached while they are shown.
     set(&house, &json!({ "image_id": red, "mode": "extend" }));
     let cache = house.root().join("cache/murald/backends");
     assert!(files_below(&cache).len() >= 2, "{:?}", files_below(&cache));
@@ -123,7 +124,7 @@ fn links_and_colours_follow_every_change() {
     assert!(!state(&house).exists());
     assert_eq!(files_below(&cache), Vec::<PathBuf>::new());
 
-    // Also when the daemon has gone: what is murald's, and no more.
+    // `stop --clear` works without a daemon, too, and removes murald's files only.
     house.start();
     set(&house, &json!({ "image_id": red }));
     let mine = state(&house).join("current/mine");
@@ -144,13 +145,13 @@ fn links_and_colours_follow_every_change() {
     assert_eq!(status.status.code(), Some(69), "none was started");
 }
 
-/// `MURALD_CHANGES` makes it more.
+/// Number of changes; `MURALD_CHANGES` sets it.
 fn changes() -> usize {
     std::env::var("MURALD_CHANGES").ok().and_then(|text| text.parse().ok()).unwrap_or(200)
 }
 
 #[test]
-fn a_reader_never_meets_a_missing_or_half_written_file() {
+fn readers_never_find_a_missing_or_partial_file() {
     let desktop = Desktop::wayland(&["640x360"]);
     let house = started(&desktop);
     let ids = [picture(&house, "one", [200, 30, 30]), picture(&house, "two", [30, 30, 200])];
@@ -172,7 +173,7 @@ fn a_reader_never_meets_a_missing_or_half_written_file() {
             let house = &house;
             let asked = scope.spawn(move || set(house, &json!({ "image_id": id })));
             let event = events.wait_for("wallpaper_changed");
-            // As a client would that was told of it.
+            // A client that has just got the event must find the new files.
             let linked = link(house, "HEADLESS-1").unwrap();
             assert_eq!(json!(linked), event["path"], "change {change}");
             assert_eq!(link(house, "all"), Some(linked), "change {change}");
@@ -184,7 +185,7 @@ fn a_reader_never_meets_a_missing_or_half_written_file() {
     assert!(looks.into_inner() > 0);
 }
 
-/// What a bar and a lock screen do: the picture behind each link, and every file of colours.
+/// Reads the files as a bar and a lock screen do: the picture behind each link, and all colour files.
 fn look(state: &Path) {
     for name in ["HEADLESS-1", "all"] {
         let bytes = fs::read(state.join("current").join(name)).unwrap();
@@ -202,7 +203,7 @@ fn look(state: &Path) {
 }
 
 #[test]
-fn an_animation_has_a_still_as_long_as_it_is_shown() {
+fn animation_has_a_still_while_it_is_shown() {
     let desktop = Desktop::wayland(&["640x360"]);
     let house = started(&desktop);
     let still = |id: i64| {
@@ -235,7 +236,7 @@ fn an_animation_has_a_still_as_long_as_it_is_shown() {
     assert_eq!(link(&house, "all"), Some(in_library(&house, "plain.png")));
     wait_until("what is not used is removed", || !made.exists());
 
-    // A photograph that only its orientation turns; and every picture, if the settings say so.
+    // A photograph with an Exif orientation has a still; with `stills = "png"` every picture has.
     let photo = house.root().join("photo.jpg");
     let pixels = image::RgbImage::from_fn(64, 36, |x, _| image::Rgb([x as u8, 90, 9]));
     fs::write(&photo, crate::support::photographs::upright(&pixels)).unwrap();
@@ -256,11 +257,11 @@ fn an_animation_has_a_still_as_long_as_it_is_shown() {
 }
 
 #[test]
-fn unwritable_files_do_not_prevent_a_change() {
+fn unwritable_state_directory_does_not_prevent_a_change() {
     let desktop = Desktop::wayland(&["640x360"]);
     let mut house = House::on(&desktop);
     house.configure("[backend]\ntype = \"swaybg\"\n");
-    // A file stands where the directory would be.
+    // A file is in the place of the directory.
     fs::create_dir_all(state(&house).parent().unwrap()).unwrap();
     fs::write(state(&house), "").unwrap();
     house.start();
@@ -271,7 +272,7 @@ fn unwritable_files_do_not_prevent_a_change() {
     let log = house.log();
     let told = log.matches("for other programs: ").count();
     assert_eq!(told, 1, "{log}");
-    // Mended, and with the next change they are there.
+    // When the directory can be written again, the next change writes the files.
     fs::remove_file(state(&house)).unwrap();
     set(&house, &json!({ "image_id": ids[0] }));
     assert_eq!(link(&house, "all"), Some(in_library(&house, "one.png")));

@@ -1,4 +1,4 @@
-//! The hook: what it is told, when it runs, and that nobody waits for it.
+//! The hook: its environment, when it runs, and that nothing waits for it.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,7 +10,7 @@ use crate::desktop::{Desktop, wait_until};
 use crate::files::{picture, set, state};
 use crate::support::House;
 
-/// A daemon with this hook. `$NOTES` in it is a directory that it can write to.
+/// A daemon with this hook, which may write to the directory `$NOTES`.
 fn hooked(desktop: &Desktop, command: &str, more: &str) -> (House, PathBuf) {
     let mut house = House::on(desktop);
     let notes = house.root().join("notes");
@@ -24,13 +24,13 @@ fn hooked(desktop: &Desktop, command: &str, more: &str) -> (House, PathBuf) {
     (house, notes)
 }
 
-/// One line for each run of a hook that appends to this file.
+/// The lines of a file: one for each run of a hook that appends to it.
 fn lines(file: &Path) -> Vec<String> {
     fs::read_to_string(file).unwrap_or_default().lines().map(str::to_owned).collect()
 }
 
 #[test]
-fn hook_runs_once_the_files_are_right() {
+fn hook_runs_after_the_files_are_written() {
     let desktop = Desktop::wayland(&["640x360", "640x360"]);
     let told = r#"printf '%s|' "$MURALD_MONITOR" "$MURALD_IMAGE_ID" "$MURALD_IMAGE_NAME" \
         "$MURALD_PATH" "$MURALD_STILL" "$MURALD_BACKEND" "$MURALD_SOURCE" "$MURALD_HOOK" \
@@ -69,14 +69,14 @@ fn hook_runs_once_the_files_are_right() {
     let doctor = String::from_utf8(doctor).unwrap();
     assert!(doctor.contains("note\thook\thooks.wallpaper_changed failed: exit code 3"), "{doctor}");
     house.ends_well();
-    // Once at start, for what is shown.
+    // The hook also runs at the start, for the restored wallpaper.
     fs::remove_file(notes.join("told")).unwrap();
     house.start();
     wait_until("it has run at start", || !ran().is_empty());
     assert_eq!(ran()[0], at_start);
 }
 
-/// A line with its monitors by name: each compositor has an order of its own.
+/// Sorts the monitors of a line, as their order is the compositor's.
 fn sorted(line: &str) -> String {
     let (monitors, rest) = line.split_once('|').unwrap();
     let mut monitors: Vec<&str> = monitors.split(',').collect();
@@ -85,9 +85,9 @@ fn sorted(line: &str) -> String {
 }
 
 #[test]
-fn twenty_changes_a_second_run_one_at_a_time_and_the_latest_wins() {
+fn hook_runs_one_at_a_time_and_the_latest_change_wins() {
     let desktop = Desktop::wayland(&["640x360"]);
-    // It fails where another is there already.
+    // The `mkdir` fails if another run is under way.
     let slow = r#"mkdir "$NOTES/one" || touch "$NOTES/two"; sleep 0.7; rmdir "$NOTES/one"
         echo "$MURALD_IMAGE_ID" >>"$NOTES/ids""#;
     let (house, notes) = hooked(&desktop, slow, "");
@@ -104,7 +104,7 @@ fn twenty_changes_a_second_run_one_at_a_time_and_the_latest_wins() {
 }
 
 #[test]
-fn a_hook_that_hangs_holds_nothing_up_and_leaves_nothing() {
+fn hanging_hook_delays_nothing_and_is_killed() {
     let desktop = Desktop::wayland(&["640x360"]);
     let hangs = r#"trap '' TERM; (trap '' TERM; exec sleep 3600) & echo $$ $! >>"$NOTES/pids"
         sleep 3600; sleep 3600"#;
@@ -123,20 +123,20 @@ fn a_hook_that_hangs_holds_nothing_up_and_leaves_nothing() {
     wait_until("it is ended and the next one runs", || pids().len() == 2);
     wait_until("nothing is left of the first", || !is_there(&pids()[0]));
     assert!(house.log().contains("did not exit within 2 s"), "{}", house.log());
-    // With the daemon, too.
+    // The hook is killed with the daemon, too.
     let began = Instant::now();
     house.ends_well();
     assert!(began.elapsed() < Duration::from_secs(10));
     wait_until("nothing is left of the others", || !pids().iter().any(&is_there));
 }
 
-/// Not a zombie that its new parent has not looked at yet.
+/// Whether the process is not just a zombie that its new parent has not reaped yet.
 fn lives(stat: String) -> bool {
     !stat.rsplit_once(") ").is_some_and(|(_, rest)| rest.starts_with('Z'))
 }
 
 #[test]
-fn a_hook_that_floods_is_cut_off_in_the_log_and_goes_on() {
+fn long_output_of_a_hook_is_truncated_in_the_log() {
     let desktop = Desktop::wayland(&["640x360"]);
     let floods =
         r#"yes complaint | head -c 3000000 >&2; yes | head -c 3000000; touch "$NOTES/done""#;
@@ -149,7 +149,7 @@ fn a_hook_that_floods_is_cut_off_in_the_log_and_goes_on() {
 }
 
 #[test]
-fn change_by_a_hook_runs_no_hook() {
+fn change_by_a_hook_does_not_run_the_hook() {
     let desktop = Desktop::wayland(&["640x360"]);
     let sets = r#"echo "$MURALD_SOURCE" >>"$NOTES/runs"
         ask() { curl -sf --unix-socket "$MURALD_SOCKET" -d "$2" "http://murald$1" >/dev/null; }
@@ -167,7 +167,7 @@ fn change_by_a_hook_runs_no_hook() {
     let mut events = house.events("wallpaper_changed");
     house.client().post(&format!("/playlists/{id}/start"), &json!({})).ok();
     wait_until("it is through", || lines(&notes.join("done")) == ["0"]);
-    // Its own changes, and the one before, were told; then one by hand is the next that it hears of.
+    // All changes have events, the hook's own as well; only the next one by hand runs the hook again.
     let sources: Vec<String> = (0..5)
         .map(|_| events.wait_for("wallpaper_changed")["source"].as_str().unwrap().into())
         .collect();
@@ -179,7 +179,7 @@ fn change_by_a_hook_runs_no_hook() {
 }
 
 #[test]
-fn settings_of_hooks_are_checked_and_count_at_once() {
+fn hook_settings_are_checked_and_apply_at_once() {
     let desktop = Desktop::wayland(&["640x360"]);
     let (house, notes) = hooked(&desktop, "", "");
     let refused = |body| house.client().patch("/config/hooks", &body).fails(400);

@@ -1,4 +1,4 @@
-//! What other programs read of the wallpapers and hear of them, on real desktops.
+//! Tests of the interfaces for other programs, on real desktops: links, colour files, the hook.
 
 #![allow(
     unreachable_pub,

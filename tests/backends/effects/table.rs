@@ -35,14 +35,14 @@ const VIDEO: (&str, &str) =
 const ENABLED: (&str, &str) =
     ("tests/monitors/endure.rs", "a_backend_that_is_installed_later_is_found");
 const HOOK: &str = "tests/programs/hook.rs";
-const STILLS: &str = "an_animation_has_a_still_as_long_as_it_is_shown";
+const STILLS: &str = "animation_has_a_still_while_it_is_shown";
 const COVERED: (&str, &str) =
     ("tests/backends/covered.rs", "videos_pause_under_a_window_that_is_full_screen");
 const REST: (&str, &str) =
-    ("tests/playlists/power.rs", "playlists_rest_while_locked_or_idle_as_the_settings_say");
-const BATTERY: &str = "playlists_rest_on_the_battery_as_the_kernel_tells";
+    ("tests/playlists/power.rs", "playlists_pause_while_locked_or_idle_if_set");
+const BATTERY: &str = "playlists_pause_on_battery_if_set";
 const MEMORY: &str = "film_whose_process_keeps_growing_gets_another_one_first";
-const SUN: (&str, &str) = ("tests/playlists/light.rs", "sun_wants_latitude_and_longitude");
+const SUN: (&str, &str) = ("tests/playlists/light.rs", "sun_times_need_latitude_and_longitude");
 const WATCH: (&str, &str) =
     ("tests/library/watch/settings.rs", "each_setting_of_the_library_has_its_effect");
 const CHOICE: (&str, &str) = ("src/wallpaper/backend_choice.rs", "each_setting_affects_the_choice");
@@ -90,13 +90,13 @@ fn daemon() -> Vec<Row> {
             "hooks",
             "wallpaper_changed",
             Value::Null,
-            In(HOOK, "settings_of_hooks_are_checked_and_count_at_once"),
+            In(HOOK, "hook_settings_are_checked_and_apply_at_once"),
         ),
         (
             "hooks",
             "timeout_seconds",
             Value::Null,
-            In(HOOK, "a_hook_that_hangs_holds_nothing_up_and_leaves_nothing"),
+            In(HOOK, "hanging_hook_delays_nothing_and_is_killed"),
         ),
     ]
 }
