@@ -1,5 +1,5 @@
-//! Tells the program which compiler built it: `runtime_version` of `GET /info`. Refuses a SQLite
-//! of the system that is too old, before the linker does in words that nobody understands.
+//! Records the compiler's version for `runtime_version` of `GET /info`, and refuses a system SQLite that
+//! is too old, which would otherwise be an obscure linker error.
 
 #![allow(clippy::disallowed_methods, reason = "a build script has no room `process`")]
 
@@ -8,18 +8,19 @@ use std::process::Command;
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");
     let rustc = std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
-    // Cargo reruns this for another compiler by itself: the version is part of its fingerprint.
+    // Cargo runs this again for another compiler, as the version is part of its fingerprint.
     let version = Command::new(rustc).arg("--version").output().ok().and_then(|output| {
         let text = String::from_utf8(output.stdout).ok()?;
-        // "rustc 1.95.0 (f2d3ce0bd 2026-03-21)": the hash would only make builds differ.
+        // "rustc 1.95.0 (f2d3ce0bd 2026-03-21)": without the hash and date, builds are the same
+        // everywhere.
         Some(text.split_whitespace().take(2).collect::<Vec<_>>().join(" "))
     });
     println!("cargo::rustc-env=MURALD_RUSTC={}", version.as_deref().unwrap_or("rustc"));
     refuse_old_sqlite();
 }
 
-/// rusqlite needs `sqlite3_set_clientdata`, which came with 3.44. Where nobody knows the version, or
-/// somebody chose the library, the linker decides.
+/// rusqlite needs `sqlite3_set_clientdata`, which is new in SQLite 3.44. The linker decides if the
+/// version is unknown or `SQLITE3_LIB_DIR` is set.
 fn refuse_old_sqlite() {
     println!("cargo::rerun-if-env-changed=PKG_CONFIG_PATH");
     let set = |name: &str| std::env::var_os(name).is_some();

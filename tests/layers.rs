@@ -1,5 +1,5 @@
-//! The house's rules, read off the sources: who imports whom, who may start programs, which files
-//! say what they are for.
+//! Checks rules for the sources: which module imports which, who may start programs, and how comments
+//! are written.
 
 #![allow(clippy::unwrap_used)]
 
@@ -9,7 +9,8 @@ mod rings;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// From the ground up; a module imports only modules of lower layers, or its own.
+/// From the lowest layer to the highest. A module may import only modules of lower layers, or in layer 0
+/// also of its own.
 const LAYERS: &[&[&str]] = &[
     &[
         "battery",
@@ -39,7 +40,7 @@ const LAYERS: &[&[&str]] = &[
     &["daemon"],
 ];
 
-/// The client's whole world: `media` for pictures in the terminal.
+/// The modules that the client may import: `media` shows pictures in the terminal.
 const CLI_SEES: &[&str] = &["cli", "color", "error_chain", "media", "paths", "sys", "wire"];
 
 fn sources() -> Vec<(PathBuf, String)> {
@@ -69,7 +70,7 @@ fn module(path: &Path) -> String {
     first.strip_suffix(".rs").unwrap_or(first).to_owned()
 }
 
-/// The modules that a file names after `crate::`, its tests left out: they may build what they need.
+/// The modules that a file names after `crate::`. Skips its tests, which may import any.
 fn imports(text: &str) -> Vec<String> {
     let code = text.split("#[cfg(test)]\nmod").next().unwrap();
     let mut modules = Vec::new();
@@ -113,7 +114,7 @@ fn no_module_imports_upwards() {
                 ("cli", ..) => CLI_SEES.contains(&import.as_str()),
                 _ if import == home => true,
                 (_, Some(home), Some(other)) => other < home || (home == 0 && other == 0),
-                // Macros and functions at the root.
+                // Macros and functions in the root of the crate.
                 (_, Some(_), None) => false,
                 (_, None, _) => panic!("{home} is in no layer"),
             };
@@ -126,14 +127,14 @@ fn no_module_imports_upwards() {
 }
 
 #[test]
-fn no_files_import_each_other_in_a_circle() {
+fn files_do_not_import_each_other_in_a_circle() {
     let sources = sources();
     let rings = rings::rings(sources.iter().map(|(path, text)| (path.as_path(), text.as_str())));
     assert!(rings.is_empty(), "{rings:#?}");
 }
 
 #[test]
-fn every_crate_has_its_line_in_the_page() {
+fn architecture_page_names_every_crate() {
     let read =
         |name: &str| fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(name)).unwrap();
     let (manifest, page) = (read("Cargo.toml"), read("ARCHITECTURE.md"));
@@ -144,7 +145,7 @@ fn every_crate_has_its_line_in_the_page() {
 }
 
 #[test]
-fn every_file_says_what_it_is_for() {
+fn every_file_has_a_head() {
     let silent: Vec<_> = sources()
         .into_iter()
         .filter(|(_, text)| !text.starts_with("//! "))
@@ -153,9 +154,9 @@ fn every_file_says_what_it_is_for() {
     assert!(silent.is_empty(), "without a head: {silent:?}");
 }
 
-/// rustfmt lets them be as they are: a hundred characters of text, and what marks them.
+/// rustfmt does not wrap comments: 100 characters of text and their mark are allowed.
 #[test]
-fn no_comment_is_wider_than_the_page() {
+fn comments_are_at_most_105_columns_wide() {
     const WIDEST: usize = 105;
     let wide = |line: &&str| line.trim_start().starts_with("//") && line.chars().count() > WIDEST;
     for (path, text) in sources() {
@@ -165,7 +166,7 @@ fn no_comment_is_wider_than_the_page() {
 }
 
 #[test]
-fn comments_begin_with_their_noun() {
+fn comments_do_not_open_with_a_question_word() {
     const RIDDLES: [&str; 6] = ["Those ", "What ", "Of ", "The one ", "Whoever ", "Where "];
     for (path, text) in sources() {
         let (mut wrong, mut goes_on) = (Vec::new(), false);
@@ -183,9 +184,9 @@ fn comments_begin_with_their_noun() {
 }
 
 #[test]
-fn only_their_modules_start_programs_and_decode_pictures() {
+fn crates_and_programs_are_used_only_by_their_modules() {
     let rules: &[(&str, &[&str])] = &[
-        // The command starts a daemon where none runs.
+        // The command may start the daemon.
         ("std::process::Command", &["process", "cli"]),
         ("fast_image_resize", &["media"]),
         ("zune_jpeg", &["media"]),

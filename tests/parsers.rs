@@ -1,5 +1,5 @@
-//! Every parser with what fuzzing has found so far: each file of `tests/fuzz/corpus` goes to its target
-//! once more, without libFuzzer. `tests/fuzz/run` goes on searching.
+//! Runs every parser on the inputs that fuzzing has found: each file of `tests/fuzz/corpus` goes to its
+//! target once, without libFuzzer. `tests/fuzz/run` searches for more.
 
 #![allow(clippy::disallowed_methods, clippy::unwrap_used)]
 
@@ -13,9 +13,9 @@ use std::panic::catch_unwind;
 use std::path::Path;
 use std::process::Command;
 
-/// One after the other: their memory is measured.
+/// All in one test, one after another, as their memory is measured.
 #[test]
-fn parsers_stand_what_fuzzing_has_found() {
+fn parsers_survive_the_fuzzing_corpus() {
     let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fuzz/corpus");
     // The tarball of a release has no corpora.
     if !corpus.exists() {

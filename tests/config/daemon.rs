@@ -14,7 +14,7 @@ use crate::wait::{wait_for, wait_until};
 
 const SOON: Duration = Duration::from_secs(60);
 
-/// A daemon with directories, an environment and a PATH of its own.
+/// A daemon with its own directories, environment and PATH.
 struct Daemon {
     dir: tempfile::TempDir,
     child: Child,
@@ -41,7 +41,7 @@ impl Daemon {
         daemon
     }
 
-    /// Waits until it answers.
+    /// Waits until the daemon accepts connections.
     #[track_caller]
     fn up(&self) {
         wait_for("the socket", || UnixStream::connect(&self.socket));
@@ -87,11 +87,11 @@ impl Daemon {
         answer
     }
 
-    /// The events from now on, each as its JSON.
+    /// The data of each event from now on.
     fn events(&self) -> impl Iterator<Item = Value> + use<> {
         let mut lines =
             BufReader::new(self.send("GET", "/events?types=config_changed", "")).lines();
-        // The head is there: whoever is told of it is subscribed.
+        // When the answer's head is there, the stream is subscribed.
         lines.find(|line| line.as_ref().unwrap().is_empty());
         lines.filter_map(|line| {
             Some(serde_json::from_str(line.unwrap().strip_prefix("data: ")?).unwrap())
@@ -107,12 +107,12 @@ impl Drop for Daemon {
 }
 
 #[test]
-fn a_bad_file_ends_the_start_with_78() {
+fn start_with_a_broken_config_exits_with_78() {
     for bad in [
         "[app]\nimages_per_page = \"x\"\n",
         "[daemon]\nlog_level = info\n",
         "\u{0}",
-        // The schema has no quarrel with this one, but the variable is not set.
+        // The schema accepts this one, but the variable is not set.
         "[daemon]\nimages_dir = \"$NOWHERE/images\"\n",
     ] {
         let dir = tempfile::tempdir().unwrap();
@@ -121,13 +121,13 @@ fn a_bad_file_ends_the_start_with_78() {
         fs::write(&config, bad).unwrap();
         let output = command(&dir).output().unwrap();
         assert_eq!(output.status.code(), Some(78), "{bad}");
-        // Filled at most, never overwritten.
+        // The file may be completed with defaults, but is never overwritten.
         assert!(fs::read_to_string(&config).unwrap().starts_with(bad));
     }
 }
 
 #[test]
-fn daemon_paths_of_the_config_are_used() {
+fn paths_of_the_config_are_used() {
     let dir = tempfile::tempdir().unwrap();
     let config = dir.path().join("mine.toml");
     fs::create_dir_all(dir.path().join(".config/murald")).unwrap();
@@ -170,11 +170,11 @@ fn daemon_paths_of_the_config_are_used() {
 }
 
 #[test]
-fn config_routes() {
+fn config_routes_show_change_and_reset_settings() {
     let daemon = Daemon::start();
     let whole = daemon.succeeds("GET", "/config", Value::Null);
     assert_eq!(whole["daemon"]["images_dir"], "$XDG_DATA_HOME/murald/images");
-    // Graphical clients read it from the file and expand only `~`.
+    // Graphical clients read the path from the file and expand only `~`.
     let socket = format!("\nsocket_path = \"{}\"\n", daemon.socket.display());
     assert!(std::fs::read_to_string(daemon.config()).unwrap().contains(&socket), "{socket}");
     assert_eq!(whole["backend"]["wal-qt"]["duration_ms"], 300);
@@ -230,18 +230,18 @@ fn config_routes() {
     assert_eq!(daemon.succeeds("POST", "/config/backends/feh/reset", Value::Null)["mode"], "fill");
     let reset = daemon.succeeds("POST", "/config/reset", Value::Null);
     assert_eq!(reset["restart_required"], true);
-    // Each reset keeps what it takes away; the backend's came first.
+    // Each reset that changes something keeps a backup; the backend's was the first.
     let backup = reset["backup"].as_str().unwrap();
     assert!(backup.ends_with("/config.toml.bak"), "{backup}");
     assert!(std::fs::read_to_string(backup).unwrap().contains("log_level = \"warn\""));
-    // Where there was nothing to reset there is nothing to keep.
+    // A reset without effect keeps no backup.
     let again = daemon.succeeds("POST", "/config/reset", Value::Null);
     assert_eq!(again.get("backup"), None);
     assert_eq!(daemon.succeeds("GET", "/config", Value::Null), whole);
 }
 
 #[test]
-fn config_change_publishes_once() {
+fn config_change_publishes_one_event() {
     let daemon = Daemon::start();
     let mut events = daemon.events();
     daemon.succeeds("PATCH", "/config", json!({"app": {"theme": "x"}, "backend": {"type": "feh"}}));
@@ -251,7 +251,7 @@ fn config_change_publishes_once() {
     daemon.succeeds("PATCH", "/config", json!({"app": {"theme": "x"}}));
     let text = fs::read_to_string(daemon.config()).unwrap();
     fs::write(daemon.config(), text.replace("fit_mode = \"fill\"", "fit_mode = \"tile\"")).unwrap();
-    // The request between changed nothing and was not told.
+    // The request in between changed nothing and published nothing.
     let event = events.next().unwrap();
     assert_eq!(event["sections"], json!(["backend.swaybg"]));
     assert_eq!(event["source"], "file");
@@ -281,7 +281,7 @@ fn unwritable_config_refuses_changes() {
 }
 
 #[test]
-fn config_warnings_are_shown_and_secrets_not_logged() {
+fn config_warnings_are_shown_without_secrets() {
     let daemon = Daemon::start();
     let secret = "5ecret-5ecret";
     daemon.succeeds("PATCH", "/config/remote_gallery", json!({"api_key": secret}));
@@ -292,7 +292,7 @@ fn config_warnings_are_shown_and_secrets_not_logged() {
     fs::write(daemon.config(), bad).unwrap();
     let warnings = wait_for("a warning of the file", || {
         let whole = daemon.succeeds("GET", "/config", Value::Null);
-        // That no backend is installed is among them from the start.
+        // There is a warning from the start that no backend is installed.
         let warnings = whole["warnings"].to_string();
         if warnings.contains("line ") { Ok(warnings) } else { Err(warnings) }
     });
@@ -304,7 +304,7 @@ fn config_warnings_are_shown_and_secrets_not_logged() {
 }
 
 #[test]
-fn a_warning_of_the_file_is_logged_once() {
+fn config_warning_is_logged_once() {
     let daemon = Daemon::start();
     let log = daemon.dir.path().join(".local/share/murald/daemon.log");
     for theme in ["one", "two"] {
@@ -328,7 +328,7 @@ fn config_watch_is_not_woken_by_readers_or_writers_in_home() {
         fs::write(daemon.config(), text.lines().map(line).collect::<String>()).unwrap();
         assert_eq!(events.next().unwrap()["sections"], json!(["app"]));
     };
-    // The start itself may have read the first edit.
+    // The first edit may still be read by the start itself.
     themed("one");
     let before = wait_for("the thread of the watch", || switches(daemon.child.id()).ok_or("none"));
     for number in 0..1000 {
@@ -338,11 +338,11 @@ fn config_watch_is_not_woken_by_readers_or_writers_in_home() {
     }
     themed("two");
     let woken = switches(daemon.child.id()).unwrap() - before;
-    // An edit takes some dozens.
+    // Two edits cause a few dozen switches.
     assert!(woken < 500, "{woken}");
 }
 
-/// How often the thread of the watch went to sleep so far.
+/// Voluntary context switches of the watch's thread so far.
 fn switches(pid: u32) -> Option<u64> {
     let read = |path: &Path| fs::read_to_string(path).unwrap();
     let mut tasks =

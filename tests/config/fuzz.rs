@@ -1,7 +1,7 @@
-//! Damaged files and damaged requests: no panic, no lost setting, no lost comment.
+//! Damaged files and requests: nothing panics, and no setting or comment is lost.
 //!
-//! Two seconds each; `MURALD_FUZZ_SECONDS=600 cargo test --test config fuzz -- --nocapture` for a
-//! longer run.
+//! Two seconds each; for a longer run use `MURALD_FUZZ_SECONDS=600 cargo test --test config fuzz --
+//! --nocapture`.
 
 use std::fs;
 use std::path::PathBuf;
@@ -11,7 +11,7 @@ use murald::internals::config::{ConfigHandle, Error, Section};
 use murald::internals::events::EventBus;
 use serde_json::{Map, Value, json};
 
-/// What is spliced into files and bodies: the grammar's own words, in wrong places.
+/// Text that is inserted into files and bodies: valid syntax in wrong places.
 const SNIPPETS: [&str; 32] = [
     "[",
     "]",
@@ -50,7 +50,7 @@ const SNIPPETS: [&str; 32] = [
 struct Random(u64);
 
 impl Random {
-    /// xorshift: another damage in every run; the seed is printed.
+    /// xorshift with a different seed in every run, which is printed.
     fn new() -> Self {
         let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
         let seed = now.map_or(1, |since| since.as_nanos() as u64) | 1;
@@ -101,7 +101,7 @@ fn room() -> Room {
     Room { _dir: dir, path, handle }
 }
 
-/// Repeats for the time that is given, and tells how often.
+/// Repeats for the given time, and prints the number of rounds.
 fn repeat(what: &str, mut round: impl FnMut()) {
     let seconds = std::env::var("MURALD_FUZZ_SECONDS").ok().and_then(|text| text.parse().ok());
     let end = Instant::now() + Duration::from_secs(seconds.unwrap_or(2));
@@ -124,7 +124,7 @@ fn complete(shown: &Map<String, Value>) {
     }
 }
 
-/// Whatever stands in the file, a request changes what it names and nothing else, or nothing.
+/// For any file, a request changes the settings that it names and no others, or nothing.
 #[test]
 fn fuzzed_config_files_are_read_or_refused() {
     let room = room();
@@ -151,7 +151,7 @@ fn fuzzed_config_files_are_read_or_refused() {
         expected["app"]["theme"] = theme.into();
         expected["backend"]["feh"]["mode"] = "tile".into();
         let mut shown = Value::from(room.handle.current().to_json());
-        // Lines move, and an invalid value may have been mended.
+        // Line numbers in warnings change, and an invalid value may have been replaced.
         expected.as_object_mut().unwrap().remove("warnings");
         shown.as_object_mut().unwrap().remove("warnings");
         let (old, new) = (String::from_utf8_lossy(&bytes), String::from_utf8_lossy(&after));
@@ -166,9 +166,9 @@ fn fuzzed_config_files_are_read_or_refused() {
     });
 }
 
-/// A request either is stored as it is shown, or changes nothing.
+/// A request is stored as it is shown, or changes nothing.
 #[test]
-fn fuzzed_config_requests_are_taken_or_refused() {
+fn fuzzed_config_requests_are_stored_or_refused() {
     const BODIES: [&str; 5] = [
         r#"{"app":{"theme":"x","images_per_page":50,"own":{"a":[1,2.5,{"b":true}]}}}"#,
         r#"{"backend":{"type":"feh","auto_priorities":{"web":["wal-qt"]},"awww":{"fill-color":"ffffff"}}}"#,

@@ -1,12 +1,12 @@
-//! Every key with its default, written down a second time: the schema cannot lose or change one
-//! by mistake, and none can come without a row here.
+//! Every setting with its default, written down a second time: the schema cannot lose, change or gain
+//! one by mistake.
 
 use murald::internals::config::{Config, Section};
 use serde_json::{Value, json};
 
 use crate::support::Watched;
 
-/// Section, and its keys with their defaults; null is unset.
+/// Each section with its keys and defaults; null means unset.
 fn table() -> Vec<(&'static str, Value)> {
     vec![
         (
@@ -135,7 +135,7 @@ fn table() -> Vec<(&'static str, Value)> {
     ]
 }
 
-/// The graphical client reads it from the file and expands only `~`.
+/// The graphical client reads the path from the file and expands only `~`.
 fn socket() -> Value {
     match std::env::var("XDG_RUNTIME_DIR") {
         Ok(directory) => json!(format!("{directory}/murald.sock")),
@@ -194,7 +194,7 @@ fn every_config_key_has_a_row() {
     assert_eq!(table().len(), Section::ALL.len());
 }
 
-/// What the daemon does not read it keeps and gives back, whatever it is.
+/// The daemon stores settings of clients unchanged, whatever their values.
 #[test]
 fn client_keys_of_the_config_are_stored() {
     let room = Watched::new();

@@ -1,5 +1,5 @@
-//! The room `config` on real files: edits by whatever means, each heard once; no setting and no
-//! comment lost. In process, without a daemon.
+//! Tests of the module `config` on real files: each edit publishes one event, and no setting or comment
+//! is lost. Most run without a daemon.
 #![allow(clippy::disallowed_methods, clippy::print_stderr, clippy::unwrap_used)]
 
 mod daemon;

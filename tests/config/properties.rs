@@ -1,5 +1,5 @@
-//! Whatever is patched, reset and edited, in any order: the file says exactly what is shown, and
-//! every comment that a person wrote is still in it.
+//! Random patches, resets and edits: the file must agree with the settings that are shown, and keep
+//! every comment of the user.
 
 use std::fs;
 use std::path::Path;
@@ -18,7 +18,7 @@ enum Step {
     Edit(Edit),
 }
 
-/// What a person does to the file. Every line of it is a whole statement.
+/// An edit by the user. Every line of the file is a complete statement.
 #[derive(Clone, Debug)]
 enum Edit {
     CommentLine(Index),
@@ -42,7 +42,7 @@ fn value_for(key: &'static Key) -> BoxedStrategy<Value> {
             let entry = "[A-Z]{1,3}X=[a-z# '\"]{0,5}";
             prop::collection::vec(entry, 0..3).prop_map(|list| json!(list)).boxed()
         }
-        // Directories: no others are taken.
+        // Only absolute directories are allowed.
         (ValueType::List, _) if key.name == "watch" => {
             prop::collection::vec("/walls/[^\\p{Cc}$./]{1,12}", 0..4)
                 .prop_map(|list| json!(list))
@@ -65,7 +65,7 @@ fn value_for(key: &'static Key) -> BoxedStrategy<Value> {
             prop_oneof![(min..=max).prop_map(Value::from), Just(json!(min.ceil()))].boxed()
         }
         (_, Rule::Form { .. }) => Just(key.default.to_json().unwrap_or_default()).boxed(),
-        // A variable that is not set is refused.
+        // A variable that is not set would be refused.
         (ValueType::Path, _) => {
             "[^\\p{Cc}$]{0,12}".prop_map(|tail| json!(format!("~/{tail}"))).boxed()
         }
@@ -129,7 +129,7 @@ fn body(changes: &[(Section, String, Value)]) -> Map<String, Value> {
     body.as_object().unwrap().clone()
 }
 
-/// Edits the file as a person would. `notes` are the comments that must be in it.
+/// Edits the file as a user would. `notes` are the comments that the file must keep.
 fn edit(path: &Path, edit: &Edit, notes: &mut Vec<String>) {
     let text = fs::read_to_string(path).unwrap();
     let mut lines: Vec<_> = text.lines().map(str::to_owned).collect();
@@ -166,12 +166,12 @@ fn edit(path: &Path, edit: &Edit, notes: &mut Vec<String>) {
     fs::write(path, lines.join("\n") + "\n").unwrap();
 }
 
-/// What the file says to somebody who knows nothing of us.
+/// The file as another TOML reader sees it.
 fn plain(path: &Path) -> Value {
     toml::from_str(&fs::read_to_string(path).unwrap()).unwrap()
 }
 
-/// The tables of `plain` where they are in `shown`: the file may lack keys that have defaults.
+/// Whether all of `plain` is in `shown`, which may have more: the file may lack keys with defaults.
 fn agrees(plain: &Value, shown: &Value) -> bool {
     match (plain, shown) {
         (Value::Object(plain), Value::Object(shown)) => plain
@@ -209,7 +209,7 @@ fn run(steps: &[Step]) {
             assert!(text.contains(note.as_str()), "{note} is lost:\n{text}");
         }
     }
-    // Another daemon's start reads the same.
+    // The next start reads the same.
     let again = ConfigHandle::open(path, EventBus::new()).unwrap();
     assert_eq!(again.current().to_json(), handle.current().to_json());
 }
@@ -228,11 +228,11 @@ proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn the_file_says_what_is_shown(steps in prop::collection::vec(step(), 1..12)) {
+    fn file_agrees_with_the_settings(steps in prop::collection::vec(step(), 1..12)) {
         run(&steps);
     }
 
-    /// Line ends, quotes and what looks like a comment, in a file of either system.
+    /// Line ends, quotes and `#` in strings, in files with either kind of line ends.
     #[test]
     fn text_of_any_kind_is_kept(
         texts in prop::collection::vec("[ab'\"#\\\\\r\n\t\u{0}\u{7f}é]{0,8}", 1..6),

@@ -1,4 +1,4 @@
-//! A watched configuration in a directory of its own.
+//! A watched configuration file in a temporary directory.
 
 use std::fs;
 use std::path::PathBuf;
@@ -9,12 +9,12 @@ use murald::internals::events::{EventBus, EventFilter, Subscription};
 use murald::internals::thread::{Deaths, Spawner};
 use serde_json::Value;
 
-/// An edit is heard after a fraction of this.
+/// The longest wait for an event; it usually comes much sooner.
 const SOON: Duration = Duration::from_secs(60);
-/// Three times what the watch gives an edit after its end, for a second event to come.
+/// A second event would come within this: three times as long as the watch waits after an edit.
 const QUIET: Duration = Duration::from_millis(800);
 
-/// Fields are dropped in order: the watch before its directory.
+/// Fields are dropped in this order: the watch before its directory.
 pub(crate) struct Watched {
     _watch: Watch,
     pub(crate) handle: ConfigHandle,
@@ -24,7 +24,7 @@ pub(crate) struct Watched {
 }
 
 impl Watched {
-    /// The file, full of defaults, at a path under the directory; `prepare` may lay links first.
+    /// Creates the file with all defaults at a path in the directory; `prepare` may create links first.
     pub(crate) fn at(path: &str, prepare: impl FnOnce(&tempfile::TempDir)) -> Self {
         let dir = tempfile::tempdir().unwrap();
         prepare(&dir);
@@ -61,7 +61,7 @@ impl Watched {
         self.handle.current().app.theme.clone()
     }
 
-    /// The next change, and that no other follows it.
+    /// Checks that the next event is for these sections, and that no other follows.
     #[track_caller]
     pub(crate) fn hears_once(&self, sections: &[&str]) {
         let heard = self.events.receiver().recv_timeout(SOON).expect("no event came");
@@ -78,7 +78,7 @@ impl Watched {
         assert!(self.deaths.is_empty());
     }
 
-    /// Whatever the events were, they are no matter.
+    /// Discards all events so far.
     pub(crate) fn forget(&self) {
         self.events.receiver().try_iter().count();
     }

@@ -1,4 +1,4 @@
-//! Every way in which a file changes: one event each.
+//! Each way to change the file publishes one event.
 
 use std::fs::{self, File};
 use std::io::Write;
@@ -11,7 +11,7 @@ use crate::support::Watched;
 use crate::wait::wait_until;
 
 #[test]
-fn config_written_in_place_is_taken_up() {
+fn config_written_in_place_is_applied() {
     let room = Watched::new();
     fs::write(room.handle.path(), room.themed("x")).unwrap();
     room.hears_once(&["app"]);
@@ -19,24 +19,24 @@ fn config_written_in_place_is_taken_up() {
 }
 
 #[test]
-fn config_renamed_over_is_taken_up() {
+fn config_replaced_by_a_rename_is_applied() {
     let room = Watched::new();
     for theme in ["x", "y"] {
         fs::write(room.path("murald/new"), room.themed(theme)).unwrap();
         fs::rename(room.path("murald/new"), room.handle.path()).unwrap();
         room.hears_once(&["app"]);
     }
-    // The file under the name is another one now, and is followed like the first.
+    // Another file has the name now; it is watched, too.
     fs::write(room.handle.path(), room.themed("z")).unwrap();
     room.hears_once(&["app"]);
     assert_eq!(room.theme(), "z");
 }
 
-/// For a machine that is busy.
+/// Number of tries, for a busy machine.
 const TRIES: u32 = 30;
 
-/// A writer's pause: longer than the time that is given after a close, shorter than what is given
-/// to a file that is open or empty. False: this machine is too busy, and it became longer than that.
+/// A writer's pause: longer than the watch waits after a close, shorter than it waits for an open or
+/// empty file. Returns false if the machine was too busy to keep that time.
 fn pause() -> bool {
     let began = Instant::now();
     std::thread::sleep(Duration::from_millis(400));
@@ -44,7 +44,7 @@ fn pause() -> bool {
 }
 
 #[test]
-fn config_written_in_pieces_is_taken_up_once() {
+fn config_written_in_pieces_is_applied_once() {
     for _ in 0..TRIES {
         let room = Watched::new();
         let text = room.themed("x").replace("\nmode = \"fill\"", "\nmode = \"max\"");
@@ -63,7 +63,7 @@ fn config_written_in_pieces_is_taken_up_once() {
 }
 
 #[test]
-fn config_emptied_first_is_taken_up_once() {
+fn config_that_is_emptied_first_is_applied_once() {
     for _ in 0..TRIES {
         let room = Watched::new();
         let text = room.themed("x");
@@ -78,7 +78,7 @@ fn config_emptied_first_is_taken_up_once() {
 }
 
 #[test]
-fn config_link_pointed_elsewhere_is_followed() {
+fn config_link_with_a_new_target_is_followed() {
     let room = Watched::at("config.toml", |dir| {
         symlink("first.toml", dir.path().join("config.toml")).unwrap();
     });
@@ -86,7 +86,7 @@ fn config_link_pointed_elsewhere_is_followed() {
     symlink("second.toml", room.path("new")).unwrap();
     fs::rename(room.path("new"), room.path("config.toml")).unwrap();
     room.hears_once(&["app"]);
-    // And what it points to now is followed.
+    // The new target is watched, too.
     fs::write(room.path("second.toml"), room.themed("y")).unwrap();
     room.hears_once(&["app"]);
     fs::write(room.path("first.toml"), "app.theme = 'none of it'").unwrap();
@@ -94,7 +94,7 @@ fn config_link_pointed_elsewhere_is_followed() {
 }
 
 #[test]
-fn config_directory_behind_replaced_link_is_followed() {
+fn config_directory_behind_a_replaced_link_is_followed() {
     let room = Watched::at("murald/config.toml", |dir| {
         fs::create_dir_all(dir.path().join("generation-1")).unwrap();
         symlink("generation-1", dir.path().join("murald")).unwrap();
@@ -111,7 +111,7 @@ fn config_directory_behind_replaced_link_is_followed() {
 }
 
 #[test]
-fn config_directory_removed_and_made_again_is_followed() {
+fn config_directory_that_is_removed_and_created_again_is_followed() {
     let room = Watched::at("home/config/murald/config.toml", |_| ());
     let text = room.themed("x");
     fs::remove_dir_all(room.path("home/config")).unwrap();
@@ -124,7 +124,7 @@ fn config_directory_removed_and_made_again_is_followed() {
 }
 
 #[test]
-fn config_written_through_hard_link_is_taken_up() {
+fn config_written_through_a_hard_link_is_applied() {
     let room = Watched::new();
     fs::hard_link(room.handle.path(), room.path("other")).unwrap();
     fs::write(room.path("other"), room.themed("x")).unwrap();
@@ -132,7 +132,7 @@ fn config_written_through_hard_link_is_taken_up() {
 }
 
 #[test]
-fn bad_config_edit_is_a_warning_until_mended() {
+fn broken_config_is_a_warning_until_it_is_fixed() {
     let room = Watched::new();
     let good = room.text();
     fs::write(room.handle.path(), "[app").unwrap();
@@ -160,7 +160,7 @@ fn config_file_that_stays_empty_is_a_warning() {
 }
 
 #[test]
-fn bad_config_edit_is_told_while_its_writer_holds_the_file_open() {
+fn broken_config_is_reported_while_its_writer_keeps_it_open() {
     let room = Watched::new();
     let mut file = File::options().write(true).truncate(true).open(room.handle.path()).unwrap();
     file.write_all(b"[app").unwrap();
@@ -177,7 +177,7 @@ fn config_edits_without_change_publish_nothing() {
 }
 
 #[test]
-fn own_config_writes_publish_once_and_keep_the_watch() {
+fn own_writes_publish_once_and_keep_the_watch() {
     let room = Watched::new();
     for theme in ["a", "b", "c"] {
         let body = json!({"app": {"theme": theme}});
@@ -191,7 +191,7 @@ fn own_config_writes_publish_once_and_keep_the_watch() {
 }
 
 #[test]
-fn config_file_made_later_is_taken_up() {
+fn config_file_that_is_created_later_is_applied() {
     let room = Watched::new();
     let text = room.themed("x");
     fs::remove_file(room.handle.path()).unwrap();

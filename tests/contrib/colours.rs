@@ -1,5 +1,5 @@
-//! The files for lock screens, bars and menus that follow the wallpaper, each with the real program
-//! where Debian has it, and the lines that the manual gives for the others.
+//! Tests the files that take the wallpaper's colours to lock screens, bars and menus, with the real
+//! program if Debian has it, and the manual's hooks for other programs.
 
 use std::fs;
 use std::path::Path;
@@ -19,7 +19,7 @@ fn set(house: &House, id: i64) {
     house.client().post("/wallpaper/set", &json!({ "image_id": id })).ok();
 }
 
-/// A colour of what is shown, by the name that the files give it.
+/// A colour of the current wallpaper, by its name in the colour files.
 fn color(house: &House, name: &str) -> [u8; 3] {
     let state = house.root().join(".local/state/murald/colors.sh");
     let text = fs::read_to_string(state).unwrap();
@@ -28,7 +28,7 @@ fn color(house: &House, name: &str) -> [u8; 3] {
     [0, 2, 4].map(|at| u8::from_str_radix(&hex[at..at + 2], 16).unwrap())
 }
 
-/// How many pixels of a screenshot have this colour.
+/// The number of pixels of a screenshot that have this colour.
 fn count(desktop: &Desktop, house: &House, output: &str, color: [u8; 3]) -> usize {
     let shot = house.root().join("shot.png");
     desktop.shot(&shot, output);
@@ -39,10 +39,10 @@ fn count(desktop: &Desktop, house: &House, output: &str, color: [u8; 3]) -> usiz
 }
 
 #[test]
-fn swaylock_shows_what_the_monitor_shows() {
+fn swaylock_shows_the_wallpaper_of_the_monitor() {
     let desktop = Desktop::wayland(&["640x360"]);
     let house = house(&desktop);
-    // Small in the middle: what fills the monitor is the lock screen.
+    // The wallpaper is small, so a picture that fills the monitor is the lock screen's.
     let body = json!({ "image_id": 2, "fit": "center" });
     house.client().post("/wallpaper/set", &body).ok();
     let blue = [40, 60, 200];
@@ -60,7 +60,7 @@ fn waybar_has_the_colours_of_the_wallpaper() {
     let desktop = Desktop::wayland(&["640x360"]);
     let house = house(&desktop);
     set(&house, 1);
-    // Where it is for a user: the style sheet leads to the colours from there.
+    // The path that a user has: the style sheet imports the colours relative to it.
     let directory = house.root().join(".config/waybar");
     fs::create_dir_all(&directory).unwrap();
     let style = directory.join("style.css");
@@ -104,7 +104,7 @@ fn rofi_has_the_colours_of_the_wallpaper() {
 }
 
 #[test]
-fn sway_takes_the_colours_for_its_borders() {
+fn sway_borders_script_sets_the_colours() {
     let desktop = Desktop::wayland(&["640x360"]);
     let house = house(&desktop);
     set(&house, 1);
@@ -113,10 +113,10 @@ fn sway_takes_the_colours_for_its_borders() {
     assert!(output.stdout.is_empty() && output.stderr.is_empty(), "{output:?}");
 }
 
-/// The keys are those of Noctalia (Commons/Settings.qml), DankMaterialShell
+/// The keys are from Noctalia (Commons/Settings.qml), DankMaterialShell
 /// (Common/settings/SettingsSpec.js) and caelestia (Config/backgroundconfig.hpp).
 #[test]
-fn shells_leave_the_wallpaper_to_murald() {
+fn shell_settings_leave_the_wallpaper_to_murald() {
     let settings = |path: &str| -> serde_json::Value {
         serde_json::from_str(&fs::read_to_string(contrib(&format!("shells/{path}"))).unwrap())
             .unwrap()
@@ -131,9 +131,9 @@ fn shells_leave_the_wallpaper_to_murald() {
     assert_eq!(settings("caelestia/shell.json"), caelestia);
 }
 
-/// Debian has none of them: they note how they are called.
+/// Debian has none of these programs, so stubs record their arguments.
 #[test]
-fn the_manuals_hooks_drive_the_makers_of_colours() {
+fn hooks_of_the_manual_call_colour_programs_correctly() {
     let page = fs::read_to_string(contrib("../man/murald.toml.5")).unwrap();
     let lines: Vec<String> = page
         .lines()

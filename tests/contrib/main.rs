@@ -1,4 +1,4 @@
-//! What stands in contrib/: scripts, units, packages and recipes, each with the real tools.
+//! Tests of contrib/: scripts, units, packages and recipes, with the real tools.
 
 #![allow(
     unreachable_pub,

@@ -1,6 +1,6 @@
-//! The Debian package of this tree: it builds, lintian has nothing to say, and it has all that
-//! belongs to murald. With the executable under test: the release's takes minutes to build.
-//! `contrib/debian/try` tries the real one in a fresh Debian.
+//! Builds the Debian package of this tree, runs lintian, and checks its files. The package has the
+//! executable under test, as a release build takes minutes; `contrib/debian/try` tests the real one in a
+//! fresh Debian.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -24,22 +24,22 @@ fn package() -> PathBuf {
     let directory = Path::new(env!("CARGO_TARGET_TMPDIR")).join("deb");
     let mut build = Command::new("contrib/deb");
     build.env("MURALD_EXECUTABLE", executable).env("DEB_DIR", directory);
-    // The executable is large here: what takes time and is not looked at is left out.
+    // The executable is large here, so skip slow steps that are not tested.
     build.env("DEB_BUILD_OPTIONS", "noautodbgsym").env("DPKG_DEB_COMPRESSOR_LEVEL", "1");
     output(&mut build).trim().into()
 }
 
-/// Paths of the files in the tree that a package takes as they are.
+/// The files of a directory that a package has unchanged.
 fn listed(directory: &str) -> Vec<PathBuf> {
     let entries = fs::read_dir(root().join(directory)).unwrap();
     entries.map(|entry| entry.unwrap().path()).collect()
 }
 
 #[test]
-fn the_debian_package_is_whole() {
+fn debian_package_is_complete_and_passes_lintian() {
     let package = package();
     let changes = package.with_extension("changes");
-    // SQLite is built in only where the tests are run: the package links the system's.
+    // Only the tests' executable has SQLite built in; the package links the system's.
     let said = output(
         Command::new("lintian")
             .args(["--allow-root", "--fail-on", "error,warning", "--suppress-tags"])
@@ -76,7 +76,7 @@ fn the_debian_package_is_whole() {
 }
 
 #[test]
-fn file_managers_offer_it_for_what_it_shows() {
+fn desktop_entry_has_all_media_types() {
     let file = "contrib/applications/murald.desktop";
     assert_eq!(output(Command::new("desktop-file-validate").arg(file)), "");
     let entry = fs::read_to_string(root().join(file)).unwrap();
@@ -91,7 +91,7 @@ fn file_managers_offer_it_for_what_it_shows() {
 }
 
 #[test]
-fn a_user_installs_it_alone() {
+fn user_can_install_into_the_home_directory() {
     let home = tempfile::tempdir().unwrap();
     let at = |path: &str| home.path().join(path);
     let said = output(
@@ -114,7 +114,7 @@ fn a_user_installs_it_alone() {
 }
 
 #[test]
-fn an_installation_elsewhere_knows_its_place() {
+fn installation_into_another_prefix_has_the_right_paths() {
     let directory = tempfile::tempdir().unwrap();
     output(
         Command::new("contrib/install")
@@ -132,7 +132,7 @@ fn an_installation_elsewhere_knows_its_place() {
 }
 
 #[test]
-fn removal_leaves_nothing_installed() {
+fn removal_deletes_only_installed_files() {
     let directory = tempfile::tempdir().unwrap();
     let install = |word: &str| {
         let mut install = Command::new("contrib/install");
@@ -153,7 +153,7 @@ fn removal_leaves_nothing_installed() {
 }
 
 #[test]
-fn a_place_that_units_cannot_name_is_refused() {
+fn prefix_with_spaces_is_refused() {
     let home = tempfile::tempdir().unwrap();
     let mut install = Command::new("contrib/install");
     let prefix = home.path().join("a b/.local");

@@ -1,5 +1,5 @@
-//! What packagers are given: the release is the same bytes wherever it is made, and the recipes of
-//! Arch, Alpine and Nix take it, as far as their tools are in Debian.
+//! Tests for packagers: the release tarball is reproducible, and the recipes for Arch, Alpine and Nix
+//! can package it, as far as Debian has their tools.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -8,7 +8,7 @@ use std::process::Command;
 
 const TREE: &str = concat!("murald-", env!("CARGO_PKG_VERSION"));
 
-/// What a script prints, run in a directory.
+/// Runs a script in a directory, and returns its output.
 fn shell(directory: &Path, script: &str) -> String {
     let mut command = Command::new("bash");
     let output = command.args(["-euc", script]).current_dir(directory).output().unwrap();
@@ -20,7 +20,7 @@ fn manifest() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
-/// A repository with this tree as it is now, committed or not, at `root/name`.
+/// Creates a repository at `root/name` with the current files of this tree, committed or not.
 fn repository(root: &Path, name: &str) -> PathBuf {
     let repository = root.join(name);
     fs::create_dir(&repository).unwrap();
@@ -37,15 +37,15 @@ fn repository(root: &Path, name: &str) -> PathBuf {
     repository
 }
 
-/// Runs contrib/release in a repository of its own; where it put the files.
+/// Runs contrib/release in a new repository, and returns the directory of its files.
 fn release(root: &Path) -> PathBuf {
     let repository = repository(root, "repository");
     shell(&repository, "contrib/release dist");
     repository.join("dist")
 }
 
-/// Puts the files of a build into the unpacked source. The executable is a copy: `nobody`, who runs makepkg
-/// for root, may not be able to enter the directory of the original.
+/// Puts the files of a build into the unpacked source. The executable is copied, as makepkg runs as
+/// `nobody`, who may not be able to read the original.
 fn build(source: &Path) {
     let target = source.join(TREE).join("target");
     fs::create_dir_all(target.join("release")).unwrap();
@@ -53,7 +53,7 @@ fn build(source: &Path) {
     fs::write(target.join("NOTICES"), "of the crates").unwrap();
 }
 
-/// The files under a directory, by their paths in it; pages may be compressed.
+/// The files below a directory, by relative path and without `.gz`, as pages may be compressed.
 fn files(directory: &Path) -> BTreeSet<String> {
     shell(directory, "find . -type f -printf '%P\\n'")
         .lines()
@@ -61,7 +61,7 @@ fn files(directory: &Path) -> BTreeSet<String> {
         .collect()
 }
 
-/// What every package has, whatever else its distribution wants.
+/// Checks the files that every package must have.
 fn holds_what_it_must(package: &BTreeSet<String>) {
     for file in [
         "usr/bin/murald",
@@ -79,11 +79,11 @@ fn holds_what_it_must(package: &BTreeSet<String>) {
 }
 
 #[test]
-fn a_release_is_the_same_bytes_everywhere() {
+fn release_is_reproducible() {
     let root = tempfile::tempdir().unwrap();
     let one = repository(root.path(), "one");
     shell(&one, "umask 022; TZ=UTC contrib/release dist");
-    // Another machine, another day, another user's habits.
+    // Another machine, another day, another user's settings.
     shell(
         root.path(),
         "umask 077
@@ -103,7 +103,7 @@ fn a_release_is_the_same_bytes_everywhere() {
 }
 
 #[test]
-fn makepkg_packs_the_release() {
+fn makepkg_packages_the_release() {
     let root = tempfile::tempdir().unwrap();
     let dist = release(root.path());
     let makepkg = |options: &str| {
@@ -120,7 +120,7 @@ fn makepkg_packs_the_release() {
         );
         shell(&dist, &script)
     };
-    // Checks the sum and unpacks.
+    // This checks the checksum and unpacks the tarball.
     makepkg("--nobuild --noprepare");
     build(&dist.join("src"));
     makepkg("--noextract --repackage");
@@ -136,9 +136,9 @@ fn makepkg_packs_the_release() {
     assert_eq!(strangers.count(), 0, "{package:#?}");
 }
 
-/// abuild is not in Debian: its steps are run as it would run them.
+/// Debian has no abuild, so the test runs its steps.
 #[test]
-fn alpine_packs_the_release() {
+fn alpine_recipe_packages_the_release() {
     let root = tempfile::tempdir().unwrap();
     let dist = release(root.path());
     shell(root.path(), &format!("mkdir src && tar -xzf '{}/{TREE}.tar.gz' -C src", dist.display()));
@@ -155,7 +155,7 @@ fn alpine_packs_the_release() {
         root = root.path().display(),
     );
     shell(&dist, &script);
-    // abuild refuses one that is no address.
+    // abuild refuses a maintainer without an address.
     let recipe = fs::read_to_string(dist.join("APKBUILD")).unwrap();
     assert!(!recipe.contains("# Maintainer:") && !recipe.contains("# Contributor:"), "{recipe}");
     let package = files(&root.path().join("package"));
@@ -164,9 +164,9 @@ fn alpine_packs_the_release() {
     assert!(!package.iter().any(|file| file.starts_with("usr/lib")), "{package:#?}");
 }
 
-/// Without nixpkgs, which Debian has not: its builder hands back what it is given.
+/// Debian has no nixpkgs, so a stub returns the arguments of its builder.
 #[test]
-fn nix_reads_the_expression() {
+fn nix_expression_can_be_evaluated() {
     let root = tempfile::tempdir().unwrap();
     let expression = format!(
         r#"
@@ -202,9 +202,9 @@ fn nix_reads_the_expression() {
 }
 
 #[test]
-fn notices_are_of_all_that_is_compiled_in() {
+fn notices_cover_all_compiled_crates() {
     let notices = shell(manifest(), "contrib/notices");
-    // The only C that crates bring along, but for SQLite, which is nobody's.
+    // The only C code in crates, apart from SQLite, which is in the public domain.
     assert!(notices.contains("Copyright (c) 2010, Google Inc."), "libwebp's own");
     for crate_of_ours in ["\nrusqlite 0.", "\nimage 0.", "\nwayland-client 0."] {
         assert!(notices.contains(crate_of_ours), "no {crate_of_ours:?}");
@@ -213,7 +213,7 @@ fn notices_are_of_all_that_is_compiled_in() {
 }
 
 #[test]
-fn debian_has_the_same_version() {
+fn debian_changelog_has_the_current_version() {
     let changelog = fs::read_to_string(manifest().join("contrib/debian/changelog")).unwrap();
     assert!(changelog.starts_with(concat!("murald (", env!("CARGO_PKG_VERSION"), ")")));
 }

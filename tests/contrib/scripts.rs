@@ -1,5 +1,4 @@
-//! The scripts for rofi, fuzzel, fzf, waybar and the rest, each with the real program where Debian
-//! has it.
+//! Tests the scripts for rofi, fuzzel, fzf, waybar and others, with the real program if Debian has it.
 
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -12,7 +11,7 @@ use serde_json::{Value, json};
 use crate::desktop::{Desktop, wait_until};
 use crate::support::House;
 
-/// A house with two pictures, `red lake` and `blue hill`, and `murald` on its path.
+/// A house with two pictures, `red lake` and `blue hill`, and `murald` on the path.
 pub fn house(desktop: &Desktop) -> House {
     let mut house = House::on(desktop);
     house.stub("murald", &format!("#!/bin/sh\nexec '{}' \"$@\"\n", env!("CARGO_BIN_EXE_murald")));
@@ -35,26 +34,26 @@ fn run(mut command: Command) -> Output {
     output
 }
 
-/// What hangs on the first monitor.
+/// The name of the image on the first monitor.
 fn hangs(house: &House) -> Value {
     house.client().get("/wallpaper/current").ok()["monitors"][0]["image_name"].take()
 }
 
 #[test]
-fn fzf_picks() {
+fn fzf_sets_the_picked_image() {
     let desktop = Desktop::wayland(&["640x360", "640x360"]);
     let house = house(&desktop);
     let mut pick = script(&house, "pick/murald-pick");
     pick.args(["--monitor", "HEADLESS-1", "fzf", "--filter", "hill"]);
     run(pick);
     assert_eq!(hangs(&house), "blue hill");
-    // What nothing matches hangs nothing.
+    // If nothing matches, the wallpaper stays.
     let mut pick = script(&house, "pick/murald-pick");
     pick.args(["fzf", "--filter", "zzz"]);
     let output = pick.output().unwrap();
     assert_eq!((output.status.code(), output.stderr.is_empty()), (Some(1), true), "{output:?}");
     assert_eq!(hangs(&house), "blue hill");
-    // The executable has the script with it.
+    // `murald pick` runs the script that is built into the executable.
     let by_verb = |words: &str, options: &str| {
         let mut pick = house.command("murald");
         pick.args(words.split(' ')).env("FZF_DEFAULT_OPTS", options).output().unwrap()
@@ -66,12 +65,12 @@ fn fzf_picks() {
         "red lake (1) is on HEADLESS-1, HEADLESS-2\n"
     );
     assert_eq!(hangs(&house), "red lake");
-    // Of the images that pass a filter alone.
+    // Only images that match a filter are offered.
     let output = by_verb("pick fzf --hue-group blue", "--filter lake");
     assert_eq!((output.status.code(), output.stderr.is_empty()), (Some(1), true), "{output:?}");
     let output = by_verb("pick fzf --tags none", "--filter lake");
     assert_eq!(String::from_utf8_lossy(&output.stderr), "murald: no image matches\n");
-    // What fzf shows beside its list.
+    // The command that fzf runs for its preview.
     let preview = ["images", "show", "1", "--picture", "blocks", "--size", "20x5"];
     let shown = run({
         let mut show = house.command("murald");
@@ -83,7 +82,7 @@ fn fzf_picks() {
 }
 
 #[test]
-fn rofi_picks() {
+fn rofi_sets_the_picked_image() {
     let desktop = Desktop::x11(&["800x600"]);
     let house = house(&desktop);
     shows_pictures(&desktop, &house, "rofi", "VIRTUAL-1");
@@ -92,22 +91,22 @@ fn rofi_picks() {
 }
 
 #[test]
-fn fuzzel_picks() {
-    // Eight pictures beneath each other have room here.
+fn fuzzel_sets_the_picked_image() {
+    // High enough for the menu's eight rows of pictures.
     let desktop = Desktop::wayland(&["800x600"]);
     let house = house(&desktop);
     shows_pictures(&desktop, &house, "fuzzel", "HEADLESS-1");
     pick(&house, &["fuzzel"], &["wtype", "-k", "Return"]);
-    // The first one, by name.
+    // The first by name.
     assert_eq!(hangs(&house), "blue hill");
 }
 
 #[test]
-fn nsxiv_picks() {
+fn nsxiv_sets_the_picked_image() {
     let desktop = Desktop::x11(&["800x600"]);
     let house = house(&desktop);
     shows_pictures(&desktop, &house, "nsxiv", "VIRTUAL-1");
-    // The first one, by name, is marked.
+    // Marks the first by name.
     pick(&house, &["nsxiv"], &["xdotool", "key", "m", "q"]);
     assert_eq!(hangs(&house), "blue hill");
 }
@@ -119,7 +118,7 @@ fn wofi_shows_pictures() {
     shows_pictures(&desktop, &house, "wofi", "HEADLESS-1");
 }
 
-/// Opens a menu until a screenshot has the colours of both pictures: words in a list are not enough.
+/// Opens a menu and waits until a screenshot has the colours of both pictures, not just their names.
 fn shows_pictures(desktop: &Desktop, house: &House, menu: &str, output: &str) {
     let mut process = End::spawn(script(house, "pick/murald-pick").arg(menu));
     let shot = house.root().join("shot.png");
@@ -136,8 +135,8 @@ fn shows_pictures(desktop: &Desktop, house: &House, menu: &str, output: &str) {
     });
 }
 
-/// Picks in a window, where a key is struck until it is heard: one that comes before the window is
-/// up goes nowhere, and one that comes before its list is closes it; then it is opened again.
+/// Opens a menu and sends a key until the menu closes. A key that comes too early is lost, or closes the
+/// menu before its list is there: then it is opened again.
 fn pick(house: &House, line: &[&str], key: &[&str]) {
     wait_until("something is picked", || {
         let mut pick = End::spawn(script(house, "pick/murald-pick").args(line));
@@ -150,7 +149,7 @@ fn pick(house: &House, line: &[&str], key: &[&str]) {
     });
 }
 
-/// A program that ends with the test, and all that it started.
+/// A process that is killed at the end of the test, with its children.
 pub struct End(pub Child);
 
 impl End {
@@ -168,7 +167,7 @@ impl Drop for End {
 }
 
 #[test]
-fn waybar_is_told_of_every_change() {
+fn waybar_script_prints_every_change() {
     let desktop = Desktop::wayland(&["640x360"]);
     let house = house(&desktop);
     let mut child = End::spawn(script(&house, "waybar/murald-waybar").stdout(Stdio::piped()));
@@ -188,14 +187,14 @@ fn waybar_is_told_of_every_change() {
     while next()["class"] != "playing" {}
     house.client().post(&format!("/playlists/{id}/pause"), &json!({})).ok();
     while next()["class"] != "paused" {}
-    // With the daemon it ends, and waybar starts it again.
+    // The script exits with the daemon, and waybar restarts it.
     run(house.murald(&["stop"]));
     wait_until("its end", || child.0.try_wait().unwrap().is_some());
 }
 
-/// waybar itself, with our configuration: it runs the module and shows what it says.
+/// waybar runs the module with our configuration, and shows its output.
 #[test]
-fn waybar_takes_the_configuration() {
+fn waybar_runs_the_module_with_our_configuration() {
     let desktop = Desktop::wayland(&["640x360"]);
     let house = house(&desktop);
     let contrib = Path::new(env!("CARGO_MANIFEST_DIR")).join("contrib");
@@ -210,7 +209,7 @@ fn waybar_takes_the_configuration() {
     let config = house.root().join("waybar.jsonc");
     fs::write(&config, text).unwrap();
     let log = fs::File::create(house.root().join("waybar.log")).unwrap();
-    // It will not start without a session's bus.
+    // waybar needs a session bus.
     let mut bar = house.command("dbus-run-session");
     bar.args(["--", "waybar", "--config"]).arg(&config);
     bar.stdout(log.try_clone().unwrap()).stderr(log);
@@ -224,7 +223,7 @@ fn waybar_takes_the_configuration() {
 }
 
 #[test]
-fn the_examples_work() {
+fn example_scripts_work() {
     let desktop = Desktop::wayland(&["640x360"]);
     let house = house(&desktop);
     let mut curl = script(&house, "examples/with-curl");
@@ -236,6 +235,6 @@ fn the_examples_work() {
     let said = run(script(&house, "examples/with-socat")).stdout;
     let said: Value = serde_json::from_slice(&said).unwrap();
     assert_eq!(said["status"], "set");
-    // Never the one that hangs, where there is another.
+    // `random` picks another image than the current one.
     assert_eq!(hangs(&house), "red lake");
 }

@@ -1,8 +1,8 @@
-//! The units of systemd, under a user manager of its own: readiness, the socket, a stop that leaves
-//! the wallpaper, a crash.
+//! Tests the systemd units under a separate user manager: readiness, the socket, a stop that leaves the
+//! wallpaper, and a crash.
 //!
-//! systemd runs a user manager only where it runs the system, which it tells by a directory in
-//! /run: the manager gets a /run of its own (`unshare`), and its units from a directory of the test.
+//! systemd runs a user manager only if a directory in /run shows that it runs the system, so `unshare`
+//! gives the manager its own /run. The units are in a directory of the test.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -23,7 +23,7 @@ fn contrib(path: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("contrib").join(path)
 }
 
-/// The units with the executable under test in place of the installed one.
+/// Installs the units for the executable under test.
 fn install(directory: &Path) {
     fs::create_dir_all(directory).unwrap();
     for unit in UNITS {
@@ -33,10 +33,10 @@ fn install(directory: &Path) {
     }
 }
 
-/// What a manager of the test's own gets, so that it has a /run of its own.
+/// Arguments of `unshare` that give the manager its own /run.
 const APART: [&str; 3] = ["--mount", "--propagation", "private"];
 
-/// Whether a manager can have a control group of its own, which a session gives no user, and a /run.
+/// Whether a manager can have its own control group, which needs root, and its own /run.
 fn may_manage(test: &str) -> bool {
     if !rustix::process::getuid().is_root() {
         left_out(test, "only root can start a user manager beside the session's own");
@@ -45,14 +45,14 @@ fn may_manage(test: &str) -> bool {
     may_unshare(test, &APART)
 }
 
-/// The words of a setting of a unit.
+/// The words of a unit's setting.
 fn words(unit: &str, key: &str) -> Vec<String> {
     let text = fs::read_to_string(contrib("systemd").join(unit)).unwrap();
     let value = text.lines().find_map(|line| line.strip_prefix(key)?.strip_prefix('='));
     value.unwrap().split(' ').map(str::to_owned).collect()
 }
 
-/// How the service starts the daemon, with the executable under test.
+/// The command of the service, with the executable under test.
 fn started_as(house: &House) -> Command {
     let words = words("murald.service", "ExecStart");
     assert_eq!(words[0], "/usr/bin/murald");
@@ -113,7 +113,7 @@ impl Drop for Manager<'_> {
 }
 
 #[test]
-fn systemd_finds_no_fault_in_them() {
+fn units_pass_systemd_analyze() {
     let directory = tempfile::tempdir().unwrap();
     install(directory.path());
     let paths = UNITS.map(|unit| directory.path().join(unit));
@@ -128,10 +128,10 @@ fn systemd_finds_no_fault_in_them() {
     assert!(output.status.success() && ours.is_empty(), "{said}");
 }
 
-/// From 254 on systemd gives a user's unit a namespace of users for any of these: from within one, the
-/// kernel tells nothing of other processes' executables, nor where they draw.
+/// From version 254 on, systemd runs a user's unit with any of these in a user namespace. The kernel
+/// hides the executables of other processes from a process in one, and what they draw on.
 #[test]
-fn nothing_in_the_service_takes_a_namespace_of_users() {
+fn service_needs_no_user_namespace() {
     let text = fs::read_to_string(contrib("systemd/murald.service")).unwrap();
     let keys = text.lines().filter_map(|line| Some(line.split_once('=')?.0));
     let apart = ["Protect", "Private", "Bind", "Root", "TemporaryFileSystem", "MountAPIVFS"];
@@ -141,11 +141,11 @@ fn nothing_in_the_service_takes_a_namespace_of_users() {
 }
 
 #[test]
-fn the_socket_s_path_is_the_one_that_clients_ask_at() {
+fn socket_unit_has_the_path_that_clients_use() {
     let house = House::new();
     let [path] = &words("murald.socket", "ListenStream")[..] else { panic!("not one path") };
     let path = path.replace("%t", house.socket().parent().unwrap().to_str().unwrap());
-    // systemd's own, which passes on only what it is told to.
+    // systemd-socket-activate passes on only the variables that it is given.
     let mut activate = house.command("systemd-socket-activate");
     let daemon = started_as(&house);
     for (name, value) in daemon.get_envs() {
@@ -156,14 +156,14 @@ fn the_socket_s_path_is_the_one_that_clients_ask_at() {
     }
     activate.args(["-l", &path]).arg(daemon.get_program()).args(daemon.get_args());
     let child = activate.stderr(Stdio::null()).spawn().unwrap();
-    // Its path is there a moment before anybody listens.
+    // The socket's path exists a moment before it accepts connections.
     wait_until("the status", || house.murald(&["status"]).output().unwrap().status.success());
     house.client().post("/shutdown", &serde_json::json!({})).ok();
     assert_eq!(end_of(child).code(), Some(0));
 }
 
 #[test]
-fn ends_that_a_restart_does_not_mend_are_not_restarted() {
+fn service_is_not_restarted_after_permanent_failures() {
     let last = words("murald.service", "RestartPreventExitStatus");
     let check = |house: &House| {
         let status = end_of(started_as(house).stderr(Stdio::null()).spawn().unwrap());
@@ -176,15 +176,15 @@ fn ends_that_a_restart_does_not_mend_are_not_restarted() {
 }
 
 #[test]
-fn the_service_is_ready_when_it_answers_and_its_end_leaves_the_wallpaper() {
-    if !may_manage("the_service_is_ready_when_it_answers_and_its_end_leaves_the_wallpaper") {
+fn service_is_ready_when_it_answers_and_stop_leaves_the_wallpaper() {
+    if !may_manage("service_is_ready_when_it_answers_and_stop_leaves_the_wallpaper") {
         return;
     }
     let desktop = Desktop::wayland(&["640x360"]);
     let house = House::on(&desktop);
     let manager = Manager::start(&house);
     manager.does(&["start", "murald.service"]);
-    // Ready: it answers, without a wait.
+    // Ready means that the daemon answers without a wait.
     let picture = house.root().join("red.png");
     image::RgbImage::from_pixel(64, 36, image::Rgb([200, 30, 30])).save(&picture).unwrap();
     let id = house.import(&[&picture])[0];
@@ -215,7 +215,7 @@ fn the_service_is_ready_when_it_answers_and_its_end_leaves_the_wallpaper() {
     });
     assert_eq!(backends(), before, "taken over, not replaced");
 
-    // A crash is mended, and hangs nothing anew.
+    // After a crash the daemon is restarted, and the wallpaper's process stays.
     let pid = manager.shows("murald.service", "MainPID");
     manager.does(&["kill", "--kill-whom=main", "-s", "KILL", "murald.service"]);
     wait_until("another daemon", || {
@@ -230,8 +230,8 @@ fn the_service_is_ready_when_it_answers_and_its_end_leaves_the_wallpaper() {
 }
 
 #[test]
-fn real_backends_show_pictures_within_the_limits_of_the_service() {
-    if !may_manage("real_backends_show_pictures_within_the_limits_of_the_service") {
+fn backends_work_within_the_limits_of_the_service() {
+    if !may_manage("backends_work_within_the_limits_of_the_service") {
         return;
     }
     let wayland: &[(&str, [u8; 3])] = &[("swaybg", [200, 30, 30]), ("builtin", [30, 200, 30])];
@@ -265,8 +265,8 @@ fn real_backends_show_pictures_within_the_limits_of_the_service() {
 }
 
 #[test]
-fn the_socket_starts_the_service() {
-    if !may_manage("the_socket_starts_the_service") {
+fn socket_starts_the_service() {
+    if !may_manage("socket_starts_the_service") {
         return;
     }
     let house = House::new();
@@ -274,17 +274,17 @@ fn the_socket_starts_the_service() {
     manager.does(&["start", "murald.socket"]);
     assert_eq!(manager.shows("murald.service", "ActiveState"), "inactive");
     assert_eq!(house.client().get("/healthz").ok()["status"], "ok");
-    // The socket answers before the manager is told that the daemon is ready.
+    // The socket answers before the manager knows that the daemon is ready.
     let state = || manager.shows("murald.service", "ActiveState");
     wait_until("it is ready", || state() == "active");
-    // Whoever asks next starts it again.
+    // The next client starts the daemon again.
     manager.does(&["stop", "murald.service"]);
     assert_eq!(house.client().get("/healthz").ok()["status"], "ok");
 }
 
 #[test]
-fn a_broken_configuration_is_not_tried_for_ever() {
-    if !may_manage("a_broken_configuration_is_not_tried_for_ever") {
+fn service_is_not_restarted_with_a_broken_configuration() {
+    if !may_manage("service_is_not_restarted_with_a_broken_configuration") {
         return;
     }
     let house = House::new();

@@ -1,4 +1,4 @@
-//! What is written for people and programs, held against what it tells of.
+//! Compares the documents for people and programs with the program: README, manual, OpenAPI description.
 
 #![allow(
     unreachable_pub,

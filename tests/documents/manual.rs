@@ -1,6 +1,6 @@
-//! The manual against what it describes: the schema of the settings, the tables of verbs, routes and
-//! events, and the records of the API, both ways, so that nothing is forgotten and nothing stays
-//! that is gone; and against the tools that show it. Its examples are run.
+//! Compares the manual with the program in both directions: the schema of the settings, the tables of
+//! commands, routes and events, and the records of the API. Also lints the pages and runs their
+//! examples.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -26,11 +26,11 @@ fn page(name: &str) -> String {
 }
 
 #[test]
-fn the_pages_are_in_order() {
+fn pages_pass_the_linters() {
     for page in pages() {
         let lint = Command::new("mandoc").args(["-T", "lint"]).arg(&page).output().unwrap();
         let said = String::from_utf8(lint.stdout).unwrap();
-        // The machine decides which other pages there are; the names and order of sections are ours.
+        // Which other pages exist depends on the machine; names and order of our sections are free.
         let of_others = |line: &&str| {
             ["not found", "outdated", "section"].iter().any(|word| line.contains(word))
         };
@@ -47,24 +47,24 @@ fn the_pages_are_in_order() {
     }
 }
 
-/// A part of a page: what stands between a heading and the next one like it.
+/// The parts of a text that begin with this heading, as the rest of the heading's line and the body.
 fn parts<'a>(text: &'a str, heading: &str) -> Vec<(&'a str, &'a str)> {
     let mut parts = text.split(heading);
     parts.next();
     parts.map(|part| part.split_once('\n').unwrap_or((part, ""))).collect()
 }
 
-/// Text as it is shown: without line breaks and roff's escapes.
+/// Text as it is displayed: without line breaks and roff escapes.
 fn plain(text: &str) -> String {
     let text = text.replace("\\(dq", "\"").replace("\\-", "-").replace("\\&", "");
     let text = text.replace("\\fB", "`").replace("\\fP", "`");
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// The page leaves the explanation of these to the clients.
+/// Sections for clients, whose settings the page does not explain.
 const CLIENT_SECTIONS: [&str; 3] = ["app", "monitors", "remote_gallery"];
 
-/// `app.theme (string, default "dark")`, and what is allowed.
+/// The settings of the page, such as `app.theme (string, default "dark")` with the allowed values.
 fn settings_of_the_page() -> BTreeSet<String> {
     let text = page("murald.toml.5");
     let sections = text.split(".Sh SECTIONS\n").nth(1).unwrap().split("\n.Sh ").next().unwrap();
@@ -104,20 +104,20 @@ fn described_by_the_schema(section: Section, key: &Key) -> String {
             format!("default [{}]", items.join(", "))
         }
         Some(Value::Number(number)) => format!("default {}", number.as_f64().unwrap()),
-        // Expanded for the session that the test runs in.
+        // The schema expands this one in the test's session.
         Some(_) if (section, key.name) == (Section::Daemon, "socket_path") => {
             r#"default "$XDG_RUNTIME_DIR/murald.sock""#.to_owned()
         }
         Some(value) => format!("default {value}"),
     };
     let name = format!("{}.{}", section.heading(), key.name);
-    // The names of backends, which the page lists once.
+    // The page lists the names of backends once, not here.
     let allowed = key.allowed().filter(|_| section != Section::AutoPriorities);
     described(&name, &format!("{kind}, {default}"), allowed.as_deref())
 }
 
 #[test]
-fn every_setting_is_described_as_it_is() {
+fn every_setting_is_described_correctly() {
     let keys = |section: Section| section.keys().iter().map(move |key| (section, key));
     let schema = Section::ALL.into_iter().flat_map(keys);
     let schema: BTreeSet<String> =
@@ -128,7 +128,7 @@ fn every_setting_is_described_as_it_is() {
     assert!(missing.is_empty() && wrong.is_empty(), "missing: {missing:#?}\nwrong: {wrong:#?}");
 }
 
-/// `images get ID`, as the page heads it.
+/// A verb's heading in the page, such as `images get ID`.
 fn heading(verb: &Verb) -> String {
     let mut heading = verb.name();
     for argument in verb.arguments {
@@ -136,7 +136,7 @@ fn heading(verb: &Verb) -> String {
             Arity::One => format!(" Ar {}", argument.name),
             Arity::Optional => format!(" Op Ar {}", argument.name),
             Arity::Some => format!(" Ar {} ...", argument.name),
-            // Or what follows would be inside.
+            // `Op` would include what follows.
             Arity::Any => format!(" Oo Ar {} ... Oc", argument.name),
         };
     }
@@ -168,7 +168,7 @@ fn every_command_and_flag_is_described() {
     assert_eq!(headings, wanted.iter().map(|verb| heading(verb)).collect::<Vec<_>>());
     for (verb, (_, body)) in wanted.iter().zip(&described) {
         let name = verb.name();
-        // What several have is told of once.
+        // Options that several commands share are described once.
         let others = body.split("as for \\fB").skip(1).map(|rest| {
             let other = rest.split("\\fP").next().unwrap();
             let at = wanted.iter().position(|verb| verb.name() == other);
@@ -180,7 +180,7 @@ fn every_command_and_flag_is_described() {
         }
         let all_of_it = body.contains("Options and arguments are as for");
         let mut told = flags(body);
-        // That of standard input is told of where references are, for all.
+        // `-0` is described once, under NAMING IMAGES.
         let told_once = |flag: &&Flag| flag.name != "-0";
         let own: BTreeSet<String> = verb.flags.iter().filter(told_once).map(flag).collect();
         assert!(told.is_subset(&own), "{name}: {told:?}");
@@ -188,7 +188,7 @@ fn every_command_and_flag_is_described() {
         assert!(!all_of_it || shared.is_subset(&own), "{name} has not all of {shared:?}");
         told.extend(shared);
         assert!(own.is_subset(&told), "{name}: {own:?}");
-        // A sentence begins with a capital letter there.
+        // In the page, sentences begin with a capital letter.
         let shown = plain(&format!("{body}{others}")).to_lowercase();
         assert!(shown.contains(&verb.summary.to_lowercase()), "{name}: {shown}");
         for meaning in verb.flags.iter().filter(told_once).map(|flag| flag.meaning) {
@@ -202,7 +202,7 @@ fn every_command_and_flag_is_described() {
             }
         }
         for argument in verb.arguments {
-            // PLAYLIST: the playlist.
+            // A meaning such as "the playlist" for PLAYLIST need not be in the page.
             let said = format!("the {}", argument.name.to_lowercase());
             if [said.clone(), format!("{said}s")].contains(&argument.meaning.to_lowercase()) {
                 continue;
@@ -221,7 +221,7 @@ fn every_command_and_flag_is_described() {
     assert_eq!(statuses, known.map(|exit| (exit as u8).to_string()));
 }
 
-/// What stands under a heading of a page.
+/// The section under a heading of a page.
 fn under<'a>(text: &'a str, heading: &str) -> &'a str {
     let rest = text.split(&format!(".Sh {heading}\n")).nth(1).unwrap();
     rest.split("\n.Sh ").next().unwrap()
@@ -244,7 +244,7 @@ fn every_route_and_event_is_described() {
     );
 }
 
-/// The names that macros of the page set in bold, from the first of them up to the next paragraph.
+/// The names in `.Cm` macros up to the next paragraph.
 fn fields(text: &str) -> BTreeSet<String> {
     let paragraph = text.split("\n.Pp\n").next().unwrap();
     let lines = paragraph.lines().filter_map(|line| line.strip_prefix(".Cm "));
@@ -254,7 +254,7 @@ fn fields(text: &str) -> BTreeSet<String> {
         .collect()
 }
 
-/// The fields of each record, as the description for machines has them.
+/// The fields of each record in the OpenAPI description.
 fn records() -> Vec<(String, BTreeSet<String>)> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("contrib/openapi.yaml");
     let text = fs::read_to_string(path).unwrap();
@@ -274,7 +274,7 @@ fn records() -> Vec<(String, BTreeSet<String>)> {
 }
 
 #[test]
-fn every_record_is_described_as_for_machines() {
+fn records_are_described_as_in_the_openapi_description() {
     let text = page("murald-api.7");
     let described = parts(under(&text, "RECORDS"), ".It ");
     let events = parts(under(&text, "EVENTS"), ".It Cm ");
@@ -290,7 +290,7 @@ fn every_record_is_described_as_for_machines() {
     }
 }
 
-/// Bold letters are struck twice.
+/// Removes overstriking: bold letters are printed twice.
 fn struck_once(text: &str) -> String {
     let mut plain = String::new();
     for letter in text.chars() {
@@ -302,10 +302,9 @@ fn struck_once(text: &str) -> String {
     plain
 }
 
-/// The examples under a heading as a reader sees and copies them: what stands indented under the
-/// sentences.
+/// The examples under a heading as a reader copies them: blocks that are indented below the text.
 fn examples(name: &str, heading: &str) -> Vec<String> {
-    // By mandoc: what man has of groff heeds no width in its newer versions, and fills lines up.
+    // Newer versions of groff ignore the width and fill lines, so mandoc renders the page.
     let output = Command::new("mandoc")
         .args(["-T", "utf8", "-O", "width=200"])
         .arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("man").join(name))
@@ -313,7 +312,7 @@ fn examples(name: &str, heading: &str) -> Vec<String> {
         .unwrap();
     let shown = struck_once(&String::from_utf8(output.stdout).unwrap());
     let (_, rest) = shown.split_once(&format!("\n{heading}\n")).unwrap();
-    // Until the next heading, after an empty line.
+    // The section ends at the next heading, which follows an empty line.
     let lines = rest.split('\n').take_while(|line| line.is_empty() || line.starts_with(' '));
     let mut found: Vec<String> = Vec::new();
     let mut inside = false;
@@ -332,14 +331,14 @@ fn examples(name: &str, heading: &str) -> Vec<String> {
     found
 }
 
-/// Runs commands of a page in their order, as somebody types them who has two pictures.
+/// Runs the commands of a page in order, for a user with two pictures.
 fn commands_work(commands: &[String]) {
     let desktop = Desktop::wayland(&["640x360"]);
     let mut house = House::on(&desktop);
     house.env("MURALD_AUTOSTART", "1");
     house.stub("murald", &format!("#!/bin/sh\nexec '{}' \"$@\"\n", env!("CARGO_BIN_EXE_murald")));
     house.stub("systemctl", "#!/bin/sh\n[ \"$2\" = enable ]\n");
-    // The page's transitions, whatever this machine has installed.
+    // The page's transitions are the built-in renderer's, whatever this machine has installed.
     house.configure("[backend]\ntype = \"builtin\"\n");
     let pictures = house.root().join("Pictures");
     fs::create_dir(&pictures).unwrap();
@@ -355,7 +354,7 @@ fn commands_work(commands: &[String]) {
 }
 
 #[test]
-fn the_lines_of_the_first_steps_work() {
+fn commands_of_the_tutorial_work() {
     let name = "murald-tutorial.7";
     let text = page(name);
     let headings = text.lines().filter_map(|line| line.strip_prefix(".Sh "));
@@ -369,9 +368,9 @@ fn the_lines_of_the_first_steps_work() {
     commands_work(&lines);
 }
 
-/// The right column of the tables: `.It swww query Ta murald current`.
+/// The right column of the tables, such as `.It swww query Ta murald current`.
 #[test]
-fn the_lines_for_those_who_come_from_elsewhere_work() {
+fn commands_of_the_migration_page_work() {
     let text = page("murald-migrate.7");
     let rows = text.lines().filter_map(|line| line.strip_prefix(".It ")?.split_once(" Ta "));
     let commands: Vec<String> = rows
@@ -386,7 +385,7 @@ fn the_lines_for_those_who_come_from_elsewhere_work() {
 }
 
 #[test]
-fn the_manifest_of_an_html_wallpaper_is_understood() {
+fn example_manifest_of_an_html_wallpaper_is_understood() {
     let house = House::started();
     let package = house.root().join("rain");
     fs::create_dir(&package).unwrap();
@@ -411,7 +410,7 @@ fn the_manifest_of_an_html_wallpaper_is_understood() {
 }
 
 #[test]
-fn the_examples_work() {
+fn examples_of_the_api_page_work() {
     let desktop = Desktop::wayland(&["640x360"]);
     let house = House::started_on(&desktop);
     for (name, color) in [("lake", [32, 64, 160]), ("hill", [90, 90, 20])] {
@@ -427,7 +426,7 @@ fn the_examples_work() {
         let script = format!("set -eu\n{first}\n{example}\n");
         let mut child =
             house.command("sh").arg("-c").arg(&script).stdout(Stdio::piped()).spawn().unwrap();
-        // The last one waits for a wallpaper.
+        // The last example waits for a wallpaper.
         while child.try_wait().unwrap().is_none() {
             if script.contains("/events") {
                 house.client().post("/wallpaper/set", &json!({ "image_id": 1 })).ok();

@@ -1,6 +1,6 @@
-//! The description of the API (contrib/openapi.yaml) against the table of routes, and against what
-//! a real daemon answers, rightly and wrongly asked, and tells in events. `check.py` has the schemas
-//! looked at by a library for them.
+//! Compares the OpenAPI description (contrib/openapi.yaml) with the table of routes, and with answers
+//! and events of a real daemon, for valid and invalid requests. `check.py` validates them against the
+//! schemas.
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
@@ -43,7 +43,7 @@ fn every_route_is_described() {
 }
 
 #[test]
-fn the_command_knows_the_fields_that_are_described() {
+fn command_knows_all_described_fields() {
     let views = GROUPS.iter().flat_map(|group| group.verbs).flat_map(|verb| verb.views);
     let described: Vec<(&str, &View)> = views
         .filter(|view| !view.described.is_empty())
@@ -66,14 +66,14 @@ fn the_command_knows_the_fields_that_are_described() {
     }
 }
 
-/// A daemon whose answers are kept.
+/// Sends requests to a daemon and records the answers.
 struct Recorder {
     client: Client,
     records: RefCell<Vec<Value>>,
 }
 
 impl Recorder {
-    /// Asks, and returns the answer's body where it is JSON.
+    /// Sends a request and returns its body, or null if that is not JSON.
     fn ask(&self, method: &str, path: &str, body: Value) -> Value {
         let body = if body.is_null() { String::new() } else { body.to_string() };
         let answer = self.client.send(method, path, "", body.as_bytes());
@@ -96,11 +96,11 @@ impl Recorder {
 }
 
 #[test]
-fn every_answer_is_as_described() {
+fn every_answer_and_event_fits_its_schema() {
     let desktop = Desktop::wayland(&["640x360", "800x600"]);
     let house = House::started_on(&desktop);
     let mut events = house.events("");
-    // Read as they come: a client that is late loses some.
+    // Read events as they come: a slow client would lose some.
     let told = std::thread::spawn(move || {
         std::iter::from_fn(|| events.try_next())
             .map(|(event, data)| json!({ "event": event, "data": data }))
@@ -120,14 +120,14 @@ fn every_answer_is_as_described() {
     playlists(&to, &house);
     folders(&to);
     settings(&to);
-    // The stream ends with the daemon.
+    // The daemon's stop ends the stream.
     to.post("/shutdown", json!({}));
     let mut records = to.records.into_inner();
     records.extend(told.join().unwrap());
     check(&records);
 }
 
-/// Events that take mishaps: other tests see them.
+/// Events of failures, which other tests cover.
 const MISHAPS: [&str; 6] = [
     "backend_unavailable",
     "playlist_no_compatible_item",
@@ -282,7 +282,7 @@ fn wallpapers(to: &Recorder, house: &House) {
     for query in ["", "?monitor=HEADLESS-1&limit=1&since_id=0", "?limit=0"] {
         to.get(&format!("/images/history{query}"));
     }
-    // One whose file is gone is purged when it is asked for.
+    // An image without its file is purged when it is requested.
     let path = to.get("/images/3")["path"].as_str().unwrap().to_owned();
     fs::remove_file(path).unwrap();
     let mut events = house.events("image_orphan_purged");

@@ -1,4 +1,4 @@
-//! The lines that README gives do what it says of them.
+//! Runs the commands of README, and checks that they do what it says.
 
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -10,8 +10,7 @@ use serde_json::{Value, json};
 use crate::desktop::Desktop;
 use crate::support::House;
 
-/// The lines of the block under a heading, without what they say of themselves, for a monitor that
-/// is there.
+/// The commands of the block under a heading, without their comments, for a monitor that exists here.
 fn lines(heading: &str) -> Vec<String> {
     let readme = include_str!("../../README.md");
     let (_, section) = readme.split_once(&format!("## {heading}\n")).unwrap();
@@ -23,7 +22,7 @@ fn lines(heading: &str) -> Vec<String> {
     lines.collect()
 }
 
-/// A daemon that runs, beside two pictures in ~/Pictures.
+/// A running daemon, and two pictures in ~/Pictures.
 fn house(desktop: &Desktop) -> House {
     let mut house = House::on(desktop);
     let pictures = house.root().join("Pictures");
@@ -38,7 +37,7 @@ fn house(desktop: &Desktop) -> House {
 }
 
 #[test]
-fn the_tour_works() {
+fn tour_works() {
     let desktop = Desktop::wayland(&["1280x720"]);
     let house = house(&desktop);
     let lines = lines("A tour");
@@ -55,20 +54,20 @@ fn the_tour_works() {
     let image = house.client().get("/images/2").ok();
     assert_eq!(image["tags"], json!(["quiet", "evening"]));
     let active = house.client().get("/playlists/active").ok();
-    // The slideshow took the monitor over from the evenings.
+    // The slideshow has replaced the playlist on the monitor.
     let directory = house.root().join("Pictures");
     assert_eq!(active[0]["playlist_name"], json!(directory), "{active}");
 }
 
 #[test]
-fn the_requests_work() {
+fn api_requests_work() {
     let desktop = Desktop::wayland(&["1280x720"]);
     let house = house(&desktop);
     let mut lines = lines("HTTP API");
     let [_, _, _, _, _, events] = &mut lines[..] else { panic!("{lines:?}") };
-    // So that there is one process to end.
+    // `exec` leaves one process to kill.
     *events = format!("exec {events}");
-    // As they are when they are pasted at once.
+    // All lines at once, as if they were pasted.
     let mut shell = house.command("sh");
     let mut shell = shell.args(["-c", &lines.join("\n")]).stdout(Stdio::piped()).spawn().unwrap();
     let mut said = BufReader::new(shell.stdout.take().unwrap());
@@ -94,7 +93,7 @@ fn the_requests_work() {
 }
 
 #[test]
-fn the_desktop_s_light_and_dark_are_followed_and_told() {
+fn light_and_dark_scripts_work_in_both_directions() {
     let desktop = Desktop::wayland(&["1280x720"]);
     let mut house = house(&desktop);
     let readme = include_str!("../../README.md");
@@ -104,7 +103,7 @@ fn the_desktop_s_light_and_dark_are_followed_and_told() {
     };
     let told = house.root().join("told");
     house.stub("gsettings", &format!("#!/bin/sh\necho \"$@\" >> '{}'\n", told.display()));
-    // What darkman calls, with the word that it gives.
+    // The script that darkman calls with the mode.
     house.stub("darkman-script", &block(1));
     let said = |word: &str| {
         let status = house.command("darkman-script").arg(word).status().unwrap();
@@ -113,7 +112,7 @@ fn the_desktop_s_light_and_dark_are_followed_and_told() {
     };
     assert_eq!(said("light"), json!({ "mode": "light", "now": "light" }));
     assert_eq!(said("dark"), json!({ "mode": "dark", "now": "dark" }));
-    // And what GTK's settings are told.
+    // The line that sets GTK's mode.
     let mut follows = house.command("sh");
     let mut follows = follows.args(["-c", &block(3)]).process_group(0).spawn().unwrap();
     let calls = || fs::read_to_string(&told).unwrap_or_default();
@@ -123,7 +122,7 @@ fn the_desktop_s_light_and_dark_are_followed_and_told() {
         let last = format!("set org.gnome.desktop.interface color-scheme prefer-{tone}\n");
         crate::desktop::wait_until("word of it", || calls().ends_with(&last));
     }
-    // With all that the line has started.
+    // Kills the line's process and its children.
     let group = rustix::process::Pid::from_child(&follows);
     rustix::process::kill_process_group(group, rustix::process::Signal::KILL).unwrap();
     follows.wait().unwrap();

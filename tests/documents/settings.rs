@@ -1,4 +1,4 @@
-//! What murald.toml(5) says of settings as such, against what becomes of them.
+//! Compares what murald.toml(5) says of settings in general with the program.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -8,7 +8,7 @@ use murald::internals::config::{BackendName, ConfigHandle, Key, Rule, Section, V
 use murald::internals::events::EventBus;
 use serde_json::{Value, json};
 
-/// What stands under a heading of the page.
+/// The subsection under a heading of the page.
 fn under(heading: &str) -> String {
     let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("man/murald.toml.5");
     let text = fs::read_to_string(page).unwrap();
@@ -16,13 +16,13 @@ fn under(heading: &str) -> String {
     rest.split("\n.S").next().unwrap().to_owned()
 }
 
-/// Names in brackets.
+/// The section names in a text.
 fn tables(text: &str) -> BTreeSet<String> {
     let named = text.lines().filter_map(|line| line.strip_prefix(".Bq "));
     named.map(|name| name.trim_end_matches([' ', ',', '.']).to_owned()).collect()
 }
 
-/// Of the right type, and not allowed wherever anything is not.
+/// A value of the right type that the key does not allow; `None` if it allows any.
 fn not_allowed(key: &Key) -> Option<Value> {
     match (key.kind, key.rule) {
         (ValueType::List, _) => Some(json!(["not allowed"])),
@@ -34,7 +34,7 @@ fn not_allowed(key: &Key) -> Option<Value> {
 }
 
 #[test]
-fn the_sections_that_refuse_no_value_are_named() {
+fn page_names_the_sections_that_refuse_no_value() {
     let directory = tempfile::tempdir().unwrap();
     let config = ConfigHandle::open(directory.path().join("c.toml"), EventBus::new()).unwrap();
     let is_refused = |section: Section, key: &Key| {
@@ -45,13 +45,14 @@ fn the_sections_that_refuse_no_value_are_named() {
     let outermost = |section: Section| section.path().next().unwrap().to_owned();
     let (strict, lax): (Vec<_>, Vec<_>) = Section::ALL.into_iter().partition(refuses);
     let strict: BTreeSet<String> = strict.into_iter().map(outermost).collect();
-    // Of a backend all of whose settings say what other values act as, the rest of [backend] speaks.
+    // Some backends have only settings that allow any value; `[backend]` as a whole is not named for
+    // them.
     let lax = lax.into_iter().map(outermost).filter(|name| !strict.contains(name));
     assert_eq!(tables(&under("Wrong values")), lax.collect());
 }
 
 #[test]
-fn hyphens_are_underscores_where_the_page_says() {
+fn hyphens_and_underscores_are_equal_only_where_the_page_says() {
     let text = under("Paths and names");
     assert_eq!(
         tables(&text).into_iter().collect::<Vec<_>>(),

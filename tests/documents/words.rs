@@ -1,4 +1,4 @@
-//! The list of words that readers stumble over, counted in all that people read: README, manual, OpenAPI
+//! Counts words that readers stumble over in all text that users read: README, manual, OpenAPI
 //! description, help, settings and messages.
 
 use std::collections::BTreeMap;
@@ -14,25 +14,25 @@ const WORDS: &str = "anew, meanwhile, mend, mends, mended, film, films, passed o
      stand still, stands still, stand so, stands so, sound, cut off, begun, no more, said again, in turns, \
      whoever, lives";
 
-/// A sentence begins with its subject, not with one of these.
+/// No sentence may begin with one of these.
 const OPENINGS: [&str; 5] = ["Where", "Whoever", "What", "Who", "Of"];
-/// Right before a flag, a field or the default.
+/// No sentence may begin with one of these, except before a flag, a field or "default".
 const OPENINGS_OF_FLAGS: [&str; 2] = ["By", "With"];
 
 /// Contexts in which a listed word is the right one.
 const EXCEPTIONS: [&str; 6] = [
-    // Processes and programs do.
+    // A process may hang.
     "one that hangs does",
     "has hung",
-    // Sound is audio there.
+    // Here, sound is audio.
     "sound of videos",
     "has sound that",
     "on sound that",
-    // A name of the API.
+    // A name in the API.
     "`resting`",
 ];
 
-/// How many each document may have.
+/// The most that each document may have.
 const MOST: [(&str, usize); 6] = [
     ("README.md", 0),
     ("contrib/openapi.yaml", 0),
@@ -46,7 +46,7 @@ fn read(path: &str) -> String {
     fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(path)).unwrap()
 }
 
-/// The words and the ends of sentences.
+/// Splits a text into words.
 fn tokens(text: &str) -> Vec<&str> {
     let is_inside = |letter: char| letter.is_alphanumeric() || "-_'`".contains(letter);
     text.split(|letter: char| !is_inside(letter)).filter(|word| !word.is_empty()).collect()
@@ -75,8 +75,7 @@ fn found(text: &str) -> Vec<String> {
     found
 }
 
-/// The prose of a page: macros with names are one code word each, literal blocks are left to the tests
-/// that run them.
+/// The prose of a page: a macro counts as one word of code, and literal blocks are skipped.
 fn prose_of_roff(text: &str) -> String {
     let mut prose = String::new();
     let mut literal = false;

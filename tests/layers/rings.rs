@@ -15,9 +15,9 @@ struct Import {
 
 #[derive(Default)]
 struct Graph {
-    /// What each module names: by `use`, or by a path in its code.
+    /// The paths that each module names, in `use` or in its code.
     names: BTreeMap<Module, Vec<Module>>,
-    /// What each module re-exports, by name.
+    /// The re-exports of each module, by name.
     reexports: BTreeMap<Module, BTreeMap<String, Module>>,
 }
 
@@ -136,7 +136,7 @@ fn paths(code: &str) -> impl Iterator<Item = Module> {
         .filter(|path: &Module| path.len() > 1)
 }
 
-/// A path from the root of the crate; none for a path into another crate.
+/// A path from the root of the crate; `None` for a path into another crate.
 fn absolute(
     path: &[String],
     here: &[String],
@@ -157,7 +157,7 @@ fn absolute(
 }
 
 impl Graph {
-    /// The module that defines what a path names.
+    /// The module that defines the target of a path.
     fn defines(
         &self,
         target: &[String],

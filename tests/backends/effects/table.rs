@@ -28,7 +28,7 @@ use Seen::{By, Called, In, NotCalled, Told};
 
 const LOAD: &str = "/wallpaper/load";
 pub const LOOK: &str = "/settings/image-presentation";
-const DAEMON: (&str, &str) = ("tests/config/daemon.rs", "daemon_paths_of_the_config_are_used");
+const DAEMON: (&str, &str) = ("tests/config/daemon.rs", "paths_of_the_config_are_used");
 const PARALLAX: (&str, &str) = ("tests/backends/parallax.rs", "the_workspaces_of_sway");
 const VIDEO: (&str, &str) =
     ("tests/video/import.rs", "poster_is_the_frame_at_one_tenth_and_thumbnails_are_recreated");
