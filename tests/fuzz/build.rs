@@ -1,5 +1,5 @@
-//! Links no more than a target reaches: counters of functions that nobody calls keep them, and are looked
-//! at after each execution, unless the linker is told that they may go.
+//! Has the linker discard what a target does not reach: otherwise the coverage counters keep unused
+//! functions, and libFuzzer reads those counters after each execution.
 
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");

@@ -1,5 +1,5 @@
-//! What the targets share: how an input is cut into parts, and pictures of one format, whose memory is
-//! measured: one target at a time.
+//! Helpers of the targets: splitting an input into parts, and decoding pictures within memory limits.
+//! Memory is measured for the whole process, so only one target may run at a time.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::io::Cursor;
@@ -7,22 +7,22 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use murald::internals::media::{palette, probe};
 
-/// An input as text, as far as it is some.
+/// The valid UTF-8 at the start of an input.
 pub(crate) fn start(data: &[u8]) -> &str {
     data.utf8_chunks().next().map(|chunk| chunk.valid()).unwrap_or_default()
 }
 
-/// An input as text; what is none is no input.
+/// The input as text; empty if it is not UTF-8.
 pub(crate) fn text(data: &[u8]) -> &str {
     std::str::from_utf8(data).unwrap_or_default()
 }
 
-/// The input before its first NUL, and what is behind it.
+/// The parts before and after the first NUL.
 pub(crate) fn halves(text: &str) -> (&str, &str) {
     text.split_once('\0').unwrap_or((text, ""))
 }
 
-/// The system's, and how many bytes are in use.
+/// The system's allocator, which also counts the bytes in use.
 struct Counting;
 
 static USED: AtomicUsize = AtomicUsize::new(0);
@@ -31,7 +31,7 @@ static MOST: AtomicUsize = AtomicUsize::new(0);
 #[global_allocator]
 static COUNTING: Counting = Counting;
 
-// SAFETY: the system's allocator does all of it.
+// Passes everything on to the system's allocator.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         count(layout.size());
@@ -57,7 +57,7 @@ fn count(bytes: usize) {
     MOST.fetch_max(used, Relaxed);
 }
 
-/// What comes of `work`, and how many bytes more than before were in use at most.
+/// The result of `work`, and the peak of the memory that it used.
 fn measured<T>(work: impl FnOnce() -> T) -> (T, u64) {
     let before = USED.load(Relaxed);
     MOST.store(before, Relaxed);
@@ -65,18 +65,18 @@ fn measured<T>(work: impl FnOnce() -> T) -> (T, u64) {
     (result, (MOST.load(Relaxed) - before) as u64)
 }
 
-/// The memory that reading the headers of a picture may take: profile and metadata, each bounded by itself, and the
-/// values of a TIFF's fields, each of which is 32 bytes in memory.
+/// The most memory for reading a picture's headers: profile and metadata, each with its own limit, and
+/// the values of a TIFF's fields, which take 32 bytes each.
 const HEADERS_MAX: u64 = 128 << 20;
-/// Bytes for each pixel: coefficients, or a canvas and its frames; and what a decoder takes by itself.
+/// Bytes for each pixel, for coefficients or for a canvas and its frames; and a decoder's fixed cost.
 const FOR_PIXEL: u64 = 32;
 const BESIDE: u64 = 16 << 20;
-/// Frames of an animation that are looked at, and pixels of a picture.
+/// The most frames of an animation that are decoded, and the largest picture in pixels.
 const FRAMES: usize = 4;
 const PIXELS_MAX: u32 = 256 << 10;
 
-/// A file whose first bytes are those of one format: probed, decoded at two sizes in little memory, each
-/// as large as was asked for.
+/// Probes a file of one format, and decodes it at two sizes: memory must be within the limits, and each
+/// picture at least as large as requested.
 pub(crate) fn picture(data: &[u8], is_format: impl Fn(&[u8]) -> bool) {
     if !is_format(data) {
         return;
@@ -87,7 +87,7 @@ pub(crate) fn picture(data: &[u8], is_format: impl Fn(&[u8]) -> bool) {
     let Ok(probe) = probed else { return };
     let whole = (probe.width, probe.height);
     let pixels = u64::from(whole.0) * u64::from(whole.1);
-    // A few a second would be all.
+    // Larger pictures would allow only a few executions a second.
     if pixels > u64::from(PIXELS_MAX) {
         return;
     }
@@ -112,7 +112,7 @@ pub(crate) fn picture(data: &[u8], is_format: impl Fn(&[u8]) -> bool) {
     }
 }
 
-/// Status and body of each of the answers that a connection has given; anything else is a fault.
+/// Status and body of each answer on a connection; panics at anything else.
 pub(crate) fn answers(mut rest: &[u8]) -> Vec<(u16, &[u8])> {
     let mut answers = Vec::new();
     while !rest.is_empty() {
@@ -122,7 +122,7 @@ pub(crate) fn answers(mut rest: &[u8]) -> Vec<(u16, &[u8])> {
         let status = status.expect("a status");
         let length = head.lines().find_map(|line| line.strip_prefix("Content-Length: "));
         let length = length.map_or(0, |length| length.parse().expect("a length"));
-        // To a HEAD an error has no body, though a length.
+        // An error answer to HEAD has a length, but no body.
         let none = status >= 400 && (behind.is_empty() || behind.starts_with(b"HTTP/1.1 "));
         let (body, next) = behind.split_at(if none { 0 } else { length });
         if status != 100 {

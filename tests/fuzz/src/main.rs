@@ -1,4 +1,4 @@
-//! Gives bytes to the parser that the environment names; libFuzzer, which has `main`, thinks of them.
+//! Passes libFuzzer's inputs to the parser that `FUZZ_TARGET` names. `main` is in libFuzzer.
 
 #![no_main]
 
@@ -10,8 +10,8 @@ use std::sync::LazyLock;
 use libfuzzer_sys::fuzz_target;
 use rustix::time::{ClockId, clock_gettime};
 
-/// Seconds of processor time for one input. libFuzzer's own limit goes by the clock: it fails inputs on a busy
-/// machine, and is here for parsers that wait.
+/// The most seconds of processor time for one input. libFuzzer's own limit is of elapsed time, which
+/// would fail inputs on a busy machine; it is set for parsers that block.
 const SECONDS_MAX: i64 = 60;
 
 static TARGET: LazyLock<fn(&[u8])> = LazyLock::new(|| {

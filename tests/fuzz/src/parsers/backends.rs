@@ -1,4 +1,5 @@
-//! For the targets of `tests/fuzz`: what programs say, by plain types. A part of its module in debug builds only.
+//! Parsers of programs' output with plain types, for the targets of `tests/fuzz`. Part of its module in
+//! debug builds only.
 
 use super::trace::Trace;
 use super::{awww, version};
@@ -7,20 +8,20 @@ pub use super::hyprpaper::fuzz::said as hyprpaper;
 pub use super::mpvpaper::fuzz::said as mpv;
 pub use super::wal_qt::fuzz::answer as wal_qt;
 
-/// The outputs that awww tells of.
+/// The number of outputs that awww lists.
 pub fn awww(said: &str) -> usize {
     awww::queried(said).len()
 }
 
-/// The version in what a program says, and its numbers.
+/// The version in a program's output, and its numbers.
 pub fn version(said: &str) -> Option<(String, (u32, u32, u32))> {
     let version = version::version_in(said)?;
     let numbers = version::numbers(&version);
     Some((version, numbers))
 }
 
-/// Of a client's conversation with its compositor: on how many outputs it has drawn, whether on all,
-/// and whether it will on none.
+/// A client's messages with its compositor: the number of outputs it has drawn on, whether it has drawn
+/// on all, and whether it will draw on none.
 pub fn trace(said: &str) -> (usize, bool, bool) {
     let mut trace = Trace::default();
     said.lines().for_each(|line| trace.read(line));

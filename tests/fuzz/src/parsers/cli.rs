@@ -1,4 +1,4 @@
-//! For the targets of `tests/fuzz`: parsers, by plain types. A part of its module in debug builds only.
+//! Parsers with plain types, for the targets of `tests/fuzz`. Part of its module in debug builds only.
 
 use std::ffi::OsString;
 use std::io::{self, Read};
@@ -11,7 +11,7 @@ use super::sse::Events;
 use super::template::Template;
 use super::verbs::GROUPS;
 
-/// The items of an event stream that comes in pieces of at most so many bytes.
+/// The items of an event stream that is read in pieces of at most `piece` bytes.
 pub fn events(stream: &[u8], piece: usize) -> Vec<String> {
     let mut events = Events::new(Pieces { rest: stream, piece: piece.max(1) });
     let mut items = Vec::new();
@@ -33,7 +33,7 @@ impl Read for Pieces<'_> {
     }
 }
 
-/// What a command line asks for: the verb and the values that it is given.
+/// The verb of a command line and the values given to it.
 pub fn arguments(words: Vec<OsString>) -> Result<(String, Vec<Value>), String> {
     match arguments::parse(Verbs(GROUPS), words).map_err(|error| error.to_string())? {
         Parsed::Help(text) => Ok((text, Vec::new())),
@@ -44,7 +44,7 @@ pub fn arguments(words: Vec<OsString>) -> Result<(String, Vec<Value>), String> {
     }
 }
 
-/// The line that a `--format` makes of a record.
+/// The line that `--format` prints for a record.
 pub fn template(text: &str, record: &Value) -> Result<String, String> {
     let line = Template::parse(text).and_then(|template| template.line(record));
     line.map_err(|error| error.to_string())

@@ -1,4 +1,5 @@
-//! For the targets of `tests/fuzz`: messages, read and written again, by plain types. A part of its module in debug builds only.
+//! Reads and writes messages with plain types, for the targets of `tests/fuzz`. Part of its module in
+//! debug builds only.
 
 use super::message::{Request, Response, line};
 

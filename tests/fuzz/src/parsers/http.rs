@@ -1,7 +1,7 @@
-//! For the targets of `tests/fuzz`: parsers, by plain types. A part of its module in debug builds only.
+//! Parsers with plain types, for the targets of `tests/fuzz`. Part of its module in debug builds only.
 //!
-//! [`connection`] serves a client on the calling thread, from bytes that are all there: nothing waits, and no
-//! thread is started.
+//! [`connection`] serves a client on the calling thread, with all bytes there from the start: nothing
+//! blocks, and no thread is started.
 
 use std::io::{Read, Write};
 use std::net::Shutdown;
@@ -35,14 +35,14 @@ use crate::wire::{
 /// Size, path and query.
 pub type Head<'b> = (usize, &'b str, Option<&'b str>);
 
-/// The head at the start of the bytes; the status of what refuses it.
+/// The head at the start of the bytes; an error is the status of the refusal.
 pub fn head(bytes: &[u8]) -> Result<Option<Head<'_>>, u16> {
     let head = parse::head(bytes, &Limits::default()).map_err(|refusal| refusal.status)?;
     Ok(head.map(|head| (head.size, head.path, head.query)))
 }
 
-/// Everything that is answered to a client that sends these bytes and no more: to each request its
-/// own body, or what is wrong with it.
+/// All answers to a client that sends these bytes: each request is answered with its own body, or with
+/// an error.
 pub fn connection(sent: &[u8]) -> Vec<u8> {
     static SHARED: LazyLock<ServerState> = LazyLock::new(|| {
         let waker = Waker::new().expect("a descriptor");
@@ -54,7 +54,7 @@ pub fn connection(sent: &[u8]) -> Vec<u8> {
     let client = SHARED.connections.add(near);
     Connection::new(&SHARED, client).serve();
     let mut answered = Vec::new();
-    // What was not read of the request makes an error of the end.
+    // Unread bytes of the request make the end of the connection an error.
     far.read_to_end(&mut answered).ok();
     answered
 }
@@ -63,14 +63,14 @@ struct Echo;
 
 impl Service for Echo {
     fn handle(&self, request: Request<'_>) -> Result<Response, Error> {
-        // An answer to HEAD says how long a body would be: of none it is told where it ends.
+        // An answer to HEAD has a body's length but no body, and `answers` could not find its end.
         let body = if *request.method() == Method::Head { &[] } else { request.body() };
         Ok(Response::bytes(200, "application/octet-stream", body.to_vec()))
     }
 }
 
-/// Status and body of the answer to a whole request, by routes like ours whose handlers read what
-/// they are given, and no more; none where the head is refused.
+/// Status and body of the answer to a request, by our routes with handlers that only read the request;
+/// `None` if the head is refused.
 pub fn request(bytes: &[u8]) -> Option<(u16, Vec<u8>)> {
     static ROUTER: LazyLock<Router<()>> = LazyLock::new(|| Router::new((), readers()));
     static WAITING: LazyLock<PendingRequests> = LazyLock::new(|| PendingRequests::new(1));
@@ -96,7 +96,7 @@ fn readers() -> &'static [Route<()>] {
     ROUTES.iter().map(route).collect::<Vec<_>>().leak()
 }
 
-/// What reads a request as the handler of this route does.
+/// The reader of a route's requests, like that of the real handler.
 fn reader(method: &Method, pattern: &str) -> Handler<()> {
     match (method, pattern) {
         (Method::Post, "/images") => body::<ImportImages>,
@@ -158,19 +158,19 @@ fn refused(bad: filter::BadFilter) -> Error {
     Error::bad_request(bad.to_string())
 }
 
-/// A text percent-decoded; `plus` reads `+` as a space.
+/// Percent-decodes a text; with `plus`, `+` is a space.
 pub fn decoded(text: &str, plus: bool) -> Option<String> {
     query::decode(text, plus).map(Into::into)
 }
 
-/// Whether the query of a list of images is taken.
+/// Whether the query is valid for a list of images.
 pub fn query(raw: &str) -> bool {
     query::parse(Some(raw)).is_ok_and(|parameters| {
         Paging::read(&parameters).is_ok() && filter::query(&parameters).is_ok()
     })
 }
 
-/// First and last byte of the part of a file of this length that a `Range` means.
+/// The first and last byte of a `Range` in a file of this length.
 pub fn range(text: &str, length: u64) -> Option<(u64, u64)> {
     match files::part(text, length) {
         files::Range::Part { first, last } => Some((first, last)),

@@ -1,12 +1,13 @@
-//! For the targets of `tests/fuzz`: what hyprpaper says, by plain types. A part of its module in debug builds only.
+//! Parsers of hyprpaper's output with plain types, for the targets of `tests/fuzz`. Part of its module
+//! in debug builds only.
 
 use super::Wallpaper;
 use super::dialect;
 use super::dialect::Dialect;
 use crate::config::HyprpaperFit;
 
-/// Whether a picture is complained about, drawn or listed in what it says, and the answer is a good
-/// one.
+/// Whether the text has a complaint about a picture, says that it is drawn, lists it, and is a
+/// successful answer.
 pub fn said(text: &str) -> [bool; 4] {
     let (output, path) = ("DP-1".to_owned(), "/a b.png".into());
     let wanted = [Wallpaper { output, path, fit: HyprpaperFit::Cover }];

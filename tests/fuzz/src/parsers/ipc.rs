@@ -1,9 +1,10 @@
-//! For the targets of `tests/fuzz`: the compositors' protocols, by plain types. A part of its module in debug builds only.
+//! Parsers of the compositors' protocols with plain types, for the targets of `tests/fuzz`. Part of its
+//! module in debug builds only.
 
 use super::{Visible, WORKSPACES, hyprland, i3};
 
-/// The kinds of sway's messages, and the workspaces in them, that come in pieces of so many bytes;
-/// what comes after nonsense is not looked at.
+/// The kinds of sway's messages, and the workspaces in them, read in pieces of `piece` bytes; ends at
+/// the first error.
 pub fn sway(bytes: &[u8], piece: usize) -> Vec<(u32, Option<i64>)> {
     let (mut held, mut taken) = (Vec::new(), Vec::new());
     for piece in bytes.chunks(piece.max(1)) {
@@ -22,7 +23,7 @@ pub fn sway(bytes: &[u8], piece: usize) -> Vec<(u32, Option<i64>)> {
     taken
 }
 
-/// Whether Hyprland's lines, in pieces of so many bytes, tell of workspaces.
+/// Whether Hyprland's lines, read in pieces of `piece` bytes, have news of workspaces.
 pub fn hyprland(bytes: &[u8], piece: usize) -> bool {
     let mut held = Vec::new();
     bytes.chunks(piece.max(1)).fold(false, |told, piece| {

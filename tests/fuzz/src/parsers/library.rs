@@ -1,4 +1,4 @@
-//! For the targets of `tests/fuzz`: parsers, by plain types. A part of its module in debug builds only.
+//! Parsers with plain types, for the targets of `tests/fuzz`. Part of its module in debug builds only.
 
 use std::path::Path;
 
@@ -7,7 +7,7 @@ use crate::wire::Format;
 
 pub use super::package::fuzz::{Told, manifest};
 
-/// What the library calls a file of this name.
+/// The file's name in the library.
 pub fn file_name(source: &Path, format: Format) -> Option<String> {
     let name = Name::of(source, format).ok()?;
     Some(name.file(&name.stem))

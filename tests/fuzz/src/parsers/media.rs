@@ -1,16 +1,17 @@
-//! For the targets of `tests/fuzz`: EXIF and colour profiles, by plain types. A part of its module in debug builds only.
+//! Parsers of EXIF and colour profiles with plain types, for the targets of `tests/fuzz`. Part of its
+//! module in debug builds only.
 
 use std::io::Cursor;
 
 use super::icc::{Profile, Samples};
 use super::{Error, description, exif};
 
-/// How an EXIF block says that a picture is to be turned, 1 to 8.
+/// The orientation in an EXIF block, 1 to 8.
 pub fn orientation(block: &[u8]) -> u8 {
     exif::orientation(block).to_exif()
 }
 
-/// How the boxes of AVIF and HEIC say that a picture is to be turned, and the size of a drawing.
+/// The orientation in the boxes of AVIF and HEIC, and the size of an SVG.
 pub fn traits(file: &[u8]) -> Option<(u8, (u32, u32))> {
     let Err(Error::NeedsTranscoder { traits, .. }) = super::format(&mut Cursor::new(file)) else {
         return None;
@@ -23,8 +24,8 @@ pub fn described(bytes: &[u8]) -> String {
     description::in_bytes(bytes)
 }
 
-/// Pixels of a grey, coloured or printed picture with this profile, made sRGB; false where the
-/// profile is none for it.
+/// Converts the pixels of a grey, RGB or CMYK picture with this profile to sRGB; false if the profile is
+/// not for such pictures.
 pub fn convert(profile: &[u8], inks: usize, pixels: &mut [u8; 256]) -> bool {
     let samples = match inks {
         1 => Samples::Gray,

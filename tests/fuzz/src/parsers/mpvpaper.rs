@@ -1,4 +1,5 @@
-//! For the targets of `tests/fuzz`: what mpv says over its socket, by plain types. A part of its module in debug builds only.
+//! Parsers of mpv's messages with plain types, for the targets of `tests/fuzz`. Part of its module in
+//! debug builds only.
 
 use std::io::Write;
 use std::net::Shutdown;

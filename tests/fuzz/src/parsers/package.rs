@@ -1,4 +1,5 @@
-//! For the targets of `tests/fuzz`: manifests, by plain types. A part of its module in debug builds only.
+//! Parsers of manifests with plain types, for the targets of `tests/fuzz`. Part of its module in debug
+//! builds only.
 
 use std::path::{Path, PathBuf};
 
@@ -8,20 +9,20 @@ use super::manifest::{Manifest, OWN, with_capabilities};
 use super::overrides;
 use crate::wire::WebCapabilities;
 
-/// What a manifest says.
+/// The content of a manifest.
 #[derive(Debug, PartialEq)]
 pub struct Told {
     pub entry: PathBuf,
     pub preview: Option<PathBuf>,
     pub title: String,
     pub capabilities: WebCapabilities,
-    /// Its overrides, and whether those that it allows are allowed.
+    /// Whether the allowed ones of its overrides pass the check; `None` without overrides.
     pub overrides: Option<bool>,
-    /// With these capabilities instead.
+    /// The manifest's text with these capabilities instead.
     pub granted: Option<String>,
 }
 
-/// None where it is refused.
+/// The content of a manifest; `None` if it is invalid.
 pub fn manifest(text: &str, granted: WebCapabilities) -> Option<Told> {
     let manifest = Manifest::parse(OWN, text, Path::new("/walls/Rain")).ok()?;
     let declared = &manifest.wallpaper_config;

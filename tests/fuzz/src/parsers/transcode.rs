@@ -1,14 +1,14 @@
-//! For the targets of `tests/fuzz`: parsers, by plain types. A part of its module in debug builds only.
+//! Parsers with plain types, for the targets of `tests/fuzz`. Part of its module in debug builds only.
 
 use super::{facts::Facts, ffmpeg};
 
-/// Width, height and seconds of what ffprobe describes.
+/// Width, height and seconds in ffprobe's output.
 pub fn facts(json: &[u8]) -> Option<(u32, u32, f64)> {
     let facts = Facts::parse(json).ok()?;
     Some((facts.width, facts.height, facts.duration))
 }
 
-/// How far ffmpeg is by what it says, in seconds.
+/// The progress in ffmpeg's output, in seconds.
 pub fn progress(said: &str) -> Option<f64> {
     ffmpeg::progress_seconds(said)
 }

@@ -1,4 +1,5 @@
-//! For the targets of `tests/fuzz`: the answers of wal-qt's host, by plain types. A part of its module in debug builds only.
+//! Parsers of the wal-qt host's answers with plain types, for the targets of `tests/fuzz`. Part of its
+//! module in debug builds only.
 
 use std::sync::LazyLock;
 
@@ -8,8 +9,8 @@ use super::client;
 use super::load::{self, Piece, Progress};
 use crate::backends::Placement;
 
-/// Whether this answer says of a load, or of what is displayed, that all is done; and what it
-/// complains of.
+/// Whether the answer means that all is loaded, whether it means that all is displayed, and its
+/// complaint.
 pub fn answer(text: &str) -> (bool, bool, String) {
     static PIECES: LazyLock<[Piece; 2]> = LazyLock::new(|| ["DP-1", "DP-2"].map(piece));
     let said: Value = serde_json::from_str(text).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! Command lines, a word a line: what is refused says why.
+//! Command lines, one word a line: an error has a message.
 
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;

@@ -1,4 +1,4 @@
-//! What awww says of its outputs, and all programs of their versions.
+//! The outputs that awww lists, and the versions that programs print.
 
 use crate::input::start;
 use murald::internals::parsers::backends::{awww, version};

@@ -1,4 +1,5 @@
-//! Settings laid over a file, which is what is before the first NUL: what was laid over is there.
+//! A file of settings and, after the first NUL, changes to it: the result is valid and contains the
+//! changes.
 
 use crate::input::{halves, start};
 use murald::internals::parsers::config::{patched, read};

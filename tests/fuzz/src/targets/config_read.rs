@@ -1,4 +1,4 @@
-//! The settings' file: whatever can be read still can once it is completed, and says the same.
+//! A file of settings: if it is valid, the completed file is valid, too, and has the same values.
 
 use crate::input::start;
 use murald::internals::parsers::config::{completed, read};

@@ -1,4 +1,4 @@
-//! Messages of the program that draws: what was read and is written anew says the same.
+//! Messages of the drawing process: writing and reading a message again does not change it.
 
 use murald::internals::parsers::draw::{request, response};
 

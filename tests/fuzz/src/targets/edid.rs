@@ -1,4 +1,4 @@
-//! What monitors tell of themselves: one line each, of letters that can be shown.
+//! A monitor's EDID: its names have printable ASCII only.
 
 use crate::input::{halves, text};
 use murald::internals::parsers::compositor::{described, edid};

@@ -1,4 +1,4 @@
-//! EXIF blocks: there are eight ways to turn a picture, and a description is a short line.
+//! EXIF blocks: the orientation is 1 to 8, and a description is one line of limited length.
 
 use murald::internals::parsers::media::{described, orientation};
 

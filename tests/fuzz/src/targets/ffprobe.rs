@@ -1,4 +1,4 @@
-//! What ffprobe and ffmpeg say: sizes are such as can be made.
+//! Output of ffprobe and ffmpeg: sizes and times are in range.
 
 use crate::input::text;
 use murald::internals::parsers::transcode::{facts, progress};

@@ -1,4 +1,4 @@
-//! Names of files in the library: plain ones that every file system takes.
+//! Names of files in the library: valid on every file system.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;

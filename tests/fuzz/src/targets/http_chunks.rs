@@ -1,4 +1,4 @@
-//! Chunked bodies: one that is taken is the same when it is chunked as we would.
+//! Chunked bodies: a body that is accepted is the same when it is sent again as a single chunk.
 
 use crate::input::answers;
 use murald::internals::parsers::http::connection;

@@ -1,11 +1,10 @@
-//! A connection, with as many requests as there are: what comes back are answers, whole and one
-//! behind the other.
+//! A connection with any number of requests: its output is a sequence of complete answers.
 
 use crate::input::answers;
 use murald::internals::parsers::http::connection;
 
 pub(crate) fn run(data: &[u8]) {
-    // More answers than fit into a socket would have to be read meanwhile.
+    // More answers might not fit into the socket, which nobody reads until the end.
     let answered = connection(&data[..data.len().min(8 << 10)]);
     answers(&answered);
 }

@@ -1,4 +1,4 @@
-//! Heads of HTTP requests: a whole one ends where it says, and no sooner.
+//! Heads of HTTP requests: a head is complete at its stated size, and not before.
 
 use murald::internals::parsers::http::head;
 

@@ -1,4 +1,4 @@
-//! Query strings, and what percent-encoding hides.
+//! Query strings and percent-encoding.
 
 use crate::input::start;
 use murald::internals::parsers::http::{decoded, query};

@@ -1,4 +1,4 @@
-//! Parts of files: what is sent lies in the file. Its length is the first eight bytes.
+//! Ranges of files: a range is within the file, whose length is in the first eight bytes.
 
 use crate::input::start;
 use murald::internals::parsers::http::range;

@@ -1,4 +1,4 @@
-//! Whole requests through the router to their bodies: what is refused says why in JSON.
+//! Requests through the router and the parsing of their bodies: an error is explained in JSON.
 
 use murald::internals::parsers::http::request;
 use serde_json::Value;

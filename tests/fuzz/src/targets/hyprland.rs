@@ -1,4 +1,4 @@
-//! Hyprland's protocol: in whatever pieces it comes, it says the same.
+//! Hyprland's protocol: the pieces in which it is read do not matter.
 
 use murald::internals::parsers::ipc::hyprland;
 

@@ -1,4 +1,4 @@
-//! What hyprpaper says, and logs.
+//! Answers and log lines of hyprpaper.
 
 use crate::input::start;
 use murald::internals::parsers::backends::hyprpaper;

@@ -1,4 +1,4 @@
-//! Colour profiles of all three kinds of pictures; the first byte is the kind. Alpha stays.
+//! Colour profiles for grey, RGB or CMYK pictures, by the first byte: alpha is not changed.
 
 use std::array;
 

@@ -1,5 +1,5 @@
-//! Manifests of web packages: no path leaves the package, and capabilities that are granted are those
-//! that it then says.
+//! Manifests of web packages: no path leaves the package, and granted capabilities are in the changed
+//! manifest.
 
 use std::path::{Component, Path};
 

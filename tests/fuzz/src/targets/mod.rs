@@ -1,4 +1,5 @@
-//! Each file is one parser: gives bytes to it, and says what must hold of any answer.
+//! Each file is the target for one parser: it passes an input to the parser, and asserts what must hold
+//! of any result.
 
 mod arguments;
 mod awww;
@@ -35,7 +36,7 @@ mod wal_qt;
 mod webp;
 mod words;
 
-/// A target, by its name.
+/// A target and its name.
 pub(crate) type Target = (&'static str, fn(&[u8]));
 
 macro_rules! targets {
@@ -54,7 +55,8 @@ targets! {
     words
 }
 
-/// Counters that are not there take no time: a program for one target looks at those of what it reaches.
+/// Unused targets are left out of a program for one target, as libFuzzer would read their counters each
+/// time.
 const fn is_wanted(name: &str) -> bool {
     let Some(only) = option_env!("FUZZ_ONLY") else { return true };
     let (name, only) = (name.as_bytes(), only.as_bytes());

@@ -1,4 +1,4 @@
-//! What mpv says over its socket.
+//! Messages of mpv's socket.
 
 use murald::internals::parsers::backends::mpv;
 

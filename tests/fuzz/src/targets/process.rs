@@ -1,5 +1,5 @@
-//! Processes as the kernel tells of them, their records, and what they say: a record is the same when
-//! it is written anew.
+//! `/proc/PID/stat`, records of processes, and output of programs: writing and reading a record again
+//! does not change it.
 
 use crate::input::text;
 use murald::internals::parsers::process::{plain, record, stat};

@@ -1,4 +1,4 @@
-//! Event streams: in whatever pieces they come, they say the same.
+//! Event streams: the pieces in which they are read do not matter.
 
 use murald::internals::parsers::cli::events;
 

@@ -1,4 +1,4 @@
-//! Sway's protocol: in whatever pieces it comes, it says the same.
+//! Sway's protocol: the pieces in which it is read do not matter.
 
 use murald::internals::parsers::ipc::sway;
 

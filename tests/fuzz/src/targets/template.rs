@@ -1,4 +1,4 @@
-//! Templates of `--format`: what is escaped stands for itself.
+//! Templates of `--format`: an escaped text is printed as it was.
 
 use std::sync::LazyLock;
 

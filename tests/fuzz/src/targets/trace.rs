@@ -1,4 +1,4 @@
-//! A client's conversation with its compositor, as libwayland writes it.
+//! A client's messages with its compositor, in libwayland's debug format.
 
 use crate::input::start;
 use murald::internals::parsers::backends::trace;

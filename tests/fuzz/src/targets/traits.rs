@@ -1,4 +1,4 @@
-//! Reads the parts of files that other programs decode: the boxes of AVIF and HEIC, the text of SVG.
+//! Boxes of AVIF and HEIC, and the text of SVG: orientation and size are in range.
 
 use murald::internals::parsers::media::traits;
 

@@ -1,4 +1,4 @@
-//! Answers of wal-qt's host.
+//! Answers of the wal-qt host.
 
 use crate::input::start;
 use murald::internals::parsers::backends::wal_qt;

@@ -1,4 +1,4 @@
-//! Times of the day, colours and paths as people write them.
+//! Times of day, colours and paths, as users write them.
 
 use std::sync::LazyLock;
 
