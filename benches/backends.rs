@@ -1,11 +1,11 @@
-//! From a request to the backend: how long `POST /wallpaper/set` takes until swaybg is started, and
-//! until the picture is up and answered.
+//! Measures `POST /wallpaper/set` until swaybg is started, and until the picture is shown and the answer
+//! comes.
 //!
-//! `cargo bench --bench backends` prints a table; it needs sway and swaybg. A script in swaybg's
-//! place rings and becomes the real one, so the start of a shell is in the figures; what the same
-//! script costs that is started from here (`posix_spawn`) is taken in turns with them. `MURALD_SETS`
-//! sets how many requests are made (300), `MURALD_BENCH_IMAGES` (0) how many more images are in the
-//! library: rows without files.
+//! `cargo bench --bench backends` prints a table; it needs sway and swaybg. A script in swaybg's place
+//! writes to a pipe and then executes swaybg, so the times include the start of a shell. The same script
+//! started by the bench itself (`posix_spawn`) is measured in turn, for comparison. `MURALD_SETS` is the
+//! number of requests (300), `MURALD_BENCH_IMAGES` (0) the number of further images in the library: rows
+//! without files.
 #![allow(clippy::disallowed_methods, clippy::print_stdout, clippy::unwrap_used)]
 
 use std::fs::{self, File};
@@ -46,7 +46,7 @@ fn main() {
     house.start();
     let paths = ["one.jpg", "two.jpg"].map(|name| photograph(&house, name));
     let ids = house.import(&[&paths[0], &paths[1]]);
-    // Open at both ends, so that neither the script nor we ever wait for the other to open it.
+    // Open at both ends, so that neither the script nor the bench waits for the other to open it.
     let mut ring = File::options().read(true).write(true).open(&bell).unwrap();
 
     let stub = house.root().join("bin/swaybg");
@@ -89,7 +89,7 @@ fn fill(house: &House, number: usize) {
     store.write::<_, store::Error>(insert).unwrap();
 }
 
-/// A picture of 1080p whose middle differs from the other's.
+/// A picture of 1080p that differs for each name.
 fn photograph(house: &House, name: &str) -> std::path::PathBuf {
     let path = house.root().join(name);
     let shift = u32::from(name.as_bytes()[0]);

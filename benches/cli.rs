@@ -1,11 +1,11 @@
-//! What each verb costs with 10,000 pictures in the library, beside `mpc` and `swaymsg`.
+//! Measures each command with 10,000 pictures in the library, beside `mpc` and `swaymsg`.
 //!
 //! `cargo bench --bench cli` prints a table: the median and the 95th percentile of the whole process,
-//! from its start to its end, of `MURALD_BENCH_RUNS` runs each (200). What stands in the same table is
-//! run in turns, so that what else the machine does meets all alike; the last column is how much of the
-//! 95th percentile of `mpc` (else `swaymsg`) a verb takes. `mpc` needs `mpd` and `swaymsg` a sway
-//! (`eval "$(tests/desktop/wayland-up)"`); what is not there is left out, and said so. For a try of the
-//! bench itself there is `MURALD_BENCH_PICTURES` (10,000; at least 100).
+//! from its start to its exit, of `MURALD_BENCH_RUNS` runs each (200). All rows of the table are run in
+//! turn, so that other work on the machine affects them alike. The last column is the command's 95th
+//! percentile divided by that of `mpc` (or `swaymsg`). `mpc` needs `mpd`, and `swaymsg` needs sway
+//! (`eval "$(tests/desktop/wayland-up)"`); a program that is missing is reported and skipped.
+//! `MURALD_BENCH_PICTURES` (10,000; at least 100) makes a quick try possible.
 #![allow(clippy::disallowed_methods, clippy::print_stdout, clippy::unwrap_used)]
 
 #[path = "figures/lines.rs"]
@@ -20,7 +20,7 @@ use std::time::{Duration, Instant};
 
 use lines::LINES;
 
-/// What people wait for, in milliseconds.
+/// The aim for a command, in milliseconds.
 const GOAL: f64 = 5.0;
 
 struct Scratch {
@@ -65,7 +65,7 @@ impl Drop for Scratch {
     }
 }
 
-/// A number from the environment, else the usual one.
+/// A number from the environment, or the default.
 fn number(name: &str, usual: usize) -> usize {
     std::env::var(name).ok().and_then(|n| n.parse().ok()).unwrap_or(usual)
 }
@@ -133,7 +133,7 @@ fn measure(mut rows: Vec<(String, Command)>) {
     }
 }
 
-/// Different ones, each of eight by eight pixels: their number is what counts here.
+/// Different pictures of eight by eight pixels: only their number matters.
 fn make(directory: &Path, count: u32) {
     fs::create_dir(directory).unwrap();
     for number in 0..count {
@@ -146,7 +146,7 @@ fn make(directory: &Path, count: u32) {
     }
 }
 
-/// A music daemon with nothing to play, on a socket of its own.
+/// Starts mpd with nothing to play, on its own socket; `None` if mpd or mpc is missing.
 fn mpd(scratch: &Scratch) -> Option<Child> {
     if !installed("mpd") || !installed("mpc") {
         return None;

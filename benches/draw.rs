@@ -1,11 +1,11 @@
-//! What a change costs that `builtin` draws, beside swaybg, swww and wpaperd: from the command to the
-//! new pixels, processor time, memory at rest and in a fade, frames of the fade. Then its memory with
-//! three outputs, and how soon its picture is on a compositor that was started again.
+//! Measures a change that `builtin` draws, beside swaybg, swww and wpaperd: the time from the command to
+//! the new pixels, processor time, memory when idle and during a fade, frames of the fade. Then its
+//! memory with three outputs, and the time until its picture is on a restarted compositor.
 //!
-//! `cargo bench --bench draw` prints a table. A 4K output of headless sway, drawn by the processor, and
-//! two photographs of its size; each program by its own command, one after the other in the same
-//! run. It needs sway and swaybg; swww and wpaperd are taken from PATH where they are there.
-//! `MURALD_CHANGES` sets how many changes are made (20).
+//! `cargo bench --bench draw` prints a table. It uses a 4K output of headless sway with software
+//! rendering and two photographs of that size; the programs run one after another, each with its own
+//! command. It needs sway and swaybg; swww and wpaperd are used if they are on PATH. `MURALD_CHANGES` is
+//! the number of changes (20).
 #![allow(clippy::disallowed_methods, clippy::print_stdout, clippy::unwrap_used)]
 
 use std::fs;
@@ -27,19 +27,19 @@ use support::House;
 
 const OUTPUT: &str = "HEADLESS-1";
 const SIZE: (u32, u32) = (3840, 2160);
-/// What the spot that is watched shows of each picture.
+/// The colour of each picture at the watched spot.
 const COLORS: [[u8; 3]; 2] = [[224, 32, 96], [32, 224, 96]];
-/// The same for the process that draws alone, as it promises.
+/// The drawing process releases memory within this time after a change.
 const OWN_REST: Duration = Duration::from_secs(5);
-/// How often the compositor is killed.
+/// The number of times that the compositor is killed.
 const RESTARTS: usize = 10;
-/// How long memory is given to go back after the last change.
+/// The time for memory to be released after a change.
 const REST: Duration = Duration::from_secs(8);
 
-/// One program that draws, and how it is told to.
+/// A program that draws, and how to have it show a picture.
 struct Painter<'a> {
     name: &'static str,
-    /// The processes that live on between changes.
+    /// Processes that run between changes.
     stay: Vec<u32>,
     /// Shows the first or the second picture.
     show: Box<dyn FnMut(usize) + Send + 'a>,
@@ -58,9 +58,9 @@ impl<'a> Painter<'a> {
 }
 
 struct Figures {
-    /// Milliseconds from the command to the first frame that has of the new picture.
+    /// Milliseconds from the command to the first frame that has any of the new picture.
     pixels: Vec<f64>,
-    /// Until the frame that is the new picture's alone.
+    /// Milliseconds to the first frame that has the new picture only.
     whole: Vec<f64>,
     processor_ms: f64,
     rest_kib: u64,
@@ -100,7 +100,7 @@ fn builtin(pictures: &[PathBuf; 2], fades: bool, changes: usize) {
     clear(&mut house);
 }
 
-/// A daemon that draws by itself, and the pictures in its library.
+/// A daemon that draws with `builtin`, and the ids of the pictures.
 fn drawing_on(desktop: &Desktop, pictures: &[PathBuf; 2], kind: &str) -> (House, Vec<i64>) {
     let mut house = House::on(desktop);
     house.configure(&format!(
@@ -141,7 +141,8 @@ fn compositor_again(pictures: &[PathBuf; 2]) {
     set(&house, ids[0]);
     let mut times = Vec::new();
     for _ in 0..RESTARTS {
-        // One that dies often within a minute is given a while.
+        // murald delays the restart of a process that exits often within a minute; `wait_until` allows
+        // for that.
         let watcher = Watcher::of_the_next(&desktop, OUTPUT);
         desktop.again();
         wait_until("the picture", || watcher.frames() > 0 && is(watcher.latest(), COLORS[0]));
@@ -152,7 +153,7 @@ fn compositor_again(pictures: &[PathBuf; 2]) {
     figures::row("a compositor's socket to the picture on it", times);
 }
 
-/// As people do it: the old one is ended, the new one begins.
+/// As users do it: kills the old process, then starts the new one.
 fn swaybg(pictures: &[PathBuf; 2], changes: usize) {
     let desktop = desktop();
     let mut running: Option<Child> = None;
@@ -233,7 +234,7 @@ fn wpaperd(directory: &Path, pictures: &[PathBuf; 2], fades: bool, changes: usiz
     }
     let draws = watcher.finish().last().is_some_and(|&last| is(last, COLORS[0]));
     if draws {
-        // It knows no picture by its name: there are two, and the first is shown.
+        // wpaperd shows no picture by name: there are two, and the first is shown.
         let mut shown = 0;
         let show = |which: usize| {
             if which != shown {
@@ -254,7 +255,7 @@ fn desktop() -> Desktop {
     Desktop::wayland(&["3840x2160"])
 }
 
-/// Makes the changes, one after the other, each whole before the next, and prints a row.
+/// Makes the changes one after another, each after the end of the one before, and prints a row.
 fn measure(desktop: &Desktop, mut painter: Painter<'_>, changes: usize) {
     (painter.show)(0);
     let watcher = Watcher::start(desktop, OUTPUT);
@@ -274,7 +275,7 @@ fn measure(desktop: &Desktop, mut painter: Painter<'_>, changes: usize) {
         let mut changed = None;
         std::thread::scope(|scope| {
             let told = scope.spawn(|| (painter.show)(round % 2));
-            // Where there is no fade, what is neither picture is a blank screen.
+            // Without a fade, a frame that has neither picture is a blank screen.
             let is_new = |seen| if fades { !is(seen, old) } else { is(seen, new) };
             wait_until("the new pixels", || is_new(watcher.latest()));
             changed = Some(begun.elapsed());
@@ -320,7 +321,7 @@ impl Figures {
     }
 }
 
-/// Decoders differ by a little.
+/// Decoders differ slightly.
 fn is(seen: [u8; 3], color: [u8; 3]) -> bool {
     seen.iter().zip(color).all(|(&seen, color)| seen.abs_diff(color) <= 4)
 }
@@ -334,7 +335,7 @@ fn ms(time: Duration) -> f64 {
     time.as_secs_f64() * 1e3
 }
 
-/// Of these processes, and of all children of ours that have ended.
+/// Processor time of these processes and of all children that have exited.
 fn processor_ms(pids: &[u32]) -> f64 {
     let ticks = |path: String, fields: [usize; 2]| {
         let text = fs::read_to_string(path).unwrap();
@@ -361,7 +362,7 @@ fn is_installed(program: &str) -> bool {
         .success()
 }
 
-/// A picture of many shapes, with a flat spot where the watcher looks.
+/// A picture of many shapes, with a plain spot for the watcher.
 fn photograph(directory: &Path, number: usize) -> PathBuf {
     let path = directory.join(format!("{number}.jpg"));
     let shift = number as u32 * 40;

@@ -1,9 +1,9 @@
-//! What an import costs, against `vipsthumbnail` making the same thumbnails of the same files.
+//! Measures imports, beside `vipsthumbnail` making the same thumbnails of the same files.
 //!
 //! `cargo bench --bench import [-- PICTURES] [jpg] [progressive] [png] [small]`. Times are processor
-//! time, so that a busy machine changes them little; the ratio is of the same run. The import hashes,
-//! copies, flushes, decodes, makes the thumbnail and the palette and writes the row; vipsthumbnail makes
-//! the thumbnail. Then many small pictures, which land together.
+//! time, which other work on the machine changes little; ratios are of the same run. The import hashes,
+//! copies, flushes and decodes the file, makes the thumbnail and the palette, and writes the row;
+//! vipsthumbnail makes the thumbnail only. Many small pictures are imported last.
 #![allow(clippy::disallowed_methods, clippy::print_stdout, clippy::unwrap_used)]
 
 #[path = "../tests/support/photo.rs"]
@@ -32,12 +32,12 @@ const WIDTH: u32 = 3840;
 const HEIGHT: u32 = 2160;
 const FRAME: (u32, u32) = (500, 500);
 const KINDS: [&str; 4] = ["jpg", "progressive", "png", "small"];
-/// Of the small ones.
+/// The size of the small pictures.
 const SMALL: (u32, u32) = (320, 200);
 const SMALL_COUNT: u32 = 2000;
-/// How many times as large each side of them was.
+/// The factor by which each of their sides was reduced.
 const REDUCED: u32 = 4;
-/// How many different ones there are: the rest are the same in another light.
+/// The number of different small pictures: the others differ in brightness only.
 const SMALL_PHOTOS: u32 = 40;
 
 fn main() {
@@ -63,9 +63,9 @@ fn main() {
         println!("{kind}, {} kB each", bytes / 1000 / u64::from(pictures));
         stages(&files);
         let ours = import(directory.path(), kind, pictures);
-        // At its cheapest: one process for all, one thread, the encoder at our own effort.
+        // The cheapest way: one process for all files, one thread, the encoder's effort as ours.
         let batch = files.chunks(files.len()).map(|all| vips(directory.path(), all, ",effort=2"));
-        // As scripts call it, with its own defaults.
+        // As scripts call it: one process for each file, with its defaults.
         let single = files.chunks(1).take(8).map(|file| vips(directory.path(), file, ""));
         compare("vipsthumbnail, all in one process", ours, batch.collect());
         compare("vipsthumbnail, one for each file", ours, single.collect());
@@ -82,7 +82,7 @@ fn main() {
     import(directory.path(), "small", SMALL_COUNT);
 }
 
-/// The parts of the work, one after the other.
+/// Measures the parts of the work one after another.
 fn stages(files: &[PathBuf]) {
     let mut times = [0.0; 5];
     for file in files {
@@ -103,7 +103,7 @@ fn stages(files: &[PathBuf]) {
     }
 }
 
-/// The whole import through the library's own threads.
+/// Measures the whole import, with the library's own threads.
 fn import(directory: &Path, kind: &str, pictures: u32) -> f64 {
     let home = directory.join(format!("home-{kind}"));
     let (bus, (spawner, _deaths)) = (EventBus::new(), Spawner::new());
@@ -119,7 +119,7 @@ fn import(directory: &Path, kind: &str, pictures: u32) -> f64 {
     let (transcoder, _transcoder) = transcode::start(&spawner, Default::default()).unwrap();
     let (library, running) = library::start(&settings, store, bus, transcoder, &spawner).unwrap();
     memory::trim();
-    // The peak begins anew here.
+    // Resets the peak of memory.
     fs::write("/proc/self/clear_refs", "5").unwrap();
     let start = Instant::now();
     let (_, cpu) = timed(|| {
@@ -140,14 +140,14 @@ fn processors() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
 }
 
-/// What decodes for a library in this directory.
+/// The decoder for a library in this directory.
 fn decoder(directory: &Path, spawner: &Spawner) -> Decoder {
     let program = Some(env!("CARGO_BIN_EXE_murald").into());
     let writable = vec![directory.to_owned()];
     Decoder::start(decode::Settings { program, writable, imports: processors() }, spawner).unwrap()
 }
 
-/// The thumbnails alone, by libvips: milliseconds each. None where the program is missing.
+/// Milliseconds that vipsthumbnail takes for each thumbnail; `None` if it is missing.
 fn vips(directory: &Path, files: &[PathBuf], effort: &str) -> Option<f64> {
     let out = directory.join("vips");
     fs::create_dir_all(&out).unwrap();
@@ -183,7 +183,7 @@ fn make(directory: &Path, number: u32, kind: &str) -> PathBuf {
         image::save_buffer_with_format(&path, &pixels, WIDTH, HEIGHT, color, format).unwrap();
         return path;
     }
-    // As cameras do it, with colours at half the resolution; libvips can.
+    // As cameras write it, with colours at half the resolution, which needs libvips.
     let plain = directory.with_extension("ppm");
     let mut bytes = format!("P6 {WIDTH} {HEIGHT} 255\n").into_bytes();
     bytes.extend(&pixels);
@@ -196,7 +196,7 @@ fn make(directory: &Path, number: u32, kind: &str) -> PathBuf {
     path
 }
 
-/// As they come from the net: their grain has gone with their size.
+/// Pictures as they are on the web: reduced photographs without grain.
 fn make_small(directory: &Path) -> Vec<PathBuf> {
     let (width, height) = SMALL;
     let mut files = Vec::new();
@@ -214,7 +214,7 @@ fn make_small(directory: &Path) -> Vec<PathBuf> {
     files
 }
 
-/// In the scans that jpegtran makes of it. None where that is missing.
+/// Makes a progressive JPEG with jpegtran; `None` if that is missing.
 fn make_progressive(directory: &Path, number: u32) -> Option<PathBuf> {
     let path = make(directory, number, "jpg");
     let scans = directory.join("scans");
@@ -232,7 +232,7 @@ fn write_jpeg(path: &Path, pixels: &[u8], (width, height): (u32, u32)) {
     fs::write(path, bytes).unwrap();
 }
 
-/// With the milliseconds that all threads of ours spent on it, in user and kernel.
+/// The result, and the milliseconds of processor time of all threads, in user and kernel mode.
 fn timed<T>(body: impl FnOnce() -> T) -> (T, f64) {
     let now = || {
         let time = clock_gettime(ClockId::ProcessCPUTime);
@@ -243,17 +243,18 @@ fn timed<T>(body: impl FnOnce() -> T) -> (T, f64) {
     (value, now() - before)
 }
 
-/// Milliseconds of all children that have ended.
+/// Milliseconds of processor time of all children that have exited.
 fn children() -> f64 {
     let stat = fs::read_to_string("/proc/self/stat").unwrap();
-    // After the name, which may hold anything: user and system time are the 14th and 15th there.
+    // Fields are counted after the name, which may contain anything. The 14th and 15th are user and
+    // system time.
     let fields: Vec<_> = stat.rsplit_once(')').unwrap().1.split_whitespace().collect();
     let ticks: u64 = fields[13..15].iter().map(|field| field.parse::<u64>().unwrap()).sum();
-    // Linux counts hundredths of a second there, whatever the kernel's own clock.
+    // Linux reports hundredths of a second here, whatever the kernel's own tick.
     ticks as f64 * 10.0
 }
 
-/// A figure of this process, in KiB.
+/// A value of `/proc/self/status`, in KiB.
 fn status(name: &str) -> u64 {
     let status = fs::read_to_string("/proc/self/status").unwrap();
     let line = status.lines().find_map(|line| line.strip_prefix(name)).unwrap();

@@ -1,13 +1,12 @@
-//! Searches in large libraries, as a gallery asks them: every filter and sort of `GET /images`, the
-//! first pages and those far down, at 8 connections on the daemon's socket.
+//! Measures searches in large libraries, as a gallery makes them: every filter and sort order of `GET
+//! /images`, first and late pages, on 8 connections to the daemon's socket.
 //!
-//! `cargo bench --bench library [-- WORD]`; with a word only the lines that contain it. The daemon is
-//! the real executable; its images are rows without files. No two requests in a row are the same, so
-//! that no answer is one that was written before. At last the tags of images are changed, one after
-//! another, beside what the disk takes to flush as much. `MURALD_BENCH_SIZES` (10000,100000) are the
-//! sizes of the libraries, `MURALD_BENCH_SECONDS` (1) is the length of one measurement;
-//! `MURALD_BENCH_KEPT` is a directory where the libraries are kept for the next run: a million images
-//! take a while.
+//! `cargo bench --bench library [-- WORD]`; with a word, only the lines that contain it. The daemon is
+//! the real executable; its images are rows without files. Successive requests differ, so that no answer
+//! can be reused. At the end tags of images are changed, one after another, beside the time that the
+//! disk takes to flush as much. `MURALD_BENCH_SIZES` (10000,100000) are the sizes of the libraries,
+//! `MURALD_BENCH_SECONDS` (1) is the length of one measurement; `MURALD_BENCH_KEPT` is a directory that
+//! keeps the libraries for the next run, as a million images take a while.
 #![allow(
     clippy::disallowed_methods,
     clippy::print_stdout,
@@ -39,13 +38,13 @@ const WORDS: &[&str] = &[
 ];
 const TAGS: u64 = 240;
 const DATA: &str = ".local/share/murald";
-/// Tags that are changed, and pages of the database's log that each takes.
+/// The number of tags that are changed, and of pages that each change adds to the database's log.
 const CHANGES: u32 = 500;
 const PAGES_OF_CHANGE: usize = 2;
-/// Every other palette has one of them.
+/// The number of common colours; every other palette has one of them.
 const COMMON: u64 = 16;
 
-/// What is asked. `{}` differs from request to request; DEEP stands for the page at nine tenths.
+/// The queries. `{}` differs from request to request; DEEP is the page after nine tenths of all.
 const QUERIES: &[(&str, &str)] = &[
     ("imported_at, first", "page={}"),
     ("imported_at, deep", "page={DEEP}"),
@@ -117,7 +116,7 @@ fn get(path: &str) -> String {
     format!("GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n")
 }
 
-/// One client, as somebody who sorts a gallery.
+/// Measures a single client that changes tags.
 fn change_tags(daemon: &Daemon, size: u64) {
     let mut dice = Dice(size);
     let mut change = || {
@@ -133,7 +132,7 @@ fn change_tags(daemon: &Daemon, size: u64) {
         );
     };
     change();
-    // With the first change of a day comes a copy of the database.
+    // After the first change of a day the daemon makes a backup of the database.
     daemon.settle();
     let before = daemon.processor();
     let (p50, p99) = times(change);
@@ -148,7 +147,7 @@ fn change_tags(daemon: &Daemon, size: u64) {
     println!("{:24} {:>10.0} {p50:>8.2} {p99:>8.2}", "  a flush of the disk", 1e3 / p50);
 }
 
-/// Milliseconds of one of many: p50 and p99.
+/// The 50th and the 99th percentile of the time of `one`, in milliseconds.
 fn times(mut one: impl FnMut()) -> (f64, f64) {
     let mut times: Vec<f64> = (0..CHANGES)
         .map(|_| {
@@ -206,7 +205,7 @@ impl Daemon {
         Self { home, socket, first_answer, first_list, began, child, _scratch: scratch }
     }
 
-    /// Waits until it has done what it does by itself, such as the look at all rows after its start.
+    /// Waits until the daemon has no work left, such as the check of all rows after its start.
     fn settle(&self) {
         let (began, mut before) = (Instant::now(), f64::NAN);
         while self.processor() != before && began.elapsed() < Duration::from_secs(120) {
@@ -215,15 +214,15 @@ impl Daemon {
         }
     }
 
-    /// Seconds of processor time.
+    /// Seconds of processor time so far.
     fn processor(&self) -> f64 {
         let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.child.id())).unwrap();
         let fields: Vec<&str> = stat.rsplit(')').next().unwrap().split_whitespace().collect();
-        // User and system; the kernel counts hundredths.
+        // User and system time; the kernel counts hundredths of a second.
         fields[11..13].iter().map(|ticks| ticks.parse::<f64>().unwrap() / 100.0).sum()
     }
 
-    /// MiB resident.
+    /// Resident memory in MiB.
     fn memory(&self) -> f64 {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).unwrap();
         let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
@@ -292,7 +291,7 @@ fn image(at: u64, dice: &mut Dice, pictures: &Path) -> NewImage {
     }
 }
 
-/// A linear congruence: the same library each time.
+/// A linear congruential generator; the library is the same each time.
 struct Dice(u64);
 
 impl Dice {

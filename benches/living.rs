@@ -1,11 +1,12 @@
-//! Living playlists over large libraries: what choosing the next picture costs, and whether memory
-//! stays as it is.
+//! Measures dynamic playlists of large libraries: the time to choose the next picture, and whether
+//! memory grows.
 //!
-//! `cargo bench --bench living` runs the daemon on headless sway (tests/desktop/install) with rows
-//! whose files are links to few pictures, and prints for each order the processor time of the thread
-//! `playlist` from `next` to its answer: the look at the index, the choice, and the note of it. Aims:
-//! under 5 ms, and as much memory after the last step as after the first tenth. `MURALD_BENCH_SIZES`
-//! (10000,100000) are the sizes of the libraries, `MURALD_BENCH_STEPS` (1000) the steps.
+//! `cargo bench --bench living` runs the daemon on headless sway (tests/desktop/install) with rows whose
+//! files are links to a few pictures. For each order it prints the processor time of the thread
+//! `playlist` from `next` to its answer: reading the index, choosing, and storing the position. Aims:
+//! less than 5 ms, and the same memory after the last step as after the first tenth.
+//! `MURALD_BENCH_SIZES` (10000,100000) are the sizes of the libraries, `MURALD_BENCH_STEPS` (1000) the
+//! steps.
 #![allow(unreachable_pub, clippy::disallowed_methods, clippy::print_stdout, clippy::unwrap_used)]
 
 #[path = "../tests/desktop/mod.rs"]
@@ -26,7 +27,7 @@ use murald::internals::wire::Format;
 use serde_json::json;
 use support::House;
 
-/// Rows with links to one file: file systems have their limits.
+/// The number of rows with links to the same file, as file systems limit it.
 const LINKS: u64 = 10_000;
 
 fn main() {
@@ -71,7 +72,7 @@ fn run(house: &House, order: &str, (size, steps): (u64, usize)) {
     client.post("/playlists/active/stop", &json!({})).ok();
 }
 
-/// Milliseconds that the thread `playlist` has used.
+/// Milliseconds of processor time of the thread `playlist`.
 fn processor(pid: u32) -> f64 {
     let tasks = fs::read_dir(format!("/proc/{pid}/task")).unwrap().flatten();
     let is_it = |path: &Path| fs::read_to_string(path.join("comm")).unwrap().trim() == "playlist";
@@ -80,7 +81,7 @@ fn processor(pid: u32) -> f64 {
     text.split(' ').next().unwrap().parse::<f64>().unwrap() / 1e6
 }
 
-/// MiB resident.
+/// Resident memory in MiB.
 fn memory(pid: u32) -> f64 {
     let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();

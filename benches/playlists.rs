@@ -1,11 +1,11 @@
-//! A thousand playlists of a thousand images: what commands cost, what a running one costs between
-//! its changes, and how late changes are beside an import.
+//! Measures a thousand playlists of a thousand images: the commands, the work of a running playlist
+//! between its changes, and how late changes are during an import.
 //!
-//! `cargo bench --bench playlists` runs the daemon on headless sway (tests/desktop/install) and
-//! prints a table, with processor times for a machine that does other things, too. Aims: start, step
-//! and edit under 5 ms at p99; no wake-up between changes; a change begins within 50 ms of its time.
-//! A command comes when the picture of the one before it is up. `MURALD_IDLE_SECONDS` sets how long
-//! it is watched between changes (20).
+//! `cargo bench --bench playlists` runs the daemon on headless sway (tests/desktop/install) and prints a
+//! table, with processor times for a machine that does other work, too. Aims: start, step and edit in
+//! less than 5 ms at p99; no wake-up between changes; a change begins within 50 ms of its time. Each
+//! command is sent after the picture of the one before is shown. `MURALD_IDLE_SECONDS` is the time of
+//! the measurement between changes (20).
 #![allow(unreachable_pub, clippy::disallowed_methods, clippy::print_stdout, clippy::unwrap_used)]
 
 #[path = "../tests/desktop/mod.rs"]
@@ -30,11 +30,11 @@ use support::House;
 use support::client::{Answer, Events};
 
 const MANY: usize = 1000;
-/// Commands of each kind.
+/// The number of commands of each kind.
 const COMMANDS: usize = 300;
-/// 4K photographs that are imported while playlists change.
+/// The number of 4K photographs that are imported while playlists change.
 const PHOTOGRAPHS: usize = 300;
-/// Changes that are timed with nothing beside them.
+/// The number of changes that are timed without an import.
 const QUIET: usize = 20;
 const OUTPUTS: [&str; 2] = ["HEADLESS-1", "HEADLESS-2"];
 
@@ -51,7 +51,7 @@ fn main() {
     bench.lateness(&lists);
 }
 
-/// Flat ones: here the commands count, not the backend.
+/// Plain pictures, as this measures the commands, not the backend.
 fn small_pictures(house: &House) -> Vec<i64> {
     let directory = house.root().join("small");
     fs::create_dir(&directory).unwrap();
@@ -63,7 +63,7 @@ fn small_pictures(house: &House) -> Vec<i64> {
     house.import(&[&directory])
 }
 
-/// Half of them in random order, whose state is the larger one.
+/// Half of the playlists are in random order, which has the larger state.
 fn playlists(house: &House, images: &[i64]) -> Vec<i64> {
     let items: Vec<Value> = images.iter().map(|id| json!({ "image_id": id })).collect();
     let make = |number: usize| {
@@ -100,7 +100,7 @@ impl Bench {
             let body = json!({ "configuration": { "interval": 3600 + number } });
             house.client().patch(&format!("/playlists/{running}"), &body)
         });
-        // All but the last one, which is not the one that hangs.
+        // All images, or all but one that is not shown.
         let shown = self.house.client().get(&format!("/playlists/active/{}", OUTPUTS[0])).ok();
         let shown = shown["current_image_id"].as_i64().unwrap();
         let others: Vec<i64> = images.iter().copied().filter(|id| *id != shown).collect();
@@ -129,7 +129,7 @@ impl Bench {
         });
     }
 
-    /// `shows`: a picture follows, which is waited for before the next command.
+    /// Times commands. `shows`: waits for the picture of each before the next command.
     fn timed(&mut self, name: &str, shows: bool, command: impl Fn(&House, usize) -> Answer) {
         let mut times = Vec::new();
         let before = processor(self.house.pid());
@@ -151,7 +151,7 @@ impl Bench {
         self.run(lists, 3600);
         let seconds = std::env::var("MURALD_IDLE_SECONDS").ok().and_then(|n| n.parse().ok());
         let seconds = seconds.unwrap_or(20);
-        // Backends and the disk come to rest first.
+        // Wait until backends and the disk have finished their work.
         let mut last = BTreeMap::new();
         wait_until("rest", || {
             std::thread::sleep(Duration::from_millis(500));
@@ -184,7 +184,7 @@ impl Bench {
         self.house.client().post("/playlists/active/stop", &json!({})).ok();
     }
 
-    /// Starts two playlists, each on an output.
+    /// Starts two playlists, one on each output.
     fn run(&mut self, lists: &[i64], interval: u32) {
         for (list, output) in lists.iter().zip(OUTPUTS) {
             let client = self.house.client();
@@ -198,7 +198,7 @@ impl Bench {
         }
     }
 
-    /// Watches the changes of timers of a second until told that it is enough.
+    /// Records the changes of one-second timers until `enough` is true.
     fn changes(&mut self, enough: impl Fn(usize) -> bool) -> Lateness {
         let mut lateness = Lateness::default();
         while !enough(lateness.begun.len()) {
@@ -206,7 +206,7 @@ impl Bench {
             assert_eq!(event.get("source"), None, "missed: {event}");
             let path = format!("/playlists/active/{}", event["monitors"][0].as_str().unwrap());
             let running = self.house.client().get(&path).ok();
-            // From the next change, which is on the beat whatever became of this one.
+            // Computed from the next change, whose time does not depend on how late this one is.
             let beat = at(&running["next_change_at"]) - Duration::from_secs(1);
             let after = |when: &Value| at(when).duration_since(beat).as_secs_f64() * 1e3;
             lateness.begun.push(after(&running["slot_started_at"]));
@@ -216,7 +216,7 @@ impl Bench {
     }
 }
 
-/// Milliseconds after the beat.
+/// Milliseconds after the due time.
 #[derive(Default)]
 struct Lateness {
     begun: Vec<f64>,
@@ -234,7 +234,7 @@ fn at(time: &Value) -> Timestamp {
     time.as_str().unwrap().parse().unwrap()
 }
 
-/// One photograph and copies of it that differ in a comment.
+/// Copies of one photograph that differ in a comment.
 fn photographs(root: &Path) -> PathBuf {
     let directory = root.join("photographs");
     fs::create_dir(&directory).unwrap();
@@ -250,7 +250,7 @@ fn photographs(root: &Path) -> PathBuf {
     directory
 }
 
-/// Milliseconds that the threads have used which answer for playlists.
+/// Milliseconds of processor time of the threads that answer for playlists.
 fn processor(pid: u32) -> f64 {
     let tasks = fs::read_dir(format!("/proc/{pid}/task")).unwrap().flatten();
     let of = |path: PathBuf| -> f64 {
@@ -264,7 +264,7 @@ fn processor(pid: u32) -> f64 {
     tasks.map(|task| of(task.path())).sum()
 }
 
-/// How often each of the daemon's threads has waited and gone on.
+/// The number of voluntary context switches of each thread of the daemon.
 fn wakes(pid: u32) -> BTreeMap<String, u64> {
     let tasks = fs::read_dir(format!("/proc/{pid}/task")).unwrap().flatten();
     let of = |path: PathBuf| {

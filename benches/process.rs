@@ -1,8 +1,9 @@
-//! What the daemon costs: start to first answer, memory and wake-ups at rest, the executable.
+//! Measures the daemon's process: start to first answer, memory and wake-ups when idle, size of the
+//! executable.
 //!
-//! `cargo bench --bench process` prints a table. Comparisons are taken in the same run: the start
-//! against that of `true`, the memory against that of an idle shell. `MURALD_IDLE_SECONDS` sets how
-//! long it is watched at rest (60).
+//! `cargo bench --bench process` prints a table. Comparisons are made in the same run: the start with
+//! that of `true`, the memory with that of an idle shell. `MURALD_IDLE_SECONDS` is the time of the idle
+//! measurement (60).
 #![allow(clippy::disallowed_methods, clippy::print_stdout, clippy::unwrap_used)]
 
 use std::collections::BTreeMap;
@@ -21,7 +22,7 @@ fn main() {
     fs::set_permissions(scratch.path(), fs::Permissions::from_mode(0o700)).unwrap();
     let murald = env!("CARGO_BIN_EXE_murald");
 
-    // The first start makes directories and database; it is told apart.
+    // The first start creates directories and the database, so it is reported separately.
     let first = start_to_answer(murald, scratch.path());
     let mut starts: Vec<f64> =
         (0..STARTS).map(|_| start_to_answer(murald, scratch.path())).collect();
@@ -41,7 +42,7 @@ fn main() {
     answer(scratch.path());
     let mut shell =
         Command::new("sh").args(["-c", "read line"]).stdin(Stdio::piped()).spawn().unwrap();
-    // The search for a compositor tries a few times before it leaves that to the kernel.
+    // The daemon looks for a compositor a few times, then waits for the kernel's events.
     std::thread::sleep(Duration::from_secs(5));
     let resident = status(daemon.id(), "VmRSS");
     println!("{:44}{:10.1} MiB", "resident at rest", resident as f64 / 1024.0);
@@ -71,7 +72,7 @@ fn main() {
     println!("{:44}{:10}", "crates, murald among them", crates.len());
 }
 
-/// Milliseconds from the start of the process to an answer of 200.
+/// Milliseconds from the start of the process to an answer with status 200.
 fn start_to_answer(murald: &str, scratch: &Path) -> f64 {
     let begun = Instant::now();
     let mut daemon = started(murald, scratch);
@@ -95,7 +96,7 @@ fn started(murald: &str, scratch: &Path) -> Child {
         .unwrap()
 }
 
-/// Asks until it is answered.
+/// Repeats a request until it is answered.
 fn answer(scratch: &Path) {
     let socket = scratch.join("murald.sock");
     let deadline = Instant::now() + Duration::from_secs(10);
@@ -119,17 +120,17 @@ fn end(daemon: &mut Child) {
     assert_eq!(daemon.wait().unwrap().code(), Some(0));
 }
 
-/// A number of `/proc/PID/status`.
+/// A number in `/proc/PID/status`.
 fn status(pid: u32, name: &str) -> u64 {
     let text = fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
     let line = text.lines().find(|line| line.starts_with(name)).unwrap();
     line.split_whitespace().nth(1).unwrap().parse().unwrap()
 }
 
-/// How often each of its threads has waited and gone on.
+/// The number of voluntary context switches of each thread.
 fn wakes(pid: u32) -> BTreeMap<String, u64> {
     let tasks = fs::read_dir(format!("/proc/{pid}/task")).unwrap().flatten();
-    // One that ends meanwhile tells nothing.
+    // A thread may exit in the meantime.
     let of = |task: fs::DirEntry| {
         let text = fs::read_to_string(task.path().join("status")).ok()?;
         let line = text.lines().find(|line| line.starts_with("voluntary_ctxt_switches"))?;
@@ -139,7 +140,7 @@ fn wakes(pid: u32) -> BTreeMap<String, u64> {
     tasks.filter_map(of).collect()
 }
 
-/// Of the threads that were there before; one that has ended by itself was woken for it.
+/// The wake-ups of the threads in `before`; one that has exited was woken once.
 fn woken(before: &BTreeMap<String, u64>, after: &BTreeMap<String, u64>) -> u64 {
     let since = |(thread, count): (&String, &u64)| after.get(thread).map_or(1, |now| now - count);
     before.iter().map(since).sum()

@@ -1,12 +1,12 @@
-//! A week in fast motion: playlist changes, requests of all kinds, imports and deletes, hot-plugs and
-//! restarts on headless sway (tests/desktop/install), and what of it stays: memory, descriptors,
-//! threads, children, and what lies on the disk.
+//! Simulates a week: playlist changes, requests of all kinds, imports and deletions, hot-plugs and
+//! restarts on headless sway (tests/desktop/install). Shows whether memory, descriptors, threads,
+//! children or files grow.
 //!
-//! `cargo bench --bench week` prints a line for each twentieth and ends with the last one beside that
-//! after the first minute of the same process; what has grown is a defect. The restarts are in the
-//! first fifth, by turns in order and by a kill, so that one daemon lives through all the rest. The
-//! history begins with as many entries as it keeps. `MURALD_WEEK_CHANGES` (10000) is the number of
-//! changes; ten requests come with each, and an import and a deletion with ten of them.
+//! `cargo bench --bench week` prints a line after each twentieth of the changes, and at the end the
+//! figures after the first minute of the last process and the final ones; any growth between them is a
+//! defect. Restarts, by a stop and by a kill in turn, are in the first fifth only, so that one daemon
+//! runs through all the rest. The history is full from the start. `MURALD_WEEK_CHANGES` (10000) is the
+//! number of changes; each comes with ten requests, and every tenth with an import and a deletion.
 #![allow(unreachable_pub, clippy::disallowed_methods, clippy::print_stdout, clippy::unwrap_used)]
 
 #[path = "../tests/desktop/mod.rs"]
@@ -24,17 +24,17 @@ use serde_json::{Value, json};
 use support::House;
 use support::client::Client;
 
-/// Lines that are printed.
+/// The number of lines.
 const PARTS: u64 = 20;
-/// Of them, those with restarts.
+/// The number of lines with restarts.
 const RESTARTED: u64 = 4;
-/// Playlist changes between two of everything else.
+/// The number of playlist changes for each import and deletion.
 const STEPS: u64 = 10;
-/// Requests with each change.
+/// The number of requests with each change.
 const REQUESTS: u64 = 10;
-/// Images at any time.
+/// The number of images at any time.
 const KEPT: usize = 60;
-/// Entries of the history that are kept.
+/// The number of entries that the history keeps.
 const HISTORY: i64 = 10_000;
 
 fn main() {
@@ -59,7 +59,7 @@ fn main() {
         week.plug();
         println!("{:4} %{}", part * 100 / PARTS, week.figures());
     }
-    // What comes to rest by itself: workers of connections, buffers of the last import.
+    // Threads of connections exit, and buffers of the last import are released.
     week.rest();
     if let Some(settled) = settled {
         println!(" 1 min{settled}");
@@ -72,7 +72,7 @@ struct Week<'a> {
     desktop: &'a Desktop,
     house: House,
     playlist: i64,
-    /// The first one is the next to go.
+    /// The first one is deleted next.
     images: VecDeque<i64>,
     serial: u64,
     done: Done,
@@ -115,7 +115,7 @@ impl<'a> Week<'a> {
         week
     }
 
-    /// What years leave behind: otherwise the database grows until there are so many.
+    /// Fills the history as years of use would: otherwise the database grows until it is full.
     fn fill_history(&mut self) {
         assert_eq!(self.house.stop(), Some(0));
         let database = rusqlite::Connection::open(self.house.database()).unwrap();
@@ -136,7 +136,7 @@ impl<'a> Week<'a> {
         self.house.client()
     }
 
-    /// A tenth of a percent.
+    /// Ten changes with their requests, an import and a deletion.
     fn round(&mut self) {
         for _ in 0..STEPS {
             let path = format!("/playlists/{}/next", self.playlist);
@@ -150,7 +150,7 @@ impl<'a> Week<'a> {
         self.delete();
     }
 
-    /// One new picture, and what an owner does with it.
+    /// Imports a new picture, and deletes the original.
     fn import(&mut self) {
         self.serial += 1;
         let path = self.house.root().join(format!("picture {:04}.png", self.serial));
@@ -214,7 +214,7 @@ impl<'a> Week<'a> {
         self.done.restarts += 1;
     }
 
-    /// A monitor comes, gets its picture, and goes.
+    /// Plugs a monitor in, waits for its picture, and unplugs it.
     fn plug(&mut self) {
         let name = self.desktop.run("plug", &["640x360"]);
         wait_until("its picture", || {
@@ -233,7 +233,7 @@ impl<'a> Week<'a> {
     fn rest(&self) {
         let threads = || fs::read_dir(format!("/proc/{}/task", self.house.pid())).unwrap().count();
         let mut last = (threads(), Instant::now());
-        // Longer than a worker of a connection stays.
+        // Longer than an idle thread of a connection lives.
         wait_until("rest", || {
             if threads() != last.0 {
                 last = (threads(), Instant::now());
@@ -294,7 +294,7 @@ const READ: &[&str] = &[
     "/debug",
 ];
 
-/// What is to stay as it is. MiB, but for what is counted.
+/// Figures that must not grow; sizes in MiB, others are counts.
 struct Figures {
     resident: f64,
     anonymous: f64,
@@ -343,12 +343,12 @@ fn count(directory: &str) -> usize {
     fs::read_dir(directory).map_or(0, Iterator::count)
 }
 
-/// All files below a directory.
+/// Size of all files below a directory, in MiB.
 fn size(directory: &Path) -> f64 {
     size_of(directory, "")
 }
 
-/// Of those whose names begin so.
+/// Size of the files whose names begin with `name`, in MiB; of all files below if it is empty.
 fn size_of(directory: &Path, name: &str) -> f64 {
     let entries = fs::read_dir(directory).into_iter().flatten().flatten();
     let of = |entry: fs::DirEntry| {

@@ -1,7 +1,6 @@
-//! The command lines whose cost is measured (`benches/cli.rs`); `tests/cli` minds that no verb is
-//! forgotten.
+//! The commands that `benches/cli.rs` measures; `tests/cli` checks that none is missing.
 
-/// Each finds what those before it have left, and the last of them leave what the first found: every
+/// A line may use what earlier lines have made. The last ones restore the initial state, so that each
 /// round is the same.
 pub(crate) const LINES: &[&str] = &[
     "--version",
@@ -75,7 +74,7 @@ pub(crate) const LINES: &[&str] = &[
     "complete -- images show p77",
 ];
 
-/// Verbs that are not measured, and why.
+/// Commands that are not measured, with the reason.
 #[allow(dead_code, reason = "a test reads it")]
 pub(crate) const APART: &[(&str, &[&str])] = &[
     ("it is the daemon, or ends it", &["start", "stop"]),

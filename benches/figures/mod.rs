@@ -1,6 +1,6 @@
-//! How figures are printed.
+//! Prints figures.
 
-/// Milliseconds: the median, the 99th of a hundred, the most, and of how many.
+/// Prints times in milliseconds: the median, the 99th percentile, the maximum and the count.
 pub(crate) fn row(name: &str, mut times: Vec<f64>) {
     times.sort_by(f64::total_cmp);
     let part = |part: f64| times[((times.len() - 1) as f64 * part) as usize];

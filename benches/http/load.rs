@@ -1,4 +1,4 @@
-//! Load on a Unix socket: some connections, each with one request on its way at any time.
+//! Generates load on a Unix socket: each connection always has one request under way.
 
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
@@ -7,19 +7,19 @@ use std::time::{Duration, Instant};
 
 use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
 
-/// Before counting begins.
+/// The time before the measurement.
 const WARM_UP: Duration = Duration::from_millis(200);
-/// `{}` in a request is replaced by 1 to this, in a scattered order; `{+n}` by as much and `n`.
+/// `{}` in a request is replaced by a scattered number from 1 to this; `{+n}` by such a number plus `n`.
 const PAGES: u64 = 200;
 
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Figures {
     pub(crate) per_second: f64,
-    /// All, those before counting began among them.
+    /// All requests, including those of the warm-up.
     pub(crate) requests: f64,
-    /// Of the server, for one request, in microseconds.
+    /// Processor time of the server for each request, in microseconds.
     pub(crate) processor: f64,
-    /// Microseconds.
+    /// Latencies in microseconds.
     pub(crate) p50: f64,
     pub(crate) p99: f64,
 }
@@ -27,7 +27,7 @@ pub(crate) struct Figures {
 struct Connection {
     socket: UnixStream,
     read: Vec<u8>,
-    /// Bytes of the answer in all, once its head is there.
+    /// The size of the answer, once its head has come.
     expected: Option<usize>,
     asked: Instant,
     number: u64,
@@ -63,7 +63,7 @@ pub(crate) fn run(path: &Path, request: &str, connections: usize, length: Durati
             if began.elapsed() > WARM_UP {
                 latencies.push(connection.asked.elapsed().as_nanos() as u32);
             }
-            // Servers end a connection after a thousand requests; so do we, in between.
+            // Servers close a connection after a thousand requests, so it is replaced before.
             if connection.served == 999 {
                 *connection = Connection::new(path, connection.number);
                 epoll::add(&poll, &connection.socket, data, EventFlags::IN).unwrap();
@@ -81,7 +81,7 @@ pub(crate) fn run(path: &Path, request: &str, connections: usize, length: Durati
     Figures { per_second, requests, processor: 0.0, p50: at(0.5), p99: at(0.99) }
 }
 
-/// The body of one answer to a request as it stands.
+/// The body of the answer to a single request.
 pub(crate) fn body(path: &Path, request: &str) -> Vec<u8> {
     let mut connection = Connection::new(path, 0);
     connection.socket.write_all(request.as_bytes()).unwrap();
@@ -119,9 +119,9 @@ impl Connection {
         }
     }
 
-    /// Whether the answer is complete.
+    /// Adds a piece of the answer; returns whether it is complete.
     fn take(&mut self, piece: &[u8]) -> bool {
-        // Only the head is looked at: the generator must cost less than the server.
+        // Only the head is parsed: the generator must cost less than the server.
         let before = self.read.len();
         self.read.extend_from_slice(piece);
         if self.expected.is_none()

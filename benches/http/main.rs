@@ -1,11 +1,11 @@
-//! The daemon as its clients feel it: requests per second and latency on its socket, beside nginx
-//! where that is installed, and what it costs while nobody asks.
+//! Measures the daemon as clients see it: requests per second and latency on its socket, beside nginx if
+//! that is installed, and its memory and wake-ups when idle.
 //!
-//! `cargo bench --bench http [-- WORD]`; with a word only the lines that contain it. The daemon is the real executable with 10,000 images; all programs
-//! are measured in turn within each round, and what is printed is the median of the rounds. Load
-//! is made by one thread, which needs about as much processor as the server does.
-//! `MURALD_BENCH_SECONDS` (2) is the length of one measurement, `MURALD_BENCH_IDLE` (10) that of
-//! the look at the idle daemon, in seconds.
+//! `cargo bench --bench http [-- WORD]`; with a word, only the lines that contain it. The daemon is the
+//! real executable with 10,000 images. All servers are measured in turn within each round, and the
+//! median of the rounds is printed. One thread generates the load, which needs about as much processor
+//! time as the server. `MURALD_BENCH_SECONDS` (2) is the length of one measurement, `MURALD_BENCH_IDLE`
+//! (10) that of the idle measurement, in seconds.
 #![allow(
     clippy::disallowed_methods,
     clippy::print_stdout,
@@ -34,7 +34,7 @@ struct Subject<'a> {
     socket: &'a Path,
     request: String,
     connections: usize,
-    /// Which line it is compared with.
+    /// The index of the subject that it is compared with.
     beside: Option<usize>,
 }
 
@@ -97,7 +97,7 @@ fn subjects<'a>(daemon: &'a Daemon, nginx: Option<&'a Nginx>) -> Vec<Subject<'a>
             subjects.push(Subject { what, pid, socket, request, connections, beside });
         }
     }
-    // Every page another: nothing of it was written before.
+    // A different page each time, so that no answer can be reused.
     let request = "GET /images?per_page=50&page={} HTTP/1.1\r\nHost: localhost\r\n\r\n".to_owned();
     let (pid, socket) = (daemon.pid(), &daemon.socket);
     subjects.push(Subject {
@@ -115,7 +115,7 @@ fn get(path: &str) -> String {
     format!("GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n")
 }
 
-/// The round in the middle by requests per second.
+/// The round with the median of requests per second.
 fn median(mut rounds: Vec<Figures>) -> Figures {
     rounds.sort_by(|one, other| one.per_second.total_cmp(&other.per_second));
     rounds.swap_remove(rounds.len() / 2)

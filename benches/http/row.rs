@@ -1,4 +1,4 @@
-//! Images of a library that is there for its size alone: rows, whose files others make or nobody.
+//! Rows of images for a library whose size matters only; the caller may make their files.
 
 use std::path::Path;
 

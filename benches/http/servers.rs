@@ -1,4 +1,4 @@
-//! The servers under load: the daemon with a large library, and nginx with the same bytes.
+//! The servers under load: the daemon with a large library, and nginx with the same answers as files.
 #![allow(clippy::disallowed_methods, reason = "a benchmark starts its programs itself")]
 
 use std::os::unix::net::UnixStream;
@@ -10,7 +10,7 @@ use murald::internals::digest;
 use murald::internals::store::Store;
 use murald::internals::store::images;
 
-/// Of the clock in /proc, in a second: the same on all Linux.
+/// Clock ticks per second in /proc, the same on all Linux systems.
 const TICKS: f64 = 100.0;
 
 pub(crate) struct Daemon {
@@ -27,8 +27,8 @@ pub(crate) struct Nginx {
 }
 
 impl Daemon {
-    /// With a library of so many images, which have empty files, and thumbnails of one byte: an empty
-    /// one is none.
+    /// Starts the daemon with a library of `number` images, which have empty files, and thumbnails of
+    /// one byte, as an empty one would not count.
     pub(crate) fn start(number: usize) -> Self {
         let home = tempfile::tempdir().unwrap();
         fill(home.path(), number);
@@ -55,9 +55,9 @@ impl Daemon {
         Self { socket, first_answer, child, _home: home }
     }
 
-    /// MiB resident, and how often its threads woke up while nobody asked anything.
+    /// Resident memory in MiB, and the number of its threads' wake-ups without requests.
     pub(crate) fn idle(&self, time: Duration) -> (f64, u64) {
-        // What the start left to do is done when nothing happens for a second.
+        // The work of the start is finished when nothing happens for a second.
         let mut before = self.wakes();
         wait(|| {
             std::thread::sleep(Duration::from_secs(1));
@@ -88,12 +88,13 @@ impl Daemon {
     }
 }
 
-/// Seconds that a process and its children have used.
+/// Seconds of processor time of a process and its children.
 pub(crate) fn processor(pid: u32) -> f64 {
     let read =
         |name: &str| std::fs::read_to_string(format!("/proc/{pid}/{name}")).unwrap_or_default();
     let (stat, children) = (read("stat"), read(&format!("task/{pid}/children")));
-    // After the name, which may hold anything: user and system time are the 12th and 13th.
+    // Fields are counted after the name, which may contain anything. The 12th and 13th are user and
+    // system time.
     let fields = stat.rsplit(')').next().unwrap_or_default().split_whitespace();
     let ticks: f64 = fields.skip(11).take(2).filter_map(|field| field.parse::<f64>().ok()).sum();
     let own = ticks / TICKS;
@@ -126,13 +127,12 @@ fn fill(home: &Path, number: usize) {
 }
 
 impl Nginx {
-    /// With these files. `None` where it is not installed.
+    /// Starts nginx with these files; `None` if it is not installed.
     pub(crate) fn start(files: &[(&str, Vec<u8>)]) -> Option<Self> {
         let home = tempfile::tempdir().unwrap();
         let (root, socket) = (home.path(), home.path().join("s"));
         files.iter().for_each(|(name, bytes)| std::fs::write(root.join(name), bytes).unwrap());
-        // What the daemon does, too: JSON, connections kept, a line of the log for each request,
-        // gathered.
+        // Does what the daemon does: JSON, persistent connections, a buffered log line for each request.
         let configuration = format!(
             "daemon off; worker_processes auto; pid {0}/pid; error_log stderr crit;\n\
              events {{ worker_connections 1024; }}\n\
@@ -158,7 +158,7 @@ impl Nginx {
             .stderr(Stdio::null())
             .spawn()
             .ok()?;
-        // Its workers run as another user where it is started by root.
+        // The workers run as another user if root starts nginx.
         std::fs::set_permissions(root, std::os::unix::fs::PermissionsExt::from_mode(0o755))
             .unwrap();
         wait(|| UnixStream::connect(&socket).is_ok());
@@ -178,7 +178,7 @@ fn wait(mut done: impl FnMut() -> bool) {
     }
 }
 
-/// Ends a server in its own way: nginx has workers of its own to end.
+/// Stops a server by SIGTERM, on which nginx also stops its workers.
 fn end(child: &mut Child) {
     if let Some(pid) = rustix::process::Pid::from_raw(child.id() as i32) {
         rustix::process::kill_process(pid, rustix::process::Signal::TERM).ok();

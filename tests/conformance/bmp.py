@@ -1,4 +1,4 @@
-"""BMP, written here: depths, runs, fields of bits, headers of every age; against ImageMagick's pixels."""
+"""Writes BMP files of all depths, run-length codings, bit fields and headers; compares with ImageMagick."""
 
 import itertools
 import random
@@ -10,7 +10,7 @@ SIZE = 29, 17
 
 
 def colors(count, width):
-    """Of a table: blue, green, red, and a byte that means nothing in the newer ones."""
+    """A colour table: blue, green, red, and in newer versions an unused byte."""
     return b''.join(bytes([at * 91 & 255, 255 - at * 255 // count, at * 255 // count, 0][:width])
                     for at in range(count))
 
@@ -59,7 +59,7 @@ def packed(bits, lines, pack=None):
 
 
 def fields(masks, bits):
-    """Puts a pixel into fields; half seen, where there is a mask for that."""
+    """Encodes a pixel in bit fields; half transparent if there is an alpha mask."""
     def put(*pixel):
         value = 0
         for channel, mask in zip((*pixel, 128), masks):
@@ -72,7 +72,7 @@ def fields(masks, bits):
 
 
 def runs(bits, lines, kind):
-    """Run-length coding: runs only, also literal pixels, or also places that are skipped."""
+    """Run-length coding: `runs` only, with `literals` too, or with `skips` too."""
     numbers, out = random.Random(kind), bytearray()
     for line in lines:
         at = 0
@@ -105,15 +105,15 @@ def make(cases):
     for name, content in files.items():
         cases.write(name, content)
     by_others = [name for name in files if not name.startswith(('fields', 'alpha'))]
-    # OS/2's second version is left to ffmpeg.
+    # ffmpeg decodes OS/2's second version.
     old = [name for name in by_others if 'header64' in name]
     shown(cases, old, least=45, why='Unknown bitmap header type (size=64)')
-    # What a run-length code skips has no colour: the first of the table in ImageMagick, ffmpeg and
-    # Pillow, none in browsers, gdk-pixbuf and imlib2. Ours is black, as all that is none is on a wall
-    # by default.
+    # Pixels that a run-length code skips have no defined colour: ImageMagick, ffmpeg and Pillow use the
+    # first of the table; in browsers, gdk-pixbuf and imlib2 they are transparent. Ours are black, the
+    # default fill colour.
     skips = [name for name in by_others if 'skips' in name]
     shown(cases, skips, why='skipped pixels')
-    # Five bits are made eight by repeating them, or by the nearest.
+    # Decoders expand five bits to eight by repeating them or by rounding.
     short = [name for name in by_others if name.startswith(('plain16', 'from-the-top16', 'gap16'))]
     short = [name for name in short if name not in old]
     shown(cases, short, least=45)
@@ -166,7 +166,7 @@ def wanted(whole):
 
 
 def fielded():
-    """Name, bits, header and masks. ImageMagick knows fields of some sizes only."""
+    """Name, bits, header and masks of files with bit fields. ImageMagick reads some sizes only."""
     for bits, masks in [
         (16, (0xf800, 0x7e0, 0x1f)), (16, (0x7c00, 0x3e0, 0x1f)), (16, (0xf00, 0xf0, 0xf)),
         (16, (0x1f, 0x7e0, 0xf800)), (32, (0xff0000, 0xff00, 0xff)), (32, (0xff, 0xff00, 0xff0000)),
@@ -182,8 +182,8 @@ def fielded():
 
 
 def seen(masks):
-    """RGBA of what is left of the scene in such fields. An alpha of one bit hides all of it: such a picture
-    is opaque."""
+    """The expected RGBA pixels of the scene in bit fields. With one bit of alpha all of it would be hidden,
+    so such a picture is opaque."""
     picture, out = scene(*SIZE), bytearray()
     masks = masks[:3] if bin((*masks, 0)[3]).count('1') == 1 else masks
     for y in range(SIZE[1]):

@@ -1,4 +1,4 @@
-"""What the makers of files share: a scene, the list of cases, and programs run side by side."""
+"""Shared by the scripts that make files: a scene, the list of cases, and running programs in parallel."""
 
 import array
 import concurrent.futures
@@ -13,7 +13,7 @@ from PIL import Image
 
 
 def scene(width, height, kind='soft'):
-    """RGB: soft shapes with edges among them, or nothing but noise."""
+    """An RGB picture: smooth shapes with some edges, or noise."""
     numbers = random.Random(f'{width} {height} {kind}')
     if kind == 'noise':
         return Image.frombytes('RGB', (width, height), numbers.randbytes(3 * width * height))
@@ -33,7 +33,7 @@ def scene(width, height, kind='soft'):
 
 
 class Cases:
-    """Files in a directory, and what their peers make of them."""
+    """Files in a directory, and their pixels as other programs decode them."""
 
     def __init__(self, place, whole):
         self.place, self.whole, self.list, self.jobs = place, whole, [], []
@@ -43,8 +43,9 @@ class Cases:
 
     def add(self, name, size, peer, *, pixels=None, command=None, side=8, frames=1, least=None,
             why=None):
-        """The peer's pixels, RGBA of `size`: as bytes, or on the output of `command` (PNM, or RGBA).
-        Neither where it refuses the file. `least`: dB, or bit for bit. `why`: known to differ."""
+        """Adds a case. The peer's RGBA pixels of `size` are given as bytes or printed by `command` (PNM or
+        RGBA); neither if the peer refuses the file. `least`: likeness in dB, or None for equality.
+        `why`: a known difference."""
         reference = f'{name}.{side}.{frames}.rgba' if pixels or command else None
         self.list.append(dict(file=name, peer=peer, reference=reference, size=size, side=side,
                               frames=frames, least=least, why=why))
@@ -77,7 +78,7 @@ def output(command, given=None):
 
 
 def reference(command, path, size, frames):
-    """Puts the pixels that a command prints as PNM or RGBA into a file."""
+    """Writes the pixels that a command prints as PNM or RGBA to a file."""
     pixels = output(command)
     if pixels[:2] in (b'P5', b'P6'):
         kind, width, height, _, samples = split(pixels)
@@ -91,7 +92,7 @@ def reference(command, path, size, frames):
 
 
 def split(pnm):
-    """Kind, width, height, most, samples."""
+    """Kind, width, height, maximum and samples of a PNM file."""
     kind, sizes, most, samples = pnm.split(b'\n', 3)
     width, height = map(int, sizes.split())
     return kind, width, height, int(most), samples
@@ -105,8 +106,8 @@ def opaque(samples, channels):
 
 
 def shown(cases, names, *, least=None, why=None, options=()):
-    """The pixels of files as ImageMagick shows them, many of them at a time. Of sixteen bits it would
-    leave out what is below eight, where the nearest is wanted."""
+    """Adds cases with the pixels as ImageMagick decodes them, many files at a time. It would truncate
+    sixteen bits to eight, so it writes sixteen, which are then rounded."""
     for start in range(0, len(names), 100):
         command = ['convert']
         for name in names[start:start + 100]:
@@ -132,7 +133,7 @@ NEAREST = bytes((value * 255 + 32767) // 65535 for value in range(65536))
 
 
 def nearest(path):
-    """Makes eight bits of sixteen."""
+    """Rounds the samples of a file from sixteen bits to eight."""
     with open(path, 'r+b') as file:
         samples = array.array('H', file.read())
         if sys.byteorder == 'big':

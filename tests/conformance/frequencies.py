@@ -1,8 +1,8 @@
-"""What a JPEG shows when only the lowest frequencies of its blocks are transformed: exactly.
+"""The exact pixels of a JPEG when only the lowest frequencies of its blocks are transformed.
 
-libjpeg-turbo averages pixels instead, which loses more of what is sharp. So it is asked for the
-coefficients only: jpegtran puts each component into a scan of its own, which djpeg reads as a grey
-picture, of steps so small that no sample is cut off. The rest is the definition of the transform."""
+libjpeg-turbo averages pixels instead, which loses sharpness, so it only decodes the coefficients here:
+jpegtran puts each component into its own scan, and djpeg reads that as a grey picture with quantiser
+steps so small that no sample is clipped. The rest is the definition of the transform."""
 
 import functools
 import math
@@ -16,7 +16,7 @@ ZIGZAG = sorted(range(64), key=lambda at: (
 
 @functools.cache
 def waves(count):
-    """By frequency and place, such that the transform is its own inverse turned around."""
+    """The cosines by frequency and place, scaled so that the inverse transform is the transpose."""
     scale = [math.sqrt((2 if at else 1) / count) for at in range(count)]
     return [[scale[wave] * math.cos((2 * place + 1) * wave * math.pi / (2 * count))
              for place in range(count)] for wave in range(count)]
@@ -32,7 +32,7 @@ def turned(rows):
 
 
 class Picture:
-    """The coefficients of a file, by component: rows of blocks, each of 8 rows."""
+    """The coefficients of a file by component: rows of blocks, each of 8 rows."""
 
     def __init__(self, path, components):
         script = path + '.each'
@@ -67,7 +67,7 @@ class Picture:
             self.blocks.append(self.component(part, tables[part[3]], *scan))
 
     def covers(self, part, scale):
-        """Samples of a component, where a block has `scale` across and down."""
+        """Width and height of a component if a block has `scale` samples across and down."""
         return tuple(-(-length * own * samples // (8 * most)) for length, own, most, samples
                      in zip(self.size, part[1:3], self.most, scale))
 
@@ -88,7 +88,7 @@ class Picture:
                     found = [[8 * block[0][0], *[0.0] * 7], *([0.0] * 8 for _ in range(7))]
                 else:
                     found = product(product(waves(8), block), turned(waves(8)))
-                # The integers that the file has, where samples that were rounded still tell them.
+                # Restores the integers of the file, if the rounded samples still allow that.
                 for place, few, step in zip(ZIGZAG, small, table):
                     row, column = divmod(place, 8)
                     if few < step:
@@ -97,7 +97,7 @@ class Picture:
         return rows
 
     def plane(self, number, scale):
-        """Samples of a component, so many of a block across and down."""
+        """Samples of a component, `scale` of each block across and down."""
         (width, height), lines = scale, []
         gain = math.sqrt(width * height) / 8
         for row in self.blocks[number]:
@@ -110,7 +110,7 @@ class Picture:
         return [line[:across] for line in lines[:down]]
 
     def pixels(self, side):
-        """RGBA, and its size. A component of fewer samples has more of each block transformed."""
+        """RGBA pixels and their size. Of a subsampled component, more of each block is transformed."""
         planes, size = [], tuple(-(-length * side // 8) for length in self.size)
         for number, part in enumerate(self.parts):
             ratio = self.most[0] // part[1], self.most[1] // part[2]
@@ -127,7 +127,7 @@ class Picture:
         return bytes(pixels), size
 
     def color(self, samples):
-        """RGB of the samples of a pixel."""
+        """RGB from the samples of a pixel."""
         if len(samples) == 1:
             return samples * 3
         if len(samples) == 4:
@@ -143,7 +143,7 @@ def ycc(y, cb, cr):
 
 
 def stretched(values, times, blended):
-    """Twice as many by the neighbours, 3 to 1, or each of them several times."""
+    """Upsamples a row: doubled by blending neighbours 3 to 1, or each value repeated."""
     if times != 2 or not blended:
         return [value for value in values for _ in range(times)]
     values = [values[0], *values, values[-1]]
@@ -152,7 +152,7 @@ def stretched(values, times, blended):
 
 
 def steps(content):
-    """By its number, each table of quantiser steps in the coded order."""
+    """The number of each table and its quantiser steps in coded order."""
     while content:
         wide, number = content[0] >> 4, content[0] & 15
         length = 128 if wide else 64

@@ -1,5 +1,5 @@
-"""GIF, written here: interlaced, tables of one frame, transparency, disposal, frames smaller than the
-canvas; the first frame, and those that follow, against ImageMagick's pixels."""
+"""Writes GIF files: interlaced, local colour tables, transparency, disposal, frames smaller than the canvas.
+Compares the first frame and the following ones with ImageMagick."""
 
 import itertools
 import struct
@@ -8,7 +8,7 @@ from common import scene, shown
 
 
 def codes(values, size):
-    """LZW as GIF has it, whole blocks of it."""
+    """Values as LZW codes in GIF's blocks."""
     clear, out, bits, held = 1 << size, bytearray(), 0, 0
 
     def put(code, width):
@@ -39,7 +39,7 @@ def codes(values, size):
             table, width, free = {(at,): at for at in range(clear)}, size + 1, clear + 2
         word = (value,)
     put(table[word], width)
-    # The reader has one word more by now.
+    # The decoder has one more code in its table by now.
     put(clear + 1, width + (free == 1 << width and width < 12))
     if held:
         out.append(bits & 255)
@@ -54,7 +54,7 @@ def table(bits, turn=0):
 
 def frame(width, height, bits, *, at=(0, 0), interlaced=False, own=None, clear=None, disposal=0,
           delay=0, seed=0):
-    """Of the scene's light; `clear` is the colour that is none."""
+    """A frame of the scene in grey; `clear` is the transparent colour."""
     picture = scene(width, height).convert('L')
     values = [(value >> (8 - bits)) + seed & (1 << bits) - 1 for value in picture.getdata()]
     rows = [values[y * width:(y + 1) * width] for y in range(height)]
@@ -79,7 +79,7 @@ def make(cases):
     files = dict(wanted(cases.whole))
     for name, content in files.items():
         cases.write(name, content)
-    # The canvas, and not only what the frame covers of it.
+    # Compare the whole canvas, not just the part that the frame covers.
     shown(cases, list(files), options=['-background', 'none', '-alpha', 'set', '-coalesce'])
     for name in files:
         if name.startswith(('disposal', 'moving')):
@@ -115,7 +115,7 @@ def wanted(whole):
         frames = [frame(20, 12, 3, disposal=disposal, clear=clear, delay=10, seed=seed,
                         at=(3 * seed, 2 * seed)) for seed in range(3)]
         yield f'disposal{disposal}-{clear}.gif', gif(30, 20, 3, frames)
-        # Interlaced, with colours of their own, beyond the canvas.
+        # Interlaced frames with local colours that reach beyond the canvas.
         frames = [frame(20, 12, 3, disposal=disposal, clear=clear, delay=seed, seed=seed,
                         at=(5 * seed, 4 * seed), interlaced=seed != 1,
                         own=table(3, seed) if seed else None) for seed in range(3)]
@@ -126,7 +126,7 @@ def wanted(whole):
     yield 'as-87.gif', gif(20, 10, 3, [frame(20, 10, 3)], version=b'87a')
     comment = b'\x21\xfe\x05hello\0' + b'\x21\xff\x0bNETSCAPE2.0\x03\x01\0\0\0'
     yield 'comment.gif', gif(20, 10, 3, [comment, frame(20, 10, 3)])
-    # More codes than a table has, so that it is begun anew.
+    # More codes than fit into the table, so that it is cleared.
     yield 'long.gif', gif(200, 150, 8, [frame(200, 150, 8)])
     yield 'no-end.gif', gif(20, 10, 3, [frame(20, 10, 3)])[:-1]
     yield 'outside.gif', gif(10, 10, 3, [frame(20, 12, 3)])

@@ -1,5 +1,5 @@
-"""JPEG: by cjpeg and Pillow, against djpeg and Pillow; at less than its size against the definition of
-the transform."""
+"""Makes JPEG files with cjpeg and Pillow; compares with djpeg and Pillow, and at reduced sizes with the
+definition of the transform."""
 
 import concurrent.futures
 import io
@@ -43,7 +43,7 @@ def make(cases):
 
 
 def wanted(cases):
-    """Name, size, kind of scene, cjpeg's arguments, the sides less than 8 that are asked for."""
+    """Name, size, kind of scene, cjpeg's arguments, and the reduced sides of blocks."""
     whole = cases.whole
     size = (67, 45)
     for sampling, each in samplings(whole):
@@ -82,8 +82,8 @@ def wanted(cases):
 
 
 def samplings(whole):
-    """Of three components, such that each has the most or a whole part of it; which cannot be
-    interleaved, as an MCU has ten blocks at most, come in a scan each, and of the others some."""
+    """Sampling factors of three components that divide the largest one, and whether each component needs
+    its own scan, as an interleaved MCU has at most ten blocks."""
     factors = list(itertools.product(range(1, 5), range(1, 5)))
     if not whole:
         few = [((2, 2), (1, 1), (1, 1)), ((4, 1), (1, 1), (2, 1)), ((1, 1), (2, 2), (1, 2)),
@@ -97,8 +97,8 @@ def samplings(whole):
 
 
 def sides(size, sampling=((2, 2), (1, 1), (1, 1))):
-    """Samples of a block's side at which a picture is decoded that is wanted smaller: none where a
-    component has a third of the samples."""
+    """The reduced sides of blocks with which the picture is decoded; none if a component has a third of
+    the samples."""
     most = max(h for h, _ in sampling), max(v for _, v in sampling)
     thirds = any(most[0] == 3 * h or most[1] == 3 * v for h, v in sampling)
     return [] if thirds or max(size) < 16 else [4, 2, 1]
@@ -118,14 +118,14 @@ def encode(cases, name, size, kind, arguments, _):
 
 
 def decoded(job):
-    """The pixels of a file at each of the sides that are asked for."""
+    """The pixels of a file for each side of blocks."""
     path, components, sides_wanted = job
     picture = Picture(path, components)
     return [picture.pixels(side) for side in sides_wanted]
 
 
 def inks(cases):
-    """CMYK, and the same data taken for YCCK: Adobe's segment says which."""
+    """CMYK files, and the same data marked as YCCK in Adobe's segment."""
     for size, sampling, progressive, kind in itertools.product(
         [(72, 56), (33, 17), (1, 1)] if cases.whole else [(33, 17)], [0, 1, 2], [False, True], ['soft', 'noise']
     ):
@@ -146,7 +146,7 @@ def inks(cases):
 
 
 def reduced(cases, files):
-    """The same files at less than their size."""
+    """Adds the same files at reduced sizes."""
     files = [file for file in files if file[3]]
     jobs = [(cases.path(name), components, sides) for name, _, components, sides in files]
     with concurrent.futures.ProcessPoolExecutor() as pool:
@@ -156,7 +156,7 @@ def reduced(cases, files):
 
 
 def refused(cases):
-    """What we leave to others, each with its reason."""
+    """Files that murald's decoder refuses, with the reason."""
     size = (72, 56)
     for more in [[], ['-progressive'], ['-grayscale']]:
         name = '-'.join(['arithmetic', *(word[1:] for word in more)]) + '.jpg'

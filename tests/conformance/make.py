@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Makes files in all varieties of a format, and their pixels by another program: make.py DIRECTORY
+"""Makes files in all varieties of the formats, and their pixels with other programs: make.py DIRECTORY
 whole|part FORMAT..."""
 
 import importlib

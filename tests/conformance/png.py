@@ -1,5 +1,5 @@
-"""PNG: each feature of PngSuite, written here, against ImageMagick's pixels (libpng's); what is broken
-must be refused."""
+"""Writes PNG files with each feature of PngSuite; compares with ImageMagick (libpng). Broken files must be
+refused."""
 
 import itertools
 import random
@@ -47,7 +47,7 @@ def packed(row, depth):
 
 
 def filtered(rows, step, choose):
-    """Rows of bytes, each behind its filter's number."""
+    """Filtered rows of bytes, each after the number of its filter."""
     before, out = None, bytearray()
     for y, row in enumerate(rows):
         before = before or bytes(len(row))
@@ -67,14 +67,14 @@ def data(rows, color, depth, interlaced, choose):
     step = max(1, CHANNELS[color] * depth // 8)
     parts = [rows] if not interlaced else [
         [row[left::across] for row in rows[top::down]] for left, top, across, down in PASSES]
-    # A pass of no pixels has no rows either.
+    # A pass without pixels has no rows.
     return b''.join(filtered([packed(row, depth) for row in part], step, choose)
                     for part in parts if part and part[0])
 
 
 def png(color, depth, width, height, *, interlaced=False, choose=lambda y: y % 5, before=b'',
         between=b'', level=6, pieces=1 << 20, empty=False):
-    """`before` comes before the palette, `between` before the pixels, which come in pieces."""
+    """A PNG file with chunks `before` the palette and `between` it and the pixels, in `pieces` of bytes."""
     head = struct.pack('>IIBBBBB', width, height, depth, color, 0, 0, interlaced)
     out = SIGNATURE + chunk(b'IHDR', head) + before
     if color == 3:
@@ -99,8 +99,8 @@ def make(cases):
     shown(cases, list(files))
     name = 'gamma-linear.png'
     cases.write(name, png(2, 8, 32, 32, before=chunk(b'gAMA', struct.pack('>I', 100000))))
-    # As gdk-pixbuf, imlib2 and ffmpeg, we don't look at gAMA: most files that have it mean sRGB.
-    # Profiles are another matter.
+    # Like gdk-pixbuf, imlib2 and ffmpeg, murald ignores gAMA, as most files that have it mean sRGB.
+    # Profiles are not ignored.
     shown(cases, [name], why='gamma')
     cases.write('no-end.png', png(2, 8, 32, 32)[:-12])
     values = bytes(itertools.chain.from_iterable(sum(samples(2, 8, 32, 32), [])))
@@ -129,7 +129,7 @@ def wanted(whole):
         if color in (0, 2):
             content = struct.pack(f'>{len(key)}H', *key)
         elif color == 3:
-            # Of some colours, of one, or of more of them than there are pixels of.
+            # Alpha for one colour, for two, or for the whole palette.
             count = (1, 2, 1 << depth)[transparent]
             content = bytes(at * 255 // count for at in range(count))
         else:
@@ -162,26 +162,26 @@ def wanted(whole):
 
 
 def moving(cases):
-    """APNG, against ffmpeg's frames, which are apngdis's: Pillow 9 mixes colours with those of what
-    cannot be seen, and takes what is laid over a clear place for opaque."""
+    """APNG, compared with ffmpeg's frames, which equal apngdis's. Pillow 9 blends with the colours of
+    transparent pixels, and makes pixels over a transparent place opaque."""
     files = {}
     for dispose, blend, hidden in itertools.product(range(3), range(2), [False, True]):
         name = f'moving-{dispose}-{blend}' + '-hidden' * hidden
         files[name] = apng(6, 8, [dispose] * 3, [blend] * 3, hidden=hidden)
-    # One manner after the other: what comes back was cleared before.
+    # All orders of disposal: a restored frame may have been cleared before.
     for at, disposals in enumerate(itertools.permutations(range(3))):
         files[f'moving-mixed{at}'] = apng(6, 8, disposals + disposals, [1, 1, 0, 1, 0, 1])
     kinds = [(color, depth) for color, depths in DEPTHS.items() for depth in depths]
     for (color, depth), interlaced in itertools.product(kinds, [False, True]):
         name = f'moving-color{color}-{depth:02}' + '-interlaced' * interlaced
         if depth < 8:
-            # ffmpeg 5 gets small frames wrong that have more than a pixel in a byte.
+            # ffmpeg 5 decodes small frames wrongly if a byte has more than one pixel.
             content = apng(color, depth, [0, 1, 2], [1] * 3, interlaced=interlaced)
             cases.write(name + '.png', content)
             cases.add(name + '.png', (20, 14), 'the specification', frames=3,
                       pixels=opaque_frames(color, depth))
             continue
-        # It does not mix what has sixteen bits, and clears what has no alpha to black.
+        # ffmpeg does not blend sixteen bits, and clears pictures without alpha to black.
         blends = [int(depth < 16 or color in (0, 2))] * 3
         disposals = [0, int(color not in (0, 2)), 2]
         files[name] = apng(color, depth, disposals, blends, interlaced=interlaced)
@@ -195,7 +195,7 @@ def moving(cases):
 
 
 def opaque_frames(color, depth):
-    """What is seen of three frames the second of which is cleared."""
+    """The expected pixels of three frames, of which the second is cleared."""
     seen, canvas, colors = [], [bytes(4)] * (20 * 14), palette(depth)
     for at in range(3):
         width, height, left, top = place(at)
@@ -213,12 +213,12 @@ def opaque_frames(color, depth):
 
 
 def place(at):
-    """Width, height, left and top of a frame: the first has all of the canvas."""
+    """Width, height, left and top of a frame; the first covers the canvas."""
     return (20, 14, 0, 0) if at == 0 else (9 + at % 3, 7, 3 * at % 8, 2 * at % 7)
 
 
 def apng(color, depth, disposals, blends, *, hidden=False, interlaced=False):
-    """The first picture is none of the frames where they are `hidden` behind it."""
+    """An APNG file. With `hidden`, its default picture is not one of the frames."""
     parts, number = [], 0
 
     def coded(width, height):
@@ -244,7 +244,7 @@ def apng(color, depth, disposals, blends, *, hidden=False, interlaced=False):
 
 
 def broken():
-    """As PngSuite's files whose names begin with x, and more."""
+    """Broken files, such as those of PngSuite whose names begin with x."""
     whole = png(2, 8, 32, 32)
     head = struct.pack('>IIBBBBB', 32, 32, 8, 2, 0, 0, 0)
     rest = whole[len(SIGNATURE) + 25:]

@@ -1,4 +1,4 @@
-"""TIFF by ImageMagick and Pillow (libtiff both), against ImageMagick's pixels."""
+"""Makes TIFF files with ImageMagick and Pillow (both libtiff); compares with ImageMagick."""
 
 import itertools
 
@@ -7,7 +7,7 @@ from PIL import Image
 from common import output, scene, shown, side_by_side
 
 SIZE = 67, 45
-# Left to ffmpeg, which shows strips as ImageMagick does, and tiles as noise: those are refused.
+# ffmpeg decodes these: strips as ImageMagick does, but tiles as noise, so murald refuses tiles.
 BY_FFMPEG = 'palette', 'palette4', 'grey2', 'grey4', 'grey-alpha', 'P', 'LA', 'YCbCr'
 
 
@@ -28,7 +28,7 @@ def make(cases):
 
 
 def convert(cases, files):
-    """Makes several files at a time."""
+    """Makes several files with one command."""
     command = ['convert', '-respect-parenthesis']
     for name, arguments, _, source in files:
         command += ['(', cases.path(source), *arguments, '-write', cases.path(name), '+delete', ')']
@@ -36,7 +36,7 @@ def convert(cases, files):
 
 
 def wanted(whole):
-    """Name, ImageMagick's arguments, how much alike, what it is made of."""
+    """Name, ImageMagick's arguments, likeness and known difference, and the source file."""
     alike, near = (None, None), (45, None)
     kinds = {
         'rgb': ['-type', 'TrueColor', '-depth', '8'],
@@ -69,7 +69,7 @@ def wanted(whole):
         if kind in BY_FFMPEG:
             like = None, 'photometric interpretation'
         elif (kind, packing, layout) == ('bilevel', 'LZW', 'tiles'):
-            # The crate loses what a code says of the next row of a tile.
+            # The crate loses pixels if a code continues in the next row of a tile.
             like = None, 'truncated'
         else:
             like = near if lossy else alike

@@ -1,4 +1,4 @@
-"""WebP: lossy, lossless, with alpha of each kind, moving; by Pillow (libwebp), against its pixels."""
+"""Makes WebP files with Pillow (libwebp): lossy, lossless, with alpha, animated; compares with Pillow."""
 
 import io
 import itertools
@@ -15,7 +15,7 @@ def make(cases):
         pictures[0].save(file, 'WEBP', **more, **options)
         content = file.getvalue()
         cases.write(name + '.webp', content)
-        # What moves comes to the same with each way of mixing colours, but for its rounding.
+        # Blending in animations is rounded differently.
         add(cases, name + '.webp', content, len(pictures),
             None if options.get('lossless') and not pictures[1:] else 45)
     whole = content
@@ -42,14 +42,14 @@ def add(cases, name, content, frames, least):
 
 
 def moving():
-    """Frames that are smaller than their canvas, laid over what is there or in its place, and cleared or
-    not: put together here, as Pillow leaves the choice to libwebp."""
+    """Animations with frames smaller than the canvas, blended or not, disposed of or not. They are assembled
+    here, as Pillow leaves these choices to libwebp."""
     for lossless, alpha in itertools.product([False, True], [False, True]):
         for over, keep in itertools.product([False, True], [False, True]):
             frames = []
             for at in range(4):
                 width, height, left, top = (61, 43, 0, 0) if at % 3 == 0 else (20 + at, 17, 8 * at, 6)
-                # One frame in between goes the other way.
+                # One frame is disposed of in the other way.
                 flags = (0 if over else 2) | (0 if keep ^ (at == 2) else 1)
                 frames.append(chunk(b'ANMF', b''.join(
                     number.to_bytes(3, 'little')
@@ -66,7 +66,7 @@ def chunk(tag, content):
 
 
 def coded(size, lossless, alpha):
-    """The chunks of the pixels of a picture."""
+    """The chunks with the pixels of a picture."""
     file = io.BytesIO()
     picture(size, alpha).save(file, 'WEBP', lossless=lossless)
     at, content, found = 12, file.getvalue(), b''
@@ -96,7 +96,7 @@ def wanted(whole):
                     lossless=lossless, quality=quality, method=method)
     for quality in (0, 50, 100):
         yield f'alpha-{quality}', [picture(size, True)], dict(alpha_quality=quality)
-    # Few colours are kept as indices, of 1, 2, 4 and 8 bits.
+    # Few colours are coded as indices of 1, 2, 4 or 8 bits.
     for colors in (2, 3, 4, 15, 16, 17, 250):
         few = scene(*size).quantize(colors, dither=Image.Dither.NONE).convert('RGB')
         yield f'few-{colors}', [few], dict(lossless=True)

@@ -12,9 +12,9 @@ use super::ipc::Ipc;
 use crate::process::{Child, Identity};
 use crate::sys::Cancel;
 
-/// Whether mpv plays a file, where it says these lines and hangs up; nothing waits.
+/// Whether mpv plays a file, if it sends these lines and hangs up; never blocks.
 pub fn said(lines: &[u8]) -> bool {
-    /// Stands for mpv: it runs.
+    /// This process stands for mpv, as it is running.
     static THIS: LazyLock<(Child, Cancel)> = LazyLock::new(|| {
         let this = i32::try_from(std::process::id()).ok().and_then(Identity::of);
         let child = this.and_then(Child::hold).expect("it runs");
