@@ -90,14 +90,14 @@ fn main() {
             mpc.env("MPD_HOST", scratch.path().join("mpd.sock")).arg("status");
             rows.push(("mpc status".to_owned(), mpc));
         }
-        None => println!("left out: mpc: mpd and mpc are not both installed"),
+        None => println!("skipped: mpc: mpd or mpc is not installed"),
     }
     if std::env::var_os("SWAYSOCK").is_some() && installed("swaymsg") {
         let mut swaymsg = Command::new("swaymsg");
         swaymsg.args(["-t", "get_outputs"]).stdout(Stdio::null()).stderr(Stdio::null());
         rows.push(("swaymsg -t get_outputs".to_owned(), swaymsg));
     } else {
-        println!("left out: swaymsg: there is no sway");
+        println!("skipped: swaymsg: sway is not running");
     }
     measure(rows);
     if let Some(mut mpd) = mpd {
@@ -170,7 +170,7 @@ fn installed(program: &str) -> bool {
 fn until(what: &str, mut holds: impl FnMut() -> bool) {
     let deadline = Instant::now() + Duration::from_secs(60);
     while !holds() {
-        assert!(Instant::now() < deadline, "waited in vain: {what}");
+        assert!(Instant::now() < deadline, "timed out: {what}");
         std::thread::sleep(Duration::from_millis(5));
     }
 }

@@ -131,7 +131,7 @@ fn three_at_rest(pictures: &[PathBuf; 2]) {
     watcher.finish();
     std::thread::sleep(OWN_REST);
     let resident = kib(house.drawing()[0], "VmRSS") as f64 / 1024.0;
-    println!("the process that draws on three 4K outputs at rest: {resident:.1} MiB");
+    println!("the drawing process with three 4K outputs, idle: {resident:.1} MiB");
     clear(&mut house);
 }
 
@@ -150,7 +150,7 @@ fn compositor_again(pictures: &[PathBuf; 2]) {
         let up = frames.iter().find(|frame| is(frame.color, COLORS[0])).unwrap().at;
         times.push(ms(up - since));
     }
-    figures::row("a compositor's socket to the picture on it", times);
+    figures::row("from a compositor's socket to the picture", times);
 }
 
 /// As users do it: kills the old process, then starts the new one.
@@ -176,7 +176,7 @@ fn swaybg(pictures: &[PathBuf; 2], changes: usize) {
 
 fn swww(pictures: &[PathBuf; 2], fades: bool, changes: usize) {
     if !is_installed("swww-daemon") {
-        return println!("swww is not here");
+        return println!("swww is not installed");
     }
     let desktop = desktop();
     let mut daemon = desktop.command("swww-daemon").stderr(Stdio::null()).spawn().unwrap();
@@ -207,7 +207,7 @@ fn swww(pictures: &[PathBuf; 2], fades: bool, changes: usize) {
 
 fn wpaperd(directory: &Path, pictures: &[PathBuf; 2], fades: bool, changes: usize) {
     if !is_installed("wpaperd") {
-        return println!("wpaperd is not here");
+        return println!("wpaperd is not installed");
     }
     let desktop = desktop();
     let config = directory.join("wpaperd.toml");

@@ -195,7 +195,7 @@ impl Daemon {
             .spawn()
             .unwrap();
         while std::os::unix::net::UnixStream::connect(&socket).is_err() {
-            assert!(began.elapsed() < Duration::from_secs(60), "the daemon does not come up");
+            assert!(began.elapsed() < Duration::from_secs(60), "the daemon does not start");
             std::thread::sleep(Duration::from_micros(200));
         }
         load::body(&socket, &get("/healthz"));

@@ -153,7 +153,7 @@ impl Bench {
         let seconds = seconds.unwrap_or(20);
         // Wait until backends and the disk have finished their work.
         let mut last = BTreeMap::new();
-        wait_until("rest", || {
+        wait_until("idle threads", || {
             std::thread::sleep(Duration::from_millis(500));
             let now = wakes(self.house.pid());
             std::mem::replace(&mut last, now.clone()) == now

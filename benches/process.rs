@@ -45,7 +45,7 @@ fn main() {
     // The daemon looks for a compositor a few times, then waits for the kernel's events.
     std::thread::sleep(Duration::from_secs(5));
     let resident = status(daemon.id(), "VmRSS");
-    println!("{:44}{:10.1} MiB", "resident at rest", resident as f64 / 1024.0);
+    println!("{:44}{:10.1} MiB", "resident when idle", resident as f64 / 1024.0);
     let ratio = resident as f64 / status(shell.id(), "VmRSS") as f64;
     println!("{:44}{ratio:10.1} x", "  against an idle shell");
     println!("{:44}{:10}", "threads", status(daemon.id(), "Threads"));
@@ -54,7 +54,7 @@ fn main() {
     let before = wakes(daemon.id());
     std::thread::sleep(Duration::from_secs(seconds));
     let woken = woken(&before, &wakes(daemon.id()));
-    println!("{:44}{woken:10}", format!("wake-ups in {seconds} s at rest"));
+    println!("{:44}{woken:10}", format!("wake-ups in {seconds} s when idle"));
     end(&mut daemon);
     shell.kill().unwrap();
     shell.wait().unwrap();

@@ -217,13 +217,13 @@ impl<'a> Week<'a> {
     /// Plugs a monitor in, waits for its picture, and unplugs it.
     fn plug(&mut self) {
         let name = self.desktop.run("plug", &["640x360"]);
-        wait_until("its picture", || {
+        wait_until("the monitor's picture", || {
             let current = self.client().get("/wallpaper/current").ok();
             let mut monitors = current["monitors"].as_array().unwrap().iter();
             monitors.any(|one| one["monitor_name"] == name)
         });
         self.desktop.run("unplug", &[&name]);
-        wait_until("that it is gone", || {
+        wait_until("the monitor is gone", || {
             let monitors = self.client().get("/monitors").ok();
             monitors.as_array().unwrap().iter().all(|one: &Value| one["name"] != name)
         });
@@ -234,7 +234,7 @@ impl<'a> Week<'a> {
         let threads = || fs::read_dir(format!("/proc/{}/task", self.house.pid())).unwrap().count();
         let mut last = (threads(), Instant::now());
         // Longer than an idle thread of a connection lives.
-        wait_until("rest", || {
+        wait_until("idle threads", || {
             if threads() != last.0 {
                 last = (threads(), Instant::now());
             }

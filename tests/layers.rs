@@ -58,7 +58,7 @@ fn sources() -> Vec<(PathBuf, String)> {
     let mut files = Vec::new();
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
     collect(&root, &mut files);
-    assert!(files.len() > 50, "these are not all sources");
+    assert!(files.len() > 50, "some sources are missing");
     let relative =
         |(path, text): (PathBuf, String)| (path.strip_prefix(&root).unwrap().to_owned(), text);
     files.into_iter().map(relative).collect()
@@ -141,7 +141,7 @@ fn architecture_page_names_every_crate() {
     let manifest: toml::Table = manifest.parse().unwrap();
     let crates = manifest["dependencies"].as_table().unwrap().keys();
     let untold: Vec<_> = crates.filter(|name| !page.contains(&format!("`{name}`"))).collect();
-    assert!(untold.is_empty(), "ARCHITECTURE.md says nothing of {untold:?}");
+    assert!(untold.is_empty(), "ARCHITECTURE.md does not name {untold:?}");
 }
 
 #[test]

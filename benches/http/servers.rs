@@ -173,7 +173,7 @@ impl Nginx {
 fn wait(mut done: impl FnMut() -> bool) {
     let deadline = Instant::now() + Duration::from_secs(30);
     while !done() {
-        assert!(Instant::now() < deadline, "a server does not come up");
+        assert!(Instant::now() < deadline, "a server does not start");
         std::thread::sleep(Duration::from_micros(200));
     }
 }

@@ -64,7 +64,7 @@ fn commands_without_a_daemon_say_so_and_exit_with_69() {
     let file = house.config_file();
     assert_eq!(ok(&house, &["config", "path"]), format!("{}\n", file.display()));
     assert_eq!(ok(&house, &["--config", "/x", "config", "path"]), "/x\n");
-    assert!(!file.exists(), "only the daemon makes it");
+    assert!(!file.exists(), "only the daemon creates it");
     let version = env!("CARGO_PKG_VERSION");
     assert_eq!(ok(&house, &["--version"]), format!("murald {version}\n"));
     let versions = json_of(&house, &["version"]);

@@ -166,7 +166,11 @@ fn empty_filter_is_refused_by_commands_that_change_images() {
     }
     let images = json_of(&house, &["images", "list", "--name-prefix", ""])["data"].clone();
     let tags = images.as_array().unwrap().iter().map(|image| image["tags"].clone());
-    assert_eq!(tags.collect::<Vec<_>>(), [json!([]), json!([]), json!([])], "a list takes it");
+    assert_eq!(
+        tags.collect::<Vec<_>>(),
+        [json!([]), json!([]), json!([])],
+        "a list accepts an empty filter"
+    );
     let playlists = json_of(&house, &["playlist", "list"]);
     assert_eq!(playlists.as_array().unwrap().len(), 1);
     assert_eq!(playlists[0]["images"].as_array().unwrap().len(), 1);
@@ -266,5 +270,5 @@ fn folder_is_kept_if_the_trash_fails() {
     fs::remove_file(&trash).unwrap();
     assert_eq!(ok(&house, &line), "1 folder and 2 images deleted\n");
     assert_eq!((ids(&house), self::trash(&house)), (1, vec!["p0.png".to_owned()]));
-    assert!(file.is_file(), "it is in place");
+    assert!(file.is_file(), "files in place are kept");
 }

@@ -67,13 +67,13 @@ fn migrated(house: &House, program: &str, file: &Path, images: u64) -> Vec<Strin
     let stamp = fs::metadata(file).unwrap().modified().unwrap();
     let before = everything(house);
     let dry = lines(house, &["migrate", program, "--dry-run"]);
-    assert_eq!(everything(house), before, "it was dry");
+    assert_eq!(everything(house), before, "a dry run changed something");
     let first = lines(house, &["migrate", program]);
     let count = || at(house, "/images")["pagination"]["total_items"].as_u64();
     wait_until("all pictures", || count() == Some(images));
     let after = everything(house);
     let again = lines(house, &["migrate", program]);
-    assert_eq!(everything(house), after, "again changes nothing");
+    assert_eq!(everything(house), after, "a repetition changed something");
     let as_before = |line: &String| match line.starts_with("skipped ") {
         true => line.clone(),
         false => format!("{line}, as before"),

@@ -78,7 +78,11 @@ fn waybar_has_the_colours_of_the_wallpaper() {
         wait_until(what, || count(&desktop, &house, "HEADLESS-1", background) > 640 * 20);
     };
     shows("the bar has the colour of the red picture");
-    assert_ne!(color(&house, "background"), [200, 30, 30], "the wallpaper alone would do");
+    assert_ne!(
+        color(&house, "background"),
+        [200, 30, 30],
+        "the background must differ from the wallpaper"
+    );
     set(&house, 2);
     let number = fs::read_to_string(number).unwrap();
     let told = Command::new("kill").args(["-USR2", number.trim()]).status().unwrap();

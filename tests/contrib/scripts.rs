@@ -138,7 +138,7 @@ fn shows_pictures(desktop: &Desktop, house: &House, menu: &str, output: &str) {
 /// Opens a menu and sends a key until the menu closes. A key that comes too early is lost, or closes the
 /// menu before its list is there: then it is opened again.
 fn pick(house: &House, line: &[&str], key: &[&str]) {
-    wait_until("something is picked", || {
+    wait_until("a wallpaper is set", || {
         let mut pick = End::spawn(script(house, "pick/murald-pick").args(line));
         wait_until("the window is closed", || {
             let struck = house.command(key[0]).args(&key[1..]).output().unwrap();
@@ -189,7 +189,7 @@ fn waybar_script_prints_every_change() {
     while next()["class"] != "paused" {}
     // The script exits with the daemon, and waybar restarts it.
     run(house.murald(&["stop"]));
-    wait_until("its end", || child.0.try_wait().unwrap().is_some());
+    wait_until("the exit of the script", || child.0.try_wait().unwrap().is_some());
 }
 
 /// waybar runs the module with our configuration, and shows its output.
@@ -215,7 +215,7 @@ fn waybar_runs_the_module_with_our_configuration() {
     bar.stdout(log.try_clone().unwrap()).stderr(log);
     let _bar = End::spawn(&mut bar);
     house.client().post("/wallpaper/set", &json!({ "image_id": 1 })).ok();
-    wait_until("waybar's module has told of the picture", || {
+    wait_until("the picture in waybar's module", || {
         fs::read_to_string(&told).unwrap_or_default().contains("red lake")
     });
     let said = fs::read_to_string(house.root().join("waybar.log")).unwrap();

@@ -208,12 +208,12 @@ fn service_is_ready_when_it_answers_and_stop_leaves_the_wallpaper() {
     assert_eq!(manager.shows("murald.service", "MainPID"), pid);
     manager.does(&["stop", "murald.service"]);
     assert_eq!(manager.shows("murald.service", "Result"), "success");
-    assert_eq!(backends(), before, "what hangs stays");
+    assert_eq!(backends(), before, "the wallpaper's process stays");
     manager.does(&["start", "murald.service"]);
-    wait_until("the wall is known again", || {
+    wait_until("the wallpaper is known again", || {
         !house.client().get("/wallpaper/current").ok()["monitors"].as_array().unwrap().is_empty()
     });
-    assert_eq!(backends(), before, "taken over, not replaced");
+    assert_eq!(backends(), before, "the process is adopted, not replaced");
 
     // After a crash the daemon is restarted, and the wallpaper's process stays.
     let pid = manager.shows("murald.service", "MainPID");
@@ -226,7 +226,9 @@ fn service_is_ready_when_it_answers_and_stop_leaves_the_wallpaper() {
     let cleared = house.murald(&["stop", "--clear"]).output().unwrap();
     assert!(cleared.status.success(), "{cleared:?}");
     assert!(backends().is_empty());
-    wait_until("its end", || manager.shows("murald.service", "ActiveState") == "inactive");
+    wait_until("the service is inactive", || {
+        manager.shows("murald.service", "ActiveState") == "inactive"
+    });
 }
 
 #[test]

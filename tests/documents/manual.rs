@@ -172,7 +172,7 @@ fn every_command_and_flag_is_described() {
         let others = body.split("as for \\fB").skip(1).map(|rest| {
             let other = rest.split("\\fP").next().unwrap();
             let at = wanted.iter().position(|verb| verb.name() == other);
-            described[at.unwrap_or_else(|| panic!("{name} is told of under {other}"))].1
+            described[at.unwrap_or_else(|| panic!("{name} refers to unknown {other}"))].1
         });
         let mut others: String = others.collect();
         if body.contains(".Sx FILTERS") || others.contains(".Sx FILTERS") {
@@ -444,5 +444,5 @@ fn examples_of_the_api_page_work() {
     assert_eq!(said[4].split_whitespace().collect::<String>(), r#"["lake","evening"]"#);
     assert_eq!(said[5], r#"{"status":"started"}"#);
     assert_eq!(said[6].trim_end(), house.images().join("lake.png").to_str().unwrap());
-    assert_eq!(said.len(), 7, "an example that nobody has looked at");
+    assert_eq!(said.len(), 7, "an example without a check");
 }

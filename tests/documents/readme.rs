@@ -120,7 +120,7 @@ fn light_and_dark_scripts_work_in_both_directions() {
     for tone in ["light", "dark"] {
         said(tone);
         let last = format!("set org.gnome.desktop.interface color-scheme prefer-{tone}\n");
-        crate::desktop::wait_until("word of it", || calls().ends_with(&last));
+        crate::desktop::wait_until("the call of gsettings", || calls().ends_with(&last));
     }
     // Kills the line's process and its children.
     let group = rustix::process::Pid::from_child(&follows);

@@ -175,7 +175,7 @@ fn server_survives_a_lack_of_descriptors() {
     let pid = Pid::from_raw(server.child.id().cast_signed());
     prlimit(pid, Resource::Nofile, none).unwrap();
     let (_waiting, before) = (crowd(&server.socket, 1), server.rests());
-    wait_until("it rests", || server.rests() > before + 5);
+    wait_until("the listener pauses", || server.rests() > before + 5);
 }
 
 #[test]
@@ -187,7 +187,7 @@ fn thread_of_a_connection_ends_with_it() {
     }
     assert_eq!(server.threads(), 20);
     drop(clients);
-    wait_until("they end", || server.threads() == 0);
+    wait_until("the threads exit", || server.threads() == 0);
     server.is_well();
 }
 
@@ -262,7 +262,7 @@ fn endless_head_is_refused() {
     // The server discards some more input, then closes the connection.
     while client.socket.write_all(&piece).is_ok() {
         sent += 1;
-        assert!(sent < 100, "it takes everything");
+        assert!(sent < 100, "the server reads without end");
     }
     assert_eq!(client.reply().status, 431);
     house.is_well();

@@ -121,7 +121,7 @@ fn client_that_never_reads_is_closed_and_does_not_delay_the_shutdown() {
     let house =
         House::with(Limits { stream_pause: Duration::from_millis(50), ..Limits::default() });
     let _stuck = listen(&house);
-    wait_until("the stream is given up", || {
+    wait_until("the stream is closed", || {
         house.bus.publish(&gallery());
         subscribers(&house) == 0
     });

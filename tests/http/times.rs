@@ -63,7 +63,7 @@ fn slowly_sent_head_does_not_extend_its_deadline() {
     // The read's timeout is the pause between two bytes.
     while std::io::Read::read(&mut client.socket, &mut piece).is_err() {
         client.say("x");
-        assert!(std::time::Instant::now() < end, "it drips on and on");
+        assert!(std::time::Instant::now() < end, "the slow head is never refused");
     }
     assert!(piece.starts_with(b"HTTP/1.1 408"));
     house.end();

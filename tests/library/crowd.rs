@@ -67,7 +67,7 @@ fn rows_and_files_agree_after_sixteen_clients_changed_them() {
     check_agreement(&house, &scene, &listed);
     house.start();
     wait_for_imports(&house);
-    assert_eq!(check_totals(&house.client()), listed, "a start finds nothing to mend");
+    assert_eq!(check_totals(&house.client()), listed, "the start changed something");
     let (done, busy) = (scene.done.into_inner(), scene.busy.into_inner());
     eprintln!("{done} requests in {length:?}, {busy} imports told to wait; {} left", listed.len());
 }
@@ -237,7 +237,7 @@ fn check_totals(client: &Client) -> BTreeMap<i64, String> {
         assert_eq!(folder["image_count"], inside, "{folder}");
         held += inside;
     }
-    assert_eq!(held, total, "every image lies in one folder");
+    assert_eq!(held, total, "the folders' counts do not add up");
     assert_eq!((0..12).chain([99]).map(|g| count(&format!("hue_group={g}"))).sum::<u64>(), total);
     listed
 }

@@ -112,13 +112,13 @@ fn killed_decoder_fails_at_most_its_file() {
     }
     assert!(killed > 0 && failed + landed == 24, "{killed} killed, {failed} failed, {landed}");
     assert_eq!(names(&house).len(), landed);
-    assert_eq!(fs::read_dir(house.images()).unwrap().count(), landed, "and nothing half done");
+    assert_eq!(fs::read_dir(house.images()).unwrap().count(), landed, "there is a partial file");
     house.import(&[&directory]);
     assert_eq!(names(&house).len(), 24);
 }
 
 #[test]
-fn bombs_and_large_pictures_cost_the_daemon_no_memory() {
+fn bombs_and_large_pictures_cost_the_daemon_little_memory() {
     let house = House::started();
     house.import(&[&large(house.root(), 1)]);
     let before = memory(house.pid(), "VmHWM:");
@@ -158,7 +158,7 @@ fn decoders_exit_with_the_daemon() {
         all = processes(daemon);
         !all.is_empty()
     });
-    wait_until("its limits", || {
+    wait_until("the limits of the process", || {
         all = processes(daemon);
         let limits = format!("/proc/{}/limits", all.first().copied().unwrap_or_default());
         let limits = fs::read_to_string(limits).unwrap_or_default();
@@ -167,7 +167,7 @@ fn decoders_exit_with_the_daemon() {
             && limit("Max open files").contains(" 64 ")
     });
     house.kill9();
-    wait_until("their ends", || {
+    wait_until("the exit of the decoders", || {
         let is_there = |pid: &u32| Path::new(&format!("/proc/{pid}/root")).read_link().is_ok();
         !all.iter().any(is_there)
     });

@@ -92,7 +92,7 @@ fn kill_at(directory: &Path, round: u64) {
         .stdout(Stdio::null())
         .spawn()
         .unwrap();
-    wait_until("the victim comes so far", || begun.exists());
+    wait_until("the victim's first round", || begun.exists());
     // A random instant, so nothing can be waited for.
     std::thread::sleep(Duration::from_micros(round * 7919 % 30_000));
     child.kill().unwrap();
@@ -184,7 +184,7 @@ impl House {
     }
 
     fn reconciled(&self) {
-        wait_until("the library is looked through", || self.running.is_reconciled());
+        wait_until("the library is reconciled", || self.running.is_reconciled());
     }
 
     fn import(&self, paths: Vec<PathBuf>) {

@@ -157,7 +157,7 @@ fn clients_are_served_while_missing_files_are_purged() {
         .collect();
     let ids = json!({ "ids": [1206, 1207] }).to_string();
     client.send("DELETE", "/images", "Content-Type: application/json\r\n", ids.as_bytes()).ok();
-    wait_until("the missing ones are purged", || total(&house) == 5798);
+    wait_until("the missing images are purged", || total(&house) == 5798);
     for (image, number) in renamed.iter().zip(1..) {
         assert_eq!(image["name"], format!("lake {number}"));
         assert!(house.images().join(format!("lake {number}.png")).is_file());

@@ -80,7 +80,7 @@ fn kill_at(directory: &Path, round: u32) {
     // Spread evenly: golden-ratio steps do not repeat.
     let spread = |steps: u32| (f64::from(round) * 0.618_034).fract() * f64::from(steps);
     let begun = spread(PICTURES) as usize;
-    wait_until("the victim comes so far", || files(&directory.join("images")).len() >= begun);
+    wait_until("the victim's files", || files(&directory.join("images")).len() >= begun);
     // A random instant, so nothing can be waited for.
     std::thread::sleep(Duration::from_micros(u64::from(round) * 7919 % 4000));
     child.kill().unwrap();
@@ -97,7 +97,7 @@ fn check(directory: &Path, round: u32) -> usize {
     let (transcoder, _transcoder) = transcode::start(&spawner, Default::default()).unwrap();
     let (library, running) =
         library::start(&settings, store.clone(), bus, transcoder, &spawner).unwrap();
-    wait_until("the library is looked through", || running.is_reconciled());
+    wait_until("the library is reconciled", || running.is_reconciled());
     // An empty batch ends after the adoption of files without rows.
     library.import(Vec::new(), None).unwrap();
     events.receiver().recv_timeout(Duration::from_secs(20)).unwrap();

@@ -54,7 +54,7 @@ fn package_is_imported_with_all_its_files() {
     let image = import(&house, &source).ok();
     assert_eq!(events.wait_for("gallery_changed")["domain"], "images");
     let root = house.images().join("Rain");
-    assert_eq!(image["name"], "Rain", "as its title says");
+    assert_eq!(image["name"], "Rain", "the name is not the title");
     assert_eq!((&image["media_type"], &image["format"]), (&json!("web"), &json!("html")));
     assert_eq!(image["path"], json!(root.join("page.html")));
     assert_eq!((&image["width"], &image["height"]), (&json!(64), &json!(36)));
@@ -67,9 +67,13 @@ fn package_is_imported_with_all_its_files() {
     assert_eq!(meta["capabilities"]["keyboard"], true);
     assert_eq!(meta["parallax_direction"], "vertical");
     assert_eq!(meta["wallpaper_config"]["speed"]["default"], 2);
-    assert_eq!(image["wallpaper_config_overrides"], json!({ "speed": 4 }), "what it may override");
+    assert_eq!(
+        image["wallpaper_config_overrides"],
+        json!({ "speed": 4 }),
+        "undeclared overrides are dropped"
+    );
     let left_out = r#"\"gone\": the package does not declare it"#;
-    wait_until("the override that is left out is told", || house.log().contains(left_out));
+    wait_until("the warning about the override", || house.log().contains(left_out));
     assert_eq!(image["preview_path"], json!(root.join("preview.png")));
     assert_eq!(fs::read(root.join("assets/app.js")).unwrap(), b"let x = 1;");
     let id = image["id"].as_i64().unwrap();

@@ -52,7 +52,10 @@ fn position_pause_order_and_monitors_survive_a_kill() {
     house.start();
     let after = active(&house);
     let moved = next_change(&after[0]).duration_since(next_change(&before[0]));
-    assert!(moved.abs() < jiff::SignedDuration::from_millis(100), "the beat moved by {moved}");
+    assert!(
+        moved.abs() < jiff::SignedDuration::from_millis(100),
+        "the next change moved by {moved}"
+    );
     assert_eq!(still(after), still(before.clone()));
     // `previous` takes the same way back, `next` the order that was drawn before.
     let mut events = house.events("playlist_image_changed");
@@ -104,14 +107,14 @@ fn shutdown_does_not_wait_for_a_hanging_backend() {
         let step =
             scope.spawn(|| house.client().post(&format!("/playlists/{id}/next"), &json!({})));
         // The first process is killed after its time limit.
-        wait_until("its own process", || told().is_some() && told() != first);
+        wait_until("the second process", || told().is_some() && told() != first);
         house.signal("-TERM");
         assert_ne!(step.join().unwrap().status, 200);
     });
     assert_eq!(house.wait().code(), Some(0));
     assert!(!house.log().contains("continuing without"), "{}", house.log());
     let pid = fs::read_to_string(&pid).unwrap();
-    assert!(!Path::new("/proc").join(pid.trim()).exists(), "what never showed is not left behind");
+    assert!(!Path::new("/proc").join(pid.trim()).exists(), "the hanging process is still there");
     // After a restart the playlist is still paused.
     fs::remove_file(&cue).unwrap();
     house.start();
@@ -134,7 +137,7 @@ fn several_changes_missed_in_a_suspend_become_one() {
     // On a busy machine some changes come before the stop, and the recovery comes later.
     for index in (1..6).chain(0..6) {
         let event = events.wait_for("playlist_image_changed");
-        assert_eq!(event["image_index"], index, "none is left out: {event}");
+        assert_eq!(event["image_index"], index, "an image was skipped: {event}");
         if recovered {
             return;
         }

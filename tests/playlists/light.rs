@@ -71,7 +71,7 @@ fn sun_times_need_latitude_and_longitude() {
     let id = house.client().post("/playlists", &body).ok()["id"].as_i64().unwrap();
     super::start(&house, id, &["HEADLESS-1"]);
     let shown = || house.client().get("/wallpaper/current").ok()["monitors"][0]["image_id"].clone();
-    wait_until("one of them", || shown().as_i64().is_some_and(|shown| all.contains(&shown)));
+    wait_until("one of the images", || shown().as_i64().is_some_and(|shown| all.contains(&shown)));
     let why = house.client().get("/why").ok()[0].clone();
     assert!(why["next"]["at"].is_string(), "the sun will rise or set: {why}");
     // A missing location is logged once, and again when it is removed again.

@@ -99,10 +99,10 @@ fn dynamic_playlist_follows_the_library() {
     assert_eq!(change(&mut events), (id, 1, all[3]));
     super::see(&desktop, "HEADLESS-1", 3);
     let fixed = house.client().get("/playlists").ok();
-    assert_eq!(fixed[0]["images"].as_array().unwrap().len(), 2, "it has what passed then");
+    assert_eq!(fixed[0]["images"].as_array().unwrap().len(), 2, "a fixed playlist does not change");
     // No image matches: the playlist pauses, also after a restart, and resumes by itself.
     [all[0], all[3]].iter().for_each(|&id| tag(&house, id, &[]));
-    wait_until("rest", || active(&house)[0]["current_image_id"].is_null());
+    wait_until("no current image", || active(&house)[0]["current_image_id"].is_null());
     assert_eq!(active(&house)[0]["total_images"], 0);
     let said = || house.log().matches("is paused: no image matches its filters").count();
     assert_eq!(said(), 1, "{}", house.log());

@@ -52,7 +52,9 @@ fn playlist_follows_its_monitor_to_another_connector() {
     plug(&desktop, "DUMMY0", &[]);
     plug(&desktop, "DUMMY1", &edid());
     desktop.output("xrandr", &["--output", "DUMMY1", "--mode", "640x360-murald", "--pos", "0x0"]);
-    wait_until("it to follow", || active(&house)[0]["applied_to"] == json!(["DUMMY1"]));
+    wait_until("the playlist on the other connector", || {
+        active(&house)[0]["applied_to"] == json!(["DUMMY1"])
+    });
     assert_eq!(active(&house)[0]["monitors"], json!(["DUMMY1"]));
     tell(&house, list, "next");
     see_on_x11(&desktop, "DUMMY1", 1);

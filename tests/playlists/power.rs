@@ -107,7 +107,7 @@ fn playlists_pause_on_battery_if_set() {
     power(&house, true);
     assert_eq!(now(&house), (json!(true), json!("battery")));
     // The thread sets its name itself, a moment later.
-    wait_until("somebody to look", || sleeps(&house).is_some());
+    wait_until("the battery's thread", || sleeps(&house).is_some());
     // The next start reads the battery again.
     house.kill9();
     house.start();
@@ -117,7 +117,7 @@ fn playlists_pause_on_battery_if_set() {
     assert_eq!(now(&house), (json!(false), Value::Null));
     // While nothing changes, the thread sleeps. Wait until it does.
     let mut before = sleeps(&house);
-    wait_until("sleep", || {
+    wait_until("an idle thread", || {
         std::thread::sleep(Duration::from_millis(500));
         let now = sleeps(&house);
         std::mem::replace(&mut before, now) == now
@@ -132,7 +132,7 @@ fn playlists_pause_on_battery_if_set() {
     assert!(rows.contains("battery\ttrue\n") && rows.contains("resting\tbattery\n"), "{rows}");
     power(&house, false);
     assert_eq!(now(&house), (Value::Null, Value::Null));
-    wait_until("nobody to look", || sleeps(&house).is_none());
+    wait_until("the end of the battery's thread", || sleeps(&house).is_none());
     house.ends_well();
 }
 
@@ -153,11 +153,11 @@ fn swayidle_line_of_the_manual_pauses_playlists() {
     swayidle.args(["-c", &format!("exec {line}")]).stdout(Stdio::null());
     let _swayidle = Ended(swayidle.spawn().unwrap());
     let resting = || house.client().get("/power").ok()["resting"].clone();
-    wait_until("rest", || resting() == "idle");
+    wait_until("the pause", || resting() == "idle");
     // A key ends the pause; it begins again afterwards.
-    wait_until("its end", || {
+    wait_until("the end of the pause", || {
         desktop.output("wtype", &["x"]);
         resting().is_null()
     });
-    wait_until("rest again", || resting() == "idle");
+    wait_until("the next pause", || resting() == "idle");
 }

@@ -34,7 +34,7 @@ fn slideshow_shows_the_pictures_of_a_directory() {
     let (code, said) = run(&house, &["slideshow", path, "--interval", "1h"]);
     assert!(code == Some(0) && said.starts_with(&format!("started slideshow of {path}")), "{said}");
     assert!(said.ends_with("(1): 2 pictures; `murald playlist stop 1` ends it\n"), "{said}");
-    wait_until("a picture of it", || {
+    wait_until("a picture of the slideshow", || {
         known(middle(&desktop, "HEADLESS-1")).is_some_and(|at| at < 2)
     });
     let playlists = house.client().get("/playlists").ok();
@@ -80,7 +80,7 @@ fn slideshow_shows_the_pictures_of_a_directory() {
     fs::copy(directory.join("c.png"), favourites.join("late.png")).unwrap();
     wait_until("a copy that came later", || total() == 3);
     fs::remove_file(favourites.join("late.png")).unwrap();
-    wait_until("its end", || total() == 2);
+    wait_until("the removal of the copy", || total() == 2);
     assert_eq!(house.client().get("/images").ok()["pagination"]["total_items"], 3);
 }
 

@@ -53,7 +53,7 @@ fn quick_steps(desktop: &Desktop, outputs: [&str; 2]) -> House {
     }
     assert_eq!(told, [[1, 2, 3], [1, 2, 3]]);
     house.client().post("/playlists/active/pause", &json!({})).ok();
-    assert_eq!(events.next().0, "playlist_paused", "no change is told twice");
+    assert_eq!(events.next().0, "playlist_paused", "a change has two events");
     let last = [lists[0][STEPS], lists[1][STEPS]];
     let mut hung = current(&house);
     hung.sort_by_key(|(monitor, _)| outputs.iter().position(|output| output == monitor));

@@ -96,12 +96,12 @@ fn links_and_colour_files_follow_every_change() {
     let ids = json!({ "ids": [night] }).to_string();
     house.client().send("DELETE", "/images", "", ids.as_bytes()).ok();
     // The monitor now shows the image that was set for all.
-    wait_until("nothing leads to what is deleted", || {
+    wait_until("no link to the deleted image", || {
         let gone = Some(in_library(&house, "n'ight.png"));
         let newest = link(&house, "all");
         link(&house, "HEADLESS-2") != gone && newest == Some(in_library(&house, "rose.png"))
     });
-    wait_until("the palettes are of it as well", || {
+    wait_until("the palettes of the new image", || {
         let of = palette(&house)["monitors"].clone();
         of.as_object().unwrap().values().all(|of| of["image_id"] == red)
     });
@@ -234,7 +234,7 @@ fn animation_has_a_still_while_it_is_shown() {
     assert!(r < 40 && g > 170 && b < 40, "{r} {g} {b} is not the first frame");
     set(&house, &json!({ "image_id": plain }));
     assert_eq!(link(&house, "all"), Some(in_library(&house, "plain.png")));
-    wait_until("what is not used is removed", || !made.exists());
+    wait_until("the unused still is removed", || !made.exists());
 
     // A photograph with an Exif orientation has a still; with `stills = "png"` every picture has.
     let photo = house.root().join("photo.jpg");
@@ -250,7 +250,7 @@ fn animation_has_a_still_while_it_is_shown() {
     let mut events = house.events("config_changed");
     house.client().patch("/config/desktop", &json!({ "stills": "png" })).ok();
     assert_eq!(events.wait_for("config_changed")["sections"], json!(["desktop"]));
-    wait_until("the copy", || link(&house, "HEADLESS-1") == Some(still(plain)));
+    wait_until("the PNG copy", || link(&house, "HEADLESS-1") == Some(still(plain)));
     assert!(still(plain).exists());
     house.client().patch("/config/desktop", &json!({ "stills": "jpg" })).fails(400);
     house.client().patch("/config/desktop", &json!({ "still": "png" })).fails(400);

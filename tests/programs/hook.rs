@@ -57,7 +57,7 @@ fn hook_runs_after_the_files_are_written() {
     let ran = || lines(&notes.join("told")).iter().map(|line| sorted(line)).collect::<Vec<_>>();
     wait_until("it has run", || ran().len() == 1);
     assert_eq!(ran(), [set_by_hand]);
-    wait_until("its failure is told", || {
+    wait_until("the failure in the log", || {
         house.log().contains("hooks.wallpaper_changed failed: exit code 3")
     });
     assert!(house.log().contains("hook: complaint"), "{}", house.log());
@@ -72,7 +72,7 @@ fn hook_runs_after_the_files_are_written() {
     // The hook also runs at the start, for the restored wallpaper.
     fs::remove_file(notes.join("told")).unwrap();
     house.start();
-    wait_until("it has run at start", || !ran().is_empty());
+    wait_until("the run at the start", || !ran().is_empty());
     assert_eq!(ran()[0], at_start);
 }
 
@@ -98,8 +98,8 @@ fn hook_runs_one_at_a_time_and_the_latest_change_wins() {
     let last = picture(&house, "last", [9, 9, 9]);
     set(&house, &json!({ "image_id": last }));
     let ran = || lines(&notes.join("ids"));
-    wait_until("the last is told", || ran().last() == Some(&last.to_string()));
-    assert!(!notes.join("two").exists(), "two at once");
+    wait_until("the run for the last change", || ran().last() == Some(&last.to_string()));
+    assert!(!notes.join("two").exists(), "two hooks ran at the same time");
     assert!(ran().len() < 41, "{} runs", ran().len());
 }
 
@@ -112,7 +112,7 @@ fn hanging_hook_delays_nothing_and_is_killed() {
     let one = picture(&house, "one", [200, 30, 30]);
     set(&house, &json!({ "image_id": one }));
     let pids = || lines(&notes.join("pids"));
-    wait_until("it runs", || pids().len() == 1);
+    wait_until("the hook runs", || pids().len() == 1);
     for color in [40, 80] {
         let other = picture(&house, &format!("other{color}"), [color, 200, 1]);
         set(&house, &json!({ "image_id": other }));
@@ -120,14 +120,14 @@ fn hanging_hook_delays_nothing_and_is_killed() {
     let is_there = |line: &String| {
         line.split(' ').any(|pid| fs::read_to_string(format!("/proc/{pid}/stat")).is_ok_and(lives))
     };
-    wait_until("it is ended and the next one runs", || pids().len() == 2);
-    wait_until("nothing is left of the first", || !is_there(&pids()[0]));
+    wait_until("the next run after a timeout", || pids().len() == 2);
+    wait_until("the first run's processes are gone", || !is_there(&pids()[0]));
     assert!(house.log().contains("did not exit within 2 s"), "{}", house.log());
     // The hook is killed with the daemon, too.
     let began = Instant::now();
     house.ends_well();
     assert!(began.elapsed() < Duration::from_secs(10));
-    wait_until("nothing is left of the others", || !pids().iter().any(&is_there));
+    wait_until("the other runs' processes are gone", || !pids().iter().any(&is_there));
 }
 
 /// Whether the process is not just a zombie that its new parent has not reaped yet.
@@ -142,8 +142,10 @@ fn long_output_of_a_hook_is_truncated_in_the_log() {
         r#"yes complaint | head -c 3000000 >&2; yes | head -c 3000000; touch "$NOTES/done""#;
     let (house, notes) = hooked(&desktop, floods, "");
     set(&house, &json!({ "image_id": picture(&house, "one", [200, 30, 30]) }));
-    wait_until("it is through", || notes.join("done").exists());
-    wait_until("the rest is left out", || house.log().contains("further output is not logged"));
+    wait_until("the hook is done", || notes.join("done").exists());
+    wait_until("the note about truncated output", || {
+        house.log().contains("further output is not logged")
+    });
     let logged = house.log().matches("hook: complaint").count();
     assert!((5_000..=6_554).contains(&logged), "{logged} lines");
 }
@@ -166,14 +168,14 @@ fn change_by_a_hook_does_not_run_the_hook() {
     let id = list.json()["id"].as_i64().unwrap();
     let mut events = house.events("wallpaper_changed");
     house.client().post(&format!("/playlists/{id}/start"), &json!({})).ok();
-    wait_until("it is through", || lines(&notes.join("done")) == ["0"]);
+    wait_until("the hook is done", || lines(&notes.join("done")) == ["0"]);
     // All changes have events, the hook's own as well; only the next one by hand runs the hook again.
     let sources: Vec<String> = (0..5)
         .map(|_| events.wait_for("wallpaper_changed")["source"].as_str().unwrap().into())
         .collect();
     assert_eq!(sources, ["playlist", "random", "manual", "playlist", "playlist"]);
     set(&house, &json!({ "image_id": ids[0] }));
-    wait_until("it has run again", || lines(&notes.join("done")).len() == 2);
+    wait_until("the second run", || lines(&notes.join("done")).len() == 2);
     assert_eq!(lines(&notes.join("runs")), ["playlist", "manual"]);
     assert!(state(&house).join("palette.json").exists());
 }

@@ -19,7 +19,7 @@ fn user_of_feh_and_variety_switches() {
     // Like variety: a directory, and the next picture now.
     bash.types("murald slideshow ~/Pictures --interval 30m", "started slideshow of ");
     let client = house.client();
-    wait_until("all are taken", || {
+    wait_until("all pictures are imported", || {
         client.get("/images").ok()["pagination"]["total_items"] == pictures.len()
     });
     let sees_current = || {

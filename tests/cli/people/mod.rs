@@ -48,7 +48,7 @@ impl Shell {
     /// not contain `comes`, as the terminal echoes it.
     #[track_caller]
     fn types(&mut self, line: &str, comes: &str) -> String {
-        assert!(!line.contains(comes), "the line itself would be enough");
+        assert!(!line.contains(comes), "the line contains what it waits for");
         self.0.types(format!("{line}\r").as_bytes());
         self.0.until(comes)
     }

@@ -216,7 +216,7 @@ fn started(patient: &Patient, when: &str) -> Option<Child> {
     let mut command = patient.house.murald(&["start"]);
     let mut child = command.stdout(Stdio::null()).stderr(errors).spawn().unwrap();
     let mut ended = None;
-    wait_until(&format!("{when}: it starts or ends"), || {
+    wait_until(&format!("{when}: the daemon starts or exits"), || {
         ended = child.try_wait().unwrap();
         ended.is_some() || socket.exists()
     });
@@ -259,7 +259,7 @@ fn served(patient: &Patient, when: &str) -> Fate {
             .any(|path| ask(path).is_err())
     };
     let mut fate = None;
-    wait_until(&format!("{when}: all is there, or somebody is told"), || {
+    wait_until(&format!("{when}: all data or a warning"), || {
         fate = match (is_whole(), warned() || refuses()) {
             (_, true) => Some(Fate::Told),
             (true, false) => Some(Fate::Whole),
@@ -316,7 +316,7 @@ fn damaged_databases_are_refused_or_served_with_a_warning() {
     let count = |of: Fate| fates.iter().filter(|fate| **fate == of).count();
     let (refused, told, whole) = (count(Fate::Refused), count(Fate::Told), count(Fate::Whole));
     eprintln!(
-        "{} databases: {refused} refused, {told} served with a word, {whole} whole",
+        "{} databases: {refused} refused, {told} served with a warning, {whole} whole",
         fates.len()
     );
 }

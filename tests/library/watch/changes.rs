@@ -72,10 +72,10 @@ fn watched_file_that_is_renamed_keeps_its_image() {
     assert_eq!(walls.in_playlist(playlist), [id]);
     let client = walls.house.client();
     client.patch(&format!("/images/{id}"), &json!({ "name": "mine" })).ok();
-    assert!(walls.at("deep/er/other.png").exists(), "a rename in murald touches no file");
+    assert!(walls.at("deep/er/other.png").exists(), "a rename in murald renames no watched file");
     walls.rename("deep/er/other.png", "c.png");
     walls.wait_for(&[("c.png", 1), ("b.png", 2)]);
-    assert_eq!(walls.images()["c.png"]["name"], "mine", "who chose a name keeps it");
+    assert_eq!(walls.images()["c.png"]["name"], "mine", "a chosen name is kept");
 }
 
 #[test]
@@ -130,7 +130,7 @@ fn watched_files_that_swap_names_keep_their_images() {
             || walls.images().into_iter().map(|(name, image)| (name, image["checksum"].clone()));
         let found = || rows().collect::<BTreeMap<_, _>>();
         let there = || files(&walls.directory).into_iter().map(|(name, sum)| (name, json!(sum)));
-        wait_until("rows of what is there", || found() == there().collect());
+        wait_until("rows that fit the files", || found() == there().collect());
     };
     put("a.png", 4);
     put("b.png", 5);
@@ -155,7 +155,7 @@ fn duplicate_of_a_watched_file_passes_on_its_tags_and_playlists() {
     let (playlist, survivor) = (walls.treasure("a.png"), walls.id("b.png"));
     let mut events = walls.house.events("gallery_changed");
     walls.draw("a.png", 2);
-    wait_until("one image of both", || walls.images().len() == 2);
+    wait_until("one image for both files", || walls.images().len() == 2);
     while events.next().1["domain"] != "playlists" {}
     let images = walls.images();
     let image = images.values().find(|image| image["id"] == survivor).unwrap();
@@ -173,18 +173,18 @@ fn duplicate_of_a_watched_file_passes_on_its_tags_and_playlists() {
 fn removed_watched_file_publishes_no_orphan_event() {
     let walls = Walls::with(&[("a.png", 1), ("sea/b.png", 2), ("c.png", 3), ("d.png", 4)]);
     // Wait until the events of the start are over.
-    wait_until("rest", || walls.state()["message"].is_null());
+    wait_until("no message about the start", || walls.state()["message"].is_null());
     let mut events = walls.house.events("gallery_changed,image_orphan_purged");
     fs::remove_dir_all(walls.at("sea")).unwrap();
     // A pipe is no picture, whatever its name.
     fs::remove_file(walls.at("d.png")).unwrap();
     rustix::fs::mkfifoat(rustix::fs::CWD, walls.at("d.png"), 0o600.into()).unwrap();
-    assert_eq!(walls.images().len(), 4, "they may turn up again");
+    assert_eq!(walls.images().len(), 4, "missing files are waited for");
     walls.wait_for(&[("a.png", 1), ("c.png", 3)]);
     let (kind, data) = events.next();
     assert_eq!((kind.as_str(), &data["domain"]), ("gallery_changed", &json!("images")));
     let folders = || walls.house.client().get("/folders?parent_id=all").ok();
-    wait_until("the end of its folder", || folders()["data"].as_array().unwrap().len() == 1);
+    wait_until("the folder to be removed", || folders()["data"].as_array().unwrap().len() == 1);
 }
 
 #[test]
@@ -224,7 +224,7 @@ fn watched_tree_that_is_moved_out_and_in_keeps_its_images() {
     let playlist = walls.treasure("sea/deep/c.png");
     fs::rename(walls.at("sea"), &out).unwrap();
     walls.draw("d.png", 4);
-    wait_until("what came later", || walls.images().contains_key("d.png"));
+    wait_until("the later file", || walls.images().contains_key("d.png"));
     fs::rename(&out, walls.at("lake")).unwrap();
     walls.wait_for(&[("a.png", 1), ("lake/b.png", 2), ("lake/deep/c.png", 3), ("d.png", 4)]);
     assert_eq!((walls.id("lake/deep/c.png"), walls.in_playlist(playlist)), (id, vec![id]));
@@ -242,7 +242,7 @@ fn deleted_image_is_not_imported_again_until_its_file_changes() {
         .client()
         .send("DELETE", "/images", "", json!({ "ids": [id] }).to_string().as_bytes())
         .ok();
-    assert!(walls.at("a.png").exists(), "the file is its owner's");
+    assert!(walls.at("a.png").exists(), "the watched file is not deleted");
     walls.house.client().post("/library/scan", &json!({})).ok();
     walls.rename("a.png", "c.png");
     walls.draw("d.png", 4);
@@ -292,7 +292,7 @@ fn copies_from_a_watched_directory_follow_their_files() {
     wait_until("a later file", || walls.images().len() == 2);
     walls.draw("b.png", 3);
     let mine = || walls.images().into_values().find(|one| one["id"] == image["id"]).unwrap();
-    wait_until("its content again", || mine()["checksum"] == super::checksum(3));
+    wait_until("the third content", || mine()["checksum"] == super::checksum(3));
     assert_eq!(walls.images().len(), 2);
 }
 

@@ -40,7 +40,7 @@ fn disk_that_does_not_answer_blocks_no_request() {
     assert!(begun.elapsed() < Duration::from_secs(50), "{:?}", begun.elapsed());
     drop(dead);
     walls.wait_for_state("watched");
-    wait_until("its pictures", || set(other).status == 200);
+    wait_until("the disk's pictures", || set(other).status == 200);
     let images = walls.images();
     assert_eq!(images["a.png"]["checksum"], json!(checksum(1)));
     assert_eq!((walls.id("a.png"), walls.id("b.png")), (one, other));

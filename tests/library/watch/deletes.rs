@@ -164,7 +164,7 @@ impl Walls {
         let answer = self.house.client().send("DELETE", path, "", body.as_bytes());
         assert_eq!(answer.status, status, "{what}: {}", answer.text());
         let after = all(self);
-        assert!(after.is_subset(&before), "{what}: something is new");
+        assert!(after.is_subset(&before), "{what}: there is a new file");
         before.difference(&after).map(|path| path.to_str().unwrap().to_owned()).collect()
     }
 

@@ -56,7 +56,7 @@ fn images_stay_while_their_disk_is_unmounted() {
     assert!([404, 503].contains(&told.status), "{}", told.text());
     // The images stay even if a file appears in the empty mount point.
     fs::write(directory.join("stray.png"), picture(9)).unwrap();
-    wait_until("the stray", || walls.images().contains_key("stray.png"));
+    wait_until("the new file", || walls.images().contains_key("stray.png"));
     bind(&disk, &directory);
     walls.wait_for_state("watched");
     walls.draw("d.png", 4);
@@ -85,7 +85,7 @@ fn images_stay_while_a_mounted_subdirectory_is_unmounted() {
     let (id, playlist) = (walls.id("out/b.png"), walls.treasure("out/b.png"));
     assert!(Command::new("umount").arg("-l").arg(&place).status().unwrap().success());
     let message = || walls.state()["message"].clone();
-    wait_until("both away", || message() == "2 files are away; their images stay");
+    wait_until("both files are away", || message() == "2 files are away; their images stay");
     // Rescans change nothing.
     walls.house.client().post("/library/scan", &json!({})).ok();
     walls.draw("d.png", 4);
@@ -119,11 +119,11 @@ fn exceeded_watch_limit_is_reported_and_rescans_find_the_rest() {
         walls.draw(name, u32::from(name.as_bytes()[0]));
     }
     walls.house.client().post("/library/scan", &json!({})).ok();
-    wait_until("a later look", || walls.images().len() == 7);
+    wait_until("the rescan", || walls.images().len() == 7);
     // A SIGHUP rescans, too.
     for name in ["b/c/2.png", "e/2.png", "g/2.png"] {
         walls.draw(name, 100 + u32::from(name.as_bytes()[0]));
     }
     walls.house.signal("-HUP");
-    wait_until("a look at a SIGHUP", || walls.images().len() == 10);
+    wait_until("the rescan by SIGHUP", || walls.images().len() == 10);
 }

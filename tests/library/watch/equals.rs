@@ -35,7 +35,7 @@ fn imported_picture_is_not_overwritten_by_a_watched_duplicate() {
         fs::write(&elsewhere, picture(1)).unwrap();
         walls.house.import(&[&elsewhere]);
         walls.draw("holiday.png", 1);
-        wait_until("a look at it", || walls.state()["images"] == 1);
+        wait_until("the file is known", || walls.state()["images"] == 1);
         walls.draw("holiday.png", 2);
         wait_for(&walls, &[1, 2]);
         walls.draw("holiday.png", 3);
@@ -66,7 +66,7 @@ fn lost_copy_is_made_again_from_its_file() {
     fs::remove_file(walls.house.images().join("a.png")).unwrap();
     walls.house.start();
     wait_for(&walls, &[1, 2]);
-    wait_until("notes of both", || walls.state()["images"] == 2);
+    wait_until("both files are known", || walls.state()["images"] == 2);
 }
 
 #[test]
@@ -83,10 +83,12 @@ fn directory_that_loses_only_duplicates_is_not_away() {
     wait_for(&walls, &[1, 2]);
     walls.draw("a.png", 1);
     walls.draw("b.png", 2);
-    wait_until("a look at them", || walls.state()["images"] == 2);
+    wait_until("the files are known", || walls.state()["images"] == 2);
     for name in ["a.png", "b.png"] {
         fs::remove_file(walls.at(name)).unwrap();
     }
-    wait_until("their end", || walls.state()["images"] == 0 && walls.state()["state"] == "watched");
+    wait_until("the removal", || {
+        walls.state()["images"] == 0 && walls.state()["state"] == "watched"
+    });
     wait_for(&walls, &[1, 2]);
 }

@@ -87,7 +87,7 @@ fn file_that_was_imported_in_place_is_followed() {
     assert_eq!(import(house, &["--in-place"], &third), id);
     let before = walls.images().len();
     fs::write(&third, picture(10)).unwrap();
-    wait_until("an image of its own", || walls.images().len() == before + 1);
+    wait_until("a new image", || walls.images().len() == before + 1);
     // An image that was deleted in murald does not return.
     [second, id].into_iter().for_each(|id| assert_eq!(delete(house, id, false), 200));
     fs::write(&twin, picture(8)).unwrap();

@@ -35,10 +35,10 @@ fn watch_sleeps_while_files_are_only_read() {
     walls.rename("a.png", "z.png");
     walls.wait_for(&[("z.png", 1), ("sea/b.png", 2), ("sea/deep/c.png", 3)]);
     std::thread::sleep(Duration::from_secs(12));
-    wait_until("rest", || walls.state()["message"].is_null());
+    wait_until("no message about the rename", || walls.state()["message"].is_null());
     // Work of a moment ago may still be going on.
     let mut before = watching(&walls);
-    wait_until("sleep", || {
+    wait_until("idle threads", || {
         std::thread::sleep(Duration::from_millis(500));
         let now = watching(&walls);
         std::mem::replace(&mut before, now.clone()) == now

@@ -55,14 +55,14 @@ fn watch_command_adds_and_removes_directories() {
     assert_eq!(run(&["watch", "add", "walls"]).0, Some(0), "it is watched already");
     // The count follows a moment after the row.
     let listed = format!("{}\twatched\t1\t\n", directory.display());
-    wait_until("its line", || run(&["watch", "list"]).1 == listed);
+    wait_until("the line of the directory", || run(&["watch", "list"]).1 == listed);
     assert_eq!(run(&["library", "scan"]).0, Some(0));
     let (code, _, told) = run(&["watch", "remove", "others"]);
     assert_eq!((code, told.contains("others is not watched")), (Some(1), true), "{told}");
     assert_eq!(run(&["watch", "remove", "walls"]).0, Some(0));
     assert_eq!(total(), 1, "its images stay");
     assert_eq!(run(&["watch", "add", "walls"]).0, Some(0));
-    wait_until("a look", || run(&["watch", "list"]).1.ends_with("\t1\t\n"));
+    wait_until("the count", || run(&["watch", "list"]).1.ends_with("\t1\t\n"));
     assert_eq!(run(&["watch", "remove", "walls", "--forget"]).0, Some(0));
     assert_eq!((total(), directory.join("a.png").exists()), (json!(0), true));
     assert_eq!(run(&["watch", "list"]).1, "");
@@ -173,8 +173,8 @@ fn earlier_copies_of_watched_files_are_put_into_the_directorys_folder() {
     let folder =
         |id: i64| walls.house.client().get(&format!("/images/{id}")).ok()["folder_id"].clone();
     wait_until("the folder", || folder(ids[0]).is_i64());
-    wait_until("the look", || walls.state()["images"] == 2);
+    wait_until("both images", || walls.state()["images"] == 2);
     assert_ne!(folder(ids[0]), chosen);
-    assert_eq!(folder(ids[1]), chosen, "its owner has put it there");
+    assert_eq!(folder(ids[1]), chosen, "the user has chosen this folder");
     assert_eq!(walls.images().len(), 2);
 }
