@@ -1,4 +1,4 @@
-//! awww through a stand-in that takes what the real one takes.
+//! Tests awww with a stand-in that accepts what the real one accepts.
 
 use std::path::Path;
 use std::time::Duration;
@@ -23,7 +23,7 @@ fn images(stubs: &Stubs) -> Vec<(String, String)> {
 }
 
 #[test]
-fn a_server_is_started_told_and_ended() {
+fn server_is_started_gets_calls_and_is_ended() {
     let stubs = Stubs::new(&["640x480", "640x480"]);
     stubs.wall.set("awww", "daemon_format", "argb");
     stubs.cue("awww-daemon", "late");
@@ -36,11 +36,11 @@ fn a_server_is_started_told_and_ended() {
     assert_eq!(images(&stubs), [both]);
     let img = stubs.calls("awww").into_iter().find(|call| call[0] == "img").unwrap();
     assert_eq!(img, awww::img("HEADLESS-1,HEADLESS-2", &red));
-    // Only the one that differs.
+    // Only the output that differs gets a call.
     stubs.forget_calls();
     show(&stubs, &mut *awww, &[("HEADLESS-1", &red), ("HEADLESS-2", &odd)]).unwrap();
     assert_eq!(images(&stubs), [("HEADLESS-2".to_owned(), odd.to_str().unwrap().to_owned())]);
-    // Another look, the same picture.
+    // The same picture gets another look.
     stubs.forget_calls();
     stubs.wall.set("awww", "resize", "fit");
     show(&stubs, &mut *awww, &[("HEADLESS-1", &red)]).unwrap();
@@ -52,7 +52,8 @@ fn a_server_is_started_told_and_ended() {
     stubs.wall.set("awww", "resize", "fit");
     stubs.forget_calls();
     show(&stubs, &mut *awww, &[("HEADLESS-1", &red)]).unwrap();
-    // How it comes is told, too, and once. What one call asks for is that call's alone.
+    // Changed transition settings set the picture again, once. The transition of one request is for that
+    // request alone.
     stubs.wall.set_json("awww", "invert_y", true.into());
     stubs.wall.set_json("awww", "transition_fps", 30.into());
     for (own, calls) in [(None, 2), (Some("grow"), 2), (None, 2)] {
@@ -69,7 +70,7 @@ fn a_server_is_started_told_and_ended() {
 }
 
 #[test]
-fn a_server_outlives_the_daemon_and_is_taken_over() {
+fn server_outlives_the_daemon_and_is_adopted() {
     let stubs = Stubs::new(&["640x480"]);
     let red = stubs.wall.flat("red.png", RED);
     let mut first = stubs.wall.backend(BackendName::Awww);
@@ -80,7 +81,7 @@ fn a_server_outlives_the_daemon_and_is_taken_over() {
     let mut second = stubs.wall.backend(BackendName::Awww);
     show(&stubs, &mut *second, &[("HEADLESS-1", &red)]).unwrap();
     assert!(images(&stubs).is_empty() && stubs.calls("awww-daemon").is_empty());
-    // It dies: told, and started again with its picture.
+    // The server dies: this is reported, and it is started again with its picture.
     stubs.wall.desktop.output("kill", &["-9", &server[0].pid.to_string()]);
     stubs.wall.told.recv_timeout(Duration::from_secs(20)).unwrap();
     assert!(!second.is_whole());
@@ -92,7 +93,7 @@ fn a_server_outlives_the_daemon_and_is_taken_over() {
 }
 
 #[test]
-fn a_server_that_somebody_else_started_is_used_and_left() {
+fn foreign_server_is_used_and_left_running() {
     let stubs = Stubs::new(&["640x480"]);
     let server = stubs.wall.desktop.command(stubs.root().join("bin/awww-daemon"));
     let mut server = crate::wall::Foreign::of(server);
@@ -106,7 +107,7 @@ fn a_server_that_somebody_else_started_is_used_and_left() {
 }
 
 #[test]
-fn a_server_without_its_socket_goes_once_another_has_the_picture() {
+fn server_without_its_socket_ends_once_another_has_the_picture() {
     let stubs = Stubs::new(&["640x480"]);
     let mut awww = stubs.wall.backend(BackendName::Awww);
     let (red, blue) = (stubs.wall.flat("red.png", RED), stubs.wall.flat("blue.png", BLUE));
@@ -120,10 +121,10 @@ fn a_server_without_its_socket_goes_once_another_has_the_picture() {
     stubs.cue("awww", "");
     show(&stubs, &mut *awww, &[("HEADLESS-1", &blue)]).unwrap();
     assert!(!old.is_running());
-    // From one server to the next there is no transition.
+    // There is no transition from one server to the next.
     let img = stubs.calls("awww").into_iter().rfind(|call| call[0] == "img").unwrap();
     assert!(img.contains(&"--transition-type=none".to_owned()), "{img:?}");
-    // It has left the other's socket where it was.
+    // The old server has left the socket of the new one alone.
     stubs.forget_calls();
     show(&stubs, &mut *awww, &[("HEADLESS-1", &red)]).unwrap();
     assert!(stubs.calls("awww-daemon").is_empty());
@@ -131,7 +132,7 @@ fn a_server_without_its_socket_goes_once_another_has_the_picture() {
 }
 
 #[test]
-fn mishaps() {
+fn failures_of_awww_are_reported() {
     let stubs = Stubs::new(&["640x480"]);
     let mut awww = stubs.wall.backend(BackendName::Awww);
     let red = stubs.wall.flat("red.png", RED);
@@ -145,7 +146,7 @@ fn mishaps() {
     let error = fails("awww-daemon", "die", "failed to connect to wayland");
     assert!(matches!(error, Error::Unavailable(_)));
     assert!(stubs.wall.processes("awww").is_empty());
-    // Its client says that all is well.
+    // The client exits with success.
     let error = fails("awww-daemon", "unsupported", "has ended: [ERROR] WAYLAND PROTOCOL ERROR");
     assert!(error.to_string().ends_with("Unsupported format"), "{error}");
     assert!(matches!(error, Error::Unavailable(_)));
@@ -157,7 +158,7 @@ fn mishaps() {
     stubs.cue("awww", "fail");
     let error = show(&stubs, &mut *awww, &[("HEADLESS-1", &blue)]).unwrap_err();
     assert!(matches!(&error, Error::Refused(why) if why.contains("it went wrong")), "{error}");
-    // One that crashes during a call is started again, and shows it.
+    // A server that crashes during a call is started again and shows the picture.
     let before = stubs.wall.processes("awww");
     stubs.cue("awww", "crash");
     show(&stubs, &mut *awww, &[("HEADLESS-1", &blue)]).unwrap();
@@ -170,7 +171,7 @@ fn mishaps() {
 }
 
 #[test]
-fn a_picture_is_told_anew_for_another_size() {
+fn picture_is_set_again_for_another_size() {
     let stubs = Stubs::new(&["640x480"]);
     let mut awww = stubs.wall.backend(BackendName::Awww);
     let red = stubs.wall.flat("red.png", RED);
@@ -193,7 +194,7 @@ fn a_picture_is_told_anew_for_another_size() {
     change("transform 90", 480);
     assert_eq!(tells(), [true], "the same picture has no transition");
     assert!(tells().is_empty());
-    // The server hears of it after its client has asked it for the size.
+    // The server learns of the size after its client has asked for it.
     geometry("next-geometry", "240x320, scale: 2");
     change("scale 2", 240);
     assert_eq!(tells(), [true, true]);
@@ -213,11 +214,11 @@ fn picture_that_the_server_does_not_report_has_failed() {
     assert_eq!(error, Error::Refused(said));
     stubs.cue("awww", "");
     show(&stubs, &mut *awww, &[("HEADLESS-1", &link)]).unwrap();
-    // Nor is it told again of what it shows by another name.
+    // A picture that is shown under another name is not set again.
     stubs.forget_calls();
     show(&stubs, &mut *awww, &[("HEADLESS-1", &link)]).unwrap();
     assert!(images(&stubs).is_empty());
-    // A server that has shown something ends at another picture.
+    // A server that already shows a picture exits at the next one.
     stubs.cue("awww-daemon", "unsupported");
     let blue = stubs.wall.flat("blue.png", BLUE);
     let error = show(&stubs, &mut *awww, &[("HEADLESS-1", &blue)]).unwrap_err();
@@ -227,7 +228,7 @@ fn picture_that_the_server_does_not_report_has_failed() {
 }
 
 #[test]
-fn a_file_is_blamed_for_what_is_wrong_with_it_alone() {
+fn file_is_blamed_only_for_its_own_faults() {
     let stubs = Stubs::new(&["640x480"]);
     let mut awww = stubs.wall.backend(BackendName::Awww);
     let red = stubs.wall.flat("red.png", RED);
@@ -235,7 +236,7 @@ fn a_file_is_blamed_for_what_is_wrong_with_it_alone() {
     let error = show(&stubs, &mut *awww, &[("HEADLESS-1", &red)]).unwrap_err();
     let said = "awww failed: unexpected argument '--new' found";
     assert_eq!(error, Error::Refused(said.to_owned()));
-    // Its head is whole.
+    // The head of the file is intact.
     let cut = stubs.root().join("cut.png");
     let bytes = std::fs::read(&red).unwrap();
     std::fs::write(&cut, &bytes[..bytes.len() - 30]).unwrap();
@@ -247,7 +248,7 @@ fn a_file_is_blamed_for_what_is_wrong_with_it_alone() {
 }
 
 #[test]
-fn numbers_below_zero_and_blanks_between_them_are_taken() {
+fn negative_numbers_and_blanks_are_accepted() {
     let stubs = Stubs::new(&["640x480"]);
     let mut awww = stubs.wall.backend(BackendName::Awww);
     stubs.wall.set_json("awww", "transition_angle", serde_json::json!(-30));
@@ -259,7 +260,7 @@ fn numbers_below_zero_and_blanks_between_them_are_taken() {
 }
 
 #[test]
-fn a_server_that_hangs_can_be_given_up() {
+fn start_of_a_hanging_server_can_be_cancelled() {
     let stubs = Stubs::new(&["640x480"]);
     stubs.cue("awww-daemon", "hang");
     let mut awww = stubs.wall.backend(BackendName::Awww);

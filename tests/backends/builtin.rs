@@ -1,4 +1,4 @@
-//! murald's own drawing, on headless sway.
+//! Tests murald's own renderer, on headless sway and X servers.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -29,7 +29,7 @@ fn show(wall: &Wall, builtin: &mut Box<dyn Backend>, pictures: &[(&str, &Path)])
     builtin.show(&wall.hang(pictures), &wall.cancel).unwrap();
 }
 
-/// How many frames the process keeps.
+/// The number of frames that the process keeps.
 fn frames(wall: &Wall) -> usize {
     let process = wall.processes(NAME).remove(0).pid;
     let files = fs::read_dir(format!("/proc/{process}/fd")).unwrap();
@@ -59,7 +59,7 @@ fn each_output_has_its_own_picture_and_only_what_differs_is_changed() {
         wall.pixels(output).is_all(color);
     }
     assert_eq!(wall.processes(NAME), before, "one process for all of it");
-    // Black beneath each picture: it would be seen if it were above.
+    // The backdrop is black: it would be visible if it were above the wallpaper.
     wall.set(NAME, "backdrop", "dim");
     wall.set_json(NAME, "backdrop_dim", 1.into());
     show(&wall, &mut builtin, &pictures);
@@ -75,7 +75,7 @@ fn each_output_has_its_own_picture_and_only_what_differs_is_changed() {
     assert!(wall.processes(NAME).is_empty() && !before[0].is_running());
 }
 
-/// As an import takes it: it is converted for the eyes of others, and so it is for murald's own.
+/// An import accepts such a picture; it is converted for murald's own renderer as for other backends.
 #[test]
 fn pictures_that_only_ffmpeg_decodes_are_shown() {
     let (wall, mut builtin) = wall(&["640x360"]);
@@ -96,7 +96,7 @@ fn every_fit_position_and_colour_by_pixels_also_scaled_and_rotated() {
         let seen = wall.pixels("HEADLESS-1");
         spots.iter().for_each(|&(x, y, color)| seen.shows(x, y, color));
     };
-    // It is 200 by 200: 100 of each colour.
+    // The picture has 200 by 200 pixels, 100 rows of each colour.
     check("cover", &[(2, 2, RED), (98, 45, RED), (2, 55, BLUE)]);
     check("contain", &[(24, 50, BLACK), (26, 2, RED), (74, 98, BLUE), (76, 50, BLACK)]);
     check("fill", &[(2, 2, RED), (98, 98, BLUE)]);
@@ -119,7 +119,7 @@ fn every_fit_position_and_colour_by_pixels_also_scaled_and_rotated() {
     check("contain", &[(24, 50, GREEN), (26, 2, RED), (74, 98, BLUE), (76, 50, GREEN)]);
     check("center", &[(36, 50, GREEN), (38, 26, RED), (62, 74, BLUE), (50, 24, GREEN)]);
     wall.desktop.output("swaymsg", &["-q", "output HEADLESS-1 scale 1 transform 90"]);
-    // Painted anew by the process itself, with nobody telling it: the picture stands upright.
+    // The process paints again by itself, without a request: the picture stays upright.
     let seen = || wall.pixels("HEADLESS-1");
     wait_until("the rotated picture", || {
         let seen = seen();
@@ -130,7 +130,7 @@ fn every_fit_position_and_colour_by_pixels_also_scaled_and_rotated() {
 }
 
 #[test]
-fn a_picture_of_the_outputs_size_is_the_file_itself_and_cameras_are_heeded() {
+fn picture_of_the_outputs_size_is_shown_exactly_and_exif_is_honoured() {
     let (wall, mut builtin) = wall(&["640x360"]);
     wall.set(NAME, "transition_type", "none");
     let words = ["-size", "640x360", "plasma:red-blue", "-depth", "8"];
@@ -184,7 +184,7 @@ fn errors_leave_what_was_shown() {
 }
 
 #[test]
-fn outlives_the_daemon_is_taken_over_and_is_back_after_its_death() {
+fn renderer_outlives_the_daemon_is_adopted_and_restored_after_its_death() {
     let (wall, mut first) = wall(&["640x480"]);
     let (red, blue) = (wall.flat("red.png", RED), wall.flat("blue.png", BLUE));
     let red = wall.hang(&[("HEADLESS-1", &red)]);
@@ -212,7 +212,7 @@ fn outlives_the_daemon_is_taken_over_and_is_back_after_its_death() {
     assert!(left.is_empty(), "{left:?}");
 }
 
-/// Says that it is of another version, whatever it is asked.
+/// A process that claims another version in every answer.
 const STRANGER: &str = "import socket, sys
 listener = socket.socket(socket.AF_UNIX)
 listener.bind(sys.argv[2])
@@ -224,7 +224,7 @@ while True:
 ";
 
 #[test]
-fn one_of_another_version_or_that_is_stopped_is_replaced() {
+fn process_of_another_version_or_stopped_process_is_replaced() {
     let wall = Wall::new(Desktop::wayland(&["640x480"]), 1);
     let socket = wall.backends.records.directory().join("builtin-1.sock");
     let script = wall.dir.path().join("stranger.py");
@@ -241,7 +241,7 @@ fn one_of_another_version_or_that_is_stopped_is_replaced() {
     wall.pixels("HEADLESS-1").is_all(RED);
     let now = wall.processes(NAME);
     assert!(now.len() == 1 && now[0] != stranger && !stranger.is_running());
-    // The same where it does not answer.
+    // The same for a process that does not answer.
     wall.desktop.output("kill", &["-STOP", &now[0].pid.to_string()]);
     show(&wall, &mut builtin, &[("HEADLESS-1", &wall.flat("blue.png", BLUE))]);
     wall.pixels("HEADLESS-1").is_all(BLUE);
@@ -250,19 +250,20 @@ fn one_of_another_version_or_that_is_stopped_is_replaced() {
 }
 
 #[test]
-fn outputs_that_go_and_come_are_served_without_the_daemon() {
+fn reconnected_outputs_get_their_pictures_without_the_daemon() {
     let (wall, mut builtin) = wall(&["640x480", "800x600"]);
     let (red, blue) = (wall.flat("red.png", RED), wall.flat("blue.png", BLUE));
-    // Black beneath each picture: it would be seen if it were above.
+    // The backdrop is black: it would be visible if it were above the wallpaper.
     wall.set(NAME, "backdrop", "blur");
     wall.set_json(NAME, "backdrop_dim", 1.into());
     show(&wall, &mut builtin, &[("HEADLESS-1", &red), ("HEADLESS-2", &blue)]);
     let process = wall.processes(NAME);
     drop(builtin);
-    // Newer sways answer before it is done; 1.7 says yes to all, and leaves its outputs as they are.
+    // Newer versions of sway answer before a command is done; 1.7 accepts it, but leaves its outputs as
+    // they are.
     let goes = !wall.desktop.output("swaymsg", &["--version"]).ends_with(" 1.7");
     let are = |count| !goes || wall.backends.outputs.list().len() == count;
-    // The second time without the file: what was last seen of it is enough.
+    // The second time the file is missing, and its last frame is shown.
     for round in 0..2 {
         wall.desktop.output("swaymsg", &["-q", "output HEADLESS-2 disable"]);
         wait_until("the output is off", || are(1));
@@ -285,7 +286,7 @@ fn outputs_that_go_and_come_are_served_without_the_daemon() {
 }
 
 #[test]
-fn a_picture_over_two_outputs_goes_on_where_the_other_ends() {
+fn picture_over_two_outputs_continues_on_the_second() {
     let (wall, mut builtin) = wall(&["400x400", "400x400"]);
     wall.set(NAME, "transition_type", "none");
     // Four columns, of which each output shows two.
@@ -307,7 +308,7 @@ fn a_picture_over_two_outputs_goes_on_where_the_other_ends() {
 }
 
 #[test]
-fn a_foreign_program_is_told_of_and_left_alone() {
+fn foreign_program_is_reported_and_left_alone() {
     let (wall, mut builtin) = wall(&["640x480"]);
     let mut foreign = Foreign::start(&wall.desktop);
     show(&wall, &mut builtin, &[("HEADLESS-1", &wall.flat("red.png", RED))]);
@@ -347,7 +348,7 @@ fn over_x11_the_root_window_keeps_what_was_painted() {
     let error = builtin.show(&wall.hang(&[(one, Path::new("/no.png"))]), &wall.cancel);
     assert!(matches!(error, Err(Error::File { .. })));
     wall.pixels(other).shows(50, 50, RED);
-    // What another backend has painted since is not painted over.
+    // A picture that another backend has painted since is not painted over.
     let mut feh = wall.backend(BackendName::Feh);
     feh.show(&wall.hang(&[(one, &red), (other, &red)]), &wall.cancel).unwrap();
     builtin.clear().unwrap();
@@ -360,7 +361,7 @@ fn over_x11_the_root_window_keeps_what_was_painted() {
 }
 
 #[test]
-fn over_x11_a_picture_is_freed_when_the_next_has_come() {
+fn over_x11_a_picture_is_freed_once_it_is_replaced() {
     let wall = Wall::new(Desktop::x11(&["320x240"]), 1);
     let pictures = [wall.flat("red.png", RED), wall.flat("green.png", GREEN)];
     let name = wall.backends.outputs.list()[0].name.clone();
@@ -373,7 +374,7 @@ fn over_x11_a_picture_is_freed_when_the_next_has_come() {
     };
     let is_there = |pixmap: u32| server.get_geometry(pixmap).unwrap().reply().is_ok();
     let mut builtin = wall.backend(BackendName::Builtin);
-    // Numbers are given again.
+    // The server reuses the numbers of pixmaps.
     let mut all = BTreeSet::new();
     for picture in pictures.iter().cycle().take(30) {
         show(&wall, &mut builtin, &[(&name, picture)]);
@@ -384,7 +385,7 @@ fn over_x11_a_picture_is_freed_when_the_next_has_come() {
 }
 
 #[test]
-fn pictures_that_move_do_so_until_they_are_told_not_to() {
+fn animated_pictures_play_until_the_settings_forbid_it() {
     let (wall, mut builtin) = wall(&["640x480"]);
     wall.set(NAME, "transition_type", "none");
     let seen = || wall.pixels("HEADLESS-1").part(50, 50);
@@ -403,7 +404,7 @@ fn pictures_that_move_do_so_until_they_are_told_not_to() {
         wall.set_json(NAME, "animate", false.into());
         builtin.show(&placements, &wall.cancel).unwrap();
         wait_until("the first frame", || near(seen(), RED));
-        // Twice as long as a frame stays.
+        // Twice as long as a frame is shown.
         let until = Instant::now() + Duration::from_millis(200);
         while Instant::now() < until {
             assert!(near(seen(), RED), "{kind} still moves");
@@ -412,7 +413,7 @@ fn pictures_that_move_do_so_until_they_are_told_not_to() {
     }
 }
 
-/// Red and blue, a tenth of a second each.
+/// An animation of red and blue, a tenth of a second each.
 fn apng(wall: &Wall) -> PathBuf {
     let path = wall.dir.path().join("moving.png");
     let mut encoder = png::Encoder::new(fs::File::create(&path).unwrap(), 64, 48);

@@ -1,4 +1,4 @@
-//! Videos pause where a window is full screen, by the real sway and a window of our own.
+//! Tests that videos pause under a full-screen window, with the real sway and a window of the test.
 
 use std::fs::File;
 use std::os::fd::AsFd;
@@ -24,7 +24,7 @@ struct Window {
 }
 
 impl Window {
-    /// Opens it full screen; a thread answers the compositor until that closes it.
+    /// Opens the window full screen. A thread answers the compositor until the window is closed.
     fn open(desktop: &Desktop) {
         let run = Path::new(desktop.var("XDG_RUNTIME_DIR").unwrap());
         let stream = UnixStream::connect(run.join(desktop.var("WAYLAND_DISPLAY").unwrap()));
@@ -132,7 +132,7 @@ fn videos_pause_under_a_window_that_is_full_screen() {
     until(&hosted, &playing, &[json!("locked"), json!("locked")]);
     tell(&hosted, "unlocked");
     until(&hosted, &playing, &covered());
-    // The next daemon leaves it paused until it knows that the window covers it still.
+    // The next daemon leaves the video paused until it knows that the window still covers it.
     let changes = |hosted: &Hosted| {
         let mut told = told(hosted, "HEADLESS-1");
         told.dedup();

@@ -1,5 +1,5 @@
-//! A day's changes in fast motion: what the process that draws has of the system is the same
-//! afterwards. `MURALD_CHANGES=10000` makes as many as a day has at one in nine seconds.
+//! Makes a day's changes in fast motion: the renderer's memory, descriptors and mappings must be the
+//! same afterwards. `MURALD_CHANGES=10000` makes as many changes as a day has at one in nine seconds.
 
 use std::fs;
 use std::path::PathBuf;
@@ -10,22 +10,22 @@ use murald::internals::config::BackendName;
 use crate::desktop::{Desktop, wait_for, wait_until};
 use crate::wall::{BLUE, RED, Wall};
 
-/// As much more memory may be resident: what the allocator keeps wavers.
+/// How much more memory may be resident, as the reserve of the allocator varies.
 const WAVERS_KIB: u64 = 2048;
 
-/// At rest on Wayland, whatever the outputs. Without the program itself, which is many times as large
-/// before it is optimised: `benches/draw.rs` has it with that, on 4K outputs.
+/// The most memory when idle on Wayland, for any outputs. Excludes the program itself, which is many
+/// times as large before it is optimised: `benches/draw.rs` includes it, on 4K outputs.
 const AT_REST_KIB: u64 = 8 << 10;
 
-/// What a process has of the system.
+/// The resources of a process.
 #[derive(Debug)]
 struct Holdings {
-    /// Of its own, and of frames: what it has of the program's file comes and goes.
+    /// Its own memory and that of frames; resident pages of the program's file vary.
     resident_kib: u64,
     descriptors: usize,
     /// Frames that it has mapped.
     mapped: usize,
-    /// The same of the compositor: it holds what it was given.
+    /// The frames that the compositor has mapped.
     mapped_there: usize,
 }
 
@@ -44,7 +44,7 @@ impl Holdings {
         }
     }
 
-    /// No more than before.
+    /// Whether these are no more than before.
     fn is_within(&self, before: &Self) -> bool {
         self.resident_kib <= before.resident_kib + WAVERS_KIB
             && self.descriptors <= before.descriptors
@@ -59,7 +59,7 @@ fn frames_of(maps: &str) -> usize {
 }
 
 #[test]
-fn a_day_of_changes_leaves_nothing_behind() {
+fn day_of_changes_leaks_nothing() {
     let changes = std::env::var("MURALD_CHANGES").ok().and_then(|text| text.parse().ok());
     let changes: usize = changes.unwrap_or(500);
     let wall = Wall::new(Desktop::wayland(&["160x90", "120x90"]), 2);
@@ -69,7 +69,7 @@ fn a_day_of_changes_leaves_nothing_behind() {
     let mut number = 0;
     let mut change = |count: usize| {
         for _ in 0..count {
-            // Each fade is cut short by the change after it.
+            // Each fade is interrupted by the change after it.
             builtin.use_transition(Some(if number % 2 == 0 { "fade" } else { "none" }));
             let [one, other] = [0, 1].map(|more| &*pictures[(number + more) % pictures.len()]);
             let placements = wall.hang(&[("HEADLESS-1", one), ("HEADLESS-2", other)]);
@@ -77,7 +77,7 @@ fn a_day_of_changes_leaves_nothing_behind() {
             number += 1;
         }
     };
-    // An even number: the last is no fade.
+    // The number is even, so the last change is no fade.
     change(40);
     let pid = wall.processes("builtin")[0].pid;
     let now = || Holdings::of(pid, compositor);
@@ -94,7 +94,7 @@ fn a_day_of_changes_leaves_nothing_behind() {
     assert_eq!(wall.processes("builtin")[0].pid, pid);
 }
 
-/// Of several formats and sizes, so that decoders have something to leave behind.
+/// Pictures of several formats and sizes, so that decoders have something to leak.
 fn pictures(wall: &Wall) -> Vec<PathBuf> {
     let noise = |name, size| wall.picture(name, &["-size", size, "plasma:", "-depth", "8"]);
     vec![
@@ -107,13 +107,13 @@ fn pictures(wall: &Wall) -> Vec<PathBuf> {
 }
 
 #[test]
-fn three_monitors_at_rest_take_little_memory() {
+fn three_idle_monitors_take_little_memory() {
     let wall = Wall::new(Desktop::wayland(&["1280x720", "1280x720", "1280x720"]), 3);
     let mut builtin = wall.backend(BackendName::Builtin);
     let pictures = ["xc:red", "xc:lime", "xc:blue"]
         .map(|color| wall.picture(&format!("{}.jpg", &color[3..]), &["-size", "1280x720", color]));
     let outputs = ["HEADLESS-1", "HEADLESS-2", "HEADLESS-3"];
-    // One picture after the other, so that it has faded as well.
+    // Two pictures one after the other, so that there is a fade as well.
     for first in 0..2 {
         let of = |at: usize| (outputs[at], &*pictures[(first + at) % 3]);
         builtin.show(&wall.hang(&[of(0), of(1), of(2)]), &wall.cancel).unwrap();

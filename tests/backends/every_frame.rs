@@ -1,4 +1,4 @@
-//! Changes as the compositor sends them out, frame by frame: never one of neither picture.
+//! Tests every frame that the compositor sends during changes: each must show a picture.
 
 use std::path::Path;
 
@@ -8,8 +8,7 @@ use crate::desktop::{Desktop, wait_until};
 use crate::frames::Watcher;
 use crate::wall::{BLACK, BLUE, GREEN, RED, Wall, near};
 
-/// Whether a frame is of red, of blue, or of a fade between them: there is no green in it, and light
-/// is neither lost nor won.
+/// Whether a frame is red, blue or a fade between them: it has no green, and its brightness is constant.
 fn between([red, green, blue]: [u8; 3]) -> bool {
     green <= 3 && (250..=260).contains(&(u32::from(red) + u32::from(blue)))
 }
@@ -28,14 +27,14 @@ fn every_frame_of_two_hundred_changes_by_builtin_shows_a_picture() {
     wall.pixels("WL-1").is_all(RED);
     let watcher = Watcher::start(&wall.desktop, "WL-1");
     let mut other = "WL-2".to_owned();
-    // How many frames had been seen when a round began.
+    // The number of frames at the beginning of each round.
     let mut begun = Vec::new();
     for round in 1..=200 {
         let (color, picture) = &pictures[round % 2];
         begun.push(watcher.frames());
         show(picture);
         match round {
-            // The next begins in the middle of its transition.
+            // The next change begins in the middle of this transition.
             _ if round % 4 == 1 => continue,
             20 | 100 => sway(&wall, "output WL-1 scale 2"),
             40 | 120 => sway(&wall, "output WL-1 scale 1"),
@@ -57,8 +56,8 @@ fn every_frame_of_two_hundred_changes_by_builtin_shows_a_picture() {
     assert!(mixed > 0, "{mixed} frames of a fade in {} frames", frames.len());
 }
 
-/// Where an output comes, goes or changes, sway 1.7 sends out a frame without any surface now and then:
-/// it does so below swaybg, too, which draws nothing at that moment.
+/// Sway 1.7 sometimes sends a frame without any surface when an output is connected, removed or changed.
+/// It does so with swaybg, too, which draws nothing at that moment.
 fn sway_drew(round: usize, frame: [u8; 3]) -> bool {
     const GROUND: [u8; 3] = [63, 63, 63];
     round.is_multiple_of(10) && [GROUND, BLACK].contains(&frame)
@@ -72,7 +71,7 @@ fn sway(wall: &Wall, command: &str) {
 fn changes_by_swaybg_have_no_blank_frame() {
     let wall = Wall::new(Desktop::wayland(&["1920x1080"]), 1);
     let mut swaybg = wall.backend(BackendName::Swaybg);
-    // Large, so that it takes its time to load.
+    // The pictures are large, so that loading them takes time.
     let size = ["-size", "3840x2160"];
     let paint = |name: &str, color: &str| wall.picture(name, &[&size[..], &[color]].concat());
     let pictures = [paint("a.jpg", "xc:red"), paint("b.jpg", "xc:blue"), paint("c.jpg", "xc:lime")];

@@ -1,4 +1,4 @@
-//! The real feh on X servers without a screen.
+//! Tests the real feh on X servers without a screen.
 
 use std::path::Path;
 
@@ -9,7 +9,7 @@ use crate::desktop::{Desktop, wait_until};
 use crate::wall::{BLACK, BLUE, GREEN, RED, WHITE, Wall};
 
 #[test]
-fn hangs_a_different_picture_on_each_monitor() {
+fn each_monitor_shows_a_different_picture() {
     let wall = Wall::new(Desktop::x11(&["1280x720", "800x600", "640x480"]), 3);
     let mut feh = wall.backend(BackendName::Feh);
     let (red, green) = (wall.flat("red.png", RED), wall.flat("green.webp", GREEN));
@@ -19,7 +19,7 @@ fn hangs_a_different_picture_on_each_monitor() {
     for (output, color) in [("VIRTUAL-1", RED), ("VIRTUAL-2", GREEN), ("VIRTUAL-3", BLUE)] {
         wall.pixels(output).is_all(color);
     }
-    // One that cannot be read would move the others up.
+    // A file that cannot be read would move the others up.
     let gone = [pictures[0], ("VIRTUAL-2", Path::new("/nowhere.png")), pictures[2]];
     assert!(matches!(feh.show(&wall.hang(&gone), &wall.cancel), Err(Error::File { .. })));
     wall.pixels("VIRTUAL-3").is_all(BLUE);
@@ -33,7 +33,7 @@ fn hangs_a_different_picture_on_each_monitor() {
 }
 
 #[test]
-fn fits_turns_and_follows_the_monitors() {
+fn feh_fits_rotates_and_follows_the_monitors() {
     let wall = Wall::new(Desktop::x11(&["--pluggable", "800x400", "400x400"]), 2);
     let mut feh = wall.backend(BackendName::Feh);
     let mut show = |pictures: &[(&str, &Path)]| {
@@ -87,7 +87,7 @@ fn fits_turns_and_follows_the_monitors() {
     wall.pixels("DUMMY1").is_all(BLUE);
 }
 
-/// What is on one of them is on the other, so that there is one to show pictures on.
+/// Clones show the same pixels, so they count as one monitor.
 #[test]
 fn clones_are_one_monitor() {
     let wall = Wall::new(Desktop::x11(&["--pluggable", "640x480", "640x480", "640x480"]), 3);

@@ -1,4 +1,4 @@
-//! Backgrounds that somebody else draws: told of by name and process, and left alone.
+//! Tests backgrounds of other programs, which are reported by name and process, and left alone.
 
 use std::fs;
 use std::io::Write;
@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use crate::desktop::{Desktop, wait_until};
 use crate::support::{Ended, House};
 
-/// What `GET /backends` has in the way of a backend.
+/// The conflicts of a backend in `GET /backends`.
 fn conflicts(house: &House, backend: &str) -> Vec<Value> {
     let list = house.client().get("/backends").ok();
     let entry = list.as_array().unwrap().iter().find(|entry| entry["name"] == backend).unwrap();
@@ -18,7 +18,7 @@ fn conflicts(house: &House, backend: &str) -> Vec<Value> {
 }
 
 #[test]
-fn background_of_sway_s_own_configuration_is_told_of_with_its_line() {
+fn background_of_sways_configuration_is_reported_with_its_line() {
     let desktop = Desktop::wayland(&["640x360"]);
     let mut house = House::on(&desktop);
     house.configure("[backend]\ntype = 'swaybg'\n");
@@ -55,9 +55,9 @@ fn background_of_sway_s_own_configuration_is_told_of_with_its_line() {
     assert!(Identity::of(pid).is_some(), "it is not ours to end");
 }
 
-/// As sway starts it where its configuration has no background.
+/// Sway starts such a swaybg if its configuration has no background.
 #[test]
-fn a_swaybg_that_draws_nothing_is_no_conflict() {
+fn swaybg_that_draws_nothing_is_no_conflict() {
     let desktop = Desktop::wayland(&["640x360"]);
     let house = House::started_on(&desktop);
     let swaybg = |options: &[&str]| Ended(desktop.command("swaybg").args(options).spawn().unwrap());
@@ -69,9 +69,9 @@ fn a_swaybg_that_draws_nothing_is_no_conflict() {
     assert_eq!(told, [json!({ "program": "swaybg", "pid": pid(&drawing) })], "not {}", pid(&idle));
 }
 
-/// The sway of these tests is told which file to read: it reads no other.
+/// The sway of these tests is given its configuration file, and reads no other.
 #[test]
-fn a_configuration_that_nobody_reads_is_not_blamed() {
+fn configuration_that_sway_does_not_read_is_not_blamed() {
     let desktop = Desktop::wayland(&["640x360"]);
     let house = House::started_on(&desktop);
     let unread = house.config_file().parent().unwrap().with_file_name("sway");

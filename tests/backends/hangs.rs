@@ -1,4 +1,4 @@
-//! Backends that hang, under a real daemon: what concerns other monitors goes on.
+//! Tests backends that hang, with a real daemon: other monitors are not affected.
 
 use std::fs;
 use std::io::{ErrorKind, Read, Write};
@@ -11,7 +11,7 @@ use crate::desktop::wait_until;
 use crate::hosted::{Hosted, films};
 
 #[test]
-fn a_backend_that_hangs_at_its_start_stops_nobody() {
+fn backend_that_hangs_at_its_start_blocks_no_other_request() {
     let mut hosted = Hosted::with(
         "hyprpaper",
         &["hyprpaper", "hyprctl"],
@@ -42,7 +42,7 @@ fn a_backend_that_hangs_at_its_start_stops_nobody() {
 }
 
 #[test]
-fn a_backend_that_hangs_holds_no_other_monitor() {
+fn backend_that_hangs_blocks_no_other_monitor() {
     let outputs = ["640x480", "640x480", "640x480"];
     let hosted = Hosted::with("mpvpaper", &["mpvpaper"], &outputs, "", &[]);
     hosted
@@ -61,7 +61,7 @@ fn a_backend_that_hangs_holds_no_other_monitor() {
     std::thread::scope(|scope| {
         let hangs = scope.spawn(|| set(film, "HEADLESS-1"));
         wait_until("its start", || hosted.starts("mpvpaper") == 1);
-        // Its own monitor has to wait; what comes for others passes it.
+        // Requests for the same monitor wait; those for others overtake them.
         let waits = scope.spawn(|| set(blue, "HEADLESS-1"));
         for id in [blue, red, blue] {
             assert_eq!(set(id, "HEADLESS-2").ok()["status"], "set");
@@ -78,7 +78,7 @@ fn a_backend_that_hangs_holds_no_other_monitor() {
 }
 
 #[test]
-fn a_film_that_hangs_at_the_start_holds_no_other_backend() {
+fn video_that_hangs_at_the_start_blocks_no_other_backend() {
     let outputs = ["640x480", "640x480"];
     let mut hosted = Hosted::with("mpvpaper", &["mpvpaper"], &outputs, "", &[]);
     hosted
@@ -108,7 +108,7 @@ fn a_film_that_hangs_at_the_start_holds_no_other_backend() {
 }
 
 #[test]
-fn a_film_that_hangs_holds_no_other_monitor_of_its_backend() {
+fn video_that_hangs_blocks_no_other_monitor_of_its_backend() {
     let outputs = ["640x480", "640x480", "640x480"];
     let mut hosted = Hosted::with("mpvpaper", &["mpvpaper"], &outputs, "", &[]);
     let [red, blue] = films(&hosted);
@@ -135,7 +135,7 @@ fn a_film_that_hangs_holds_no_other_monitor_of_its_backend() {
     });
     assert_eq!(starts(), 3, "the others were told by a word");
 
-    // Where one of two does not come up, the other goes back to what hung before.
+    // If one of two monitors fails, the other goes back to its old picture.
     hosted.cue("mpvpaper", "die");
     let mut events = hosted.house.events("wallpaper_changed");
     set(red, json!(["HEADLESS-1", "HEADLESS-2"])).fails(500);
@@ -143,7 +143,7 @@ fn a_film_that_hangs_holds_no_other_monitor_of_its_backend() {
     assert_eq!((&back["source"], &back["image_id"]), (&json!("restore"), &json!(blue)));
     assert_eq!(back["monitors"], json!(["HEADLESS-2"]));
 
-    // The same when it is to hang again.
+    // The same when the video is restored after a start.
     hosted.cue("mpvpaper", "");
     set(red, json!(["HEADLESS-1"])).ok();
     let pid = recorded(&hosted, "mpvpaper@HEADLESS-1-1.json");
@@ -165,7 +165,7 @@ fn a_film_that_hangs_holds_no_other_monitor_of_its_backend() {
     assert_eq!(starts(), 6);
 }
 
-/// The process of a backend that is on record: its line of `/proc/self/stat` comes second.
+/// The recorded process of a backend: the second line of its record is its `/proc/self/stat`.
 pub fn recorded(hosted: &Hosted, name: &str) -> String {
     let murald = Path::new(hosted.desktop.var("XDG_RUNTIME_DIR").unwrap()).join("murald");
     let backends = fs::read_dir(murald).unwrap().next().unwrap().unwrap().path();

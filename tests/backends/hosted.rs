@@ -1,4 +1,4 @@
-//! A real daemon on a real desktop whose wallpapers go to the stand-in for wal-qt's host.
+//! Runs a real daemon on a real desktop, with stand-ins for its backends.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -17,15 +17,15 @@ pub struct Hosted {
     pub desktop: Desktop,
     pub house: House,
     pub notes: PathBuf,
-    // Last: a daemon that still runs would start them again.
+    // Last, because a daemon that still runs would start them again.
     _stand_ins: StandIns,
 }
 
-/// Backends outlive the daemon: those of these notes end with this.
+/// Backends outlive the daemon; dropping this kills those that belong to these notes.
 struct StandIns(PathBuf);
 
 impl Hosted {
-    /// With wal-qt.
+    /// A daemon with the stand-in for wal-qt's host.
     pub fn new(outputs: &[&str], settings: &str, env: &[(&str, &str)]) -> Self {
         Self::with("wal-qt", &["wal-qt-host"], outputs, settings, env)
     }
@@ -56,7 +56,7 @@ impl Hosted {
         Self { desktop, house, _stand_ins: StandIns(notes.clone()), notes }
     }
 
-    /// Has the session be a Hyprland's, which lives as long as the test.
+    /// Makes the session look like a Hyprland that runs as long as the test.
     pub fn become_hyprland(&self) {
         let runtime = Path::new(self.desktop.var("XDG_RUNTIME_DIR").unwrap());
         let instance = runtime.join("hypr/sig");
@@ -66,14 +66,14 @@ impl Hosted {
         fs::write(instance.join("hyprland.lock"), lock).unwrap();
     }
 
-    /// What a program is to do from now on; empty: what it should.
+    /// Sets what a program does wrong from now on; nothing if empty.
     pub fn cue(&self, name: &str, what: &str) {
         fs::write(self.notes.join(format!("cue-{name}")), what).unwrap();
     }
 
     pub fn picture(&self, name: &str) -> i64 {
         let path = self.house.root().join(name);
-        // Two of the same content would be one image.
+        // Two pictures with the same content would be one image.
         let color = [name.as_bytes()[0], name.as_bytes()[1], 199];
         image::RgbImage::from_pixel(640, 360, image::Rgb(color)).save(&path).unwrap();
         self.house.import(&[&path])[0]
@@ -96,7 +96,7 @@ impl Hosted {
         self.house.client().post("/wallpaper/set", body).ok();
     }
 
-    /// What the host was asked by POST: routes and bodies.
+    /// The POST requests to the host: routes and bodies.
     pub fn requests(&self) -> Vec<(String, Value)> {
         let text = fs::read_to_string(self.notes.join("wal-qt-requests")).unwrap_or_default();
         let parse = |line: &str| {
@@ -133,7 +133,7 @@ impl Drop for StandIns {
     }
 }
 
-/// What a client sees when a stand-in has a mishap: at its start, and while a picture hangs.
+/// Tests what a client sees when a stand-in fails: at its start, and while a picture is shown.
 fn mishaps(hosted: &Hosted, start: (&str, &str, &str), others: &[(&str, &str, &str)]) {
     let contents = [hosted.picture("one.png"), hosted.picture("other.png")];
     mishaps_with(hosted, contents, start, others);
@@ -172,7 +172,7 @@ fn mishaps_with(
 }
 
 #[test]
-fn mishaps_of_wal_qt_reach_the_client() {
+fn failures_of_wal_qt_reach_the_client() {
     let hosted = Hosted::new(&["640x480"], "", &[]);
     let host = "wal-qt-host";
     mishaps(
@@ -188,7 +188,7 @@ fn mishaps_of_wal_qt_reach_the_client() {
 }
 
 #[test]
-fn mishaps_of_awww_reach_the_client() {
+fn failures_of_awww_reach_the_client() {
     let hosted = Hosted::with("awww", &["awww", "awww-daemon"], &["640x480"], "", &[]);
     mishaps(
         &hosted,
@@ -198,7 +198,7 @@ fn mishaps_of_awww_reach_the_client() {
 }
 
 #[test]
-fn mishaps_of_hyprpaper_reach_the_client() {
+fn failures_of_hyprpaper_reach_the_client() {
     let env = [("HYPRLAND_INSTANCE_SIGNATURE", "sig")];
     let programs = ["hyprpaper", "hyprctl"];
     let hosted = Hosted::with("hyprpaper", &programs, &["640x480"], "", &env);
@@ -211,7 +211,7 @@ fn mishaps_of_hyprpaper_reach_the_client() {
 }
 
 #[test]
-fn hyprpaper_is_passed_over_where_there_is_no_hyprland() {
+fn hyprpaper_is_skipped_without_hyprland() {
     let env = [("HYPRLAND_INSTANCE_SIGNATURE", "sig")];
     let programs = ["hyprpaper", "hyprctl"];
     let hosted = Hosted::with("hyprpaper", &programs, &["640x480"], "", &env);
@@ -240,11 +240,11 @@ fn hyprpaper_is_passed_over_where_there_is_no_hyprland() {
 }
 
 #[test]
-fn mishaps_of_mpvpaper_reach_the_client() {
+fn failures_of_mpvpaper_reach_the_client() {
     let hosted = Hosted::with("mpvpaper", &["mpvpaper"], &["640x480"], "", &[]);
     let films = films(&hosted);
     mishaps_with(&hosted, films, ("mpvpaper", "die", "something is missing"), &[]);
-    // A still is none of its kinds.
+    // mpvpaper cannot show a still.
     let still = hosted.picture("one.png");
     let refused = hosted.house.client().post("/wallpaper/set", &json!({ "image_id": still }));
     let refused = refused.fails(400);
@@ -253,7 +253,7 @@ fn mishaps_of_mpvpaper_reach_the_client() {
 }
 
 #[test]
-fn a_backend_that_does_not_start_is_tried_again_and_told_of_once() {
+fn backend_that_does_not_start_is_retried_and_reported_once() {
     let mut hosted = Hosted::new(&["640x480"], "", &[]);
     let id = hosted.picture("one.png");
     hosted.set(&json!({ "image_id": id }));
@@ -261,7 +261,7 @@ fn a_backend_that_does_not_start_is_tried_again_and_told_of_once() {
         let pids = fs::read_to_string(hosted.notes.join("wal-qt-pid")).unwrap();
         hosted.desktop.output("kill", &["-9", pids.lines().last().unwrap()]);
     };
-    // The host ends while the daemon is away, and will not start at once.
+    // The host exits while the daemon is stopped, and does not start at once.
     assert_eq!(hosted.house.stop(), Some(0));
     kill(&hosted);
     hosted.cue("wal-qt-host", "die");
@@ -270,16 +270,16 @@ fn a_backend_that_does_not_start_is_tried_again_and_told_of_once() {
     let types = "wallpaper_restore_failed,backend_unavailable,wallpaper_changed";
     let mut events = hosted.house.events(types);
     is_out(&hosted, &mut events, id, before);
-    // The next time it is news again.
+    // The next outage is reported again.
     hosted.cue("wal-qt-host", "die");
     let before = hosted.starts("wal-qt-host");
     kill(&hosted);
     is_out(&hosted, &mut events, id, before);
 }
 
-/// An outage of the host, from its first event to its end.
+/// Follows an outage of the host from its first event to its end.
 fn is_out(hosted: &Hosted, events: &mut Events, image: i64, before: usize) {
-    // The first time, and twice again.
+    // The first start, and two retries.
     wait_until("the third try", || hosted.starts("wal-qt-host") >= before + 3);
     hosted.cue("wal-qt-host", "");
     let (kind, failed) = events.next();
@@ -287,13 +287,13 @@ fn is_out(hosted: &Hosted, events: &mut Events, image: i64, before: usize) {
     let (kind, trouble) = events.next();
     assert_eq!((&*kind, &trouble["backend"]), ("backend_unavailable", &json!("wal-qt")));
     assert_eq!(trouble["retrying"], true);
-    // Nothing else was told of all those tries.
+    // Nothing else was reported about these tries.
     let (kind, back) = events.next();
     assert_eq!((&*kind, &back["source"]), ("wallpaper_changed", &json!("restore")));
     assert_eq!(back["image_id"], image);
 }
 
-/// Two films in the library.
+/// Two videos in the library.
 pub fn films(hosted: &Hosted) -> [i64; 2] {
     ["red", "blue"].map(|color| {
         let path = hosted.house.root().join(format!("{color}.mp4"));
@@ -306,7 +306,7 @@ pub fn films(hosted: &Hosted) -> [i64; 2] {
 }
 
 #[test]
-fn a_page_that_hangs_is_told_what_changes() {
+fn shown_page_gets_changed_settings() {
     let hosted = Hosted::new(&["640x480"], "", &[]);
     let page = hosted.page("vertical");
     hosted.set(&json!({ "image_id": page }));
@@ -329,7 +329,7 @@ fn a_page_that_hangs_is_told_what_changes() {
     let allowed =
         json!({ "pointer_interactive": false, "keyboard": true, "audio_reactive": false });
     told(change, "/wallpaper/capabilities", "capabilities", allowed);
-    // A host that is started anew is given all of it with the page.
+    // A restarted host gets all of this with the page.
     hosted.forget();
     let mut events = hosted.house.events("wallpaper_changed");
     let pid = fs::read_to_string(hosted.notes.join("wal-qt-pid")).unwrap();
@@ -341,7 +341,7 @@ fn a_page_that_hangs_is_told_what_changes() {
 }
 
 #[test]
-fn while_a_page_is_shown_its_host_shows_what_it_covers() {
+fn host_of_a_shown_page_shows_all_monitors() {
     let hosted = Hosted::new(&["640x480", "640x480"], "", &[]);
     let client = hosted.house.client();
     let auto = json!({ "selection_mode": "auto", "auto_priorities": { "image": ["swaybg"] } });
@@ -374,12 +374,12 @@ fn while_a_page_is_shown_its_host_shows_what_it_covers() {
     assert_eq!(loads, [json!(["web", "HEADLESS-1"]), json!(["image", "HEADLESS-2"])]);
     let answer = set(blue, json!(["HEADLESS-2"]));
     assert_eq!((&answer["backend"], answer.get("warnings")), (&json!("wal-qt"), None));
-    // Nothing is left that covers anything: the host ends.
+    // No HTML wallpaper is left, so the host ends.
     assert_eq!(set(red, json!(["HEADLESS-1"]))["backend"], "swaybg");
     shown_by("swaybg");
 }
 
-/// Films and pages through the real ffmpeg, on the stand-in: it shows both.
+/// Videos and HTML wallpapers get their stills from the real ffmpeg; the stand-in shows both.
 #[test]
 fn animated_image_has_a_still_before_its_event() {
     let hosted = Hosted::new(&["640x360"], "", &[]);

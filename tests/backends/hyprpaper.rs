@@ -1,4 +1,4 @@
-//! hyprpaper and hyprctl through stand-ins that take what the real ones take.
+//! Tests hyprpaper and hyprctl with stand-ins that accept what the real ones accept.
 
 use std::fs;
 use std::os::unix::fs::{MetadataExt, symlink};
@@ -15,18 +15,18 @@ fn show(stubs: &Stubs, backend: &mut dyn Backend, pictures: &[(&str, &Path)]) ->
     backend.show(&stubs.wall.hang(pictures), &stubs.wall.cancel)
 }
 
-/// The starts of hyprpaper, without the questions for its version.
+/// The number of starts of hyprpaper, without queries of its version.
 fn starts(stubs: &Stubs) -> usize {
     stubs.calls("hyprpaper").iter().filter(|call| call[0] == "-c").count()
 }
 
-/// What was changed through hyprctl, without the questions for what is shown.
+/// The changes through hyprctl, without queries of what is shown.
 fn changes(stubs: &Stubs) -> Vec<Vec<String>> {
     let calls = stubs.calls("hyprctl").into_iter();
     calls.filter(|call| call[1..] != ["listactive"]).collect()
 }
 
-/// Whether a path is another name of a file, and no link to it.
+/// Whether a path is another name of a file by a hard link, not a symbolic one.
 fn is_twin(path: &Path, file: &Path) -> bool {
     let inode = |path: &Path| fs::symlink_metadata(path).unwrap().ino();
     path != file && inode(path) == inode(file)
@@ -52,21 +52,21 @@ fn hyprpaper_is_started_with_a_file_and_sent_changes() {
     assert!(text.ends_with(&format!("\nsplash = false\nipc = true\n{tail}")), "{text}");
     assert!(changes(&stubs).is_empty());
     let process = stubs.wall.processes("hyprpaper");
-    // It crops at the centre alone: for another part it has a copy of the size of the output.
+    // hyprpaper crops only at the centre, so it gets a copy of the output's size for another position.
     let mut seen = stubs.wall.hang(&[("HEADLESS-1", &red), ("HEADLESS-2", &red)]);
     seen[0].position = serde_json::from_value("left".into()).unwrap();
     hyprpaper.show(&seen, &stubs.wall.cancel).unwrap();
     let [call] = &changes(&stubs)[..] else { panic!("one change") };
     let cut = call[2].strip_prefix("HEADLESS-1,").unwrap().strip_suffix(",cover").unwrap();
     assert_eq!(image::image_dimensions(cut).unwrap(), (640, 480));
-    // A name that it could misread goes to it under another.
+    // A name that hyprpaper could misread is replaced by another.
     show(&stubs, &mut *hyprpaper, &[("HEADLESS-1", &red), ("HEADLESS-2", &odd)]).unwrap();
     let calls = changes(&stubs);
     assert_eq!(calls.len(), 3);
     let link = calls[2][2].strip_prefix("HEADLESS-2,").unwrap().strip_suffix(",cover").unwrap();
     assert!(is_twin(link.as_ref(), &odd));
     assert_eq!(stubs.wall.processes("hyprpaper"), process);
-    // Only a file can say `fill`: a new process, before the old one goes.
+    // Only the configuration file can set `fill`, so a new process starts before the old one ends.
     stubs.wall.set("hyprpaper", "fit_mode", "fill");
     show(&stubs, &mut *hyprpaper, &[("HEADLESS-1", &red)]).unwrap();
     assert_eq!(starts(&stubs), 2);
@@ -77,7 +77,7 @@ fn hyprpaper_is_started_with_a_file_and_sent_changes() {
 }
 
 #[test]
-fn one_before_0_8_is_told_in_its_own_words() {
+fn version_before_0_8_gets_its_own_requests() {
     let stubs = Stubs::new(&["640x480"]);
     fs::write(stubs.notes.join("hyprpaper-old"), "x").unwrap();
     stubs.wall.set("hyprpaper", "fit_mode", "contain");
@@ -85,7 +85,7 @@ fn one_before_0_8_is_told_in_its_own_words() {
     let (red, blue) = (stubs.wall.flat("red.png", RED), stubs.wall.flat("blue.png", BLUE));
     show(&stubs, &mut *hyprpaper, &[("HEADLESS-1", &red)]).unwrap();
     show(&stubs, &mut *hyprpaper, &[("HEADLESS-1", &blue)]).unwrap();
-    // A name for each fit: those below.
+    // Each fit has its own spelling of a path, as below.
     let [red, blue] = [red, blue].map(|path| {
         format!("{}/./{}", stubs.root().display(), path.file_name().unwrap().display())
     });
@@ -97,16 +97,16 @@ fn one_before_0_8_is_told_in_its_own_words() {
         "listactive".to_owned(),
         format!("unload {red}"),
     ];
-    // It has a socket of its own, and no version: that is what tells it apart.
+    // It has its own socket and reports no version, by which it is recognized.
     assert_eq!(stubs.note("hyprpaper-requests"), expected);
     assert!(stubs.calls("hyprctl").is_empty());
     assert_eq!(starts(&stubs), 1);
     assert!(stubs.note("hyprpaper-files")[0].contains("|preload = "));
 }
 
-/// What it has drawn it never draws anew, whatever it is told, and answers `ok`.
+/// Such a hyprpaper draws a path only once, whatever it is told, and answers `ok`.
 #[test]
-fn one_before_0_8_shows_each_fit_of_a_picture() {
+fn version_before_0_8_shows_each_fit_of_a_picture() {
     let stubs = Stubs::new(&["640x480", "640x480"]);
     fs::write(stubs.notes.join("hyprpaper-old"), "x").unwrap();
     let mut hyprpaper = stubs.wall.backend(BackendName::Hyprpaper);
@@ -129,7 +129,7 @@ fn one_before_0_8_shows_each_fit_of_a_picture() {
 }
 
 #[test]
-fn one_before_0_8_says_that_it_has_no_fill() {
+fn version_before_0_8_warns_that_it_has_no_fill() {
     let stubs = Stubs::new(&["640x480", "640x480"]);
     fs::write(stubs.notes.join("hyprpaper-old"), "x").unwrap();
     let mut hyprpaper = stubs.wall.backend(BackendName::Hyprpaper);
@@ -147,9 +147,9 @@ fn one_before_0_8_says_that_it_has_no_fill() {
     hyprpaper.clear().unwrap();
 }
 
-/// It calls a link what that leads to, and never looks into that again.
+/// Such a hyprpaper replaces a link by its target, and never resolves it again.
 #[test]
-fn one_before_0_8_is_given_no_links() {
+fn version_before_0_8_gets_no_links() {
     let stubs = Stubs::new(&["640x480"]);
     fs::write(stubs.notes.join("hyprpaper-old"), "x").unwrap();
     let mut hyprpaper = stubs.wall.backend(BackendName::Hyprpaper);
@@ -165,7 +165,7 @@ fn one_before_0_8_is_given_no_links() {
 }
 
 #[test]
-fn hyprpaper_that_is_slow_to_tell_its_version_is_not_taken_for_an_old_one() {
+fn slow_hyprpaper_is_not_taken_for_an_old_version() {
     let stubs = Stubs::new(&["640x480"]);
     let red = stubs.wall.flat("red.png", RED);
     let mut hyprpaper = stubs.wall.backend(BackendName::Hyprpaper);
@@ -173,7 +173,7 @@ fn hyprpaper_that_is_slow_to_tell_its_version_is_not_taken_for_an_old_one() {
     let error = show(&stubs, &mut *hyprpaper, &[("HEADLESS-1", &red)]).unwrap_err();
     assert!(error.to_string().contains("hyprpaper --version did not exit within"), "{error}");
     assert_eq!(starts(&stubs), 0);
-    // Nor is it remembered as one.
+    // It is not remembered as an old version either.
     stubs.cue("hyprpaper", "");
     show(&stubs, &mut *hyprpaper, &[("HEADLESS-1", &red)]).unwrap();
     assert!(stubs.note("hyprpaper-files")[0].contains("|ipc = true|"));
@@ -181,7 +181,7 @@ fn hyprpaper_that_is_slow_to_tell_its_version_is_not_taken_for_an_old_one() {
 }
 
 #[test]
-fn hyprpaper_that_says_ok_and_shows_nothing_is_not_believed() {
+fn hyprpaper_that_answers_ok_and_shows_nothing_has_failed() {
     let stubs = Stubs::new(&["640x480"]);
     let (red, blue) = (stubs.wall.flat("red.png", RED), stubs.wall.flat("blue.png", BLUE));
     let mut hyprpaper = stubs.wall.backend(BackendName::Hyprpaper);
@@ -195,7 +195,7 @@ fn hyprpaper_that_says_ok_and_shows_nothing_is_not_believed() {
     let error = show(&stubs, &mut *hyprpaper, &[("HEADLESS-1", &blue)]).unwrap_err();
     assert!(error.to_string().contains("blue.png on HEADLESS-1"), "{error}");
     hyprpaper.clear().unwrap();
-    // Before 0.8 it says so in its log alone.
+    // Versions before 0.8 report this only in the log.
     let stubs = Stubs::new(&["640x480"]);
     fs::write(stubs.notes.join("hyprpaper-old"), "x").unwrap();
     let red = stubs.wall.flat("red.png", RED);
@@ -206,7 +206,7 @@ fn hyprpaper_that_says_ok_and_shows_nothing_is_not_believed() {
 }
 
 #[test]
-fn directory_of_its_socket_may_be_made_while_it_is_waited_for() {
+fn directory_of_the_socket_may_be_created_late() {
     let stubs = Stubs::new(&["640x480"]);
     fs::remove_dir_all(stubs.root().join("run/hypr")).unwrap();
     let red = stubs.wall.flat("red.png", RED);
@@ -236,7 +236,7 @@ fn hyprpaper_is_adopted_and_restored() {
 }
 
 #[test]
-fn one_whose_socket_was_removed_gives_way_to_another() {
+fn process_whose_socket_was_removed_is_replaced() {
     for is_old in [false, true] {
         let stubs = Stubs::new(&["640x480"]);
         if is_old {
@@ -247,7 +247,7 @@ fn one_whose_socket_was_removed_gives_way_to_another() {
         show(&stubs, &mut *hyprpaper, &[("HEADLESS-1", &red)]).unwrap();
         let old = stubs.wall.processes("hyprpaper");
         fs::remove_file(stubs.root().join("run/hypr/sig/.hyprpaper.sock")).unwrap();
-        // It stays where the new one shows nothing.
+        // The old process stays if the new one shows nothing.
         stubs.cue("hyprpaper", "lie");
         show(&stubs, &mut *hyprpaper, &[("HEADLESS-1", &blue)]).unwrap_err();
         assert_eq!(stubs.wall.processes("hyprpaper"), old);
@@ -267,7 +267,7 @@ fn one_whose_socket_was_removed_gives_way_to_another() {
 }
 
 #[test]
-fn mishaps() {
+fn failures_of_hyprpaper_are_reported() {
     let stubs = Stubs::new(&["640x480"]);
     let mut hyprpaper = stubs.wall.backend(BackendName::Hyprpaper);
     let (red, blue) = (stubs.wall.flat("red.png", RED), stubs.wall.flat("blue.png", BLUE));
@@ -288,21 +288,21 @@ fn mishaps() {
     stubs.cue("hyprctl", "");
     show(&stubs, &mut *hyprpaper, &[("HEADLESS-1", &blue)]).unwrap();
     assert_eq!(stubs.wall.processes("hyprpaper"), process);
-    // One that crashes during a call is started again, and shows it.
+    // A process that crashes during a call is started again and shows the picture.
     stubs.cue("hyprctl", "crash");
     show(&stubs, &mut *hyprpaper, &[("HEADLESS-1", &red)]).unwrap();
     assert!(stubs.note("hyprpaper-shown")[0].ends_with("/red.png"));
     let now = stubs.wall.processes("hyprpaper");
     assert!(now.len() == 1 && now != process && now[0].is_running());
     hyprpaper.clear().unwrap();
-    // A file that the owner wrote.
+    // A configuration file that the user wrote is not overwritten.
     let file = stubs.root().join("home/own.conf");
     fs::write(&file, "preload = /x\n").unwrap();
     stubs.wall.set("hyprpaper", "config_path", file.to_str().unwrap());
     let error = show(&stubs, &mut *hyprpaper, &[("HEADLESS-1", &red)]).unwrap_err();
     assert!(error.to_string().contains("own.conf"), "{error}");
     assert_eq!(fs::read_to_string(&file).unwrap(), "preload = /x\n");
-    // One that somebody else started keeps its socket.
+    // A hyprpaper that somebody else started keeps its socket.
     stubs.wall.set("hyprpaper", "config_path", "");
     let mut theirs = stubs.wall.desktop.command(stubs.root().join("bin/hyprpaper"));
     theirs.args(["-c", "/dev/null"]);

@@ -1,4 +1,4 @@
-//! What stands in for hyprpaper, of either dialect: strict about its file and its requests.
+//! Stands in for hyprpaper of either dialect: strict about its file and its requests.
 
 use std::collections::HashMap;
 use std::fs;
@@ -57,7 +57,7 @@ pub fn play(role: &Role) {
     }
 }
 
-/// Those before 0.8 look for each other, and leave their numbers behind.
+/// Versions before 0.8 look for other instances, and leave their PIDs behind.
 fn be_alone(role: &Role) {
     let lock = role.runtime().join("hyprpaper.lock");
     let other = fs::read_to_string(&lock).unwrap_or_default();
@@ -67,14 +67,14 @@ fn be_alone(role: &Role) {
     fs::write(lock, std::process::id().to_string()).unwrap();
 }
 
-/// What hyprpaper shows.
+/// The state of hyprpaper.
 struct Shown {
-    /// Lines of an output and a path, where hyprctl finds it too.
+    /// A file with lines of an output and a path, which the stand-in for hyprctl reads too.
     list: PathBuf,
-    /// What those before 0.8 have loaded.
+    /// The files that a version before 0.8 has loaded.
     loaded: Vec<String>,
-    /// And drawn, by what a path leads to: with one fit, as what is drawn is not drawn anew. All
-    /// outputs have one size here.
+    /// The drawn files by link target, each with its fit: a drawn file is not drawn again. All outputs
+    /// have one size here.
     drawn: HashMap<String, String>,
 }
 
@@ -113,7 +113,7 @@ impl Shown {
         }
     }
 
-    /// It goes on whatever it cannot read.
+    /// Versions before 0.8 go on after lines that they cannot read.
     fn read_old(&mut self, role: &Role, text: &str) {
         for line in text.lines().map(str::trim).filter(|line| !line.is_empty()) {
             match line.split_once('=').map(|(key, value)| (key.trim(), value.trim())) {
@@ -160,7 +160,7 @@ impl Shown {
             }
             Some(("unload", path)) => {
                 self.loaded.retain(|loaded| loaded != path);
-                // By its own name, not by that of what it leads to.
+                // The entry is removed by its own name, not by that of the link's target.
                 self.drawn.remove(path);
                 Ok(())
             }
@@ -175,7 +175,8 @@ impl Shown {
     }
 }
 
-/// What a link is called once it is loaded: those before 0.8 read one, and leave the rest to the kernel.
+/// The name of a loaded link: versions before 0.8 resolve one link, and leave further ones to the
+/// kernel.
 fn leads_to(path: &str) -> String {
     let target = fs::read_link(path).map(|target| Path::new(path).parent().unwrap().join(target));
     target.map_or_else(|_| path.to_owned(), |target| target.to_str().unwrap().to_owned())

@@ -1,4 +1,4 @@
-//! The process that draws, killed at many instants of a change and after it: its picture is back.
+//! Kills the renderer at many instants during and after a change: its picture must return.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -11,13 +11,13 @@ use crate::desktop::{Desktop, wait_until};
 use crate::frames::{Frame, Watcher};
 use crate::wall::{BLUE, RED, Wall, near};
 
-/// After a change was asked for: while it is told, decodes, paints, fades and is at rest.
+/// The instants after a request, in milliseconds: while it is sent, decoded, painted, faded and idle.
 const INSTANTS: [u64; 16] = [0, 1, 2, 3, 5, 8, 12, 17, 25, 35, 50, 75, 110, 160, 300, 700];
-/// How long its picture may be away where nothing else is to be done.
+/// How long the picture may be missing beyond the time of a start.
 const BACK_WITHIN: Duration = Duration::from_millis(300);
 
 #[test]
-fn killed_at_any_instant_its_picture_is_back() {
+fn picture_returns_after_a_kill_at_any_instant() {
     let wall = Wall::new(Desktop::wayland(&["640x480"]), 1);
     wall.set_json("builtin", "transition_duration", 0.4.into());
     let mut builtin = wall.backend(BackendName::Builtin);
@@ -26,7 +26,7 @@ fn killed_at_any_instant_its_picture_is_back() {
     let show = |builtin: &mut Box<dyn Backend>, picture: &Path| {
         builtin.show(&wall.hang(&[("HEADLESS-1", picture)]), &wall.cancel).unwrap();
     };
-    // What a start takes here and now.
+    // The duration of a start on this machine.
     let mut starts = Vec::new();
     for _ in 0..4 {
         builtin.clear().unwrap();
@@ -46,13 +46,13 @@ fn killed_at_any_instant_its_picture_is_back() {
             show(&mut builtin, picture);
             killer.join().unwrap()
         });
-        // What the worker does when it is told of an end.
+        // The worker does this when it hears of an exit.
         wall.told.recv_timeout(crate::support::PATIENCE).unwrap();
         if !builtin.is_whole() {
             show(&mut builtin, picture);
         }
         assert!(builtin.is_whole() && wall.processes("builtin") != [process]);
-        // In a frame from after its death: what was there before may be the same.
+        // Only frames after the kill count, as the picture before may be the same.
         wait_until("its picture", || {
             let is_back = |frame: &Frame| frame.at >= killed && near(frame.color, *color);
             watcher.timed_since(seen).last().is_some_and(is_back)
@@ -68,7 +68,7 @@ fn killed_at_any_instant_its_picture_is_back() {
     assert!(quick <= BACK_WITHIN + *starts.iter().max().unwrap(), "{away:?}, a start {starts:?}");
 }
 
-/// Returns when it was.
+/// Kills the process after a pause; returns the time of the kill.
 fn kill_after(pause: Duration, process: Identity) -> Instant {
     std::thread::sleep(pause);
     let pid = rustix::process::Pid::from_raw(process.pid).unwrap();

@@ -1,5 +1,5 @@
-//! Backends: the real swaybg and feh on real desktops, compared pixel by pixel, and stand-ins for the
-//! others that speak their command lines and protocols strictly and have mishaps on cue.
+//! Tests the backends: the real swaybg and feh on real desktops, compared pixel by pixel, and stand-ins
+//! for the others, which follow their command lines and protocols strictly and fail on cue.
 
 #![allow(unreachable_pub, clippy::disallowed_methods, clippy::print_stderr, clippy::unwrap_used)]
 

@@ -1,4 +1,4 @@
-//! Processes that keep growing are replaced, and nothing is to be seen of that.
+//! Tests that growing processes are replaced without a visible change.
 
 use std::fs;
 
@@ -12,7 +12,7 @@ fn children(hosted: &Hosted) -> Vec<Value> {
 }
 
 #[test]
-fn film_whose_process_keeps_growing_gets_another_one_first() {
+fn video_whose_process_keeps_growing_gets_another_process() {
     let every = [("MURALD_MEMORY_LOOKS", "200")];
     let told = "[daemon]\nlog_level = 'debug'";
     let hosted = Hosted::with("mpvpaper", &["mpvpaper"], &["640x480"], told, &every);
@@ -22,7 +22,7 @@ fn film_whose_process_keeps_growing_gets_another_one_first() {
     let [big] = &children(&hosted)[..] else { panic!("one process") };
     assert!(big["memory_kb"].as_u64().unwrap() > 200 << 10, "{big}");
     let mut events = hosted.house.events("");
-    // Its successor grows as well, and is left alone for five minutes.
+    // Its successor grows too, but is not replaced for five minutes.
     let limit = |mb: u32| {
         let body = json!({ "max_child_memory_mb": mb });
         hosted.house.client().patch("/config/power", &body).ok();
@@ -41,7 +41,7 @@ fn film_whose_process_keeps_growing_gets_another_one_first() {
     let seen = format!("(process {next}) has ");
     wait_until("many looks", || hosted.house.log().matches(&seen).count() > 5);
     assert_eq!((&children(&hosted)[0]["pid"], starts()), (&next, 2));
-    // The wallpaper is what it was: nobody is told of one.
+    // The wallpaper has not changed, so no event is published about it.
     limit(0);
     let mut changes = 0;
     while changes < 2 {

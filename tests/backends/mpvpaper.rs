@@ -1,4 +1,4 @@
-//! mpvpaper through a stand-in with its command line and mpv's socket.
+//! Tests mpvpaper with a stand-in that has its command line and mpv's socket.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -20,7 +20,7 @@ fn show(stubs: &Stubs, backend: &mut dyn Backend, videos: &[(&str, &Path)]) -> R
     backend.show(&hang(stubs, videos, false), &stubs.wall.cancel)
 }
 
-/// As much of a video as is looked at.
+/// A file with the head of a video, which is all that is read.
 fn video(stubs: &Stubs, name: &str, content: &str) -> PathBuf {
     let path = stubs.root().join(name);
     fs::write(&path, [b"\0\0\0\x18ftypisom\0\0\0\0isommp42", content.as_bytes()].concat()).unwrap();
@@ -28,7 +28,7 @@ fn video(stubs: &Stubs, name: &str, content: &str) -> PathBuf {
 }
 
 #[test]
-fn one_process_for_each_output_and_a_word_for_the_next_video() {
+fn each_output_has_a_process_which_loads_the_next_video() {
     let stubs = Stubs::new(&["640x480", "640x480"]);
     let [mut first, mut second] =
         ["HEADLESS-1", "HEADLESS-2"].map(|output| stubs.wall.mpvpaper_on(output));
@@ -46,7 +46,7 @@ fn one_process_for_each_output_and_a_word_for_the_next_video() {
     show(&stubs, &mut *second, &[("HEADLESS-2", &odd)]).unwrap();
     assert_eq!(stubs.wall.processes("mpvpaper"), processes);
     assert_eq!(stubs.note("mpvpaper-loads").join("\n"), odd.to_str().unwrap());
-    // Sound needs other options: a new process, and the old one goes.
+    // Sound needs other options, so a new process replaces the old one.
     let loud = hang(&stubs, &[("HEADLESS-2", &odd)], true);
     second.show(&loud, &stubs.wall.cancel).unwrap();
     let now = stubs.wall.processes("mpvpaper");
@@ -73,7 +73,7 @@ fn mpvpaper_is_adopted_and_restored() {
     show(&stubs, &mut *second, &[("HEADLESS-1", &two)]).unwrap();
     assert_eq!(stubs.note("mpvpaper-loads").len(), 1, "it plays that already");
     assert_eq!(stubs.wall.processes("mpvpaper"), process);
-    // A loop under the name of its film.
+    // A loop has replaced the video under the same name.
     let mut placements = hang(&stubs, &[("HEADLESS-1", &two)], false);
     placements[0].content = "other".to_owned();
     second.show(&placements, &stubs.wall.cancel).unwrap();
@@ -86,7 +86,7 @@ fn mpvpaper_is_adopted_and_restored() {
 }
 
 #[test]
-fn mishaps() {
+fn failures_of_mpvpaper_are_reported() {
     let stubs = Stubs::new(&["640x480"]);
     let mut mpvpaper = stubs.wall.backend(BackendName::Mpvpaper);
     let (one, two) = (video(&stubs, "one.mp4", ""), video(&stubs, "two.mp4", ""));
@@ -100,16 +100,16 @@ fn mishaps() {
     show(&stubs, &mut *mpvpaper, &[("HEADLESS-1", &one)]).unwrap();
     stubs.cue("mpvpaper", "");
     let process = stubs.wall.processes("mpvpaper");
-    // It cannot play this one, and plays on what it played.
+    // mpv cannot play this file, and continues with the old one.
     let broken = video(&stubs, "broken.mp4", "broken");
     let error = show(&stubs, &mut *mpvpaper, &[("HEADLESS-1", &broken)]).unwrap_err();
     assert!(matches!(&error, Error::File { path, .. } if *path == broken), "{error}");
-    // It is told so, and nobody waits for its answer.
+    // mpv is told to continue, and its answer is not awaited.
     crate::desktop::wait_until("the film before again", || {
         stubs.note("mpvpaper-loads").last().map(String::as_str) == one.to_str()
     });
     assert_eq!(stubs.wall.processes("mpvpaper"), process);
-    // It breaks off: a new process.
+    // The connection breaks, so a new process is started.
     stubs.cue("mpvpaper", "break");
     let thread = {
         let (notes, calls) = (stubs.notes.clone(), stubs.calls("mpvpaper").len());
@@ -128,7 +128,7 @@ fn mishaps() {
 }
 
 #[test]
-fn one_that_hangs_is_killed_and_the_old_one_stays() {
+fn process_that_hangs_is_killed_and_the_old_one_stays() {
     let stubs = Stubs::new(&["640x480"]);
     let mut mpvpaper = stubs.wall.backend(BackendName::Mpvpaper);
     let (one, broken) = (video(&stubs, "one.mp4", ""), video(&stubs, "broken.mp4", "broken"));
@@ -144,19 +144,19 @@ fn one_that_hangs_is_killed_and_the_old_one_stays() {
 }
 
 #[test]
-fn film_that_cannot_be_loaded_leaves_the_one_before_and_starts_nothing() {
+fn video_that_cannot_be_loaded_keeps_the_old_one_and_starts_nothing() {
     let stubs = Stubs::new(&["640x480"]);
     let mut mpvpaper = stubs.wall.backend(BackendName::Mpvpaper);
     let (one, broken) = (video(&stubs, "one.mp4", ""), video(&stubs, "broken.mp4", "broken"));
     show(&stubs, &mut *mpvpaper, &[("HEADLESS-1", &one)]).unwrap();
-    // It says why and ends in one breath.
+    // mpv reports the reason and exits at once.
     stubs.cue("mpvpaper", "end");
     let error = show(&stubs, &mut *mpvpaper, &[("HEADLESS-1", &broken)]).unwrap_err();
     let said = "unrecognized file format";
     assert!(matches!(&error, Error::File { why, .. } if why == said), "{error}");
     assert_eq!(stubs.calls("mpvpaper").len(), 1);
     assert_eq!(stubs.note("mpvpaper-deaf").len(), 0);
-    // Its end is told of, and the film before comes back.
+    // Its exit is reported, and the old video is restored.
     stubs.wall.told.recv_timeout(Duration::from_secs(20)).unwrap();
     assert!(!mpvpaper.is_whole());
     stubs.cue("mpvpaper", "");
@@ -166,7 +166,7 @@ fn film_that_cannot_be_loaded_leaves_the_one_before_and_starts_nothing() {
 }
 
 #[test]
-fn old_film_stays_until_a_frame_of_the_new_one_was_seen() {
+fn old_video_stays_until_the_new_one_is_visible() {
     let stubs = Stubs::new(&["640x480"]);
     let mut mpvpaper = stubs.wall.backend(BackendName::Mpvpaper);
     let (one, two) = (video(&stubs, "one.mp4", ""), video(&stubs, "two.mp4", ""));
@@ -181,13 +181,13 @@ fn old_film_stays_until_a_frame_of_the_new_one_was_seen() {
     assert!(warning.contains("HEADLESS-1") && warning.contains("off"), "{warning}");
     assert!(old[0].is_running());
     assert_eq!(stubs.wall.processes("mpvpaper").len(), 2);
-    // A daemon that ends leaves both, and the next one takes both over.
+    // A daemon that ends leaves both processes, and the next one adopts both.
     drop(mpvpaper);
     let mut next = stubs.wall.backend(BackendName::Mpvpaper);
     assert_eq!(stubs.wall.processes("mpvpaper").len(), 2);
     let silent = hang(&stubs, &[("HEADLESS-1", &one)], false);
     next.show(&silent, &stubs.wall.cancel).unwrap();
-    // It is switched on.
+    // The output is switched on.
     stubs.cue("mpvpaper", "");
     crate::desktop::wait_until("one process", || stubs.wall.processes("mpvpaper").len() == 1);
     assert!(!old[0].is_running());
@@ -196,9 +196,9 @@ fn old_film_stays_until_a_frame_of_the_new_one_was_seen() {
     assert!(stubs.wall.processes("mpvpaper").is_empty());
 }
 
-/// As where each is too much for the machine, and mpv drops its frames.
+/// As if each video were too much for the machine, so that mpv drops its frames.
 #[test]
-fn films_that_are_never_seen_do_not_pile_up() {
+fn invisible_videos_do_not_accumulate() {
     let stubs = Stubs::new(&["640x480"]);
     let mut mpvpaper = stubs.wall.backend(BackendName::Mpvpaper);
     let film = video(&stubs, "one.mp4", "");
@@ -220,7 +220,7 @@ fn films_that_are_never_seen_do_not_pile_up() {
 }
 
 #[test]
-fn film_that_stops_itself_while_it_is_hidden_is_left_to_come_back() {
+fn video_that_stops_itself_while_hidden_is_left_to_continue() {
     let stubs = Stubs::new(&["640x480"]);
     stubs.wall.set_json("mpvpaper", "auto_stop", true.into());
     let mut mpvpaper = stubs.wall.backend(BackendName::Mpvpaper);
@@ -228,19 +228,20 @@ fn film_that_stops_itself_while_it_is_hidden_is_left_to_come_back() {
     show(&stubs, &mut *mpvpaper, &[("HEADLESS-1", &one)]).unwrap();
     let [old] = stubs.wall.processes("mpvpaper")[..] else { panic!("one process") };
     let is_stopped = |pid: i32| {
-        // There is none for a moment while one program becomes another.
+        // The link is missing for a moment while one program becomes another.
         let program = fs::read_link(format!("/proc/{pid}/exe"));
         program.is_ok_and(|program| program.ends_with("mpvpaper-holder"))
     };
     stubs.cue("mpvpaper", "hidden");
     crate::desktop::wait_until("it to stop itself", || is_stopped(old.pid));
-    // It would come back with the old film: the other has a process of its own, which stops as well.
+    // The old process would continue with the old video, so the other gets its own process, which stops
+    // as well.
     show(&stubs, &mut *mpvpaper, &[("HEADLESS-1", &two)]).unwrap();
     assert_eq!(mpvpaper.unseen(), ["HEADLESS-1"]);
     crate::desktop::wait_until("the old one's end", || !old.is_running());
     let [new] = stubs.wall.processes("mpvpaper")[..] else { panic!("one process") };
     assert!(is_stopped(new.pid));
-    // So it is for whoever asks again, and for the next daemon; there is nothing to be paused.
+    // The same holds for the next request and the next daemon; there is nothing to pause.
     show(&stubs, &mut *mpvpaper, &[("HEADLESS-1", &two)]).unwrap();
     drop(mpvpaper);
     let mut next = stubs.wall.backend(BackendName::Mpvpaper);

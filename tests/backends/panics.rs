@@ -1,5 +1,5 @@
-//! A mistake of ours on a backend's thread, under the real reconciler and the real swaybg: it costs the
-//! request in hand and nothing else.
+//! Tests a panic on a backend's thread, with the real reconciler and the real swaybg: only the request
+//! in progress fails.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -20,14 +20,14 @@ use murald::internals::wire::{EventKind, Format, HistorySource, Mode, Source};
 use crate::desktop::{Desktop, wait_for};
 use crate::wall::{BLUE, GREEN, RED, Wall};
 
-/// What must happen at all happens within this.
+/// The time limit for everything that must happen.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 struct Bench {
-    // Ends before the wall goes.
+    // Dropped before the wall.
     _owner: ReconcilerOwner,
     wallpaper: wallpaper::Handle,
-    /// How often swaybg's thread is yet to panic.
+    /// How often swaybg's thread still has to panic.
     panics: Arc<AtomicUsize>,
     told: Subscription,
     deaths: Deaths,
@@ -52,7 +52,7 @@ impl Bench {
 
     fn picture(&self, name: &str, color: [u8; 3]) -> i64 {
         let path = self.wall.flat(name, color);
-        // Only that they differ matters here.
+        // The checksums only have to differ.
         let mut checksum = [0; 32];
         checksum[..3].copy_from_slice(&color);
         let image = images::NewImage {
@@ -105,7 +105,7 @@ impl Bench {
     }
 }
 
-/// Backends whose settings cannot be read on the thread of swaybg as often as the number says.
+/// Backends whose settings panic on swaybg's thread as often as the number says.
 fn spoiled(backends: &Backends, panics: Arc<AtomicUsize>) -> Backends {
     let settings = Arc::clone(&backends.settings);
     let read = move || {
@@ -120,7 +120,7 @@ fn spoiled(backends: &Backends, panics: Arc<AtomicUsize>) -> Backends {
 }
 
 #[test]
-fn a_panic_of_a_backend_s_thread_costs_one_request_and_the_fourth_in_a_minute_the_backend() {
+fn panic_of_a_backend_thread_fails_one_request_and_the_fourth_in_a_minute_disables_it() {
     let bench = Bench::new();
     let pictures = [("red.png", RED), ("green.png", GREEN), ("blue.png", BLUE)];
     let [red, green, blue] = pictures.map(|(name, color)| bench.picture(name, color));
@@ -129,20 +129,20 @@ fn a_panic_of_a_backend_s_thread_costs_one_request_and_the_fourth_in_a_minute_th
     bench.panics.store(1, Ordering::SeqCst);
     bench.fails(green, "internal error");
     bench.wall.pixels("HEADLESS-1").is_all(RED);
-    // Another thread has taken over what the last one showed.
+    // Another thread has adopted what the last one showed.
     bench.set(green).unwrap();
     bench.wall.pixels("HEADLESS-1").is_all(GREEN);
     assert_eq!(bench.wall.processes("swaybg").len(), 1);
 
     bench.panics.store(usize::MAX, Ordering::SeqCst);
     bench.fails(blue, "internal error");
-    // It is tried again by itself until it has failed too often.
+    // It is restarted until it has failed too often.
     let is_given_up = || {
         let event = bench.told.receiver().recv_timeout(PATIENCE).expect("it is given up");
         event.json.contains("keeps failing")
     };
     while !is_given_up() {}
-    // It is left alone until a minute is over. Where that has passed it fails anew, and is left alone.
+    // It is left alone for a minute. If that has passed, it fails again and is left alone again.
     wait_for("it to be left alone", || match bench.set(blue) {
         Err(Error::Backend { source, .. })
             if source.to_string().contains("several times within a minute") =>

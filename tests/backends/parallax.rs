@@ -1,5 +1,5 @@
-//! Pictures that follow the workspaces: real sway, and a stand-in for Hyprland's two sockets; the
-//! daemon is real, the host of wal-qt is the stand-in.
+//! Tests parallax with the real sway and a stand-in for Hyprland's two sockets. The daemon is real, and
+//! the host of wal-qt is a stand-in.
 
 use std::fs;
 use std::io::{Read, Write};
@@ -14,7 +14,7 @@ use crate::desktop::wait_until;
 use crate::hosted::Hosted;
 use crate::support::{House, PATIENCE};
 
-/// What a test asks of a daemon that follows.
+/// Helpers for a daemon that follows workspaces.
 impl Hosted {
     fn following(outputs: &[&str], settings: &str, env: &[(&str, &str)]) -> Self {
         Self::new(outputs, &format!("parallax_enabled = true\n{settings}"), env)
@@ -25,7 +25,7 @@ impl Hosted {
         self.house.client().patch("/config/backends/wal-qt", &body).ok();
     }
 
-    /// The moves that the host was told, as `OUTPUT direction`.
+    /// The moves that the host got, as `OUTPUT direction`.
     fn moves(&self) -> Vec<String> {
         let asked = self.requests().into_iter();
         let moves = asked.filter(|(route, _)| route == "/wallpaper/parallax-move");
@@ -54,7 +54,7 @@ impl Hosted {
 }
 
 #[test]
-fn the_workspaces_of_sway() {
+fn parallax_follows_the_workspaces_of_sway() {
     let settings = "parallax_workspace_chunk_size = 4";
     let mut followed = Hosted::following(&["640x480", "800x600"], settings, &[]);
     let (one, other, page) =
@@ -64,8 +64,8 @@ fn the_workspaces_of_sway() {
     for (id, monitor) in [(one, "HEADLESS-1"), (page, "HEADLESS-2")] {
         followed.set(&json!({ "image_id": id, "monitor": monitor }));
     }
-    // Sway has put 1 and 2 on the outputs. What has no number, and what only gets the focus, is no
-    // step; what sway says of one workspace in two events is one.
+    // Sway has put 1 and 2 on the outputs. A workspace without a number, and one that only gets the
+    // focus, is no step. Two events about one workspace are one step.
     followed.sway("focus output HEADLESS-1");
     followed.forget();
     for step in ["3", "4", "10", "3"] {
@@ -80,7 +80,7 @@ fn the_workspaces_of_sway() {
     followed.moved(&["HEADLESS-1 down"]);
     followed.patch("parallax_direction", json!("horizontal"));
     followed.patch("parallax_workspace_chunk_size", json!(20));
-    // One picture over both moves on both.
+    // A picture over both outputs moves on both.
     followed.set(&json!({ "image_id": other, "mode": "extend" }));
     followed.sway("workspace 10");
     followed.moved(&[right, "HEADLESS-2 right"]);
@@ -111,11 +111,11 @@ fn threads(house: &House) -> Vec<String> {
     tasks.filter_map(name).map(|name| name.trim().to_owned()).collect()
 }
 
-/// Hyprland's sockets. It refuses what the real one does not know.
+/// A stand-in for Hyprland's sockets, which rejects what the real one does not know.
 struct Hyprland {
-    /// By output: the workspace that it shows.
+    /// The workspace that each output shows.
     shown: Arc<Mutex<Vec<(&'static str, i64)>>>,
-    /// Rings when it was asked for that.
+    /// Gets a message for each query of these.
     asked: Receiver<()>,
     directory: PathBuf,
     events: UnixListener,
@@ -136,7 +136,7 @@ impl Hyprland {
                 let mut stream = stream.unwrap();
                 let mut asked = [0; 64];
                 let length = stream.read(&mut asked).unwrap();
-                // Others only look whether somebody listens.
+                // Other connections only check that somebody listens.
                 if &asked[..length] == b"j/monitors" {
                     let answer = monitors(&theirs.lock().unwrap());
                     stream.write_all(answer.as_bytes()).ok();
@@ -147,7 +147,7 @@ impl Hyprland {
         Self { shown, asked, directory, events, listener: None }
     }
 
-    /// Waits until somebody listens and has asked what is shown.
+    /// Waits until the daemon has connected and asked what is shown.
     fn accept(&mut self) {
         self.listener = Some(self.events.accept().unwrap().0);
         self.asked.recv_timeout(PATIENCE).unwrap();
@@ -157,13 +157,13 @@ impl Hyprland {
         self.listener.as_mut().unwrap().write_all(lines.as_bytes()).unwrap();
     }
 
-    /// Shows another workspace, says so and waits to be asked.
+    /// Shows another workspace, reports it and waits for the query.
     fn show(&mut self, output: &str, workspace: i64) {
         self.begin_to_show(output, workspace);
         self.asked.recv_timeout(PATIENCE).unwrap();
     }
 
-    /// Says it as versions 1 and 2 of the event, in one piece.
+    /// Reports it as versions 1 and 2 of the event, in one piece.
     fn begin_to_show(&mut self, output: &str, workspace: i64) {
         let mut shown = self.shown.lock().unwrap();
         shown.iter_mut().find(|(name, _)| *name == output).unwrap().1 = workspace;
@@ -189,7 +189,7 @@ fn monitors(shown: &[(&str, i64)]) -> String {
 }
 
 #[test]
-fn the_workspaces_of_hyprland() {
+fn parallax_follows_the_workspaces_of_hyprland() {
     let settings = "parallax_compositor_driver = 'hyprland'";
     let env = [("HYPRLAND_INSTANCE_SIGNATURE", "sig")];
     let followed = Hosted::following(&["640x480", "640x480"], settings, &env);
@@ -199,7 +199,7 @@ fn the_workspaces_of_hyprland() {
     for (id, monitor) in [(one, "HEADLESS-1"), (page, "HEADLESS-2")] {
         followed.set(&json!({ "image_id": id, "monitor": monitor }));
     }
-    // It was not there when the daemon began to look.
+    // Hyprland was not there when the daemon began to look for it.
     hyprland.accept();
     followed.follows(1);
     followed.forget();
@@ -215,13 +215,13 @@ fn the_workspaces_of_hyprland() {
     hyprland.show("HEADLESS-2", 11);
     hyprland.show("HEADLESS-2", 12);
     followed.moved(&["HEADLESS-2 down"]);
-    // What happened while it was away is no step.
+    // Changes while Hyprland was away are no steps.
     hyprland.shown.lock().unwrap()[0].1 = 3;
     hyprland.restart();
     followed.follows(2);
     hyprland.show("HEADLESS-1", 4);
     followed.moved(&["HEADLESS-1 right"]);
-    // A host that hangs is not told later what it has missed.
+    // A host that hangs does not get the missed moves later.
     let cue = followed.notes.join("cue-wal-qt-host");
     fs::write(&cue, "hang-move").unwrap();
     hyprland.show("HEADLESS-1", 5);
@@ -231,7 +231,7 @@ fn the_workspaces_of_hyprland() {
     }
     fs::remove_file(&cue).unwrap();
     wait_until("the host's silence", || followed.house.log().contains("does not follow"));
-    // Of what comes while it catches up, nothing is told either.
+    // Moves are also dropped while the host catches up.
     let mut workspace = 8;
     wait_until("a step", || {
         workspace = 15 - workspace;

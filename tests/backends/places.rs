@@ -1,5 +1,5 @@
-//! Sessions that have no place for murald's own drawing, or no memory for it: said plainly, and another
-//! backend is used.
+//! Tests sessions that do not support murald's own renderer, or have no memory for it: this is reported,
+//! and another backend is used.
 
 use std::io::{Read, Write};
 use std::os::unix::net::{UnixListener, UnixStream};
@@ -15,7 +15,7 @@ use crate::support::House;
 use crate::wall::{BLUE, RED, Wall, near};
 
 #[test]
-fn without_layer_shell_nothing_is_used_and_the_desktop_s_own_way_is_named() {
+fn without_layer_shell_no_backend_is_used_and_the_desktops_own_command_is_named() {
     let bare = BareCompositor::start();
     let socket = bare.socket.to_str().unwrap();
     let env = [("WAYLAND_DISPLAY", socket)];
@@ -36,7 +36,7 @@ fn without_layer_shell_nothing_is_used_and_the_desktop_s_own_way_is_named() {
     let row = found.lines().find(|row| row.starts_with("fix\tbackend\t")).unwrap();
     assert!(row.contains("wlr-layer-shell") && row.contains("gsettings set"), "{found}");
     assert!(!found.contains("ok\tbackend") && !row.contains("install"), "{found}");
-    // The process that would draw says it, too.
+    // The renderer reports the same.
     let mut draw = hosted.house.murald(&["draw", "--socket", "/nowhere/draw.sock"]);
     let output = draw.env("WAYLAND_DISPLAY", socket).output().unwrap();
     let said = String::from_utf8(output.stderr).unwrap();
@@ -45,7 +45,7 @@ fn without_layer_shell_nothing_is_used_and_the_desktop_s_own_way_is_named() {
 }
 
 #[test]
-fn without_true_colours_an_x_server_is_left_alone() {
+fn x_server_without_true_colour_is_left_to_other_backends() {
     let wall = Wall::new(Desktop::x11(&["--depth", "8", "800x600"]), 1);
     let red = wall.flat("red.png", RED);
     let output = wall.backends.outputs.list()[0].name.clone();
@@ -64,7 +64,7 @@ fn without_true_colours_an_x_server_is_left_alone() {
     let doctor = house.murald(&["doctor"]).output().unwrap();
     let found = String::from_utf8(doctor.stdout).unwrap();
     assert!(found.contains("TrueColor") && found.contains("install one of feh"), "{found}");
-    // The next backend is told of it, and shows what such a server can.
+    // The next backend is used, and shows what such a server can.
     let feh = wall.desktop.output("sh", &["-c", "command -v feh"]);
     std::os::unix::fs::symlink(feh, house.root().join("only/feh")).unwrap();
     let answer = house.client().post("/wallpaper/set", &json!({ "image_id": id })).ok();
@@ -77,7 +77,7 @@ fn why(house: &House) -> String {
     String::from_utf8(house.murald(&["why"]).output().unwrap().stdout).unwrap()
 }
 
-/// What is told of the backend that is murald itself.
+/// Checks what is reported about the builtin backend.
 fn has_no_place(house: &House, lacks: &str) {
     let client = house.client();
     let all = client.get("/backends").ok();
@@ -97,7 +97,7 @@ fn without_shared_memory_the_old_picture_stays() {
     builtin.show(&wall.hang(&[("HEADLESS-1", &red)]), &wall.cancel).unwrap();
     let process = wall.processes("builtin");
     let pid = process[0].pid.to_string();
-    // The limit of files is that of shared memory, too.
+    // The limit of the file size also applies to shared memory.
     wall.desktop.output("prlimit", &["--pid", &pid, "--fsize=4096:"]);
     let blue = wall.hang(&[("HEADLESS-1", &blue)]);
     let error = builtin.show(&blue, &wall.cancel).unwrap_err().to_string();
@@ -137,12 +137,12 @@ fn without_shared_memory_the_next_backend_shows_the_picture() {
     let said = answer["warnings"][0].as_str().unwrap();
     assert!(said.starts_with(expected), "{said}");
     wait_until("the new picture", || near(watcher.latest(), BLUE));
-    // What has been drawn goes once the other is up.
+    // The old picture is removed once the other backend shows the new one.
     wait_until("the end of the process that drew", || house.drawing().is_empty());
     assert!(why(&house).ends_with(" drawn by swaybg. No change is scheduled.\n"));
     assert_eq!(client.get("/wallpaper/current").ok()["backend"], "swaybg");
     assert!(house.log().contains("no longer using builtin"));
-    // Also for the next picture, until somebody asks for it.
+    // The other backend also shows the next picture, until builtin is activated.
     assert_eq!(set(images[0])["backend"], "swaybg");
     client.post("/backends/builtin/activate", &json!({})).ok();
     assert_eq!(set(images[1])["backend"], "builtin");
@@ -152,8 +152,8 @@ fn without_shared_memory_the_next_backend_shows_the_picture() {
     assert_eq!(neither, None, "{frames:?}");
 }
 
-/// A Wayland compositor with an output and nothing to draw on, which sway cannot be: it speaks as much
-/// of the protocol as it takes to learn that.
+/// A Wayland compositor with an output but without layer shell, which sway cannot be. It speaks just
+/// enough of the protocol for clients to find that out.
 struct BareCompositor {
     socket: PathBuf,
     _directory: tempfile::TempDir,
@@ -176,7 +176,7 @@ impl BareCompositor {
     }
 }
 
-/// Until the client goes.
+/// Serves a client until it disconnects.
 fn serve(mut client: UnixStream) {
     let (mut head, mut registry) = ([0; 8], None);
     while client.read_exact(&mut head).is_ok() {
@@ -214,7 +214,7 @@ fn number(bytes: &[u8], at: usize) -> u32 {
     u32::from_ne_bytes(bytes[at..at + 4].try_into().unwrap())
 }
 
-/// An event on its way.
+/// An event to send.
 struct Event {
     object: u32,
     code: u32,
@@ -231,7 +231,7 @@ impl Event {
         self
     }
 
-    /// With the byte that ends it, and those that fill it up.
+    /// Adds a text with its final zero byte and padding.
     fn text(self, text: &str) -> Self {
         let mut event = self.number(text.len() as u32 + 1);
         event.arguments.extend(text.bytes());

@@ -1,4 +1,4 @@
-//! Films and pages stand still while the machine rests, and go on afterwards.
+//! Tests that videos and HTML wallpapers are paused while the session is locked, and resumed afterwards.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
@@ -20,14 +20,14 @@ pub fn tell(hosted: &Hosted, state: &str) {
     assert!(output.status.success(), "{output:?}");
 }
 
-/// What mpv was told of its pause on an output, the oldest first.
+/// The pauses that mpv got on an output, the oldest first.
 pub fn told(hosted: &Hosted, output: &str) -> Vec<bool> {
     let notes = fs::read_to_string(hosted.notes.join("mpvpaper-pauses")).unwrap_or_default();
     let of_it = |line: &str| Some(line.strip_prefix(output)?.trim() == "true");
     notes.lines().filter_map(of_it).collect()
 }
 
-/// The sockets of mpv: of those processes that run.
+/// The sockets of the mpv processes that run.
 pub fn sockets(hosted: &Hosted) -> Vec<PathBuf> {
     files(hosted, "sock").into_iter().filter(|path| UnixStream::connect(path).is_ok()).collect()
 }
@@ -49,14 +49,14 @@ fn ending_so(directory: &Path, ending: &str) -> Vec<PathBuf> {
     paths.filter(|path| path.extension().is_some_and(|extension| extension == ending)).collect()
 }
 
-/// Kills the daemon, and starts one that knows nothing of the session.
+/// Kills the daemon, and starts one as in a new session.
 fn in_another_session(hosted: &mut Hosted) {
     hosted.house.kill9();
     fs::remove_file(backends(hosted).join("session")).unwrap();
     hosted.house.start();
 }
 
-/// Says something to mpv as its user would; gives the answer's data.
+/// Sends a command to mpv as its user would; returns the answer's data.
 pub fn mpv(socket: &Path, command: &Value) -> Value {
     let mut stream = UnixStream::connect(socket).unwrap();
     writeln!(stream, "{}", json!({ "command": command, "request_id": 9 })).unwrap();
@@ -70,7 +70,7 @@ pub fn is_paused(socket: &Path) -> bool {
 }
 
 #[test]
-fn films_stand_still_while_the_session_is_locked_but_for_those_set_meanwhile() {
+fn videos_are_paused_while_the_session_is_locked_unless_they_are_set_then() {
     let mut hosted = Hosted::with("mpvpaper", &["mpvpaper"], &["640x480", "640x480"], LOCKED, &[]);
     let [film, other] = films(&hosted);
     hosted.set(&json!({ "image_id": film }));
@@ -78,14 +78,15 @@ fn films_stand_still_while_the_session_is_locked_but_for_those_set_meanwhile() {
     let [one, two] = &playing[..] else { panic!("{playing:?}") };
     tell(&hosted, "locked");
     wait_until("both to stand still", || is_paused(one) && is_paused(two));
-    // By hand: that one plays, and the other rests on.
+    // The video that was set plays, and the other stays paused.
     hosted.set(&json!({ "image_id": other, "monitors": ["HEADLESS-1"] }));
     wait_until("the one that was set to play", || !is_paused(one));
     assert!(is_paused(two));
     tell(&hosted, "unlocked");
     wait_until("both to play", || !is_paused(one) && !is_paused(two));
     wait_until("no note of it", || files(&hosted, "paused").is_empty());
-    // The next daemon knows that it is locked still; that of another session has them go on.
+    // The next daemon knows that the session is still locked; a daemon of another session resumes the
+    // videos.
     tell(&hosted, "locked");
     wait_until("both to stand still again", || is_paused(one) && is_paused(two));
     hosted.house.kill9();
@@ -101,7 +102,7 @@ fn films_stand_still_while_the_session_is_locked_but_for_those_set_meanwhile() {
 }
 
 #[test]
-fn film_that_its_user_has_paused_stays_paused() {
+fn video_that_its_user_has_paused_stays_paused() {
     let hosted = Hosted::with("mpvpaper", &["mpvpaper"], &["640x480", "640x480"], LOCKED, &[]);
     let [film, _] = films(&hosted);
     hosted.set(&json!({ "image_id": film }));
@@ -112,7 +113,7 @@ fn film_that_its_user_has_paused_stays_paused() {
     wait_until("the other to stand still", || is_paused(one));
     tell(&hosted, "unlocked");
     wait_until("the other to play", || !is_paused(one));
-    // Another round, which comes after whatever the first one might have done.
+    // Another round, so that any late effect of the first one has happened.
     tell(&hosted, "locked");
     wait_until("the other to stand still again", || is_paused(one));
     assert!(is_paused(two));
@@ -120,7 +121,7 @@ fn film_that_its_user_has_paused_stays_paused() {
 }
 
 #[test]
-fn wal_qt_is_told_of_films_and_pages() {
+fn wal_qt_pauses_videos_and_pages() {
     let mut hosted = Hosted::new(&["640x480", "640x480"], LOCKED, &[]);
     let [film, _] = films(&hosted);
     let page = hosted.page("none");
@@ -153,7 +154,7 @@ fn wal_qt_is_told_of_films_and_pages() {
     hosted.forget();
     tell(&hosted, "locked");
     sees(&hosted, &[(&film_s, true), (&page_s, true)]);
-    // By hand it plays, as it is loaded anew.
+    // A page that is set plays, because it is loaded again.
     let still = hosted.picture("one.png");
     hosted.set(&on(still, "HEADLESS-2"));
     sees(&hosted, &[(&page_s, false)]);
@@ -163,7 +164,7 @@ fn wal_qt_is_told_of_films_and_pages() {
     sees(&hosted, &[(&film_s, false)]);
 }
 
-/// A film that is told apart by its name.
+/// A video whose content is its name.
 fn film(stubs: &Stubs, name: &str) -> PathBuf {
     let path = stubs.root().join(name);
     fs::write(&path, [b"\0\0\0\x18ftypisom\0\0\0\0isommp42", name.as_bytes()].concat()).unwrap();
@@ -176,7 +177,7 @@ fn placed(stubs: &Stubs, film: &Path) -> Vec<Placement> {
 }
 
 #[test]
-fn film_whose_pause_has_failed_is_paused_again_and_goes_on() {
+fn video_whose_pause_has_failed_is_paused_again_and_resumed() {
     let stubs = Stubs::new(&["640x480"]);
     let (all, none) = (["HEADLESS-1".to_owned()].into(), [].into());
     let mut mpvpaper = stubs.wall.backend(BackendName::Mpvpaper);
@@ -191,13 +192,13 @@ fn film_whose_pause_has_failed_is_paused_again_and_goes_on() {
     assert_eq!(pause(&all, "break-pause"), (false, false));
     assert_eq!(pause(&all, ""), (true, true));
     assert_eq!(pause(&none, ""), (true, false));
-    // It has heard, and nobody has heard that: it is still ours to have go on.
+    // mpv has paused, but its answer was lost: murald must still resume it.
     assert_eq!(pause(&all, "pause-unsaid"), (false, true));
     assert_eq!(pause(&none, ""), (true, false));
 }
 
 #[test]
-fn film_that_was_not_seen_yet_stands_still_as_well_and_is_no_more_seen_for_that() {
+fn invisible_video_is_paused_too_and_stays_unseen() {
     let stubs = Stubs::new(&["640x480"]);
     let hang = |path: &Path, audio_enabled: bool| -> Vec<Placement> {
         let film = |one| Placement { audio_enabled, ..one };
@@ -214,18 +215,18 @@ fn film_that_was_not_seen_yet_stands_still_as_well_and_is_no_more_seen_for_that(
         assert_eq!(notes, expected);
     };
     told(&[true]);
-    // The output is off. The film that stands still goes on for the next, which is paused like it.
+    // The output is off. The paused video is resumed for the next one, which is then paused too.
     stubs.cue("mpvpaper", "dark");
     mpvpaper.show(&hang(&two, false), &stubs.wall.cancel).unwrap();
     told(&[true, false]);
     mpvpaper.pause(&all, &stubs.wall.cancel).unwrap();
     told(&[true, false, true]);
-    // Asked for again, it has to go on to tell of frames: also by the next daemon.
+    // If the video is set again, it must play to report frames, also under the next daemon.
     drop(mpvpaper);
     let mut mpvpaper = stubs.wall.backend(BackendName::Mpvpaper);
     mpvpaper.show(&hang(&two, false), &stubs.wall.cancel).unwrap();
     told(&[true, false, true, false]);
-    // Another process waits, and the one before with it.
+    // Both the waiting process and the one before it are paused.
     mpvpaper.show(&hang(&one, true), &stubs.wall.cancel).unwrap();
     mpvpaper.pause(&all, &stubs.wall.cancel).unwrap();
     told(&[true, false, true, false, true, true]);

@@ -1,4 +1,4 @@
-//! The sound of videos: changed as they play, and kept with what is shown.
+//! Tests the sound of videos: changed while they play, and stored with the assignment.
 
 use std::fs;
 
@@ -54,7 +54,7 @@ fn sound_changes_as_videos_play_and_is_kept_with_each() {
     ] {
         sound(body).fails(status);
     }
-    // Another daemon uses the same processes, and one that is lost starts as it was.
+    // Another daemon uses the same processes, and a lost process starts with its sound.
     hosted.house.kill9();
     hosted.house.start();
     hosted.set(&json!({ "image_id": hosted.picture("one.png") , "default": true }));
@@ -72,7 +72,7 @@ fn sound_changes_as_videos_play_and_is_kept_with_each() {
     for output in ["HEADLESS-1", "HEADLESS-2"] {
         assert_eq!(sound_of(&hosted, output), [json!(false), json!(false), json!(100.0)]);
     }
-    // All that are named are changed, or none is.
+    // Either all named videos are changed, or none.
     fs::write(hosted.notes.join("cue-mpvpaper"), "mute HEADLESS-2").unwrap();
     let refused = sound(json!({ "volume": 3, "monitors": all })).fails(409);
     assert_eq!(sound_of(&hosted, "HEADLESS-1")[2], json!(100.0));

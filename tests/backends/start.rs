@@ -1,5 +1,5 @@
-//! How the daemon starts a backend: what the program finds when it is there, and what is said when it
-//! is not.
+//! Tests how the daemon starts a backend: what the program finds when it runs, and what is reported if
+//! it cannot run.
 
 use std::fs;
 use std::path::PathBuf;
@@ -21,7 +21,7 @@ impl Scripted {
         Self::after(":", script)
     }
 
-    /// The daemon is started by a shell that has done this before.
+    /// Starts the daemon from a shell, after this command.
     fn after(shell: &str, script: impl Fn(&House) -> String) -> Self {
         let desktop = Desktop::wayland(&["1"]);
         let mut house = House::on(&desktop);
@@ -65,9 +65,9 @@ fn backend_is_the_daemon_s_own_child_in_a_session_of_its_own() {
     assert_eq!(parent, scripted.house.pid().to_string(), "nobody stays between them");
     assert_eq!((group, session), (pid, pid));
     assert_eq!(lines[1..3], ["/", "/dev/null"]);
-    // A log that nobody empties must have an end.
+    // The log needs a size limit, as it may never be emptied.
     assert!(lines[3].contains(&(1 << 30).to_string()), "{}", lines[3]);
-    // What the shell itself holds open lies above; nothing else of the daemon's is handed on.
+    // Descriptors of the shell itself have higher numbers; nothing else of the daemon's is inherited.
     let open: Vec<&str> = lines[4..].iter().copied().filter(|fd| fd.len() == 1).collect();
     assert_eq!(open, ["0", "1", "2"]);
 }

@@ -1,7 +1,7 @@
-//! Programs that stand in for backends: strict about what they are given, with mishaps on cue.
+//! Provides programs that stand in for backends: strict about what they get, and failing on cue.
 //!
-//! Each is a script in a directory for `PATH` that notes its arguments and then is this test program
-//! again, in the role of its name. What it is to do wrong stands in files `cue-NAME`.
+//! Each is a script in a directory of `PATH` that notes its arguments and then runs this test program
+//! again, in the role of its name. Files `cue-NAME` say what it should do wrong.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 use crate::desktop::Desktop;
 use crate::wall::Wall;
 
-/// A wall whose only backends are stand-ins, and where they keep their notes.
+/// A wall whose only backends are stand-ins, and the directory of their notes.
 pub struct Stubs {
     pub wall: Wall,
     pub notes: PathBuf,
@@ -61,7 +61,7 @@ impl Stubs {
         self.wall.dir.path()
     }
 
-    /// What a program is to do from now on; empty: what it should.
+    /// Sets what a program does wrong from now on; nothing if empty.
     pub fn cue(&self, name: &str, what: &str) {
         fs::write(self.notes.join(format!("cue-{name}")), what).unwrap();
     }
@@ -108,7 +108,7 @@ fn words(path: &Path) -> Vec<String> {
     text.split_terminator('\0').map(str::to_owned).collect()
 }
 
-/// Those that only read their arguments are played by the shell: their output must be theirs alone.
+/// The shell plays the roles that only read their arguments, so that the output is theirs alone.
 fn shell_role(name: &str) -> &'static str {
     match name {
         "awww" => AWWW,
@@ -267,8 +267,8 @@ mv "$shown.new" "$shown"
 exit 0
 "#;
 
-/// The roles that are played in Rust. As a test it is strict with itself: without a role it takes
-/// the first of them, which has to refuse what it is not given.
+/// Plays the roles that are written in Rust. Without a role it is a test: it plays the first of them,
+/// which has to reject wrong arguments.
 #[test]
 fn play() {
     let Some(name) = std::env::var_os("STUB_NAME") else { return roles_are_strict() };
@@ -300,7 +300,7 @@ fn roles_are_strict() {
     }
 }
 
-/// What a role knows.
+/// A role and its inputs.
 pub struct Role {
     pub name: String,
     pub notes: PathBuf,
@@ -318,7 +318,7 @@ impl Role {
         fs::read_to_string(self.notes.join(format!("cue-{}", self.name))).unwrap_or_default()
     }
 
-    /// The cue counts once.
+    /// Removes the cue, so that it counts only once.
     pub fn spend_cue(&self) {
         fs::remove_file(self.notes.join(format!("cue-{}", self.name))).unwrap();
     }
@@ -339,14 +339,14 @@ impl Role {
         std::process::exit(1)
     }
 
-    /// Does nothing, for good.
+    /// Hangs for ever.
     pub fn hang(&self) -> ! {
         loop {
             std::thread::park();
         }
     }
 
-    /// Mishaps before anything is up.
+    /// Fails as the cue says, before anything is ready.
     pub fn mishap(&self) {
         match self.cue().as_str() {
             "die" => self.fail("something is missing"),
@@ -373,7 +373,7 @@ fn mpvpaper(role: &Role) {
     let [_, file] = rest[..] else { role.fail("Not enough args passed") };
     role.mishap();
     if broken(file) {
-        // As the real one: before it has a surface, and deaf.
+        // Like the real one, it hangs before it has a surface, and ignores SIGTERM.
         let heard = Arc::new(AtomicBool::new(false));
         signal_hook::flag::register(signal_hook::consts::SIGTERM, heard).unwrap();
         role.note("mpvpaper-deaf", file);
@@ -408,13 +408,13 @@ fn mpvpaper(role: &Role) {
     });
 }
 
-/// On the cue `hidden` it becomes another program for as long, which then becomes this one again.
+/// On the cue `hidden`, becomes another program, which becomes this one again once the cue ends.
 fn stop_when_hidden(role: &Role) {
     while role.cue() != "hidden" {
         std::thread::sleep(Duration::from_millis(10));
     }
     let holder = role.notes.join("mpvpaper-holder");
-    // One that is run cannot be written to.
+    // A program that runs cannot be overwritten.
     if !holder.exists() {
         fs::copy("/bin/sh", &holder).unwrap();
     }
@@ -429,7 +429,7 @@ fn broken(file: &str) -> bool {
     fs::read(file).is_ok_and(|bytes| bytes.ends_with(b"broken"))
 }
 
-/// The client of mpv's socket. Answers, and events of the film that plays, go out by whole lines.
+/// Serves a client of mpv's socket. Answers and events are sent as whole lines.
 fn mpv_client(
     role: &Role,
     stream: UnixStream,
@@ -483,7 +483,7 @@ fn mpv_client(
             ["set_property", "pause", _] => {
                 let pause = asked["command"][2].as_bool().unwrap();
                 paused.store(pause, Ordering::SeqCst);
-                // The output is the last but one.
+                // The output is the last argument but one.
                 let output = &role.args[role.args.len() - 2];
                 role.note("mpvpaper-pauses", &format!("{output} {pause}"));
                 if role.cue() == "pause-unsaid" {
@@ -525,8 +525,8 @@ fn property(name: &str, data: Value) -> Value {
     json!({ "event": "property-change", "name": name, "data": data })
 }
 
-/// Tells of frames for as long as somebody listens, but for while it is paused, and of pauses. On the cue `dark` all of them
-/// are dropped, as where the output is off; with the name of an output there alone.
+/// Reports frames while somebody listens, except during a pause, and reports pauses. On the cue `dark`
+/// all frames are dropped, as if the output were off; only there if the cue names an output.
 fn play_film(role: &Role, mut stream: UnixStream, paused: &Arc<AtomicBool>) {
     let (cue, paused) = (role.notes.join("cue-mpvpaper"), Arc::clone(paused));
     let output = role.args[role.args.len() - 2].clone();

@@ -1,4 +1,4 @@
-//! The real swaybg on headless sway.
+//! Tests the real swaybg on headless sway.
 
 use std::fs;
 use std::path::Path;
@@ -13,7 +13,7 @@ use crate::frames::Watcher;
 use crate::wall::{BLACK, BLUE, Foreign, GREEN, RED, Wall, near};
 
 #[test]
-fn hangs_a_different_picture_on_each_output() {
+fn each_output_shows_a_different_picture() {
     let wall = Wall::new(Desktop::wayland(&["1280x720", "720x1280", "800x600"]), 3);
     let mut swaybg = wall.backend(BackendName::Swaybg);
     let (red, green) = (wall.flat("red.png", RED), wall.flat("green.jpg", GREEN));
@@ -39,7 +39,7 @@ fn hangs_a_different_picture_on_each_output() {
 }
 
 #[test]
-fn shows_every_format_and_fit() {
+fn swaybg_shows_every_format_and_fit() {
     let wall = Wall::new(Desktop::wayland(&["800x400"]), 1);
     let mut swaybg = wall.backend(BackendName::Swaybg);
     let mut show = |path: &Path| {
@@ -76,7 +76,7 @@ fn shows_every_format_and_fit() {
 }
 
 #[test]
-fn errors_leave_what_hung() {
+fn errors_leave_the_old_picture() {
     let wall = Wall::new(Desktop::wayland(&["--pluggable", "640x480", "640x480"]), 2);
     let mut swaybg = wall.backend(BackendName::Swaybg);
     let red = wall.flat("red.png", RED);
@@ -108,7 +108,7 @@ fn errors_leave_what_hung() {
 }
 
 #[test]
-fn outlives_the_daemon_and_is_taken_over() {
+fn swaybg_outlives_the_daemon_and_is_adopted() {
     let wall = Wall::new(Desktop::wayland(&["640x480"]), 1);
     let (red, blue) = (wall.flat("red.png", RED), wall.flat("blue.png", BLUE));
     let red = wall.hang(&[("HEADLESS-1", &red)]);
@@ -126,7 +126,7 @@ fn outlives_the_daemon_and_is_taken_over() {
     assert!(frames.iter().all(|&frame| near(frame, RED) || near(frame, BLUE)));
     assert!(!before[0].is_running());
     assert_eq!(wall.processes("swaybg").len(), 1);
-    // It dies: told at once, and shown again.
+    // The process dies: this is reported at once, and the picture is shown again.
     while wall.told.try_recv().is_ok() {}
     let pid = wall.processes("swaybg")[0].pid.to_string();
     wall.desktop.output("kill", &["-9", &pid]);

@@ -1,4 +1,5 @@
-//! Outputs that are off while their wallpaper changes: what was there stays until the new one is seen.
+//! Tests outputs that are off while their wallpaper changes: the old one stays until the new one is
+//! visible.
 
 use std::path::Path;
 
@@ -9,7 +10,7 @@ use crate::hangs::recorded;
 use crate::hosted::{Hosted, films};
 
 #[test]
-fn still_stays_until_a_frame_of_the_film_in_its_place_is_seen() {
+fn still_stays_until_the_video_that_replaces_it_is_visible() {
     let mut hosted = Hosted::with("mpvpaper", &["mpvpaper"], &["640x480"], "", &[]);
     let auto = json!({ "backend": { "selection_mode": "auto" } });
     hosted.house.client().patch("/config", &auto).ok();
@@ -25,7 +26,7 @@ fn still_stays_until_a_frame_of_the_film_in_its_place_is_seen() {
         assert!(warning.contains("stays until one is"), "{warning}");
         assert!(Path::new(&swaybg).exists());
     }
-    // The next daemon does not know better before it has asked.
+    // The next daemon does not know more before it has asked.
     assert_eq!(hosted.house.stop(), Some(0));
     hosted.house.start();
     hosted.house.client().post("/wallpaper/set", &json!({ "image_id": film })).ok();
@@ -36,9 +37,9 @@ fn still_stays_until_a_frame_of_the_film_in_its_place_is_seen() {
     assert_eq!(current["image_id"], film);
 }
 
-/// swaybg is one process for all outputs: what it is told of one brings up surfaces on the others.
+/// swaybg is one process for all outputs, so a change on one output creates surfaces on the others.
 #[test]
-fn film_that_waits_does_not_come_to_lie_beneath_the_still_it_waits_for() {
+fn waiting_video_stays_above_the_still() {
     let outputs = ["640x480", "640x480"];
     let hosted = Hosted::with("mpvpaper", &["mpvpaper"], &outputs, "", &[]);
     let auto = json!({ "backend": { "selection_mode": "auto" } });

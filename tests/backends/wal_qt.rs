@@ -1,7 +1,7 @@
-//! wal-qt through a stand-in for its host: an HTTP server that knows every request by heart.
+//! Tests wal-qt with a stand-in for its host: an HTTP server that knows every request.
 //!
-//! As the real one it takes what the first read brings for the whole request, answers `accepted`, and
-//! loses a load that comes before the window is ready, though its status says that it is there.
+//! Like the real host, it takes the first read for the whole request, answers `accepted`, and loses a
+//! load that arrives before the window is ready, although its status claims to show it.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -19,7 +19,7 @@ use crate::desktop::{Desktop, wait_until};
 use crate::stub::{Role, Stubs};
 use crate::wall::{BLUE, RED};
 
-/// The host. Each request is noted; those that the real one would refuse are answered with 400.
+/// Plays the host. Notes each request, and answers 400 to those that the real one would reject.
 pub fn play(role: &Role) {
     if !role.args.is_empty() {
         role.fail("it takes no arguments");
@@ -42,7 +42,7 @@ pub fn play(role: &Role) {
     }
 }
 
-/// From when a window is there until it is ready.
+/// The time from the creation of a window until it is ready.
 const READY_AFTER: Duration = Duration::from_millis(200);
 
 fn come_up() {
@@ -57,16 +57,16 @@ fn idle(name: &str) -> Value {
 
 struct Host<'a> {
     role: &'a Role,
-    /// By name, as the status has it: fields that some versions leave out are added by loads.
+    /// The monitors by name, as in the status; loads add the fields that some versions lack.
     monitors: Value,
-    /// By the output's line: since when.
+    /// When each window was created, by the line of its output.
     windows: BTreeMap<String, Instant>,
     refusals: u32,
     questions: u32,
 }
 
 impl Host<'_> {
-    /// A line that was not there before is another coming of its output, with a new window.
+    /// A new line stands for an output that was connected again, with a new window.
     fn look_at_outputs(&mut self) {
         let outputs = fs::read_to_string(self.role.notes.join("outputs")).unwrap();
         self.windows.retain(|line, _| outputs.lines().any(|other| other == line));
@@ -244,7 +244,7 @@ fn show(stubs: &Stubs, backend: &mut dyn Backend, placements: &[Placement]) -> R
     backend.show(placements, &stubs.wall.cancel)
 }
 
-/// What was asked of the host but for its health and status: route and body.
+/// The requests to the host except for health and status: route and body.
 pub fn requests(stubs: &Stubs) -> Vec<(String, Value)> {
     let parse = |line: &String| {
         let mut words = line.splitn(3, ' ');
@@ -271,7 +271,7 @@ pub fn page(stubs: &Stubs, output: &str, path: &Path, values: Value, keyboard: b
 }
 
 #[test]
-fn the_host_is_started_and_told_what_to_load() {
+fn host_is_started_and_gets_its_loads() {
     let stubs = Stubs::new(&["640x480", "640x480"]);
     let extra = json!(["STUB_EXTRA=1=2"]);
     stubs.wall.set_json("wal-qt", "env", extra);
@@ -288,7 +288,7 @@ fn the_host_is_started_and_told_what_to_load() {
     assert_eq!(body["targets"][0]["target"], red.to_str().unwrap());
     let copy = PathBuf::from(body["targets"][1]["target"].as_str().unwrap());
     assert!(copy != blue && copy.extension().is_some_and(|e| e == "png"), "no engine shows TIFF");
-    // Only what differs.
+    // Only the picture that differs is loaded.
     forget(&stubs);
     let placements = stubs.wall.hang(&[("HEADLESS-1", &red), ("HEADLESS-2", &red)]);
     show(&stubs, &mut *wal_qt, &placements).unwrap();
@@ -296,14 +296,14 @@ fn the_host_is_started_and_told_what_to_load() {
     assert_eq!(asked.len(), 1);
     assert_eq!(asked[0].1["targets"].as_array().unwrap().len(), 1);
     assert_eq!(asked[0].1["targets"][0]["name"], "HEADLESS-2");
-    // An output that is left changes nothing on the others, and is black.
+    // An output without a picture changes nothing on the others, and is black.
     forget(&stubs);
     assert_eq!(wal_qt.warnings(), [""; 0]);
     show(&stubs, &mut *wal_qt, &placements[..1]).unwrap();
     assert_eq!(routes(&stubs), [""; 0]);
     let warnings = wal_qt.warnings();
     assert!(warnings.len() == 1 && warnings[0].contains("covers HEADLESS-2"), "{warnings:?}");
-    // A request that reached it in parts is asked once more.
+    // A request that reached the host in parts is sent once more.
     stubs.cue("wal-qt-host", "split");
     show(&stubs, &mut *wal_qt, &placements).unwrap();
     forget(&stubs);
@@ -318,7 +318,7 @@ fn the_host_is_started_and_told_what_to_load() {
 }
 
 #[test]
-fn an_output_that_went_and_came_is_given_its_picture_once_its_window_is_ready() {
+fn reconnected_output_gets_its_picture_once_its_window_is_ready() {
     let stubs = Stubs::on(Desktop::wayland(&["--pluggable", "640x480", "640x480"]), 2);
     let are_there = |count: usize| stubs.wall.backends.outputs.list().len() == count;
     let red = stubs.wall.flat("red.png", RED);
@@ -341,7 +341,7 @@ fn an_output_that_went_and_came_is_given_its_picture_once_its_window_is_ready() 
 }
 
 #[test]
-fn a_page_is_told_what_changes_without_loading_it_anew() {
+fn page_gets_changed_settings_without_a_reload() {
     let stubs = Stubs::new(&["640x480"]);
     let index = stubs.root().join("index.html");
     fs::write(&index, "<html>").unwrap();
@@ -374,7 +374,7 @@ fn a_page_is_told_what_changes_without_loading_it_anew() {
 }
 
 #[test]
-fn settings_that_the_host_has_refused_are_told_again() {
+fn settings_that_the_host_has_refused_are_sent_again() {
     let stubs = Stubs::new(&["640x480"]);
     let red = stubs.wall.flat("red.png", RED);
     let placements = stubs.wall.hang(&[("HEADLESS-1", &red)]);
@@ -393,7 +393,7 @@ fn settings_that_the_host_has_refused_are_told_again() {
 }
 
 #[test]
-fn the_host_is_taken_over_and_comes_back() {
+fn host_is_adopted_and_restarted() {
     let stubs = Stubs::new(&["640x480"]);
     let red = stubs.wall.flat("red.png", RED);
     let placements = stubs.wall.hang(&[("HEADLESS-1", &red)]);
@@ -415,7 +415,7 @@ fn the_host_is_taken_over_and_comes_back() {
 }
 
 #[test]
-fn the_end_of_a_host_that_somebody_else_started_is_noticed() {
+fn exit_of_a_foreign_host_is_noticed() {
     let stubs = Stubs::new(&["640x480"]);
     let red = stubs.wall.flat("red.png", RED);
     let placements = stubs.wall.hang(&[("HEADLESS-1", &red)]);
@@ -434,17 +434,17 @@ fn the_end_of_a_host_that_somebody_else_started_is_noticed() {
     drop(host);
     stubs.wall.told.recv_timeout(Duration::from_secs(20)).unwrap();
     assert!(!wal_qt.is_whole());
-    // Somebody starts it again before we do.
+    // Somebody else starts it again before murald does.
     let mut host = start();
     forget(&stubs);
     show(&stubs, &mut *wal_qt, &placements).unwrap();
     assert!(routes(&stubs).contains(&"/wallpaper/load".to_owned()));
     assert!(stubs.wall.processes("wal-qt").is_empty() && wal_qt.is_whole());
-    // It is not ours to end, and its end is none of ours once we have let go of it.
+    // murald must not end it, and ignores its exit after `clear`.
     wal_qt.clear().unwrap();
     assert!(host.runs());
     drop(host);
-    // The other way round: nobody starts it, so we do.
+    // The opposite case: nobody starts it, so murald does.
     let host = start();
     show(&stubs, &mut *wal_qt, &placements).unwrap();
     while stubs.wall.told.try_recv().is_ok() {}
@@ -456,24 +456,24 @@ fn the_end_of_a_host_that_somebody_else_started_is_noticed() {
 }
 
 #[test]
-fn hosts_that_leave_fields_of_their_status_out_are_believed_by_what_is_there() {
+fn host_with_missing_status_fields_is_judged_by_the_others() {
     let stubs = Stubs::new(&["640x480"]);
     let (red, blue) = (stubs.wall.flat("red.png", RED), stubs.wall.flat("blue.png", BLUE));
     let red = stubs.wall.hang(&[("HEADLESS-1", &red)]);
     let blue = stubs.wall.hang(&[("HEADLESS-1", &blue)]);
     let mut first = stubs.wall.backend(BackendName::WalQt);
-    // It never says what it shows.
+    // The host never reports what it shows.
     stubs.cue("wal-qt-host", "mute");
     show(&stubs, &mut *first, &red).unwrap();
     stubs.cue("wal-qt-host", "newest");
     show(&stubs, &mut *first, &blue).unwrap();
-    // The next daemon reads off the status that nothing is to be done.
+    // The next daemon sees from the status that nothing has to be loaded.
     drop(first);
     let mut second = stubs.wall.backend(BackendName::WalQt);
     forget(&stubs);
     show(&stubs, &mut *second, &blue).unwrap();
     assert!(!routes(&stubs).contains(&"/wallpaper/load".to_owned()));
-    // Accepted, and the picture before stays: that is no success.
+    // An accepted load that does not replace the old picture is no success.
     stubs.wall.set_json("wal-qt", "load_timeout_ms", json!(1000));
     stubs.cue("wal-qt-host", "mute");
     let error = show(&stubs, &mut *second, &red).unwrap_err();
@@ -482,7 +482,7 @@ fn hosts_that_leave_fields_of_their_status_out_are_believed_by_what_is_there() {
 }
 
 #[test]
-fn mishaps() {
+fn failures_of_wal_qt_are_reported() {
     let stubs = Stubs::new(&["640x480"]);
     let mut wal_qt = stubs.wall.backend(BackendName::WalQt);
     let (red, blue) = (stubs.wall.flat("red.png", RED), stubs.wall.flat("blue.png", BLUE));
@@ -516,7 +516,7 @@ fn mishaps() {
     assert_eq!(routes(&stubs).len(), 4, "three times refused");
     stubs.cue("wal-qt-host", "accept");
     show(&stubs, &mut *wal_qt, &red).unwrap();
-    // It takes a request and never answers: no longer than it is wanted.
+    // The host never answers a request, and the wait can be cancelled.
     stubs.cue("wal-qt-host", "hang");
     let cancel = murald::internals::sys::Cancel::new().unwrap();
     let thread = {

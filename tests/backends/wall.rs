@@ -1,4 +1,4 @@
-//! A desktop, and all that it takes to use a backend on it, without a daemon.
+//! Provides a desktop, and everything that a backend needs on it without a daemon.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -33,17 +33,17 @@ pub struct Wall {
     _watch: Watch,
     _deaths: Deaths,
     pub dir: tempfile::TempDir,
-    // Last: the pictures are taken down before it goes.
+    // Last, because the wallpapers are removed before the desktop ends.
     pub desktop: Desktop,
 }
 
 impl Wall {
-    /// With the programs of the system.
+    /// A wall with the programs of the system.
     pub fn new(desktop: Desktop, outputs: usize) -> Self {
         Self::with(desktop, outputs, tempfile::tempdir().unwrap(), Env::process())
     }
 
-    /// With other programs and directories.
+    /// A wall with other programs and directories.
     pub fn with(desktop: Desktop, outputs: usize, dir: tempfile::TempDir, env: Env) -> Self {
         let (spawner, deaths) = Spawner::new();
         let watch = Watch::start(&spawner, None, &desktop.env()).unwrap();
@@ -72,7 +72,7 @@ impl Wall {
         Self { backends, config, cancel, told, tell, _watch: watch, _deaths: deaths, dir, desktop }
     }
 
-    /// For all outputs; for the first where each has its own.
+    /// A backend for all outputs, or for the first one if each has its own process.
     pub fn backend(&self, name: BackendName) -> Box<dyn Backend> {
         match name {
             BackendName::Mpvpaper => self.mpvpaper_on("HEADLESS-1"),
@@ -96,10 +96,10 @@ impl Wall {
         self.config.patch(body.as_object().unwrap()).unwrap();
     }
 
-    /// Makes a picture with ImageMagick's words.
+    /// Makes a picture by ImageMagick's arguments.
     pub fn picture(&self, name: &str, words: &[&str]) -> PathBuf {
         let path = self.dir.path().join(name);
-        // A name of its own, so that the kind is ours to say.
+        // A neutral name, since the format is given in front of it.
         let plain = self.dir.path().join("made.tmp");
         let kind = name.rsplit('.').next().unwrap();
         let to = format!("{kind}:{}", plain.display());
@@ -114,7 +114,7 @@ impl Wall {
         self.picture(name, &["-size", "64x36", &format!("xc:rgb({r},{g},{b})")])
     }
 
-    /// A photograph that was stored lying on its side: red on top, blue below.
+    /// A photograph that is stored rotated: red on top, blue below.
     pub fn camera(&self) -> PathBuf {
         let words = ["-size", "200x400", "xc:red", "xc:blue", "+append"];
         let path = self.picture("camera.jpg", &words);
@@ -186,7 +186,7 @@ impl Wall {
 }
 
 impl Drop for Wall {
-    /// Backends outlive whoever starts them: also a test that fails.
+    /// Backends outlive the test, even one that fails, so they are killed here.
     fn drop(&mut self) {
         for (backend, _) in self.backends.records.left() {
             for process in self.backends.records.running(&backend, None) {
@@ -223,14 +223,14 @@ impl Pixels {
         (self.width, self.height)
     }
 
-    /// In hundredths of width and height.
+    /// The pixel at a place in hundredths of width and height.
     pub fn part(&self, x: usize, y: usize) -> [u8; 3] {
         self.at(self.width * x / 100, self.height * y / 100)
     }
 
     #[track_caller]
     pub fn is_all(&self, color: [u8; 3]) {
-        // Scaled edges shade into what lies beside them.
+        // Scaling blurs the edges, so only points inside are checked.
         for (x, y) in [(10, 10), (50, 50), (90, 90), (10, 90), (90, 10), (30, 60)] {
             self.shows(x, y, color);
         }

@@ -1,4 +1,4 @@
-//! What a request for a wallpaper is answered, held against what is to be seen.
+//! Tests the answers to requests for a wallpaper, and compares them with the screen.
 
 use serde_json::{Value, json};
 
@@ -7,7 +7,7 @@ use crate::desktop::{Desktop, wait_until};
 use crate::scene::{BLUE, GREEN, RED, see, set, three};
 use crate::support::House;
 
-/// Without what is not there.
+/// The names in a list of the answer; none without the list.
 fn names(answer: &Value, field: &str) -> Vec<String> {
     let list = answer[field].as_array().into_iter().flatten();
     list.map(|name| name.as_str().unwrap().to_owned()).collect()
@@ -29,7 +29,7 @@ fn monitors_that_are_not_connected_are_skipped_and_named() {
     let history = house.client().get("/images/history").ok();
     assert_eq!(names(&history[0], "monitors"), ["VIRTUAL-2"]);
     see(&desktop, &house, "VIRTUAL-2", RED);
-    // Without any that is connected nothing happens.
+    // If none is connected, nothing happens.
     let body = json!({ "image_id": green, "monitors": ["DP-8", "DP-9"] });
     let failed = house.client().post("/wallpaper/set", &body);
     failed.fails(400);
@@ -37,7 +37,7 @@ fn monitors_that_are_not_connected_are_skipped_and_named() {
     assert!(text.contains("DP-8, DP-9") && text.contains("VIRTUAL-1, VIRTUAL-2"), "{text}");
     set(&house, green, "DP-9").fails(400);
     see(&desktop, &house, "VIRTUAL-2", RED);
-    // Individually each of several has the picture.
+    // In the mode `individual`, each of several monitors shows the picture.
     let all = json!({ "image_id": blue, "monitors": ["VIRTUAL-1", "VIRTUAL-2"] });
     let answer = house.client().post("/wallpaper/set", &all).ok();
     assert_eq!(answer.get("skipped"), None);
@@ -50,7 +50,7 @@ fn monitors_that_are_not_connected_are_skipped_and_named() {
 }
 
 #[test]
-fn a_path_is_imported_once_and_shown() {
+fn path_is_imported_once_and_shown() {
     let desktop = Desktop::x11(&["1"]);
     let house = House::started_on(&desktop);
     let path = house.root().join("one file.png");
@@ -65,7 +65,7 @@ fn a_path_is_imported_once_and_shown() {
     assert_eq!(events.next().0, "wallpaper_changed");
     let image = client.get(&format!("/images/{}", answer["image_id"])).ok();
     assert_eq!((&image["path"], &image["folder_id"]), (&answer["image_path"], &Value::Null));
-    // By its content, and by the library's own file.
+    // A file is recognized by its content, and as the library's own.
     let other = house.root().join("other.png");
     std::fs::copy(&path, &other).unwrap();
     let link = house.root().join("link.png");
@@ -74,7 +74,7 @@ fn a_path_is_imported_once_and_shown() {
         assert_eq!(set(json!({ "path": path })).ok()["image_id"], answer["image_id"]);
     }
     assert_eq!(client.get("/images").ok()["pagination"]["total_items"], 1);
-    // What cannot be shown so says why.
+    // Requests that cannot be carried out name the reason.
     let says = |body: Value, status: u16, what: &str| {
         let told = set(body).fails(status);
         assert!(told.to_string().contains(what), "{told}");
@@ -92,7 +92,7 @@ fn a_path_is_imported_once_and_shown() {
     std::fs::write(&text, "no picture").unwrap();
     says(json!({ "path": text }), 400, "text.png: not a supported image");
     assert_eq!(client.get("/images").ok()["pagination"]["total_items"], 1);
-    // What is refused before anything is done for it leaves no picture in the library.
+    // A request that is refused leaves no picture in the library.
     let blue = house.root().join("blue.png");
     image::RgbImage::from_pixel(64, 36, image::Rgb(BLUE)).save(&blue).unwrap();
     says(json!({ "path": blue, "monitor": "DP-9" }), 400, "(connected: VIRTUAL-1");
@@ -117,7 +117,7 @@ fn a_path_is_imported_once_and_shown() {
     client.patch("/config", &json!({ "backend": { "feh": { "mode": "center" } } })).ok();
     set(json!({ "color": "#1e1e2e" })).ok();
     see_everywhere(&desktop, &house, "VIRTUAL-1", NIGHT);
-    // A command in another session says whose screens it changes.
+    // A command in another session reports whose screens it changes.
     let display = desktop.var("DISPLAY").unwrap();
     let session = client.get("/info").ok()["session"].clone();
     assert_eq!(session, json!({ "kind": "x11", "display": display }));
@@ -137,7 +137,7 @@ fn a_path_is_imported_once_and_shown() {
 }
 
 #[test]
-fn an_animated_picture_is_shown_as_a_still_where_nothing_animates() {
+fn animated_picture_is_shown_as_a_still_if_no_backend_animates_it() {
     let desktop = Desktop::x11(&["1"]);
     let house = House::started_on(&desktop);
     let path = house.root().join("moves.gif");
@@ -149,7 +149,7 @@ fn an_animated_picture_is_shown_as_a_still_where_nothing_animates() {
     let note = answer["note"].as_str().unwrap();
     assert!(note.contains("first frame"), "{note}");
     see(&desktop, &house, "VIRTUAL-1", GREEN);
-    // A still has none.
+    // The answer for a still has no note.
     let still = three(&house)[2];
     let answer = house.client().post("/wallpaper/set", &json!({ "image_id": still })).ok();
     assert_eq!(answer.get("note"), None);
@@ -159,7 +159,7 @@ fn an_animated_picture_is_shown_as_a_still_where_nothing_animates() {
 fn one_backend_is_active_as_soon_as_it_is_activated() {
     let desktop = Desktop::x11(&["1"]);
     let mut house = House::on(&desktop);
-    // Of another program's name, and never run but for the version.
+    // The configured backend belongs to another session, and is only asked for its version.
     house.configure("[backend]\ntype = 'swaybg'\n");
     house.start();
     wait_until("the monitor", || house.client().get("/monitors").ok() != json!([]));
@@ -176,7 +176,7 @@ fn one_backend_is_active_as_soon_as_it_is_activated() {
 }
 
 #[test]
-fn a_backend_that_is_not_installed_is_stored_with_a_warning() {
+fn backend_that_is_not_installed_is_stored_with_a_warning() {
     let desktop = Desktop::x11(&["1"]);
     let mut house = House::on(&desktop);
     house.only(&["feh"]);
@@ -190,7 +190,7 @@ fn a_backend_that_is_not_installed_is_stored_with_a_warning() {
     let said = names(&answer, "warnings");
     assert!(said[0].contains("hyprpaper is not installed") && said[0].contains("using feh"));
     assert_eq!(warnings(), said);
-    // Installed, it is still for another session.
+    // Even if installed, it works only in another session.
     for program in ["hyprpaper", "hyprctl"] {
         let path = house.root().join("only").join(program);
         std::os::unix::fs::symlink("/bin/false", path).unwrap();

@@ -1,4 +1,5 @@
-//! Pictures on real monitors, asked for over the socket: what is seen, what is told, what is kept.
+//! Tests requests over the socket on real monitors: the screen, the answers and events, and what is
+//! stored.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -60,7 +61,7 @@ fn each_monitor_of_sway_shows_its_own_picture() {
         .collect();
     assert_eq!(hung, [(&json!("HEADLESS-1"), &json!(red)), (&json!("HEADLESS-2"), &json!(green))]);
 
-    // All at once, and the history of it, newest first.
+    // All monitors at once; the history has the newest first.
     let body = json!({ "image_id": blue, "mode": "clone" });
     let answer = house.client().post("/wallpaper/set", &body).ok();
     let mut monitors: Vec<_> = answer["monitors"].as_array().unwrap().iter().collect();
@@ -108,7 +109,7 @@ fn feh_shows_pictures_under_x() {
 }
 
 #[test]
-fn an_extended_picture_meets_at_the_seam() {
+fn extended_picture_has_no_gap_at_the_seam() {
     let desktop = Desktop::wayland(&["1280x720", "1280x720"]);
     let house = House::started_on(&desktop);
     // Left half red, right half blue: the seam between the monitors is the seam of the picture.
@@ -148,7 +149,7 @@ fn impossible_wallpapers_are_refused() {
     post(json!({})).fails(400);
     client.send("POST", "/wallpaper/random", "", b"garbage").fails(400);
 
-    // A file that is gone is an orphan.
+    // An image whose file is gone is an orphan.
     post(json!({ "image_id": green })).ok();
     let mut events = house.events("image_orphan_purged");
     fs::remove_file(house.images().join("green.png")).unwrap();
@@ -157,7 +158,7 @@ fn impossible_wallpapers_are_refused() {
     assert_eq!((&purged["image_id"], &purged["reason"]), (&json!(green), &json!("file_missing")));
     assert_eq!(purged["history_entries_purged"], 1);
     assert_eq!(client.get(&format!("/images/{green}")).status, 404);
-    // Random takes what is there, and not what hangs already or is gone.
+    // A random request picks neither a missing image nor the one that is shown.
     post(json!({ "image_id": red })).ok();
     let more = (0..6).map(|at| plain(&house, &format!("gone{at}.png"), [9, 9, 9 + at]));
     let more: Vec<PathBuf> = more.collect();
@@ -186,9 +187,9 @@ fn hostile_names_arrive_whole() {
     }
 }
 
-/// Twenty a second, as somebody who turns a wheel; for 30 s in `MURALD_STORM_SECONDS=30`.
+/// Twenty requests a second, as from a scroll wheel; for 30 s with `MURALD_STORM_SECONDS=30`.
 #[test]
-fn the_last_of_many_requests_wins() {
+fn last_of_many_requests_wins() {
     let seconds = std::env::var("MURALD_STORM_SECONDS").ok().and_then(|text| text.parse().ok());
     let rounds = 20 * seconds.unwrap_or(2_usize);
     let desktop = Desktop::wayland(&["1280x720", "640x480"]);
@@ -220,27 +221,27 @@ fn the_last_of_many_requests_wins() {
     let current = house.client().get("/wallpaper/current").ok();
     assert_eq!(current["image_id"], ids[0]);
     wait_until("one swaybg", || running("swaybg", &runtime).len() == 1);
-    // Connections of the clients are closed a moment later than answered.
+    // The clients' connections are closed a moment after the answers.
     wait_for(&format!("{before:#?}"), || {
         let after = Holdings::of(&house);
         if after == before { Ok(()) } else { Err(after) }
     });
 }
 
-/// What the daemon has of the system, and how many of each.
+/// The resources of the daemon, with the number of each.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Holdings {
-    /// By what they lead to, but for the database's readers: up to eight are kept.
+    /// Descriptors by target, except those of the database's readers, of which up to eight are kept.
     descriptors: BTreeMap<String, usize>,
-    /// By name, but for the workers of the server: they wait a minute for work before they end.
+    /// Threads by name, except the server's workers, which wait a minute for work before they end.
     threads: BTreeMap<String, usize>,
-    /// By name; those that ended and were not fetched are among them.
+    /// Children by name, including those that have exited and were not reaped.
     children: BTreeMap<String, usize>,
 }
 
 impl Holdings {
-    /// When what the start and the imports have begun is over, and their clients' connections closed:
-    /// nothing has changed for many looks, which take the longer the busier the machine is.
+    /// The resources once the work of the start and the imports is done and its connections are closed:
+    /// when many looks in a row find no change.
     fn at_rest(house: &House) -> Self {
         let (mut last, mut same) = (Self::default(), 0);
         wait_until("the daemon is at rest", || {
@@ -260,7 +261,7 @@ impl Holdings {
         let mut found = Self::default();
         for link in entries("fd").filter_map(|entry| fs::read_link(entry.path()).ok()) {
             let link = link.to_string_lossy().into_owned();
-            // A socket or pipe, without its number.
+            // The kind of a socket or pipe, without its number.
             let kind = link.split(":[").next().unwrap_or(&link);
             if !link.contains("murald.sqlite3") {
                 *found.descriptors.entry(kind.to_owned()).or_default() += 1;

@@ -1,5 +1,4 @@
-//! awww through a stand-in that is told by its command line: what it is told, and what happens when
-//! it never answers.
+//! Tests awww with a stand-in: its command line, and what happens if it never answers.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -12,7 +11,7 @@ use crate::scene::{GREEN, RED, plain, running, see, set, three};
 use crate::support::{House, awww};
 
 #[test]
-fn a_backend_of_yesterday_goes_when_another_covers_its_screens() {
+fn old_backend_ends_once_another_covers_its_screens() {
     let desktop = Desktop::wayland(&["640x480", "640x480"]);
     let runtime = desktop.var("XDG_RUNTIME_DIR").unwrap();
     let mut house = House::on(&desktop);
@@ -33,7 +32,7 @@ fn a_backend_of_yesterday_goes_when_another_covers_its_screens() {
         fs::read_dir(&held).map_or(0, |entries| entries.count()) == 0
     });
     wait_until("the new one's server", || running("sleep", runtime).len() == 1);
-    // And back again; what it left in the records is no trouble.
+    // The way back works too, despite the old records.
     assert_eq!(house.stop(), Some(0));
     house.configure("[backend]\ntype = \"swaybg\"\n");
     house.start();
@@ -44,7 +43,7 @@ fn a_backend_of_yesterday_goes_when_another_covers_its_screens() {
 }
 
 #[test]
-fn the_backend_that_an_activate_switches_to_is_the_only_active_one_at_once() {
+fn activated_backend_is_at_once_the_only_active_one() {
     let desktop = Desktop::wayland(&["640x480", "640x480"]);
     let runtime = desktop.var("XDG_RUNTIME_DIR").unwrap();
     let mut house = House::on(&desktop);
@@ -63,7 +62,7 @@ fn the_backend_that_an_activate_switches_to_is_the_only_active_one_at_once() {
         assert_eq!(active, [name]);
         let hung = house.client().get("/wallpaper/current").ok();
         assert!((0..2).all(|at| hung["monitors"][at]["backend"] == name), "{name}: {hung}");
-        // It is a switch, not a word.
+        // The backend has really changed, not only its name.
         let backends = running("swaybg", runtime).len();
         assert_eq!(backends, usize::from(name == "swaybg"), "{name}");
     }
@@ -71,8 +70,8 @@ fn the_backend_that_an_activate_switches_to_is_the_only_active_one_at_once() {
     see(&desktop, &house, "HEADLESS-2", GREEN);
 }
 
-/// An awww of which the calls are recorded, and that rejects what the real one would reject.
-/// Writes down each call in one go, as others write there as well: its words, and a line break as the last.
+/// A stand-in for awww that records its calls, and rejects what the real one would reject. Each call is
+/// written at once, because others write there too: its arguments, then a line break.
 const AWWW: &str = r#"#!/bin/sh
 printf '%s\0' "$@" '
 ' >>"$HOME/calls"
@@ -94,7 +93,7 @@ printf '%s\0' daemon "$@" '
 exec sleep 1000
 "#;
 
-/// Another client of it that knows two outputs.
+/// Another stand-in, which knows two outputs.
 const AWWW_TWO: &str = r#"#!/bin/sh
 [ -e "$HOME/server" ] || exit 1
 for word; do
@@ -109,7 +108,7 @@ for output in ${outputs-HEADLESS-1 HEADLESS-2}; do
 done
 "#;
 
-/// Another client of it that takes a picture and never says a word.
+/// Another stand-in, which accepts a picture and never answers.
 const AWWW_HANGS: &str = r#"#!/bin/sh
 case $1 in
 query) [ -e "$HOME/server" ] || exit 1
@@ -142,11 +141,11 @@ fn client_of_a_hung_backend_is_told_that_the_daemon_ends() {
     let body = json!({ "image_id": moving, "monitor": "HEADLESS-1" });
     stops_while_it_hangs(&mut house, "/wallpaper/set", body, true);
     assert!(running("swaybg", runtime).is_empty(), "all is taken down");
-    // The server of ours is a `sleep`.
+    // The stand-in for the server is a `sleep`.
     assert!(running("sleep", runtime).is_empty(), "also what was about to show");
 }
 
-/// Has the daemon end while a request waits for a backend for ever.
+/// Ends the daemon while a request waits for a backend that never answers.
 fn stops_while_it_hangs(house: &mut House, path: &str, body: Value, clear: bool) {
     let (client, hangs) = (house.client(), house.root().join("hangs"));
     std::thread::scope(|scope| {
@@ -162,7 +161,7 @@ fn stops_while_it_hangs(house: &mut House, path: &str, body: Value, clear: bool)
 }
 
 #[test]
-fn awww_is_told_by_its_command_line() {
+fn awww_gets_its_command_line() {
     let desktop = Desktop::wayland(&["1280x720"]);
     let mut house = House::on(&desktop);
     house.stub("awww", AWWW);
@@ -187,7 +186,7 @@ fn awww_is_told_by_its_command_line() {
     assert!(colored.pixels().all(|pixel| pixel.0 == NIGHT));
     set(&house, id, "HEADLESS-1").ok();
 
-    // Where the settings cannot say so, another one is not taken into use.
+    // If the settings cannot be written, another backend is not activated.
     let writable = fs::metadata(house.config_file()).unwrap().permissions();
     fs::set_permissions(house.config_file(), fs::Permissions::from_mode(0o444)).unwrap();
     let refused = house.client().post("/backends/swaybg/activate", &json!({})).fails(500);
@@ -196,7 +195,7 @@ fn awww_is_told_by_its_command_line() {
     wait_until("awww alone again", || running("swaybg", runtime).is_empty());
     fs::set_permissions(house.config_file(), writable).unwrap();
 
-    // Another backend by name, and one that is not there.
+    // Another backend is activated by name; one that is not installed is refused.
     let answer = house.client().post("/backends/swaybg/activate", &json!({})).ok();
     assert_eq!(answer, json!({ "status": "activated", "backend": "swaybg" }));
     see(&desktop, &house, "HEADLESS-1", RED);
@@ -208,7 +207,7 @@ fn awww_is_told_by_its_command_line() {
     house.client().post("/backends/nitrogen/activate", &json!({})).fails(404);
 }
 
-/// A feh that paints until it is told not to, and then never comes back.
+/// A stand-in for feh that works until it gets the cue to hang.
 const FEH_HANGS: &str = r#"#!/bin/sh
 [ "$1" != --version ] || { echo 'feh version 3.10'; exit; }
 [ -e "$HOME/hang" ] || exit 0
@@ -217,7 +216,7 @@ exec sleep 1000
 "#;
 
 #[test]
-fn end_waits_no_longer_than_it_may_for_a_backend_that_cannot_take_its_pictures_down() {
+fn shutdown_does_not_wait_for_a_backend_that_hangs() {
     let desktop = Desktop::x11(&["640x480"]);
     let mut house = House::on(&desktop);
     house.stub("feh", FEH_HANGS);
@@ -231,7 +230,7 @@ fn end_waits_no_longer_than_it_may_for_a_backend_that_cannot_take_its_pictures_d
     assert_eq!(house.wait().code(), Some(0));
     let log = house.log();
     assert!(log.contains("timed out waiting for thread reconciler"), "{log}");
-    // Nothing is locked or half done: the next one starts.
+    // Nothing stays locked or unfinished, so the next daemon starts.
     fs::remove_file(house.root().join("hang")).unwrap();
     house.start();
     set(&house, red, "*").ok();

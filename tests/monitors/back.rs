@@ -1,4 +1,5 @@
-//! The way back through what monitors showed: by hand, at random and by a playlist, and over a kill.
+//! Tests going back through the history: after manual changes, random ones and playlists, and after a
+//! kill.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +11,7 @@ use crate::support::House;
 
 const MONITORS: [&str; 2] = ["HEADLESS-1", "HEADLESS-2"];
 
-/// What is known to be shown, by monitor.
+/// The image that each monitor shows.
 fn shown(house: &House) -> BTreeMap<String, i64> {
     let current = house.client().get("/wallpaper/current").ok();
     let monitors = current["monitors"].as_array().unwrap().iter();
@@ -25,7 +26,7 @@ fn back(house: &House, body: &Value) -> crate::support::client::Answer {
 }
 
 #[test]
-fn back_leads_through_fifty_changes_and_over_a_kill() {
+fn back_goes_through_fifty_changes_and_survives_a_kill() {
     let desktop = Desktop::wayland(&["640x360", "640x360"]);
     let mut house = House::started_on(&desktop);
     let pictures = three(&house);
@@ -33,7 +34,7 @@ fn back_leads_through_fifty_changes_and_over_a_kill() {
     let items: Vec<Value> = pictures.iter().map(|id| json!({ "image_id": id })).collect();
     let body = json!({ "name": "all", "configuration": { "type": "manual" }, "images": items });
     let playlist = client.post("/playlists", &body).ok()["id"].as_i64().unwrap();
-    // What each monitor showed, without repeats.
+    // The past images of each monitor, without repeats.
     let mut past: BTreeMap<String, Vec<i64>> = BTreeMap::new();
     for round in 0..50 {
         let monitor = MONITORS[round / 5 % 2];
@@ -85,7 +86,7 @@ fn back_leads_through_fifty_changes_and_over_a_kill() {
 }
 
 #[test]
-fn back_steps_over_what_is_gone_and_ends_by_any_other_change() {
+fn back_skips_missing_images_and_ends_with_any_other_change() {
     let desktop = Desktop::wayland(&["640x360"]);
     let house = House::started_on(&desktop);
     let [red, green, blue] = three(&house);
@@ -102,7 +103,7 @@ fn back_steps_over_what_is_gone_and_ends_by_any_other_change() {
     let newest = &house.client().get("/images/history?limit=1").ok()[0];
     assert_eq!((&newest["image_id"], &newest["source"]["type"]), (&json!(red), &json!("manual")));
     assert_eq!(back(&house, &all).status, 409);
-    // A change by hand: what was there before it is what back had led to.
+    // After a manual change, the previous picture is the one that `back` led to.
     let white = house.import(&[&plain(&house, "white.png", [250, 250, 250])])[0];
     set(&house, white, "*").ok();
     assert_eq!(back(&house, &all).ok()["image_id"], red);

@@ -1,5 +1,5 @@
-//! Outputs that go and return within milliseconds, as at a mode switch or on a KVM, while pictures
-//! are being shown: whatever happens meanwhile, in the end each shows its own.
+//! Tests outputs that disappear for milliseconds, as at a mode switch or with a KVM, while pictures are
+//! being shown: in the end each shows its own.
 
 use std::time::Duration;
 
@@ -10,27 +10,27 @@ use crate::scene::{BLUE, GREEN, RED, Rgb, near, three};
 use crate::support::House;
 
 const CYCLES: u32 = 100;
-/// An output is off for these, from the shortest to the longest.
+/// The shortest and the longest time that an output is off.
 const OFF: [Duration; 2] = [Duration::from_millis(5), Duration::from_millis(500)];
 
-/// How long it is off in a cycle: each time by the same factor longer.
+/// The time off in a cycle, which grows by a constant factor.
 fn off(cycle: u32) -> Duration {
     let factor = OFF[1].as_secs_f64() / OFF[0].as_secs_f64();
     OFF[0].mul_f64(factor.powf(f64::from(cycle) / f64::from(CYCLES - 1)))
 }
 
-/// What a point of the screen shows.
+/// The colour of a point of the screen.
 fn point(desktop: &Desktop, x: u32, y: u32) -> Rgb {
     let at = format!("1x1+{x}+{y}");
     let mut import = desktop.command("import");
     let shot = import.args(["-silent", "-window", "root", "-crop", &at, "-depth", "8", "rgb:-"]);
     let bytes = shot.output().unwrap().stdout;
-    // Nothing while the screen changes its size.
+    // There is no output while the screen changes its size.
     bytes.get(..3).map_or([0; 3], |rgb| rgb.try_into().unwrap())
 }
 
 #[test]
-fn an_output_that_blinks_shows_its_picture_again() {
+fn output_that_blinks_shows_its_picture_again() {
     let desktop = Desktop::x11(&["--pluggable", "320x240", "320x240"]);
     let house = House::started_on(&desktop);
     let images = three(&house);
@@ -44,7 +44,7 @@ fn an_output_that_blinks_shows_its_picture_again() {
     for cycle in 0..CYCLES {
         let picture = cycle as usize % 2;
         std::thread::scope(|scope| {
-            // The scene is being shown when the output goes.
+            // The picture is being shown when the output disappears.
             let shown = scope.spawn(|| set("DUMMY0", picture));
             desktop.output("xrandr", &["--output", "DUMMY1", "--off"]);
             std::thread::sleep(off(cycle));
@@ -57,7 +57,7 @@ fn an_output_that_blinks_shows_its_picture_again() {
                 && near(point(&desktop, 480, 120), colors[2])
         });
     }
-    // What was hung again is noted once it is shown.
+    // A restored picture is recorded once it is shown.
     wait_until("the record of it", || {
         let current = house.client().get("/wallpaper/current").ok();
         current["monitors"][1]["image_id"] == images[2]
@@ -65,7 +65,7 @@ fn an_output_that_blinks_shows_its_picture_again() {
 }
 
 #[test]
-fn a_new_monitor_has_what_was_set_for_all() {
+fn new_monitor_shows_the_picture_that_was_set_for_all() {
     let desktop = Desktop::x11(&["--pluggable", "320x240"]);
     let mut house = House::started_on(&desktop);
     let images = three(&house);
@@ -80,7 +80,7 @@ fn a_new_monitor_has_what_was_set_for_all() {
     assert_eq!((&changed["source"], &changed["monitors"]), (&json!("restore"), &json!(["DUMMY1"])));
     let current = house.client().get("/wallpaper/current").ok();
     assert_eq!(current["monitors"][1]["image_id"], images[0]);
-    // Also where it comes while the daemon is away.
+    // The same for a monitor that is connected while the daemon is stopped.
     assert_eq!(house.stop(), Some(0));
     assert_eq!(desktop.run("plug", &["320x240"]), "DUMMY2");
     house.start();

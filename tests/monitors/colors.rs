@@ -1,4 +1,4 @@
-//! Plain colours: seen on the screen, reported without an image, restored and led back to.
+//! Tests plain colours: on the screen, reported without an image, restored, and reached by going back.
 
 use std::fs;
 
@@ -10,7 +10,7 @@ use crate::support::House;
 
 pub(crate) const NIGHT: Rgb = [0x1e, 0x1e, 0x2e];
 
-/// Every pixel of an output has this colour.
+/// Waits until every pixel of an output has this colour.
 #[track_caller]
 pub(crate) fn see_everywhere(desktop: &Desktop, house: &House, output: &str, color: Rgb) {
     wait_until(&format!("{color:?} all over {output}"), || {
@@ -27,7 +27,7 @@ fn is_night(record: &Value, path: &str) {
 }
 
 #[test]
-fn colour_is_shown_by_each_backend_restored_and_led_back_to() {
+fn colour_is_shown_by_each_backend_restored_and_gone_back_to() {
     let desktop = Desktop::wayland(&["--pluggable", "640x360"]);
     let mut house = House::on(&desktop);
     house.configure(
@@ -58,14 +58,14 @@ fn colour_is_shown_by_each_backend_restored_and_led_back_to() {
     let link = image::open(link).unwrap().into_rgb8();
     assert!(link.pixels().all(|pixel| pixel.0 == NIGHT));
     assert_eq!(client.get("/images").ok()["pagination"]["total_items"], 3);
-    // The way back leads from a colour to it, once for what looks the same.
+    // Going back reaches a colour, once for assignments that look the same.
     client.post("/wallpaper/set", &json!({ "color": "#1e1e2e", "fit": "contain" })).ok();
     set(&house, blue, "*").ok();
     let back = || client.post("/wallpaper/back", &json!({})).ok();
     assert_eq!(back()["images"], json!({ "WL-1": "#1e1e2e" }));
     see_everywhere(&desktop, &house, "WL-1", NIGHT);
     assert_eq!(back()["image_id"], red);
-    // A restart without the cache, and a monitor that was not there before.
+    // A restart without the cache, and a new monitor.
     let told = house.murald(&["set", "Navy"]).output().unwrap();
     assert_eq!(String::from_utf8(told.stdout).unwrap(), "#000080 is on WL-1\n");
     client.post("/wallpaper/set", &json!({ "color": "#fff", "default": true })).ok();

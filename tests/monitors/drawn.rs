@@ -1,5 +1,5 @@
-//! What murald draws by itself, frame by frame, while the daemon, the process that draws or the
-//! compositor is killed.
+//! Tests every frame of murald's own renderer while the daemon, the renderer or the compositor is
+//! killed.
 
 use std::time::{Duration, Instant};
 
@@ -9,7 +9,7 @@ use crate::scene::{BLUE, GREEN, RED, Rgb, near, set, three};
 use crate::support::House;
 
 const OUTPUT: &str = "HEADLESS-1";
-/// Of a fade, in milliseconds.
+/// The duration of a fade, in milliseconds.
 const FADE: u64 = 400;
 
 fn drawing_on(desktop: &Desktop) -> House {
@@ -31,7 +31,7 @@ fn kill(desktop: &Desktop, pid: u32) -> Instant {
 /// Whether a colour lies between two.
 fn between(one: Rgb, other: Rgb, seen: Rgb) -> bool {
     let channels = || one.into_iter().zip(other).zip(seen);
-    // By the channel in which they differ the most.
+    // Measured by the channel in which they differ the most.
     let gone = channels().max_by_key(|((one, other), _)| one.abs_diff(*other)).map(
         |((one, other), seen)| {
             (f64::from(seen) - f64::from(one)) / (f64::from(other) - f64::from(one))
@@ -45,7 +45,7 @@ fn between(one: Rgb, other: Rgb, seen: Rgb) -> bool {
 }
 
 #[test]
-fn next_daemon_takes_over_without_a_frame_of_change() {
+fn next_daemon_adopts_the_renderer_without_a_changed_frame() {
     let desktop = Desktop::wayland(&["640x480"]);
     let mut house = drawing_on(&desktop);
     let images = three(&house);
@@ -54,7 +54,7 @@ fn next_daemon_takes_over_without_a_frame_of_change() {
     wait_until("the first picture", || near(watcher.latest(), BLUE));
     let process = house.drawing();
     let colors = [RED, GREEN, BLUE];
-    // The daemon is killed so long after its answer: at once, in the fade, and when that is over.
+    // The daemon is killed this long after its answer: at once, during the fade, and after it.
     for (round, millis) in [0, 10, FADE / 4, FADE / 2, FADE, 2 * FADE].into_iter().enumerate() {
         let (new, old) = (round % 3, (round + 2) % 3);
         let seen = watcher.frames();
@@ -78,7 +78,7 @@ fn next_daemon_takes_over_without_a_frame_of_change() {
 }
 
 #[test]
-fn process_that_is_killed_is_back_at_once() {
+fn killed_renderer_is_restarted_at_once() {
     let desktop = Desktop::wayland(&["640x480"]);
     let mut house = drawing_on(&desktop);
     let images = three(&house);
@@ -87,7 +87,8 @@ fn process_that_is_killed_is_back_at_once() {
     let watcher = Watcher::start(&desktop, OUTPUT);
     wait_until("the first picture", || near(watcher.latest(), BLUE));
     let mut away = Vec::new();
-    // So long after the answer, as the first death that a daemon hears of within a minute.
+    // The renderer is killed this long after the answer. The daemon is new in each round, so each exit
+    // is its first one.
     for (round, millis) in [0, 10, FADE / 2, 2 * FADE].into_iter().enumerate() {
         let new = round % 3;
         set(&house, images[new], OUTPUT).ok();
@@ -96,7 +97,7 @@ fn process_that_is_killed_is_back_at_once() {
         let seen = watcher.frames();
         let killed = kill(&desktop, process);
         wait_until("another process", || ![&[][..], &[process]].contains(&&*house.drawing()));
-        // In a frame from after its death: what was there before may be the same.
+        // Only frames after the kill count, as the picture before may be the same.
         wait_until("the picture", || {
             let is_back = |frame: &Frame| frame.at >= killed && near(frame.color, colors[new]);
             watcher.timed_since(seen).last().is_some_and(is_back)
@@ -112,19 +113,19 @@ fn process_that_is_killed_is_back_at_once() {
 }
 
 #[test]
-fn compositor_that_is_started_again_shows_no_blank_frame_after_the_first() {
+fn restarted_compositor_shows_no_blank_frame_after_the_first() {
     let mut desktop = Desktop::wayland(&["640x480"]);
     let house = drawing_on(&desktop);
     let [red, ..] = three(&house);
     set(&house, red, OUTPUT).ok();
-    // More often than a process may die within a minute.
+    // More often than a process may exit within a minute.
     for _ in 0..5 {
         let watcher = Watcher::of_the_next(&desktop, OUTPUT);
         let mut events = house.events("wallpaper_changed");
         desktop.again();
         assert_eq!(events.wait_for("wallpaper_changed")["source"], "restore");
         wait_until("the picture", || watcher.frames() > 0 && near(watcher.latest(), RED));
-        // A while longer: a second's frames.
+        // The frames of another second.
         let seen = watcher.frames();
         wait_until("more frames", || watcher.frames() > seen + 60);
         let (since, frames) = watcher.finish_timed();

@@ -1,4 +1,4 @@
-//! Each monitor with a picture of its own, by real backends, one monitor upright.
+//! Tests the mode `each` with real backends and one upright monitor.
 
 use std::path::PathBuf;
 
@@ -16,13 +16,13 @@ fn picture(house: &House, name: &str, size: (u32, u32), color: Rgb) -> PathBuf {
     path
 }
 
-/// Two that lie and one that stands.
+/// Two wide pictures and an upright one.
 fn gallery(house: &House) -> [(i64, Rgb); 3] {
     let of = |name, size, color| (house.import(&[&picture(house, name, size, color)])[0], color);
     [of("red", (640, 360), RED), of("green", (640, 360), GREEN), of("blue", (360, 640), BLUE)]
 }
 
-/// Looks for what the answer says, on the screen.
+/// Checks on the screen what the answer says.
 fn look(desktop: &Desktop, house: &House, images: &Value, gallery: &[(i64, Rgb)]) {
     for (monitor, id) in images.as_object().unwrap() {
         let color = gallery.iter().find(|(known, _)| json!(known) == *id).unwrap().1;
@@ -30,7 +30,7 @@ fn look(desktop: &Desktop, house: &House, images: &Value, gallery: &[(i64, Rgb)]
     }
 }
 
-/// `upright` is the second of the monitors.
+/// The second of the monitors is upright.
 fn random_each(desktop: &Desktop, monitors: [&str; 3], backend: &str) {
     let house = House::started_on(desktop);
     let gallery = gallery(&house);
@@ -53,7 +53,7 @@ fn random_each(desktop: &Desktop, monitors: [&str; 3], backend: &str) {
         let history = house.client().get("/images/history?limit=3").ok();
         assert!(history.as_array().unwrap().iter().all(|entry| entry["images"] == *images));
     }
-    // Two that suit nobody better: both are shown, one twice.
+    // With two wide pictures only, both are shown, one of them twice.
     let filter = json!({ "mode": "each", "filter": { "orientation": "landscape" } });
     let answer = house.client().post("/wallpaper/random", &filter).ok();
     let mut ids: Vec<i64> =
@@ -67,7 +67,7 @@ fn random_each(desktop: &Desktop, monitors: [&str; 3], backend: &str) {
     assert_eq!(house.client().post("/wallpaper/set", &set).status, 400);
 }
 
-/// The same with a playlist, there and back.
+/// The same with a playlist, forwards and backwards.
 fn playlist_each(desktop: &Desktop, monitors: [&str; 3]) {
     let house = House::started_on(desktop);
     let gallery = gallery(&house);
@@ -88,7 +88,7 @@ fn playlist_each(desktop: &Desktop, monitors: [&str; 3]) {
     let first = events.wait_for("playlist_image_changed")["images"].clone();
     assert_eq!(first, dealt(red, blue, green));
     look(desktop, &house, &first, &gallery);
-    // Without the one that stands, two are left for three.
+    // Without the upright picture, two are left for three monitors.
     let items = json!({ "images": [{ "image_id": red }, { "image_id": green }] });
     client.send("PATCH", &format!("/playlists/{id}"), "", items.to_string().as_bytes()).ok();
     let mut shown = || {
@@ -98,7 +98,7 @@ fn playlist_each(desktop: &Desktop, monitors: [&str; 3]) {
         look(desktop, &house, &images, &gallery);
         images
     };
-    // Its monitor has one of those at once.
+    // The upright monitor shows one of these at once.
     let fewer = shown();
     client.post(&path("next"), &json!({})).ok();
     let next = shown();
@@ -107,11 +107,11 @@ fn playlist_each(desktop: &Desktop, monitors: [&str; 3]) {
     assert_ne!(shown(), next);
 }
 
-/// Three monitors of sway, of which the second stands.
+/// Three monitors of sway, of which the second is upright.
 fn one_upright() -> Desktop {
     let desktop = Desktop::wayland(&["640x360", "640x360", "640x360"]);
     desktop.output("swaymsg", &["-q", "output HEADLESS-2 transform 90"]);
-    // Newer sways answer before they have done it.
+    // Newer versions of sway answer before the change is done.
     wait_until("it stands", || {
         let all = desktop.output("swaymsg", &["-r", "-t", "get_outputs"]);
         let all: Vec<Value> = serde_json::from_str(&all).unwrap();

@@ -1,4 +1,5 @@
-//! Daemons, backends, compositors, monitors and files that come and go under what hangs.
+//! Tests daemons, backends, compositors, monitors and files that disappear and return while pictures are
+//! shown.
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
@@ -13,7 +14,7 @@ use crate::scene::{BLUE, GREEN, RED, plain, running, see, set, three, watch_for_
 use crate::support::House;
 
 #[test]
-fn the_daemon_comes_and_goes_under_a_picture() {
+fn picture_stays_while_the_daemon_restarts() {
     let desktop = Desktop::wayland(&["1280x720"]);
     let runtime = desktop.var("XDG_RUNTIME_DIR").unwrap().to_owned();
     let mut house = House::started_on(&desktop);
@@ -21,7 +22,7 @@ fn the_daemon_comes_and_goes_under_a_picture() {
     set(&house, red, "HEADLESS-1").ok();
     see(&desktop, &house, "HEADLESS-1", RED);
     let process = running("swaybg", &runtime);
-    // `House` is borrowed by the watcher, so another one looks.
+    // The watcher borrows a `House`, so it gets one of its own.
     let eye = House::on(&desktop);
     watch_for_gaps(&desktop, &eye, "HEADLESS-1", &[RED], || {
         for kill in [false, true, false] {
@@ -48,14 +49,14 @@ fn the_daemon_comes_and_goes_under_a_picture() {
 }
 
 #[test]
-fn a_backend_that_dies_is_back() {
+fn backend_that_dies_is_restarted() {
     let desktop = Desktop::wayland(&["1280x720"]);
     let runtime = desktop.var("XDG_RUNTIME_DIR").unwrap().to_owned();
     let house = House::started_on(&desktop);
     let [red, ..] = three(&house);
     set(&house, red, "HEADLESS-1").ok();
     let mut events = house.events("wallpaper_changed,backend_unavailable");
-    // The second time and the third it is given a while.
+    // The second and the third restart are delayed.
     for pause in [0, 1, 2] {
         let victim = running("swaybg", &runtime)[0];
         let killed = Instant::now();
@@ -65,7 +66,7 @@ fn a_backend_that_dies_is_back() {
         assert_eq!(changed["source"], "restore");
         see(&desktop, &house, "HEADLESS-1", RED);
     }
-    // The fourth within a minute is one too many.
+    // The fourth exit within a minute is one too many.
     let victim = running("swaybg", &runtime)[0];
     assert!(Command::new("kill").args(["-9", &victim.to_string()]).status().unwrap().success());
     let gone = events.wait_for("backend_unavailable");
@@ -77,13 +78,13 @@ fn a_backend_that_dies_is_back() {
         "{told}"
     );
     assert_eq!(why["last_failure"]["image_id"], red);
-    // Asked for again it is tried again.
+    // A new request starts the backend again.
     set(&house, red, "HEADLESS-1").ok();
     see(&desktop, &house, "HEADLESS-1", RED);
 }
 
 #[test]
-fn a_monitor_that_comes_back_gets_its_picture_back() {
+fn reconnected_monitor_gets_its_picture_back() {
     let desktop = Desktop::x11(&["--pluggable", "1280x720", "1024x768"]);
     let house = House::started_on(&desktop);
     let [red, green, _] = three(&house);
@@ -106,18 +107,18 @@ fn a_monitor_that_comes_back_gets_its_picture_back() {
 }
 
 #[test]
-fn the_pictures_are_back_after_the_compositor_was_killed() {
+fn pictures_are_restored_after_the_compositor_was_killed() {
     let (desktop, _house) = killed_twice("swaybg");
     assert_eq!(running("swaybg", desktop.var("XDG_RUNTIME_DIR").unwrap()).len(), 1);
 }
 
 #[test]
-fn murald_draws_again_after_the_compositor_was_killed() {
+fn builtin_draws_again_after_the_compositor_was_killed() {
     let (_desktop, house) = killed_twice("builtin");
     assert_eq!(house.client().get("/wallpaper/current").ok()["backend"], "builtin");
 }
 
-/// A desktop that was killed twice under the pictures of a backend.
+/// A desktop that was killed twice while a backend showed pictures.
 fn killed_twice(backend: &str) -> (Desktop, House) {
     let mut desktop = Desktop::wayland(&["640x480", "800x600"]);
     let mut house = House::on(&desktop);
@@ -142,7 +143,7 @@ fn killed_twice(backend: &str) -> (Desktop, House) {
 }
 
 #[test]
-fn a_backend_that_is_installed_later_is_found() {
+fn backend_that_is_installed_later_is_found() {
     let desktop = Desktop::wayland(&["640x480"]);
     let mut house = House::on(&desktop);
     let swaybg = desktop.output("sh", &["-c", "command -v swaybg"]);
@@ -174,7 +175,7 @@ fn a_backend_that_is_installed_later_is_found() {
 }
 
 #[test]
-fn murald_draws_by_itself_where_nothing_is_installed() {
+fn builtin_draws_if_nothing_else_is_installed() {
     let desktop = Desktop::wayland(&["640x480"]);
     let mut house = House::on(&desktop);
     let swaybg = desktop.output("sh", &["-c", "command -v swaybg"]);
@@ -189,7 +190,7 @@ fn murald_draws_by_itself_where_nothing_is_installed() {
     let own = &all[6];
     assert_eq!((&own["installed"], &own["available"]), (&json!(true), &json!(true)));
     assert_eq!((&own["active"], &own["missing"]), (&json!(true), &json!([])));
-    // The next daemon takes it over. No other process has this desktop's directory in its words.
+    // The next daemon adopts it. No other process has this desktop's directory in its arguments.
     let words = format!("[d]raw --socket {}", desktop.var("XDG_RUNTIME_DIR").unwrap());
     let drawing = || desktop.output("sh", &["-c", &format!("pgrep -f '{words}' || [ $? = 1 ]")]);
     let before = drawing();
@@ -199,11 +200,11 @@ fn murald_draws_by_itself_where_nothing_is_installed() {
     assert_eq!(drawing(), before);
     assert_eq!(set(&house, green, "HEADLESS-1").ok()["backend"], "builtin");
     see(&desktop, &house, "HEADLESS-1", GREEN);
-    // Its process dies: back it is.
+    // The process is killed, and restarted.
     desktop.output("kill", &["-9", &before]);
     wait_until("another process", || !["", before.as_str()].contains(&drawing().as_str()));
     see(&desktop, &house, "HEADLESS-1", GREEN);
-    // What is installed meanwhile is used when somebody asks for it.
+    // A backend that was installed in the meantime is used once it is activated.
     std::os::unix::fs::symlink(swaybg, house.root().join("only/swaybg")).unwrap();
     assert_eq!(set(&house, blue, "HEADLESS-1").ok()["backend"], "builtin");
     house.client().post("/backends/swaybg/activate", &json!({})).ok();
@@ -212,7 +213,7 @@ fn murald_draws_by_itself_where_nothing_is_installed() {
 }
 
 #[test]
-fn a_picture_that_leaves_the_library_stays_on_its_monitor() {
+fn picture_that_leaves_the_library_stays_on_its_monitor() {
     let desktop = Desktop::wayland(&["640x480", "640x480", "640x480"]);
     let mut house = House::started_on(&desktop);
     let [red, green, blue] = three(&house);
@@ -235,7 +236,7 @@ fn a_picture_that_leaves_the_library_stays_on_its_monitor() {
     let held = house.root().join("cache/murald/backends/swaybg/retained");
     let count = || fs::read_dir(&held).unwrap().count();
     assert_eq!(count(), 3);
-    // So it does under the next daemon, and the one after it.
+    // The same holds under the next daemon, and the one after it.
     let runtime = desktop.var("XDG_RUNTIME_DIR").unwrap();
     let process = running("swaybg", runtime);
     for kill in [false, true] {
@@ -268,7 +269,7 @@ fn pictures_whose_files_are_missing_blank_no_monitor() {
     let mut house = House::on(&desktop);
     house.start();
     let [red, green, blue] = three(&house);
-    // So many of the library are missing later that their rows are kept.
+    // So many files will be missing that their rows are kept.
     let crowd: Vec<_> = (0..24u8)
         .map(|number| plain(&house, &format!("crowd-{number}.png"), [number, 7, 7]))
         .collect();
@@ -288,7 +289,7 @@ fn pictures_whose_files_are_missing_blank_no_monitor() {
     set(&house, red, "HEADLESS-2").fails(404);
     see(&desktop, &house, "HEADLESS-1", RED);
     see(&desktop, &house, "HEADLESS-2", GREEN);
-    // Where it was not retained either, the other monitor has its picture nevertheless.
+    // If a picture was not retained either, the other monitor still shows its own.
     assert_eq!(house.stop(), Some(0));
     for pid in running("swaybg", runtime) {
         desktop.output("kill", &["-9", &pid.to_string()]);
@@ -304,7 +305,7 @@ fn pictures_whose_files_are_missing_blank_no_monitor() {
 }
 
 #[test]
-fn a_backend_whose_activation_cannot_be_written_shows_nothing() {
+fn backend_whose_activation_cannot_be_written_shows_nothing() {
     let desktop = Desktop::wayland(&["640x480"]);
     let house = House::started_on(&desktop);
     let [red, green, _] = three(&house);

@@ -1,4 +1,4 @@
-//! The fit and the position of one call: seen in pixels, kept with the picture, and over a restart.
+//! Tests the fit and the position of a request: in pixels, as stored, and after a restart.
 
 use std::path::PathBuf;
 
@@ -10,7 +10,7 @@ use crate::support::House;
 
 const BLACK: Rgb = [0, 0, 0];
 
-/// A square, on monitors that are wide: blue where only its bottom part is seen.
+/// A square picture for wide monitors: blue if only its bottom part is visible.
 fn square(house: &House) -> i64 {
     let path: PathBuf = house.root().join("square.png");
     let color = |_, y| image::Rgb(if y < 140 { RED } else { BLUE });
@@ -18,7 +18,7 @@ fn square(house: &House) -> i64 {
     house.import(&[&path])[0]
 }
 
-/// The colour at the left edge, half way down: bare where the whole picture is to be seen.
+/// Waits for this colour at the left edge, half way down: the border, if the whole picture is visible.
 fn see_edge(desktop: &Desktop, house: &House, output: &str, color: Rgb) {
     wait_until(&format!("{color:?} at the edge of {output}"), || {
         let path = house.root().join("edge.png");
@@ -38,7 +38,7 @@ fn fits(desktop: &Desktop, [one, other]: [&str; 2], backend: &str, shared: bool)
     see_edge(desktop, &house, one, RED);
     set(&house, json!({ "image_id": id, "monitor": one, "position": "10%,100%" })).ok();
     see_edge(desktop, &house, one, BLUE);
-    // The image's own is seen where none was asked for, at once.
+    // The image's own position is used at once where none was requested.
     let own = |position: Value| {
         let path = format!("/images/{id}");
         let image = house.client().patch(&path, &json!({ "position": position })).ok();
@@ -55,7 +55,7 @@ fn fits(desktop: &Desktop, [one, other]: [&str; 2], backend: &str, shared: bool)
     let look = |house: &House| {
         see(desktop, house, one, RED);
         see_edge(desktop, house, one, BLACK);
-        // feh has one for all of them.
+        // feh has one fit for all monitors.
         see_edge(desktop, house, other, if shared { BLACK } else { RED });
         let current = house.client().get("/wallpaper/current").ok();
         assert_eq!(current["monitors"][0]["fit"], "contain");
@@ -87,19 +87,19 @@ fn fits(desktop: &Desktop, [one, other]: [&str; 2], backend: &str, shared: bool)
 }
 
 #[test]
-fn swaybg_fits_each_monitor_as_it_was_asked() {
+fn swaybg_uses_the_requested_fit_on_each_monitor() {
     let desktop = Desktop::wayland(&["640x360", "640x360"]);
     fits(&desktop, ["HEADLESS-1", "HEADLESS-2"], "swaybg", false);
 }
 
 #[test]
-fn builtin_fits_each_monitor_as_it_was_asked() {
+fn builtin_uses_the_requested_fit_on_each_monitor() {
     let desktop = Desktop::wayland(&["640x360", "640x360"]);
     fits(&desktop, ["HEADLESS-1", "HEADLESS-2"], "builtin", false);
 }
 
 #[test]
-fn feh_fits_all_monitors_as_it_was_asked_last() {
+fn feh_uses_the_last_requested_fit_on_all_monitors() {
     let desktop = Desktop::x11(&["640x360", "640x360"]);
     fits(&desktop, ["VIRTUAL-1", "VIRTUAL-2"], "feh", true);
 }

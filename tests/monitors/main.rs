@@ -1,4 +1,4 @@
-//! What hangs where, on real desktops: looked at pixel by pixel.
+//! Tests which monitor shows what, pixel by pixel on real desktops.
 
 #![allow(
     unreachable_pub,

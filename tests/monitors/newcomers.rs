@@ -1,4 +1,5 @@
-//! Monitors that come for the first time: what they show, and in which order it is looked for.
+//! Tests monitors that are connected for the first time: what they show, and in which order it is
+//! chosen.
 
 use serde_json::json;
 
@@ -7,12 +8,12 @@ use crate::scene::{BLUE, GREEN, RED, near, see, set, three};
 use crate::support::House;
 
 #[test]
-fn new_monitor_shows_the_default_and_nothing_else_changes_by_it() {
+fn new_monitor_shows_the_default_and_nothing_else_changes() {
     new_monitor_shows_the_default("swaybg");
 }
 
 #[test]
-fn builtin_shows_a_default_that_it_hears_of_while_it_draws() {
+fn builtin_shows_a_default_that_is_set_while_it_runs() {
     new_monitor_shows_the_default("builtin");
 }
 
@@ -29,7 +30,7 @@ fn new_monitor_shows_the_default(backend: &str) {
     let current = house.client().get("/wallpaper/current").ok();
     assert_eq!((&current["default_image_id"], &current["image_id"]), (&json!(green), &json!(red)));
     assert_eq!(house.client().get("/images/history").ok().as_array().unwrap().len(), 1);
-    // It holds over a restart.
+    // The default survives a restart.
     house.kill9();
     house.start();
     let second = desktop.run("plug", &["800x600"]);
@@ -48,7 +49,7 @@ fn new_monitor_shows_the_default(backend: &str) {
 }
 
 #[test]
-fn new_monitor_shows_the_newest_on_any_where_nothing_is_meant_for_it() {
+fn new_monitor_shows_the_newest_picture_if_there_is_no_default() {
     let desktop = Desktop::wayland(&["--pluggable", "640x360", "640x360"]);
     let mut house = House::started_on(&desktop);
     let [red, _, blue] = three(&house);
@@ -56,7 +57,7 @@ fn new_monitor_shows_the_newest_on_any_where_nothing_is_meant_for_it() {
     set(&house, red, "WL-1").ok();
     let third = desktop.run("plug", &["800x600"]);
     see(&desktop, &house, &third, RED);
-    // One that was there and was not meant stays as it is, also after a restart.
+    // A monitor that was connected and not named stays empty, also after a restart.
     house.kill9();
     house.start();
     let shown = || {
@@ -72,7 +73,7 @@ fn new_monitor_shows_the_newest_on_any_where_nothing_is_meant_for_it() {
 }
 
 #[test]
-fn new_monitor_shows_the_picture_of_the_playlist_on_all_and_that_once() {
+fn new_monitor_shows_the_picture_of_the_running_playlist_once() {
     let desktop = Desktop::wayland(&["--pluggable", "640x360"]);
     let house = House::started_on(&desktop);
     let [red, green, blue] = three(&house);
@@ -92,7 +93,7 @@ fn new_monitor_shows_the_picture_of_the_playlist_on_all_and_that_once() {
     );
     see(&desktop, &house, &second, GREEN);
     see(&desktop, &house, "WL-1", BLUE);
-    // Nothing else was hung meanwhile, there or on the other.
+    // Nothing else was shown in the meantime on either monitor.
     set(&house, red, "WL-1").ok();
     assert_eq!(events.wait_for("wallpaper_changed")["image_id"], red);
     let history = house.client().get("/images/history").ok();

@@ -1,4 +1,4 @@
-//! The outputs as real compositors have them, held against what their own programs say.
+//! Compares the outputs that murald finds with those that real compositors report.
 
 use std::os::unix::fs::symlink;
 
@@ -21,11 +21,11 @@ fn names(outputs: &Outputs) -> Vec<String> {
     outputs.list().iter().map(|output| output.name.clone()).collect()
 }
 
-/// What `swaymsg -t get_outputs` says, in our terms; `scale` is what was set.
+/// The outputs of `swaymsg -t get_outputs`, in murald's terms; `scale` is what was set.
 fn sway_outputs(desktop: &Desktop) -> Vec<Output> {
     let json = desktop.output("swaymsg", &["-r", "-t", "get_outputs"]);
     let all: Vec<Value> = serde_json::from_str(&json).unwrap();
-    // Sway turns clockwise, wl_output counter-clockwise.
+    // Sway rotates clockwise, wl_output counter-clockwise.
     let turned =
         ["normal", "270", "180", "90", "flipped", "flipped-270", "flipped-180", "flipped-90"];
     let number = |value: &Value| u32::try_from(value.as_u64().unwrap()).unwrap();
@@ -65,7 +65,7 @@ fn agree(desktop: &Desktop, outputs: &Outputs) {
         };
         sorted(outputs.list().iter().map(plain).collect())
     };
-    // Newer sways answer before they have done what they are told.
+    // Newer versions of sway answer before the change is done.
     wait_for("its outputs", || {
         let (ours, theirs) = (ours(), sorted(sway_outputs(desktop)));
         if ours == theirs { Ok(()) } else { Err((ours, theirs)) }
@@ -73,7 +73,7 @@ fn agree(desktop: &Desktop, outputs: &Outputs) {
 }
 
 #[test]
-fn sway_s_outputs() {
+fn outputs_of_sway_are_listed() {
     let desktop = Desktop::wayland(&["3"]);
     let (_watch, outputs, _deaths) = watch(&desktop.env());
     wait_until("three outputs", || outputs.list().len() == 3);
@@ -96,7 +96,7 @@ fn sway_s_outputs() {
 }
 
 #[test]
-fn hot_plug_over_wayland() {
+fn outputs_are_plugged_and_unplugged_over_wayland() {
     let desktop = Desktop::wayland(&["--pluggable", "1280x720"]);
     let (_watch, outputs, _deaths) = watch(&desktop.env());
     wait_until("the first output", || names(&outputs) == ["WL-1"]);
@@ -114,7 +114,7 @@ fn hot_plug_over_wayland() {
 }
 
 #[test]
-fn a_connection_outlives_monitors_that_come_and_go() {
+fn connection_outlives_hot_plugged_monitors() {
     let desktop = Desktop::wayland(&["--pluggable", "640x360"]);
     let house = House::started_on(&desktop);
     let connected = || {
@@ -132,7 +132,7 @@ fn a_connection_outlives_monitors_that_come_and_go() {
 }
 
 #[test]
-fn a_compositor_that_goes_and_comes_back() {
+fn compositor_that_restarts_is_found_again() {
     let place = tempfile::tempdir().unwrap();
     let named = place.path().join("wayland-1");
     let env = Env::from([
@@ -192,7 +192,7 @@ fn agree_x11(desktop: &Desktop, outputs: &Outputs) {
 }
 
 #[test]
-fn an_x_server_s_monitors() {
+fn monitors_of_an_x_server_are_listed() {
     let desktop = Desktop::x11(&["3"]);
     let (_watch, outputs, _deaths) = watch(&desktop.env());
     wait_until("three monitors", || outputs.list().len() == 3);
@@ -211,7 +211,7 @@ fn an_x_server_s_monitors() {
 }
 
 #[test]
-fn hot_plug_over_x11() {
+fn monitors_are_plugged_and_unplugged_over_x11() {
     let desktop = Desktop::x11(&["--pluggable", "1024x768", "1280x720"]);
     let (_watch, outputs, _deaths) = watch(&desktop.env());
     wait_until("two monitors", || outputs.list().len() == 2);

@@ -1,5 +1,5 @@
-//! The main job, whole: thirty photographs into the library and onto real monitors, each of which
-//! shows its own, upright; under sway and under X.
+//! Tests the main use as a whole: thirty photographs are imported and shown on real monitors, each
+//! upright, under sway and X.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -11,10 +11,10 @@ use crate::desktop::{Desktop, SetOnDrop, wait_until};
 use crate::support::House;
 use crate::support::photographs::{Photograph, distance, take};
 
-/// Levels of 255 by which scaling, JPEG and grain may move the mean of a field.
+/// The levels of 255 by which scaling, JPEG and grain may move the mean of a field.
 const NEAR: f32 = 3.0;
 
-/// A daemon with so many photographs, and their ids.
+/// A daemon with this many photographs, and their ids.
 fn gallery(desktop: &Desktop, count: u32) -> (House, Vec<Photograph>, Vec<i64>) {
     let house = House::started_on(desktop);
     let directory = house.root().join("photographs");
@@ -25,7 +25,7 @@ fn gallery(desktop: &Desktop, count: u32) -> (House, Vec<Photograph>, Vec<i64>) 
     for (image, photograph) in images.iter().zip(&photographs) {
         let stem = photograph.path.file_stem().unwrap().to_str().unwrap();
         assert_eq!(image["name"], stem);
-        // As shown, also of those that lie on their side.
+        // The size as shown, also of photographs that are stored rotated.
         let (width, height) = photograph.picture.dimensions();
         assert_eq!((&image["width"], &image["height"]), (&json!(width), &json!(height)), "{stem}");
     }
@@ -39,10 +39,10 @@ fn shot(desktop: &Desktop, house: &House, output: &str) -> image::RgbImage {
     image::open(&path).unwrap().into_rgb8()
 }
 
-/// Hangs pairs on two outputs and looks at both; the other photographs must not fit.
+/// Shows pairs on two outputs and checks both; the other photographs must not match.
 fn each_its_own(desktop: &Desktop, outputs: [&str; 2], count: u32) {
     let (house, photographs, ids) = gallery(desktop, count);
-    // 4, 9 and 14 lie on their side.
+    // 4, 9 and 14 are stored rotated.
     for (one, other) in [(0, 4), (9, 1), (2, 14)] {
         for (number, output) in [(one, outputs[0]), (other, outputs[1])] {
             let body = json!({ "image_id": ids[number], "monitor": output });
@@ -62,12 +62,12 @@ fn each_its_own(desktop: &Desktop, outputs: [&str; 2], count: u32) {
 }
 
 #[test]
-fn sway_s_monitors_show_their_photographs() {
+fn monitors_of_sway_show_their_photographs() {
     each_its_own(&Desktop::wayland(&["960x540", "800x600"]), ["HEADLESS-1", "HEADLESS-2"], 30);
 }
 
 #[test]
-fn x_s_monitors_show_their_photographs() {
+fn monitors_of_x_show_their_photographs() {
     each_its_own(&Desktop::x11(&["960x540", "800x600"]), ["VIRTUAL-1", "VIRTUAL-2"], 15);
 }
 
@@ -104,7 +104,7 @@ fn x_shows_no_frame_without_a_picture() {
     assert!(samples.iter().all(|&number| number >= 10), "{samples:?}");
 }
 
-/// Looks at one pixel in the middle of the screen, thousands of times a second.
+/// Reads one pixel in the middle of the screen, thousands of times a second.
 fn eye(desktop: &Desktop) -> impl FnMut() -> [u8; 3] + Send {
     let (connection, screen) = x11rb::connect(desktop.var("DISPLAY")).unwrap();
     let root = connection.setup().roots[screen].root;

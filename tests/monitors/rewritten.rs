@@ -1,4 +1,4 @@
-//! A picture of a watched directory that is written anew, or deleted, while it is shown.
+//! Tests a picture of a watched directory that is rewritten or deleted while it is shown.
 
 use std::fs;
 use std::path::Path;
@@ -9,7 +9,7 @@ use crate::desktop::{Desktop, wait_until};
 use crate::scene::{BLUE, GREEN, RED, Rgb, plain, see, set};
 use crate::support::House;
 
-/// Half of a picture's height: bare above and below where the whole of it is to be seen.
+/// A picture of half the height, with a border above and below if the whole of it is visible.
 fn draw(path: &Path, color: Rgb) {
     let part = path.with_extension("part");
     let picture = image::RgbImage::from_pixel(640, 120, image::Rgb(color));
@@ -40,7 +40,7 @@ fn rewritten(desktop: &Desktop, [one, other]: [&str; 2], backend: &str) {
     let before = (history(), current(&house, one));
     assert_eq!(before.1["image_id"], mine);
     let mut events = house.events("wallpaper_changed");
-    // By another file in its place, by writing over it, and after a daemon that has seen neither.
+    // The file is replaced by another one, overwritten, and rewritten while no daemon runs.
     draw(&path, GREEN);
     see(desktop, &house, one, GREEN);
     see(desktop, &house, other, BLUE);
@@ -57,12 +57,12 @@ fn rewritten(desktop: &Desktop, [one, other]: [&str; 2], backend: &str) {
     see(desktop, &house, one, RED);
     see(desktop, &house, other, BLUE);
     wait_until("the same assignment", || (history(), current(&house, one)) == before);
-    // Whatever comes after it finds it as it is.
+    // Later changes show the file as it is now.
     set(&house, second, one).ok();
     see(desktop, &house, one, BLUE);
     set(&house, mine, one).ok();
     see(desktop, &house, one, RED);
-    // Nobody has to wait until the change was heard of.
+    // A request does not have to wait until the change was noticed.
     draw(&path, GREEN);
     let body = json!({ "path": path, "monitor": one, "fit": "contain", "transition": "none" });
     assert_eq!(client.post("/wallpaper/set", &body).ok()["image_id"], mine);
@@ -77,7 +77,7 @@ fn rewritten(desktop: &Desktop, [one, other]: [&str; 2], backend: &str) {
     };
     assert_eq!(told(one), [Value::Null, json!("mine"), json!(true)]);
     assert_eq!(told(other), [json!(second), json!("still"), Value::Null]);
-    // The file that is kept may follow while it is shown.
+    // The kept file can be deleted while it is shown.
     let delete = |more: &[&str]| {
         let current = format!("current:{other}");
         let words = [&["images", "delete", &current, "--yes", "--forever"], more].concat();
@@ -95,7 +95,7 @@ fn rewritten(desktop: &Desktop, [one, other]: [&str; 2], backend: &str) {
     see(desktop, &house, other, BLUE);
 }
 
-/// What `current` says of a monitor; null where nothing is said of it yet.
+/// The entry of a monitor in `current`; null if it has none yet.
 fn current(house: &House, monitor: &str) -> Value {
     let current = house.client().get("/wallpaper/current").ok();
     let all = current["monitors"].as_array().unwrap();
@@ -111,19 +111,19 @@ fn expect(event: &Value, image: i64, monitor: &str, backend: &str) {
 }
 
 #[test]
-fn swaybg_shows_anew_what_was_rewritten() {
+fn swaybg_shows_a_rewritten_file_again() {
     let desktop = Desktop::wayland(&["640x480", "640x480"]);
     rewritten(&desktop, ["HEADLESS-1", "HEADLESS-2"], "swaybg");
 }
 
 #[test]
-fn builtin_shows_anew_what_was_rewritten() {
+fn builtin_shows_a_rewritten_file_again() {
     let desktop = Desktop::wayland(&["640x480", "640x480"]);
     rewritten(&desktop, ["HEADLESS-1", "HEADLESS-2"], "builtin");
 }
 
 #[test]
-fn feh_shows_anew_what_was_rewritten() {
+fn feh_shows_a_rewritten_file_again() {
     let desktop = Desktop::x11(&["640x480", "640x480"]);
     rewritten(&desktop, ["VIRTUAL-1", "VIRTUAL-2"], "feh");
 }

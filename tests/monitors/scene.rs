@@ -1,4 +1,4 @@
-//! What is hung, and what is seen of it.
+//! Provides helpers that set pictures and read them from the screen.
 
 use std::fs;
 use std::path::PathBuf;
@@ -52,8 +52,8 @@ pub(crate) fn three(house: &House) -> [i64; 3] {
     [one(&paths[0]), one(&paths[1]), one(&paths[2])]
 }
 
-/// The processes that run this program for this user's desktop, by their environment. Those without
-/// an option do nothing: newer sways start such a swaybg where they are told of no background.
+/// The processes of this program on this desktop, by their environment. Processes without an option do
+/// nothing and are left out: newer versions of sway start such a swaybg if they have no background.
 pub(crate) fn running(program: &str, runtime: &str) -> Vec<u32> {
     let mut pids = Vec::new();
     for entry in fs::read_dir("/proc").unwrap().flatten() {
@@ -72,7 +72,8 @@ pub(crate) fn running(program: &str, runtime: &str) -> Vec<u32> {
     pids
 }
 
-/// Samples an output as fast as it goes until told to stop; the colours that were neither.
+/// Samples an output as fast as possible during a change, and fails if it shows another colour; returns
+/// the number of samples.
 pub(crate) fn watch_for_gaps(
     desktop: &Desktop,
     house: &House,
@@ -91,7 +92,7 @@ pub(crate) fn watch_for_gaps(
             }
             samples
         });
-        // Also when the change fails, or the watcher would look for ever.
+        // Set even if the change fails; otherwise the watcher would never stop.
         let told = SetOnDrop(&done);
         change();
         drop(told);
@@ -99,7 +100,7 @@ pub(crate) fn watch_for_gaps(
     })
 }
 
-/// Straight from grim, without the encoding of a PNG: 15 ms.
+/// Reads the middle pixel straight from grim, without encoding a PNG: 15 ms.
 fn middle(desktop: &Desktop, house: &House, output: &str) -> Rgb {
     let path = house.root().join("watch.ppm");
     let mut grim = desktop.command("grim");

@@ -1,5 +1,5 @@
-//! One picture over several monitors: every pixel where the layout says, on mixed sizes, scales,
-//! rotations and with gaps, on real desktops.
+//! Tests one picture over several monitors: every pixel must be where the layout says, with mixed sizes,
+//! scales, rotations and gaps, on real desktops.
 
 use image::{Rgb, RgbImage};
 use serde_json::{Value, json};
@@ -20,7 +20,7 @@ struct Place {
 impl Place {
     fn of(monitor: &Value) -> Self {
         let number = |name: &str| monitor[name].as_f64().unwrap();
-        // As the compositor does: whole units, cut.
+        // Rounded down to whole units, as the compositor does.
         let logical = |name| (number(name) / number("scale")).floor();
         let (width, height) = match monitor["transform"].as_u64().unwrap() % 2 {
             0 => (logical("width"), logical("height")),
@@ -31,19 +31,19 @@ impl Place {
     }
 }
 
-/// A level that rises and falls by two a pixel, so that two pixels aside are four levels off.
+/// A level that rises and falls by two per pixel, so that an offset of two pixels is a difference of
+/// four levels.
 fn wave(at: f64) -> f64 {
     let place = at.rem_euclid(256.0);
     2.0 * place.min(256.0 - place).min(127.0)
 }
 
-/// What the picture has at a place, which counts from its left upper corner.
+/// The colour of the picture at a place, counted from its upper left corner.
 fn color(x: f64, y: f64, width: f64) -> [f64; 3] {
     [wave(x), wave(y), 255.0 * x / width]
 }
 
-/// Sets a picture that just covers the layout, and compares every monitor with it, its edges
-/// foremost.
+/// Sets a picture that just covers the layout, and compares every monitor with it, mainly at the edges.
 fn compare(desktop: &Desktop, house: &House, round: usize) {
     let all = house.client().get("/monitors").ok();
     let places: Vec<Place> = all.as_array().unwrap().iter().map(Place::of).collect();
@@ -79,7 +79,7 @@ fn compare(desktop: &Desktop, house: &House, round: usize) {
     }
 }
 
-/// Two pixels from either edge, and some between.
+/// Positions two pixels from either edge, and some between.
 fn spots(length: u32) -> Vec<u32> {
     let between = (1..8).map(|part| length * part / 8);
     [2].into_iter().chain(between).chain([length - 3]).collect()
@@ -90,16 +90,16 @@ fn settle(house: &House, holds: impl Fn(&Value) -> bool) {
 }
 
 #[test]
-fn sway_s_monitors_of_all_kinds() {
+fn picture_spans_monitors_of_sway_of_all_kinds() {
     let desktop = Desktop::wayland(&["640x360", "512x384", "800x600"]);
     let house = House::started_on(&desktop);
     settle(&house, |all| all.as_array().unwrap().len() == 3);
     compare(&desktop, &house, 0);
-    // Scale, the turn in sway's words and in Wayland's, and the place of each.
+    // The scale, the rotation in sway's terms and in Wayland's, and the position of each monitor.
     let layouts = [
-        // Side by side with gaps, one turned, one of twice the density.
+        // Side by side with gaps: one rotated, one with scale 2.
         [(1.0, "normal", 0, 0, 0), (1.0, "90", 3, 700, -50), (2.0, "normal", 0, 1150, 250)],
-        // One above the other, upside down, mirrored and turned, of broken density.
+        // One above the other: upside down, mirrored and rotated, with fractional scales.
         [
             (1.5, "180", 2, -150, 450),
             (1.0, "flipped-270", 5, 25, -550),
@@ -111,7 +111,7 @@ fn sway_s_monitors_of_all_kinds() {
             let how = format!("scale {scale} transform {turn} position {x} {y}");
             desktop.output("swaymsg", &["-q", &format!("output HEADLESS-{number} {how}")]);
         }
-        // Newer sways answer before they have done it, and not all of it is told at once.
+        // Newer versions of sway answer before the change is done, and report it in parts.
         settle(&house, |all| {
             (1..).zip(layout).all(|(number, (scale, _, turned, x, y))| {
                 let is = |m: &&Value| m["name"] == format!("HEADLESS-{number}");
@@ -128,14 +128,14 @@ fn sway_s_monitors_of_all_kinds() {
 }
 
 #[test]
-fn x_s_monitors_of_all_sizes() {
+fn picture_spans_monitors_of_x_of_all_sizes() {
     let desktop = Desktop::x11(&["640x360", "400x300", "512x384"]);
     let house = House::started_on(&desktop);
     settle(&house, |all| all.as_array().unwrap().len() == 3);
     compare(&desktop, &house, 0);
 }
 
-/// Three bands, and which of them is where in the picture.
+/// The colours of three bands, from left to right.
 const BANDS: [[u8; 3]; 3] = [[200, 30, 30], [30, 180, 60], [40, 60, 200]];
 const BAND: f64 = 640.0;
 
@@ -147,7 +147,7 @@ fn bands(house: &House) -> i64 {
     house.import(&[&path])[0]
 }
 
-/// Waits until the monitors that are there show the picture as cut for them alone.
+/// Waits until the connected monitors show the picture as cut for them alone.
 #[track_caller]
 fn see_bands(desktop: &Desktop, house: &House, names: &[&str]) {
     let mut places = Vec::new();
@@ -161,7 +161,8 @@ fn see_bands(desktop: &Desktop, house: &House, names: &[&str]) {
         places = all.as_array().unwrap().iter().map(Place::of).collect();
         let left = places.iter().map(|place| place.x).fold(f64::MAX, f64::min);
         let right = places.iter().map(|place| place.x + place.width).fold(f64::MIN, f64::max);
-        // All are of its height: it grows only where they reach further than it is wide.
+        // All monitors have the picture's height, so it is enlarged only if they are wider than the
+        // picture.
         let band = BAND.max((right - left) / 3.0);
         let cut = (3.0 * band - (right - left)) / 2.0;
         places.iter().all(|place| {
@@ -193,7 +194,7 @@ fn remaining_layout_is_cut_at_once() {
     see_bands(&desktop, &house, &all[..2]);
     assert_eq!(desktop.run("plug", &["640x480"]), "DUMMY2");
     see_bands(&desktop, &house, &all);
-    // Also when the picture has left the library meanwhile.
+    // The same after the picture has left the library.
     house
         .client()
         .send("DELETE", "/images", "", json!({ "ids": [id] }).to_string().as_bytes())
@@ -203,7 +204,7 @@ fn remaining_layout_is_cut_at_once() {
 }
 
 #[test]
-fn a_playlist_s_picture_is_cut_for_the_monitors_that_are_there() {
+fn picture_of_a_playlist_is_cut_for_the_connected_monitors() {
     let desktop = Desktop::wayland(&["--pluggable", "640x480", "640x480", "640x480"]);
     let house = House::started_on(&desktop);
     let id = bands(&house);
@@ -220,7 +221,7 @@ fn a_playlist_s_picture_is_cut_for_the_monitors_that_are_there() {
     see_bands(&desktop, &house, &["WL-1", "WL-3", "WL-4"]);
     desktop.run("unplug", &["WL-1"]);
     see_bands(&desktop, &house, &["WL-3", "WL-4"]);
-    // Also when it has left the library, and with it the playlist.
+    // The same after it has left the library, and with it the playlist.
     let body = json!({ "ids": [id] }).to_string();
     house.client().send("DELETE", "/images", "", body.as_bytes()).ok();
     desktop.output("swaymsg", &["-q", "output WL-4 position 2400 0"]);

@@ -1,4 +1,4 @@
-//! Why a monitor shows what it shows: by whom, what is due, what failed.
+//! Tests the explanation of what a monitor shows: its source, the next change, and failures.
 
 use serde_json::json;
 
@@ -7,7 +7,7 @@ use crate::scene::{plain, set, three};
 use crate::support::House;
 
 #[test]
-fn why_tells_who_what_is_due_and_what_failed() {
+fn why_reports_the_source_the_next_change_and_failures() {
     let desktop = Desktop::wayland(&["640x360", "640x360"]);
     let mut house = House::started_on(&desktop);
     let [red, green, blue] = three(&house);
@@ -59,7 +59,7 @@ fn why_tells_who_what_is_due_and_what_failed() {
     house.client().send("PUT", "/power", "", br#"{"locked":false}"#).ok();
     house.client().post(&format!("/playlists/{id}/stop"), &json!({})).ok();
 
-    // What cannot be shown is told of until something else is.
+    // A failure is reported until another picture is shown.
     let white = house.import(&[&plain(&house, "white.png", [250, 250, 250])])[0];
     let path = house.client().get(&format!("/images/{white}")).ok()["path"].clone();
     std::fs::write(path.as_str().unwrap(), b"no picture").unwrap();

@@ -1,4 +1,4 @@
-//! Which monitors a request means, in every way that clients write it.
+//! Tests which monitors a request means, in every form that clients use.
 
 use serde_json::{Value, json};
 
@@ -7,13 +7,13 @@ use crate::scene::{BLUE, GREEN, RED, see, set, three};
 use crate::support::House;
 
 #[test]
-fn a_list_counts_beside_a_star_and_a_mistyped_monitor_changes_nothing() {
+fn list_overrides_a_star_and_an_unknown_monitor_changes_nothing() {
     let desktop = Desktop::x11(&["2"]);
     let house = House::started_on(&desktop);
     let [red, green, blue] = three(&house);
     let client = house.client();
     let ask = |body: Value| client.post("/wallpaper/set", &body);
-    // Nothing was shown yet: who would show it is known all the same.
+    // Nothing is shown yet, but the backend that would show it is known.
     let current = client.get("/wallpaper/current").ok();
     assert_eq!(current, json!({ "backend": "feh", "monitors": [] }));
     let all = ask(json!({ "image_id": red, "monitor": "*", "monitors": [] })).ok();
@@ -40,7 +40,7 @@ fn a_list_counts_beside_a_star_and_a_mistyped_monitor_changes_nothing() {
         let refused = client.post(&format!("/wallpaper/{path}"), &body).fails(400).to_string();
         assert!(refused.contains(says), "{body}: {refused}");
     }
-    // At random on one of them; the other keeps its picture, whichever comes.
+    // A random picture on one monitor; the other keeps its own.
     for _ in 0..4 {
         let before = client.get("/wallpaper/current").ok()["monitors"][1]["image_id"].clone();
         let shown = client.post("/wallpaper/random", &json!({ "monitors": ["VIRTUAL-2"] })).ok();

@@ -1,4 +1,4 @@
-//! Wallpapers of workspaces on real sway and i3: by pixels, and in what clients are told.
+//! Tests wallpapers of workspaces on real sway and i3: in pixels, and in what clients see.
 
 use std::fs;
 use std::process::{Child, Stdio};
@@ -54,7 +54,7 @@ fn scene() -> Scene {
     Scene { desktop, house }
 }
 
-/// A daemon that draws by itself, at once.
+/// A daemon with the builtin backend and no transition.
 fn drawing(desktop: &Desktop) -> House {
     let mut house = House::on(desktop);
     house.configure("[backend]\ntype = 'builtin'\n[backend.builtin]\ntransition_type = 'none'\n");
@@ -89,7 +89,7 @@ fn workspace_shows_its_wallpaper_while_it_is_visible() {
     assert!(answer["warnings"][0].as_str().unwrap().contains("workspace 3"), "{answer}");
     assert_eq!((scene.history(), scene.current().0), (before + 1, json!("3")));
     assert!(near(seen(&scene.desktop, &scene.house, OUTPUT), GREEN));
-    // The daemon is killed, and shows it still.
+    // After a kill, the daemon still shows it.
     scene.house.kill9();
     scene.house.start();
     assert_eq!(scene.current(), (json!("3"), json!("green")));
@@ -101,7 +101,7 @@ fn workspace_shows_its_wallpaper_while_it_is_visible() {
     assert_eq!(scene.current(), (Value::Null, json!("blue")));
     let why = scene.house.client().get(&format!("/why?monitor={OUTPUT}")).ok();
     assert_eq!(why[0]["source"]["type"], "manual");
-    // An image that nothing matches leaves the assignment as it is.
+    // An entry that matches no image leaves the assignment visible.
     scene.show("5");
     wait_until("its monitor", || scene.entry("5")["monitor"] == OUTPUT);
     scene.sees(BLUE);
@@ -138,7 +138,7 @@ fn entries_follow_renames_deletions_and_playlists() {
     client.patch(&format!("/images/{green}"), &json!({ "name": "sea" })).fails(409);
     fs::write(&file, text).unwrap();
     assert_eq!(scene.current(), (json!("3"), json!("lake")));
-    // Which is seen as soon as there is such a playlist, and follows its steps.
+    // The picture of a playlist is shown as soon as the playlist exists, and follows its changes.
     scene.show("4");
     scene.sees(RED);
     let images: Vec<Value> = [blue, green].iter().map(|id| json!({ "image_id": id })).collect();
@@ -165,10 +165,10 @@ fn entries_follow_renames_deletions_and_playlists() {
     scene.show("4");
     scene.sees(BLUE);
     client.patch("/config/workspaces", &json!({ "4": 7 })).fails(400);
-    // It is answered when it is seen.
+    // The answer comes once the change is visible.
     client.patch("/config/workspaces", &json!({ "4": null })).ok();
     assert!(near(seen(&scene.desktop, &scene.house, OUTPUT), RED));
-    // Also if the first entry starts a follower.
+    // The same if the first entry starts the follower.
     client.patch("/config/workspaces", &json!({ "3": null })).ok();
     client.patch("/config/workspaces", &json!({ "4": "blue" })).ok();
     assert!(near(seen(&scene.desktop, &scene.house, OUTPUT), BLUE));
@@ -177,7 +177,7 @@ fn entries_follow_renames_deletions_and_playlists() {
 }
 
 #[test]
-fn many_switches_leave_the_right_picture_and_no_trace() {
+fn many_switches_leave_the_right_picture_and_leak_nothing() {
     let scene = scene();
     let [red, green, _] = three(&scene.house);
     set(&scene.house, red, "*").ok();

@@ -1,6 +1,6 @@
-//! What each key of the settings does: a row for every key, and each row tried, on a backend, on the
-//! daemon or in the test that it names. What the client keeps for itself is `keys.rs`'s
-//! (tests/config).
+//! Tests what each key of the settings does: the table has a row for every key, and each row is tried on
+//! a backend, on the daemon or in the test that it names. Keys that only clients use are tested by
+//! `keys.rs` (tests/config).
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -22,7 +22,7 @@ use table::{LOOK, Row, table};
 mod table;
 
 #[test]
-fn no_key_is_without_a_row() {
+fn every_key_has_a_row() {
     let table = table();
     for section in Section::ALL.into_iter().filter(|section| !section.is_client_s()) {
         for key in section.keys() {
@@ -62,7 +62,7 @@ fn settings_with_a_function_have_an_effect() {
 }
 
 #[test]
-fn command_lines_and_files() {
+fn settings_change_command_lines_and_files() {
     let stubs = Stubs::new(&["640x480"]);
     let red = stubs.wall.flat("red.png", RED);
     let video = stubs.root().join("video.mp4");
@@ -82,7 +82,7 @@ fn command_lines_and_files() {
 }
 
 #[test]
-fn the_command_line_of_swaybg() {
+fn settings_change_the_command_line_of_swaybg() {
     let wall = Wall::new(Desktop::wayland(&["640x480"]), 1);
     let red = wall.flat("red.png", RED);
     called(&wall, BackendName::Swaybg, &wall.hang(&[("HEADLESS-1", &red)]), || {
@@ -91,7 +91,7 @@ fn the_command_line_of_swaybg() {
     });
 }
 
-/// Tries the rows of a backend's command line: by default it is otherwise.
+/// Tries the rows of a backend's command line: each must differ from the default.
 fn called(wall: &Wall, name: BackendName, placements: &[Placement], said: impl Fn() -> String) {
     let mut backend = wall.backend(name);
     let mut look = || {
@@ -116,7 +116,7 @@ fn called(wall: &Wall, name: BackendName, placements: &[Placement], said: impl F
     }
 }
 
-/// All that backends were told since the last look: their words, and the file of hyprpaper.
+/// Everything that backends were told since the last call: their arguments, and the file of hyprpaper.
 fn said(stubs: &Stubs) -> String {
     let mut said = String::new();
     for program in ["awww", "awww-daemon", "feh", "hyprctl", "hyprpaper", "mpvpaper"] {
@@ -154,7 +154,7 @@ fn host_of_wal_qt_is_sent_its_settings() {
     wal_qt.clear().unwrap();
 }
 
-/// wal-qt with its host up and a picture shown.
+/// wal-qt with a running host and a picture shown.
 fn host() -> (Stubs, Box<dyn Backend>, Vec<Placement>) {
     let stubs = Stubs::new(&["640x480"]);
     let red = stubs.wall.flat("red.png", RED);
@@ -193,13 +193,13 @@ fn the_host_is_the_one_that_is_expected() {
     wal_qt.clear().unwrap();
 }
 
-/// The host takes 300 ms for each answer on cue.
+/// On cue, the host takes 300 ms for each answer.
 fn limits() {
     let (stubs, mut wal_qt, placements) = host();
     let set = |key, value: u32| stubs.wall.set_json("wal-qt", key, value.into());
     let mut looks = |key, value, cue: &str, color: &str| {
         set(key, value);
-        // Told anew: it is another look.
+        // The settings are sent again, since the colour differs.
         stubs.wall.set("wal-qt", "fill_color", color);
         forget(&stubs);
         stubs.cue("wal-qt-host", cue);
@@ -211,7 +211,7 @@ fn limits() {
     let (shown, times) = looks("request_timeout_ms", 100, "slow-look", "000002");
     assert!(shown.is_ok() && times > 1, "asked {times} times: {shown:?}");
     assert_eq!(looks("request_timeout_ms", 60_000, "", "000003").1, 1);
-    // Who does not answer in time is taken for one that has just come up: it is told all again.
+    // A host that does not answer in time counts as a new one, and gets everything again.
     assert_eq!(looks("connect_timeout_ms", 60_000, "slow-health", "000003"), (Ok(()), 0));
     assert_eq!(looks("connect_timeout_ms", 50, "slow-health", "000003"), (Ok(()), 1));
     set("connect_timeout_ms", 60_000);
@@ -257,7 +257,7 @@ fn one_duration_for_two() {
     awww.clear().unwrap();
 }
 
-/// Where both run, as under XWayland.
+/// Both a Wayland compositor and an X server run, as with Xwayland.
 fn the_compositor_is_the_one_that_is_named() {
     let (wayland, x11) = (Desktop::wayland(&["640x480"]), Desktop::x11(&["640x480"]));
     for (name, monitor) in [("auto", "HEADLESS-1"), ("wayland", "HEADLESS-1"), ("x11", "VIRTUAL-1")]

@@ -8,19 +8,19 @@ use super::{
     the_host_is_the_one_that_is_expected, the_host_s_environment,
 };
 
-/// Section, key, another value than the default, and how that is seen.
+/// A section, a key, a value other than the default, and how its effect is seen.
 pub type Row = (&'static str, &'static str, Value, Seen);
 
 pub enum Seen {
-    /// In the words of the backend's calls, joined by blanks.
+    /// The words are in the backend's calls, joined by blanks.
     Called(&'static str),
-    /// No longer there.
+    /// The words are no longer in the calls.
     NotCalled(&'static str),
-    /// In a request to wal-qt's host: route, place in the body, and what is there.
+    /// A request to wal-qt's host has the value: the route, the place in the body, and the value.
     Told(&'static str, &'static str, Value),
-    /// By a function that tries it.
+    /// A function tries it.
     By(fn()),
-    /// By a test of another file, which names the key.
+    /// A test in another file tries it, and names the key.
     In(&'static str, &'static str),
 }
 
@@ -29,11 +29,12 @@ use Seen::{By, Called, In, NotCalled, Told};
 const LOAD: &str = "/wallpaper/load";
 pub const LOOK: &str = "/settings/image-presentation";
 const DAEMON: (&str, &str) = ("tests/config/daemon.rs", "paths_of_the_config_are_used");
-const PARALLAX: (&str, &str) = ("tests/backends/parallax.rs", "the_workspaces_of_sway");
+const PARALLAX: (&str, &str) =
+    ("tests/backends/parallax.rs", "parallax_follows_the_workspaces_of_sway");
 const VIDEO: (&str, &str) =
     ("tests/video/import.rs", "poster_is_the_frame_at_one_tenth_and_thumbnails_are_recreated");
 const ENABLED: (&str, &str) =
-    ("tests/monitors/endure.rs", "a_backend_that_is_installed_later_is_found");
+    ("tests/monitors/endure.rs", "backend_that_is_installed_later_is_found");
 const HOOK: &str = "tests/programs/hook.rs";
 const STILLS: &str = "animation_has_a_still_while_it_is_shown";
 const COVERED: (&str, &str) =
@@ -41,7 +42,7 @@ const COVERED: (&str, &str) =
 const REST: (&str, &str) =
     ("tests/playlists/power.rs", "playlists_pause_while_locked_or_idle_if_set");
 const BATTERY: &str = "playlists_pause_on_battery_if_set";
-const MEMORY: &str = "film_whose_process_keeps_growing_gets_another_one_first";
+const MEMORY: &str = "video_whose_process_keeps_growing_gets_another_process";
 const SUN: (&str, &str) = ("tests/playlists/light.rs", "sun_times_need_latitude_and_longitude");
 const WATCH: (&str, &str) =
     ("tests/library/watch/settings.rs", "each_setting_of_the_library_has_its_effect");
@@ -163,7 +164,7 @@ fn builtin() -> Vec<Row> {
         row("backdrop_dim", told),
         row(
             "animate",
-            ("tests/backends/builtin.rs", "pictures_that_move_do_so_until_they_are_told_not_to"),
+            ("tests/backends/builtin.rs", "animated_pictures_play_until_the_settings_forbid_it"),
         ),
     ]
 }
