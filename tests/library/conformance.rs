@@ -130,7 +130,7 @@ fn pixels(input: &mut Cursor<Vec<u8>>, case: &Case) -> Result<Vec<[u8; 4]>, Box<
     let probe = probe(input)?;
     let target = match case.side {
         8 => (1 << 14, 1 << 14),
-        // Less than the size: what is decoded must leave half as much again for the resize that follows.
+        // Decoders leave half as much again for the resize that follows, so this decodes to `size`.
         _ => (case.size.0 * 2 / 3, case.size.1 * 2 / 3),
     };
     let (mut pixels, mut sound) = (Vec::new(), true);

@@ -113,7 +113,7 @@ fn check(directory: &Path, round: u32) -> usize {
     for image in &images {
         let size = fs::metadata(&image.path).unwrap().len();
         assert_eq!(size, image.file_size, "round {round}: {}", image.name);
-        // An adopted file without a row would have lost its source: here, none may have.
+        // The source shows that the image was imported, not adopted from the library's directory.
         let source = image.source_path.parent();
         assert_eq!(source, Some(&*directory.join("source")), "round {round}: {}", image.name);
     }
