@@ -1,8 +1,8 @@
-//! Removes single files, or moves them into the trash: a copy or package in a directory of ours, and
-//! otherwise only the very file that was seen.
+//! Removes single files, or moves them into the trash. A copy or package must be in a directory of
+//! murald's; any other file must be exactly the one that was seen before.
 //!
-//! Runs on the thread that removes something. It never follows a link in place of the file, and holds
-//! the directory open between the look and the removal.
+//! Runs on the calling thread. It never follows a link that has replaced the file, and keeps the
+//! directory open between the check and the removal.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File, Metadata};
@@ -26,11 +26,11 @@ use crate::wire::Image;
 /// The file that is expected at a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ExpectedFile {
-    /// Whichever file has this name in a directory of ours.
+    /// Any file or link at the path, which is in a directory of murald's.
     File,
-    /// The same of a package.
+    /// A package (a directory) at the path, which is in a directory of murald's.
     Package,
-    /// This file, wherever it is; of a link the link itself.
+    /// The file with this stamp, in any directory. For a link, the stamp is the link's own.
     This(Stamp),
 }
 
@@ -40,14 +40,15 @@ impl ExpectedFile {
         if image.web_meta.is_some() { Self::Package } else { Self::File }
     }
 
-    /// A file that stayed on the disk when its image was deleted, if it is the one that was seen.
+    /// The expected file of a deleted image whose file stayed on the disk. Fails if the file is not the
+    /// one that was seen.
     pub(super) fn kept(context: &ImportContext, file: &WatchedFile) -> Result<Self, Error> {
         Self::noted(context, &file.path, Some(file.stamp), file.checksum.as_ref())
     }
 
-    /// A file of an image in place, if it is the one that was seen, and no link in a watched directory
-    /// leads to it. Its content is read where that alone can tell: it was never noted, or touched since
-    /// without being another file.
+    /// The expected file of an image in place. Fails if the file is not the one that was seen, or if a
+    /// link inside a watched directory leads to it. The content is read only if the file was never
+    /// noted, or if nothing but its change time is new.
     pub(super) fn in_place(
         context: &ImportContext,
         image: &Image,
@@ -83,7 +84,7 @@ impl ExpectedFile {
         Ok(Self::This(stamp(&own)))
     }
 
-    /// Which file lies there: none where it is gone, an error where it is another thing.
+    /// The stamp of the file at `path`; `None` if it is missing. Fails if another file is there.
     pub(super) fn look(self, path: &Path) -> Result<Option<Stamp>, Error> {
         match path.symlink_metadata() {
             Err(error) if is_missing(&error) => Ok(None),
@@ -93,7 +94,7 @@ impl ExpectedFile {
         }
     }
 
-    /// Removes it; true where it is gone.
+    /// Removes the file or package; true if it is gone, also if it was gone before.
     pub(super) fn is_removed(self, path: &Path) -> bool {
         match self.remove(path) {
             Err(error) if !is_missing(&error) => {
@@ -129,8 +130,8 @@ impl ExpectedFile {
     }
 }
 
-/// Whether a directory in the watched one is a link: what it leads to is not the owner's of that one.
-/// The watched directory itself may be reached over links.
+/// Whether a directory between the watched directory and the file is a link: its target may belong to
+/// somebody else. The watched directory itself may be reached over links.
 fn leads_elsewhere(context: &ImportContext, path: &Path) -> bool {
     let roots = lock(&context.roots).clone();
     let root =
@@ -139,7 +140,7 @@ fn leads_elsewhere(context: &ImportContext, path: &Path) -> bool {
     path.ancestors().skip(1).take_while(|above| above != root).any(Path::is_symlink)
 }
 
-/// Also where something on its way is a file now.
+/// Whether the file is missing, or a directory of its path has become a file.
 fn is_missing(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
 }
@@ -152,8 +153,8 @@ pub(super) fn clear_own<'a>(context: &ImportContext, paths: impl Iterator<Item =
     clear(context, paths.map(|path| (path, ExpectedFile::File)));
 }
 
-/// Removes files that are noted as pending, and then their notes. Their rows are gone, which is what was
-/// asked for: where this fails the notes stay, and the next start goes on.
+/// Removes files that are noted as pending, then their notes. A failure is only logged, as the rows are
+/// already removed: the notes stay, and the next start retries.
 pub(super) fn clear<'a>(
     context: &ImportContext,
     files: impl Iterator<Item = (&'a Path, ExpectedFile)>,
@@ -177,11 +178,11 @@ fn try_clear<'a>(
     Ok(())
 }
 
-/// Flushes the directories of files that were removed: their notes must not be forgotten before the
-/// removals are remembered.
+/// Flushes the directories of removed files, so that a power failure cannot bring back a file whose
+/// note is already deleted.
 pub(super) fn flush_directories<'a>(files: impl Iterator<Item = &'a Path>) -> Result<(), Error> {
     let directories: BTreeSet<_> = files.filter_map(Path::parent).collect();
-    // A cache that was deleted has nothing to remember.
+    // A deleted cache directory has nothing to flush.
     let mut there = directories.into_iter().filter(|directory| directory.is_dir());
     there.try_for_each(sync_directory)
 }
@@ -216,8 +217,8 @@ impl<'a> Trashed<'a> {
         Ok(())
     }
 
-    /// The places of those that have a row. Whether one has is not known where the database fails: its
-    /// file is better where the row says.
+    /// The original paths of the files whose rows still exist. A row counts as existing if the database
+    /// cannot be read, as its file is then better restored than in the trash.
     fn back(&self) -> Vec<&PathBuf> {
         let has_row = |id| self.context.store.read(|c| images::exists(c, id)).unwrap_or(true);
         let back = self.from.iter().filter(|&(path, &id)| is_gone(path) && has_row(id));
@@ -230,7 +231,8 @@ impl Drop for Trashed<'_> {
         if self.from.is_empty() {
             return;
         }
-        // Who removes one of them for good looks for its file once we are done, or its row is gone.
+        // Another thread that deletes one of these images for good waits for this lock before it looks
+        // for the file.
         let _turn = self.context.names.turn();
         let back = self.back();
         if back.is_empty() {
@@ -240,7 +242,7 @@ impl Drop for Trashed<'_> {
         if items.len() < back.len() {
             log::error!("cannot find {} files in the trash", back.len() - items.len());
         }
-        // Each by itself: one whose place is taken holds no other up.
+        // One call for each file: if another file is at its path, the others are still restored.
         for item in items {
             if let Err(error) = restore_all([item]) {
                 log::error!("cannot restore a file from the trash: {}", reason(error));
@@ -249,7 +251,7 @@ impl Drop for Trashed<'_> {
     }
 }
 
-/// The file itself stays what it is: it may be a link.
+/// The path with the links of its directory resolved. The file itself may be a link and is not.
 fn whole(path: &Path) -> PathBuf {
     let home = path.parent().and_then(|home| home.canonicalize().ok());
     match (home, path.file_name()) {
@@ -258,7 +260,7 @@ fn whole(path: &Path) -> PathBuf {
     }
 }
 
-/// Something of the same name may have been in the trash before.
+/// The newest item for each path: the trash may hold older files from the same path.
 fn newest(items: Vec<TrashItem>, from: &[&PathBuf]) -> Vec<TrashItem> {
     let age = |item: &TrashItem| {
         let written = Path::new(&item.id).metadata().and_then(|info| info.modified());
@@ -271,7 +273,7 @@ fn newest(items: Vec<TrashItem>, from: &[&PathBuf]) -> Vec<TrashItem> {
     from.iter().filter_map(of).collect()
 }
 
-/// The crate's own words are for programmers.
+/// The reason for the user: the crate's own messages are for programmers.
 fn reason(error: trash::Error) -> String {
     match error {
         trash::Error::FileSystem { path, source } => format!("{}: {source}", path.display()),

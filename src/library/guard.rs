@@ -1,11 +1,11 @@
 //! Judges rows and files that do not agree: which rows are purged, which are kept though their files are
 //! missing, and which files are adopted. Keeps the last verdict.
 //!
-//! One missing picture takes its row with it. Many at once are an unmounted disk, a moved directory or
-//! a failed synchronisation: their rows are kept, over restarts too, until the last of the files is back
-//! or their owner purges them. Judging is pure; looking runs on the thread that asks, and waits for the
-//! library's disk. While rows are kept, a client that asks gets a new verdict if rows or the directory
-//! have changed.
+//! The row of a single missing picture is purged. Many missing at once mean an unmounted disk, a moved
+//! directory or a failed synchronisation: their rows are kept, also over restarts, until the last file
+//! is back or the owner purges them. Judging is pure; looking runs on the calling thread and waits for
+//! the library's disk. While rows are kept, a client that asks for the library's health gets a new
+//! verdict if rows or the directory have changed.
 
 use std::collections::HashSet;
 use std::os::unix::fs::MetadataExt;
@@ -19,7 +19,7 @@ use crate::store::{Store, images, purge};
 use crate::sys::lock;
 use crate::wire::{LibraryHealth, own_path};
 
-/// The guard of the rows whose files are missing from a directory.
+/// Guards the rows whose files are missing from the library's directory.
 #[derive(Debug)]
 pub(super) struct Guard {
     store: Store,
@@ -86,7 +86,7 @@ impl Guard {
     }
 
     pub(super) fn lock(&self) -> MutexGuard<'_, GuardState> {
-        // Every holder leaves it whole between two statements that could panic.
+        // A poisoned lock is harmless: no holder can panic between two changes that belong together.
         lock(&self.state)
     }
 
@@ -97,12 +97,12 @@ impl Guard {
     }
 }
 
-/// An image's id, its file or package, and what is in it.
+/// An image's id, its file or package, and the checksum of the content.
 pub(super) type Row = (i64, PathBuf, Checksum);
 
-/// So many may be missing however small the library is.
+/// Rows are purged if at most this many files are missing, even from a small library.
 const FEW: usize = 20;
-/// One of so many may be missing however large it is.
+/// Rows are purged if at most one of this many files is missing, even from a large library.
 const SHARE: usize = 5;
 
 /// The library's directory as it was seen beside some rows.
@@ -130,7 +130,8 @@ pub(super) struct Verdict {
     pub(super) purge: Vec<i64>,
     /// Rows that stay without their files.
     pub(super) keep: Vec<i64>,
-    /// Missing files were more likely away than deleted when the first of them was missed.
+    /// Whether missing files are more likely on an unmounted disk than deleted. It stays true until no
+    /// file is missing.
     is_held: bool,
     /// Files without a row.
     pub(super) adopt: Vec<PathBuf>,
@@ -148,13 +149,13 @@ pub(super) fn is_unmounted(missing: usize, total: usize, is_there: bool) -> bool
     !is_there || (missing == total && total > 1)
 }
 
-/// All rows with copies: they lie in the library's directory, or nowhere. If rows `were_held`, none is
-/// purged as long as any file is missing.
+/// Judges the rows of all copies, whose files should be in the library's directory. If rows `were_held`,
+/// none is purged as long as any file is missing.
 pub(super) fn judge(rows: &[Row], files: &Files<'_>, were_held: bool) -> Verdict {
     let mut verdict = Verdict::default();
     for (id, path, _) in rows {
         if own_path(path) != path {
-            // The file lies elsewhere and is not looked at: its owner is told.
+            // Marked as displaced: its file is outside the library's directory and is not checked.
             verdict.keep.push(*id);
         } else if files.missing.contains(path.as_path()) {
             verdict.purge.push(*id);
@@ -194,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn guard_keeps_rows_over_a_fifth_and_over_twenty() {
+    fn rows_are_kept_if_over_twenty_and_over_a_fifth_are_missing() {
         check(0, 0, false, (0, 0));
         check(1, 1, true, (1, 0));
         check(20, 21, true, (20, 0));
@@ -205,14 +206,14 @@ mod tests {
     }
 
     #[test]
-    fn guard_keeps_rows_of_a_directory_that_is_away_or_empty() {
+    fn rows_of_a_missing_or_emptied_directory_are_kept() {
         check(3, 3, true, (0, 3));
         check(1, 1, false, (0, 1));
         check(2, 11, false, (0, 2));
     }
 
     #[test]
-    fn row_whose_copy_lies_elsewhere_is_kept() {
+    fn row_of_a_copy_outside_the_directory_is_kept() {
         let rows = [(7, PathBuf::from("/a/b.png.murald-displaced-7"), Checksum::default())];
         let verdict = judge(&rows, &Files { is_there: true, ..Files::default() }, false);
         assert_eq!((verdict.purge, verdict.keep), (vec![], vec![7]));

@@ -1,5 +1,5 @@
-//! Lands an imported file: its name and its row, or the file of an image that had lost its own. Runs in
-//! the thread `import`, and on any thread that imports one file.
+//! Lands an imported file: gives it a name and a row, or gives it to an image whose file is missing.
+//! Runs on the thread `import`, and on any thread that imports one file.
 //!
 //! The name is noted as pending in the database; then the copy is renamed, the directory flushed, and
 //! in one transaction the row written and the note removed. Files that are ready at the same time are
@@ -18,10 +18,10 @@ use crate::store::watched::{self, WatchedFile};
 use crate::store::{self, Connection, Transaction, edits, pending_files};
 use crate::wire::{Event, GalleryDomain, Image};
 
-/// A file that has its place, and is about to get its row.
+/// A file at its final path that is about to get its row.
 enum Placed<'a> {
     Copy(Box<Ready>, Reserved<'a>),
-    /// With the name of a new row.
+    /// `_name` keeps the name of a new row reserved.
     InPlace {
         ready: Box<ReadyInPlace>,
         _name: Option<Reserved<'a>>,
@@ -33,13 +33,13 @@ impl ImportContext {
         self.land_run(vec![prepared]).pop().unwrap_or(Err(Error::Ended))
     }
 
-    /// Lands what was prepared, in this order and in one transaction. What becomes of one file does not
-    /// hang on the others.
+    /// Lands the prepared files, in this order and in one transaction. If the transaction fails, each
+    /// file is landed in one of its own, so that a failure concerns only its own file.
     pub(super) fn land_run(&self, run: Vec<Prepared>) -> Vec<Landed> {
         let mut placed: Vec<_> = run.into_iter().map(|one| self.give_place(one)).collect();
         let is_copy = |one: &Placed<'_>| matches!(one, Placed::Copy(..));
-        // The names must not be forgotten after the rows are remembered. Not tried again: a disk tells
-        // once that it has lost something.
+        // Flushed before the commit, so that no row survives a power failure without its file. Not
+        // retried: the kernel reports a write error only once.
         let flushed = match placed.iter().flatten().any(is_copy) {
             true => flush_directory(&self.directory),
             false => Ok(()),
@@ -61,7 +61,7 @@ impl ImportContext {
                 (None, Err(error)) if is_copy(&one) => {
                     Err(Error::file("flush", &self.directory)(again(error)))
                 }
-                // All of them or none: which one it was is seen where each is alone.
+                // The transaction failed for all files. Each one alone shows which was at fault.
                 (None, _) => self.store.write(|c| self.write_row(c, &mut one)),
             };
             self.settle(one, landed)
@@ -69,8 +69,8 @@ impl ImportContext {
         placed.into_iter().map(settle).collect()
     }
 
-    /// Gives a copy its name, and a new row in place its own. An error has what became of a file that
-    /// has ended.
+    /// Renames a copy to its final name, or reserves a name for a new row in place. `Err` holds the
+    /// result of a file for which no row is left to write.
     fn give_place(&self, prepared: Prepared) -> Result<Placed<'_>, Box<Landed>> {
         let ended = |error| Box::new(Err(error));
         match prepared {
@@ -100,7 +100,7 @@ impl ImportContext {
         }
     }
 
-    /// The end of it, whichever: a copy stays where its row was written.
+    /// Finishes a file after its transaction. A copy is removed unless a new row was written for it.
     fn settle(&self, placed: Placed<'_>, landed: Landed) -> Landed {
         match placed {
             Placed::Copy(ready, reserved) => {
@@ -115,7 +115,7 @@ impl ImportContext {
         }
     }
 
-    /// Gives a copy a name, and has `write` make a row its own: all of it or nothing.
+    /// Gives a copy a name, and calls `write` to point a row at it. The copy is removed if that fails.
     pub(super) fn land_as<T>(
         &self,
         mut copy: Copy,
@@ -123,7 +123,7 @@ impl ImportContext {
         write: impl FnOnce(&Transaction<'_>, &Reserved<'_>) -> Result<T, Error>,
     ) -> Result<(T, Reserved<'_>), Error> {
         let reserved = self.rename_to_free(&mut copy, name, own)?;
-        // The name must not be forgotten after the row is remembered.
+        // Flushed before the commit, so that no row survives a power failure without its file.
         let written = sync_directory(&self.directory)
             .and_then(|()| self.store.write(|transaction| write(transaction, &reserved)));
         copy.kept = written.is_ok();
@@ -133,8 +133,8 @@ impl ImportContext {
         Ok((written?, reserved))
     }
 
-    /// Moves a copy to the first free name; what its image is called already, `own`, is free to it. From
-    /// then on only its row, or the removal of the note, decides whether it stays.
+    /// Renames a copy to the first free name; its image's present name, `own`, counts as free. From
+    /// then on a row for the path keeps the file; without one, the next start removes it.
     pub(super) fn rename_to_free(
         &self,
         copy: &mut Copy,
@@ -150,12 +150,12 @@ impl ImportContext {
                     return Ok(reserved);
                 }
                 Err(error) => {
-                    // Whatever is there is not ours.
+                    // A file at this path is not murald's.
                     self.store.note(|c| pending_files::unmark(c, &reserved.path))?;
                     if error.kind() != io::ErrorKind::AlreadyExists {
                         return Err(Error::file("rename", &copy.path)(error));
                     }
-                    // The file with that name is not the image's.
+                    // The file with the image's own name belongs to somebody else.
                     own = None;
                 }
             }
@@ -163,7 +163,7 @@ impl ImportContext {
     }
 }
 
-/// Notes that a copy is about to have its name.
+/// Notes that a copy is about to be renamed to the reserved path.
 fn mark(c: &Connection, copy: &Copy, reserved: &Reserved<'_>) -> Result<(), store::Error> {
     let seen = copy.path.symlink_metadata().map(|meta| stamp(&meta));
     pending_files::mark(c, &reserved.path, seen.as_ref().ok())
@@ -190,14 +190,14 @@ fn insert(transaction: &Connection, row: &mut NewImage, seen: Option<&WatchedFil
     Ok(Imported::new(image, false))
 }
 
-/// The same error once more.
+/// A copy of the error, which is not `Clone`.
 fn again(error: &io::Error) -> io::Error {
     error.raw_os_error().map_or_else(|| error.kind().into(), io::Error::from_raw_os_error)
 }
 
 impl ImportContext {
-    /// Gives a copy to the image that has its content: where its file was, or, where that is no place in
-    /// the library's directory, in this one.
+    /// Gives a copy to the image with the same content, if the image's file is missing. The copy gets
+    /// the missing file's name if that was in the library's directory, otherwise `name`.
     pub(super) fn restore_file(
         &self,
         copy: Copy,
@@ -215,7 +215,7 @@ impl ImportContext {
         own.inspect(|own| self.names.look_anew(own));
         let names = (former.as_ref().unwrap_or(name), own);
         let restored = self.land_as(copy, names, |c, reserved| {
-            // Another worker may have had a copy of it, too.
+            // Another worker may have restored the file first.
             let is_lost = !is_here || reserved.path == image.path || disk::is_gone(&image.path);
             if !is_lost || !is_as_it_was(images::get(c, image.id)?.as_ref(), image) {
                 return Err(Error::LeftAlone);
@@ -247,7 +247,7 @@ impl ImportContext {
     }
 }
 
-/// Whether an image has the file still that it was seen to have lost, and the content.
+/// Whether an image still has the path and the content that it had in `seen`.
 pub(super) fn is_as_it_was(now: Option<&Image>, seen: &Image) -> bool {
     now.is_some_and(|now| (&now.path, &now.checksum) == (&seen.path, &seen.checksum))
 }

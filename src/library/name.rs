@@ -1,4 +1,4 @@
-//! Names of library files: the source's, made fit and unique.
+//! Chooses the names of library files: the source's name, made valid and unique.
 
 use std::collections::{HashMap, HashSet};
 use std::ffi::OsStr;
@@ -10,14 +10,15 @@ use crate::store::{self, Store};
 use crate::sys::lock;
 use crate::wire::{Format, MediaType};
 
-/// Bytes of a file name that file systems take.
+/// The maximum length of a file name, in bytes.
 const NAME_MAX: usize = 255;
 /// Bytes kept free for `_` and a number.
 const SUFFIX_MAX: usize = 11;
-/// Remembered name stems; past that they are looked up again.
+/// How many name stems are remembered with their next number; the list is cleared when it is full.
 const HINTS_MAX: usize = 4096;
 
-/// Whether files of this extension are pictures or videos. A page is imported with its package.
+/// Whether files of this extension are pictures or videos. HTML is not: a page is imported with its
+/// package.
 pub(super) fn is_media_extension(extension: &str) -> bool {
     let mut files = Format::ALL.iter().filter(|format| format.media_type() != MediaType::Web);
     files.any(|format| format.has_extension(extension))
@@ -31,7 +32,7 @@ pub(super) struct Name {
 }
 
 impl Name {
-    /// The name of a source file; its own extension stays if it is right.
+    /// The name of a source file. Its extension is kept if it fits the format.
     pub(super) fn of(source: &Path, format: Format) -> Result<Self, Error> {
         let name = source.file_name().unwrap_or_default();
         let name = name.to_str().ok_or_else(|| Error::Name { path: source.to_owned() })?;
@@ -45,18 +46,18 @@ impl Name {
         Ok(Self { stem: fit(stem, extension.len() + 1), extension })
     }
 
-    /// The name that a file of the library has: its owner may have chosen one that `of` would change.
+    /// The present name of a library file. Its owner may have chosen one that `of` would change.
     pub(super) fn as_is(file: &Path) -> Self {
         let word = |part: Option<&OsStr>| part.unwrap_or_default().to_string_lossy().into_owned();
         Self { stem: word(file.file_stem()), extension: word(file.extension()) }
     }
 
-    /// The name of a package by its title. A package that stays a directory has no extension.
+    /// The name of a package, from its title. A package that stays a directory has no extension.
     pub(super) fn of_title(title: &str, extension: String) -> Self {
         Self { stem: fit(title, extension.len() + 1), extension }
     }
 
-    /// The file's name for one of its numbers.
+    /// The file name with `candidate` as its stem.
     pub(super) fn file(&self, candidate: &str) -> String {
         match self.extension.as_str() {
             "" => candidate.to_owned(),
@@ -69,12 +70,12 @@ impl Name {
     }
 }
 
-/// A stem made harmless, with `reserve` bytes of room for what comes behind it and its number.
+/// A stem without harmful characters, short enough for a number and `reserve` more bytes.
 fn fit(stem: &str, reserve: usize) -> String {
-    // Backslashes and control characters break scripts and backends; a dot in front hides.
+    // Backslashes and control characters break scripts and backends; a leading dot hides the file.
     let clean = |c: char| if c.is_control() || c == '\\' || c == '/' { '_' } else { c };
     let stem: String = stem.chars().map(clean).collect();
-    // Also where blanks stand between the dots.
+    // Removes leading dots, also with whitespace between them.
     let stem = stem.trim().trim_start_matches(|c: char| c == '.' || c.is_whitespace());
     let room = NAME_MAX - SUFFIX_MAX - reserve;
     let whole = (0..=room).rev().find(|&at| stem.is_char_boundary(at)).unwrap_or(0);
@@ -82,18 +83,19 @@ fn fit(stem: &str, reserve: usize) -> String {
     if stem.is_empty() { "image".to_owned() } else { stem.to_owned() }
 }
 
-/// Names that are being given away: two workers never choose the same.
+/// The reserved names: no two workers choose the same.
 #[derive(Debug, Default)]
 pub(super) struct Names {
     inner: Mutex<Inner>,
-    /// Held by whoever renames a picture that has its row, or moves it into the trash.
+    /// Held while a picture that has a row is renamed, or moved into the trash.
     renames: Mutex<()>,
 }
 
 #[derive(Debug, Default)]
 struct Inner {
     reserved: HashSet<String>,
-    /// The first number that may be free: without it a thousand equal names take a million looks.
+    /// For each stem, the first number that may be free. Without it, a thousand files of one name would
+    /// cost half a million checks.
     hints: HashMap<String, u32>,
 }
 
@@ -106,8 +108,8 @@ pub(super) struct Reserved<'a> {
 }
 
 impl Names {
-    /// Finds the first free one of `name`, `name_1`, `name_2`... `own`, what the picture is called
-    /// already, is free to it.
+    /// Reserves the first free name of `name`, `name_1`, `name_2`... The picture's present name, `own`,
+    /// counts as free.
     pub(super) fn reserve<'a>(
         &'a self,
         name: &Name,
@@ -120,9 +122,10 @@ impl Names {
             let candidate = name.numbered(number);
             let path = directory.join(name.file(&candidate));
             let is_own = own == Some(candidate.as_str());
-            // Without the lock, for which the database's writer may wait: this disk may not answer.
+            // Not under the lock: the disk may hang, and the database's writer may wait for the lock.
             let is_there = !is_own && path.symlink_metadata().is_ok();
-            // Held from here on: whoever had the name since holds it still, or its row says so.
+            // Checked under the lock: another worker that has chosen the name still has it reserved, or
+            // has written its row.
             let mut inner = self.lock();
             let is_taken = is_there
                 || inner.reserved.contains(&candidate)
@@ -145,24 +148,24 @@ impl Names {
         lock(&self.renames)
     }
 
-    /// Keeps a name from others until its picture has gone from the disk.
+    /// Reserves a name until its picture has been removed from the disk.
     pub(super) fn hold(&self, name: &str, path: &Path) -> Reserved<'_> {
         self.lock().reserved.insert(name.to_owned());
         Reserved { names: self, name: name.to_owned(), path: path.to_owned() }
     }
 
-    /// The same, unless somebody is about to give it away.
+    /// Like [`Self::hold`], but `None` if the name is already reserved.
     pub(super) fn try_hold(&self, name: &str, path: &Path) -> Option<Reserved<'_>> {
         let free = self.lock().reserved.insert(name.to_owned());
         free.then(|| Reserved { names: self, name: name.to_owned(), path: path.to_owned() })
     }
 
-    /// For a name that somebody chose: free again, it is given without a number.
+    /// Forgets the next number of a stem, so that a name that is free again is used without a number.
     pub(super) fn look_anew(&self, stem: &str) {
         self.lock().hints.remove(stem);
     }
 
-    /// Forgets what it has learnt of free numbers.
+    /// Forgets the next numbers of all stems.
     pub(super) fn forget(&self) {
         self.lock().hints = HashMap::new();
     }
@@ -185,7 +188,7 @@ mod tests {
     use std::os::unix::ffi::OsStrExt;
 
     #[test]
-    fn names_keep_what_is_true_and_fit() {
+    fn name_is_made_valid_and_keeps_a_right_extension() {
         let check = |source: &str, format, expected: &str| {
             let name = Name::of(Path::new(source), format).unwrap();
             assert_eq!(format!("{}.{}", name.stem, name.extension), expected);
@@ -213,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_gets_a_name_twice() {
+    fn reserved_name_is_not_given_again() {
         let (directory, store) = store::tests::scratch();
         let names = Names::default();
         let reserve = |stem: &str, extension: &str| {
@@ -222,7 +225,7 @@ mod tests {
         };
         let first = reserve("a", "png");
         assert_eq!(first.path, directory.path().join("a.png"));
-        // A stem is a name: the extension makes no difference.
+        // Names are stems: the extension makes no difference.
         let second = reserve("a", "jpg");
         assert_eq!(second.name, "a_1");
         std::fs::write(directory.path().join("a_2.png"), b"somebody else's").unwrap();

@@ -1,4 +1,4 @@
-//! The thread `reconcile`: compares the library's directory with its rows after a start, and ends. Also
+//! The thread `reconcile`: compares the library's directory with its rows once after each start, and
 //! undoes the unfinished changes of the last run.
 //!
 //! Requests are served at the same time, so each row is read again in the transaction that changes it.
@@ -7,9 +7,9 @@
 //! adopted, never deleted. A file that was renamed or rewritten keeps its row. [`guard`](super::guard)
 //! decides about rows without files.
 //!
-//! Pending notes are read before anybody is served, so that those of this run are not taken for them.
-//! The database may come from another machine: outside of our directories only the exact file of a note
-//! is removed.
+//! Pending notes are read before the first request is served, so that notes of this run are not among
+//! them. The database may come from another machine: outside murald's directories, only the exact file
+//! of a note is removed.
 
 use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
@@ -38,10 +38,10 @@ use crate::store::{Connection, elsewhere, images};
 pub(super) struct Reconciler {
     pub(super) context: Arc<ImportContext>,
     pub(super) leftovers: Leftovers,
-    /// Takes the files that are to be adopted.
+    /// Receives the files to adopt.
     pub(super) importer: Sender<Message>,
     pub(super) watching: Watching,
-    /// Closed when the daemon ends.
+    /// Disconnected when the daemon exits.
     pub(super) end: Receiver<()>,
 }
 
@@ -53,7 +53,7 @@ impl Reconciler {
             Ok(files) if files.is_empty() => {}
             Ok(files) => {
                 log::info!("found {} new files in the library; importing them", files.len());
-                // Gone, it has ended with the daemon.
+                // The send fails only if the daemon is exiting.
                 importer.send(Message::Adopt { files }).ok();
             }
             Err(error) => {
@@ -65,7 +65,8 @@ impl Reconciler {
     /// Returns the files to be adopted.
     fn reconcile(self) -> Result<Vec<PathBuf>, Error> {
         let (context, store) = (&*self.context, &self.context.store);
-        // An empty directory in the place of one that is away would look like one that was emptied.
+        // Only for an empty library: a new directory in place of an unmounted one would look as if its
+        // files had been deleted.
         if store.read(images::count)? == 0 {
             disk::make_directory(&context.directory)?;
         }
@@ -74,14 +75,14 @@ impl Reconciler {
         let follow = |rows: &mut [_], files: &[_]| follow_owner(context, rows, files, goes_on);
         let verdict = context.guard.look(follow)?;
         if purge(context, &verdict.purge)? > 0 {
-            // The original of a copy may still be there.
+            // The original of a purged copy may still be in a watched directory.
             self.watching.scan();
         }
-        // A read for each: one for all would keep the database's log from being emptied.
+        // One read for each thumbnail: a long read would keep SQLite from truncating its log.
         let is_known = |hex: &str| store.read(|c| images::has_checksum(c, hex)).unwrap_or(true);
         context.thumbnails.sweep(is_known);
-        // Files that their owner has rewritten: their rows describe the old content. A file of the same
-        // size as before is not noticed.
+        // Finds files that their owner has rewritten, whose rows describe the old content. A rewritten
+        // file of the same size is not noticed.
         let mut rewritten = store.read(images::sizes)?;
         rewritten.retain(|(path, size)| path.metadata().is_ok_and(|meta| meta.len() != *size));
         let fit = |path: &PathBuf| looks_like_picture(path) || looks_like_package(path);
@@ -90,7 +91,7 @@ impl Reconciler {
                 Ok::<_, Error>(images::has_path(c, path)? || pending_files::has(c, path)?)
             })
         };
-        // A file that was committed since the rows were read, or is about to be, is no stranger.
+        // Skips files that got a row or a pending note after the rows were read.
         let strangers = verdict.adopt.into_iter().filter(fit);
         strangers
             .filter_map(|path| is_ours(&path).map(|ours| (!ours).then_some(path)).transpose())
@@ -99,7 +100,7 @@ impl Reconciler {
     }
 }
 
-/// Files that their owner has renamed keep their rows.
+/// Gives rows with missing files the files that their owner has renamed, found by their content.
 fn follow_owner(
     context: &ImportContext,
     rows: &mut [Row],
@@ -124,7 +125,7 @@ fn follow_owner(
         let Some((id, home, _)) = lost.get(&hashed.checksum).map(|&at| &mut rows[at]) else {
             continue;
         };
-        // The first of two copies has it.
+        // If two files have the content, the first gets the row.
         if is_gone(home) && renamed(context, *id, home, path)? {
             home.clone_from(path);
         }
@@ -132,15 +133,15 @@ fn follow_owner(
     Ok(())
 }
 
-/// Gives a row the name that its file has now, if it is one that a picture can have.
+/// Gives a row the present name of its file, if that is a valid and free name for a picture.
 fn renamed(context: &ImportContext, id: i64, from: &Path, to: &Path) -> Result<bool, Error> {
     let Some(image) = context.store.read(|c| images::get(c, id))? else { return Ok(false) };
     let name = Name::of(to, image.format)?;
     let fits = to.file_name().is_some_and(|own| own == &*name.file(&name.stem));
-    // Somebody may be about to give it to another picture.
+    // Another thread may be about to use the name for another picture.
     let Some(_held) = context.names.try_hold(&name.stem, to) else { return Ok(false) };
     let done = context.store.write(|c| -> Result<_, Error> {
-        // As it is by now: clients rename, delete and give files back.
+        // Read again: clients may have renamed or deleted the image, or restored its file.
         let Some(image) = images::get(c, id)?.filter(|now| now.path == from && is_gone(from))
         else {
             return Ok(false);
@@ -165,8 +166,8 @@ pub(super) struct Leftovers {
 }
 
 impl Leftovers {
-    /// Undoes the rename that the last run may have had in hand, and takes the notes. Rows whose copies
-    /// lie elsewhere have no files from here on.
+    /// Undoes an unfinished rename of the last run, and reads the pending notes. Before that, marks rows
+    /// whose copies are outside the library's directory, so that nothing touches those files.
     pub(super) fn take(context: &ImportContext) -> Self {
         confine(context);
         let pending = undo_renames(context)
@@ -186,13 +187,14 @@ impl Leftovers {
 fn clear(context: &ImportContext, pending: &[Pending]) -> Result<(), Error> {
     let (mut removed, mut held) = (Vec::new(), HashMap::new());
     for note in pending.iter().filter(|note| !lacks_directory(&note.path)) {
-        // Held until the note is gone: the next file of that name has a note of its own.
+        // The name stays reserved until the note is removed, or the note of a new file with this name
+        // might be removed instead.
         let stem = stem(&note.path);
         if let Entry::Vacant(place) = held.entry(stem) {
             let Some(name) = context.names.try_hold(place.key(), &note.path) else { continue };
             place.insert(name);
         }
-        // A row is the stronger word.
+        // A file that has a row is kept, in spite of its note.
         let has_row = context.store.read(|c| images::has_path(c, &note.path))?;
         if let Some(known) = left(context, note).filter(|_| !has_row && !is_gone(&note.path)) {
             if !known.is_removed(&note.path) {
@@ -204,7 +206,7 @@ fn clear(context: &ImportContext, pending: &[Pending]) -> Result<(), Error> {
     }
     flush_directories(removed.iter().map(|note| &*note.path))?;
     let unmark = |c: &Connection, note: &Pending| {
-        // Its row may have been deleted since, and then the note is that deletion's.
+        // The row may have been deleted since; then the note belongs to that deletion.
         let is_there = left(context, note).is_some() && !is_gone(&note.path);
         match is_there && !images::has_path(c, &note.path)? {
             true => Ok(()),
@@ -227,12 +229,12 @@ fn confine(context: &ImportContext) {
     }
 }
 
-/// The file of a note that is to be removed; none if another file is there by now.
+/// The file that a note says to remove; `None` if another file has replaced it.
 fn left(context: &ImportContext, note: &Pending) -> Option<ExpectedFile> {
     let ours = context.is_ours(&note.path);
     let Ok(meta) = note.path.symlink_metadata() else { return ours.then_some(ExpectedFile::File) };
     let now = stamp(&meta);
-    // A package that is half removed was written since.
+    // A half-removed package has a new modification time: only its inode number is compared.
     let is_it = match &note.stamp {
         Some(noted) => noted.inode == now.inode && (meta.is_dir() || noted.same_written(&now)),
         None => ours,
@@ -249,7 +251,7 @@ fn left(context: &ImportContext, note: &Pending) -> Option<ExpectedFile> {
 
 /// The name under which a file of the library is reserved.
 fn stem(path: &Path) -> String {
-    // A dot in a package's name is a part of it.
+    // A package's name has no extension.
     let name = if path.is_dir() { path.file_name() } else { path.file_stem() };
     name.unwrap_or_default().to_string_lossy().into_owned()
 }

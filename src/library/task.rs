@@ -21,47 +21,47 @@ use crate::wire::{Format, Image, MediaType};
 
 #[derive(Clone, Debug)]
 pub(super) enum Task {
-    /// Copied into the library.
+    /// Copy the file into the library.
     Copy,
-    /// Taken where it lies.
+    /// Use the file in place.
     InPlace,
-    /// It lies in the library's directory already.
+    /// Adopt a file that is already in the library's directory.
     Adopt,
-    /// It lies in a directory that is watched.
+    /// Import a file of a watched directory.
     Watched(Arc<Directory>, Pass),
 }
 
-/// A watched directory, as its files are taken.
+/// A watched directory, and how its files are imported.
 #[derive(Debug, Default)]
 pub(super) struct Directory {
     pub(super) path: PathBuf,
     pub(super) in_place: bool,
     pub(super) folders: bool,
     pub(super) which: Which,
-    /// It is watched no more: nothing is taken from it.
+    /// Set when the directory is no longer watched; its remaining files are skipped.
     pub(super) ended: AtomicBool,
 }
 
-/// Which files of a directory are taken.
+/// The files of a directory that are imported.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) enum Which {
-    /// All, but those that were deleted in murald and left on the disk.
+    /// All files, except those that were deleted in murald but kept on the disk.
     #[default]
     All,
-    /// These, each of which was imported by its name, while it has an image.
+    /// These files, which were imported by their paths, as long as they have images.
     Only(BTreeSet<PathBuf>),
-    /// One that somebody imports by its name now, into this folder.
+    /// One file that is now imported by its path, into this folder.
     Named(Option<i64>),
 }
 
 impl Directory {
-    /// That of one file in place.
+    /// The directory of a single file in place.
     pub(super) fn of(file: &Path, which: Which) -> Self {
         let path = file.parent().unwrap_or(file).to_owned();
         Self { path, in_place: true, which, ..Self::default() }
     }
 
-    /// Whether a file is one of those that are taken, as far as its path tells.
+    /// Whether the path of a file is among those that are imported.
     pub(super) fn has(&self, file: &Path) -> bool {
         match &self.which {
             Which::Only(files) => files.contains(file),
@@ -75,19 +75,19 @@ impl Directory {
     }
 }
 
-/// Files that were renamed find their images before any other takes their place.
+/// The two passes over a directory: renamed files find their images before other files are imported.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Pass {
-    /// Only those whose content an image has that has lost its file.
+    /// Only files with the content of an image whose own file is missing.
     Moves,
     All,
 }
 
-/// A picture that is in the library now.
+/// The image of a file that was imported.
 #[derive(Debug)]
 pub(super) struct Imported {
     pub(super) image: Image,
-    /// It was there before.
+    /// The image existed before.
     pub(super) duplicate: bool,
     /// The defect of its file, if any.
     pub(super) note: Option<Note>,
@@ -103,22 +103,23 @@ impl Imported {
     }
 }
 
-/// Whether an image's file is not there, on a disk that answers. A package is more than one file.
+/// Whether an image's file is missing, on a disk that answers. False for packages, which are more than
+/// one file.
 pub(super) fn has_lost_its_file(image: &Image) -> bool {
     image.web_meta.is_none() && presence(&image.path) == Presence::Missing
 }
 
-/// A file on the disk under a temporary name, and the row that it is to have.
+/// A copy under a temporary name, and the row that it will get.
 pub(super) struct Ready {
     pub(super) copy: Copy,
     pub(super) name: Name,
     pub(super) row: NewImage,
     pub(super) note: Option<Note>,
-    /// The file of a watched directory that it is a copy of.
+    /// The file of a watched directory from which the copy was made.
     pub(super) seen: Option<WatchedFile>,
 }
 
-/// A file of its owner's as it was seen, before any of it was read.
+/// A file that belongs to its owner, with the stamp and checksum that it had when it was read.
 pub(super) struct SeenFile {
     pub(super) path: PathBuf,
     pub(super) directory: Arc<Directory>,
@@ -126,20 +127,20 @@ pub(super) struct SeenFile {
     pub(super) checksum: Checksum,
 }
 
-/// A file that lies where it stays, and what it is to the library.
+/// A file that stays where it is, and the change of rows for it.
 pub(super) struct ReadyInPlace {
     pub(super) seen: SeenFile,
     pub(super) change: InPlace,
 }
 
-/// The change of the rows for a file that stays where it is.
+/// The change of rows for a file that stays where it is.
 pub(super) enum InPlace {
-    /// It gets a row.
+    /// The file gets a new row.
     New { name: Name, row: NewImage, note: Option<Note> },
-    /// It is the file of this image, which has lost its own.
+    /// The file has the content of this image, whose own file is missing or has another content.
     Moved(Image, Pass),
-    /// It has the content of this image, which has a file. `is_known`: the note of the file names this
-    /// image already.
+    /// The file has the content of this image, whose own file is intact. `is_first`: the file has no
+    /// note yet; `is_known`: its note already names this image.
     Same { image: Image, is_first: bool, is_known: bool },
 }
 
@@ -158,8 +159,8 @@ impl From<Imported> for Prepared {
 
 pub(super) type Landed = Result<Imported, Error>;
 
-/// Writes a row and reads it in the same transaction: once that is committed, nothing may fail any more
-/// and call undone what is done.
+/// Writes a row and reads it back in the same transaction, so that no error after the commit can report
+/// a finished import as failed.
 pub(super) fn insert_image(connection: &Connection, row: &NewImage) -> Result<Image, store::Error> {
     let id = images::insert(connection, row)?;
     read_image(connection, id)
@@ -170,13 +171,13 @@ pub(super) fn read_image(connection: &Connection, id: i64) -> Result<Image, stor
     images::get(connection, id)?.ok_or_else(gone)
 }
 
-/// A file of a format that we know.
+/// A source file in a known format.
 pub(super) struct Source {
     pub(super) format: Format,
     /// Its name in the library.
     pub(super) name: Name,
     pub(super) meta: FileMeta,
-    /// Or why it cannot be decoded.
+    /// The picture's header, or why the file cannot be decoded.
     pub(super) header: Result<Header, decode::Error>,
 }
 

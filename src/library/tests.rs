@@ -1,4 +1,4 @@
-//! The library from its handle to the disk, with real threads and files.
+//! Tests the library from its handle to the disk, with real threads and files.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -55,7 +55,7 @@ impl Scene {
         self.directory.path().join(name)
     }
 
-    /// Changes the database as nobody should.
+    /// Runs any SQL, to damage the database.
     pub(super) fn damage(&self, sql: &str) {
         self.store.write(|c| Ok::<_, store::Error>(c.execute_batch(sql)?)).unwrap();
     }
@@ -103,7 +103,7 @@ impl Scene {
         images
     }
 
-    /// Files and rows agree whenever nothing runs.
+    /// Checks that files and rows agree; nothing may be running.
     fn check_agreement(&self) {
         let names = |directory: &str| {
             let listed = fs::read_dir(self.at(directory)).unwrap();
@@ -127,7 +127,7 @@ impl Alive {
         self.events.recv_timeout(PATIENCE).expect("an event")
     }
 
-    /// Until rows and files agree.
+    /// Waits until the thread `reconcile` has finished.
     pub(super) fn reconciled(&self) {
         let deadline = Instant::now() + PATIENCE;
         let running = self.running.as_ref().unwrap();
@@ -164,7 +164,7 @@ fn png(seed: u8) -> Vec<u8> {
     bytes.into_inner()
 }
 
-/// A picture that takes a while.
+/// A picture that takes a while to decode.
 fn wide(width: u32) -> Vec<u8> {
     let picture = ImageBuffer::from_fn(width, 800, |x, y| Rgb([x as u8, y as u8, (x * y) as u8]));
     let mut bytes = Cursor::new(Vec::new());
@@ -177,7 +177,7 @@ fn of<'a>(events: &'a [Value], kind: &str) -> Vec<&'a Value> {
 }
 
 #[test]
-fn a_batch_tells_everything_and_leaves_order() {
+fn batch_reports_each_file_and_leaves_no_stray_files() {
     let scene = Scene::new();
     let mut alive = scene.start();
     let good = scene.source("photo.png", png(1));
@@ -225,10 +225,10 @@ fn a_batch_tells_everything_and_leaves_order() {
     assert!(Path::new(record["thumbnails"]["default"].as_str().unwrap()).is_file());
     assert_eq!((&record["width"], &record["height"]), (&64.into(), &48.into()));
     assert!(!record["colors"].as_array().unwrap().is_empty());
-    // The right extension where the source's lies.
+    // A wrong extension is corrected.
     assert!(done.iter().any(|e| e["image"]["path"].as_str().unwrap().ends_with("/second.png")));
     let last = events.last().unwrap();
-    // Once for the batch, and once for each second that it ran.
+    // One event for the batch, and at most one more for each second that it ran.
     let seconds = last["elapsed_ms"].as_u64().unwrap() / 1000;
     let told = of(&events, "gallery_changed").len() as u64;
     assert!((1..=1 + seconds).contains(&told), "{told} in {seconds} s");
@@ -238,7 +238,7 @@ fn a_batch_tells_everything_and_leaves_order() {
 }
 
 #[test]
-fn equal_content_is_taken_once_and_equal_names_are_numbered() {
+fn equal_content_is_imported_once_and_equal_names_are_numbered() {
     let scene = Scene::new();
     let mut alive = scene.start();
     let mut paths = Vec::new();
@@ -255,7 +255,7 @@ fn equal_content_is_taken_once_and_equal_names_are_numbered() {
     let names: Vec<_> = scene.images().into_iter().map(|image| image.name).collect();
     assert_eq!(names.len(), 4);
     assert!(names.iter().all(|name| name == "same" || name.starts_with("same_")), "{names:?}");
-    // Once more: nothing changes, and nobody is told that it did.
+    // Another import changes nothing and publishes no change.
     let again = alive.library.import(paths, None).unwrap();
     let events = alive.batch(&again.batch_id);
     assert_eq!(of(&events, "image_processed").len(), 12);
@@ -265,7 +265,7 @@ fn equal_content_is_taken_once_and_equal_names_are_numbered() {
 }
 
 #[test]
-fn a_lost_file_comes_back_to_its_image() {
+fn missing_file_is_restored_by_another_import() {
     let scene = Scene::new();
     let mut alive = scene.start();
     let source = scene.source("a.png", png(1));
@@ -283,10 +283,10 @@ fn a_lost_file_comes_back_to_its_image() {
 }
 
 #[test]
-fn batches_wait_are_cancelled_and_refused() {
+fn batches_queue_and_are_cancelled_or_refused() {
     let scene = Scene::new();
     let mut alive = scene.start();
-    // Far more work than all these requests.
+    // Enough work to last longer than all these requests.
     let picture = wide(2000);
     let paths: Vec<_> =
         (0..40).map(|n| scene.source(&format!("{n}.png"), [&picture[..], &[n]].concat())).collect();
@@ -294,7 +294,7 @@ fn batches_wait_are_cancelled_and_refused() {
     let rest: Vec<_> =
         (1..BATCHES_MAX).map(|_| alive.library.import(paths.clone(), None).unwrap()).collect();
     assert!(matches!(alive.library.import(paths, None), Err(Error::Busy)));
-    // One that waits ends at once, one that runs with the files in hand.
+    // A waiting batch ends at once, the running one after the files in progress.
     alive.library.cancel(&rest[2].batch_id).unwrap();
     alive.library.cancel(&first.batch_id).unwrap();
     assert!(matches!(alive.library.cancel("nonsense"), Err(Error::NoBatch(_))));
@@ -319,7 +319,7 @@ fn batches_wait_are_cancelled_and_refused() {
 }
 
 #[test]
-fn deleting_removes_everything() {
+fn deleting_images_removes_rows_files_and_thumbnails() {
     let scene = Scene::new();
     let mut alive = scene.start();
     let paths = (0..3).map(|n| scene.source(&format!("{n}.png"), png(n))).collect();
@@ -336,7 +336,7 @@ fn deleting_removes_everything() {
 }
 
 #[test]
-fn a_lost_thumbnail_is_made_again() {
+fn missing_thumbnail_is_made_again() {
     let scene = Scene::new();
     let mut alive = scene.start();
     let path = scene.source("a.png", png(9));

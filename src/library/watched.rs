@@ -26,11 +26,12 @@ use crate::sys::lock;
 use crate::transcode;
 use crate::wire::Image;
 
-/// Files that are known to be unreadable; beyond that they are read once more.
+/// How many files are remembered as unreadable; the list is cleared when it is full.
 const UNREADABLE_MAX: usize = 1000;
 
 impl ImportContext {
-    /// Finds out what a file is, and gives it the row that it is to have, or prepares that.
+    /// Finds out what a file is, and updates its row or prepares the change. Fails with
+    /// [`Error::LeftAlone`] if there is nothing to do.
     pub(super) fn take_watched(
         &self,
         path: &Path,
@@ -47,17 +48,17 @@ impl ImportContext {
             SeenFile { path, directory, stamp: meta.into(), checksum }
         };
         if pass == Pass::Moves {
-            // The other pass reports what cannot be read.
+            // The pass `All` reports files that cannot be read.
             let hashed = hash(path, tools).map_err(|_| Error::LeftAlone)?;
             return self.place(seen(hashed), known.as_ref(), pass, tools);
         }
-        // Gone again: who watches hears of that, too.
+        // A file that is already gone is no error: the watch notices that, too.
         let gone = |error: Error| if error.is_missing_file() { Error::LeftAlone } else { error };
         let meta = tools.decoder.meta(path).map_err(Error::decoding(path)).map_err(gone)?;
         if known.as_ref().is_some_and(|known| known.stamp.same(&meta.into())) {
             return Err(Error::LeftAlone);
         }
-        // Text and archives are known by their first bytes, and not read to their ends.
+        // The first bytes are enough to refuse text and archives without reading them whole.
         let hashed = Source::look_at(path, tools.decoder).and_then(|_| hash(path, tools));
         let taken = hashed.and_then(|hashed| self.place(seen(hashed), known.as_ref(), pass, tools));
         if let Err(error) = &taken
@@ -71,8 +72,7 @@ impl ImportContext {
         taken
     }
 
-    /// Takes a file in place that somebody imports by its name: also one that was deleted in murald and
-    /// left on the disk.
+    /// Imports a file in place by its path, also one that was deleted in murald but kept on the disk.
     pub(super) fn take_named(
         &self,
         path: &Path,
@@ -94,12 +94,11 @@ impl ImportContext {
         self.place(seen, known.as_ref(), Pass::All, tools)
     }
 
-    /// Brings the row of an image in place up to date if its file was written since it was seen; true if
-    /// it was. The watch finds out a moment later, and on a network disk perhaps never.
+    /// Updates the row of an image in place if its file was written since it was last read; true if the
+    /// row was updated. The watch finds out a moment later, and on a network disk perhaps never.
     pub(super) fn see_again(&self, image: &Image) -> bool {
         let path = &image.path;
-        // A look of its own: what its disk answered a moment ago does not keep this thread from hanging
-        // now.
+        // Checked each time, with a time limit: the disk may hang now even if it answered a moment ago.
         if !image.in_place || presence(path) != Presence::There {
             return false;
         }
@@ -117,7 +116,7 @@ impl ImportContext {
         let prepared = self.take_watched(path, &directory, Pass::All, self.tools());
         match prepared.and_then(|prepared| self.land_one(prepared)) {
             Ok(_) => true,
-            // A file that is being written, or is no picture, leaves the row as it was.
+            // The file is still being written or is not a picture: the row stays as it is.
             Err(error) if is_for_good(&error) => {
                 let mut unreadable = lock(&self.unreadable);
                 if unreadable.len() >= UNREADABLE_MAX {
@@ -130,7 +129,7 @@ impl ImportContext {
         }
     }
 
-    /// The image that `find` finds, its row up to date with its file.
+    /// The image that `find` returns, after its row was updated if its file has changed.
     pub(super) fn find_now(
         &self,
         find: impl Fn(&Connection) -> Result<Option<Image>, store::Error>,
@@ -155,7 +154,7 @@ impl ImportContext {
             {
                 Ok(seen.ready(InPlace::Moved(image, pass)))
             }
-            // The file that it had, of which only the stamp is another one, or another file.
+            // The image's own file with a new stamp, or another file with the same content.
             Some(image)
                 if pass == Pass::All
                     || known.is_some_and(|known| known.image_id == Some(image.id)) =>
@@ -168,7 +167,8 @@ impl ImportContext {
         }
     }
 
-    /// Handles content that no image has: a new content of the image that is here, or a new image.
+    /// Handles content that no image has: the new content of the image at this path, of the copy made
+    /// from it, or of a new image.
     fn place_new(
         &self,
         seen: SeenFile,
@@ -187,7 +187,7 @@ impl ImportContext {
             (Some(image), _) => self.rewrite(&seen, &image, tools).map(Prepared::from),
             (None, Some(image)) => self.rewrite_copy(&seen, &image, tools).map(Prepared::from),
             (None, None) => match seen.directory.which {
-                // Deleted in murald.
+                // The image was deleted in murald, or the path was never imported.
                 Which::Only(_) if known.is_none_or(|known| known.image_id.is_none()) => {
                     Err(Error::LeftAlone)
                 }
@@ -200,8 +200,8 @@ impl ImportContext {
         }
     }
 
-    /// Whether an image is a copy of this file and of no other: one that was imported from elsewhere, or
-    /// of which there is another file, has its content still.
+    /// Whether an image is a copy of this file only. An image that was imported from another path, or
+    /// from several files of which another still exists, keeps its content.
     fn is_made_of(&self, image: &Image, seen: &SeenFile) -> Result<bool, Error> {
         let source = &image.source_path;
         let is_gone = |path: &Path| presence(path) == Presence::Missing;
@@ -214,7 +214,7 @@ impl ImportContext {
     }
 }
 
-/// The row stays as it was: only a failure of the database is not the file's own.
+/// False, as the row stays as it was. Logs failures of the database; others concern the file alone.
 fn not_seen(path: &Path, error: &Error) -> bool {
     if matches!(error, Error::Store(_)) {
         log::warn!("cannot bring the row of {} up to date: {}", path.display(), error.reason());
@@ -222,7 +222,7 @@ fn not_seen(path: &Path, error: &Error) -> bool {
     false
 }
 
-/// Whether the file of an image in place has its content still.
+/// Whether the file of an image in place still has the image's content.
 fn holds(context: &ImportContext, image: &Image, tools: Tools<'_>) -> Result<bool, Error> {
     let path = &image.path;
     let meta = match tools.decoder.meta(path) {
@@ -231,7 +231,7 @@ fn holds(context: &ImportContext, image: &Image, tools: Tools<'_>) -> Result<boo
             return Ok(false);
         }
         Err(decode::Error::Directory | decode::Error::NotFile) => return Ok(false),
-        // A disk that does not answer has lost nothing.
+        // A file on a disk that does not answer counts as unchanged.
         Err(_) => return Ok(true),
     };
     let note = context.store.read(|c| watched::get(c, path))?;
@@ -248,8 +248,8 @@ fn hash(path: &Path, tools: Tools<'_>) -> Result<Hashed, Error> {
     tools.decoder.checksum(path).map_err(Error::decoding(path))
 }
 
-/// Whether looking again at a file that is as it was would come to the same: only what is wrong with the
-/// file itself, not with a program or a disk.
+/// Whether an unchanged file would fail again with this error: only faults of the file itself, not of a
+/// program or a disk.
 fn is_for_good(error: &Error) -> bool {
     match error {
         Error::Transcode { source, .. } => {
@@ -270,7 +270,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_what_is_wrong_with_a_file_is_for_good() {
+    fn only_faults_of_the_file_itself_are_permanent() {
         let check = |error: Error, expected| assert_eq!(is_for_good(&error), expected, "{error:?}");
         let path = Path::new("/a.heic");
         let complaint = "killed by signal 9".to_owned();

@@ -15,7 +15,7 @@ use crate::library::decode::Tools;
 use crate::media;
 use crate::wire::{Resolution, WebMeta};
 
-/// The preview of a package that was decoded.
+/// The decoded preview of a package.
 pub(super) struct PreviewLook {
     pub(super) size: (u32, u32),
     pub(super) colors: Vec<Rgb>,
@@ -56,7 +56,8 @@ fn manifest_of(meta: &WebMeta) -> Result<Manifest, Error> {
     manifest.map_err(|refusal| refusal.of(root))
 }
 
-/// Writes its preview, or else a grey card, as a thumbnail.
+/// Writes a package's preview as a thumbnail. Without a usable preview, writes a grey card and returns
+/// `None`.
 pub(super) fn package_look(
     root: &Path,
     manifest: &Manifest,
@@ -81,8 +82,7 @@ fn write(to: &Path, bytes: &Result<Vec<u8>, media::Error>) -> Result<(), Error> 
     bytes.and_then(|bytes| fs::write(to, bytes)).map_err(Error::file("write", to))
 }
 
-/// Writes a package's preview as a thumbnail. None for a package without one, or with one that cannot be
-/// decoded.
+/// Writes a package's preview as a thumbnail. `None` if there is no preview, or if it cannot be decoded.
 pub(super) fn preview_of(
     root: &Path,
     manifest: &Manifest,
@@ -105,7 +105,8 @@ pub(super) fn preview_of(
     }
 }
 
-/// The file of the preview, without links: it lies in the package.
+/// The path of the preview with all links resolved; it is in the package. `None` if the manifest names
+/// no preview.
 fn preview_file(root: &Path, manifest: &Manifest) -> Option<Result<PathBuf, Error>> {
     let path = manifest.preview.as_ref()?;
     let file = Root::open(root).and_then(|root| root.linked_file(path));

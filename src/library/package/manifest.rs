@@ -17,30 +17,30 @@ use super::overrides;
 use super::root::{Refusal, Root};
 use crate::wire::{JsonObject, WebCapabilities, WebMeta};
 
-/// The manifest's file where a package has none of its own.
+/// The manifest's name in a package that murald writes the manifest for.
 pub(super) const OWN: &str = "waypaper.json";
 const NAMES: [&str; 2] = [OWN, "project.json"];
-/// The page where a manifest names none.
+/// The page if the manifest names none.
 const ENTRY: &str = "index.html";
-/// Bytes of a manifest.
+/// The maximum size of a manifest, in bytes.
 const SIZE_MAX: u64 = 1 << 20;
-/// Characters of each text that is shown.
+/// The maximum length of each text that is shown, in characters.
 const TEXT_MAX: usize = 4096;
 
 /// The kind of wallpaper that a package has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
-    /// A page with everything beside it.
+    /// An HTML page with the files that it uses.
     Web,
     /// One file: a video, or an animated picture.
     Video,
 }
 
-/// A manifest; its paths are relative to the package, and lie in it.
+/// A manifest. Its paths are relative to the package and do not lead out of it.
 #[derive(Debug, PartialEq)]
 pub(super) struct Manifest {
     pub(super) kind: Kind,
-    /// Its file in the package; `None` where there is none.
+    /// The manifest's file name; `None` for a package without a manifest.
     pub(super) file: Option<&'static str>,
     pub(super) entry: PathBuf,
     pub(super) preview: Option<PathBuf>,
@@ -50,7 +50,7 @@ pub(super) struct Manifest {
     pub(super) capabilities: WebCapabilities,
     pub(super) parallax_direction: Option<String>,
     pub(super) wallpaper_config: Map<String, Value>,
-    /// As they are written.
+    /// The overrides as they are in the manifest, not yet checked.
     pub(super) overrides: Option<Value>,
 }
 
@@ -79,12 +79,13 @@ struct General {
     properties: Option<Map<String, Value>>,
 }
 
-/// Whether a directory with a file of this name is a package, wherever it is found.
+/// Whether a directory that contains a file of this name is a package.
 pub(crate) fn is_manifest(name: &OsStr) -> bool {
     NAMES.iter().any(|one| name == *one)
 }
 
-/// The package that a path means: its directory, or its manifest or page in it.
+/// The directory of the package that a path means. The path is that directory, or the manifest or page
+/// in it.
 pub(super) fn package_of(path: &Path) -> &Path {
     let names = [NAMES[0], NAMES[1], ENTRY];
     let is_one = path.file_name().is_some_and(|name| names.iter().any(|one| name == *one));
@@ -167,7 +168,7 @@ impl Manifest {
         })
     }
 
-    /// As the API shows it, for a package at `root`.
+    /// The manifest as the API shows it, for a package at `root`.
     pub(super) fn meta(&self, root: &Path) -> WebMeta {
         WebMeta {
             package_root: root.to_owned(),
@@ -189,7 +190,7 @@ impl Manifest {
     }
 }
 
-/// A manifest's text with other capabilities; all else in it stays.
+/// A manifest's text with new capabilities; all other fields are kept.
 pub(super) fn with_capabilities(
     name: &str,
     text: &str,
@@ -199,19 +200,19 @@ pub(super) fn with_capabilities(
     let mut fields: Map<String, Value> = serde_json::from_str(clean(text)).map_err(refusal)?;
     let granted = serde_json::to_value(capabilities).map_err(refusal)?;
     match (fields.get_mut("capabilities"), granted) {
-        // Beside ours there may be others.
+        // Keeps capabilities that murald does not know.
         (Some(Value::Object(old)), Value::Object(new)) => old.extend(new),
         (_, new) => drop(fields.insert("capabilities".to_owned(), new)),
     }
     Ok(format!("{:#}\n", Value::Object(fields)))
 }
 
-/// Editors on Windows begin a file with a byte order mark.
+/// The text without the byte order mark that editors on Windows write.
 fn clean(text: &str) -> &str {
     text.trim_start_matches('\u{feff}')
 }
 
-/// None if there is no such file.
+/// The text of a file of the package; `None` if it is missing.
 pub(super) fn text(root: &Root, name: &str) -> Result<Option<String>, Refusal> {
     let refusal = |error: io::Error| Refusal::new(format!("{name} cannot be read: {error}"));
     let file = match root.linked_file(Path::new(name)) {
@@ -227,7 +228,7 @@ pub(super) fn text(root: &Root, name: &str) -> Result<Option<String>, Refusal> {
     Ok(Some(text))
 }
 
-/// A path of the manifest, which must not leave the package.
+/// Parses a path of the manifest, which must not leave the package.
 fn inside(name: &str, field: &str, path: &str) -> Result<PathBuf, Refusal> {
     let parts = Path::new(path).components();
     let harmless = |part| matches!(part, Component::Normal(_) | Component::CurDir);
@@ -257,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn each_kind_of_manifest() {
+    fn each_kind_of_manifest_is_read() {
         let manifest = read(
             "waypaper.json",
             r##"{"waypaper": "1", "title": " Sea ", "entry": "./a/b.html", "preview": "p.png",
@@ -284,7 +285,7 @@ mod tests {
     }
 
     #[test]
-    fn refusals_say_why() {
+    fn refusal_says_why() {
         let check = |file: &str, text: &str, expected: &str| {
             let why = read(file, text).unwrap_err();
             assert!(why.contains(expected), "{text}: {why}");

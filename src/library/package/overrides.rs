@@ -1,23 +1,24 @@
-//! Values that the owner of a web package gives its declared properties: pure.
+//! Checks the values that a user sets for the declared properties of a web package. Pure.
 //!
-//! A property is an object with `type`, `default` (or `value`), `min`, `max` and `options`, or is its
-//! default itself. Its default is always allowed; where a type is not known, the default's counts.
+//! A property is an object with `type`, `default` (or `value`), `min`, `max` and `options`, or just its
+//! default value. The default is always allowed; if the type is unknown, a value must be of the
+//! default's type.
 
 use serde_json::{Map, Value};
 
-/// Bytes of all declarations of a package, and of all overrides, as JSON: a page of the gallery
-/// carries two hundred of each.
+/// The maximum size of a package's declarations, and of its overrides, in bytes of JSON. A page of
+/// the gallery may carry two hundred of each.
 pub(super) const SIZE_MAX: usize = 64 << 10;
 
 /// An override that the package does not allow.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct BadOverride {
     pub(crate) key: String,
-    /// "it ..."
+    /// A clause without a full stop, such as "it is a number, not []".
     pub(crate) why: String,
 }
 
-/// The first of the overrides that is not allowed.
+/// Fails with the first override that is not allowed.
 pub(crate) fn check(
     declared: &Map<String, Value>,
     overrides: &Map<String, Value>,
@@ -31,7 +32,7 @@ pub(crate) fn check(
     })
 }
 
-/// The overrides of a manifest that are allowed, and the faults of the others.
+/// The overrides of a manifest that are allowed, and why the others are not.
 pub(super) fn allowed(
     declared: &Map<String, Value>,
     overrides: &Value,
@@ -88,7 +89,7 @@ fn is_whole(value: &Value) -> bool {
     value.as_f64().is_some_and(|number| number.fract() == 0.0)
 }
 
-/// Whether a value is of the default's type; null has none.
+/// Whether a value is of the default's type, and the name of that type. A default of null allows any.
 fn like(default: Option<&Value>, value: &Value) -> (bool, &'static str) {
     match default {
         None | Some(Value::Null) => (true, ""),
@@ -100,7 +101,8 @@ fn like(default: Option<&Value>, value: &Value) -> (bool, &'static str) {
     }
 }
 
-/// One of `options`: values, or objects with a `value` each.
+/// Checks that a value is one of `options`, which are values or objects with a `value`. Without
+/// `options`, any string or number is allowed.
 fn choice(property: &Value, value: &Value) -> Result<(), String> {
     let Some(options) = property.get("options").and_then(Value::as_array) else {
         let plain = value.is_string() || value.is_number();

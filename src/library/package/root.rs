@@ -1,6 +1,7 @@
 //! The directory of a package, held open by its descriptor, and the reasons for refusing a package.
 //!
-//! All files are opened beneath the descriptor, even if somebody replaces a part of the path by a link.
+//! Files are opened beneath the descriptor, so that a link that replaces a part of the path cannot lead
+//! out of the package.
 
 use std::fs::{self, File};
 use std::io;
@@ -13,9 +14,10 @@ use rustix::io::Errno;
 use crate::library::Error;
 
 const DIRECTORY: OFlags = OFlags::NOFOLLOW.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
-/// Opening a pipe or a device must not wait for anybody.
+/// With `NONBLOCK`, as opening a pipe or a device must not block.
 const FILE: OFlags = OFlags::NONBLOCK.union(OFlags::NOCTTY).union(OFlags::CLOEXEC);
-/// How often a rename somewhere may come between the steps up of a link.
+/// How often an open is tried: `openat2` fails with `EAGAIN` if something is renamed while it resolves
+/// `..` in a link.
 const TRIES: usize = 64;
 
 #[derive(Debug)]
@@ -31,17 +33,17 @@ impl Root {
         Ok(Self { path, descriptor })
     }
 
-    /// Without links.
+    /// The path of the package, with all links resolved.
     pub(super) fn path(&self) -> &Path {
         &self.path
     }
 
-    /// A regular file, from directory to directory, none of them a link and the file neither.
+    /// Opens a regular file. No part of its path may be a link.
     pub(super) fn file(&self, path: &Path) -> io::Result<File> {
         regular(self.step(path, FILE)?)
     }
 
-    /// A regular file, also through links that stay in the package at each of their steps.
+    /// Opens a regular file, also through links if each of their steps stays in the package.
     pub(super) fn linked_file(&self, path: &Path) -> io::Result<File> {
         regular(self.follow(path, FILE)?)
     }
@@ -53,7 +55,7 @@ impl Root {
         found.and_then(kind).is_ok_and(|kind| kind != FileType::Symlink)
     }
 
-    /// A directory of the package; empty: itself.
+    /// Opens a directory of the package; an empty path means the package itself.
     pub(super) fn directory(&self, path: &Path) -> io::Result<Dir> {
         let path = if path.as_os_str().is_empty() { Path::new(".") } else { path };
         Ok(Dir::new(self.step(path, DIRECTORY)?)?)
@@ -64,7 +66,7 @@ impl Root {
         let open = || rustix::fs::openat2(&self.descriptor, path, flags, Mode::empty(), resolve);
         let tries = (1..TRIES).map(|_| open()).find(|opened| !matches!(opened, Err(Errno::AGAIN)));
         match tries.unwrap_or_else(open) {
-            // Linux before 5.6, or a sandbox: there no link is followed.
+            // Linux before 5.6 and some sandboxes have no `openat2`; links are not followed then.
             Err(Errno::NOSYS | Errno::PERM) => self.step(path, flags),
             opened => Ok(opened?),
         }
@@ -89,7 +91,7 @@ fn regular(opened: OwnedFd) -> io::Result<File> {
     }
 }
 
-/// Why a directory is not taken as a package: "it ...".
+/// Why a directory is not accepted as a package: a clause such as "it is not a directory".
 #[derive(Debug)]
 pub(super) struct Refusal {
     pub(super) what: String,
@@ -101,12 +103,12 @@ impl Refusal {
         Self { what: what.into(), of_no_kind: false }
     }
 
-    /// A scene or an application: nothing here can show it.
+    /// Refuses a scene or an application, which murald cannot show.
     pub(super) fn of_no_kind(what: String) -> Self {
         Self { what, of_no_kind: true }
     }
 
-    /// Its directory cannot be opened.
+    /// Refuses a directory that cannot be opened.
     pub(super) fn closed(error: io::Error) -> Self {
         match error.kind() {
             io::ErrorKind::NotADirectory => Self::new("it is not a directory"),

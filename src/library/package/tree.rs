@@ -1,5 +1,5 @@
-//! The files of a web package: looked through before anything is copied, copied whole, and told
-//! apart by one checksum. Runs on the thread that asks.
+//! Lists, hashes and copies the files of a package. All are checked before the first is copied. Runs on
+//! the calling thread.
 
 use std::ffi::{CStr, OsStr, OsString};
 use std::fs::{DirBuilder, File, OpenOptions};
@@ -17,13 +17,14 @@ use super::root::{Refusal, Root};
 use crate::digest::Checksum;
 use crate::library::Error;
 
-/// Bytes of a package.
+/// The maximum size of a package, in bytes.
 const SIZE_MAX: u64 = 512 << 20;
-/// Files and links of a package; of directories as many again.
+/// The maximum number of files and links of a package; with its directories twice as many.
 const FILES_MAX: usize = 10_000;
 const BUFFER: usize = 64 << 10;
 
-/// The entries of a package, each path relative to it, sorted: a directory before its entries.
+/// The entries of a package, with paths relative to it, sorted so that a directory comes before its
+/// entries.
 #[derive(Debug)]
 pub(super) struct Tree {
     root: Root,
@@ -38,7 +39,7 @@ enum What {
     Link(PathBuf),
 }
 
-/// A package's content in a nutshell.
+/// The checksum and the size of a package's content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Content {
     pub(super) checksum: Checksum,
@@ -47,8 +48,8 @@ pub(super) struct Content {
 }
 
 impl Tree {
-    /// Looks through a package; nothing that leaves it, is no file, or is too much gets further. Each
-    /// entry is a sign of life.
+    /// Lists the entries of a package. Refuses special files, links that lead out of the package, and
+    /// too many files or bytes. Counts each entry in `signs`, as a sign of life.
     pub(super) fn survey(root: Root, signs: &AtomicU64) -> Result<Self, Refusal> {
         let mut tree = Self { root, entries: Vec::new() };
         let (mut files, mut size) = (0, 0);
@@ -87,7 +88,7 @@ impl Tree {
         &self.root
     }
 
-    /// Reads all of it; with a `target`, which must not exist yet, copies it there.
+    /// Reads the whole package. Also copies it to `target`, if given, which must not exist yet.
     pub(super) fn read(
         &self,
         target: Option<&Path>,
@@ -130,8 +131,8 @@ impl Tree {
         Ok(Content { checksum: digest.finalize().into(), size })
     }
 
-    /// A file's bytes into the digest, and into a copy where one is wanted. A file that grows
-    /// while it is read is still no more than `room`.
+    /// Reads a file into the digest, and copies it if `to` is given. Fails if the file has more than
+    /// `room` bytes, as it may grow while it is read.
     fn copy(
         &self,
         (path, to): (&Path, Option<&Path>),
@@ -197,8 +198,7 @@ impl Tree {
     }
 }
 
-/// Whether a link at `path` stays in the package at each of its steps: also in the copy, which
-/// lies elsewhere.
+/// Whether each step of a link at `path` stays in the package, so that it also stays in the copy.
 fn stays(path: &Path, leads: &Path) -> bool {
     let mut depth = path.components().count() - 1;
     leads.components().all(|part| match part {
@@ -216,7 +216,7 @@ fn make(directory: &Path) -> Result<(), Error> {
     DirBuilder::new().create(directory).map_err(Error::file("make", directory))
 }
 
-/// Onto the disk, with all that lies in a directory's file system: far cheaper than file by file.
+/// Flushes the whole file system of a directory, which is far cheaper than flushing file by file.
 pub(super) fn flush(directory: &Path) -> Result<(), Error> {
     let synced = File::open(directory).and_then(|open| Ok(rustix::fs::syncfs(open)?));
     synced.map_err(Error::file("flush", directory))
@@ -248,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn a_copy_is_the_same_package() {
+    fn copy_has_the_same_entries_and_checksum() {
         let (directory, root) = package();
         let tree = survey(&root).unwrap();
         let has_file = |path| tree.root().linked_file(Path::new(path)).is_ok();
@@ -265,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn file_swapped_after_the_survey_brings_nothing_in() {
+    fn file_swapped_after_the_survey_is_not_copied() {
         let check = |swap: &dyn Fn(&Path, &Path)| {
             let (directory, root) = package();
             let outside = directory.path().join("outside");
@@ -294,13 +294,13 @@ mod tests {
     }
 
     #[test]
-    fn file_swapped_before_the_read_is_not_followed_out() {
+    fn package_swapped_for_a_link_is_not_followed_out() {
         let (directory, root) = package();
         let outside = directory.path().join("outside");
         fs::create_dir_all(outside.join("b")).unwrap();
         fs::write(outside.join("b/secret.js"), "secret").unwrap();
         let held = Root::open(&root).unwrap();
-        // All of it: the descriptor is still that of the package.
+        // The whole package is swapped: the descriptor is still the package's.
         fs::rename(&root, directory.path().join("away")).unwrap();
         symlink(&outside, &root).unwrap();
         let signs = AtomicU64::new(0);
@@ -311,7 +311,7 @@ mod tests {
             paths,
             ["a", "a/b", "a/b/up", "a/b/x.js", "index.html", "link.js"].map(Path::new)
         );
-        // A part of it: no directory, no file and no link out of it is read.
+        // A part is swapped: no directory, file or link that leads out of the package is opened.
         let away = directory.path().join("away");
         fs::remove_dir_all(away.join("a")).unwrap();
         symlink(&outside, away.join("a")).unwrap();
@@ -339,7 +339,7 @@ mod tests {
         {
             check(&leads(to), &format!("its link a/out leads to {to}"));
         }
-        // Harmless to the eye: the link in the middle leads out by one more step.
+        // The path itself stays in the package, but the link in its middle leads out.
         check(
             &|root: &Path| {
                 fs::write(root.parent().unwrap().join("secret"), "").unwrap();

@@ -1,11 +1,12 @@
-//! Files that are not what they seem, and imports that nobody waits for any more.
+//! Tests files that are not what they seem (holes, pipes, links), renamed pages, and the order of
+//! imports.
 
 use std::os::unix::fs::{MetadataExt, symlink};
 
 use super::*;
 use crate::store::edits;
 
-/// A picture of one pixel, with so many bytes of nothing behind it.
+/// Writes a BMP of one pixel, extended with a hole to `length` bytes.
 fn bmp_with_hole(path: &Path, length: u64) {
     let mut bytes = b"BM\x3a\0\0\0\0\0\0\0\x36\0\0\0\x28\0\0\0\x01\0\0\0\x01\0\0\0".to_vec();
     bytes.extend(b"\x01\0\x18\0\0\0\0\0\x04\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\x01\x02\x03\0");
@@ -14,7 +15,7 @@ fn bmp_with_hole(path: &Path, length: u64) {
 }
 
 #[test]
-fn page_that_is_renamed_is_shown_from_where_it_is() {
+fn renamed_page_is_shown_from_its_new_path() {
     let scene = Scene::new();
     let mut alive = scene.start();
     let (tell, told) = unbounded();
@@ -42,7 +43,7 @@ fn page_that_is_renamed_is_shown_from_where_it_is() {
 fn ids_and_times_follow_the_order_of_the_inputs() {
     let scene = Scene::new();
     let alive = scene.start();
-    // The first of each three takes far longer than the others.
+    // Every third picture takes far longer than the others.
     let paths: Vec<_> = (0..9_u8)
         .map(|number| {
             let bytes = if number % 3 == 0 { wide(1200 + u32::from(number)) } else { png(number) };
@@ -59,7 +60,7 @@ fn ids_and_times_follow_the_order_of_the_inputs() {
 }
 
 #[test]
-fn a_file_of_holes_is_looked_at_before_it_is_copied() {
+fn file_with_a_huge_hole_is_refused_before_it_is_copied() {
     let scene = Scene::new();
     let alive = scene.start();
     let path = scene.at("source/huge.bmp");
@@ -81,7 +82,7 @@ fn a_file_of_holes_is_looked_at_before_it_is_copied() {
 }
 
 #[test]
-fn holes_are_kept() {
+fn copy_keeps_the_holes_of_its_source() {
     let scene = Scene::new();
     let alive = scene.start();
     let path = scene.at("source/hole.bmp");
@@ -94,7 +95,7 @@ fn holes_are_kept() {
 }
 
 #[test]
-fn nobody_waits_for_a_pipe_in_the_place_of_an_image() {
+fn pipe_in_place_of_an_image_does_not_block() {
     let scene = Scene::new();
     let alive = scene.start();
     let started = alive.library.import(vec![scene.source("a.png", png(1))], None).unwrap();

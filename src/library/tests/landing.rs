@@ -1,4 +1,4 @@
-//! Files that land together: in their order and in one transaction, and each with an end of its own.
+//! Tests files that land together: in their order, in one transaction, each with its own result.
 
 use super::*;
 use crate::library::task::{Landed, Prepared, Ready};
@@ -13,7 +13,7 @@ impl Alive {
     }
 }
 
-/// Its name and whether it was there, or why not.
+/// The image's name and whether it is a duplicate, or why the file has failed.
 fn end(landed: &Landed) -> Result<(String, bool), String> {
     match landed {
         Ok(imported) => Ok((imported.image.name.clone(), imported.duplicate)),
@@ -21,7 +21,7 @@ fn end(landed: &Landed) -> Result<(String, bool), String> {
     }
 }
 
-/// With the ids of what is new in their order, a transaction for all.
+/// New images get ascending ids in one transaction.
 #[test]
 fn files_that_are_ready_together_land_together() {
     let scene = Scene::new();
@@ -50,7 +50,7 @@ fn files_that_are_ready_together_land_together() {
 }
 
 #[test]
-fn image_for_a_deleted_folder_is_at_the_root() {
+fn image_for_a_deleted_folder_lands_at_the_root() {
     let scene = Scene::new();
     let mut alive = scene.start();
     alive.reconciled();
@@ -69,7 +69,7 @@ fn image_for_a_deleted_folder_is_at_the_root() {
     alive.end();
 }
 
-/// Each row goes with its content, also where both files are taken in one run.
+/// Each row follows its content, also if both files land in one run.
 #[test]
 fn files_in_place_that_swap_their_names_keep_their_rows() {
     let scene = Scene::new();

@@ -1,4 +1,4 @@
-//! Packages that are found in a directory: each is one thing, under its title.
+//! Tests packages that are found in a directory: each becomes one image, named by its title.
 
 use super::*;
 use crate::wire::MediaType;
@@ -19,7 +19,7 @@ fn project(kind: &str, title: &str, file: &str) -> (&'static str, Value) {
     ("project.json", fields)
 }
 
-/// A workshop of Wallpaper Engine with everything in it, beside pictures and pages.
+/// Writes a Wallpaper Engine workshop with packages of every kind, and other pictures and pages.
 fn workshop(scene: &Scene) {
     let page = |text: &str| ("index.html", text.as_bytes().to_vec());
     let preview = |seed| ("preview.png", png(seed));
@@ -27,7 +27,7 @@ fn workshop(scene: &Scene) {
     package(scene, "a/deep/1", ("waypaper.json", own), &[page("1"), ("part.png", png(1))]);
     let web = project("web", "\u{1b}[31mSea", "index.html");
     package(scene, "2", web, &[page("2"), preview(2)]);
-    // One file that moves; a GIF needs no transcoder.
+    // The package's video is a PNG, as PNG needs no transcoder.
     let film = project("Video", "", "film.png");
     package(scene, "3", film, &[("film.png", png(3)), preview(4)]);
     let film = project("video", "A film", "film.png");
@@ -40,7 +40,7 @@ fn workshop(scene: &Scene) {
 }
 
 #[test]
-fn a_directory_import_knows_packages() {
+fn directory_import_recognises_packages() {
     let scene = Scene::new();
     let mut alive = scene.start();
     workshop(&scene);
@@ -91,7 +91,7 @@ fn a_directory_import_knows_packages() {
 }
 
 #[test]
-fn named_files_are_not_skipped() {
+fn packages_imported_by_their_paths_are_not_skipped() {
     let scene = Scene::new();
     let mut alive = scene.start();
     workshop(&scene);
@@ -104,7 +104,7 @@ fn named_files_are_not_skipped() {
     let names: BTreeSet<_> =
         done.iter().map(|event| event["image"]["name"].as_str().unwrap()).collect();
     assert_eq!(names, BTreeSet::from(["A film", "_[31mSea"]));
-    // The same by its file: it is there.
+    // A second import of the package finds the same image.
     let again = alive.library.import_one(&scene.at("source/4")).unwrap().0;
     assert_eq!((&*again.name, scene.images().len()), ("A film", 2));
     let content = |at: &str| alive.library.content(&scene.at("source").join(at)).unwrap();
@@ -123,7 +123,7 @@ fn named_files_are_not_skipped() {
 }
 
 #[test]
-fn video_of_a_package_has_its_preview() {
+fn thumbnail_of_a_video_package_is_its_preview() {
     let scene = Scene::new();
     let mut alive = scene.start();
     workshop(&scene);

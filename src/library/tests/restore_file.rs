@@ -1,10 +1,10 @@
-//! Images without their files that are imported once more, and files that want the same name.
+//! Tests images whose missing files are imported again, and files that compete for a name.
 
 use super::*;
 use crate::store::edits;
 
 impl Alive {
-    /// Imports one file, and waits for the end.
+    /// Imports one file and waits for the end of the batch.
     fn take(&self, path: &Path, in_place: bool) {
         let started = match in_place {
             true => self.library.import_in_place(vec![path.to_owned()], None).unwrap(),
@@ -22,13 +22,13 @@ fn only(scene: &Scene) -> Image {
 }
 
 #[test]
-fn image_in_place_is_where_it_was_imported_from_last() {
+fn image_in_place_moves_to_the_file_imported_after_its_own_is_gone() {
     let scene = Scene::new();
     let mut alive = scene.start();
     let (old, new) = (scene.source("old.png", png(1)), scene.at("source/new.png"));
     alive.take(&old, true);
     let id = only(&scene).id;
-    // As long as its file is there it stays.
+    // The image keeps its path while its file exists.
     fs::copy(&old, &new).unwrap();
     alive.take(&new, true);
     assert_eq!(only(&scene).path, old);
@@ -36,7 +36,7 @@ fn image_in_place_is_where_it_was_imported_from_last() {
     alive.take(&new, true);
     let image = only(&scene);
     assert_eq!((image.id, image.path, image.in_place), (id, new.clone(), true));
-    // Imported as a copy it has one.
+    // An import as a copy gives the image a copy.
     let third = scene.at("source/third.png");
     fs::rename(&new, &third).unwrap();
     alive.take(&third, false);
@@ -44,7 +44,7 @@ fn image_in_place_is_where_it_was_imported_from_last() {
     assert_eq!((image.id, image.in_place), (id, false));
     assert_eq!(image.path.parent().unwrap(), scene.at("images"));
     assert_eq!(fs::read(&image.path).unwrap(), png(1));
-    // And what was copied, once more, whichever way it comes.
+    // A missing copy is restored, even by an import in place.
     fs::remove_file(&image.path).unwrap();
     let before = scene.store.given_back();
     alive.take(&third, true);
@@ -56,7 +56,7 @@ fn image_in_place_is_where_it_was_imported_from_last() {
 }
 
 #[test]
-fn lost_file_of_a_long_name_gets_that_name_again() {
+fn missing_file_with_a_long_name_is_restored_under_that_name() {
     let scene = Scene::new();
     let mut alive = scene.start();
     let source = scene.source("a.png", png(1));
@@ -74,7 +74,7 @@ fn lost_file_of_a_long_name_gets_that_name_again() {
 }
 
 #[test]
-fn image_of_a_directory_that_is_gone_comes_into_the_present_one() {
+fn image_of_a_former_directory_is_restored_in_the_present_one() {
     let scene = Scene::new();
     let mut alive = scene.start();
     let source = scene.source("a.png", png(1));
@@ -90,7 +90,7 @@ fn image_of_a_directory_that_is_gone_comes_into_the_present_one() {
 }
 
 #[test]
-fn files_that_want_one_name_are_all_adopted() {
+fn files_with_equal_stems_are_all_adopted() {
     let scene = Scene::new();
     fs::create_dir(scene.at("images")).unwrap();
     let kinds = [(ImageFormat::Png, "png"), (ImageFormat::Bmp, "bmp"), (ImageFormat::Gif, "gif")];

@@ -1,4 +1,4 @@
-//! Repairs at a start: files without rows, rows without files, disks that are away.
+//! Tests repairs at a start: files without rows, rows without files, unmounted disks.
 
 use std::fs::{File, FileTimes};
 
@@ -9,7 +9,7 @@ use crate::store::purge;
 use crate::wire::LibraryHealth;
 
 #[test]
-fn a_start_mends_what_the_last_run_left() {
+fn start_cleans_up_after_the_last_run() {
     let scene = Scene::new();
     let mut alive = scene.start();
     let paths = ["stays.png", "lost.png"].iter().enumerate();
@@ -24,7 +24,7 @@ fn a_start_mends_what_the_last_run_left() {
     fs::write(scene.at("thumbnails/default/.new-3"), "half").unwrap();
     fs::write(scene.at("images/half.png"), png(77)).unwrap();
     scene.store.write(|c| pending_files::mark(c, &scene.at("images/half.png"), None)).unwrap();
-    // Noted, but a row owns it: the row is the stronger word.
+    // Noted as pending, but it has a row: the file stays.
     scene.store.write(|c| pending_files::mark(c, &scene.at("images/stays.png"), None)).unwrap();
     fs::write(scene.at("images/dropped.png"), png(50)).unwrap();
     fs::write(scene.at("images/stays.jpg"), png(51)).unwrap();
@@ -34,7 +34,7 @@ fn a_start_mends_what_the_last_run_left() {
     let purged = alive.next();
     assert_eq!(purged["event"], "image_orphan_purged");
     assert_eq!(purged["reason"], "file_missing");
-    // One for what went, one for what came.
+    // One event for the purged image, one for the adopted ones.
     assert_eq!(alive.next()["event"], "gallery_changed");
     assert_eq!(alive.next()["event"], "gallery_changed");
     let names: Vec<_> = scene.images().into_iter().map(|image| image.name).collect();
@@ -46,7 +46,7 @@ fn a_start_mends_what_the_last_run_left() {
 }
 
 #[test]
-fn rows_wait_for_a_disk_that_is_not_there() {
+fn rows_are_kept_while_their_disk_is_unmounted() {
     let scene = Scene::new();
     let mut alive = scene.start();
     let paths = (0..3).map(|n| scene.source(&format!("{n}.png"), png(n))).collect();
@@ -60,7 +60,7 @@ fn rows_wait_for_a_disk_that_is_not_there() {
     assert_eq!(alive.library.health(), expected);
     assert_eq!(scene.images().len(), 3);
     assert!(!scene.at("images").exists(), "it would hide that a disk is away");
-    // Nothing comes into the place of a directory that is away.
+    // No file is imported while the directory is missing.
     let other = scene.source("other.png", png(7));
     let take = |alive: &Alive| {
         let started = alive.library.import(vec![other.clone()], None).unwrap();
@@ -69,7 +69,8 @@ fn rows_wait_for_a_disk_that_is_not_there() {
     };
     assert!(take(&alive).unwrap().contains("is missing: mount its disk"));
     assert!(!scene.at("images").exists());
-    // It may be an empty one, though, and three missing files beside a new one are not many.
+    // An empty directory accepts imports. The rows stay, although three missing files of four would
+    // not be many.
     fs::create_dir(scene.at("images")).unwrap();
     assert_eq!(take(&alive), None);
     assert_eq!(alive.library.health(), expected);
@@ -87,7 +88,7 @@ fn rows_wait_for_a_disk_that_is_not_there() {
 }
 
 #[test]
-fn each_directory_of_the_library_is_waited_for() {
+fn rows_of_a_former_library_directory_are_kept() {
     let scene = Scene::new();
     let mut alive = scene.start();
     let import = |alive: &Alive, name: &str, seed| {
@@ -95,13 +96,13 @@ fn each_directory_of_the_library_is_waited_for() {
         alive.batch(&started.batch_id);
     };
     import(&alive, "old.png", 1);
-    // From when the library's directory was another one, on a disk that is away now.
+    // A copy in a former directory of the library, whose disk is unmounted.
     let image = scene.images().remove(0);
     let to = scene.at("old/old.png");
     let moved = Rename { image_id: image.id, from: image.path.clone(), to };
     scene.store.write(|c| edits::finish_rename(c, &image, &moved, "old")).unwrap();
     fs::remove_dir_all(scene.at("images")).unwrap();
-    // Made anew for whoever asks.
+    // The next import creates the directory again.
     import(&alive, "new.png", 2);
     import(&alive, "lost.png", 3);
     alive.end();
@@ -115,7 +116,7 @@ fn each_directory_of_the_library_is_waited_for() {
 }
 
 #[test]
-fn a_file_that_its_owner_has_renamed_keeps_its_row() {
+fn renamed_file_keeps_its_row() {
     let scene = Scene::new();
     let mut alive = scene.start();
     let paths = ["a.png", "b.png", "c.png"].iter().enumerate();
@@ -131,7 +132,7 @@ fn a_file_that_its_owner_has_renamed_keeps_its_row() {
     };
     rename("a.png", "lake.png");
     fs::copy(scene.at("images/lake.png"), scene.at("images/the lake.png")).unwrap();
-    // A file whose name cannot be a picture's is another picture.
+    // A file whose new name is not valid for a picture is imported as a new one.
     rename("c.png", ".c.png");
     let mut alive = scene.start();
     while alive.next()["event"] != "gallery_changed" {}
@@ -139,7 +140,7 @@ fn a_file_that_its_owner_has_renamed_keeps_its_row() {
     let mut alive = scene.start();
     alive.reconciled();
     assert_eq!((ids("lake"), ids("the lake"), ids("a")), (a, None, None));
-    // It is adopted behind the look.
+    // The file is adopted after the reconciliation.
     let deadline = Instant::now() + Duration::from_secs(60);
     while ids("c").is_none_or(|now| Some(now) == c) {
         assert!(Instant::now() < deadline, "{:?} was {c:?}", ids("c"));
@@ -151,7 +152,7 @@ fn a_file_that_its_owner_has_renamed_keeps_its_row() {
 }
 
 #[test]
-fn file_that_its_owner_has_written_anew_keeps_its_row() {
+fn rewritten_file_keeps_its_row() {
     let scene = Scene::new();
     let mut alive = scene.start();
     let source = scene.source("a.png", png(1));
@@ -167,7 +168,7 @@ fn file_that_its_owner_has_written_anew_keeps_its_row() {
     assert_eq!((after.id, &after.name, &after.path), (before.id, &before.name, &before.path));
     assert_eq!((after.width, after.height), (9, 7));
     assert_eq!(after.file_size, before.path.metadata().unwrap().len());
-    // The replaced picture is no duplicate any more.
+    // The replaced content is no longer a duplicate.
     let started = alive.library.import(vec![source], None).unwrap();
     assert_ne!(of(&alive.batch(&started.batch_id), "image_processed")[0]["duplicate"], true);
     alive.end();
@@ -176,7 +177,7 @@ fn file_that_its_owner_has_written_anew_keeps_its_row() {
 }
 
 #[test]
-fn another_file_of_a_noted_name_stays() {
+fn file_that_replaced_a_pending_one_is_kept() {
     for moved in [true, false] {
         let scene = Scene::new();
         let half = scene.at("images/half.png");
@@ -184,7 +185,7 @@ fn another_file_of_a_noted_name_stays() {
         fs::write(&half, png(7)).unwrap();
         let noted = stamp(&half.metadata().unwrap());
         scene.store.write(|c| pending_files::mark(c, &half, Some(&noted))).unwrap();
-        // Moved here with the time that it has, or written anew.
+        // Another file with the same time is moved here, or the same file is rewritten.
         if moved {
             let new = scene.at("new");
             fs::write(&new, png(7)).unwrap();
@@ -199,7 +200,7 @@ fn another_file_of_a_noted_name_stays() {
         alive.end();
         scene.check_agreement();
     }
-    // A noted file that is unchanged goes, as does a package that a kill has removed in part.
+    // An unchanged pending file is removed, and so is a half-removed package.
     let scene = Scene::new();
     fs::create_dir_all(scene.at("images/page")).unwrap();
     fs::write(scene.at("images/page/index.html"), "<p>").unwrap();
@@ -210,7 +211,7 @@ fn another_file_of_a_noted_name_stays() {
         scene.store.write(|c| pending_files::mark(c, &path, Some(&noted))).unwrap();
     }
     fs::remove_file(scene.at("images/page/index.html")).unwrap();
-    // One that the last run has removed already, of the same name.
+    // A pending file of the same stem that the last run has already removed.
     scene.store.write(|c| pending_files::mark(c, &scene.at("images/half.jpg"), None)).unwrap();
     let mut alive = scene.start();
     alive.reconciled();

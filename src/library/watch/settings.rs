@@ -1,4 +1,5 @@
-//! The watched directories as configured, the times that apply, and the names that are skipped. Pure.
+//! Reads the watched directories from the configuration. Also has the watch's delays, and the names
+//! that it skips. Pure.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -8,16 +9,17 @@ use std::time::Duration;
 use crate::config::{Config, own_directories, watched_directory};
 use crate::paths::Dirs;
 
-/// After the last event of a directory: what is written is mostly written on.
+/// The delay after the last event of a directory, as most files are written in several steps.
 pub(super) const SETTLE: Duration = Duration::from_millis(400);
-/// After the first one, whatever follows: within two seconds of its last write a file is taken.
+/// The maximum delay after the first event, even if more follow: a file is imported within two seconds
+/// of its last write.
 pub(super) const SETTLE_MAX: Duration = Duration::from_millis(1200);
-/// How long an image waits for its file to turn up again.
+/// How long an image without a file waits for the file to appear again, also under another name.
 pub(super) const GRACE: Duration = Duration::from_secs(10);
-/// Files that are given to the imports at once: others who import come between.
+/// The number of files sent to the importer at once, so that other imports are served in between.
 pub(super) const AT_ONCE: usize = 64;
 
-/// Endings of files that somebody is still writing.
+/// Name endings of files that are still being written.
 const UNFINISHED: [&[u8]; 5] = [b"~", b".part", b".crdownload", b".tmp", b".swp"];
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -25,14 +27,14 @@ pub(crate) struct WatchSettings {
     pub(crate) directories: Vec<Wanted>,
     pub(crate) in_place: bool,
     pub(crate) folders: bool,
-    /// Nothing in these is looked at.
+    /// murald's own directories, whose files are not imported.
     pub(crate) own: Vec<PathBuf>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Wanted {
     pub(crate) written: String,
-    /// The directory that it names, or the reason why there is none.
+    /// The resolved directory, or why it cannot be watched.
     pub(crate) directory: Result<PathBuf, String>,
 }
 
@@ -56,13 +58,13 @@ impl WatchSettings {
     }
 }
 
-/// Hidden, or on its way.
+/// Whether a name is hidden or means a file that is still being written.
 pub(super) fn is_passed_over(name: &OsStr) -> bool {
     let name = name.as_bytes();
     name.starts_with(b".") || UNFINISHED.iter().any(|end| name.ends_with(end))
 }
 
-/// Whether a path below a directory is one that is looked at.
+/// Whether a path is below a directory, and no part of it is skipped.
 pub(super) fn is_looked_at(directory: &Path, path: &Path) -> bool {
     path.strip_prefix(directory).is_ok_and(|inside| !inside.iter().any(is_passed_over))
 }
@@ -72,7 +74,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn hidden_and_unfinished_files_are_passed_over() {
+    fn hidden_and_unfinished_files_are_skipped() {
         let check = |path: &str, expected| {
             assert_eq!(is_looked_at(Path::new("/w"), Path::new(path)), expected, "{path}");
         };

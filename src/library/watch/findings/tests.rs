@@ -1,4 +1,4 @@
-//! Listings beside the known files.
+//! Tests how listings of a directory are compared with its known files.
 
 use super::*;
 
@@ -93,12 +93,12 @@ fn untouched_files_of_a_renamed_directory_are_known_by_their_inodes() {
         assert_eq!((found.changed.len(), found.gone.len()), (2 - names.len(), 2 - names.len()));
     };
     check(1, &["/w/new/1", "/w/new/2"]);
-    // Its content may be another one.
+    // Its content may have changed.
     check(2, &["/w/new/1"]);
 }
 
 #[test]
-fn files_of_a_disk_that_is_not_there_are_away() {
+fn files_of_an_unmounted_disk_are_away() {
     let before = vec![known("/w/a", 1, 7), known("/w/disk/b", 2, 8)];
     let findings = look(&[("/w/a", 1, 7)], &[("/w", 7), ("/w/disk", 7)]);
     let found = compare(before, &findings, &Scope::All);
@@ -106,7 +106,7 @@ fn files_of_a_disk_that_is_not_there_are_away() {
 }
 
 #[test]
-fn a_disk_with_another_number_is_the_same_one() {
+fn disk_with_another_device_number_is_the_same_disk() {
     let before = vec![known("/w/a", 1, 7), known("/w/b", 2, 7)];
     let findings = look(&[("/w/a", 1, 9)], &[("/w", 9)]);
     let found = compare(before, &findings, &Scope::All);
