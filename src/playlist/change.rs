@@ -26,7 +26,7 @@ pub enum Action {
 }
 
 impl Action {
-    /// The event of this action on one playlist, or on so many of all.
+    /// The event of this action on one playlist, or on `count` playlists.
     pub(super) fn event(self, playlist_id: Option<i64>, count: usize) -> Event {
         let all = |name| playlist_id.is_none().then_some(name);
         let count = playlist_id.is_none().then_some(count);
@@ -59,13 +59,13 @@ impl Action {
 /// The goal of a client's command that may show a picture.
 #[derive(Clone)]
 pub(super) enum Goal {
-    /// On these monitors; none: on all.
+    /// On these monitors; if empty, on all.
     Start {
         monitors: Vec<String>,
         mode: Mode,
     },
     Step(Direction),
-    /// `alone`: not of a resume of all, which has an event of its own.
+    /// `alone`: not part of a resume of all playlists, which has an event of its own.
     Resume {
         alone: bool,
     },
@@ -74,7 +74,7 @@ pub(super) enum Goal {
 /// A client that waits for a picture.
 pub(super) struct WaitingClient {
     pub(super) goal: Goal,
-    /// Index and image that a step leads to, once its change is on its way.
+    /// Index and image of the step, once its change is on its way.
     pub(super) item: (usize, i64),
     pub(super) done: Reply<Moved>,
 }
@@ -97,7 +97,7 @@ pub(super) struct Attempt {
     /// Kinds of content that the backend has refused.
     pub(super) refused: Vec<Kind>,
     pub(super) skipped: Vec<SkippedItem>,
-    /// No event: a monitor only joins what others show already.
+    /// Publishes no event: a monitor only joins the others.
     pub(super) silent: bool,
 }
 
@@ -110,14 +110,15 @@ pub(super) struct Change {
     pub(super) spec: PlaylistSpec,
     /// The state of the playlist once the picture is shown.
     pub(super) state: PlaybackState,
-    /// The monitors that were asked for.
+    /// The monitors of the request.
     pub(super) monitors: Vec<String>,
-    /// The picture is for the last of them: the steps before are superseded by it.
+    /// In order; the picture is that of the last client, whose step supersedes the others.
     pub(super) clients: Vec<WaitingClient>,
 }
 
 impl Change {
-    /// Without clients: the playlist's own. Its round is set when it is sent.
+    /// Without clients, the change is the playlist's own. `Player::request` sets the round of the
+    /// others.
     pub(super) fn new(
         spec: PlaylistSpec,
         state: PlaybackState,
@@ -127,7 +128,7 @@ impl Change {
         Self { playlist: spec.id, round: 0, attempt, spec, state, monitors, clients }
     }
 
-    /// None for the playlist's own.
+    /// None if the change is the playlist's own.
     pub(super) fn goal(&self) -> Option<&Goal> {
         self.clients.last().map(|client| &client.goal)
     }
@@ -140,7 +141,7 @@ impl Change {
         matches!(self.goal(), Some(Goal::Start { .. }))
     }
 
-    /// Goes past the items of a kind that the backend has refused; false if no other is left.
+    /// Moves past the items of a kind that the backend has refused; false if no other is left.
     pub(super) fn skip(&mut self, refused: Kind) -> bool {
         let (spec, state) = (&self.spec, &mut self.state);
         self.attempt.refused.push(refused);
@@ -172,7 +173,7 @@ impl Change {
         self.clients.into_iter().for_each(|client| (client.done)(Err(error())));
     }
 
-    /// Answers all clients: a superseded step as if its own image had been shown.
+    /// Answers all clients; a superseded step as if its own image had been shown.
     pub(super) fn answer(self, applied: &Applied) {
         let mut clients = self.clients;
         let Some(last) = clients.pop() else { return };
@@ -188,9 +189,9 @@ impl Change {
 /// The playlists and images that a command has changed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Moved {
-    /// Playlists; of a command to one, 0 if there was nothing to do.
+    /// The number of playlists; for a command to one, 0 if there was nothing to do.
     pub count: usize,
-    /// Which monitor shows which image after a step.
+    /// The image of each monitor after a step.
     pub images: BTreeMap<String, i64>,
 }
 
@@ -204,7 +205,7 @@ impl Moved {
 pub(super) struct BulkReply {
     left: usize,
     moved: Moved,
-    /// The first.
+    /// The first error.
     error: Option<Error>,
     finish: Option<Reply<Moved>>,
 }
@@ -215,7 +216,7 @@ impl BulkReply {
         Arc::new(Mutex::new(Self { left, moved, error: None, finish }))
     }
 
-    /// Takes the answer of one playlist.
+    /// Adds the answer of one playlist; the last one answers the client.
     pub(super) fn add(bulk: &Mutex<Self>, result: Result<Moved, Error>) {
         let mut bulk = lock(bulk);
         bulk.left -= 1;

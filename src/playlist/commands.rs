@@ -35,7 +35,7 @@ impl Player {
     pub(super) fn change(&mut self, id: i64, change: &PlaylistChange) -> Result<Playlist, Error> {
         let one = self.running.get(&id);
         let state = one.map(|one| one.state.clone());
-        // Before the transaction: within one the index is not to be asked.
+        // Before the transaction: the index must not be queried inside one.
         let found = match (&change.source, one) {
             (Some(source), Some(_)) => {
                 Some(Arc::new(Items::default()).renewed(&self.store, &source.query)?)
@@ -43,7 +43,7 @@ impl Player {
             (None, Some(one)) => one.spec.look_up(&self.store)?,
             (_, None) => None,
         };
-        // The list and the position in it, together: no kill comes between them.
+        // List and position are written together, so that they agree after a kill.
         let (record, changed, edited) = self.store.write(|c| {
             let changed = playlists::update(c, id, change)?;
             let state = state.filter(|_| changed);
@@ -81,7 +81,7 @@ impl Player {
 }
 
 impl Player {
-    /// With `on`: if it runs on one of these monitors.
+    /// With `on`: fails unless the playlist runs on one of these monitors.
     pub(super) fn act(&mut self, id: i64, action: Action, on: &[String], reply: Reply<Moved>) {
         if let Some(one) = self.running.get(&id).filter(|_| !self.runs_on(id, on)) {
             let (name, monitors) = (one.spec.name.clone(), on.to_vec());
@@ -101,7 +101,7 @@ impl Player {
         reply(self.hold(action, Some(id), &[id]).map(|_| Moved::one()));
     }
 
-    /// With `on`: on those that run on one of these monitors.
+    /// With `on`: acts on the playlists that run on one of these monitors.
     pub(super) fn act_on_all(&mut self, action: Action, on: &[String], reply: Reply<Moved>) {
         let mut ids = self.running_ids();
         ids.retain(|id| self.runs_on(*id, on));
@@ -133,7 +133,7 @@ impl Player {
         }
     }
 
-    /// Stops or pauses playlists; how many were running, and not paused.
+    /// Stops or pauses playlists; returns how many this changed.
     fn hold(&mut self, action: Action, id: Option<i64>, ids: &[i64]) -> Result<usize, Error> {
         let count = if action == Action::Stop { self.stop(ids)? } else { self.pause(ids)? };
         if count > 0 {
@@ -142,7 +142,7 @@ impl Player {
         Ok(count)
     }
 
-    /// Stops those that run, and gives up what is about to start; how many ran.
+    /// Stops the running ones, and cancels their starts and other commands; returns how many ran.
     fn stop(&mut self, ids: &[i64]) -> Result<usize, Error> {
         self.store.write(|c| {
             let states = ids.iter().filter_map(|id| Some((*id, &self.running.get(id)?.state)));
@@ -157,7 +157,7 @@ impl Player {
         Ok(count)
     }
 
-    /// Pauses those that are not so already; how many these are.
+    /// Pauses those that are not paused yet; returns how many.
     fn pause(&mut self, ids: &[i64]) -> Result<usize, Error> {
         let now = self.clock_reading();
         let paused = |id: &i64| {
@@ -179,7 +179,7 @@ impl Player {
         Ok(count)
     }
 
-    /// Whether it runs on one of these monitors; all of them are none.
+    /// Whether a playlist runs on one of these monitors; true if none are given.
     fn runs_on(&self, id: i64, monitors: &[String]) -> bool {
         let connected = self.wallpapers.connected();
         let runs_on = |one: &RunningPlaylist| {
@@ -188,14 +188,14 @@ impl Player {
         monitors.is_empty() || self.running.get(&id).is_some_and(runs_on)
     }
 
-    /// Why a step leads nowhere, where it does.
+    /// The error for a step, if the playlist has none because it follows the clock.
     fn no_steps(&self, id: i64) -> Option<Error> {
         let spec = &self.running.get(&id)?.spec;
         spec.has_slots().then(|| Error::NoSteps { name: spec.name.clone(), kind: spec.kind })
     }
 }
 
-/// Clients that wait for the pictures of a change; one more is refused with [`Error::Busy`].
+/// Clients that may wait for a change of light and dark; one more is refused with [`Error::Busy`].
 const WAITING: usize = 64;
 
 impl Player {
@@ -203,8 +203,8 @@ impl Player {
         Appearance { mode: self.mode, now: self.clock_reading().tone }
     }
 
-    /// Writes what decides from now on; the playlists change with it. Answers when their pictures are
-    /// up, or have failed.
+    /// Sets the mode that decides between light and dark, and changes the playlists that follow it.
+    /// Answers when their pictures are shown or have failed.
     pub(super) fn set_appearance(&mut self, mode: AppearanceMode, reply: Reply<Appearance>) {
         if self.waiting.len() >= WAITING {
             return reply(Err(Error::Busy));
@@ -219,7 +219,7 @@ impl Player {
         self.run_all_due();
     }
 
-    /// Answers those who wait for pictures of light or dark, where none is on its way.
+    /// Answers the clients that wait for light and dark, unless a picture is still on its way.
     pub(super) fn answer_waiting(&mut self) {
         let is_on_its_way = |(id, one): (&i64, &RunningPlaylist)| {
             one.spec.kind == PlaylistType::Appearance
@@ -232,7 +232,7 @@ impl Player {
         std::mem::take(&mut self.waiting).into_iter().for_each(|reply| reply(Ok(appearance)));
     }
 
-    /// Tells of light and dark if it has changed.
+    /// Publishes an event if light and dark or their mode have changed.
     pub(super) fn tell_appearance(&mut self) {
         let appearance = self.appearance();
         let before = self.told.replace(appearance);
@@ -242,7 +242,7 @@ impl Player {
         }
     }
 
-    /// Says once that the sun cannot be followed, each time that it becomes so.
+    /// Warns if a playlist follows the sun and no place is set: once, until that changes.
     pub(super) fn warn_of_lost_place(&mut self) {
         let follows = |one: &&RunningPlaylist| match &one.spec.rule {
             Rule::Slots(slots) => slots.follow_the_sun(),

@@ -1,5 +1,5 @@
-//! Ends a change: matches the reconciler's report, moves the playlist on or leaves it, answers the
-//! clients that wait, and publishes the events.
+//! Concludes a change when the reconciler reports on it: moves the playlist on unless the change
+//! failed, answers the clients that wait, and publishes the events.
 //!
 //! Runs on the thread `playlist`.
 
@@ -28,12 +28,12 @@ impl Player {
             }
             Ok(applied) if is_own => self.on_shown(&change, applied),
             Ok(applied) => self.succeed(change, applied),
-            // Another change of its own has followed.
+            // A later change of the playlist's own has replaced it.
             Err(_) if is_own && !self.is_present(&change) => {}
             Err(error @ Why::Incompatible { backend, kind, .. }) => {
                 self.skip(change, &backend.to_string(), *kind, error);
             }
-            // The reconciler has reported it.
+            // The reconciler has published the failure.
             Err(error @ (Why::Backend { .. } | Why::Ending)) => fail(change, error),
             Err(error @ (Why::NoImage { id: gone } | Why::FileGone { id: gone, .. })) => {
                 self.retry_without(change, *gone, error);
@@ -45,7 +45,7 @@ impl Player {
             Err(Why::UnknownMonitors { connected, .. })
                 if is_own && change.monitors.iter().any(|name| !connected.contains(name)) =>
             {
-                // Some monitors were unplugged: the others get theirs.
+                // Some monitors were unplugged: the others get the picture.
                 self.fill_monitors(id);
             }
             Err(error) => {
@@ -61,13 +61,13 @@ impl Player {
         }
     }
 
-    /// Whether the playlist has not moved on from the round of its own change.
+    /// Whether the change belongs to the playlist's present round.
     fn is_present(&self, change: &Change) -> bool {
         self.running.get(&change.playlist).is_some_and(|one| one.round == change.round)
     }
 
-    /// The playlist was stopped or deleted while the picture of a step was on its way. It is at that
-    /// step when it is started again.
+    /// The playlist was stopped or deleted while a picture was on its way. A step that was shown is
+    /// the position of its next start.
     fn conclude_stopped(&self, change: Change, result: &Result<Applied, wallpaper::Error>) {
         let id = change.playlist;
         let applied = match result {
@@ -99,7 +99,7 @@ impl Player {
         }
     }
 
-    /// An image of the list is gone: tries the one that takes its place, if it has left the list.
+    /// An image of the list is gone: retries with its replacement, if it has left the list.
     fn retry_without(&mut self, change: Change, gone: i64, error: &wallpaper::Error) {
         let id = change.playlist;
         if change.is_own() {
@@ -108,10 +108,10 @@ impl Player {
             if self.running.get(&id).is_some_and(is_at_it) {
                 return self.announce_error(&change, error);
             }
-            // Another is in its place, and is shown already where it was.
+            // Another image has replaced it: requests that one for the monitors that lack it.
             return self.fill_monitors(id);
         }
-        // The row of an image that is gone has gone from its playlists, and is found no more.
+        // A deleted image is in no list, and no search finds it.
         let left = |spec: Option<PlaylistSpec>| {
             spec.is_some_and(|spec| spec.items.index_of(gone).is_none())
         };
@@ -119,7 +119,7 @@ impl Player {
         if has_left {
             self.reload_if_changed(id);
         }
-        // A list that cannot be read again would lead to the same image, again and again.
+        // A list that cannot be read again would lead to the same image over and over.
         let stale = |one: &RunningPlaylist| {
             !one.spec.is_dynamic() && one.spec.items.index_of(gone).is_some()
         };
@@ -130,10 +130,10 @@ impl Player {
         self.put_back(change);
     }
 
-    /// Goes on to the next item of a kind that the backend has not refused.
+    /// Moves on to the next item whose kind the backend has not refused.
     fn skip(&mut self, mut change: Change, backend: &str, kind: Kind, error: &wallpaper::Error) {
         let id = change.playlist;
-        // A request now would cover the picture of another's start.
+        // A request now would cover the picture of another playlist's start.
         let is_held = !change.is_start() && self.is_being_displaced(id);
         if let Some(one) = self.running.get(&id).filter(|_| change.is_own()) {
             (change.spec, change.state) = (one.spec.clone(), one.state.clone());
@@ -144,7 +144,7 @@ impl Player {
             return if change.is_own() { self.go_past(change, is_held) } else { self.send(change) };
         }
         let result = match change.goal() {
-            // It runs, and shows something as soon as something can be shown.
+            // The playlist runs, and shows an image as soon as one can be shown.
             Some(Goal::Start { .. }) => self.install(&change.spec, change.state.clone()).map(drop),
             Some(&Goal::Resume { alone }) => self.resume(id, alone, change.state.clone()),
             Some(Goal::Step(_)) | None => {
@@ -165,7 +165,7 @@ impl Player {
         let id = change.playlist;
         let Some(one) = self.running.get_mut(&id) else { return };
         one.state = change.state;
-        // If the other's start fails, the item is asked for then.
+        // If the other playlist's start fails, the item is requested then.
         one.lost |= is_held;
         if !is_held {
             self.apply(id, change.attempt);
@@ -173,7 +173,7 @@ impl Player {
         self.save(&[id]);
     }
 
-    /// A picture of the playlist's own change is shown, or a later request has its monitors.
+    /// A picture of the playlist's own change is shown, or a later request has replaced it.
     fn on_shown(&mut self, change: &Change, applied: &Applied) {
         let (id, present) = (change.playlist, self.is_present(change));
         let Some(one) = self.running.get_mut(&id) else { return };
@@ -192,8 +192,8 @@ impl Player {
         }
     }
 
-    /// The picture that clients wait for is shown, or a later request has its monitors: moves the
-    /// playlist on.
+    /// Moves the playlist on: the picture that clients wait for is shown, or a later request has
+    /// replaced it.
     fn succeed(&mut self, mut change: Change, applied: &Applied) {
         let (id, now) = (change.playlist, self.clock_reading());
         let mut state = change.state.clone();
@@ -218,7 +218,7 @@ impl Player {
         if let Some(one) = self.running.get_mut(&id) {
             one.round = change.round;
             one.nothing_compatible = false;
-            // Its successor is asked for in its time (`run_if_due`).
+            // `run_if_due` requests the replacement of a lost image.
             one.lost = lost;
         }
         // Superseded steps are announced as if their pictures had been shown.
@@ -230,7 +230,8 @@ impl Player {
         self.fill_monitors(id);
     }
 
-    /// Writes that a running playlist has moved on by a step; whether the image has left it since.
+    /// Writes that a running playlist has moved on by a step; returns whether its image has left
+    /// the list since.
     fn move_on(
         &mut self,
         id: i64,
@@ -238,7 +239,7 @@ impl Player {
         mut state: PlaybackState,
     ) -> Result<bool, Error> {
         let Some(one) = self.running.get_mut(&id) else { return Ok(false) };
-        // Changes by others while the picture was on its way stay.
+        // Keeps pauses and monitors that were changed while the picture was on its way.
         state.paused = one.state.paused;
         state.monitors.clone_from(&one.state.monitors);
         one.spec.adopt(planned);
@@ -248,8 +249,8 @@ impl Player {
         Ok(lost)
     }
 
-    /// Makes a playlist run, and stops those that it takes a monitor from; whether the image has
-    /// left it since it was planned.
+    /// Makes a playlist run, and stops those whose monitors it takes; returns whether its image has
+    /// left the list since the start was planned.
     fn install(&mut self, planned: &PlaylistSpec, mut state: PlaybackState) -> Result<bool, Error> {
         let id = planned.id;
         let mut displaced = self.running_ids();
@@ -300,7 +301,7 @@ impl Player {
                 skipped_items: attempt.skipped.clone(),
             });
         }
-        // Which monitor shows which, if each has its own.
+        // In mode `each`: the image of each monitor.
         let images =
             if applied.mode == Mode::Each { applied.images.clone() } else { BTreeMap::new() };
         self.announce_image(change, (state.index, state.image_id), applied, images);
@@ -314,7 +315,7 @@ impl Player {
         images: BTreeMap<String, i64>,
     ) {
         let mut monitors = applied.monitors.clone();
-        // In mode `each` they come in the order of their images.
+        // In mode `each` the monitors come in the order of their images.
         monitors.sort_unstable();
         self.bus.publish(&Event::PlaylistImageChanged {
             playlist_id: change.playlist,
@@ -326,7 +327,7 @@ impl Player {
         });
     }
 
-    /// Publishes once that nothing can be shown, until something can.
+    /// Publishes that nothing can be shown: once, until something can.
     fn no_compatible_item(&mut self, id: i64, refused_by: Option<&str>) {
         let fixed = self.wallpapers.fixed_backend();
         let Some(one) = self.running.get_mut(&id) else { return };
@@ -345,7 +346,7 @@ impl Player {
         });
     }
 
-    /// Publishes an error that the reconciler has reported only to us.
+    /// Publishes an error that the reconciler has returned but not published.
     fn announce_error(&self, change: &Change, error: &wallpaper::Error) {
         let image_id = change.state.image_id;
         log::warn!("image {image_id} of playlist {}: {error}", change.playlist);

@@ -21,13 +21,13 @@ pub(super) const NEWS: &[EventKind] =
 
 /// The result of an edit of a running playlist.
 pub(super) enum Edited {
-    /// It has no images any more and is stopped.
+    /// The list has no images left; the playlist is stopped.
     Empty,
-    /// It goes on, or waits for images; `lost`: its present image is gone.
+    /// The playlist continues, or waits for images. `lost`: its present image is gone.
     On { spec: PlaylistSpec, state: Box<PlaybackState>, lost: bool },
 }
 
-/// Fits a state to its list, which has been edited, and writes it. `found` is what the source of a
+/// Fits a state to its edited list, and writes it. `found` are the items that the source of a
 /// dynamic playlist finds.
 pub(super) fn edit(
     c: &Connection,
@@ -53,7 +53,7 @@ pub(super) fn edit(
 }
 
 impl Player {
-    /// Something that others did may concern a running playlist.
+    /// Handles an event that may concern a running playlist.
     pub(super) fn on_event(&mut self, message: &Message) {
         let all = message.lost > 0;
         if all || message.kind == EventKind::ConfigChanged {
@@ -61,7 +61,7 @@ impl Player {
         }
         let concerns_images = match message.kind {
             EventKind::ConfigChanged => false,
-            // History changes with every picture.
+            // History changes with every picture, and concerns no list.
             EventKind::GalleryChanged => message.domain != Some(GalleryDomain::History),
             _ => true,
         };
@@ -73,12 +73,12 @@ impl Player {
         }
     }
 
-    /// An image that left the library has left its playlists, too; or another is in its place, which
-    /// has its content now.
+    /// Reloads a list whose images may have left the library, or were replaced by others with the
+    /// same content.
     pub(super) fn reload_if_changed(&mut self, id: i64) {
         let Some(one) = self.running.get(&id).filter(|one| !one.spec.is_dynamic()) else { return };
         let before = one.spec.ids();
-        // Mostly nothing has changed, and there is nothing to write.
+        // Usually nothing has changed, and nothing is written.
         if self.store.read(|c| playlists::image_ids(c, id)).is_ok_and(|now| now == before) {
             return;
         }
@@ -93,7 +93,7 @@ impl Player {
         }
     }
 
-    /// Goes on with an edited list.
+    /// Continues with an edited list.
     pub(super) fn go_on(&mut self, id: i64, edited: Edited) {
         let Edited::On { spec, state, lost } = edited else { return self.drop_stopped(id) };
         let Some(one) = self.running.get_mut(&id) else { return };
@@ -109,18 +109,18 @@ impl Player {
     }
 }
 
-/// The rest of a step after a look at the source.
+/// The part of a step that remains after `renew`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Renewed {
     /// The step is still to be made.
     Ready,
-    /// The image has left, and another took its place: that was the step.
+    /// The image has left the list, and another replaced it: that was the step.
     Stepped,
-    /// Nothing is found.
+    /// The source finds no image.
     Empty,
 }
 
-/// Brings list and position up to date for a step.
+/// Brings the list of a dynamic playlist, and the position in it, up to date for a step.
 pub(super) fn renew(
     store: &store::Store,
     spec: &mut PlaylistSpec,
@@ -144,14 +144,14 @@ pub(super) fn renew(
     if changed {
         state.edit(spec, seed());
     }
-    // In mode `each` the other images of this step end with it.
+    // Ignores the other images of mode `each`: the step replaces them.
     let lost = state.image_id != before;
     if lost && direction == Direction::Forward { Renewed::Stepped } else { Renewed::Ready }
 }
 
 impl Player {
-    /// The library has changed: a waiting playlist may go on, an empty one waits, and an image that
-    /// left the library is not shown until the next step.
+    /// The library has changed: a waiting playlist may continue, an empty one waits, and a deleted
+    /// image is replaced.
     fn renew_dynamic(&mut self, id: i64) {
         let Some(one) = self.running.get(&id) else { return };
         let Some(source) = &one.spec.source else { return };
@@ -178,7 +178,7 @@ impl Player {
         }
     }
 
-    /// The present image is gone: shows another in its place, once nothing is on its way.
+    /// The present image is gone: replaces it, once no change is pending.
     fn replace_lost(&mut self, id: i64) {
         let now = self.clock_reading();
         let Some(one) = self.running.get_mut(&id) else { return };
@@ -189,7 +189,7 @@ impl Player {
         self.save(&[id]);
     }
 
-    /// Nothing is found any more: what is shown stays, and nothing is due.
+    /// The source finds no image: the picture on the screen stays, and no change is due.
     pub(super) fn wait_for_images(&mut self, id: i64) {
         let Some(one) = self.running.get_mut(&id) else { return };
         if !one.spec.is_waiting() {
@@ -200,7 +200,7 @@ impl Player {
         self.save(&[id]);
     }
 
-    /// Something has come: it is shown at once.
+    /// The source finds images again: shows one at once.
     fn wake(&mut self, id: i64) {
         let now = self.clock_reading();
         if self.has_pending_change(id) {

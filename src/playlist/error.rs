@@ -5,12 +5,12 @@ use crate::store::playlists::Refusal;
 use crate::wallpaper;
 use crate::wire::PlaylistType;
 
-/// Called once, by the player's thread: it must not block.
+/// Called once, on the player's thread; it must not block.
 pub(crate) type Reply<T> = Box<dyn FnOnce(Result<T, Error>) + Send>;
 
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The rules of playlists, or the database.
+    /// Refused by the rules of playlists, or by the database.
     #[error(transparent)]
     Refused(#[from] Refusal),
     #[error("playlist {name:?} is not running")]
@@ -32,10 +32,10 @@ pub enum Error {
         "playlist {name:?} follows the clock ({kind}) and cannot show a different image on each monitor"
     )]
     OneForAll { name: String, kind: PlaylistType },
-    /// Its picture is not shown.
+    /// The picture cannot be shown.
     #[error(transparent)]
     Picture(wallpaper::Error),
-    /// A later step took its place, and that step has failed.
+    /// A later step superseded this one, and has failed.
     #[error("a newer step of playlist {name:?} replaced this one and failed")]
     Overtaken { name: String },
     /// More commands wait than the player accepts.

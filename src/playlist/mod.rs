@@ -1,9 +1,10 @@
-//! Playlists: what is due when, and the thread that plays them.
+//! Playlists: decides which change is due, and makes it on a thread of its own.
 //!
-//! The thread `playlist` owns the running ones, and runs every method of the `player`. What is due
-//! (`schedule`), in which order (`shuffle`) and where one stands (`state`) is pure; the player asks
-//! these, and the reconciler for pictures. It never waits for a backend: what became of a picture
-//! comes back as a message. It sleeps until a command, an answer, a monitor or the next deadline.
+//! The thread `playlist` owns the running playlists and runs every method of the `player`. The
+//! decisions are pure: when a change is due (`schedule`), the random order (`shuffle`) and the
+//! position (`state`). The player asks the reconciler for pictures and never waits for a backend:
+//! the result of a picture arrives as a message. It sleeps until the next command, report, change
+//! of monitors or deadline.
 
 mod change;
 mod commands;
@@ -60,15 +61,16 @@ pub struct Playlists {
     power: SharedPower,
 }
 
-/// The owner of the player: it ends when this is dropped. Declared in this order, it is told
-/// before the thread is joined.
+/// The owner of the player: dropping it ends the player. The fields are dropped in this order:
+/// closing the channel ends the thread, then the thread is joined.
 pub struct PlayerOwner {
     end: Option<Sender<()>>,
     thread: Option<Thread>,
 }
 
-/// Starts the player; what ran before runs on. `place` says where the sun is looked at from, `outputs`
-/// rings when monitors come and go. The state of the session is kept in `session`.
+/// Starts the player; playlists that ran when the last daemon ended continue. `place` returns the
+/// place for sunrise and sunset, `outputs` gets a message when monitors are connected or unplugged,
+/// and `session` is the file that keeps the state of the session.
 pub fn start(
     spawner: &Spawner,
     store: Store,
@@ -79,7 +81,7 @@ pub fn start(
     session: PathBuf,
 ) -> io::Result<(Playlists, PlayerOwner)> {
     let (inbox, commands) = bounded(INBOX);
-    // Nothing is ever sent: it closes.
+    // Nothing is ever sent over this channel: it only closes.
     let (end, ended) = bounded(0);
     let (alarm, rings) = Alarm::start(spawner)?;
     let (mut player, reports) = Player::new(
@@ -99,7 +101,7 @@ pub fn start(
 }
 
 impl Playlists {
-    /// Makes a playlist. Runs on the thread that asks.
+    /// Creates a playlist. Runs on the calling thread.
     pub fn create(&self, new: &PlaylistChange) -> Result<Playlist, Error> {
         let playlist = self.store.write(|c| {
             let id = playlists::insert(c, new)?;
@@ -117,17 +119,17 @@ impl Playlists {
         self.send(reply, move |player, reply| reply(player.delete(id)));
     }
 
-    /// Without `monitors`: on all that are connected.
+    /// Without `monitors`: on all connected monitors.
     pub fn start(&self, id: i64, monitors: Vec<String>, mode: Mode, reply: Reply<()>) {
         self.send(reply, move |player, reply| player.start(id, monitors, mode, reply));
     }
 
-    /// With `on`: if it runs on one of these monitors.
+    /// With `on`: fails unless the playlist runs on one of these monitors.
     pub fn act(&self, id: i64, action: Action, on: Vec<String>, reply: Reply<Moved>) {
         self.send(reply, move |player, reply| player.act(id, action, &on, reply));
     }
 
-    /// The same for all that run.
+    /// The same for all running playlists; with `on`: for those that run on one of these monitors.
     pub fn act_on_all(&self, action: Action, on: Vec<String>, reply: Reply<Moved>) {
         self.send(reply, move |player, reply| player.act_on_all(action, &on, reply));
     }
@@ -142,7 +144,7 @@ impl Playlists {
         self.power.get()
     }
 
-    /// Reports the state of the session; answered when the playlists follow it.
+    /// Sets the state of the session; answered once the playlists follow it.
     pub(crate) fn tell_power(&self, told: PutPower, reply: Reply<Power>) {
         self.send(reply, move |player, reply| reply(Ok(player.tell_power(told))));
     }
@@ -153,7 +155,7 @@ impl Playlists {
         self.apply_pause();
     }
 
-    /// Says whether the machine runs on its battery; none: nobody looks.
+    /// Sets whether the machine runs on battery; none if the battery is not watched.
     pub(crate) fn set_battery(&self, battery: Option<bool>) {
         self.power.set_battery(battery);
         self.apply_pause();
@@ -173,7 +175,8 @@ impl Playlists {
         self.send(reply, move |player, reply| player.set_appearance(mode, reply));
     }
 
-    /// Makes the player pause or go on; a full inbox needs no more, as each command is followed by it.
+    /// Makes the player pause or resume. A refusal by a full inbox does not matter: the player
+    /// applies the pause after each command.
     fn apply_pause(&self) {
         self.send::<()>(Box::new(|_| ()), |player, _| player.apply_pause());
     }
@@ -197,7 +200,8 @@ impl Playlists {
 }
 
 impl PlayerOwner {
-    /// Ends the player; `false` if it is late. The next start continues the running playlists.
+    /// Ends the player; `false` if it is still running at the deadline. The next start continues
+    /// the running playlists.
     pub fn end(mut self, deadline: Instant) -> bool {
         self.end = None;
         self.thread.take().is_none_or(|thread| thread.join_by(deadline))

@@ -1,7 +1,7 @@
 //! Which monitors a playlist is shown on, and which item each monitor has: pure.
 //!
-//! Declared monitors follow to other connectors if it is known which monitor a connector leads to. In
-//! mode `each` a step takes as many items as there are monitors.
+//! A declared monitor that moves to another connector is followed there, if its identity is known.
+//! In mode `each` a step takes as many items as there are monitors.
 
 use std::collections::BTreeMap;
 
@@ -19,12 +19,12 @@ impl PlaybackState {
         }
     }
 
-    /// The images taken at the present step; the first is the playlist's present image.
+    /// The images of the present step; the first is the playlist's present image.
     pub(super) fn taken(&self) -> Vec<i64> {
         std::iter::once(self.image_id).chain(self.others.iter().copied()).collect()
     }
 
-    /// Goes on or back by so many items, and takes as many: one, unless each monitor has its own.
+    /// Steps forward or back, and takes `stride` items: one, unless each monitor has its own.
     pub(super) fn step(&mut self, spec: &PlaylistSpec, direction: Direction, stride: usize) {
         let before = 1 + self.others.len();
         let last = if self.others.is_empty() { self.index } else { self.last_index };
@@ -57,7 +57,7 @@ impl PlaybackState {
         self.shown_on.clear();
     }
 
-    /// The first image that a step back would take, where a random order has come from somewhere.
+    /// The first image that a step back would take; none if a random order remembers no earlier one.
     pub(super) fn previous(&self, spec: &PlaylistSpec, stride: usize) -> Option<i64> {
         match &self.shuffle {
             Some(shuffle) if shuffle.steps() <= 1 + self.others.len() => return None,
@@ -68,8 +68,7 @@ impl PlaybackState {
         Some(before.image_id)
     }
 
-    /// Takes more items until there are so many, as far as each monitor has its own; those that are
-    /// new.
+    /// In mode `each`, takes more items until there are `number`; returns the new ones.
     pub(super) fn fill(&mut self, spec: &PlaylistSpec, number: usize) -> Vec<i64> {
         let missing = number.saturating_sub(1 + self.others.len());
         let more = if self.mode == Mode::Each { missing } else { 0 };
@@ -80,7 +79,7 @@ impl PlaybackState {
         self.others[before..].to_vec()
     }
 
-    /// Takes the next item that fits, where there is one; where those are that it has left.
+    /// Takes the next item that fits, if there is one; returns the indices of those that it skips.
     fn take(&mut self, spec: &PlaylistSpec, fits: &dyn Fn(&Item) -> bool) -> Vec<usize> {
         let taken = self.taken();
         let last = if self.others.is_empty() { self.index } else { self.last_index };
@@ -107,7 +106,8 @@ impl PlaybackState {
         left
     }
 
-    /// Leaves what cannot be shown, and takes others in its place. Something fits.
+    /// Replaces the items that cannot be shown; returns the indices of those that it skips. At
+    /// least one item must fit.
     pub(super) fn replace_refused(
         &mut self,
         spec: &PlaylistSpec,
@@ -135,7 +135,7 @@ impl PlaybackState {
         left
     }
 
-    /// After the random order has changed: the latest of it are what is taken.
+    /// After a change of the random order: takes its latest images.
     pub(super) fn follow_shuffle(&mut self, spec: &PlaylistSpec) {
         let Some(shuffle) = &mut self.shuffle else { return };
         let taken = shuffle.latest(1 + self.others.len());
@@ -156,8 +156,8 @@ impl PlaybackState {
 }
 
 impl PlaybackState {
-    /// `now` says which monitor each of the connected ones leads to, where that is known. Whether
-    /// anything of that is new.
+    /// Moves the declared monitors to the connectors that lead to them in `now`, which maps
+    /// connectors to the identities of monitors. Returns whether anything has changed.
     pub(super) fn follow_identities(&mut self, now: &BTreeMap<String, String>) -> bool {
         let place = |name: &String| {
             let own = self.identities.get(name);

@@ -27,11 +27,11 @@ use crate::wire::{Appearance, AppearanceMode, Rest};
 pub(super) struct RunningPlaylist {
     pub(super) spec: PlaylistSpec,
     pub(super) state: PlaybackState,
-    /// The round of its changes; reports of earlier rounds are about the past.
+    /// The round of its changes; reports of earlier rounds are outdated.
     pub(super) round: u64,
-    /// Nothing of it can be shown, and that has been told.
+    /// None of its images can be shown, and an event has reported that.
     pub(super) nothing_compatible: bool,
-    /// The image that it stood at is gone, and what takes its place has not been asked for.
+    /// The present image is gone, and its replacement has not been requested.
     pub(super) lost: bool,
 }
 
@@ -40,14 +40,14 @@ impl RunningPlaylist {
         Self { spec, state, round: 0, nothing_compatible: false, lost: false }
     }
 
-    /// A change of its own, for which no client waits.
+    /// A change of the playlist's own, for which no client waits.
     pub(super) fn own_change(&self, attempt: Attempt) -> Change {
         let change = Change::new(self.spec.clone(), self.state.clone(), Vec::new());
         Change { round: self.round, attempt, ..change }
     }
 }
 
-/// Commands of clients that wait for the change on its way, by playlist.
+/// Commands that may wait for the change on its way, per playlist; one more is refused.
 const QUEUE: usize = 64;
 
 /// The result of a change that was sent to the reconciler.
@@ -73,19 +73,19 @@ pub(super) struct Player {
     pub(super) last_change: u64,
     /// Commands that wait for their playlist's change, or for a start that displaces the playlist.
     pub(super) queues: BTreeMap<i64, VecDeque<WaitingClient>>,
-    /// For the reconciler, which bounds the number of reports: one for each request.
+    /// Given to the reconciler, which sends one report for each request.
     pub(super) reports: Sender<ApplyReport>,
     /// Decides between light and dark.
     pub(super) mode: AppearanceMode,
     /// The state of the session.
     pub(super) power: SharedPower,
-    /// Whether the wallpapers were paused.
+    /// The pause that was last passed to the wallpapers; none before the first.
     pub(super) told_pause: Option<Option<Rest>>,
-    /// Light or dark, as it was reported last.
+    /// Light or dark as last published, or as found at the start.
     pub(super) told: Option<Appearance>,
-    /// That there is no place to look at the sun from.
+    /// Whether the log has warned that no place is set.
     pub(super) warned_of_place: bool,
-    /// Clients that wait for the pictures of light or dark.
+    /// Clients that wait for the pictures of a change of light and dark.
     pub(super) waiting: Vec<Reply<Appearance>>,
 }
 
@@ -126,12 +126,11 @@ impl Player {
         now
     }
 
-    /// The ids of those that run.
     pub(super) fn running_ids(&self) -> Vec<i64> {
         self.running.keys().copied().collect()
     }
 
-    /// Writes where playlists stand, without waiting for the disk.
+    /// Writes the states of playlists, without waiting for the disk.
     pub(super) fn save(&self, ids: &[i64]) {
         let states: Vec<_> =
             ids.iter().filter_map(|id| Some((*id, &self.running.get(id)?.state))).collect();
@@ -151,7 +150,7 @@ impl Player {
         self.changes.values().find(|change| change.playlist == id && !change.is_own())
     }
 
-    /// The monitors of a playlist's present round that the reconciler has not answered for.
+    /// The monitors of a playlist's present round that the reconciler has not answered for yet.
     pub(super) fn asked(&self, id: i64) -> Vec<String> {
         let Some(one) = self.running.get(&id) else { return Vec::new() };
         let present = |change: &&Change| {
@@ -167,21 +166,21 @@ impl Player {
         self.clients_change(id).is_some() || self.is_being_displaced(id)
     }
 
-    /// Whether the start of another playlist is on its way to monitors of a running one, which would
-    /// cover the other's picture now.
+    /// Whether another playlist's start is on its way to monitors of this running one. A request
+    /// now would cover the picture of that start.
     pub(super) fn is_being_displaced(&self, id: i64) -> bool {
         self.changes.iter().any(|(_, change)| {
             change.is_start() && change.playlist != id && self.shares_monitor(id, &change.state)
         })
     }
 
-    /// Whether a running playlist has one of these monitors; one on all has each.
+    /// Whether a running playlist uses one of these monitors; one that plays on all uses each.
     pub(super) fn shares_monitor(&self, id: i64, state: &PlaybackState) -> bool {
         let Some(one) = self.running.get(&id) else { return false };
         one.state.everywhere || one.state.monitors.iter().any(|name| state.monitors.contains(name))
     }
 
-    /// The playlists that are about to start, and do not run yet.
+    /// The playlists that are about to start and are not running yet.
     pub(super) fn starting(&self) -> Vec<i64> {
         let on_way = self.changes.values().filter(|change| change.is_start());
         let queued =
@@ -190,7 +189,7 @@ impl Player {
         ids.filter(|id| !self.running.contains_key(id)).collect()
     }
 
-    /// Removes a playlist that is stopped in the database already.
+    /// Removes a playlist that the database already has as stopped.
     pub(super) fn drop_stopped(&mut self, id: i64) {
         let Some(one) = self.running.remove(&id) else { return };
         let name = one.spec.name;
@@ -200,10 +199,11 @@ impl Player {
         self.bus.publish(&Action::Stop.event(Some(id), 1));
     }
 
-    /// Cancels the commands of a playlist that is stopped or gone. A step on its way is answered with
-    /// its picture.
+    /// Cancels the commands of a playlist that was stopped or deleted. A step on its way is kept:
+    /// its client is answered with its picture.
     pub(super) fn cancel_pending(&mut self, id: i64, error: &dyn Fn(&Self) -> Error) {
-        // The picture of a start is shown nevertheless: the playlists that it covers show theirs again.
+        // A cancelled start is shown nevertheless: the playlists that it covers show their images
+        // again.
         if let Some(start) = self.clients_change(id).filter(|change| change.is_start()) {
             let mut covered = self.running_ids();
             covered.retain(|other| *other != id && self.shares_monitor(*other, &start.state));
@@ -214,8 +214,8 @@ impl Player {
         self.cancel(id, |goal| !matches!(goal, Goal::Step(_)), |_| true, error);
     }
 
-    /// Answers clients with an error: all of the change on its way, if its goal is one of these, and
-    /// some that are queued. The change becomes one that nobody waits for.
+    /// Answers clients with an error: those of changes on their way whose goal is `on_way`, and
+    /// those in the queue that are `queued`. Such a change becomes one that nobody waits for.
     fn cancel(
         &mut self,
         id: i64,
@@ -248,7 +248,7 @@ impl Player {
         self.begin_next(id);
     }
 
-    /// Puts the commands of a change back, to be begun again before all others.
+    /// Puts the commands of a change back at the front of the queue.
     pub(super) fn put_back(&mut self, change: Change) {
         let queue = self.queues.entry(change.playlist).or_default();
         change.clients.into_iter().rev().for_each(|client| queue.push_front(client));
@@ -264,10 +264,10 @@ impl Player {
 }
 
 pub trait Wallpapers: Send {
-    /// Shows a picture. Never blocks; `reply` is called when the picture is up or has failed.
+    /// Shows a picture. Never blocks; `reply` is called when the picture is shown or has failed.
     fn apply(&self, request: Request, reply: wallpaper::Reply<Applied>);
 
-    /// The monitors that are connected; after the start, waits for the first look at them.
+    /// The connected monitors; after the start, waits until they are known.
     fn connected(&self) -> Vec<String>;
 
     /// The identity of each connected monitor, if it is known.
@@ -276,7 +276,7 @@ pub trait Wallpapers: Send {
     /// Pauses videos and HTML wallpapers, or lets them play. Never blocks.
     fn pause(&self, reason: Option<Rest>);
 
-    /// The backend of the settings, where one shows everything; none where each kind of content
+    /// The backend of the settings, if one backend shows everything; none if each kind of content
     /// has its own.
     fn fixed_backend(&self) -> Option<String>;
 }

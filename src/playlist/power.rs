@@ -1,10 +1,10 @@
-//! Pauses for battery, lock and idle: what is known of the session, and whether the settings want a
+//! Pauses for battery, lock and idle: the state of the session, and whether the settings want a
 //! pause.
 //!
-//! While there is a pause no playlist changes by itself, and videos and HTML wallpapers are paused.
-//! The thread `battery`, which `daemon::settings` starts, watches the battery.
-//! The thread `playlist` goes by it (`run`); the handle reads it, and writes what the settings and
-//! the kernel report.
+//! During a pause no playlist changes by itself, and videos and HTML wallpapers are paused. The
+//! thread `battery`, which `daemon::settings` starts, watches the battery. The thread `playlist`
+//! applies the pause (`run`); the handle reads the state, and sets what the settings and the kernel
+//! report.
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -16,7 +16,7 @@ use crate::paths;
 use crate::sys::lock;
 use crate::wire::{Power, PutPower, Rest};
 
-/// Clones are the same.
+/// Clones share one state.
 #[derive(Clone, Debug, Default)]
 pub(super) struct SharedPower(Arc<Mutex<PowerState>>);
 
@@ -24,7 +24,7 @@ pub(super) struct SharedPower(Arc<Mutex<PowerState>>);
 struct PowerState {
     pause_when_locked: bool,
     pause_when_idle: bool,
-    /// None: not watched, as the settings do not want a pause on battery.
+    /// None: not watched, because the settings want no pause on battery.
     battery: Option<bool>,
     session: Session,
     /// The file that keeps the session.
@@ -41,7 +41,7 @@ struct Session {
 }
 
 impl SharedPower {
-    /// As the last daemon of this session knew it.
+    /// Restores the state that the last daemon of this boot saved.
     pub(super) fn kept(file: PathBuf, boot_id: String) -> Self {
         let kept = fs::read(&file).ok().and_then(|text| serde_json::from_slice(&text).ok());
         let session = kept.filter(|session: &Session| session.boot_id == boot_id);
@@ -101,7 +101,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nothing_rests_but_for_a_wish_and_a_reason() {
+    fn pause_needs_a_setting_and_a_reason() {
         let power = SharedPower::default();
         let check = |wishes: (bool, bool), told: (bool, bool), expected: Option<Rest>| {
             power.set_conditions(wishes.0, wishes.1);
@@ -115,7 +115,7 @@ mod tests {
         check((false, true), (true, true), Some(Rest::Idle));
         check((false, true), (true, false), None);
         check((true, true), (true, true), Some(Rest::Locked));
-        // A report without a value leaves it as it is.
+        // A report without a value keeps the old one.
         power.tell(PutPower { locked: Some(false), idle: None });
         assert_eq!(power.get().resting, Some(Rest::Idle));
         power.set_battery(Some(true));
@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn session_is_as_it_was_until_the_machine_starts_again() {
+    fn session_state_is_kept_until_the_next_boot() {
         let directory = tempfile::tempdir().unwrap();
         let file = directory.path().join("session");
         let known = |boot_id: &str| SharedPower::kept(file.clone(), boot_id.to_owned());

@@ -19,7 +19,7 @@ use crate::wallpaper::{Ask, Request, Targets};
 use crate::wire::{HistorySource, Mode, Source};
 
 impl Player {
-    /// Begins a change of the playlist's own: asks for the present item on all connected monitors.
+    /// Begins a change of the playlist's own: requests the present item for all connected monitors.
     pub(super) fn apply(&mut self, id: i64, attempt: Attempt) {
         let round = self.last_change + 1;
         if let Some(one) = self.running.get_mut(&id) {
@@ -29,13 +29,13 @@ impl Player {
         }
     }
 
-    /// Gives the monitors of a playlist what they lack: those that came, those that failed, all
-    /// when nothing could be shown before.
+    /// Requests the present item for the monitors that lack it: new ones, those that failed, or all
+    /// if nothing could be shown before.
     pub(super) fn fill_monitors(&mut self, id: i64) {
         if self.is_being_displaced(id) {
             return;
         }
-        // A lost image is replaced on all monitors, once nothing is on its way.
+        // `run_if_due` replaces a lost image on all monitors, once no change is pending.
         if self.running.get(&id).is_some_and(|one| !one.lost) {
             self.fill(id, Attempt::default());
         }
@@ -53,7 +53,7 @@ impl Player {
             return;
         }
         let fresh = one.state.shown_on.is_empty();
-        // Another monitor means other slices for all.
+        // In mode `extend`, another monitor changes the slices of all.
         let monitors = if one.state.mode == Mode::Extend { applied_to } else { owed };
         let none_has_its_own = fresh && asked.is_empty();
         let before = one.state.others.len();
@@ -65,7 +65,8 @@ impl Player {
         self.request(change, monitors, each);
     }
 
-    /// Asks the reconciler for the picture of a change; without `ask`: for its item.
+    /// Requests the picture of a change from the reconciler; without `ask`: the images of its
+    /// state.
     fn request(&mut self, mut change: Change, monitors: Vec<String>, ask: Option<Ask>) {
         self.last_change += 1;
         let (number, state) = (self.last_change, &change.state);
@@ -98,7 +99,7 @@ impl Player {
         self.changes.insert(number, change);
         let reports = self.reports.clone();
         let reply = move |result| {
-            // The player may have ended.
+            // Fails if the player has ended.
             reports.send(ApplyReport { change: number, result }).ok();
         };
         self.wallpapers.apply(request, Box::new(reply));
@@ -106,8 +107,8 @@ impl Player {
 }
 
 impl Player {
-    /// Begins the next change that waits, unless one is on its way. While another's start takes its
-    /// monitors, only a start of its own begins.
+    /// Begins the next waiting change, unless one is on its way. While the start of another
+    /// playlist takes its monitors, only a start of this one begins.
     pub(super) fn begin_next(&mut self, id: i64) {
         while self.clients_change(id).is_none() {
             let is_held = self.is_being_displaced(id);
@@ -132,14 +133,14 @@ impl Player {
         }
     }
 
-    /// A start is over, or cancelled: begins what it has held back of others.
+    /// A start has ended or was cancelled: begins the changes that it held back.
     pub(super) fn begin_held(&mut self) {
         let waiting: Vec<i64> = self.queues.keys().copied().collect();
         waiting.into_iter().for_each(|id| self.begin_next(id));
         self.running_ids().into_iter().for_each(|id| self.fill_monitors(id));
     }
 
-    /// Asks for the picture of a change that clients wait for.
+    /// Requests the picture of a change that clients wait for.
     pub(super) fn send(&mut self, change: Change) {
         let connected = self.wallpapers.connected();
         let monitors = change.state.applied_to(&connected);
@@ -153,7 +154,8 @@ impl Player {
         self.request(change, monitors, None);
     }
 
-    /// All steps that wait become one change; the last of them is to be seen.
+    /// Makes one change of all steps at the front of the queue; only the last one's picture is
+    /// shown.
     fn begin_steps(&mut self, id: i64, direction: Direction, first: WaitingClient) {
         let Some(one) = self.running.get(&id) else {
             return (first.done)(Err(self.not_running(id)));
@@ -179,7 +181,7 @@ impl Player {
         self.send(Change::new(spec, state, clients));
     }
 
-    /// Goes on at once, or when the picture is up that it is time for by now.
+    /// Resumes at once or, if another slot is due, once its picture is shown.
     fn begin_resume(&mut self, id: i64, alone: bool, client: WaitingClient) {
         let now = self.clock_reading();
         let connected = self.wallpapers.connected();
@@ -203,7 +205,7 @@ impl Player {
         (client.done)(self.resume(id, alone, state).map(|()| Moved::one()));
     }
 
-    /// Writes that a playlist goes on, and tells of it.
+    /// Writes that a playlist is resumed; if `alone`, publishes the event.
     pub(super) fn resume(
         &mut self,
         id: i64,
@@ -220,7 +222,7 @@ impl Player {
         Ok(())
     }
 
-    /// Plans a start, and changes nothing.
+    /// Plans a start without changing anything.
     fn plan_start(
         &self,
         id: i64,

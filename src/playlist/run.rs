@@ -1,7 +1,7 @@
-//! The thread `playlist`: what wakes it, which changes are due then, and making them.
+//! The thread `playlist`: waits for messages and deadlines, and makes the changes that are due.
 //!
-//! It fits the running playlists to the connected monitors when one is plugged in or unplugged.
-//! It never waits for a backend.
+//! It fits the running playlists to the connected monitors when one is plugged in or unplugged. It
+//! never waits for a backend.
 
 use crossbeam_channel::{Receiver, select};
 
@@ -26,7 +26,7 @@ pub(super) struct Mailbox {
     pub(super) rings: Receiver<()>,
     pub(super) outputs: Receiver<()>,
     pub(super) news: Subscription,
-    /// Closes at the end.
+    /// Closes when the player is to end.
     pub(super) end: Receiver<()>,
 }
 
@@ -48,12 +48,12 @@ impl Player {
             select! {
                 recv(mailbox.commands) -> command => match command {
                     Ok(command) => {
-                        // Events from before the command are honoured by it.
+                        // Events that were published before the command take effect before it.
                         let news = mailbox.news.receiver().try_iter();
                         news.for_each(|message| self.on_event(&message));
                         command(Ok(&mut *self));
                     }
-                    // The server has ended, and the daemon is about to.
+                    // All handles are gone: the server has ended, and the daemon is ending.
                     Err(_) => return,
                 },
                 recv(mailbox.news.receiver()) -> message => if let Ok(message) = message {
@@ -71,7 +71,7 @@ impl Player {
         }
     }
 
-    /// Goes on with what ran when the daemon ended.
+    /// Continues the playlists that ran when the last daemon ended.
     pub(super) fn restore(&mut self) {
         if let Err(error) = self.load() {
             log::error!("cannot read the running playlists: {error}");
@@ -120,11 +120,11 @@ impl Player {
             if self.has_pending_change(*id) {
                 return None;
             }
-            // While no monitor is there nothing can change.
+            // Nothing can change while no monitor is connected.
             one.state.monitors.iter().find(|name| connected.contains(name))?;
             match one.state.due(&one.spec, &now) {
                 Due::Wait(deadlines) => Some(deadlines),
-                // Since the look of a moment ago.
+                // It has become due since the last `run_due`.
                 Due::Step { due, .. } => Some(Deadlines { boot: Some(due), wall: None }),
                 Due::EnterSlot { .. } => {
                     Some(Deadlines { boot: None, wall: Some(now.wall.timestamp()) })
@@ -134,7 +134,8 @@ impl Player {
         waits.fold(Deadlines::default(), Deadlines::or)
     }
 
-    /// Makes all changes that are due, once everybody knows of light and dark.
+    /// Applies the pause, publishes a change between light and dark, then makes all changes that
+    /// are due.
     pub(super) fn run_all_due(&mut self) {
         self.apply_pause();
         self.tell_appearance();
@@ -146,16 +147,17 @@ impl Player {
     fn run_due(&mut self) {
         let ids = self.running_ids();
         let changed: Vec<i64> = ids.into_iter().filter(|&id| self.run_if_due(id, false)).collect();
-        // Written when all are on their way: another's write must not make a change late.
+        // Saved after all requests are sent: a write for one playlist must not delay another's
+        // change.
         self.save(&changed);
     }
 
-    /// Gives all monitors what they lack; a change that is due comes first.
+    /// Requests images for the monitors that lack them; a change that is due comes first.
     pub(super) fn fill_all_monitors(&mut self) {
         let (connected, identities) = (self.wallpapers.connected(), self.wallpapers.identities());
         for id in self.running_ids() {
             let changed = |one: &mut RunningPlaylist| {
-                // Before others join: one that has moved is none of these.
+                // Before `join`: a monitor that has moved to another connector is not a new one.
                 let moved = one.state.follow_identities(&identities);
                 one.state.join(&connected) || moved
             };
@@ -170,9 +172,9 @@ impl Player {
         }
     }
 
-    /// Makes a playlist's change if one is due, or if the image is gone that it stood at; whether there
-    /// was one. A change by an edit or a command was not missed: it is `fresh`. A change that
-    /// is on its way comes first, and is all that is to be seen where it succeeds.
+    /// Makes a playlist's change if one is due or if its present image is gone; returns whether it
+    /// did. Does nothing while another change is pending. `fresh`: an edit or a command made the
+    /// change due, so it was not missed.
     pub(super) fn run_if_due(&mut self, id: i64, fresh: bool) -> bool {
         let now = self.clock_reading();
         let connected = self.wallpapers.connected();
@@ -188,7 +190,7 @@ impl Player {
         let renewed = match due {
             Due::Wait(_) if !lost => return false,
             Due::EnterSlot { .. } => Renewed::Ready,
-            // In a dynamic list another image takes the place of a lost one only now.
+            // A dynamic list is queried only now, which may replace a lost image.
             _ => renew(&self.store, &mut one.spec, &mut one.state, Direction::Forward),
         };
         if renewed == Renewed::Empty {
@@ -202,7 +204,7 @@ impl Player {
                     let stride = one.state.stride(&connected);
                     one.state.step(&one.spec, Direction::Forward, stride);
                 }
-                // On the beat, as long as it is not lost.
+                // A change in time counts from its deadline, so that delays do not add up.
                 let lateness = now.boot.since(due);
                 let late = lateness >= LATE || one.spec.rule.is_timer_within(lateness);
                 one.state.changed(if late { now.boot } else { due }, &now);
@@ -211,7 +213,7 @@ impl Player {
             Due::EnterSlot { slot, missed } => {
                 let before = one.state.image_id;
                 one.state.enter_slot(&one.spec, slot);
-                // An edit that leaves the picture in its slot changes nothing to be seen.
+                // An edit that leaves the same image in the slot needs no request.
                 if fresh && !lost && one.state.image_id == before {
                     return true;
                 }
@@ -225,7 +227,7 @@ impl Player {
 }
 
 impl Player {
-    /// Pauses the playlists and wallpapers that are to be paused; the others go on.
+    /// Pauses or resumes all playlists and wallpapers, as the settings and the session demand.
     pub(super) fn apply_pause(&mut self) {
         let reason = self.power.get().resting;
         let paused = reason.is_some();

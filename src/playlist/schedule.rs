@@ -1,4 +1,4 @@
-//! When a playlist changes: pure, from its rule, its last change and the time.
+//! Decides when a playlist changes: pure, from its rule, its last change and the time.
 //!
 //! A timer runs over boot time. Slots of the day and of the week go by the wall clock.
 
@@ -11,8 +11,8 @@ use crate::clock::{self, Boottime, Deadlines};
 use crate::store::playlists::Item;
 use crate::wire::{PlaylistConfiguration, PlaylistType, Tone};
 
-/// A change that comes later than this was missed: by suspend, a clock that was set, or a daemon
-/// that did not run.
+/// A change that is later than this was missed: the machine was suspended, the clock was set, or no
+/// daemon ran.
 pub(super) const LATE: Duration = Duration::from_secs(2);
 
 /// The rule that moves a playlist on.
@@ -33,16 +33,16 @@ pub(super) enum Rule {
 pub(super) struct LastChange {
     /// When its image last changed. Timers count from here.
     pub(super) since: Boottime,
-    /// The slot that it last took up; none where it came by another rule.
+    /// The slot that was entered last; none if the image came by another rule.
     pub(super) slot: Option<usize>,
 }
 
 /// The next thing to be done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Due {
-    /// Nothing before these.
+    /// Nothing is due before these.
     Wait(Deadlines),
-    /// The timer has run out. With the time that it should have.
+    /// The timer has run out; `due` is when it did.
     Step { due: Boottime, missed: bool },
     /// Another slot has begun.
     EnterSlot { slot: usize, missed: bool },
@@ -63,23 +63,23 @@ impl Rule {
                 let slots = items.iter().enumerate();
                 let slots: Vec<_> =
                     slots.filter_map(|(index, item)| Some((item.day_time()?, index))).collect();
-                // Without any there is nothing that could begin.
+                // Without slots nothing can begin.
                 if slots.is_empty() { Self::Manual } else { Self::Slots(Slots::Day(slots)) }
             }
         }
     }
 
-    /// Whether something else than steps decides which image is shown.
+    /// Whether the clock or light and dark decide which image is shown, instead of steps.
     pub(super) fn has_slots(&self) -> bool {
         matches!(self, Self::Slots(_) | Self::Appearance { .. })
     }
 
-    /// Whether it is a timer of which a whole interval fits into this span.
+    /// Whether it is a timer with an interval that fits into this span.
     pub(super) fn is_timer_within(&self, span: Duration) -> bool {
         matches!(self, Self::Timer(interval) if *interval <= span)
     }
 
-    /// Looks what is due. The caller does not ask while the playlist is paused.
+    /// Returns what is due. Not called while the playlist is paused.
     pub(super) fn due(&self, last_change: LastChange, now: &ClockReading) -> Due {
         match self {
             Self::Manual => Due::Wait(Deadlines::default()),
@@ -104,7 +104,7 @@ impl Rule {
                 let wait = Due::Wait(Deadlines { boot: None, wall: slot.ends });
                 let wall = now.wall.timestamp();
                 let soon = slot.ends.is_some_and(|ends| wall.duration_until(ends) <= late());
-                // A clock that is set back by a moment does not fetch the slot before.
+                // A clock that is set back by a moment does not bring back the slot before.
                 let ahead = soon && last_change.slot.is_some() && last_change.slot == slot.next;
                 if last_change.slot == Some(slot.index) || ahead {
                     return wait;

@@ -1,41 +1,41 @@
 //! Random order: pure, and kept across restarts.
 //!
-//! Each round is a permutation of all images: every one is shown once before any a second time. No
-//! image comes twice in a row, across rounds either, as long as there is another. The way that was
-//! come is remembered, so that stepping back goes back on it, and on again where one went back.
+//! Each round is a permutation of all images: each is shown once before any is shown again. No
+//! image comes twice in a row, even across rounds, as long as there is another. The shown images
+//! are remembered: steps back lead over them, and steps forward then return the same way.
 //!
-//! The order is never written down. In each round an image has a key, which follows from its id and
-//! the round's seed, and they are shown in the order of their keys: what is kept is the seed, how far
-//! the round has come, and the few images that have another key than their own. So it costs the same
-//! to keep a hundred thousand images as ten, and images may come and go between any two steps.
+//! The order is never stored. Each image has a key in a round, computed from its id and the round's
+//! seed, and images are shown in the order of their keys. Stored are the seed, the position in the
+//! round, and the few keys that were changed. A hundred thousand images therefore cost as little
+//! to keep as ten, and images may come and go between any two steps.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-/// Steps remembered; older ones are forgotten.
+/// Shown images that are remembered; older ones are forgotten.
 const REMEMBERED: usize = 1000;
-/// Images with another key than their own. Late images beyond these wait for the next round.
+/// Images with a changed key. Late images beyond these wait for the next round.
 const MOVED_MAX: usize = 1000;
-/// Before every key: where a round begins, and where an image is put that a round has had.
+/// The position where a round begins. An image with the key 0 lies before it: the round has had it.
 const BEGINNING: Key = (0, i64::MAX);
 
-/// A place in a round. The id decides between keys that are the same by chance.
+/// A place in a round. The id decides between equal keys.
 type Key = (u64, i64);
 
 /// The order of one playlist's images, by their ids.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Shuffle {
-    /// The way that was come, the present image last. Never empty.
+    /// The shown images, the present one last. Never empty.
     trail: Vec<i64>,
-    /// Images that were stepped back from, the nearest last.
+    /// Images that were stepped back from, the next one forward last.
     back: Vec<i64>,
-    /// The seed of this round; the next one's follows from it.
+    /// The seed of this round; the next round's is computed from it.
     seed: u64,
-    /// How far this round has come.
+    /// The position in this round.
     position: Key,
-    /// Images that have another key in this round than their own.
+    /// The changed keys of this round.
     moved: BTreeMap<i64, u64>,
     /// All images, sorted, each once. Empty after a restart, until the list is known.
     #[serde(skip)]
@@ -43,7 +43,7 @@ pub(super) struct Shuffle {
 }
 
 impl Shuffle {
-    /// Begins with an image, or with none given at random. `ids` is not empty and may name an image
+    /// Begins with `first`, or with a random image. `ids` is not empty and may name an image
     /// several times.
     pub(super) fn new(ids: &[i64], first: Option<i64>, seed: u64) -> Self {
         let (trail, back, moved) = (Vec::new(), Vec::new(), BTreeMap::new());
@@ -68,7 +68,7 @@ impl Shuffle {
         self.clone().forward()
     }
 
-    /// How many images are on the way that was come, with the present one.
+    /// How many shown images are remembered, including the present one.
     pub(super) fn steps(&self) -> usize {
         self.trail.len()
     }
@@ -77,8 +77,8 @@ impl Shuffle {
         self.forward_past(&[], &|_| true).0
     }
 
-    /// Forward to one that fits and is none of these, as long as there is another; those that it has
-    /// left because they do not fit.
+    /// Steps to an image that fits and is not in `taken`, as long as there is one. Also returns the
+    /// images that it skips because they do not fit.
     pub(super) fn forward_past(
         &mut self,
         taken: &[i64],
@@ -97,7 +97,7 @@ impl Shuffle {
                 if !taken.contains(&id) {
                     left.push(id);
                 } else if self.moved.len() < MOVED_MAX {
-                    // It was shown a moment ago: its turn in this round comes later.
+                    // It was shown a moment ago: moves it to a later place in this round.
                     let key = self.key_behind(self.position.0, id);
                     self.moved.insert(id, key);
                 }
@@ -111,7 +111,8 @@ impl Shuffle {
         (self.current(), left)
     }
 
-    /// The latest so many of the way, the present image last; it is lengthened where it is shorter.
+    /// The latest `number` of the shown images, the present one last. If fewer are remembered, puts
+    /// others before them.
     pub(super) fn latest(&mut self, number: usize) -> Vec<i64> {
         while self.trail.len() < number {
             let trail = self.trail.clone();
@@ -126,7 +127,7 @@ impl Shuffle {
         self.trail[from..].iter().copied().cycle().take(number).collect()
     }
 
-    /// Takes the present image back as if it had not come.
+    /// Removes an image from the shown ones, as if it had not come.
     pub(super) fn leave(&mut self, id: i64) {
         if self.trail.len() > 1 {
             if let Some(at) = self.trail.iter().rposition(|&other| other == id) {
@@ -136,8 +137,8 @@ impl Shuffle {
         }
     }
 
-    /// Back the way that was come. At its beginning, the image that would be shown last is taken
-    /// from what lies ahead: there is always another one, and none is shown twice for it.
+    /// Steps back. If no earlier image is remembered, steps to the one that this round would show
+    /// last; the round then counts it as shown.
     pub(super) fn backward(&mut self) -> i64 {
         if self.all.len() < 2 {
             return self.current();
@@ -153,9 +154,9 @@ impl Shuffle {
         self.current()
     }
 
-    /// Leaves an image that cannot be shown, and those after it that do not fit either, as if they
-    /// had not come: the way back does not lead over them. Gives them back in their order. Something
-    /// fits.
+    /// Leaves an image that cannot be shown, and those after it that do not fit either, and removes
+    /// them from the shown ones: steps back do not lead over them. Returns them in order. At least
+    /// one image must fit.
     pub(super) fn skip(&mut self, backward: bool, fits: &dyn Fn(i64) -> bool) -> Vec<i64> {
         let mut left = Vec::new();
         left.extend(self.trail.pop());
@@ -180,8 +181,8 @@ impl Shuffle {
         left
     }
 
-    /// Takes over an edited list: what is gone is forgotten, what is new comes in this round.
-    /// If the present image is gone, its successor takes its place.
+    /// Adopts an edited list: removes images that are gone, and adds new ones to this round. If the
+    /// present image is gone, its successor replaces it.
     pub(super) fn edit(&mut self, ids: &[i64]) {
         let old = std::mem::replace(&mut self.all, sorted(ids));
         let all = Arc::clone(&self.all);
@@ -202,7 +203,7 @@ impl Shuffle {
         self.tidy();
     }
 
-    /// Has an image in the place of another, on the way and in this round.
+    /// Replaces an image with another, among the shown ones and in this round.
     pub(super) fn replace(&mut self, old: i64, new: i64) {
         let key = (self.key(old).0, new);
         if self.position.1 == old {
@@ -218,7 +219,7 @@ impl Shuffle {
         self.all = sorted(&ids.collect::<Vec<_>>());
     }
 
-    /// An image that comes while the round runs has a place in what is left of it, anywhere.
+    /// Gives a new image a random place in the remainder of the round, unless it has one there.
     fn join(&mut self, id: i64) {
         if self.key(id) <= self.position && self.moved.len() < MOVED_MAX {
             let key = self.key_behind(self.position.0, id);
@@ -226,9 +227,9 @@ impl Shuffle {
         }
     }
 
-    /// Shows the next image of the round, or of a new one where this is over, that fits and is
-    /// another than the present one; stays where there is none. Gives back those that it has passed
-    /// over because they do not fit.
+    /// Shows the next image that fits and is not the present one, from this round or, if it is
+    /// over, from a new one; stays if there is none. Returns the images that it skips because they
+    /// do not fit.
     fn draw(&mut self, fits: &dyn Fn(i64) -> bool) -> Vec<i64> {
         let current = self.current();
         let mut passed = Vec::new();
@@ -246,7 +247,7 @@ impl Shuffle {
             unfit.sort_unstable();
             passed.extend(unfit.into_iter().map(|(_, id)| id));
             if let Some(next) = next {
-                // It is shown now: its turn comes later.
+                // The present image would have come before: moves it to a later place.
                 let key = self.key(current);
                 if key > from && key < next && self.has(current) {
                     let key = self.key_behind(next.0, current);
@@ -270,8 +271,8 @@ impl Shuffle {
         self.moved.clear();
     }
 
-    /// The fitting image that would be shown last in this round, which has had it then; where none lies
-    /// ahead, the last of those that were shown, and the next time the one before it.
+    /// Returns the fitting image that this round would show last, and counts it as shown. If all
+    /// were shown, returns them backward from the latest.
     fn take_last(&mut self, fits: &dyn Fn(i64) -> bool) -> Option<i64> {
         let fitting = self.all.iter().filter(|id| fits(**id));
         let (_, id) = fitting.map(|&id| self.key(id)).max()?;
@@ -281,7 +282,7 @@ impl Shuffle {
         Some(id)
     }
 
-    /// No image twice in a row, on the way, after one between them was taken out.
+    /// Removes repetitions, which arise when the image between two equal ones is removed.
     fn tidy(&mut self) {
         self.trail.dedup();
         self.back.dedup();
@@ -296,22 +297,22 @@ impl Shuffle {
     /// The key of an image in this round.
     fn key(&self, id: i64) -> Key {
         let own = || mixed(mixed(id.cast_unsigned()) ^ self.seed).max(1);
-        // Mostly there are none.
+        // Usually no key is changed.
         let moved = if self.moved.is_empty() { None } else { self.moved.get(&id).copied() };
         (moved.unwrap_or_else(own), id)
     }
 
-    /// A key anywhere behind another.
+    /// A random key behind another.
     fn key_behind(&self, low: u64, id: i64) -> u64 {
         let random = mixed(mixed(id.cast_unsigned()).wrapping_add(self.seed));
         let room = u64::MAX - low;
-        // Below `room`, evenly as far as 64 bits go.
+        // Below `room`, uniformly as far as 64 bits allow.
         let far = ((u128::from(random) * u128::from(room)) >> 64) as u64;
         (low + far).saturating_add(1)
     }
 }
 
-/// The splitmix64 of a number: another for each, in no order.
+/// The splitmix64 hash of a number.
 fn mixed(number: u64) -> u64 {
     let mut bits = number.wrapping_add(0x9e37_79b9_7f4a_7c15);
     bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);

@@ -2,12 +2,12 @@
 //! Pure.
 //!
 //! Slots begin at points in time that local wall-clock minutes map to. A minute that summer time
-//! skips begins where the gap ends; a minute that comes twice begins the first time. So the order of
-//! slots is the order of their beginnings, and no slot ever begins twice. Sunrise and sunset are at
-//! another minute each day, and may come before a neighbour on one day and after it on another.
+//! skips begins where the gap ends; a minute that comes twice begins the first time. So slots are
+//! in the order of their beginnings, and no slot begins twice. Sunrise and sunset are at a
+//! different minute each day, so their place among the slots may change.
 //!
-//! In the polar day and night, and if the place is not known, the sun rises at 06:00 and sets at
-//! 18:00.
+//! The sun rises at 06:00 and sets at 18:00 in the polar day and night, and if the place is not
+//! known.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -25,7 +25,7 @@ use crate::wire::{AppearanceMode, DayTime, SunEvent, Tone};
 pub(super) enum Slots {
     /// Times of the day and the images that begin then, in any order. Not empty.
     Day(Vec<(DayTime, usize)>),
-    /// How many images there are: the first is Sunday's, the last serves all days that are left.
+    /// The number of images: the first is Sunday's, the last serves all remaining days.
     Week(usize),
 }
 
@@ -35,10 +35,10 @@ pub(super) struct Slot {
     /// The index of the image.
     pub(super) index: usize,
     pub(super) began: Timestamp,
-    /// The images of the slots before and after; none where all slots have the same.
+    /// The images of the slots before and after; none if all slots have the same image.
     pub(super) previous: Option<usize>,
     pub(super) next: Option<usize>,
-    /// When the next one begins.
+    /// When the next slot begins.
     pub(super) ends: Option<Timestamp>,
 }
 
@@ -46,7 +46,7 @@ pub(super) struct Slot {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Mark {
     day: Date,
-    /// Which of the day's.
+    /// The index among the marks of the day.
     number: usize,
 }
 
@@ -58,7 +58,7 @@ struct Calendar<'a> {
     slots: &'a Slots,
     zone: &'a TimeZone,
     place: Option<Place>,
-    /// The marks of days that were looked at.
+    /// A cache of the marks of each day.
     days: RefCell<BTreeMap<Date, Marks>>,
 }
 
@@ -81,7 +81,7 @@ impl Calendar<'_> {
         let mark = self.last_before(now)?;
         let (index, began) = (self.image(mark), self.begins(mark)?);
         let other = |mark: &Mark| self.image(*mark) != index;
-        // A leap may hold all of a day's, a week has the same image on six days at most.
+        // A gap may hold all marks of a day, and a week has the same image on at most six days.
         let most = self.marks() + 8;
         let after = std::iter::successors(self.after(mark), |mark| self.after(*mark)).take(most);
         let before = std::iter::successors(self.before(mark), |mark| self.before(*mark)).take(most);
@@ -102,10 +102,11 @@ impl Calendar<'_> {
         })
     }
 
-    /// The last mark that is not ahead. Marks begin in their order, so that each day can be halved.
+    /// The last mark that is not in the future. Marks are in order, so each day is bisected.
     fn last_before(&self, now: &Zoned) -> Option<Mark> {
         let wall = now.timestamp();
-        // Tomorrow: a clock set back at midnight comes to the same day twice.
+        // Begins with tomorrow: a clock set back over midnight returns to a day after the next has
+        // started.
         let mut day = now.date().tomorrow().unwrap_or(now.date());
         for _ in 0..4 {
             let begun = |number: usize| {
@@ -124,7 +125,7 @@ impl Calendar<'_> {
         None
     }
 
-    /// How many begin in a day.
+    /// The number of marks in a day.
     fn marks(&self) -> usize {
         match self.slots {
             Slots::Day(slots) => slots.len(),
@@ -150,7 +151,8 @@ impl Calendar<'_> {
         begins(self.zone, mark.day, minute)
     }
 
-    /// The marks of a day of [`Slots::Day`]. The later of two images at the same minute is seen.
+    /// The marks of a day of [`Slots::Day`], in order. If two begin at the same minute, the later
+    /// one is seen.
     fn day(&self, day: Date) -> Marks {
         let Slots::Day(slots) = self.slots else { return Rc::new([]) };
         let mut days = self.days.borrow_mut();
@@ -179,15 +181,15 @@ impl Calendar<'_> {
     }
 }
 
-/// When a minute of a local day begins: where it does not exist, when the clock has leapt over it;
-/// where it comes twice, the first time.
+/// When a minute of a local day begins: at the end of the gap if the clock skips it, and the first
+/// time if it comes twice.
 pub(super) fn begins(zone: &TimeZone, day: Date, minute: u16) -> Option<Timestamp> {
     let time = day.at(0, 0, 0, 0).checked_add(i64::from(minute).minutes()).ok()?;
     match zone.to_ambiguous_timestamp(time).offset() {
         AmbiguousOffset::Unambiguous { offset } => offset.to_timestamp(time).ok(),
         AmbiguousOffset::Fold { before, .. } => before.to_timestamp(time).ok(),
         AmbiguousOffset::Gap { after, .. } => {
-            // Read with the offset that is yet to come, it lies before the leap.
+            // With the later offset, the time lies before the gap.
             let before = after.to_timestamp(time).ok()?;
             zone.following(before).next().map(|leap| leap.timestamp())
         }
@@ -204,7 +206,7 @@ const LAST: i32 = 24 * 60 - 1;
 pub struct Place(Coordinates);
 
 impl Place {
-    /// In degrees; none unless both are there and on the globe.
+    /// In degrees; none unless both are given and lie on the globe.
     pub(crate) fn new(latitude: Option<f64>, longitude: Option<f64>) -> Option<Self> {
         Coordinates::new(latitude?, longitude?).map(Self)
     }
@@ -217,7 +219,7 @@ pub(super) fn minute_of(time: DayTime, day: Date, zone: &TimeZone, place: Option
         DayTime::Sun(event, offset) => (event, offset),
     };
     let found = place.and_then(|place| {
-        // Without twilight's end there may still be a sunrise.
+        // A day may have a sunrise without a dawn.
         let other = match event {
             SunEvent::Dawn => SunEvent::Sunrise,
             SunEvent::Dusk => SunEvent::Sunset,
@@ -234,8 +236,8 @@ pub(super) fn minute_of(time: DayTime, day: Date, zone: &TimeZone, place: Option
     u16::try_from(minute.clamp(0, LAST)).unwrap_or_default()
 }
 
-/// The minute of a local day at which something happens. A traveller's zone may be far from the
-/// place: then it is the place's day before or after that has it.
+/// The minute of a local day at which a solar event happens. If the zone is far from the place, the
+/// event may belong to the place's day before or after.
 fn minute_of_event(
     event: SunEvent,
     day: Date,
@@ -262,7 +264,7 @@ fn minute_of_event(
     };
     let found: Vec<(Date, i32)> = days.into_iter().flatten().filter_map(local).collect();
     let same = found.iter().find(|(date, _)| *date == day);
-    // On one day in many years it falls between two days: then it is at the edge of this one.
+    // On rare days the event falls between two days: it is put at the edge of this one.
     let edge = || match found.first()? {
         (date, _) if *date < day => Some(0),
         _ => Some(LAST),
@@ -281,7 +283,7 @@ pub(super) fn tone_at(mode: AppearanceMode, wall: &Zoned, place: Option<Place>) 
     }
 }
 
-/// When it is the other one.
+/// When the tone changes next.
 pub(super) fn tone_changes_at(
     mode: AppearanceMode,
     wall: &Zoned,
@@ -290,7 +292,7 @@ pub(super) fn tone_changes_at(
     daylight_slot(wall, place).filter(|_| mode == AppearanceMode::Auto)?.ends
 }
 
-/// From sunrise on it is light, from sunset on dark.
+/// Slot 0, light, begins at sunrise; slot 1, dark, at sunset.
 fn daylight_slot(wall: &Zoned, place: Option<Place>) -> Option<Slot> {
     let (rise, set) = (DayTime::Sun(SunEvent::Sunrise, 0), DayTime::Sun(SunEvent::Sunset, 0));
     Slots::Day(vec![(rise, 0), (set, 1)]).at(wall, place)

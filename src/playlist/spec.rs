@@ -1,5 +1,5 @@
-//! A playlist as it is played: its rule and its items, without what changes while it runs. Pure,
-//! except for reading it from the database.
+//! The spec of a playlist: its rule and its items, without its position. Pure, except for reading
+//! it from the database.
 
 use std::collections::HashMap;
 use std::ops::Deref;
@@ -13,7 +13,7 @@ use crate::store::query::Query;
 use crate::store::{self, Connection, Store};
 use crate::wire::{Playlist, PlaylistOrder, PlaylistType};
 
-/// Which way a step leads.
+/// The direction of a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Direction {
     Forward,
@@ -28,20 +28,20 @@ pub(super) struct PlaylistSpec {
     pub(super) rule: Rule,
     pub(super) random: bool,
     pub(super) start_first: bool,
-    /// The query of a dynamic playlist; none if the items are written down.
+    /// The query of a dynamic playlist; none if the items are listed.
     pub(super) source: Option<Arc<Query>>,
     pub(super) items: Arc<Items>,
 }
 
 impl PlaylistSpec {
-    /// None if there is no such playlist. A dynamic one comes without items: within a
-    /// transaction the index is not to be asked ([`Self::look_up`]).
+    /// None if there is no such playlist. The items of a dynamic one are missing, as the index must
+    /// not be queried inside a transaction ([`Self::look_up`]).
     pub(super) fn read(connection: &Connection, id: i64) -> Result<Option<Self>, store::Error> {
         let found = playlists::with_items(connection, id)?;
         found.map(|(record, items)| Self::new(record, items)).transpose()
     }
 
-    /// The same, with what the source of a dynamic playlist finds now.
+    /// The same, with the items that the source of a dynamic playlist finds now.
     pub(super) fn find(store: &Store, id: i64) -> Result<Option<Self>, store::Error> {
         let Some(mut spec) = store.read(|c| Self::read(c, id))? else { return Ok(None) };
         if let Some(items) = spec.look_up(store)? {
@@ -75,7 +75,7 @@ impl PlaylistSpec {
         self.source.as_ref().map(look).transpose()
     }
 
-    /// Takes over what the same source has found already, when this was read.
+    /// Adopts the items that `other` has found, if its source is the same.
     pub(super) fn adopt(&mut self, other: &Self) {
         if self.source.is_some() && self.source == other.source {
             self.items = Arc::clone(&other.items);
@@ -95,7 +95,7 @@ impl PlaylistSpec {
         }
     }
 
-    /// Whether it follows the clock, so that there is nothing to step to.
+    /// Whether it follows the clock, so that it has no steps.
     pub(super) fn has_slots(&self) -> bool {
         self.rule.has_slots()
     }
@@ -104,7 +104,7 @@ impl PlaylistSpec {
         self.source.is_some()
     }
 
-    /// Whether it is dynamic and waits until something is found.
+    /// Whether it is dynamic and has found no image yet.
     pub(super) fn is_waiting(&self) -> bool {
         self.is_dynamic() && self.items.is_empty()
     }
@@ -113,9 +113,9 @@ impl PlaylistSpec {
 #[derive(Debug, Default)]
 pub(super) struct Items {
     list: Vec<Item>,
-    /// The first index of each image: made when many are looked for.
+    /// The first index of each image, built by [`Self::indices`].
     indices: OnceLock<HashMap<i64, usize>>,
-    /// [`Store::findings`] when a source last found this; 0 where none did.
+    /// [`Store::findings`] when a source last found this list; 0 if none did.
     found: AtomicU64,
 }
 
@@ -124,8 +124,8 @@ impl Items {
         Self { list, ..Self::default() }
     }
 
-    /// The items that a source finds now, if the same one has found `self` before: it is queried
-    /// only if something has changed since, and the list keeps its address where it is the same.
+    /// The items that a source finds now, if the same source has found `self` before. Queries only
+    /// if something has changed since, and returns the same `Arc` if the list is the same.
     pub(super) fn renewed(
         self: &Arc<Self>,
         store: &Store,
@@ -146,7 +146,7 @@ impl Items {
         self.list.iter().map(|item| item.image_id).collect()
     }
 
-    /// The first index of an image: a look for one, of a list that may be long and used once.
+    /// The first index of an image. Builds no map for a single lookup.
     pub(super) fn index_of(&self, image_id: i64) -> Option<usize> {
         match self.indices.get() {
             Some(indices) => indices.get(&image_id).copied(),
@@ -154,7 +154,7 @@ impl Items {
         }
     }
 
-    /// The same for many looks.
+    /// The first index of each image, for many lookups.
     pub(super) fn indices(&self) -> &HashMap<i64, usize> {
         self.indices.get_or_init(|| {
             let indices = self.list.iter().enumerate().rev();
@@ -171,7 +171,7 @@ impl Deref for Items {
     }
 }
 
-/// With this, two handles of one list are equal without a look at it.
+/// With `Eq`, `Arc` compares equal pointers without comparing the items.
 impl Eq for Items {}
 
 impl PartialEq for Items {
@@ -185,9 +185,9 @@ mod tests {
     use super::*;
     use crate::wire::MediaType;
 
-    /// So a list that nobody has edited is no other, however often it is read.
+    /// A list that nobody has edited stays equal, however often it is read.
     #[test]
-    fn items_are_the_same_where_their_lists_are() {
+    fn items_are_equal_if_their_lists_are() {
         let items = |ids: &[i64]| {
             let item = |&image_id: &i64| Item {
                 image_id,

@@ -12,10 +12,10 @@ use crate::clock::{Boottime, Deadlines};
 use crate::store::playlists::{Item, nearest_index};
 use crate::wire::{ActivePlaylist, Mode, Rest, Timestamp};
 
-/// Less than anybody sets a clock by.
+/// Two results for the time of one change differ by less than this, unless the clock was set.
 const SLACK: SignedDuration = SignedDuration::from_millis(50);
 
-/// The state of a playlist that runs, or ran last, as it is written into the database.
+/// The state of a running playlist, or the last state of a stopped one, as the database stores it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub(super) struct PlaybackState {
@@ -24,38 +24,39 @@ pub(super) struct PlaybackState {
     pub(super) paused: bool,
     /// Paused by battery, lock or idle, beside the user's own pause.
     pub(super) resting: bool,
-    /// As declared; those that are not connected wait.
+    /// The declared monitors, including those that are not connected.
     pub(super) monitors: Vec<String>,
-    /// Which monitors these are, where that is known.
+    /// The identity of each declared monitor, if it is known.
     pub(super) identities: BTreeMap<String, String>,
     pub(super) mode: Mode,
-    /// In mode `each`: what was taken along with the present image, in order.
+    /// In mode `each`: the images taken along with the present image, in order.
     pub(super) others: Vec<i64>,
-    /// The index of the last of them.
+    /// The index of the last of `others`, or of the present image if there are none.
     pub(super) last_index: usize,
-    /// It plays on all monitors, those that come later too.
+    /// Plays on all monitors, including those that are connected later.
     pub(super) everywhere: bool,
-    /// The monitors that have been seen to with the present image.
+    /// The monitors that need no request for the present image: it is shown, or a later request has
+    /// replaced it there.
     pub(super) shown_on: Vec<String>,
     /// Microseconds since 1970, as are `changed_at` and `since_at`.
     started_at: i64,
     changed_at: i64,
-    /// The run of the machine that `since` belongs to.
+    /// The boot that `since` belongs to.
     pub(super) boot_id: String,
     /// Boot time from which a timer counts, in nanoseconds.
     since: i64,
-    /// The same by the other clock, for another run of the machine.
+    /// The same in wall time, which is valid after a reboot.
     since_at: i64,
     /// The used part of the interval during a pause, in nanoseconds.
     spent: u64,
-    /// The slot that was last taken up, where there are slots.
+    /// The slot that was entered last, if the playlist has slots.
     slot: Option<usize>,
     pub(super) shuffle: Option<Shuffle>,
 }
 
 impl PlaybackState {
-    /// A start: at the beginning, where it last was, or in the slot that it is time for. The spec
-    /// is not empty.
+    /// The state of a start: at the first item, at the last position, or in the present slot. The
+    /// spec must not be empty.
     pub(super) fn start(
         spec: &PlaylistSpec,
         last: Option<Self>,
@@ -94,7 +95,7 @@ impl PlaybackState {
         self.monitors.iter().filter(|name| connected.contains(name)).cloned().collect()
     }
 
-    /// Declares connected monitors that came later, where it plays on all; whether there were any.
+    /// Adds monitors that were connected later, if it plays on all; returns whether there were any.
     pub(super) fn join(&mut self, connected: &[String]) -> bool {
         let before = self.monitors.len();
         if self.everywhere {
@@ -105,8 +106,8 @@ impl PlaybackState {
         self.monitors.len() > before
     }
 
-    /// Before an edit: where images have others in their places, it stands at these. They have the
-    /// same content, so there is nothing else to be shown.
+    /// Before an edit: if images were replaced, moves to the replacements. They have the same
+    /// content, so nothing needs to be shown.
     pub(super) fn follow_replaced(&mut self, before: &[i64], now: &[i64]) {
         if before.len() != now.len() {
             return;
@@ -123,8 +124,8 @@ impl PlaybackState {
         }
     }
 
-    /// Takes over an edited list, which is not empty; whether the image is gone that it stood at, or
-    /// where each monitor has its own, whether one of them has another now.
+    /// Adopts an edited list, which must not be empty. Returns whether the present image is gone
+    /// or, in mode `each`, whether any monitor has another image now.
     pub(super) fn edit(&mut self, spec: &PlaylistSpec, seed: u64) -> bool {
         let ids = spec.ids();
         let (before, taken) = (self.index, self.taken());
@@ -132,7 +133,7 @@ impl PlaybackState {
         let lost = ids[index] != self.image_id;
         self.index = index;
         self.image_id = ids[index];
-        // A slot that still has its image is taken up already.
+        // A slot that keeps its image has been entered already.
         let at_slot = self.slot == Some(before) && !lost;
         self.slot = (at_slot && spec.has_slots()).then_some(index);
         match &mut self.shuffle {
@@ -140,9 +141,9 @@ impl PlaybackState {
             None if spec.random => self.shuffle = Some(Shuffle::new(&ids, Some(ids[index]), seed)),
             _ => self.shuffle = None,
         }
-        // A random order has its own successor for what is gone.
+        // A random order replaces the images that are gone itself.
         if self.shuffle.is_none() {
-            // Nor is one that takes the place of the first shown twice.
+            // The image that replaces the first one is not shown a second time.
             let moved_up = if lost { Some(self.image_id) } else { None };
             self.others.retain(|id| ids.contains(id) && Some(*id) != moved_up);
         }
@@ -158,7 +159,7 @@ impl PlaybackState {
         lost
     }
 
-    /// After a restart: brings what a timer counts from onto this run's clock.
+    /// After a restart: converts the start of a timer's interval to the boot time of this boot.
     pub(super) fn resume_after_restart(&mut self, now: &ClockReading, boot_id: &str) {
         if self.boot_id != boot_id || boot_id.is_empty() {
             let passed = micros(now).saturating_sub(self.since_at).max(0).unsigned_abs();
@@ -178,8 +179,8 @@ impl PlaybackState {
         LastChange { since: Boottime::from_nanos(self.since), slot: self.slot }
     }
 
-    /// Skips an item that cannot be shown, and all up to one that fits, which there is. Returns
-    /// where those are that were left.
+    /// Skips an item that cannot be shown, and all up to the next one that fits; there must be one.
+    /// Returns the indices of the skipped items.
     pub(super) fn skip(
         &mut self,
         spec: &PlaylistSpec,
@@ -229,7 +230,7 @@ impl PlaybackState {
         self.hold(now, |state| state.resting = resting);
     }
 
-    /// Nothing changes by itself.
+    /// Whether a pause keeps it from changing by itself.
     fn is_held(&self) -> bool {
         self.paused || self.resting
     }
@@ -257,7 +258,7 @@ impl PlaybackState {
         self.since_at = micros(now).saturating_sub(passed);
     }
 
-    /// Its index in a list that may have been edited.
+    /// The index of the present image in a list that may have been edited.
     fn index_in(&self, ids: &[i64]) -> usize {
         nearest_index(ids.iter().copied(), self.image_id, self.index)
     }
@@ -270,7 +271,7 @@ impl PlaybackState {
         self.image_id = spec.items[index].image_id;
     }
 
-    /// The images before and after, where there are others.
+    /// The images before and after the present one, if there are others.
     fn neighbours(
         &self,
         spec: &PlaylistSpec,
@@ -294,7 +295,7 @@ impl PlaybackState {
         }
     }
 
-    /// The wall time of a timer's next change, unless the clock was set in between.
+    /// The wall time of a timer's next change, unless the clock was set since the last one.
     fn beat(&self, spec: &PlaylistSpec) -> Option<jiff::Timestamp> {
         let Rule::Timer(interval) = spec.rule else { return None };
         let since = jiff::Timestamp::from_microsecond(self.since_at).ok()?;
@@ -311,12 +312,13 @@ impl PlaybackState {
         let stride = self.stride(&applied_to);
         let (previous_image_id, next_image_id) = self.neighbours(spec, stride, now);
         let next_change_at = match self.due(spec, now) {
-            // Nothing changes while no monitor is there.
+            // Nothing changes while no monitor is connected.
             _ if applied_to.is_empty() => None,
             Due::Wait(deadlines) => deadlines.wall.or_else(|| {
                 let left = SignedDuration::try_from(deadlines.boot?.since(now.boot)).ok()?;
                 let next = now.wall.timestamp().checked_add(left).ok()?;
-                // The two clocks are read one after the other: the same change is told as the same.
+                // The two clocks are read one after the other, so `next` varies a little: reports
+                // one time for one change.
                 let beat = self.beat(spec).filter(|beat| beat.duration_until(next).abs() < SLACK);
                 Some(beat.unwrap_or(next))
             }),

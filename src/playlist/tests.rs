@@ -1,4 +1,4 @@
-//! The player in simulated time, with wallpapers that do what the test says.
+//! Tests of the player in simulated time, with wallpapers that behave as the test says.
 
 mod appearance;
 mod displaced;
@@ -32,7 +32,7 @@ use std::time::Duration;
 use stub::{Behaviour, StubState, StubWallpapers};
 
 const NONE: [usize; 0] = [];
-/// Events that come beside those of playlists.
+/// Events besides those of playlists, which `Fixture::events` skips.
 const OTHERS: [EventKind; 2] = [EventKind::GalleryChanged, EventKind::AppearanceChanged];
 const SECOND: Duration = Duration::from_secs(1);
 
@@ -56,7 +56,7 @@ fn at(text: &str, zone: &str) -> jiff::Zoned {
     TimeZone::get(zone).unwrap().to_zoned(text.parse().unwrap()).unwrap()
 }
 
-/// The first four are pictures, the others videos.
+/// Numbers below 4 are pictures, the others videos.
 fn add_image(store: &Store, number: u8) -> i64 {
     let format = if number < 4 { Format::Png } else { Format::Mp4 };
     let name = format!("p{number}");
@@ -125,7 +125,7 @@ fn player(
 }
 
 impl Fixture {
-    /// Makes a playlist of the images of these numbers, with minutes where there are.
+    /// Makes a playlist of the images with these numbers; `times` are their minutes, if any.
     fn make(&self, kind: PlaylistType, numbers: &[usize], times: &[i64]) -> i64 {
         self.make_with(NewConfiguration { kind: Some(kind), ..fast() }, numbers, times)
     }
@@ -183,7 +183,7 @@ impl Fixture {
         self.begin(command).try_recv().expect("an answer")
     }
 
-    /// The answer comes when the wallpapers' has.
+    /// The answer comes once the wallpapers have answered.
     fn begin<T: Send + 'static>(
         &mut self,
         command: impl FnOnce(&mut Player, Reply<T>),
@@ -196,7 +196,7 @@ impl Fixture {
         answer
     }
 
-    /// The wallpapers answer what they were asked while they were silent, the oldest first.
+    /// Makes the wallpapers answer the requests that they have held, the oldest first.
     fn release(&mut self, behaviour: Behaviour) {
         self.behaviour(behaviour);
         let held = std::mem::take(&mut self.wallpapers.state.lock().unwrap().held);
@@ -206,7 +206,7 @@ impl Fixture {
         self.settle();
     }
 
-    /// They answer the oldest alone.
+    /// The same for the oldest request only.
     fn release_one(&mut self, behaviour: Behaviour) {
         self.behaviour(behaviour);
         let (request, reply) = self.wallpapers.state.lock().unwrap().held.remove(0);
@@ -214,7 +214,7 @@ impl Fixture {
         self.settle();
     }
 
-    /// Until nothing more follows.
+    /// Runs the player until nothing follows any more.
     fn settle(&mut self) {
         loop {
             let before = self.player.last_change;
@@ -228,7 +228,7 @@ impl Fixture {
         }
     }
 
-    /// Time passes; the machine is asleep, so the player wakes only at the end.
+    /// Lets time pass while the machine is asleep: the player wakes only at the end.
     fn sleep(&mut self, span: Duration) {
         let mut time = self.time.lock().unwrap();
         time.boot = time.boot + span;
@@ -238,7 +238,7 @@ impl Fixture {
         self.settle();
     }
 
-    /// Time passes from deadline to deadline.
+    /// Lets time pass from deadline to deadline.
     fn pass(&mut self, span: Duration) {
         let end = self.time.lock().unwrap().boot + span;
         loop {
@@ -262,7 +262,7 @@ impl Fixture {
         self.settle();
     }
 
-    /// The numbers of the images asked for since the last look.
+    /// The numbers of the images requested since the last call.
     fn asked(&self) -> Vec<usize> {
         let asked = std::mem::take(&mut self.wallpapers.state.lock().unwrap().asked);
         asked.iter().map(|(id, ..)| self.number(*id)).collect()
@@ -282,7 +282,7 @@ impl Fixture {
         self.settle();
     }
 
-    /// Events of the playlists since the last look: their kind and payload.
+    /// Events of the playlists since the last call: their kinds and payloads.
     fn events(&self) -> Vec<(EventKind, Value)> {
         let frames = self.events.receiver().try_iter();
         let json = |message: Message| (message.kind, serde_json::from_str(&message.json).unwrap());
@@ -293,7 +293,7 @@ impl Fixture {
         self.events().into_iter().map(|(kind, _)| kind).collect()
     }
 
-    /// The daemon is killed and started again after a while.
+    /// Kills the daemon and starts it again after `down`.
     fn restart(&mut self, down: Duration, boot_id: &str) {
         let mut time = self.time.lock().unwrap();
         time.boot = if boot_id == self.player.boot_id {
@@ -310,7 +310,7 @@ impl Fixture {
     }
 }
 
-/// Ten seconds.
+/// An interval of ten seconds.
 fn fast() -> NewConfiguration {
     NewConfiguration { interval: Some(10), ..NewConfiguration::default() }
 }

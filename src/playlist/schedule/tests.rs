@@ -1,4 +1,4 @@
-//! Years of simulated time, in zones that make it hard.
+//! Simulates years, in zones with difficult clock changes.
 
 use super::super::slots::begins;
 use super::*;
@@ -7,23 +7,23 @@ use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
 use jiff::{ToSpan, Zoned};
 
-/// Zone, first and last year. The years are those in which the zone does what is hard.
+/// Zone, first and last year. In these years the zone has the difficult changes.
 const ZONES: &[(&str, i16, i16)] = &[
     ("UTC", 2024, 2025),
-    // Both summer-time changes at night.
+    // Clock changes at night.
     ("Europe/Berlin", 2023, 2026),
     ("America/New_York", 2023, 2026),
-    // Southern, by half an hour.
+    // Southern hemisphere, changes by half an hour.
     ("Australia/Lord_Howe", 2023, 2026),
-    // No midnight on the day on which summer time begins.
+    // Has no midnight on the day on which summer time begins.
     ("America/Sao_Paulo", 2015, 2019),
     ("Africa/Cairo", 2023, 2026),
     ("Asia/Beirut", 2023, 2026),
-    // Set back from 00:01 to the day before.
+    // Is set back from 00:01 to the day before.
     ("America/St_Johns", 1990, 1992),
     // 2011-12-30 does not exist.
     ("Pacific/Apia", 2011, 2012),
-    // Summer time but for Ramadan.
+    // Summer time, except during Ramadan.
     ("Africa/Casablanca", 2023, 2026),
 ];
 
@@ -40,8 +40,8 @@ fn new_year(zone: &TimeZone, year: i16) -> Zoned {
     zone.to_zoned(jiff::civil::date(year, 1, 1).at(0, 0, 0, 0)).unwrap()
 }
 
-/// The slot that the hands of a clock on the wall have last come past, if it is looked at all the
-/// time. Hands that are set back come past nothing that they had passed.
+/// The slot that the hands of a wall clock have passed last. Hands that are set back do not count
+/// until they are past the furthest point again.
 struct WallClock<'a> {
     slots: &'a Slots,
     furthest: DateTime,
@@ -69,8 +69,8 @@ impl WallClock<'_> {
     }
 }
 
-/// Goes from change to change and looks between them at the clock on the wall. Counts those after
-/// the first midnight up to the last one, and none beyond.
+/// Goes from change to change and compares the slot with the wall clock between them. Counts the
+/// changes from the first midnight to the last.
 fn follow(name: &str, years: (i16, i16), slots: &Slots) -> usize {
     let zone = zone(name);
     let (mut now, end) = (new_year(&zone, years.0), new_year(&zone, years.1 + 1));
@@ -96,7 +96,7 @@ fn follow(name: &str, years: (i16, i16), slots: &Slots) -> usize {
     changes
 }
 
-/// The days that there were.
+/// The number of days that existed.
 fn days(name: &str, years: (i16, i16)) -> usize {
     let days = jiff::civil::date(years.1 + 1, 1, 1) - jiff::civil::date(years.0, 1, 1);
     days.get_days() as usize - usize::from(name == "Pacific/Apia")
@@ -105,11 +105,11 @@ fn days(name: &str, years: (i16, i16)) -> usize {
 #[test]
 fn day_slots_follow_wall_clock() {
     for &(name, first, last) in ZONES {
-        // In the gaps and folds of these zones, at their edges, and at midnight.
+        // The times lie in the gaps and folds of these zones, at their edges, and at midnight.
         let slots = day(&[0, 1, 90, 120, 150, 180, 23 * 60 + 30]);
         let changes = follow(name, (first, last), &slots);
         let most = days(name, (first, last)) * 7;
-        // Several that begin in one leap are one change; on no other day may one be lost.
+        // Slots that begin in the same gap are one change; no change may be lost on other days.
         assert!(changes <= most && changes >= most - 3 * 16, "{name}: {changes} of {most}");
     }
 }
@@ -142,16 +142,16 @@ fn slot_beginnings_in_gaps_and_folds() {
         let begun = begins(&zone(name), date.parse().unwrap(), minute).unwrap();
         assert_eq!(begun.to_string(), expected, "{name} {date} {minute}");
     };
-    // Leapt over: at the leap.
+    // A skipped minute begins where the gap ends.
     check("Europe/Berlin", "2024-03-31", 150, "2024-03-31T01:00:00Z");
     check("America/Sao_Paulo", "2018-11-04", 0, "2018-11-04T03:00:00Z");
     check("Africa/Cairo", "2024-04-26", 0, "2024-04-25T22:00:00Z");
     check("Asia/Beirut", "2024-03-31", 0, "2024-03-30T22:00:00Z");
     check("Pacific/Apia", "2011-12-30", 600, "2011-12-30T10:00:00Z");
-    // Twice: the first time.
+    // A minute that comes twice begins the first time.
     check("Europe/Berlin", "2024-10-27", 150, "2024-10-27T00:30:00Z");
     check("America/New_York", "2024-11-03", 90, "2024-11-03T05:30:00Z");
-    // Plain ones, far on both sides.
+    // Days without a clock change, in the past and far in the future.
     check("Europe/Berlin", "2024-02-29", 720, "2024-02-29T11:00:00Z");
     check("Europe/Berlin", "2060-07-01", 720, "2060-07-01T10:00:00Z");
 }
@@ -201,10 +201,10 @@ fn slots_are_entered_and_missed_slots_once() {
     check(Some(0), "2024-06-01T08:00:00.01", Some((1, false)));
     check(Some(0), "2024-06-01T08:00:02", Some((1, false)));
     check(Some(0), "2024-06-01T08:00:02.5", Some((1, true)));
-    // Before the first of the day it is the last of the day before.
+    // Before the first slot of a day, the last slot of the day before is present.
     check(Some(2), "2024-06-01T05:00", None);
     check(None, "2024-06-01T05:00", Some((2, true)));
-    // Asleep over several, and over days.
+    // The machine was asleep for several slots, and for days.
     check(Some(0), "2024-06-01T21:00", Some((2, true)));
     check(Some(0), "2024-06-03T06:30", None);
     // The clock is set back: far, and by a moment.

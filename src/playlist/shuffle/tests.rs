@@ -1,4 +1,4 @@
-//! Rounds, the way back, and lists that change.
+//! Rounds, steps back, and lists that change.
 
 use super::*;
 use proptest::prelude::*;
@@ -9,7 +9,7 @@ fn ids(number: i64) -> Vec<i64> {
 }
 
 impl Shuffle {
-    /// The image that [`Self::backward`] would show, if there is one before.
+    /// The image that [`Shuffle::backward`] would show, if one is remembered.
     fn previous(&self) -> Option<i64> {
         self.trail.iter().rev().nth(1).copied()
     }
@@ -35,7 +35,8 @@ fn rounds_are_permutations_without_repeats_across_rounds() {
 
 #[test]
 fn orders_are_evenly_distributed() {
-    // Each of six orders of three in a sixth of the rounds, within five standard deviations.
+    // Each of the six orders of three appears in a sixth of the rounds, within five standard
+    // deviations.
     let mut orders = std::collections::BTreeMap::<Vec<i64>, u32>::new();
     for seed in 0..6000 {
         let mut shuffle = Shuffle::new(&ids(3), None, seed);
@@ -77,7 +78,7 @@ fn backward_at_beginning_keeps_round_whole() {
 }
 
 #[test]
-fn back_over_the_beginning_of_a_round_that_is_over_leads_to_all_of_it() {
+fn steps_back_beyond_a_finished_round_lead_through_all_of_it() {
     for seed in 0..20 {
         let mut shuffle = Shuffle::new(&ids(6), None, seed);
         let mut round = vec![shuffle.current()];
@@ -100,8 +101,9 @@ fn next_and_previous_predict_steps() {
 }
 
 #[test]
-fn new_images_are_mixed_evenly_into_what_is_left_of_the_round() {
-    // After one and after two of four, each place in a third or a fourth of the rounds.
+fn new_images_are_mixed_evenly_into_the_remaining_round() {
+    // After one and after two of four images, the new one is at each place in a fourth or a third
+    // of the rounds.
     for (shown, places) in [(1, 4), (2, 3)] {
         let mut found = vec![0_u32; places];
         for seed in 0..4000 {
@@ -123,7 +125,7 @@ fn new_images_are_mixed_evenly_into_what_is_left_of_the_round() {
 
 #[test]
 fn shuffle_of_many_images_is_small_and_steps_are_cheap() {
-    // The time of this thread: other programs do not count.
+    // CPU time of this thread, so that other programs do not count.
     let spent = || {
         let now = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
         std::time::Duration::try_from(now).unwrap()
@@ -137,7 +139,7 @@ fn shuffle_of_many_images_is_small_and_steps_are_cheap() {
     assert!(shuffle.skip(false, &fits).len() > 1 && shuffle.current() == 1000);
     let json = serde_json::to_string(&shuffle).unwrap();
     assert!(json.len() < 2000, "{json}");
-    // Half of them come late in a round.
+    // Half of the new images have a key that this round has passed.
     shuffle.edit(&ids(600_000));
     let json = serde_json::to_string(&shuffle).unwrap();
     assert!(json.len() < 50_000, "{} bytes", json.len());
@@ -157,7 +159,7 @@ fn skipped_images_are_not_in_the_trail() {
 }
 
 #[test]
-fn all_that_do_not_fit_are_skipped_in_their_order() {
+fn all_images_that_do_not_fit_are_skipped_in_order() {
     for seed in 0..50 {
         let mut shuffle = Shuffle::new(&ids(9), Some(1), seed);
         let mut way = shuffle.clone();
@@ -183,7 +185,7 @@ fn images_that_no_longer_match_are_skipped_forward() {
 }
 
 #[test]
-fn the_latest_of_fewer_images_than_asked_for_alternate() {
+fn latest_repeats_images_if_more_are_asked_for_than_there_are() {
     let mut shuffle = Shuffle::new(&ids(2), Some(1), 0);
     shuffle.forward();
     assert_eq!(shuffle.latest(1), [2]);
@@ -218,7 +220,7 @@ fn a_thousand_steps_are_remembered() {
 }
 
 #[test]
-fn an_image_in_the_place_of_another_has_its_turn_and_its_place_on_the_way() {
+fn replacement_keeps_the_turn_and_the_remembered_place_of_the_image() {
     for (seed, at) in (0..20).flat_map(|seed| (0..6).map(move |at| (seed, at))) {
         let mut shuffle = Shuffle::new(&ids(6), None, seed);
         let mut round = vec![shuffle.current()];
@@ -235,10 +237,10 @@ fn an_image_in_the_place_of_another_has_its_turn_and_its_place_on_the_way() {
 }
 
 #[test]
-fn a_thousand_images_have_another_key_than_their_own() {
+fn at_most_a_thousand_keys_are_changed() {
     let mut shuffle = Shuffle::new(&ids(10), None, 0);
     (1..10).for_each(|_| _ = shuffle.forward());
-    // Most of these come late.
+    // Most new images have a key that this round has passed.
     shuffle.edit(&ids(5000));
     let lies_ahead = |id: &i64| shuffle.key(*id) > shuffle.position;
     let is_moved = |id: &i64| shuffle.moved.contains_key(id);
@@ -254,7 +256,7 @@ fn a_thousand_images_have_another_key_than_their_own() {
     check(&|shuffle| drop(shuffle.forward_past(&ids(4999), &|_| true)));
 }
 
-/// The first two numbers that splitmix64 gives from 1234567, as in its test vectors.
+/// The first two results for 1234567 in the test vectors of splitmix64.
 #[test]
 fn keys_are_mixed_by_splitmix64() {
     let first = mixed(1_234_567);
@@ -266,7 +268,7 @@ fn keys_are_mixed_by_splitmix64() {
 enum Action {
     Forward,
     Backward,
-    /// Which way, and what fits besides the least.
+    /// Whether backward, and the image that fits besides the lowest one.
     Skip(bool, i64),
     Edit(Vec<i64>),
     Restart,
@@ -284,8 +286,8 @@ fn acts() -> impl Strategy<Value = Vec<Action>> {
 }
 
 proptest! {
-    /// Whatever happens: an image of the list is shown, steps lead to another one, and it all
-    /// survives being written down.
+    /// After any actions, an image of the list is shown, steps lead to another one, and the state
+    /// survives being stored.
     #[test]
     fn invariants_hold_after_any_steps_and_edits(acts in acts(), seed: u64) {
         let mut shuffle = Shuffle::new(&ids(5), None, seed);
@@ -328,8 +330,8 @@ proptest! {
         }
     }
 
-    /// Each of the images that stay is shown once before any is shown twice, whatever comes and
-    /// goes between; and none twice in a row, as long as there is another.
+    /// Each image that stays is shown once before any is shown twice, even if others come and go
+    /// between; and none twice in a row, as long as there is another.
     #[test]
     fn images_that_stay_are_each_shown_once_before_any_twice(
         stay in 1_i64..12,
@@ -344,7 +346,7 @@ proptest! {
                 let mut all = ids(stay);
                 all.extend(guests);
                 shuffle.edit(&all);
-                // Another image has replaced a shown guest that has gone.
+                // The shown guest is gone, and another image has replaced it.
                 if shuffle.current() != before {
                     shown.push(shuffle.current());
                 }
@@ -362,7 +364,7 @@ proptest! {
         }
     }
 
-    /// Who comes while a round runs is shown before anybody is shown twice from then on.
+    /// An image that is added during a round is shown before any other is shown twice.
     #[test]
     fn newcomers_are_shown_in_the_same_round(shown in 1_usize..6, new in 10_i64..40, seed: u64) {
         let mut shuffle = Shuffle::new(&ids(6), None, seed);
@@ -376,8 +378,8 @@ proptest! {
 }
 
 #[test]
-fn no_seed_leaves_a_list_in_its_order() {
-    // As many bits of a seed are set as there are, and none.
+fn no_seed_keeps_a_list_in_order() {
+    // Seeds with all, one or none of their bits set.
     for seed in [0, 1, 1 << 63, u64::MAX] {
         let mut shuffle = Shuffle::new(&ids(20), None, seed);
         let mut order = vec![shuffle.current()];

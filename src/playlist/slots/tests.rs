@@ -1,4 +1,4 @@
-//! Against the U. S. Naval Observatory's times.
+//! Tests of the slots against sunrise and sunset times of the U.S. Naval Observatory.
 
 use super::*;
 use jiff::civil::date;
@@ -19,12 +19,12 @@ fn at(text: &str, day: Date, zone: &str, place: Option<Place>) -> u16 {
     minute_of(text.parse().unwrap(), day, &zone, place)
 }
 
-/// In minutes: the crate's single pass against a publication that is rounded to minutes.
+/// In minutes: the crate computes in one pass, and the published times are rounded to minutes.
 const TOLERANCE: u16 = 4;
 
-/// Dawn, sunrise, sunset and dusk as "Complete Sun and Moon Data for One Day" of the Astronomical
-/// Applications Department gives them (<https://aa.usno.navy.mil/data/RS_OneDay>); its times in UTC
-/// are local ones here, with summer time.
+/// Dawn, sunrise, sunset and dusk from "Complete Sun and Moon Data for One Day" of the Astronomical
+/// Applications Department (<https://aa.usno.navy.mil/data/RS_OneDay>). Its times are in UTC; here
+/// they are local, with summer time.
 #[test]
 fn sun_times_are_those_of_the_naval_observatory() {
     let check = |place_: (f64, f64), zone: &str, day: Date, expected: [&str; 4]| {
@@ -41,10 +41,10 @@ fn sun_times_are_those_of_the_naval_observatory() {
     check(REYKJAVIK, "Atlantic/Reykjavik", date(2025, 12, 21), reykjavik);
     let atlanta = ["06:50", "07:15", "19:56", "20:21"];
     check(ATLANTA, "America/New_York", date(2009, 9, 6), atlanta);
-    // The polar night has twilight all the same; what it has not are the usual hours.
+    // The polar night has twilight; for sunrise and sunset the defaults are used.
     let night = ["09:55", "06:00", "18:00", "14:02"];
     check(ARCTIC, "UTC", date(2025, 12, 21), night);
-    // And the polar day has none.
+    // The polar day has neither.
     let day = ["06:00", "06:00", "18:00", "18:00"];
     check(ARCTIC, "UTC", date(2025, 6, 21), day);
 }
@@ -54,11 +54,11 @@ fn sun_times_of_the_south_fall_on_their_local_day() {
     let near = |found: u16, expected: u16| {
         assert!(found.abs_diff(expected) <= TOLERANCE, "{found}, not {expected}");
     };
-    // 07:51 and, on the day before, 19:44 UTC; standard time.
+    // Sunset at 07:51 UTC, sunrise at 19:44 UTC on the day before; standard time.
     let sydney = |event: &str, day| at(event, day, "Australia/Sydney", place(SYDNEY));
     near(sydney("sunset", date(2025, 9, 22)), 17 * 60 + 51);
     near(sydney("sunrise", date(2025, 9, 23)), 5 * 60 + 44);
-    // 07:52 and, on the day after, 01:11 UTC.
+    // Sunrise at 07:52 UTC, sunset at 01:11 UTC on the day after.
     let ushuaia =
         |event: &str| at(event, date(2025, 12, 21), "America/Argentina/Ushuaia", place(USHUAIA));
     near(ushuaia("sunrise"), 4 * 60 + 52);
@@ -76,14 +76,14 @@ fn summer_time_moves_the_sun_by_an_hour() {
     }
 }
 
-/// Who has taken the machine far away has the sun of the place by the clock of the zone.
+/// On a machine far from the place, the sun is that of the place and the clock that of the zone.
 #[test]
 fn zone_of_a_traveller_has_every_event_on_every_day() {
     let offset = |zone: &str| {
         let on = date(2025, 6, 21);
         at("sunset", on, zone, place(LONDON))
     };
-    // 20:22 UTC is 08:22 on the next day in Auckland, and 05:22 in Tokyo.
+    // Sunset at 20:22 UTC is at 08:22 on the next day in Auckland, and at 05:22 in Tokyo.
     assert!(offset("Pacific/Auckland").abs_diff(8 * 60 + 22) <= TOLERANCE);
     assert!(offset("Asia/Tokyo").abs_diff(5 * 60 + 22) <= TOLERANCE);
     assert!(offset("Pacific/Honolulu").abs_diff(10 * 60 + 22) <= TOLERANCE);
@@ -97,11 +97,11 @@ fn events_that_pass_midnight_are_at_the_edge_of_the_day_without_one() {
         let (time, first) = (event.parse().unwrap(), first.series(jiff::Span::new().days(1)));
         first.take(40).map(|day| minute_of(time, day, &zone, place(LONDON))).collect()
     };
-    // Sunset at 19:00 UTC in April, by a clock that is five hours ahead: on the 17th at 23:58, and
-    // then on the 19th at 00:00.
+    // Sunset at 19:00 UTC in April on a clock five hours ahead: on the 17th at 23:58, then on the
+    // 19th at 00:00.
     let sunsets = days("sunset", 5, date(2025, 4, 15));
     assert_eq!(sunsets[..5], [1436, 1438, 1439, 0, 1]);
-    // Sunrise at 06:00 UTC in September, by a clock that is six hours behind.
+    // Sunrise at 06:00 UTC in September on a clock six hours behind.
     let sunrises = days("sunrise", -6, date(2025, 9, 27));
     assert_eq!(sunrises[..5], [1436, 1438, 1439, 0, 1]);
 }
@@ -114,10 +114,10 @@ fn offsets_are_kept_and_clamped_into_the_day() {
     assert_eq!(london("sunrise+15m"), london("sunrise") + 15);
     assert_eq!((london("dusk+5h"), london("dawn-6h")), (1439, 0));
     assert_eq!(london("07:30"), 450);
-    // In the polar day, and where nobody has said where we are.
+    // The defaults are used in the polar day, and if the place is not known.
     assert_eq!(at("sunset+1h", summer, "UTC", place(ARCTIC)), 19 * 60);
     assert_eq!(at("dawn-30m", summer, "Europe/London", None), 5 * 60 + 30);
-    // Only dusk and dawn are missing: far in the north the sun sets in June, and it stays light.
+    // Only dusk and dawn are missing: far in the north the sun sets in June, but it stays light.
     let helsinki = (62.5, 25.0);
     let at_ = |event: &str| at(event, summer, "Europe/Helsinki", place(helsinki));
     assert_eq!((at_("dawn"), at_("dusk")), (at_("sunrise"), at_("sunset")));

@@ -1,4 +1,4 @@
-//! Light and dark, and the playlists that change with it.
+//! Light and dark, and the playlists that change with them.
 
 use super::*;
 use crate::playlist::Place;
@@ -42,12 +42,12 @@ fn playlist_of_light_and_dark_changes_with_the_appearance() {
     assert_eq!((fixture.asked(), fixture.tones()), (vec![0], vec![]));
     assert_eq!(fixture.set_mode(AppearanceMode::Dark), Tone::Dark);
     assert_eq!((fixture.asked(), fixture.tones()), (vec![1], vec!["dark".into()]));
-    // Again changes nothing, and nothing but the appearance moves it.
+    // Setting it again changes nothing, and only the appearance moves the playlist.
     fixture.set_mode(AppearanceMode::Dark);
     fixture.pass(Duration::from_secs(86_400));
     assert_eq!((fixture.asked(), fixture.tones()), (vec![], vec![]));
     assert!(matches!(fixture.act(id, Action::Next), Err(Error::NoSteps { .. })));
-    // It is kept over a restart.
+    // The mode is kept across a restart.
     fixture.restart(SECOND, "other boot");
     let kept = fixture.command(|player, reply| reply(Ok(player.appearance()))).unwrap();
     assert_eq!(kept, Appearance { mode: AppearanceMode::Dark, now: Tone::Dark });
@@ -57,7 +57,7 @@ fn playlist_of_light_and_dark_changes_with_the_appearance() {
 }
 
 #[test]
-fn only_an_appearance_by_the_sun_wakes_for_it() {
+fn deadline_for_light_and_dark_exists_only_in_mode_auto() {
     let mut fixture = fixture();
     fixture.set_clock("2024-06-01T12:00", "Europe/Berlin");
     fixture.set_mode(AppearanceMode::Auto);
@@ -68,7 +68,7 @@ fn only_an_appearance_by_the_sun_wakes_for_it() {
 }
 
 #[test]
-fn appearance_is_answered_once_its_pictures_are_up() {
+fn appearance_is_answered_once_its_pictures_are_shown() {
     let mut fixture = fixture();
     let id = fixture.by_tone(0, 1).unwrap();
     fixture.set_clock("2024-06-01T12:00", "Europe/Berlin");
@@ -78,20 +78,20 @@ fn appearance_is_answered_once_its_pictures_are_up() {
     };
     fixture.behaviour(Behaviour::Silent);
     let answer = put(&mut fixture, AppearanceMode::Dark);
-    // Who says the same meanwhile waits for the same.
+    // A second client that sets the same mode waits for the same pictures.
     let again = put(&mut fixture, AppearanceMode::Dark);
     assert!(answer.try_recv().is_err() && again.try_recv().is_err());
     fixture.release(Behaviour::Shows);
     for answer in [answer, again] {
         assert_eq!(answer.try_recv().unwrap().unwrap().now, Tone::Dark);
     }
-    // A picture that fails ends the wait, too.
+    // A picture that fails ends the wait as well.
     fixture.behaviour(Behaviour::Silent);
     let answer = put(&mut fixture, AppearanceMode::Light);
     assert!(answer.try_recv().is_err());
     fixture.release(Behaviour::Fails);
     assert_eq!(answer.try_recv().unwrap().unwrap().now, Tone::Light);
-    // A start that is on its way comes first, and nobody waits for a playlist that is stopped.
+    // Nobody waits for a playlist that is stopped.
     fixture.behaviour(Behaviour::Silent);
     let answer = put(&mut fixture, AppearanceMode::Dark);
     assert!(answer.try_recv().is_err());
@@ -107,12 +107,12 @@ fn auto_appearance_follows_the_sun() {
     fixture.start(id, &[]).unwrap();
     fixture.asked();
     let hours = |number: u64| Duration::from_secs(number * 3600);
-    // Nobody has said where we are: 18:00 and 06:00.
+    // The place is not known: the tone changes at 18:00 and 06:00.
     fixture.pass(hours(5));
     assert_eq!((fixture.asked(), fixture.tones()), (vec![], vec![]));
     fixture.pass(hours(2));
     assert_eq!((fixture.asked(), fixture.tones()), (vec![3], vec!["dark".into()]));
-    // In Berlin it is still light.
+    // In Berlin it is still light at that time.
     fixture.time.lock().unwrap().place = Place::new(Some(52.52), Some(13.40));
     fixture.pass(SECOND);
     assert_eq!((fixture.asked(), fixture.tones()), (vec![2], vec!["light".into()]));
@@ -123,7 +123,7 @@ fn auto_appearance_follows_the_sun() {
 }
 
 #[test]
-fn playlist_of_light_and_dark_needs_both_once() {
+fn playlist_of_light_and_dark_needs_exactly_one_image_for_each() {
     let fixture = fixture();
     let make = |kind, tones: &[Option<Tone>]| {
         let item = |when: &Option<Tone>| NewPlaylistItem {

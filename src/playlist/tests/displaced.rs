@@ -1,4 +1,5 @@
-//! Playlists whose monitors another's start is about to take: they ask for nothing meanwhile.
+//! Playlists whose monitors the start of another one is about to take: they request nothing until
+//! it has ended.
 
 use super::*;
 use crate::playlist::Error::NotRunning;
@@ -43,13 +44,13 @@ fn step_waits_for_a_start_that_takes_its_monitors() {
                 assert!(matches!(step.try_recv().unwrap(), Err(NotRunning { .. })));
                 assert_eq!((started.is_ok(), running, fixture.asked()), (true, new, vec![]));
             } else {
-                // It is carried out.
+                // The step is made.
                 assert_eq!((started.is_ok(), running, fixture.asked()), (false, old, vec![1]));
                 assert!(step.try_recv().unwrap().is_err(), "the backend shows nothing");
             }
         }
     }
-    // One elsewhere waits for nothing.
+    // A playlist on another monitor does not wait.
     let Starting { mut fixture, old, start, .. } = starting(&[0, 1], &["B"], &["A"]);
     fixture.behaviour(Behaviour::Shows);
     fixture.begin(next(old)).try_recv().unwrap().unwrap();
@@ -60,7 +61,7 @@ fn step_waits_for_a_start_that_takes_its_monitors() {
 }
 
 #[test]
-fn step_that_waits_for_a_start_goes_on_when_that_is_given_up() {
+fn step_that_waits_for_a_start_is_made_when_that_start_is_cancelled() {
     for delete in [false, true] {
         let Starting { mut fixture, old, new, start } = starting(&[0, 1], &[], &[]);
         let step = fixture.begin(next(old));
@@ -76,13 +77,13 @@ fn step_that_waits_for_a_start_goes_on_when_that_is_given_up() {
 }
 
 #[test]
-fn playlist_shows_its_own_again_over_the_picture_of_a_start_that_is_given_up() {
-    // One elsewhere is not covered.
+fn playlist_shows_its_image_again_over_the_picture_of_a_cancelled_start() {
+    // A playlist on another monitor is not covered.
     for (old_on, again) in [(&[][..], &[0][..]), (&["B"], &[])] {
         let Starting { mut fixture, new, start, .. } = starting(&[0, 1], old_on, &["A"]);
         fixture.act(new, Action::Stop).unwrap();
         assert!(matches!(start.try_recv().unwrap(), Err(NotRunning { .. })));
-        // It is asked for behind the other, which comes up.
+        // The request is queued behind the cancelled start, whose picture is still shown.
         assert_eq!(fixture.asked(), again);
         fixture.release(Behaviour::Shows);
         assert_eq!(fixture.asked(), NONE);
@@ -90,7 +91,7 @@ fn playlist_shows_its_own_again_over_the_picture_of_a_start_that_is_given_up() {
 }
 
 #[test]
-fn start_of_a_playlist_anew_waits_for_no_other_start() {
+fn restart_of_a_running_playlist_waits_for_no_other_start() {
     let Starting { mut fixture, old, start, .. } = starting(&[0, 1], &[], &[]);
     let mode = Mode::Individual;
     let again = |player: &mut Player, reply| player.start(old, Vec::new(), mode, reply);
@@ -144,7 +145,7 @@ fn new_monitor_waits_for_the_picture_of_the_start() {
 }
 
 #[test]
-fn step_that_is_refused_while_a_start_is_on_its_way_is_made_after_it() {
+fn refused_step_is_made_after_a_start_that_is_on_its_way() {
     for behaviour in [Behaviour::RefusesVideo, Behaviour::Fails] {
         let mut fixture = fixture();
         let old = fixture.make(PlaylistType::Manual, &[0, 4, 1], &[]);

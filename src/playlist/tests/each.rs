@@ -1,4 +1,4 @@
-//! Playlists that give each monitor a picture of its own: how many they take, and which.
+//! Playlists that show a different image on each monitor: how many images a step takes, and which.
 
 use std::collections::BTreeSet;
 
@@ -25,7 +25,7 @@ impl Fixture {
 }
 
 #[test]
-fn steps_take_as_many_as_there_are_monitors() {
+fn step_takes_as_many_images_as_there_are_monitors() {
     let mut fixture = fixture();
     let id = fixture.make(PlaylistType::Timer, &[0, 1, 2, 3], &[]);
     fixture.connect(&["C", "A", "B"]);
@@ -47,14 +47,14 @@ fn steps_take_as_many_as_there_are_monitors() {
     fixture.act(id, Action::Previous).unwrap();
     fixture.act(id, Action::Previous).unwrap();
     assert_eq!(fixture.dealt(), [[0, 1, 2], [1, 2, 3]]);
-    // One that goes takes no picture, one that is new takes the next; the others keep theirs.
+    // An unplugged monitor takes no image, and a new one takes the next; the others keep theirs.
     fixture.connect(&["A", "B"]);
     assert!(fixture.dealt().is_empty());
     fixture.connect(&["A", "B", "C", "D"]);
     assert_eq!(fixture.dealt(), [[0]]);
     fixture.act(id, Action::Next).unwrap();
     assert_eq!(fixture.dealt(), [[1, 2, 3, 0]]);
-    // It goes on after a restart.
+    // Continues after a restart.
     fixture.restart(SECOND, "boot");
     fixture.dealt();
     fixture.act(id, Action::Previous).unwrap();
@@ -88,7 +88,7 @@ fn step_back_leads_to_the_previous_image() {
 }
 
 #[test]
-fn images_repeat_only_where_they_are_fewer_than_the_monitors() {
+fn images_repeat_only_if_they_are_fewer_than_the_monitors() {
     let mut fixture = fixture();
     fixture.connect(&["A", "B", "C"]);
     let few = fixture.make(PlaylistType::Manual, &[0, 1], &[]);
@@ -103,7 +103,7 @@ fn images_repeat_only_where_they_are_fewer_than_the_monitors() {
 }
 
 #[test]
-fn shuffle_shows_all_once_before_any_twice_and_none_twice_at_a_time() {
+fn shuffle_shows_each_image_once_per_round_and_different_ones_at_a_time() {
     for numbers in [&[0, 1, 2, 3][..], &[0, 1, 2, 3, 4], &[0, 1, 2, 3, 4, 5]] {
         let mut fixture = fixture();
         fixture.connect(&["A", "B", "C"]);
@@ -119,7 +119,7 @@ fn shuffle_shows_all_once_before_any_twice_and_none_twice_at_a_time() {
             let each: BTreeSet<_> = round.iter().collect();
             assert_eq!(each.len(), numbers.len(), "{all:?}");
         }
-        // Back the way that was come, and on beyond its beginning.
+        // Steps back retrace the images, and continue before the first of them.
         (0..25).for_each(|_| fixture.act(id, Action::Previous).unwrap());
         let mut backward = fixture.dealt();
         assert!(backward.iter().all(|three| three.len() == 3));
@@ -130,7 +130,7 @@ fn shuffle_shows_all_once_before_any_twice_and_none_twice_at_a_time() {
 }
 
 #[test]
-fn edits_that_take_a_picture_out_give_its_monitor_another() {
+fn edit_that_removes_an_image_gives_its_monitor_another() {
     for (random, removed) in [(false, 0), (false, 1), (true, 0), (true, 1)] {
         for _ in 0..5 {
             let mut fixture = fixture();
@@ -155,7 +155,7 @@ fn edits_that_take_a_picture_out_give_its_monitor_another() {
 }
 
 #[test]
-fn edits_that_take_no_picture_out_leave_the_monitors_theirs() {
+fn edit_that_removes_no_shown_image_changes_no_monitor() {
     for random in [false, true] {
         let mut fixture = fixture();
         let id = match random {
@@ -170,7 +170,7 @@ fn edits_that_take_no_picture_out_leave_the_monitors_theirs() {
 }
 
 #[test]
-fn a_picture_that_has_left_a_living_list_holds_up_no_step() {
+fn image_that_left_a_dynamic_list_delays_no_step() {
     let mut fixture = fixture();
     (0..4).for_each(|number| fixture.tag(number, &["a"]));
     let id = fixture.make_living(fast(), serde_json::json!({ "tags": ["a"] }));
@@ -181,7 +181,7 @@ fn a_picture_that_has_left_a_living_list_holds_up_no_step() {
 }
 
 #[test]
-fn another_order_shows_where_the_playlist_stands() {
+fn change_of_order_shows_the_present_image() {
     for _ in 0..5 {
         let mut fixture = fixture();
         let id = fixture.make(PlaylistType::Manual, &[0, 1, 2, 3], &[]);
@@ -195,7 +195,7 @@ fn another_order_shows_where_the_playlist_stands() {
 }
 
 #[test]
-fn items_that_are_refused_are_left_once_each() {
+fn refused_items_are_skipped_once_each() {
     let mut fixture = fixture();
     fixture.wallpapers.state.lock().unwrap().behaviour = Behaviour::RefusesVideo;
     let id = fixture.make(PlaylistType::Manual, &[4, 0, 5, 1, 2], &[]);
@@ -208,7 +208,7 @@ fn items_that_are_refused_are_left_once_each() {
 }
 
 #[test]
-fn refused_items_make_room_for_others() {
+fn refused_items_are_replaced() {
     for random in [false, true] {
         let mut fixture = fixture();
         fixture.wallpapers.state.lock().unwrap().behaviour = Behaviour::RefusesVideo;
@@ -228,7 +228,7 @@ fn refused_items_make_room_for_others() {
 }
 
 #[test]
-fn slotted_playlist_has_one_picture_for_all() {
+fn playlist_with_slots_shows_one_picture_on_all_monitors() {
     let mut fixture = fixture();
     let id = fixture.make(PlaylistType::TimeOfDay, &[0, 1], &[0, 720]);
     assert!(matches!(fixture.start_each(id, &[]), Err(Error::OneForAll { .. })));

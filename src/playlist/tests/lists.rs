@@ -1,4 +1,5 @@
-//! The images that are played: order, edits, deletions, all at once, where a start begins.
+//! The order of the images, edits, deletions, actions on all playlists, and the first image of a
+//! start.
 
 use super::*;
 use crate::store::purge;
@@ -51,7 +52,7 @@ fn edit_keeps_position_by_image() {
     edit(&mut fixture, None, interval(2));
     assert_eq!(fixture.asked(), [2]);
     assert_eq!(fixture.events()[0].1.get("source"), None, "an edit's change was not missed");
-    // The image is taken out under it.
+    // The present image is removed.
     edit(&mut fixture, Some(&[3, 1]), interval(10));
     assert_eq!(fixture.asked(), [1]);
     // The type changes.
@@ -65,7 +66,7 @@ fn edit_keeps_position_by_image() {
 }
 
 #[test]
-fn another_order_goes_on_from_the_same_image() {
+fn change_of_order_keeps_the_present_image() {
     use PlaylistOrder::{Ordered, Random};
     let mut fixture = fixture();
     let configuration = NewConfiguration { order: Some(Random), ..fast() };
@@ -89,7 +90,7 @@ fn another_order_goes_on_from_the_same_image() {
 }
 
 #[test]
-fn a_list_of_one_has_no_neighbours_and_of_two_each_other() {
+fn list_of_one_has_no_neighbours_and_list_of_two_has_each_other() {
     let mut fixture = fixture();
     let neighbours = |fixture: &mut Fixture| {
         let active = fixture.active().remove(0);
@@ -104,7 +105,7 @@ fn a_list_of_one_has_no_neighbours_and_of_two_each_other() {
 
 /// A random playlist keeps the order of its last run while its current image is in it.
 #[test]
-fn a_start_goes_on_with_the_random_order_of_the_last_run() {
+fn start_continues_the_random_order_of_the_last_run() {
     let order = |order| NewConfiguration { order: Some(order), ..NewConfiguration::default() };
     let previous_after = |edit: &dyn Fn(&mut Fixture, i64, usize)| {
         let mut fixture = fixture();
@@ -150,9 +151,9 @@ fn edit_into_slots_shows_only_the_current_slot() {
         assert_eq!(active.current_image_id, Some(fixture.images[numbers[active.current_index]]));
         fixture.asked()
     };
-    // The picture is gone; at its place there is another, which is not due.
+    // The present image is gone; the image at its index is not due.
     assert_eq!(edit(&[2, 3], &[0, 1439]), [2]);
-    // At its place there is the one that is due.
+    // The image at its index is the one that is due.
     assert_eq!(edit(&[3, 1], &[0, 1439]), [3]);
     assert_eq!(edit(&[3, 0], &[1, 1438]), NONE);
 }
@@ -174,7 +175,7 @@ fn edit_that_keeps_the_slot_keeps_the_picture() {
 }
 
 #[test]
-fn an_action_on_all_fails_where_none_has_moved() {
+fn action_on_all_fails_if_no_playlist_moved() {
     use crate::playlist::change::BulkReply;
     let overtaken = || Err(Error::Overtaken { name: "x".into() });
     for (results, expected) in [
@@ -193,7 +194,7 @@ fn an_action_on_all_fails_where_none_has_moved() {
 }
 
 #[test]
-fn actions_on_all_tell_of_nothing_where_none_runs() {
+fn action_on_all_publishes_nothing_if_none_runs() {
     let mut fixture = fixture();
     fixture.make(PlaylistType::Timer, &[0, 1], &[]);
     assert_eq!([Action::Stop, Action::Pause].map(|action| fixture.act_on_all(action)), [0, 0]);
@@ -219,7 +220,7 @@ fn deleted_image_leaves_every_playlist() {
     assert_eq!(fixture.asked(), [2]);
     use EventKind::{PlaylistImageChanged, PlaylistStopped};
     assert_eq!(fixture.kinds(), [PlaylistStopped, PlaylistImageChanged]);
-    // One that nobody has told of is found gone when it is its turn.
+    // A deletion without an event is noticed when the image is due.
     fixture.store.write(|c| purge::delete(c, &fixture.images[..1], false)).unwrap();
     fixture.pass(10 * SECOND);
     assert_eq!(fixture.active()[0].total_images, 1);
@@ -297,12 +298,12 @@ fn edit_during_apply_updates_reported_index() {
 }
 
 #[test]
-fn slot_that_is_taken_up_already_is_not_taken_up_again_after_an_edit() {
+fn slot_that_was_entered_is_not_entered_again_after_an_edit() {
     let mut fixture = fixture();
     let id = fixture.make(PlaylistType::TimeOfDay, &[0, 1], &[360, 1200]);
     fixture.start(id, &["A"]).unwrap();
     assert_eq!(fixture.asked(), [0]);
-    // While its monitor is away nothing is due, and nothing can tell that the slot is the same.
+    // While its monitor is unplugged nothing is due, so no check finds that the slot is the same.
     fixture.connect(&["B"]);
     let images = Some(fixture.items(&[2, 0, 1], &[300, 360, 1200]));
     let change = PlaylistChange { images, ..PlaylistChange::default() };
@@ -315,7 +316,7 @@ fn slot_that_is_taken_up_already_is_not_taken_up_again_after_an_edit() {
 }
 
 #[test]
-fn slot_whose_image_is_taken_out_is_taken_up_anew() {
+fn slot_whose_image_was_removed_is_entered_again() {
     let mut fixture = fixture();
     let id = fixture.make(PlaylistType::TimeOfDay, &[0, 1], &[360, 1200]);
     fixture.start(id, &["A"]).unwrap();
@@ -332,7 +333,7 @@ fn slot_whose_image_is_taken_out_is_taken_up_anew() {
 }
 
 #[test]
-fn news_that_were_missed_may_have_been_of_images() {
+fn lost_events_may_have_been_about_images() {
     use crate::wire::GalleryDomain::History;
     let check = |kind: EventKind, lost: u64, heard: bool| {
         let mut fixture = fixture();
@@ -363,7 +364,7 @@ fn news_that_were_missed_may_have_been_of_images() {
 }
 
 #[test]
-fn list_that_is_edited_to_one_while_its_picture_is_on_its_way_stands_at_it() {
+fn list_edited_to_the_image_on_its_way_has_it_as_present_image() {
     let mut fixture = fixture();
     let id = fixture.make(PlaylistType::Timer, &[0, 1, 2], &[]);
     fixture.start(id, &["A"]).unwrap();

@@ -1,4 +1,4 @@
-//! Playlists that live: what comes and goes between two steps, and rest where nothing is found.
+//! Dynamic playlists: images that come and go between two steps, and waiting while none is found.
 
 use super::*;
 use crate::playlist::edits::{Renewed, renew};
@@ -38,7 +38,7 @@ impl Fixture {
         self.store.write(|c| purge::delete(c, &ids, false)).unwrap();
     }
 
-    /// The player hears that images have changed.
+    /// Publishes to the player that images have changed.
     fn tell(&mut self) {
         let news = self.bus.subscribe(NEWS.iter().copied().collect(), || ());
         self.bus.publish(&Event::GalleryChanged { domain: GalleryDomain::Images });
@@ -48,7 +48,7 @@ impl Fixture {
 }
 
 #[test]
-fn living_playlist_shows_what_its_source_finds_before_each_step() {
+fn dynamic_playlist_shows_the_images_that_its_source_finds_before_each_step() {
     let mut fixture = fixture();
     fixture.tag(0, &["a"]);
     fixture.tag(2, &["a"]);
@@ -56,7 +56,7 @@ fn living_playlist_shows_what_its_source_finds_before_each_step() {
     fixture.start(id, &[]).unwrap();
     fixture.pass(10 * SECOND);
     assert_eq!(fixture.asked(), [0, 2]);
-    // One comes before the present one, one behind it, and one goes.
+    // One image is added before the present one and one behind it, and one is removed.
     fixture.tag(1, &["a"]);
     fixture.tag(3, &["a"]);
     fixture.tag(0, &[]);
@@ -68,7 +68,7 @@ fn living_playlist_shows_what_its_source_finds_before_each_step() {
     assert_eq!((active.total_images, active.current_index), (3, 0));
     fixture.act(id, Action::Previous).unwrap();
     assert_eq!(fixture.asked(), [3]);
-    // The present one goes: its successor is the next.
+    // The present image is removed: the step leads to its successor.
     fixture.tag(3, &[]);
     fixture.act(id, Action::Next).unwrap();
     assert_eq!(fixture.asked(), [2]);
@@ -92,7 +92,7 @@ fn deleted_image_is_replaced_at_once() {
     assert_eq!(fixture.asked(), [2]);
     fixture.pass(6 * SECOND);
     assert_eq!(fixture.asked(), NONE, "its time begins with it");
-    // Also while it is paused; one that is on its way is seen to when it is up.
+    // A deleted image is also replaced during a pause. If the last one is deleted, none is present.
     fixture.act(id, Action::Pause).unwrap();
     fixture.delete(&[2]);
     fixture.tell();
@@ -103,7 +103,7 @@ fn deleted_image_is_replaced_at_once() {
 }
 
 #[test]
-fn monitors_of_their_own_leave_a_deleted_image_at_once() {
+fn deleted_image_on_one_of_several_monitors_is_replaced_at_once() {
     let mut fixture = fixture();
     (0..4).for_each(|number| fixture.tag(number, &["a"]));
     let id = fixture.make_living(fast(), json!({ "tags": ["a"] }));
@@ -114,7 +114,7 @@ fn monitors_of_their_own_leave_a_deleted_image_at_once() {
 }
 
 #[test]
-fn living_playlist_survives_a_restart_and_finds_what_came_meanwhile() {
+fn dynamic_playlist_finds_images_that_came_while_no_daemon_ran() {
     let mut fixture = fixture();
     let order = Some(PlaylistOrder::Random);
     let id = fixture.make_living(NewConfiguration { order, ..fast() }, json!({}));
@@ -131,7 +131,7 @@ fn living_playlist_survives_a_restart_and_finds_what_came_meanwhile() {
 }
 
 #[test]
-fn living_playlist_without_images_does_not_start() {
+fn dynamic_playlist_without_images_does_not_start() {
     let mut fixture = fixture();
     let id = fixture.make_living(fast(), json!({ "tags": ["a"] }));
     let refused = fixture.start(id, &[]).unwrap_err();
@@ -140,7 +140,7 @@ fn living_playlist_without_images_does_not_start() {
 }
 
 #[test]
-fn living_playlist_rests_while_nothing_is_found_and_goes_on() {
+fn dynamic_playlist_waits_while_no_image_is_found_and_continues() {
     let mut fixture = fixture();
     fixture.tag(0, &["a"]);
     let id = fixture.make_living(fast(), json!({ "tags": ["a"] }));
@@ -158,7 +158,7 @@ fn living_playlist_rests_while_nothing_is_found_and_goes_on() {
     fixture.tell();
     rests(&mut fixture);
     assert!(matches!(fixture.act(id, Action::Next), Err(Error::NothingFound { .. })));
-    // A monitor that comes has nothing to get; a restart changes nothing.
+    // A new monitor gets nothing, and a restart changes nothing.
     fixture.connect(&["A", "B", "C"]);
     fixture.restart(SECOND, "other boot");
     rests(&mut fixture);
@@ -170,7 +170,7 @@ fn living_playlist_rests_while_nothing_is_found_and_goes_on() {
     let events = fixture.events();
     let [(EventKind::PlaylistImageChanged, event)] = &events[..] else { panic!("{events:?}") };
     assert_eq!(event.get("source"), None, "at rest nothing is missed");
-    // A change without an event is seen when the next image is due, and reported then.
+    // A change without an event is noticed when the next image is due.
     fixture.tag(3, &[]);
     let one = &fixture.player.running[&id];
     let (mut spec, mut state) = (one.spec.clone(), one.state.clone());
@@ -202,7 +202,7 @@ fn edit_turns_a_list_into_a_source_and_back() {
     let configuration = NewConfiguration { kind, ..Default::default() };
     let slots = PlaylistChange { configuration, ..PlaylistChange::default() };
     assert!(edit(&mut fixture, slots).unwrap_err().to_string().contains("timer and manual"));
-    // To a source that finds nothing: it rests.
+    // The new source finds nothing: the playlist waits.
     let nothing = source(json!({ "tags": ["none"] }));
     let change = PlaylistChange { source: Some(nothing), ..PlaylistChange::default() };
     edit(&mut fixture, change).unwrap();
@@ -215,7 +215,7 @@ fn edit_turns_a_list_into_a_source_and_back() {
 }
 
 #[test]
-fn edit_of_its_interval_leaves_a_living_playlist_what_it_has_found() {
+fn edit_of_the_interval_keeps_the_found_images_of_a_dynamic_playlist() {
     let mut fixture = fixture();
     fixture.tag(0, &["a"]);
     fixture.tag(2, &["a"]);
@@ -231,7 +231,7 @@ fn edit_of_its_interval_leaves_a_living_playlist_what_it_has_found() {
 }
 
 #[test]
-fn image_that_left_the_library_is_stepped_over_at_once() {
+fn image_that_left_the_library_during_a_step_is_skipped() {
     let mut fixture = fixture();
     let id = fixture.make_living(fast(), json!({ "media_type": "image" }));
     fixture.start(id, &[]).unwrap();
@@ -245,7 +245,7 @@ fn image_that_left_the_library_is_stepped_over_at_once() {
 }
 
 #[test]
-fn playlist_that_cannot_be_read_keeps_no_other_from_going_on() {
+fn unreadable_playlist_does_not_stop_others_from_continuing() {
     let mut fixture = fixture();
     fixture.tag(0, &["a"]);
     let damaged = fixture.make_living(fast(), json!({ "tags": ["a"] }));

@@ -1,4 +1,5 @@
-//! Monitors that are shared, come and go; pictures that cannot be shown, or take for ever.
+//! Monitors that are shared, plugged in and unplugged; pictures that cannot be shown or are never
+//! answered.
 
 use super::*;
 
@@ -21,7 +22,7 @@ fn starting_a_playlist_stops_those_on_its_monitors() {
     assert_eq!(stopped, ids[..2]);
     let active = &fixture.active()[0];
     assert_eq!((active.monitors.len(), active.applied_to.len()), (2, 1));
-    // Started anew it is not stopped, and stays where it was.
+    // A start of the running playlist does not stop it, and keeps its position.
     fixture.act(ids[2], Action::Next).unwrap();
     fixture.events();
     fixture.start(ids[2], &[]).unwrap();
@@ -46,11 +47,11 @@ fn declared_monitor_gets_its_picture_when_connected() {
     let asked = std::mem::take(&mut fixture.wallpapers.state.lock().unwrap().asked);
     assert_eq!(asked, [(fixture.images[0], names(&["C"]), Mode::Individual)]);
     assert_eq!(fixture.kinds(), [], "it only joins");
-    // A monitor that comes back has its picture already: the fixture restores it.
+    // A monitor that is plugged in again needs no request: the reconciler restores its picture.
     fixture.connect(&["A"]);
     fixture.connect(&["A", "C"]);
     assert_eq!(fixture.asked(), NONE);
-    // Nobody looks: nothing changes, and it is caught up with once.
+    // While no monitor is connected nothing changes; then one change is made up for.
     fixture.connect(&[]);
     fixture.pass(100 * SECOND);
     assert_eq!(
@@ -65,7 +66,7 @@ fn declared_monitor_gets_its_picture_when_connected() {
 }
 
 #[test]
-fn monitor_that_goes_while_its_picture_is_on_its_way_keeps_it_from_no_other() {
+fn unplugged_monitor_does_not_keep_a_picture_from_the_others() {
     let mut fixture = fixture();
     let id = fixture.make(PlaylistType::Timer, &[0, 1, 2], &[]);
     fixture.start(id, &["A", "B"]).unwrap();
@@ -113,7 +114,7 @@ fn incompatible_items_are_skipped() {
     let items = skipped["skipped_items"].as_array().unwrap();
     assert_eq!(items[1]["slot_index"], 2);
     assert_eq!(events[1].1["image_index"], 3);
-    // Backwards past them, too.
+    // Steps back skip them, too.
     fixture.act(id, Action::Previous).unwrap();
     assert_eq!(fixture.asked(), [5, 0]);
     assert_eq!(fixture.active()[0].current_index, 0);
@@ -135,9 +136,9 @@ fn random_order_skips_incompatible_items() {
     }
 }
 
-/// As where an edit has moved it on while the picture was on its way that is refused.
+/// An edit may have moved the playlist on while the refused picture was on its way.
 #[test]
-fn item_of_another_kind_than_what_is_refused_is_kept() {
+fn item_of_another_kind_than_the_refused_one_is_kept() {
     let mut fixture = fixture();
     let order = Some(PlaylistOrder::Random);
     let id = fixture.make_with(NewConfiguration { order, ..fast() }, &[0, 1, 2, 3], &[]);
@@ -150,7 +151,7 @@ fn item_of_another_kind_than_what_is_refused_is_kept() {
 }
 
 #[test]
-fn no_compatible_item_is_told_once_and_retried() {
+fn no_compatible_item_is_reported_once_and_retried() {
     let mut fixture = fixture();
     fixture.behaviour(Behaviour::RefusesAll);
     let id = fixture.make(PlaylistType::Timer, &[4, 5], &[]);
@@ -172,7 +173,7 @@ fn no_compatible_item_is_told_once_and_retried() {
     assert_eq!(fixture.asked().len(), 1);
     assert_eq!(fixture.kinds(), [EventKind::ConfigChanged, EventKind::PlaylistImageChanged]);
 
-    // Without a backend, and where each kind has its own.
+    // No backend is available, and each kind of content has its own.
     fixture.wallpapers.state.lock().unwrap().fixed = false;
     fixture.behaviour(Behaviour::NoBackend);
     let none = fixture.act(id, Action::Next);
@@ -180,7 +181,7 @@ fn no_compatible_item_is_told_once_and_retried() {
     let events = fixture.events();
     assert_eq!(events[0].1["media_type"], "video");
     assert_eq!(events[0].1.get("backend"), None);
-    // The playlist changes: tried again. Its next time as well.
+    // An edit makes the playlist try again.
     fixture.asked();
     fixture.behaviour(Behaviour::RefusesVideo);
     let images = Some(fixture.items(&[4, 0], &[]));
@@ -213,7 +214,8 @@ fn unanswered_apply_does_not_block_the_player() {
     assert_eq!(fixture.asked(), [0, 1, 2]);
     fixture.pass(10 * SECOND);
     fixture.events();
-    // The answers come late and out of order: events tell what was shown, the place stays.
+    // The answers come late and out of order: the events report what was shown, and the position
+    // stays.
     fixture.behaviour(Behaviour::Shows);
     let held = std::mem::take(&mut fixture.wallpapers.state.lock().unwrap().held);
     for (request, reply) in held.into_iter().rev() {
@@ -228,7 +230,7 @@ fn unanswered_apply_does_not_block_the_player() {
 }
 
 #[test]
-fn answers_to_changes_that_another_has_followed_move_nothing() {
+fn answers_to_earlier_changes_do_not_move_the_playlist() {
     for behaviour in [Behaviour::Shows, Behaviour::RefusesVideo] {
         let mut fixture = fixture();
         let id = fixture.make(PlaylistType::Timer, &[0, 4, 1], &[]);
@@ -238,7 +240,7 @@ fn answers_to_changes_that_another_has_followed_move_nothing() {
         assert_eq!(fixture.asked(), [0, 4, 1]);
         fixture.release_one(behaviour);
         assert_eq!((fixture.asked(), fixture.active()[0].current_index), (vec![], 2));
-        // Whether the later one's picture is up is not known.
+        // The answer to the later change is missing, so a restart requests its picture again.
         fixture.behaviour(Behaviour::Shows);
         fixture.restart(SECOND, "boot");
         assert_eq!(fixture.asked(), [1]);
@@ -260,7 +262,7 @@ fn monitors_that_joined_or_moved_are_known_after_a_restart() {
     let mut state = fixture.player.running[&id].state.clone();
     assert!(!state.join(&names(&["A"])), "it is there already");
     fixture.asked();
-    // Killed before its picture is up.
+    // The daemon is killed before the new monitor's picture is shown.
     fixture.behaviour(Behaviour::Silent);
     for (plugged, monitors) in
         [(&[("A", "one"), ("B", "two")][..], ["A", "B"]), (&[("C", "one")], ["C", "B"])]

@@ -1,9 +1,9 @@
-//! Answers to waiting clients: they come when pictures are up, and tell what became of them.
+//! Answers to waiting clients: they come once pictures are shown, and say whether that succeeded.
 
 use super::*;
 use crate::playlist::Error::{NotRunning, Picture};
 
-/// The indices of the events, and nothing else in them.
+/// The image indices of the published changes.
 fn indices(fixture: &Fixture) -> Vec<usize> {
     let events = fixture.events();
     let changed = events.iter().filter(|(kind, _)| *kind == EventKind::PlaylistImageChanged);
@@ -15,7 +15,7 @@ fn next(id: i64) -> impl FnOnce(&mut Player, crate::playlist::Reply<Moved>) {
 }
 
 #[test]
-fn step_is_answered_when_its_picture_is_up() {
+fn step_is_answered_when_its_picture_is_shown() {
     let mut fixture = fixture();
     let id = fixture.make(PlaylistType::Timer, &[0, 1, 2], &[]);
     fixture.start(id, &[]).unwrap();
@@ -24,7 +24,7 @@ fn step_is_answered_when_its_picture_is_up() {
     let answer = fixture.begin(next(id));
     assert!(answer.try_recv().is_err() && fixture.events().is_empty());
     assert_eq!(fixture.active()[0].current_index, 0);
-    // The interval counts from the change that is on its way.
+    // The timer changes nothing while the step is on its way.
     fixture.pass(30 * SECOND);
     assert_eq!(fixture.active()[0].current_index, 0);
     fixture.release(Behaviour::Shows);
@@ -38,7 +38,7 @@ fn step_is_answered_when_its_picture_is_up() {
 }
 
 #[test]
-fn step_counts_in_the_list_as_it_is_when_its_picture_is_up() {
+fn step_has_its_index_in_the_list_at_the_time_its_picture_is_shown() {
     let mut fixture = fixture();
     let id = fixture.make(PlaylistType::Manual, &[0, 1, 2], &[]);
     fixture.start(id, &[]).unwrap();
@@ -55,7 +55,7 @@ fn step_counts_in_the_list_as_it_is_when_its_picture_is_up() {
 }
 
 #[test]
-fn start_counts_in_the_list_as_it_is_when_its_picture_is_up() {
+fn start_has_its_index_in_the_list_at_the_time_its_picture_is_shown() {
     let mut fixture = fixture();
     let id = fixture.make(PlaylistType::Manual, &[0, 1], &[]);
     fixture.behaviour(Behaviour::Silent);
@@ -70,7 +70,7 @@ fn start_counts_in_the_list_as_it_is_when_its_picture_is_up() {
 }
 
 #[test]
-fn timer_s_change_counts_in_the_list_as_it_is_when_its_picture_is_up() {
+fn timer_change_has_its_index_in_the_list_at_the_time_its_picture_is_shown() {
     let mut fixture = fixture();
     let id = fixture.make(PlaylistType::Timer, &[0, 1, 2], &[]);
     fixture.start(id, &[]).unwrap();
@@ -83,7 +83,7 @@ fn timer_s_change_counts_in_the_list_as_it_is_when_its_picture_is_up() {
 }
 
 #[test]
-fn step_is_not_answered_by_the_picture_of_a_change_before_it() {
+fn step_is_not_answered_by_the_picture_of_an_earlier_change() {
     let mut fixture = fixture();
     let id = fixture.make(PlaylistType::Timer, &[0, 1, 2], &[]);
     fixture.start(id, &[]).unwrap();
@@ -115,7 +115,7 @@ fn failed_step_keeps_position_but_failed_timer_change_advances() {
     fixture.pass(10 * SECOND);
     assert_eq!(fixture.asked(), [1]);
     assert_eq!((indices(&fixture), fixture.active()[0].current_index), (vec![], 1));
-    // Nor does it move a restart.
+    // A restart does not move it either.
     fixture.restart(SECOND, "boot");
     assert_eq!(fixture.active()[0].current_index, 1);
 }
@@ -137,7 +137,7 @@ fn failed_start_leaves_running_playlists() {
     assert!(matches!(fixture.act(two, Action::Next), Err(NotRunning { .. })));
     fixture.restart(SECOND, "boot");
     assert_eq!(fixture.active().len(), 1);
-    // While a start is on its way the other does not change what it will show.
+    // While a start is on its way, the running playlist does not change.
     fixture.behaviour(Behaviour::Silent);
     let answer = fixture
         .begin(|player: &mut Player, reply| player.start(two, Vec::new(), Mode::Individual, reply));
@@ -147,7 +147,7 @@ fn failed_start_leaves_running_playlists() {
     fixture.release(Behaviour::Shows);
     answer.try_recv().unwrap().unwrap();
     assert_eq!(fixture.active()[0].playlist_id, two);
-    // Stopped before it is up, it never ran.
+    // A playlist that is stopped before its first picture is shown never ran.
     fixture.behaviour(Behaviour::Silent);
     let answer = fixture.begin(|player: &mut Player, reply| {
         player.start(one, names(&["A"]), Mode::Individual, reply)
@@ -159,7 +159,7 @@ fn failed_start_leaves_running_playlists() {
 }
 
 #[test]
-fn only_of_what_ran_is_told_that_it_has_stopped() {
+fn stopped_event_is_published_only_if_the_playlist_ran() {
     let mut fixture = fixture();
     let id = fixture.make(PlaylistType::Manual, &[0, 1], &[]);
     fixture.behaviour(Behaviour::Silent);
@@ -176,7 +176,7 @@ fn only_of_what_ran_is_told_that_it_has_stopped() {
 }
 
 #[test]
-fn step_whose_playlist_ends_meanwhile_is_answered_when_its_picture_is_up() {
+fn step_of_a_playlist_that_ends_is_answered_when_its_picture_is_shown() {
     let (stopped, deleted, emptied) = (0, 1, 2);
     for end in [stopped, deleted, emptied] {
         for behaviour in [Behaviour::Shows, Behaviour::Fails, Behaviour::RefusesAll] {
@@ -191,7 +191,7 @@ fn step_whose_playlist_ends_meanwhile_is_answered_when_its_picture_is_up() {
                 _ => fixture.edit(id, Some(&[]), NewConfiguration::default()),
             }
             fixture.act(id, Action::Stop).expect_err("it has ended already");
-            // It is not on its way.
+            // The second step was only queued.
             assert!(second.try_recv().unwrap().is_err());
             assert!(first.try_recv().is_err() && fixture.active().is_empty());
             fixture.asked();
@@ -223,14 +223,14 @@ fn each_queued_step_has_its_own_answer_and_event() {
         .collect();
     fixture.release(Behaviour::Silent);
     fixture.release(Behaviour::Shows);
-    // Also the one that was superseded answers with its own images.
+    // A superseded step answers with its own images as well.
     for (answer, (a, b)) in answers.into_iter().zip([(1, 2), (2, 1), (3, 0)]) {
         let moved = answer.try_recv().unwrap().unwrap();
         let image = |monitor: &str, number: usize| (monitor.to_owned(), fixture.images[number]);
         assert_eq!(moved.images, BTreeMap::from([image("A", a), image("B", b)]));
         assert_eq!(moved.count, 2);
     }
-    // The second is superseded by the third, and was never asked for.
+    // The third step supersedes the second, which was never requested.
     assert_eq!(fixture.asked(), [1, 2, 3, 0]);
     let events = fixture.events();
     for id in [one, two] {
@@ -238,7 +238,7 @@ fn each_queued_step_has_its_own_answer_and_event() {
         let indices: Vec<_> = of_it.map(|(_, event)| event["image_index"].clone()).collect();
         assert_eq!(indices, [1, 2, 3]);
     }
-    // None of the waiting steps has moved if the last of them fails.
+    // If the last of the waiting steps fails, none of them has moved.
     fixture.behaviour(Behaviour::Silent);
     let answers: Vec<_> = (0..3).map(|_| fixture.begin(next(one))).collect();
     fixture.release(Behaviour::Silent);
@@ -288,7 +288,7 @@ fn only_playlists_on_the_named_monitors_step() {
 }
 
 #[test]
-fn image_lost_during_a_step_is_made_up_for_only_where_the_step_fails() {
+fn image_lost_during_a_step_is_replaced_only_if_the_step_fails() {
     let mut fixture = fixture();
     let id = fixture.make(PlaylistType::Timer, &[0, 1, 2], &[]);
     fixture.start(id, &[]).unwrap();
@@ -297,7 +297,7 @@ fn image_lost_during_a_step_is_made_up_for_only_where_the_step_fails() {
     fixture.behaviour(Behaviour::Silent);
     let answer = fixture.begin(next(id));
     fixture.edit(id, Some(&[1, 2]), NewConfiguration::default());
-    // Nor by a look at the monitors.
+    // A look at the monitors does not replace it either.
     fixture.player.fill_all_monitors();
     fixture.release(Behaviour::Shows);
     answer.try_recv().unwrap().unwrap();
@@ -313,7 +313,7 @@ fn image_lost_during_a_step_is_made_up_for_only_where_the_step_fails() {
 }
 
 #[test]
-fn image_that_has_left_the_list_by_the_time_it_is_up_is_made_up_for() {
+fn image_that_left_the_list_before_it_was_shown_is_replaced() {
     for is_start in [false, true] {
         let mut fixture = fixture();
         let id = fixture.make(PlaylistType::Manual, &[0, 1, 2], &[]);
@@ -361,7 +361,7 @@ fn resume_waits_for_the_current_slot() {
 }
 
 #[test]
-fn playlist_on_all_monitors_takes_in_new_monitors() {
+fn playlist_on_all_monitors_adds_new_monitors() {
     let mut fixture = fixture();
     let id = fixture.make(PlaylistType::Manual, &[0, 1], &[]);
     let other = fixture.make(PlaylistType::Manual, &[2], &[]);
@@ -374,7 +374,7 @@ fn playlist_on_all_monitors_takes_in_new_monitors() {
     fixture.restart(SECOND, "boot");
     fixture.connect(&["C", "D"]);
     assert_eq!(fixture.active()[0].monitors, ["A", "B", "C", "D"]);
-    // Any other playlist takes one of its monitors.
+    // A playlist on any monitor shares one with it.
     fixture.start(other, &["D"]).unwrap();
     assert_eq!(fixture.active()[0].playlist_id, other);
 }
@@ -385,7 +385,7 @@ fn too_many_queued_steps_are_refused() {
     let id = fixture.make(PlaylistType::Manual, &[0, 1, 2], &[]);
     fixture.start(id, &[]).unwrap();
     fixture.behaviour(Behaviour::Silent);
-    // One is on its way, the queue is full, and one does not fit.
+    // One step is on its way, 64 are queued, and the last one does not fit.
     let answers: Vec<_> = (0..66).map(|_| fixture.begin(next(id))).collect();
     fixture.release(Behaviour::Shows);
     let answers: Vec<_> = answers.iter().map(|answer| answer.try_recv().unwrap()).collect();

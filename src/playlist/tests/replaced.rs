@@ -1,11 +1,11 @@
-//! Images that have the content of others by now: these have their places in the lists.
+//! Images that were replaced in their lists by images with the same content.
 
 use super::*;
 use crate::store::{self, edits, purge};
 
 impl Fixture {
-    /// Image `old` has the content of another now, and that its places, as where a watched file is
-    /// written anew.
+    /// Replaces image `old` with `new` in all lists, as if a watched file had been given the
+    /// content of another.
     fn unite(&self, old: usize, new: usize) {
         let [from, into] = [old, new].map(|number| {
             let id = self.images[number];
@@ -27,7 +27,7 @@ impl Fixture {
 }
 
 #[test]
-fn image_that_has_the_content_of_another_gives_it_its_place() {
+fn image_is_replaced_in_its_list_by_one_with_the_same_content() {
     for random in [false, true] {
         let mut fixture = fixture();
         let order = random.then_some(PlaylistOrder::Random);
@@ -43,7 +43,7 @@ fn image_that_has_the_content_of_another_gives_it_its_place() {
         let active = &fixture.active()[0];
         assert_eq!(active.current_image_id, Some(fixture.images[3]));
         assert_eq!((active.total_images, active.current_index), (3, way[1]));
-        // It has had its turn, and the way back leads over it.
+        // The image counts as shown in this round, and steps back lead over it.
         fixture.act(id, Action::Next).unwrap();
         assert_eq!(fixture.asked(), [3 - way[0] - way[1]]);
         fixture.act(id, Action::Previous).unwrap();
@@ -53,12 +53,12 @@ fn image_that_has_the_content_of_another_gives_it_its_place() {
 }
 
 #[test]
-fn image_that_another_has_taken_the_place_of_holds_up_no_step_and_no_monitor() {
+fn replaced_image_delays_no_step_and_no_monitor() {
     let mut fixture = fixture();
     let id = fixture.make(PlaylistType::Manual, &[0, 1, 2], &[]);
     fixture.start(id, &[]).unwrap();
     fixture.asked();
-    // Nobody has told of it yet.
+    // No event has reported the replacement yet.
     fixture.unite(1, 3);
     fixture.act(id, Action::Next).unwrap();
     assert_eq!(fixture.asked(), [1, 3]);
@@ -70,7 +70,7 @@ fn image_that_another_has_taken_the_place_of_holds_up_no_step_and_no_monitor() {
 }
 
 #[test]
-fn step_fails_where_its_image_is_gone_and_the_list_cannot_be_read_anew() {
+fn step_fails_if_its_image_is_gone_and_the_list_cannot_be_reloaded() {
     let mut fixture = fixture();
     let id = fixture.make(PlaylistType::Manual, &[0, 1, 2], &[]);
     fixture.start(id, &[]).unwrap();
@@ -82,7 +82,7 @@ fn step_fails_where_its_image_is_gone_and_the_list_cannot_be_read_anew() {
     let error = fixture.act(id, Action::Next).unwrap_err();
     assert!(matches!(error, Error::Picture(wallpaper::Error::NoImage { .. })), "{error}");
     assert_eq!(fixture.active()[0].current_index, 0);
-    // Nobody else tells of it.
+    // Only the player publishes this error.
     let events = fixture.events();
     let [(EventKind::WallpaperApplyFailed, event)] = &events[..] else { panic!("{events:?}") };
     assert_eq!(
@@ -93,7 +93,7 @@ fn step_fails_where_its_image_is_gone_and_the_list_cannot_be_read_anew() {
 }
 
 #[test]
-fn playlist_follows_its_image_only_to_one_that_has_come_into_its_place() {
+fn playlist_follows_its_image_only_to_a_replacement() {
     let mut fixture = fixture();
     let id = fixture.make(PlaylistType::Manual, &[0, 1, 2], &[]);
     fixture.start(id, &[]).unwrap();
@@ -104,6 +104,6 @@ fn playlist_follows_its_image_only_to_one_that_has_come_into_its_place() {
         fixture.number(state.image_id)
     };
     assert_eq!(stands_at([3, 1, 2]), 3);
-    // Others have moved up, or down.
+    // The other images have only moved up or down.
     assert_eq!((stands_at([1, 2, 3]), stands_at([3, 0, 1])), (0, 0));
 }

@@ -1,4 +1,4 @@
-//! Wallpapers that do what the test says.
+//! Wallpapers that behave as the test says.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -14,28 +14,28 @@ use crate::wire::{MediaType, Mode, Rest, SetStatus};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Behaviour {
     Shows,
-    /// Answers nothing until it is told to.
+    /// Holds its answers until the test releases them.
     Silent,
     RefusesVideo,
     RefusesAll,
     NoBackend,
     Superseded,
-    /// The backend does not show it.
+    /// The backend cannot show it.
     Fails,
 }
 
 pub(super) struct StubState {
     pub(super) behaviour: Behaviour,
     pub(super) connected: Vec<String>,
-    /// Which monitors these are.
+    /// The identities of the monitors.
     pub(super) identities: BTreeMap<String, String>,
     pub(super) fixed: bool,
-    /// Images and monitors that were asked for.
+    /// Requested images and monitors.
     pub(super) asked: Vec<(i64, Vec<String>, Mode)>,
-    /// For monitors that have each their own.
+    /// Requests that name an image for each monitor.
     pub(super) dealt: Vec<Vec<i64>>,
     pub(super) held: Vec<(Request, wallpaper::Reply<Applied>)>,
-    /// The pauses (`true`) and resumes of videos and pages.
+    /// The pauses (`true`) and resumes of videos and HTML wallpapers.
     pub(super) rests: Vec<bool>,
 }
 
@@ -53,7 +53,7 @@ impl StubWallpapers {
             Ask::Each(ids) => ids.clone(),
             _ => panic!("{request:?}"),
         };
-        // The answer is about the first video, else the first image.
+        // The answer is about the first video, or the first image if there is none.
         let is_video = |id: &&i64| {
             let image = self.store.read(|c| images::get(c, **id)).unwrap();
             image.is_some_and(|image| image.media_type == MediaType::Video)

@@ -1,4 +1,4 @@
-//! When changes come: beats, pauses, sleep, clocks that are set, restarts.
+//! When changes are made: intervals, pauses, suspend, clocks that are set, restarts.
 
 use super::*;
 
@@ -30,8 +30,8 @@ fn now_micros(fixture: &Fixture) -> i64 {
     fixture.time.lock().unwrap().wall.timestamp().as_microsecond()
 }
 
-/// A change that comes late keeps the beat; one that comes so late that it was missed, or by more
-/// than an interval, begins a new one.
+/// A late change keeps the beat. A change that counts as missed, or is late by more than an
+/// interval, starts a new one.
 #[test]
 fn late_changes_keep_the_beat_until_it_is_lost() {
     let mut fixture = fixture();
@@ -57,7 +57,7 @@ fn late_changes_keep_the_beat_until_it_is_lost() {
 }
 
 #[test]
-fn the_time_of_the_next_change_is_the_same_however_often_it_is_asked_for() {
+fn next_change_time_is_stable_across_reads() {
     let mut fixture = fixture();
     let id = fixture.make(PlaylistType::Timer, &[0, 1], &[]);
     fixture.start(id, &[]).unwrap();
@@ -68,10 +68,10 @@ fn the_time_of_the_next_change_is_the_same_however_often_it_is_asked_for() {
         let mut time = fixture.time.lock().unwrap();
         time.wall = &time.wall + by;
     };
-    // The two clocks are read one after the other.
+    // The two clocks are not read at the same moment.
     ahead(&fixture, SignedDuration::from_millis(3));
     assert_eq!(next(&mut fixture), Some(first));
-    // A clock that was set is another matter.
+    // A clock that was set changes the answer.
     ahead(&fixture, SignedDuration::from_secs(60));
     assert_eq!(next(&mut fixture), Some(first + 60_003_000));
     fixture.connect(&[]);
@@ -117,14 +117,14 @@ fn pause_keeps_remaining_time() {
     assert_eq!(fixture.asked(), [0]);
 }
 
-/// Says that the session is locked, or that it is not.
+/// Reports the session as locked or unlocked.
 fn lock(fixture: &mut Fixture, locked: bool) -> Option<Rest> {
     let told = PutPower { locked: Some(locked), idle: None };
     fixture.command(|player, reply| reply(Ok(player.tell_power(told)))).unwrap().resting
 }
 
 #[test]
-fn rest_keeps_remaining_time_beside_the_pause() {
+fn pause_by_lock_keeps_remaining_time_beside_the_clients_pause() {
     let mut fixture = fixture();
     let id = fixture.make(PlaylistType::Timer, &[0, 1, 2], &[]);
     fixture.start(id, &[]).unwrap();
@@ -138,7 +138,7 @@ fn rest_keeps_remaining_time_beside_the_pause() {
     assert_eq!((active.resting, active.paused), (Some(Rest::Locked), false));
     assert_eq!(active.next_change_at, None);
     assert_eq!(fixture.player.playlist_deadlines(), Deadlines::default(), "nothing wakes");
-    // A pause inside it, and longer than it.
+    // A client's pause begins during it and ends after it.
     fixture.act(id, Action::Pause).unwrap();
     assert_eq!(lock(&mut fixture, false), None);
     fixture.pass(1000 * SECOND);
@@ -148,7 +148,7 @@ fn rest_keeps_remaining_time_beside_the_pause() {
     assert_eq!(fixture.asked(), NONE);
     fixture.pass(SECOND);
     assert_eq!(fixture.asked(), [1]);
-    // By hand it moves, and goes on resting; a resume changes nothing of that.
+    // A client's step is made, and the pause by lock continues; so it does after a resume.
     lock(&mut fixture, true);
     fixture.act(id, Action::Next).unwrap();
     fixture.act(id, Action::Pause).unwrap();
@@ -156,15 +156,15 @@ fn rest_keeps_remaining_time_beside_the_pause() {
     assert_eq!(fixture.asked(), [2]);
     fixture.pass(1000 * SECOND);
     assert_eq!(fixture.asked(), NONE);
-    // A playlist that starts during the rest rests, too.
+    // A playlist that is started during the pause is paused, too.
     let other = fixture.make(PlaylistType::Timer, &[3, 2], &[]);
     fixture.start(other, &["A"]).unwrap();
     assert_eq!(fixture.asked(), [3]);
     fixture.pass(1000 * SECOND);
     assert_eq!(fixture.asked(), NONE);
-    // Videos and HTML wallpapers are told at first, and then of each change once.
+    // The wallpapers get the first state, and then each change once.
     assert_eq!(fixture.wallpapers.state.lock().unwrap().rests, [false, true, false, true]);
-    // A daemon that is started anew knows of no lock: what was left is left still.
+    // The restarted daemon of this test does not know the lock; the remaining time is kept.
     fixture.restart(100 * SECOND, "boot");
     fixture.pass(9 * SECOND);
     assert_eq!(fixture.asked(), NONE);
@@ -173,9 +173,9 @@ fn rest_keeps_remaining_time_beside_the_pause() {
 }
 
 #[test]
-fn a_slot_that_begins_during_rest_is_entered_after_it() {
+fn slot_that_begins_during_a_pause_is_entered_after_it() {
     let mut fixture = fixture();
-    // From 12:00 and from 13:00 on.
+    // The slots begin at 12:00 and at 13:00.
     let id = fixture.make(PlaylistType::TimeOfDay, &[0, 1], &[720, 780]);
     fixture.start(id, &[]).unwrap();
     assert_eq!(fixture.asked(), [0]);
@@ -239,7 +239,7 @@ fn slots_follow_clock_changes() {
     };
     check("2024-06-01T20:30", "Europe/Berlin", 2);
     check("2024-06-01T12:59:50", "Europe/Berlin", 0);
-    // Another zone: it is 19:59 there.
+    // In the other zone it is 19:59.
     check("2024-06-01T19:59:50", "Asia/Tokyo", 1);
     fixture.pass(10 * SECOND);
     assert_eq!(fixture.asked(), [2]);
@@ -285,7 +285,7 @@ fn restart_keeps_position_and_schedule() {
     fixture.pass(5 * SECOND);
     assert_eq!(fixture.asked(), [2]);
     assert_eq!(fixture.active()[0].monitors, names(&["A", "D"]));
-    // The machine is restarted: boot time begins anew, what is left is told by the wall clock.
+    // After a reboot the boot time starts at zero; the remaining time comes from the wall clock.
     fixture.pass(2 * SECOND);
     fixture.restart(5 * SECOND, "another");
     assert_eq!(fixture.asked(), NONE);
@@ -298,7 +298,7 @@ fn restart_keeps_position_and_schedule() {
 }
 
 #[test]
-fn interval_of_what_takes_a_lost_image_s_place_is_kept_over_a_restart() {
+fn interval_of_the_replacement_of_a_lost_image_survives_a_restart() {
     let mut fixture = fixture();
     let id = fixture.make(PlaylistType::Timer, &[0, 1, 2], &[]);
     fixture.start(id, &["A"]).unwrap();
