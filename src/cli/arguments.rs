@@ -23,7 +23,7 @@ pub(super) enum Parsed {
     Call(&'static Verb, Box<Call>),
 }
 
-/// A value of the verb, by the name of its argument or flag.
+/// The name of a verb's argument or flag, and its value.
 type Named = (&'static str, Value);
 
 /// Parses a command line without the program's own name.
@@ -41,7 +41,7 @@ pub(super) fn parse(verbs: Verbs, arguments: Vec<OsString>) -> Result<Parsed, Er
     verbs.spell(&mut spelled);
     let found = verbs.find(&spelled);
     let flags = if let VerbMatch::Verb(verb, _) = found { verb.flags } else { &[] };
-    // The value of a flag may look like a flag of every verb, so both are read together.
+    // The value of a verb's flag may look like a global flag, so both are read together.
     let (globals, given) = line.take(flags)?.into_iter().partition(is_global);
     let (globals, help, version) = read_globals(globals)?;
     if version {
@@ -70,7 +70,7 @@ pub(super) fn parse(verbs: Verbs, arguments: Vec<OsString>) -> Result<Parsed, Er
 }
 
 fn help_on(verbs: Verbs, mut words: Vec<String>) -> Result<String, Error> {
-    // Help on a resource is help on all of its commands.
+    // Help on a resource lists all of its commands, not only `list`.
     if verbs.spell(&mut words) {
         words.pop();
     }
@@ -201,7 +201,7 @@ fn flag_values(given: Vec<Given>) -> Result<Vec<Named>, Error> {
     Ok(values)
 }
 
-/// The values of one flag. A list with commas is the flag several times.
+/// The values of one flag. A list with commas counts as the flag given several times.
 fn listed_values(flag: &'static Flag, value: Value) -> Result<Vec<Named>, Error> {
     let Value::String(names) = &value else { return Ok(vec![(flag.name, value)]) };
     if !flag.many {
@@ -242,7 +242,7 @@ fn positionals(verb: &'static Verb, words: Vec<OsString>) -> Result<Vec<Named>, 
     Err(suggest::too_many(verb, &word, &whole.join(" ")))
 }
 
-/// The letter of a flag, if it has one.
+/// The short form of a flag, or its name if it has none.
 fn short(name: &str) -> &str {
     match name {
         "--help" => "-h",

@@ -14,7 +14,7 @@ use crate::wire::{ErrorBody, ErrorCode};
 
 use super::terminal::{for_stderr, harmless, harmless_json};
 
-/// Contract section 9; the higher ones are numbered as in `sysexits.h`.
+/// The exit codes, as in murald(1). From 69 to 78 they are numbered as in `sysexits.h`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Exit {
     /// The reader of our output has closed it: nothing is printed.
@@ -28,7 +28,7 @@ pub enum Exit {
     /// Another daemon runs.
     Running = 75,
     Config = 78,
-    /// Ended by SIGINT, numbered as shells do.
+    /// Interrupted by a signal; shells use this number for SIGINT.
     Interrupted = 130,
 }
 
@@ -39,7 +39,7 @@ pub(crate) struct Error {
     message: String,
     hint: Option<String>,
     source: Option<Box<dyn StdError + Send + Sync>>,
-    /// The daemon's own words, for `--json`.
+    /// The body of the daemon's answer, which `--json` prints.
     body: Option<Vec<u8>>,
     /// The HTTP status of the same meaning.
     status: Option<u16>,
@@ -58,8 +58,8 @@ impl Error {
         Self::new(Exit::Refused, message)
     }
 
-    /// The daemon did not start, or failed: `error` with its causes, under its own exit code and with
-    /// its own hint, if it has one.
+    /// The failure of a daemon in the foreground: `error` with its causes and exit code, and its hint
+    /// if it has one.
     pub(crate) fn of_daemon(exit_code: u8, hint: Option<&str>, error: &dyn StdError) -> Self {
         let (exit, usual) = match exit_code {
             75 => (Exit::Running, "`murald status` shows it, `murald stop` stops it"),
@@ -89,7 +89,7 @@ impl Error {
         };
         let hint = hint.map(str::to_owned);
         let (message, hint) = match told.details {
-            // A next step, which begins with what to type.
+            // Details that begin with a command are the next step.
             Some(step) if step.starts_with('`') => (told.error, Some(step)),
             Some(details) => (format!("{}: {details}", told.error), hint),
             None => (told.error, hint),
@@ -101,7 +101,7 @@ impl Error {
         error
     }
 
-    /// An answer or a stream that broke off.
+    /// An answer or a stream that ended too early.
     pub(crate) fn of_lost_daemon(error: io::Error) -> Self {
         Self::new(Exit::Unavailable, "lost the connection to the daemon")
             .because(error)
@@ -121,7 +121,7 @@ impl Error {
         self
     }
 
-    /// Replaces the name that the message begins with, and its details.
+    /// Replaces the API's name of a parameter at the start of the message and of its details.
     pub(crate) fn renamed(mut self, name: &str, ours: &str) -> Self {
         if let Some(rest) = self.message.strip_prefix(name).filter(|rest| rest.starts_with(' ')) {
             let details = (format!(": {name} "), format!(": {ours} "));
@@ -153,7 +153,7 @@ impl Error {
 
     /// Prints the error, with `json` as JSON, and returns the exit code.
     pub(crate) fn report(&self, json: bool) -> ExitCode {
-        // Without a message, the program that we started has already printed it.
+        // The message is empty if a program that the command started has already printed one.
         if self.exit != Exit::Done && !self.message.is_empty() {
             let mut stderr = io::stderr();
             // Stderr may be closed.
@@ -169,7 +169,7 @@ impl Error {
         ExitCode::from(self.exit as u8)
     }
 
-    /// In the form of the daemon's errors.
+    /// The error as JSON, in the form of the daemon's errors.
     fn as_json(&self) -> serde_json::Value {
         let (error, code) = (self.reason(), self.code());
         match &self.hint {
@@ -253,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn causes_are_told_in_a_line() {
+    fn causes_are_printed_on_one_line() {
         let lost = io::Error::other("the cause");
         let error = Error::new(Exit::Internal, "it failed").because(lost).hint("do this");
         assert_eq!(error.to_string(), "murald: it failed: the cause\n  do this");

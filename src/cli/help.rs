@@ -6,7 +6,7 @@ use super::lookup::Verbs;
 use super::terminal::wrapped;
 use super::verb::{Argument, Arity, Flag, GLOBAL, Kind, Verb};
 
-/// The narrowest terminal that help is for.
+/// The width at which help is wrapped.
 const COLUMNS: usize = 80;
 
 /// The commands that most people need.
@@ -94,7 +94,7 @@ pub(super) fn verb(verbs: Verbs, verb: &Verb) -> String {
     out
 }
 
-/// `murald images get ID`
+/// The usage line, such as `murald images get ID`.
 pub(super) fn usage(verb: &Verb) -> String {
     let mut out = format!("murald {}", synopsis(verb));
     if !verb.flags.is_empty() {
@@ -138,7 +138,7 @@ fn meaning(text: &str, kind: Option<Kind>, many: bool) -> String {
     let mut out = text.to_owned();
     match kind {
         Some(Kind::Words(words)) => out = format!("{out} ({})", words.join(", ")),
-        // The event types are too many for a line; they have their place in the long help.
+        // Longer lists, such as the event types, are in the verb's help instead.
         Some(Kind::List(words)) if (1..9).contains(&words.len()) => {
             out = format!("{out} ({})", words.join(", "));
         }

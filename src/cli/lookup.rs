@@ -88,7 +88,7 @@ impl Verbs {
         first.map_or(VerbMatch::Nothing, VerbMatch::Prefix)
     }
 
-    /// The verbs whose first words are these.
+    /// The verbs that begin with the words of `prefix`.
     pub(super) fn with_prefix<S: AsRef<str>>(
         self,
         prefix: &[S],
@@ -106,7 +106,7 @@ impl Verbs {
         alone.chain([(OFF, "stop --clear".to_owned())])
     }
 
-    /// The verb of `murald` alone: the first one.
+    /// The verb that `murald` runs without arguments.
     pub(super) fn start(self) -> &'static Verb {
         &self.0[0].verbs[0]
     }

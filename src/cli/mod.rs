@@ -1,4 +1,4 @@
-//! The command: a client of the API.
+//! Implements the command line, which is a client of the API.
 //!
 //! Runs on the only thread of its process. Knows the daemon only over its socket: functions of `main`
 //! (`Host`) do what a client cannot do. Prints through `Stdout` and `Error` only, apart from warnings
@@ -71,7 +71,7 @@ fn run(verbs: Verbs, verb: &Verb, mut call: Call) -> Result<(), Error> {
     done.map_err(|error| hinted(error, verb, &call)).and(printed)
 }
 
-/// Confirms, asks, and prints.
+/// Asks for confirmation, sends the request and prints the answer.
 fn send(verb: &Verb, request: &Request, call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
     if verb.chooses && !call.has("IMAGE") {
         return stdout.say("no image matches");
@@ -92,7 +92,7 @@ fn send(verb: &Verb, request: &Request, call: &Call, stdout: &mut Stdout) -> Res
     }
 }
 
-/// The daemon's refusal with the flags that were typed in place of its parameters, and with a hint.
+/// Replaces the API's parameters in the daemon's error by the flags that were typed, and adds a hint.
 fn hinted(error: Error, verb: &Verb, call: &Call) -> Error {
     let given = verb.flags.iter().filter(|flag| call.has(flag.name));
     let error =
@@ -138,7 +138,7 @@ fn prepare(verb: &Verb, call: &mut Call) -> Result<(), Error> {
     if verb.chooses { verbs::choose(verb, call) } else { Ok(()) }
 }
 
-/// Refuses a `--format` that names what the command's answer never has, before anything is done.
+/// Refuses a `--format` with fields that the command's answer never has, before anything is done.
 fn check_format(verb: &Verb, call: &mut Call) -> Result<(), Error> {
     let names = verbs::fields(verb, call);
     match &mut call.globals.output.format {

@@ -13,7 +13,7 @@ use super::stdout::Stdout;
 use super::terminal::{Terminal, color_code};
 use super::{Error, start};
 
-/// The most that a picture takes, in columns and rows.
+/// The maximum size of a picture, in columns and rows.
 const FRAME: (u32, u32) = (60, 20);
 /// A picture has at least this many rows, however much text is beneath it.
 const LEAST: u32 = 4;
@@ -23,7 +23,7 @@ const CELL: (u32, u32) = (9, 18);
 /// The values of `--picture`.
 pub(super) const WORDS: &[&str] = &["auto", "blocks", "none"];
 
-/// `--picture` in types.
+/// The value of `--picture`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Way {
     Auto,
@@ -34,13 +34,13 @@ enum Way {
 /// How the user wants to see a picture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Wish {
-    /// In columns and rows; without rows as high as it gets.
+    /// In columns and rows; without rows, the height follows from the picture's shape.
     pub(super) size: Option<(u32, Option<u32>)>,
     way: Way,
 }
 
 impl Wish {
-    /// The wish of `--size` and `--picture`.
+    /// Reads `--size` and `--picture`.
     pub(super) fn of(size: Option<&str>, way: Option<&str>) -> Result<Self, Error> {
         let size = size.map(|text| {
             let wrong =
@@ -77,8 +77,8 @@ impl Wish {
     }
 }
 
-/// Shows the picture in this file, with so many lines of text to come beneath it; nothing if the file
-/// is not a picture.
+/// Shows the picture in `file`, which will have `beneath` lines of text beneath it. Shows nothing if
+/// the file is not a picture.
 pub(super) fn show(
     file: &[u8],
     stdout: &mut Stdout,
@@ -95,7 +95,7 @@ pub(super) fn show(
         }
     }
     let Some((picture, size)) = decoded(file) else { return Ok(()) };
-    // Small ones are not enlarged, as the daemon's thumbnails are not, unless a size is given.
+    // Small pictures are enlarged only if a size is given.
     let frame = (frame.0 * cell.0, frame.1 * cell.1);
     let grown = if wish.size.is_some() { enlarged(size, frame) } else { size };
     let (width, height) = fit(grown, frame);
@@ -104,7 +104,7 @@ pub(super) fn show(
     stdout.raw(half_blocks(&raster, terminal).as_bytes())
 }
 
-/// A picture and its size, which is smaller than what its decoder may give.
+/// A decoded picture, and its size if fitted into 1024 pixels. The decoder may return more pixels.
 pub(super) fn decoded(file: &[u8]) -> Option<(Picture, (u32, u32))> {
     let mut input = Cursor::new(file);
     let probe = media::probe(&mut input).ok()?;
@@ -112,7 +112,7 @@ pub(super) fn decoded(file: &[u8]) -> Option<(Picture, (u32, u32))> {
     Some((probe.decode(&mut input, size).ok()?, size))
 }
 
-/// The most columns and rows: what is beneath the picture must not push it out of sight.
+/// The maximum columns and rows, so that the text beneath does not scroll the picture off the screen.
 fn frame(
     columns: usize,
     rows: u32,
@@ -120,7 +120,7 @@ fn frame(
     beneath: usize,
 ) -> (u32, u32) {
     let columns = u32::try_from(columns).unwrap_or(u32::MAX);
-    // The prompt has a line, too.
+    // One line more, for the prompt.
     let beneath = u32::try_from(beneath).unwrap_or(u32::MAX).saturating_add(1);
     let most = rows.saturating_sub(beneath).max(LEAST);
     match size {
@@ -130,13 +130,13 @@ fn frame(
     }
 }
 
-/// The same shape, at least as large as the frame.
+/// A multiple of the size that is at least as large as the frame.
 fn enlarged((width, height): (u32, u32), frame: (u32, u32)) -> (u32, u32) {
     let factor = (frame.0.div_ceil(width.max(1))).max(frame.1.div_ceil(height.max(1))).max(1);
     (width * factor, height * factor)
 }
 
-/// Pixels of a cell, and how many rows there are.
+/// The pixels of a character cell, and the rows of the terminal.
 pub(super) fn cell() -> ((u32, u32), u32) {
     let Ok(size) = rustix::termios::tcgetwinsize(std::io::stdout()) else {
         return (CELL, FRAME.1);
@@ -156,14 +156,14 @@ fn has_chafa() -> bool {
     std::env::split_paths(&path).any(|directory| directory.join(CHAFA).is_file())
 }
 
-/// Lets chafa draw the picture in this file on at most so many columns and rows; false if it fails.
+/// Has chafa draw the picture in `file` on at most `columns` and `rows`; false if it fails.
 pub(super) fn draw_with_chafa(
     stdout: &mut Stdout,
     file: &[u8],
     (columns, rows): (u32, u32),
     more: &[&str],
 ) -> Result<bool, Error> {
-    // chafa writes behind our text.
+    // chafa writes to the terminal itself, after this text.
     stdout.flush()?;
     let mut command = start::command(CHAFA);
     command.args(["--animate", "off", "--size", &format!("{columns}x{rows}")]).args(more).arg("-");
@@ -171,19 +171,19 @@ pub(super) fn draw_with_chafa(
         return Ok(false);
     };
     if let Some(mut pipe) = child.stdin.take() {
-        // If chafa does not read to the end, its status tells.
+        // The write fails if chafa stops reading; then its exit status is an error, too.
         pipe.write_all(file).ok();
     }
     Ok(child.wait().is_ok_and(|status| status.success()))
 }
 
-/// A file that every version of chafa reads.
+/// The raster as WebP, which every version of chafa reads.
 pub(super) fn chafa_file(raster: &Raster) -> Vec<u8> {
     let pixels = raster.pixels.as_flattened();
     webp::Encoder::from_rgb(pixels, raster.width, raster.height).encode(90.0).to_vec()
 }
 
-/// Red, green and blue, row by row.
+/// Pixels of red, green and blue, row by row.
 pub(super) struct Raster {
     pub(super) width: u32,
     pub(super) height: u32,
@@ -208,7 +208,7 @@ impl Raster {
         Self { width: picture.width(), height: picture.height(), pixels }
     }
 
-    /// Copies another one into it, which fits there.
+    /// Copies `other` into this raster, where it must fit.
     pub(super) fn paste(&mut self, other: &Self, left: u32, top: u32) {
         let (whole, wide) = (self.width as usize, other.width as usize);
         let rows = self.pixels.chunks_exact_mut(whole).skip(top as usize);
@@ -218,7 +218,7 @@ impl Raster {
     }
 }
 
-/// Two pixels to a character, the upper one its colour, the lower one its background.
+/// Draws two pixels per character, the upper one as its colour, the lower one as its background.
 pub(super) fn half_blocks(raster: &Raster, terminal: Terminal) -> String {
     let width = raster.width as usize;
     let rows: Vec<&[[u8; 3]]> = raster.pixels.chunks_exact(width).collect();
@@ -244,7 +244,7 @@ pub(super) fn half_blocks(raster: &Raster, terminal: Terminal) -> String {
 mod tests {
     use super::*;
 
-    /// Two pixels: red, and blue of half transparency.
+    /// Two pixels: opaque red, and fully transparent blue.
     fn two() -> Raster {
         let mut file = Cursor::new(Vec::new());
         let mut picture = image::RgbaImage::new(2, 1);
@@ -256,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn wishes_are_read() {
+    fn size_and_picture_flags_are_read() {
         let size = |text| Wish::of(Some(text), None).ok().and_then(|wish| wish.size);
         assert_eq!(size("40"), Some((40, None)));
         assert_eq!(size("40x10"), Some((40, Some(10))));
@@ -269,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn a_picture_stays_in_sight() {
+    fn picture_leaves_room_for_the_text_beneath() {
         assert_eq!(frame(80, 24, None, 13), (60, 10));
         assert_eq!(frame(40, 100, None, 13), (40, 20));
         assert_eq!(frame(80, 10, None, 13), (60, LEAST));
@@ -277,12 +277,12 @@ mod tests {
     }
 
     #[test]
-    fn transparency_lies_on_black() {
+    fn transparent_pixels_become_black() {
         assert_eq!(two().pixels, [[255, 0, 0], [0, 0, 0]]);
     }
 
     #[test]
-    fn an_odd_row_has_no_lower_half() {
+    fn odd_last_row_has_no_lower_half() {
         let terminal = |true_color| Terminal { columns: 80, color: true, true_color };
         assert_eq!(
             half_blocks(&two(), terminal(true)),

@@ -13,7 +13,7 @@ pub(super) enum Item {
         /// One line of JSON.
         data: String,
     },
-    /// So many events were dropped before the next one.
+    /// The number of events that were dropped before the next one.
     Lost(u64),
 }
 
@@ -72,7 +72,7 @@ impl<R: Read> Events<R> {
             self.used = 0;
             searched = self.buffer.len();
             let mut piece = [0; 8192];
-            // Not through BufRead: it would try again when it is interrupted.
+            // Not through `BufRead`, which would retry an interrupted read.
             match self.reader.read(&mut piece)? {
                 0 => return Ok(None),
                 read => self.buffer.extend_from_slice(&piece[..read]),
@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn items_in_any_pieces() {
+    fn items_are_read_from_pieces_of_any_size() {
         let stream = ": keepalive\n\nevent: a\ndata: {\"x\":1}\n\n: lost 3\nevent:b\r\ndata:{}\r\n\r\n\
                       event: cut\ndata: {";
         let event = |kind: &str, data: &str| Item::Event { kind: kind.into(), data: data.into() };

@@ -12,7 +12,8 @@ use super::terminal::Terminal;
 use super::terminal::{color_code, cut, escaped, harmless, width};
 use crate::color::{Rgb, hue_group, parse};
 
-/// The names of hues, and the groups that people call so; of a colour the first name is shown.
+/// The names of hues, and the hue groups that each includes. A colour is shown with the first name that
+/// includes its group.
 pub(super) const HUES: [(&str, &[u8]); 9] = [
     ("red", &[0, 11]),
     ("orange", &[1]),
@@ -31,9 +32,9 @@ fn hue_name(color: Rgb) -> &'static str {
     named.map_or("grey", |(name, _)| name)
 }
 
-/// Between two columns.
+/// Spaces between two columns.
 const GAP: usize = 2;
-/// No column is cut to less than this.
+/// The minimum width of a column that is cut.
 const LEAST: usize = 8;
 
 /// Rows under headings.
@@ -47,7 +48,7 @@ pub(super) struct Table {
 struct Column {
     title: &'static str,
     right: bool,
-    /// Numbers and times say something else when they are cut.
+    /// Whether the column is never cut, as numbers and times would mislead.
     whole: bool,
 }
 
@@ -57,7 +58,7 @@ pub(super) struct Cell {
     /// The cell for scripts: not cut, and as a program reads it.
     raw: String,
     look: CellStyle,
-    /// `#rrggbb`, shown as colours where the terminal can.
+    /// Colours as `#rrggbb`, shown as swatches if the terminal has colours.
     palette: Vec<String>,
 }
 
@@ -105,7 +106,7 @@ impl Cell {
         }
     }
 
-    /// Texts, with commas between.
+    /// Strings, with commas between.
     pub(super) fn list(items: &[String]) -> Self {
         Self::from(items.join(", ")).raw(items.join(","))
     }
@@ -150,7 +151,7 @@ impl Table {
         Self { columns: titles.iter().map(column).collect(), rows: Vec::new() }
     }
 
-    /// Two columns: names and values, which are whole, so that a path can be copied.
+    /// Two columns of names and values, which are never cut, so that a path can be copied.
     pub(super) fn sheet() -> Self {
         Self::new(&["=", "="])
     }
@@ -164,7 +165,7 @@ impl Table {
         self.row([Cell::from(name).look(CellStyle::Dim), value.into()]);
     }
 
-    /// How many lines it has on a terminal, without a heading.
+    /// The number of lines on a terminal, without a heading.
     pub(super) fn lines(&self) -> usize {
         self.rows.len()
     }
@@ -197,12 +198,13 @@ impl Table {
         out
     }
 
-    /// The columns that are shown, with their widths: the natural ones, less what is too much. The
-    /// widest give first.
+    /// The indices and widths of the columns that are shown. If the terminal is too narrow, the widest
+    /// columns are cut first.
     fn shown(&self, terminal: Terminal) -> Vec<(usize, usize)> {
         let is_sheet = self.columns.iter().all(|column| column.whole && !column.right);
         let natural = |at: usize| {
-            // As words the colours of a list would take the place of its names.
+            // Without colours, a list has no palette column: as words it would leave too little space
+            // for the names.
             let shown = |cell: &&Cell| is_sheet || terminal.color || cell.palette.is_empty();
             let cells = self.rows.iter().map(|row| &row[at]).filter(shown);
             let cells = cells.map(|cell| cell.natural(terminal));
@@ -343,7 +345,7 @@ mod tests {
     }
 
     #[test]
-    fn colours_only_where_they_are_wanted() {
+    fn colours_are_printed_only_if_the_terminal_has_them() {
         let mut table = Table::sheet();
         table.field("colors", Cell::palette(&serde_json::json!(["#ff0000", "#0000ff"])));
         assert_eq!(table.render(PLAIN), "colors  #ff0000 red, #0000ff blue\n");
@@ -360,7 +362,7 @@ mod tests {
     }
 
     #[test]
-    fn names_of_files_do_no_harm() {
+    fn control_characters_in_names_are_replaced() {
         let mut table = Table::sheet();
         table.field("name", "a\x1b[31m\nb");
         assert_eq!(table.render(PLAIN), "name  a\u{fffd}[31m b\n");

@@ -1,4 +1,4 @@
-//! `--format`: a line for each record, with the record's fields in it.
+//! Parses `--format`, and prints the line of each record from the record's fields.
 //!
 //! `{name}`, `{a.b}` and `{a[0]}` stand for fields, `{{` and `}}` for braces, and `\t`, `\n` and `\\`
 //! for the same as in C. Missing and null fields are empty; lists are joined with commas.
@@ -10,7 +10,7 @@ use super::Error;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Template {
     parts: Vec<Part>,
-    /// All fields are known ones, so a field that a record lacks is empty.
+    /// Set by [`Self::check`]: all fields are known, so a field that a record lacks is empty.
     is_checked: bool,
 }
 
@@ -54,7 +54,7 @@ impl Template {
         Ok(Self { parts, is_checked: false })
     }
 
-    /// Refuses fields that are none of those that the records may have.
+    /// Refuses fields that are not among the `names` that records may have.
     pub(super) fn check(&mut self, names: &[String]) -> Result<(), Error> {
         for part in &self.parts {
             match part {
@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn fields_that_a_record_may_have_are_empty_where_it_has_none() {
+    fn known_field_that_a_record_lacks_is_empty() {
         let names = ["id", "fit"].map(str::to_owned);
         let mut template = Template::parse("{id}:{fit.x}").unwrap();
         template.check(&names).unwrap();

@@ -24,13 +24,13 @@ pub struct Verb {
     pub views: &'static [&'static View],
     /// Starts a daemon if none answers.
     pub(super) starts: bool,
-    /// Its images are the named ones, or all that its filters find.
+    /// Works on the images that are named, or on all that its filters find.
     pub(super) chooses: bool,
     /// The question before the request, on a terminal.
     pub(super) confirm: Option<Confirm>,
     /// The message while a person waits for the answer, if that may be minutes.
     pub(super) waiting: &'static str,
-    /// Whether the answer of the request is a success.
+    /// Fails if the answer of the request is not a success.
     pub(super) check: Option<Check>,
     pub(super) run: Run,
 }
@@ -53,11 +53,11 @@ pub(super) enum Run {
 }
 
 pub(super) type Action = fn(&Call, &mut Stdout) -> Result<(), Error>;
-/// The question, if there is one to ask.
+/// Returns the question, if one has to be asked.
 pub(super) type Confirm = fn(&Call) -> Result<Option<String>, Error>;
 pub(super) type Check = fn(&Call, &Value) -> Result<(), Error>;
 
-/// A word without a flag; its place gives its meaning.
+/// An argument without a flag, known by its position.
 #[derive(Clone, Copy, Debug)]
 pub struct Argument {
     pub name: &'static str,
@@ -180,7 +180,7 @@ impl Verb {
         Self::of(words, summary, Run::Request(Request::of(place, Body::Fields(body))))
     }
 
-    /// One request with a body made of the record that the place has now.
+    /// One request with a body made from the present record at `place`.
     pub(super) const fn change(
         words: &'static [&'static str],
         summary: &'static str,

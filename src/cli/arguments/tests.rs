@@ -1,4 +1,4 @@
-//! Command lines and what they become.
+//! Tests how command lines are parsed.
 
 use serde_json::json;
 
@@ -18,7 +18,7 @@ fn call(line: &[&str]) -> (&'static Verb, Call) {
 }
 
 #[test]
-fn verbs_with_what_they_are_given() {
+fn verbs_get_their_arguments_and_flags() {
     #[track_caller]
     fn check(line: &[&str], verb: &str, values: Value) {
         let (found, call) = call(line);
@@ -67,7 +67,7 @@ fn verbs_with_what_they_are_given() {
 }
 
 #[test]
-fn global_flags_stand_anywhere() {
+fn global_flags_may_be_at_any_place() {
     for line in [
         ["--json", "--socket", "/s", "images", "show", "7"],
         ["images", "--socket", "/s", "--json", "show", "7"],
@@ -81,7 +81,7 @@ fn global_flags_stand_anywhere() {
 }
 
 #[test]
-fn help_and_version() {
+fn help_and_version_are_recognised() {
     #[track_caller]
     fn check(line: &[&str], start: &str) {
         match parsed(line).unwrap() {
@@ -99,7 +99,7 @@ fn help_and_version() {
 }
 
 #[test]
-fn wrong_lines_are_explained() {
+fn wrong_command_lines_are_explained() {
     #[track_caller]
     fn check(line: &[&str], expected: &str) {
         let error = parsed(line).unwrap_err();

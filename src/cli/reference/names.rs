@@ -24,13 +24,13 @@ pub(super) struct Named {
     pub(super) path: PathBuf,
     #[serde(default)]
     pub(super) format: Option<Format>,
-    /// The folder around a folder.
+    /// The parent of a folder.
     #[serde(default)]
     pub(super) parent_id: Option<i64>,
 }
 
-/// A name of the whole tree, or the names from the root down with `/` between. A name may have a
-/// `/`, too.
+/// The id of a folder, given by a name from anywhere in the tree, or by the names from the root down
+/// with `/` between. A name may contain `/`, too.
 pub(super) fn folder(word: &str, tree: &[Named]) -> Result<i64, Error> {
     if !word.contains('/') || tree.iter().any(|one| one.name == word) {
         return Ok(among("folder", word, tree)?.id);
@@ -51,7 +51,7 @@ pub(super) fn folder(word: &str, tree: &[Named]) -> Result<i64, Error> {
     at.ok_or_else(|| Error::usage("FOLDER must be a name, a path of names or an id, not \"/\""))
 }
 
-/// The names from the outermost of these folders down.
+/// The path of a folder: the names of its parents that are in `all`, and its own, with `/` between.
 pub(crate) fn path(folder: &Value, all: &[Value]) -> String {
     let name = text(folder, "name");
     let around = all.iter().find(|other| other["id"] == folder["parent_id"]);
@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn references_are_found_by_name_and_by_beginning() {
+    fn references_are_found_by_name_and_by_prefix() {
         let all = all(&["Sunset", "sunrise", "SUNSET over", "über", "a", "A"]);
         let check = |word: &str, expected: Result<i64, &str>| {
             let found =
@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn a_message_lists_ten_at_most() {
+    fn message_lists_at_most_ten_names() {
         let names: Vec<String> = (0..13).map(|number| format!("p{number}")).collect();
         let all = all(&names.iter().map(String::as_str).collect::<Vec<_>>());
         let told = among("image", "p", &all).unwrap_err().to_string();
@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn folders_of_the_same_name_are_told_apart() {
+    fn folders_of_the_same_name_are_ambiguous() {
         let told = among("folder", "sea", &all(&["sea", "sea"])).unwrap_err().to_string();
         assert_eq!(told, "murald: \"sea\" is ambiguous: sea (1), sea (2)");
         let told = among("folder", "F1", &all(&["F1", "f1", "F1", "F12"])).unwrap_err().to_string();

@@ -29,7 +29,7 @@ pub(super) const COMPLETE: Verb =
         .help("    murald complete -- images ''");
 
 const PATIENCE: Duration = Duration::from_millis(500);
-/// The most images that are offered.
+/// The maximum number of images that are offered.
 const IMAGES: u32 = 50;
 
 /// A word, and what it means.
@@ -185,7 +185,7 @@ impl Source {
             Kind::Playlist => self.named(&RequestPath::new(&[&"playlists"])),
             Kind::Monitor => self.listed(&RequestPath::new(&[&"monitors"]), "name", "description"),
             Kind::Workspace => self.listed(&RequestPath::new(&[&"workspaces"]), "name", "monitor"),
-            // The daemon would ask each program for its version first.
+            // Not from the daemon, which would first ask each program for its version.
             Kind::Backend => self.setting_values(&["backend.type".to_owned()]),
             Kind::Theme => {
                 self.listed(&RequestPath::new(&[&"api", &"themes"]), "name", "display_name")
@@ -222,7 +222,7 @@ impl Source {
         both_ways(paths)
     }
 
-    /// The records of a list: one field, and another that says more.
+    /// The records of a list: the field `word`, and the field `meaning` that explains it.
     fn listed(&self, place: &RequestPath, word: &str, meaning: &str) -> Vec<Candidate> {
         let records = self.records(place).into_iter();
         records.map(|record| (written(&record[word]), written(&record[meaning]))).collect()

@@ -1,4 +1,5 @@
-//! Sections of the configuration as the API has them, and a change of one that a command line asks for.
+//! Reads the change of a setting from a command line, and finds the route of the API for a section of
+//! the configuration.
 
 use std::fmt::Display;
 
@@ -70,8 +71,8 @@ fn changes(text: &str) -> Result<Map<String, Value>, Error> {
     }
 }
 
-/// A change of one setting, with the word as the setting's type: `80` is a number for one and a string
-/// for another. `null` removes any setting.
+/// A change of one setting. The word is read as the type that the setting has now: `80` is a number for
+/// one setting and a string for another. `null` removes any setting.
 fn one_setting(
     connection: &Connection,
     section: &str,
@@ -177,7 +178,7 @@ pub(super) fn split(call: &Call, word: &str) -> (String, Option<String>) {
             spelled(start, section) && (rest.is_empty() || rest.starts_with('.'))
         })
     };
-    // It has no keys of its own.
+    // `[workspaces]` has no fixed keys, so it is not among the settings.
     let sections = sections.chain([WORKSPACES]);
     match sections.filter(inside).max_by_key(|section| section.len()) {
         Some(section) => {
@@ -193,7 +194,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn words_take_the_type_that_the_setting_has() {
+    fn value_gets_the_type_of_the_setting() {
         #[track_caller]
         fn check(present: Option<Value>, word: &str, expected: Value) {
             assert_eq!(typed(present.as_ref(), word), expected);
@@ -208,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn unused_settings_are_reported() {
+    fn values_that_the_daemon_does_not_use_are_reported() {
         let map = |value: Value| match value {
             Value::Object(map) => map,
             _ => panic!("an object"),
@@ -222,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn every_section_has_its_way_through_the_api() {
+    fn each_section_has_its_route_and_body() {
         #[track_caller]
         fn check(section: &str, place: &[&dyn std::fmt::Display], body: Value) {
             let section = Section::of(section, false);

@@ -1,5 +1,5 @@
-//! A grid of thumbnails in the terminal, each with its id and name. A row of pictures is one strip,
-//! which any terminal shows like one picture.
+//! Draws a grid of thumbnails in the terminal, each with its id and name. The pictures of a row are
+//! drawn as a single wide one, so that any terminal can show them side by side.
 
 use serde_json::Value;
 
@@ -68,7 +68,7 @@ fn draw(
     for row in images.chunks(grid.across()) {
         let file = |image: &Value| {
             let thumbnail = RequestPath::new(&[&"images", &image["id"], &"thumbnail"]);
-            // An image without a thumbnail has its name alone.
+            // Only the name of an image without a thumbnail is shown.
             connection.get(&thumbnail).map(|answer| answer.body).unwrap_or_default()
         };
         let files: Vec<Vec<u8>> = row.iter().map(file).collect();
@@ -97,7 +97,7 @@ struct Grid {
     terminal: Terminal,
     /// The columns and rows of one picture.
     size: (u32, u32),
-    /// Columns between two.
+    /// Columns between two pictures.
     gap: u32,
     across: u32,
 }
@@ -116,7 +116,7 @@ impl Grid {
         Self { with_chafa: wish.is_for_chafa(), terminal, size: (columns, rows), gap, across }
     }
 
-    /// How many are in a row.
+    /// The number of pictures in a row.
     fn across(&self) -> usize {
         self.across as usize
     }
@@ -126,7 +126,7 @@ impl Grid {
         self.size.0 as usize
     }
 
-    /// How many the screen has space for: at least one row.
+    /// The number of pictures that fit on the screen; at least one row.
     fn on_a_screen(&self) -> u32 {
         self.on(cell().1)
     }
@@ -135,7 +135,7 @@ impl Grid {
         self.across * (lines.saturating_sub(BENEATH) / (self.size.1 + CAPTION)).max(1)
     }
 
-    /// Shows these files; one that cannot be read leaves its place empty.
+    /// Draws a row of thumbnails. A file that cannot be decoded leaves its place empty.
     fn draw(&self, stdout: &mut Stdout, files: &[Vec<u8>]) -> Result<(), Error> {
         let count = u32::try_from(files.len()).unwrap_or(self.across);
         let size = (count * self.size.0 + count.saturating_sub(1) * self.gap, self.size.1);
@@ -152,7 +152,7 @@ impl Grid {
         half_blocks(&self.strip(files, columns, (1, 2)), self.terminal)
     }
 
-    /// The pictures over so many columns, with so many pixels to a cell.
+    /// The pictures of a row in one raster, `columns` wide, with `unit` pixels per cell.
     fn strip(&self, files: &[Vec<u8>], columns: u32, unit: (u32, u32)) -> Raster {
         let frame = (self.size.0 * unit.0, self.size.1 * unit.1);
         let mut strip = Raster::black(columns * unit.0, frame.1);
@@ -172,7 +172,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn as_many_are_in_a_row_as_there_is_room_for() {
+    fn row_has_as_many_pictures_as_fit() {
         let check = |columns, size, across, each| {
             let terminal = Terminal { columns, color: true, true_color: true };
             let grid = Grid::new(terminal, &Wish::of(size, Some("blocks")).unwrap(), 2);
@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn a_picture_lies_in_the_middle_of_its_place() {
+    fn picture_is_centred_in_its_place() {
         let terminal = Terminal { columns: 9, color: true, true_color: true };
         let grid = Grid::new(terminal, &Wish::of(Some("4x1"), Some("blocks")).unwrap(), 1);
         let mut file = std::io::Cursor::new(Vec::new());

@@ -55,7 +55,7 @@ fn said(deleted: u64, kept: u64, wanted: u64, forever: bool) -> String {
     format!("{gone}{stays}{others}")
 }
 
-/// Names the first images, and what would become of their files.
+/// The question, which names the first images and says what happens to their files.
 pub(super) fn question(call: &Call) -> Result<Option<String>, Error> {
     let all = call.all("IMAGE");
     let (mut names, mut in_place) = (Vec::new(), all.len() <= LISTED && !call.has("--files"));
@@ -120,7 +120,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_question_names_the_first_images() {
+    fn question_names_the_first_images() {
         let names = |ids: &[&str]| ids.iter().map(|id| format!("p ({id})")).collect::<Vec<_>>();
         let check = |ids: &[&str], all, expected: &str| {
             assert_eq!(listing(&names(ids), all), expected);
@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn the_answer_says_what_has_happened() {
+    fn report_counts_deleted_and_kept_images() {
         let check = |deleted, kept, wanted, expected: &str| {
             assert_eq!(said(deleted, kept, wanted, false), expected);
         };

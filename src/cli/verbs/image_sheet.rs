@@ -1,4 +1,4 @@
-//! Images as a table and one image as a sheet.
+//! Shows images as a table, and one image as a sheet of its fields.
 
 use serde_json::Value;
 

@@ -100,12 +100,12 @@ fn import(call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
     watch.end()
 }
 
-/// Becomes readable with the first SIGINT or SIGTERM; the second one ends us.
+/// A descriptor that becomes readable at the first SIGINT or SIGTERM. A second signal kills the process.
 fn interrupt() -> io::Result<OwnedFd> {
     let (reader, writer) = UnixStream::pair()?;
     let told = Arc::new(AtomicBool::new(false));
     for signal in [SIGINT, SIGTERM] {
-        // In this order: the first signal finds the flag down, and raises it.
+        // Registered in this order: the first signal finds the flag unset, and sets it.
         flag::register_conditional_default(signal, Arc::clone(&told))?;
         flag::register(signal, Arc::clone(&told))?;
         low_level::pipe::register(signal, writer.try_clone()?)?;
@@ -130,7 +130,7 @@ fn cancel(connection: &Connection, watch: &mut Watch<'_>) -> Result<(), Error> {
 struct Watch<'a> {
     /// The daemon's answer to the request.
     batch: Value,
-    /// The paths as they were named.
+    /// The paths as they were given.
     paths: Vec<String>,
     /// The path, the id and the name of each image.
     images: Vec<(PathBuf, i64, String)>,
@@ -142,7 +142,7 @@ struct Watch<'a> {
     packages: Vec<String>,
     /// A line for each file that is damaged but was imported.
     notes: Vec<String>,
-    /// The last event; null before it has come.
+    /// The last event; null until it arrives.
     end: Value,
     cancelled: bool,
     progress: Progress,
@@ -178,7 +178,7 @@ impl<'a> Watch<'a> {
         Ok(false)
     }
 
-    /// Notes an event; true with the last one.
+    /// Handles an event; true if it was the last.
     fn hear(&mut self, item: &Item) -> Result<bool, Error> {
         let Item::Event { kind, data } = item else {
             return events::print(self.stdout, item).map(|()| false);
@@ -219,7 +219,7 @@ impl<'a> Watch<'a> {
         Ok(false)
     }
 
-    /// Events may have been lost: the counts of the last one are right all the same.
+    /// Stores the last event, whose counts are right even if other events were lost.
     fn conclude(&mut self, end: Value) {
         let unheard = number(&end, "failed").saturating_sub(self.failures.len() as u64);
         if unheard > 0 {

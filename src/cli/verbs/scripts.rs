@@ -18,7 +18,7 @@ use super::{
 
 const MENU_SCRIPT: &str = include_str!("../../../contrib/pick/murald-pick");
 const MENUS: &[&str] = &["rofi", "fuzzel", "wofi", "fzf", "nsxiv"];
-/// A line for the script.
+/// The template of a line in the script's list.
 const LINE: &str = r"{id}\t{name}\t{thumbnails.default}\t{checksum}\t{path}";
 
 #[rustfmt::skip]
@@ -90,7 +90,7 @@ impl Drop for List {
 
 const MIGRATE_SCRIPT: &str = include_str!("../../../contrib/migrate/murald-migrate");
 const PAGE: &str = include_str!("../../../man/murald-migrate.7");
-/// The first four have a configuration to read; the page answers for the others.
+/// The first four have a configuration to read. For the others, the manual page lists the commands.
 const PROGRAMS: &[&str] = &[
     "wpaperd",
     "waypaper",
