@@ -54,7 +54,7 @@ struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
-    /// The table of a section, where the file has it.
+    /// The table of a section, if the file has it.
     fn table<'t>(
         &self,
         root: &'t dyn TableLike,
@@ -62,7 +62,7 @@ impl<'a> Reader<'a> {
     ) -> Result<Option<&'t dyn TableLike>, Error> {
         let mut table = root;
         for (depth, name) in section.path().enumerate() {
-            // Backends' names are as tolerant as their keys.
+            // `-` and `_` are the same in names of backends, as in their keys.
             let Some(found) = toml::find(table, name, depth > 0) else { return Ok(None) };
             let Some(item) = table.get(found) else { return Ok(None) };
             table = item.as_table_like().ok_or_else(|| {
@@ -272,7 +272,7 @@ mod tests {
         let preset = "line 1: app.font_preset must be one of bundled, google_sans, system, \
                       custom, not \"x\"; kept as it is";
         check("app.font_preset = 'x'", Section::App, "font_preset", json!("x"), preset);
-        // Shown as stored, and acted on as another.
+        // Shown as stored, but another value is used.
         let word = "line 1: backend.feh.mode must be one of fill, scale, tile, center, max, \
                     not \"x\"; using \"fill\"";
         check("backend.feh.mode = 'x'", feh, "mode", json!("x"), word);
@@ -298,7 +298,7 @@ mod tests {
         assert_eq!(config.warnings, Vec::<String>::new());
         assert_eq!(config.wal_qt.duration_ms, 7);
         assert!(config.auto_priorities.web.is_empty());
-        // Elsewhere they are not; and what is written as it is named comes first.
+        // Elsewhere they differ; and a key with the exact name has precedence.
         let other = parsed("[remote-gallery]\napi_key = 'x'\n").unwrap().config;
         assert_eq!(other.warnings, ["line 1: unknown section remote-gallery"]);
         assert_eq!(other.section(Section::RemoteGallery)["api_key"], "");

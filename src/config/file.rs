@@ -1,6 +1,6 @@
 //! Reads and replaces the configuration file, atomically and with backups.
 //!
-//! Runs in the thread that calls. Never writes into the file itself: a new file takes its name.
+//! Runs in the thread that calls. Never writes into the file itself: a new file replaces it.
 
 use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions};
@@ -56,9 +56,9 @@ pub(super) fn read(path: &Path) -> io::Result<Option<String>> {
     })
 }
 
-/// Replaces the file that `path` leads to, links followed, its mode kept, if its text is still the one
-/// that was `seen`. A new file and its directories are for the user alone: it may
-/// hold a key of a remote service.
+/// Replaces the file that `path` leads to through links, if its text is still the one that was
+/// `seen`. The mode is kept; a new file and its directories are private, because the file may hold
+/// a key of a remote service.
 pub(super) fn write(path: &Path, text: &str, seen: Option<&str>) -> io::Result<Written> {
     let (target, mode) = writable(path)?;
     let temporary = temporary(&target);
@@ -162,7 +162,7 @@ fn backup_name(path: &Path, number: u32) -> PathBuf {
 }
 
 fn fill(temporary: &Path, text: &str, mode: u32) -> io::Result<()> {
-    // A killed daemon may have left it.
+    // A killed daemon may have left the temporary file.
     fs::remove_file(temporary).ok();
     let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(temporary)?;
     file.set_permissions(fs::Permissions::from_mode(mode))?;
@@ -171,8 +171,8 @@ fn fill(temporary: &Path, text: &str, mode: u32) -> io::Result<()> {
     file.sync_all()
 }
 
-/// Renames a file over another, unless the other changed since it was read: the two are exchanged, and
-/// exchanged back if the old one is not the file that was `seen`.
+/// Renames a file over another, unless the other changed since it was read: exchanges the two, and
+/// renames the old file back if it is not the one that was `seen`.
 fn take_place(temporary: &Path, target: &Path, seen: Option<&str>) -> io::Result<Written> {
     let how = if seen.is_some() { RenameFlags::EXCHANGE } else { RenameFlags::NOREPLACE };
     match rustix::fs::renameat_with(CWD, temporary, CWD, target, how) {
@@ -216,7 +216,7 @@ mod pauses {
         static ON_PAUSE: RefCell<Option<Act>> = const { RefCell::new(None) };
     }
 
-    /// Until it is dropped.
+    /// Runs the action at each pause, until it is dropped.
     pub(in crate::config) struct OnPause(());
 
     impl Drop for OnPause {
@@ -285,7 +285,7 @@ mod tests {
     }
 
     #[test]
-    fn five_backups_are_kept_and_the_oldest_goes() {
+    fn five_backups_are_kept_and_the_oldest_is_removed() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("c.toml");
         let texts = || {
@@ -348,7 +348,7 @@ mod tests {
     }
 
     #[test]
-    fn files_that_are_no_text_are_refused() {
+    fn file_that_is_not_text_is_refused() {
         let dir = tempfile::tempdir().unwrap();
         assert!(read(dir.path()).is_err());
         assert!(read(Path::new("/dev/zero")).is_err());

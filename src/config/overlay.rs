@@ -43,8 +43,7 @@ fn lay(
     };
     let text = &edits.iter().fold(text.to_owned(), in_place);
     let mut document: DocumentMut = text.parse()?;
-    // `toml_edit` puts comments with nothing below them at the end of a document: here they are its
-    // head.
+    // `toml_edit` puts the comments of a document without keys at its end: here they are its head.
     let head = if document.is_empty() { text } else { "" };
     if !head.is_empty() {
         document = DocumentMut::new();
@@ -91,8 +90,8 @@ fn uncommented(text: &str, edit: &Edit) -> Option<String> {
     text.split_inclusive('\n').filter_map(with_line).find(says_so)
 }
 
-/// The text without the line of a key, whose comments stay. None for a table, and within a table that
-/// is a value itself.
+/// The text without the line of a key, whose comments stay. `None` if the value is a table, or if
+/// the key is in an inline table.
 fn without(text: &str, edit: &Edit) -> Option<String> {
     let document = Document::parse(text).ok()?;
     let mut table: &dyn TableLike = document.as_table();
@@ -103,7 +102,7 @@ fn without(text: &str, edit: &Edit) -> Option<String> {
     let name = toml::find(table, &edit.key, edit.section.is_backend_options())?;
     let (key, item) = table.get_key_value(name)?;
     let (key, value) = (key.span()?, item.as_value()?.span()?);
-    // The names of its tables may stand before it.
+    // The key may follow the dotted names of its tables.
     let before = text[..key.start].rfind('\n').map_or("", |end| &text[..=end]);
     let line = &text[value.end..];
     let after = line.find('\n').map_or(line.len(), |end| end + 1);
@@ -136,7 +135,7 @@ fn section_mut(root: &mut Item, section: Section) -> &mut Item {
     })
 }
 
-/// Whether it changed anything.
+/// Sets a key; returns whether that changed anything.
 fn set(section: &mut Item, name: &str, json: &Json, about: impl Fn() -> Vec<String>) -> bool {
     let Some(mut value) = toml::from_json(json) else { return false };
     let table = section.as_table_like_mut().expect("a section is a table");
@@ -148,7 +147,7 @@ fn set(section: &mut Item, name: &str, json: &Json, about: impl Fn() -> Vec<Stri
             toml::comments_in(&old)
         }
         other => {
-            // A table of the client's may become a value.
+            // A client may replace its own table with a value.
             let inner = if other.is_none() { about() } else { Vec::new() };
             table.remove(name);
             table.insert(name, Item::Value(value));
@@ -202,14 +201,14 @@ mod tests {
     }
 
     #[test]
-    fn numbers_beyond_those_of_toml_are_not_rounded() {
+    fn integers_too_large_for_toml_are_refused() {
         assert!(toml::from_json(&json!(u64::MAX)).is_none());
         let greatest = toml::from_json(&json!(i64::MAX)).unwrap();
         assert_eq!(greatest.as_integer(), Some(i64::MAX));
     }
 
     #[test]
-    fn dos_s_line_ends_stay() {
+    fn dos_line_ends_are_kept() {
         check(
             "# a\r\n[app] # b\r\ntheme = 'dark' # c\r\nlines = '''x\r\ny'''\r\n",
             Section::App,
@@ -217,12 +216,12 @@ mod tests {
             json!("light"),
             "# a\r\n[app] # b\r\ntheme = \"light\" # c\r\nlines = '''x\r\ny'''\r\n",
         );
-        // One line that is otherwise, and the file is not DOS's.
+        // One different line end, and the file does not count as a DOS file.
         check("[app]\r\n# a\nx = 1\r\n", Section::App, "x", json!(2), "[app]\n# a\nx = 2\n");
     }
 
     #[test]
-    fn new_text_of_several_lines_is_what_it_was() {
+    fn value_with_several_lines_survives_being_written() {
         let value = json!("one\ntwo\r\nthree");
         let edit = Edit { section: Section::App, key: "x".into(), value: Some(value.clone()) };
         let text = apply("[app]\r\n", &[edit]).unwrap();
@@ -255,7 +254,7 @@ mod tests {
             json!("fit"),
             "backend.type = 'feh'\n\n[backend.awww]\nresize = \"fit\"\n",
         );
-        // Only what belongs to backends may be spelled with a hyphen.
+        // Only names of backends may be spelled with a hyphen.
         check(
             "[remote-gallery]\nx = 1\n",
             Section::RemoteGallery,
@@ -266,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_that_are_lacked_come_with_what_they_mean() {
+    fn missing_keys_are_added_with_their_comments() {
         #[track_caller]
         fn check(text: &str, section: Section, key: &str, value: Json, expected: &str) {
             let edit = Edit { section, key: key.to_owned(), value: Some(value) };
@@ -277,14 +276,14 @@ mod tests {
         let theme = |text, expected| check(text, Section::App, "theme", json!("x"), expected);
         theme("[app]\nmine = 1\n", "[app]\nmine = 1\nABOUT\ntheme = \"x\"\n");
         theme("", "[app]\nABOUT\ntheme = \"x\"\n");
-        // In these there is no room for a line.
+        // An inline table cannot hold the comment.
         let kind = |text, expected| check(text, Section::Backend, "type", json!("feh"), expected);
         kind("backend = { x = 1 }\n", "backend = { x = 1 , type = \"feh\" }\n");
         kind("backend.x = 1\n", "backend.x = 1\nABOUT\nbackend.type = \"feh\"\n");
     }
 
     #[test]
-    fn key_without_default_takes_the_place_of_its_comment() {
+    fn key_without_default_replaces_its_placeholder_comment() {
         #[track_caller]
         fn set(text: &str, section: Section, key: &str) {
             let placeholder = format!("\n# {key} =\n");
@@ -296,7 +295,7 @@ mod tests {
         set(&text, Section::Location, "latitude");
         set(&text, Section::Location, "longitude");
         set(&text, Section::Backend, "transition_duration_seconds");
-        // Only the section's own, and only where nobody wrote more into it.
+        // Only the placeholder of the section itself is replaced, and only if it is unchanged.
         check(
             "[app]\n# latitude =\n[location]\nx = \"\"\"\n# latitude =\"\"\"\n# latitude = 9\n",
             Section::Location,

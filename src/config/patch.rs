@@ -332,7 +332,7 @@ mod tests {
     }
 
     #[test]
-    fn unknown_keys_are_the_client_s_alone() {
+    fn unknown_keys_are_accepted_only_in_sections_of_clients() {
         check(json!({"app": {"new": {"a": [1]}, "old": null}}), Ok(2));
         check(json!({"daemon": {"new": 1}}), Err("unknown setting daemon.new"));
         check(json!({"backend": {"new": 1}}), Err("unknown setting backend.new"));

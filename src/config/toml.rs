@@ -42,7 +42,8 @@ pub(super) fn from_json(json: &Json) -> Option<Value> {
             Some(integer) => integer.into(),
             None => number.as_f64()?.into(),
         },
-        // On one line: in strings of several, the line ends of the file would be part of the value.
+        // On one line: in a multi-line string, the line ends of the file would become part of the
+        // value.
         Json::String(text) if text.contains('\n') => {
             json.to_string().replace('\x7f', "\\u007f").parse().ok()?
         }

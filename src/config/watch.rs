@@ -89,7 +89,7 @@ impl Places {
                     known.get_or_insert_default().extend(names.iter().cloned());
                 }
             }
-            // It may be written under another name, too.
+            // The file may also be written under another name.
             if let Some(file) = &way.file
                 && let Some(watch) = places.add(file)?
             {
@@ -180,8 +180,8 @@ impl Watcher {
         self.due = (settled == Settled::Perhaps).then_some(last);
     }
 
-    /// Watches the places of the path as they are now, also if they have the same names: they may be
-    /// other files. Events that have not been read are of the edit that is about to be.
+    /// Watches the places of the path as they are now, even if their names are the same: they may
+    /// be other files. Unread events belong to the edit that is about to be read.
     fn follow(&mut self) {
         let path = self.config.path().to_owned();
         if presence(&path) == Presence::NoAnswer {
@@ -241,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn edit_is_waited_for_as_long_as_another_program_may_write() {
+    fn edit_is_read_once_no_program_writes_any_more() {
         let mut room = room();
         let one = room.root.join("a/one");
         let mut writer = OpenOptions::new().append(true).open(&one).unwrap();
@@ -273,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn events_that_were_dropped_have_the_file_read() {
+    fn event_overflow_leads_to_a_read() {
         let room = room();
         let missed = ReadFlags::QUEUE_OVERFLOW;
         assert_eq!(room.watcher.places.delay_after(-1, missed, None), Some(SETTLE));
@@ -281,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn file_that_may_be_on_its_way_is_looked_at_once_more() {
+    fn half_written_file_is_read_once_more() {
         let mut room = room();
         let path = room.watcher.config.path().to_owned();
         let whole = fs::read_to_string(&path).unwrap();
@@ -316,7 +316,7 @@ mod tests {
     }
 
     #[test]
-    fn missing_directory_is_waited_for_where_it_will_be_made() {
+    fn creation_of_a_missing_directory_is_noticed() {
         let mut room = room();
         room.watcher.places = Places::watch(&room.root.join("b/c/file")).unwrap();
         fs::write(room.root.join("c"), "").unwrap();

@@ -14,7 +14,7 @@ use super::super::watch::{LAST, SETTLE};
 use super::super::{Config, Error, document, file, patch};
 use super::{ConfigHandle, FileState, parse};
 
-/// The most bytes of the file. As generated it has about 7000.
+/// The most bytes that the file may have. The generated file has about 7000.
 pub(super) const TEXT_MAX: usize = 1 << 20;
 
 impl ConfigHandle {
@@ -36,7 +36,8 @@ impl ConfigHandle {
         self.change(ChangeSource::Patch, |_| edits.clone())
     }
 
-    /// Gives entries of `[workspaces]` other values, by those that they have when the file is written.
+    /// Replaces values of `[workspaces]`: `other` gets the entries as they are when the file is
+    /// written.
     pub(crate) fn rewrite_workspaces(
         &self,
         other: impl Fn(&str, &str) -> Option<String>,
@@ -70,8 +71,8 @@ impl ConfigHandle {
         self.change(ChangeSource::ResetBackend, |_| patch::reset_backend(name))
     }
 
-    /// Waits while another program seems to write the file: it would write the rest into an unlinked
-    /// file.
+    /// Waits until other programs have finished writing the file: after a replacement, they would
+    /// write the remainder into an unlinked file.
     fn let_writers_finish(&self) -> Result<(), Error> {
         let deadline = Instant::now() + LAST;
         let mut found = self.read_file()?;
@@ -85,7 +86,8 @@ impl ConfigHandle {
         Ok(())
     }
 
-    /// Starts again once if another program saves the file at the same time.
+    /// Makes the edits and writes the file; tries once more if another program saves it at the same
+    /// time.
     fn change(
         &self,
         source: ChangeSource,
@@ -141,7 +143,7 @@ impl ConfigHandle {
         file::read(&self.0.path).map_err(|source| Error::Read { path: self.0.path.clone(), source })
     }
 
-    /// Reads an edit that was saved a moment ago first, or our change would undo it.
+    /// Adopts an edit that was saved a moment ago, or our change would undo it.
     fn take_up_edits(&self, state: &mut FileState, found: Option<String>) -> Result<(), Error> {
         let broken = |message: String| Error::Broken { message };
         match found {

@@ -1,4 +1,4 @@
-//! Changes, edits and mishaps of one file, without the watch.
+//! Tests changes, edits and failures of one file, without the watch.
 
 mod meanwhile;
 
@@ -40,7 +40,7 @@ impl Room {
         self.handle.patch(body.as_object().unwrap()).map_err(|error| error.to_string())
     }
 
-    /// The events since the last look, without their time.
+    /// The events since the last call, without their time.
     fn heard(&self) -> Vec<String> {
         let event = |json: &str| json[..json.rfind(",\"timestamp\"").unwrap()].to_owned();
         self.events.receiver().try_iter().map(|message| event(&message.json)).collect()
@@ -119,7 +119,7 @@ fn bad_config_file_prevents_a_start_and_is_left_alone() {
         assert!(matches!(error, Error::Syntax { .. } | Error::FileType { .. }), "{error}");
         assert_eq!(fs::read_to_string(&path).unwrap(), bad);
     }
-    // Nothing to mend in a file.
+    // A directory cannot be read as a file.
     let dir = tempfile::tempdir().unwrap();
     let error = ConfigHandle::open(dir.path().to_owned(), EventBus::new()).err().unwrap();
     assert!(matches!(error, Error::Read { .. }), "{error}");
@@ -151,7 +151,7 @@ fn config_change_publishes_one_event() {
 }
 
 #[test]
-fn keys_of_clients_have_room_up_to_a_bound() {
+fn number_of_client_keys_is_limited() {
     let keys = |from: usize, to: usize| -> Map<String, Json> {
         (from..to).map(|number| (format!("key{number}"), json!(1))).collect()
     };
@@ -161,7 +161,7 @@ fn keys_of_clients_have_room_up_to_a_bound() {
     let refused = room.patch(json!({ "app": keys(free, free + 1) })).unwrap_err();
     assert!(refused.contains("app would have more than 1000 keys"), "{refused}");
     room.patch(json!({ "app": { "key0": 2 } })).unwrap();
-    // A person may write more; then these are as many as there may be.
+    // A person may write more keys; then requests cannot add any.
     let lines: String =
         (0..patch::KEYS_MAX + 9).map(|number| format!("own{number} = 1\n")).collect();
     let room = Room::with(&format!("[app]\n{lines}"));
@@ -178,7 +178,7 @@ fn directories_that_cannot_be_watched_are_refused() {
 }
 
 #[test]
-fn paths_of_no_use_in_the_file_are_warned_of() {
+fn unusable_paths_in_the_file_are_warned_about() {
     #[track_caller]
     fn check(default: &str, edit: &str, told: &[&str]) {
         let room = Room::with("");
@@ -187,7 +187,7 @@ fn paths_of_no_use_in_the_file_are_warned_of() {
         room.write(&text.replace(default, edit));
         room.handle.reload();
         assert_eq!(room.handle.current().warnings, told);
-        // Another change leaves them, and mending takes them away.
+        // Another change keeps the warnings, and fixing the paths removes them.
         room.patch(json!({"app": {"theme": "x"}})).unwrap();
         assert_eq!(room.handle.current().warnings, told);
         room.write(&text);
@@ -222,7 +222,7 @@ fn config_file_has_a_mebibyte_at_most() {
 }
 
 #[test]
-fn all_sections_or_none() {
+fn patch_changes_all_sections_or_none() {
     let room = Room::with("");
     let (before, text) = (room.shown(), room.text());
     let body = json!({"app": {"theme": "x"}, "backend": {"mpvpaper": {"verbose": 9}}});
@@ -259,7 +259,7 @@ fn bad_edit_keeps_last_good_config() {
 }
 
 #[test]
-fn only_a_reset_keeps_what_the_file_was() {
+fn only_a_reset_makes_a_backup() {
     let room = Room::with("app.theme = 'x'\nbackend.feh.mode = 'max'\n");
     assert_eq!(room.patch(json!({"app": {"theme": "y"}})).unwrap().backup, None);
     let before = room.text();
@@ -308,7 +308,7 @@ fn shown_settings_can_be_sent_back() {
     }
     room.patch(Json::Object(shown)).unwrap();
     assert_eq!(room.heard(), Vec::<String>::new());
-    // The value that is shown replaced the one of no use.
+    // The value that is shown replaced the unusable one.
     assert_eq!(room.text(), text.replace("'zoom'", "\"crop\""));
     let awww = Section::BackendOptions(BackendName::Awww);
     let mut awww_shown = room.handle.current().section(awww);
@@ -331,7 +331,7 @@ fn removed_config_file_is_written_again_by_next_change() {
 }
 
 #[test]
-fn reset_removes_client_keys_and_mends_invalid_values() {
+fn reset_removes_client_keys_and_fixes_invalid_values() {
     let room = Room::with("[app]\n# note\nmine = 1\n[backend.awww]\nresize = 'zoom'\n");
     assert_eq!(room.shown()["app"]["mine"], 1);
     room.handle.reset_all().unwrap();
@@ -342,7 +342,7 @@ fn reset_removes_client_keys_and_mends_invalid_values() {
 }
 
 #[test]
-fn a_value_of_no_use_is_told_of_in_the_answer() {
+fn unusable_value_is_warned_about_in_the_answer() {
     let room = Room::with("[app]\nfont_preset = 'x'\n");
     let patch = |section, body: Json| {
         room.handle.patch_section(section, body.as_object().unwrap()).unwrap()
@@ -351,7 +351,7 @@ fn a_value_of_no_use_is_told_of_in_the_answer() {
     assert!(changed.restart_required, "the file is another");
     let [size, level] = changed.warnings.as_slice() else { panic!("{:?}", changed.warnings) };
     assert!(size.ends_with("; using 10") || level.ends_with("; using 10"));
-    // The same once more: nothing is written, and it is still of no use.
+    // The same request again: nothing is written, and the value is still unusable.
     let again = patch(Section::Daemon, json!({"log_level": "loud"}));
     assert_eq!((again.restart_required, again.warnings.len()), (false, 2));
     let app = patch(Section::App, json!({"sort_by": "size"}));
@@ -362,7 +362,7 @@ fn a_value_of_no_use_is_told_of_in_the_answer() {
 }
 
 #[test]
-fn a_place_on_no_map_is_as_none() {
+fn location_outside_the_globe_counts_as_missing() {
     let room = Room::with("[location]\n");
     room.write(&room.text().replace("[location]\n", "[location]\nlatitude = 95\n"));
     room.handle.reload();

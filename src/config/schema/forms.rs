@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn curves() {
+    fn easings_are_parsed() {
         assert_eq!(easing("ease-in-out"), Some([0.42, 0.0, 0.58, 1.0]));
         assert_eq!(easing("0,-1,1,2.5"), Some([0.0, -1.0, 1.0, 2.5]));
         for bad in ["", "Ease", "1,2,3", "-0.1,0,1,1", "0,0,1.1,1", "0,0,1,inf"] {

@@ -5,8 +5,8 @@ use serde_json::{Map, Value as Json};
 
 use super::{Key, key::OnInvalid};
 
-/// A section's struct from what its table holds. What is absent or does not fit is the default,
-/// or what the key says it acts as.
+/// Reads a section's struct from its table. A missing value becomes the default; an invalid one
+/// becomes the default, or the value that the key says it acts as.
 pub(super) fn typed<T: DeserializeOwned>(keys: &[Key], table: &Map<String, Json>) -> T {
     let values = keys.iter().filter_map(|key| Some((key.name.to_owned(), effective(key, table)?)));
     serde_json::from_value(Json::Object(values.collect()))

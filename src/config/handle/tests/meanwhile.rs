@@ -1,4 +1,4 @@
-//! Changes that others make to the file during a request.
+//! Tests edits of the file by other programs during a request.
 
 use super::super::super::file::{self, Pause};
 use super::*;
@@ -14,7 +14,7 @@ fn request_does_not_undo_an_edit_just_made() {
     assert_eq!(room.heard(), [file, r#"{"sections":["app"]"#]);
     let app = &room.handle.current().app;
     assert_eq!((app.theme.as_str(), app.sort_order.as_str()), ("mine", "asc"));
-    // Half of an edit is none.
+    // An edit that is half written is not adopted.
     room.write(" \n");
     let refused = room.patch(json!({"app": {"sort_order": "desc"}})).unwrap_err();
     assert!(refused.contains("c.toml is empty"), "{refused}");
@@ -29,7 +29,7 @@ fn edit_saved_while_a_request_writes_is_kept() {
         fs::write(&theirs, room.text().replace("\"dark\"", "\"mine\" # my theme")).unwrap();
         let _pauses = file::on_pause(move |pause| {
             if pause == gap {
-                // Saved once, over the name.
+                // The rename succeeds only once.
                 fs::rename(&theirs, &path).ok();
             }
         });
@@ -46,7 +46,7 @@ fn edit_saved_while_a_request_writes_is_kept() {
 }
 
 #[test]
-fn file_made_while_a_request_writes_one_is_kept() {
+fn file_created_while_a_request_writes_is_kept() {
     for gap in [Pause::Filled, Pause::Seen] {
         let room = Room::with("");
         let path = room.handle.path().to_owned();
@@ -66,7 +66,7 @@ fn file_made_while_a_request_writes_one_is_kept() {
 }
 
 #[test]
-fn request_gives_way_to_somebody_who_saves_on_and_on() {
+fn request_fails_if_another_program_keeps_saving() {
     for gap in [Pause::Filled, Pause::Seen] {
         let room = Room::with("app.theme = 'x'\n");
         let (path, text) = (room.handle.path().to_owned(), room.text());
