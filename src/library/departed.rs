@@ -117,7 +117,7 @@ mod tests {
     use crate::store::images::NewImage;
     use crate::wire::Format;
 
-    /// Rows of files that are not there.
+    /// Inserts rows of files that do not exist.
     fn rows(store: &Store, directory: &Path, names: &[&str]) -> Vec<i64> {
         let row = |(at, name): (usize, &&str)| NewImage {
             name: (*name).to_owned(),
@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn rows_are_purged_by_what_was_seen_of_them_and_no_disk_is_asked() {
+    fn rows_are_purged_by_an_earlier_look_without_access_to_the_disk() {
         let (directory, store) = store::tests::scratch();
         let ids = rows(&store, directory.path(), &["there", "gone", "renamed", "hangs"]);
         std::fs::write(directory.path().join("there"), "").unwrap();
@@ -161,7 +161,7 @@ mod tests {
         assert_eq!(purged(seen), None, "it may be the file of one of them");
         let seen = look();
         store.write(|c| take_home(c, ids[2], &directory.path().join("other"))).unwrap();
-        // A look would tell that it is back, or wait for its disk.
+        // A look now would find this file, or wait for its disk.
         std::fs::write(directory.path().join("hangs"), "").unwrap();
         assert_eq!(purged(seen), Some(vec![ids[1], ids[3]]));
     }

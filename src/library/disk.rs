@@ -205,7 +205,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nothing_is_replaced_by_hand_either() {
+    fn rename_by_hand_replaces_nothing() {
         let directory = tempfile::tempdir().unwrap();
         let at = |name: &str| directory.path().join(name);
         fs::write(at("file"), "file").unwrap();

@@ -83,7 +83,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_has_a_length() {
+    fn line_has_a_maximum_length() {
         let mut line = Line::default();
         while !line.is_full() {
             line.next();

@@ -225,7 +225,7 @@ mod tests {
         };
         let first = reserve("a", "png");
         assert_eq!(first.path, directory.path().join("a.png"));
-        // Names are stems: the extension makes no difference.
+        // The extension makes no difference to a name.
         let second = reserve("a", "jpg");
         assert_eq!(second.name, "a_1");
         std::fs::write(directory.path().join("a_2.png"), b"somebody else's").unwrap();

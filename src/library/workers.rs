@@ -105,7 +105,7 @@ mod tests {
     use crate::decode::Settings;
 
     #[test]
-    fn a_panic_is_the_end_of_its_file_alone() {
+    fn panic_fails_only_its_own_file() {
         let work: Work = Arc::new(|job| {
             assert!(!job.path.ends_with("cursed"), "on purpose");
             Err(Error::Busy)

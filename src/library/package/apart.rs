@@ -76,7 +76,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_look_that_hangs_is_given_up_and_a_slow_one_is_not() {
+    fn look_that_hangs_is_abandoned_but_a_slow_one_is_not() {
         let (path, silent_for) = (Path::new("/p"), Duration::from_millis(300));
         let (release, hold) = bounded::<()>(0);
         let hung = apart(path, silent_for, move |_| {

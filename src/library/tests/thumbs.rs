@@ -1,4 +1,4 @@
-//! Thumbnails that many ask for at once, and what the cache knows of them.
+//! Tests thumbnails that several threads request at once, and the cache of existing thumbnails.
 
 use std::collections::BTreeMap;
 use std::os::unix::fs::MetadataExt;
@@ -17,13 +17,13 @@ fn large(width: u32, height: u32) -> Vec<u8> {
     bytes.into_inner()
 }
 
-/// Size in the cache to width and height, of all thumbnails there are.
+/// The width and height of each existing thumbnail, by the directory of its size.
 fn cached(directory: &Path) -> BTreeMap<String, Vec<(u32, u32)>> {
     let mut sizes = BTreeMap::new();
     for size in fs::read_dir(directory).into_iter().flatten().flatten() {
         for file in fs::read_dir(size.path()).unwrap().flatten() {
             let mut input = Cursor::new(fs::read(file.path()).unwrap());
-            // One that is being written has no end yet.
+            // A thumbnail that is being written cannot be read yet.
             let Ok(probe) = media::probe(&mut input) else { continue };
             let name = size.file_name().into_string().unwrap();
             sizes.entry(name).or_insert_with(Vec::new).push((probe.width, probe.height));
@@ -37,7 +37,7 @@ fn expected(all: &[(&str, (u32, u32))]) -> BTreeMap<String, Vec<(u32, u32)>> {
 }
 
 #[test]
-fn many_who_ask_at_once_get_the_one_that_is_made() {
+fn simultaneous_requests_make_a_thumbnail_once() {
     let scene = Scene::new();
     let mut alive = scene.start();
     let path = scene.source("a.png", large(1600, 1200));
@@ -59,7 +59,7 @@ fn many_who_ask_at_once_get_the_one_that_is_made() {
 }
 
 #[test]
-fn a_page_knows_what_is_there_until_a_directory_changes() {
+fn page_remembers_existing_thumbnails_until_a_directory_changes() {
     let scene = Scene::new();
     let mut alive = scene.start();
     let paths =
@@ -82,7 +82,7 @@ fn a_page_knows_what_is_there_until_a_directory_changes() {
     assert_eq!(thumbnails.seen().len(), 0, "it may yet change without a trace");
     assert_eq!((page(settled()), thumbnails.seen().len()), (vec![true, true], 2));
     assert_eq!((page(settled()), thumbnails.seen().len()), (vec![true, true], 2));
-    // By a stranger's hand.
+    // Another program moves the file away.
     let away = scene.at("away.webp");
     fs::rename(&file, &away).unwrap();
     assert_eq!((page(settled()), thumbnails.seen().len()), (vec![true, false], 2));
@@ -96,7 +96,7 @@ fn a_page_knows_what_is_there_until_a_directory_changes() {
 }
 
 #[test]
-fn a_page_has_the_previews_that_exist() {
+fn page_names_only_existing_previews() {
     let scene = Scene::new();
     let mut alive = scene.start();
     let started = alive.library.import(vec![scene.source("a.png", png(1))], None).unwrap();
@@ -126,7 +126,7 @@ fn a_page_has_the_previews_that_exist() {
 }
 
 #[test]
-fn the_cache_may_lie_on_another_file_system() {
+fn cache_may_be_on_another_file_system() {
     let scene = Scene::new();
     let Ok(elsewhere) = tempfile::tempdir_in("/dev/shm") else { return };
     let device = |path: &Path| fs::metadata(path).unwrap().dev();
@@ -152,7 +152,7 @@ fn the_cache_may_lie_on_another_file_system() {
 }
 
 #[test]
-fn a_name_that_another_picture_has_by_now_gives_nobody_its_thumbnail() {
+fn thumbnail_is_not_made_from_another_image_that_has_the_old_name() {
     let scene = Scene::new();
     let mut alive = scene.start();
     let paths = vec![scene.source("a.png", large(1600, 1200)), scene.source("b.png", png(1))];
@@ -160,7 +160,7 @@ fn a_name_that_another_picture_has_by_now_gives_nobody_its_thumbnail() {
     alive.batch(&started.batch_id);
     let mut images = scene.images();
     images.sort_by(|one, other| one.name.cmp(&other.name));
-    // As somebody has read them who comes to the files only now.
+    // The records were read before the images were renamed.
     let (a, b) = (&images[0], &images[1]);
     for (image, name) in [(a, "c"), (b, "a")] {
         alive.library.edit(image.id, Some(name), &Default::default()).unwrap();
@@ -172,7 +172,7 @@ fn a_name_that_another_picture_has_by_now_gives_nobody_its_thumbnail() {
 }
 
 #[test]
-fn a_look_where_an_image_has_gone_changes_nothing() {
+fn look_for_an_image_that_has_not_moved_changes_nothing() {
     let scene = Scene::new();
     let alive = scene.start();
     let started = alive.library.import(vec![scene.source("a.png", png(1))], None).unwrap();

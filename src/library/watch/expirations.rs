@@ -334,7 +334,7 @@ mod tests {
     use crate::library::tests::Scene;
 
     #[test]
-    fn image_whose_end_fails_ends_later() {
+    fn image_whose_expiration_fails_expires_later() {
         let scene = Scene::new();
         let alive = scene.start();
         alive.reconciled();

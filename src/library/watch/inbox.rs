@@ -166,7 +166,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_directory_that_lost_events_is_told_of() {
+    fn overflow_is_reported_for_each_directory_that_lost_events() {
         let inbox = Inbox::new().unwrap();
         let event = |directory| Message::Event { directory, path: PathBuf::new() };
         (0..EVENTS_MAX).for_each(|_| inbox.send(event(1)));
@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn scans_and_settings_that_wait_are_one_of_each() {
+    fn waiting_scans_and_settings_are_merged() {
         let inbox = Inbox::new().unwrap();
         let (reply, _answer) = crossbeam_channel::bounded(1);
         inbox.send(Message::Forget { directory: PathBuf::new(), reply });
@@ -190,7 +190,7 @@ mod tests {
             inbox.send(Message::Scan);
             inbox.send(Message::Settings(WatchSettings { in_place, ..Default::default() }));
         }
-        // The latest, and before what is asked for of a directory that they may not have any more.
+        // The latest settings come before requests for a directory that they may have removed.
         let messages = inbox.take();
         let [Message::Settings(settings), Message::Forget { .. }, Message::Scan] =
             &messages.iter().collect::<Vec<_>>()[..]

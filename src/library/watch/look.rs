@@ -216,7 +216,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn file_whose_directory_is_missing_too_is_on_no_disk() {
+    fn file_whose_directory_is_missing_too_has_no_device() {
         let directory = tempfile::tempdir().unwrap();
         let [alone, inside, there] =
             ["alone", "dir/inside", "there"].map(|name| directory.path().join(name));

@@ -227,7 +227,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_part_of_a_way_tells_and_nothing_beside_it() {
+    fn changes_on_the_way_are_noticed_and_other_files_are_not() {
         let directory = tempfile::tempdir().unwrap();
         let root = directory.path();
         let (link, real) = (root.join("a/link"), root.join("b/c/d"));

@@ -1,4 +1,4 @@
-//! The fate of looks, of files that go, and of changes.
+//! Tests looks at a directory, missing files and reported changes.
 
 use super::super::findings::compare;
 use super::super::settings::GRACE;
@@ -17,7 +17,7 @@ fn gone(path: &str) -> Difference {
 }
 
 #[test]
-fn look_that_shows_no_sign_of_life_is_left_behind() {
+fn look_without_progress_is_abandoned() {
     let now = Instant::now();
     let mut one = watched(now);
     let (scope, life) = one.next_look(7, now).unwrap();
@@ -34,20 +34,20 @@ fn look_that_shows_no_sign_of_life_is_left_behind() {
 }
 
 #[test]
-fn look_that_could_not_be_begun_is_tried_later() {
+fn look_that_could_not_start_is_retried_later() {
     let now = Instant::now();
     let mut one = watched(now);
     one.postpone(now);
     assert!(one.next_look(1, now).is_none());
     assert_eq!(one.due(), Some(now + LATER));
     assert!(one.next_look(2, now + LATER).is_some());
-    // It was given out, and its thread could not be started.
+    // The look was handed out, but its thread could not be started.
     one.postpone(now + LATER);
     assert_eq!(one.next_look(3, now + LATER * 2).map(|(scope, _)| scope), Some(Scope::All));
 }
 
 #[test]
-fn file_leaves_once_it_was_looked_for_after_its_time() {
+fn missing_file_leaves_once_a_look_after_its_grace_period_misses_it() {
     let now = Instant::now();
     let mut one = watched(now);
     one.next_look(1, now).unwrap();
@@ -64,7 +64,7 @@ fn file_leaves_once_it_was_looked_for_after_its_time() {
 }
 
 #[test]
-fn nobody_waits_for_the_old_name_of_a_renamed_file() {
+fn old_name_of_a_renamed_file_is_forgotten() {
     let now = Instant::now();
     let mut one = watched(now);
     one.next_look(1, now).unwrap();
@@ -79,7 +79,7 @@ fn nobody_waits_for_the_old_name_of_a_renamed_file() {
 }
 
 #[test]
-fn files_that_went_all_at_once_stay() {
+fn files_that_vanished_all_at_once_are_kept() {
     let now = Instant::now();
     let mut one = watched(now);
     one.absorb(gone("/w/a"), &Scope::All, now);
@@ -89,7 +89,7 @@ fn files_that_went_all_at_once_stay() {
 }
 
 #[test]
-fn changes_are_looked_at_soon_however_many_follow() {
+fn steady_changes_do_not_postpone_a_look_for_ever() {
     let now = Instant::now();
     let mut one = watched(now);
     one.next_look(1, now).unwrap();
@@ -104,7 +104,7 @@ fn changes_are_looked_at_soon_however_many_follow() {
 }
 
 #[test]
-fn crowd_of_renamed_files_takes_no_time_for_each_pair() {
+fn many_renamed_files_are_matched_without_comparing_each_pair() {
     const COUNT: u64 = 20_000;
     let (now, mut one) = (Instant::now(), watched(Instant::now()));
     let (mut known, mut findings) = (Vec::new(), Findings::default());

@@ -28,7 +28,7 @@ fn paths(files: &[WatchedFile]) -> Vec<&str> {
 }
 
 #[test]
-fn path_leads_elsewhere_by_a_link_or_another_parent_and_not_by_a_mount() {
+fn path_leads_elsewhere_after_a_link_or_parent_changed_but_not_after_a_mount() {
     let leads = |real: &str, device, above: &[u64]| Leads {
         real: real.into(),
         device,
@@ -93,7 +93,7 @@ fn untouched_files_of_a_renamed_directory_are_known_by_their_inodes() {
         assert_eq!((found.changed.len(), found.gone.len()), (2 - names.len(), 2 - names.len()));
     };
     check(1, &["/w/new/1", "/w/new/2"]);
-    // Its content may have changed.
+    // The content of this file may have changed.
     check(2, &["/w/new/1"]);
 }
 

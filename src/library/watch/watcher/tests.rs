@@ -1,4 +1,4 @@
-//! Failures of the database, as the thread handles them.
+//! Tests how the thread `watch` handles failures of the database.
 
 use super::super::inbox::StatusList;
 use super::*;
