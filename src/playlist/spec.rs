@@ -104,7 +104,7 @@ impl PlaylistSpec {
         self.source.is_some()
     }
 
-    /// Whether it is dynamic and has found no image yet.
+    /// Whether it is dynamic and its source finds no image.
     pub(super) fn is_waiting(&self) -> bool {
         self.is_dynamic() && self.items.is_empty()
     }
