@@ -1,5 +1,5 @@
-//! Looks at a package's own disk on a thread that may hang: the package fails then, and the imports
-//! behind it go on.
+//! Reads a package's own disk on a thread that may hang with the disk. The package then fails, and the
+//! next imports go on.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -11,15 +11,15 @@ use crossbeam_channel::{RecvTimeoutError, bounded};
 use super::super::Error;
 use crate::thread;
 
-/// A look that reports nothing for this long is hanging.
+/// Work that makes no progress for this long counts as hanging.
 pub(super) const SILENT_FOR: Duration = Duration::from_secs(30);
-/// The most looks at a time. So many are under way only if disks hang; another one fails.
+/// The maximum number of threads. There are so many only if disks hang; then other packages fail.
 const RUNNING_MAX: usize = 64;
 const STACK: usize = 1 << 20;
 
 static RUNNING: AtomicUsize = AtomicUsize::new(0);
 
-/// One of the looks that run, until its thread ends.
+/// Counts a thread until it ends.
 struct Running;
 
 impl Running {
@@ -35,8 +35,8 @@ impl Drop for Running {
     }
 }
 
-/// Runs a look on a thread of its own, which counts its signs of life. The thread of a look that hangs
-/// is left alone: it ends when its disk answers, or with the daemon.
+/// Runs `look` on a thread of its own. `look` must count its signs of life, and is given up if it
+/// counts none for `silent_for`. Its thread then ends when the disk answers, or with the daemon.
 pub(super) fn apart<T: Send + 'static>(
     source: &Path,
     silent_for: Duration,
@@ -52,7 +52,7 @@ pub(super) fn apart<T: Send + 'static>(
     let running = Running::begin();
     let body = move || {
         let _running = running;
-        // Nobody receives the result of a look that was given up.
+        // The send fails if the look was given up.
         result.send(look(&counted)).ok();
     };
     let started = thread::expendable("package", STACK, body);
@@ -61,7 +61,7 @@ pub(super) fn apart<T: Send + 'static>(
     loop {
         match done.recv_timeout(silent_for) {
             Ok(result) => return result,
-            // The thread has died, and said why in the log.
+            // The thread has panicked and logged the panic.
             Err(RecvTimeoutError::Disconnected) => return Err(Error::Ended),
             Err(RecvTimeoutError::Timeout) => match signs.load(Ordering::Acquire) {
                 now if now != before => before = now,
