@@ -8,9 +8,10 @@ use serde_json::Value;
 
 use super::Error;
 use super::connection::{self, Connection};
+use super::error::Exit;
 use super::template::{Template, written};
 use super::terminal::variable;
-use crate::paths::Env;
+use crate::paths::{Dirs, Env};
 use crate::sys::is_listened_on;
 use crate::wire::{DatabaseReport, Finding};
 
@@ -132,6 +133,24 @@ impl Call {
 
     pub(super) fn host(&self) -> &'static Host {
         self.host.expect("main gives it")
+    }
+
+    /// The daemon's configuration file.
+    pub(super) fn config_file(&self) -> Result<PathBuf, Error> {
+        if let Some(path) = &self.globals.config {
+            return Ok(path.clone());
+        }
+        let dirs = Dirs::of_process();
+        let failed = |error| Error::new(Exit::Config, "no configuration file").because(error);
+        Ok(dirs.map_err(failed)?.config_file())
+    }
+
+    /// The problems of the configuration file; an error if the daemon would not start with it.
+    pub(super) fn config_problems(&self) -> Result<Vec<String>, Error> {
+        let path = self.config_file()?;
+        let check = self.host().check_config;
+        let warnings = if path.exists() { check(&path)? } else { Vec::new() };
+        Ok(warnings.iter().map(|warning| format!("{}, {warning}", path.display())).collect())
     }
 
     /// All settings of the configuration.

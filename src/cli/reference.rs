@@ -47,10 +47,25 @@ pub(super) fn resolve(verb: &Verb, call: &mut Call) -> Result<(), Error> {
         };
         if let Some(word) = word.filter(|word| word.is_string()) {
             let meant = one(kind, &written(word), &given);
-            *word = meant.map_err(|error| with_quotes(error, verb, name, kind, &given))?;
+            let told = |error| with_quotes(error, verb, name, kind, &given);
+            *word = meant.map_err(|error| told(not_a_time(error, word, kind, &given)))?;
         }
     }
     see_all(verb, call)
+}
+
+/// The error for an image of a playlist with something behind its `@` that is no time.
+fn not_a_time(error: Error, word: &Value, kind: Kind, call: &Call) -> Error {
+    let dated = word.as_str().and_then(|word| word.rsplit_once('@'));
+    match dated.filter(|(image, _)| kind == Kind::Item && one(kind, image, call).is_ok()) {
+        Some((_, time)) => {
+            Error::not_found(format!("{time:?} is not a time, and {}", error.reason())).hint(
+                "times are HH:MM (00:00 to 23:59), or sunrise, sunset, dawn or dusk, also with an \
+                 offset as sunset-30m; modes are light and dark",
+            )
+        }
+        None => error,
+    }
 }
 
 /// Hints at quotes if several words are one name.

@@ -42,6 +42,10 @@ pub(super) fn ensure(call: &Call) -> Result<(), Error> {
         rival => answers(&connection).map_err(|lost| rival.unwrap_or(lost))?,
     }
     tell(&connection);
+    // The daemon started, so the problems are settings that it does not use.
+    for problem in call.config_problems().unwrap_or_default() {
+        writeln!(std::io::stderr(), "{}", for_stderr(&format!("murald: {problem}"))).ok();
+    }
     tell_of_login();
     monitors(&connection);
     Ok(())

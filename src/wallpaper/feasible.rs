@@ -70,8 +70,8 @@ impl WorldState {
             walk.extend(entries);
             let rows = monitors.iter().map(row).collect();
             let image = Arc::new(image);
-            let (is_rewritten, of_workspace) = (false, false);
-            pictures.push(Picture { image, backend, rows, is_rewritten, of_workspace });
+            let (was_shown, of_workspace) = (false, false);
+            pictures.push(Picture { image, backend, rows, was_shown, of_workspace });
         }
         let mut applied = applied(&pictures, skipped, note).ok_or(Error::NoMonitor)?;
         self.note_hidden(&mut applied);

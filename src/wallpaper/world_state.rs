@@ -5,7 +5,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use crate::backends::{Backends, Kind, REGISTRY, Registration, registration};
+use crate::backends::{Backends, Kind, Placement, REGISTRY, Registration, registration};
 use crate::compositor::{Output, alike, identities};
 use crate::config::{BackendName, SelectionMode};
 use crate::events::EventBus;
@@ -20,7 +20,7 @@ use super::backend_choice::{self, Candidate, Choice, FoundBackends, NoChoice, Pr
 use super::jobs::{Picture, PlanState};
 use super::links::Links;
 use super::orphan;
-use super::plan::{self, Placements, Step};
+use super::plan::{self, Placements, Step, WorkerKey};
 use super::request::{NoTarget, Targets};
 use super::{Error, Remedy};
 
@@ -341,9 +341,9 @@ impl WorldState {
             for placement in placements {
                 let name = &placement.output.name;
                 let before = current.get(key).and_then(|old| plan::same_picture(old, placement));
-                let is_rewritten = match before {
+                let was_shown = match before {
                     Some(before) if before.content == placement.content => continue,
-                    before => before.is_some(),
+                    before => before.is_some() || drawn_by_another(current, key, placement),
                 };
                 let Some(row) = self.shown_row(name) else { continue };
                 let of_workspace = self.hidden_by(name).is_some();
@@ -351,7 +351,7 @@ impl WorldState {
                 let row = Assignment { backend: backend.to_string(), ..row.clone() };
                 let group = restored.iter_mut().find(|group| {
                     group.image.id == image.id
-                        && (group.backend, group.is_rewritten) == (backend, is_rewritten)
+                        && (group.backend, group.was_shown) == (backend, was_shown)
                         && group.of_workspace == of_workspace
                         && look(&group.rows[0]) == look(&row)
                 });
@@ -359,11 +359,20 @@ impl WorldState {
                     Some(group) => group.rows.push(row),
                     None => {
                         let (image, rows) = (Arc::clone(image), vec![row]);
-                        restored.push(Picture { image, backend, rows, is_rewritten, of_workspace });
+                        restored.push(Picture { image, backend, rows, was_shown, of_workspace });
                     }
                 }
             }
         }
         restored
     }
+}
+
+/// Whether the monitor shows the same image by another backend.
+fn drawn_by_another(current: &Placements, key: &WorkerKey, placement: &Placement) -> bool {
+    let others = current.iter().filter(|(other, _)| other.backend != key.backend);
+    let is_same = |one: &Placement| {
+        (&one.output.name, one.image_id) == (&placement.output.name, placement.image_id)
+    };
+    others.flat_map(|(_, shown)| shown).any(is_same)
 }

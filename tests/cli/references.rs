@@ -48,6 +48,9 @@ fn images_are_found_by_id_name_prefix_and_path() {
     };
     let quotes = "murald: no image named \"lake\"\n  quote a name with spaces: 'blue lake'\n";
     fails(&house, &["images", "tag", "blue", "lake", "--add", "x"], 1, quotes);
+    let late =
+        "murald: \"7pm\" is not a time, and no image named \"Sunset@7pm\"\n  times are HH:MM (";
+    fails(&house, &["playlist", "create", "day", "Sunset@7pm"], 1, late);
     refused("sun", 1, "\"sun\" is ambiguous: Sunset (1), sunrise (2)\n");
     refused("sunsat", 1, "no image named \"sunsat\"\n  did you mean Sunset (1)?\n");
     // The extension is not the image's.

@@ -43,12 +43,20 @@ fn set_starts_the_daemon_and_shows_the_picture() {
     // The second command finds the daemon.
     let output = run(&house, &["random"]);
     assert_eq!(stderr(&output), "");
+    ok(&house, &["playlist", "create", "one", "that"]);
+    assert_eq!(ok(&house, &["playlist", "start", "one"]), "one (1) started on HEADLESS-1\n");
+    let told = |setting, value| stderr(&run(&house, &["config", "set", setting, value]));
+    let unused = told("backend.builtin.fit_mode", "contain");
+    assert!(unused.contains("`murald backends activate builtin` switches to it"), "{unused}");
+    assert_eq!(told("backend.swaybg.fit_mode", "fit"), "");
+    assert_eq!(told("backend.builtin.enabled", "false"), "");
     ok(&house, &["stop", "--clear"]);
 }
 
 #[test]
 fn two_commands_at_once_start_one_daemon() {
     let (house, picture) = house(House::new());
+    house.configure("[power]\nfrob = 1\n");
     let import = || {
         let mut command = house.murald(&["import", picture.to_str().unwrap()]);
         command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
@@ -58,6 +66,8 @@ fn two_commands_at_once_start_one_daemon() {
         assert_eq!(output.status.code(), Some(0), "{}", stderr(output));
         assert_eq!(String::from_utf8_lossy(&output.stdout), "1\n");
     }
+    let unused = format!("{}, line 2: unknown setting power.frob", house.config_file().display());
+    assert!(both.iter().any(|output| stderr(output).contains(&unused)), "{}", stderr(&both[0]));
     ok(&house, &["stop"]);
 }
 
@@ -82,6 +92,8 @@ fn error_of_a_daemon_that_cannot_start_is_printed() {
     let told = stderr(&output);
     assert!(told.starts_with("murald: the daemon did not start: /"), "{told}");
     assert!(told.contains("line 2, column "), "{told}");
+    let told = stderr(&run(&house, &["status"]));
+    assert!(told.contains("\n  it does not start with this configuration: /"), "{told}");
 }
 
 #[test]

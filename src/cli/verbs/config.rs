@@ -7,10 +7,9 @@ use serde_json::{Value, json};
 
 use super::config_change::{Section, change, in_effect, settings, split};
 use super::{
-    Argument, Call, Column, Error, Exit, Group, Kind, RequestPath, Setting, Stdout, Table, Verb,
-    View, more, written,
+    Argument, Call, Column, Error, Group, Kind, RequestPath, Setting, Stdout, Table, Verb, View,
+    more, written,
 };
-use crate::paths::Dirs;
 
 const SECTION: &str = "A section: app, daemon, backend.NAME, backend.auto_priorities, library, \
                        location, hooks, power, desktop, workspaces, monitors, remote_gallery; or a setting, \
@@ -184,7 +183,7 @@ fn reset(call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
 }
 
 fn path(call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
-    let path = file(call)?;
+    let path = call.config_file()?;
     if stdout.is_json() {
         return stdout.data(&json!(path.to_string_lossy()));
     }
@@ -193,7 +192,7 @@ fn path(call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
 
 /// Prints the warnings about the named file, else the daemon's own, one a line. That one need not exist.
 fn check(call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
-    let checked = call.text("FILE").map(PathBuf::from).map_or_else(|| file(call), Ok)?;
+    let checked = call.text("FILE").map(PathBuf::from).map_or_else(|| call.config_file(), Ok)?;
     let is_gone = |error: io::Error| error.kind() == io::ErrorKind::NotFound;
     let is_named = call.has("FILE") || call.globals.config.is_some();
     let (warnings, well) = match is_named || !checked.metadata().is_err_and(is_gone) {
@@ -208,14 +207,4 @@ fn check(call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
         true => stdout.note(well),
         false => warnings.iter().try_for_each(|warning| stdout.line(warning)),
     }
-}
-
-/// The daemon's configuration file.
-pub(super) fn file(call: &Call) -> Result<PathBuf, Error> {
-    if let Some(path) = &call.globals.config {
-        return Ok(path.clone());
-    }
-    let dirs = Dirs::of_process();
-    let failed = |error| Error::new(Exit::Config, "no configuration file").because(error);
-    Ok(dirs.map_err(failed)?.config_file())
 }

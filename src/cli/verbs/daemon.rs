@@ -107,8 +107,18 @@ const TAKEN_DOWN: View = View::of("", &[more("status ended")]).showing(|_, stdou
 fn status(call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
     let connection = call.connect()?;
     let get = |name: &str| connection.read::<Value>(&[&name]);
+    let info = get("info").map_err(|error| match call.config_problems() {
+        // Starting it would fail.
+        Err(problem) if error.exit == Exit::Unavailable => {
+            error.hint(format!("it does not start with this configuration: {}", problem.reason()))
+        }
+        _ => error,
+    })?;
+    if stdout.terminal().is_none() {
+        stdout.warn_all(&info);
+    }
     let mut all = json!({
-        "info": get("info")?,
+        "info": info,
         "capabilities": get("capabilities")?,
         "backends": get("backends")?,
         "monitors": get("monitors")?,

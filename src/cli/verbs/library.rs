@@ -7,10 +7,11 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 use super::image_sheet::TOTAL;
+use super::playlists::on_monitors;
 use super::{
     Argument, Call, Cell, CellStyle, Connection, Error, Exit, Flag, Group, INTERVAL, Kind,
-    MONITORS, RequestPath, Stdout, Verb, View, column, config, count, each, edit_lock, items, more,
-    number, of, paths, text, travelling, written,
+    MONITORS, RequestPath, Stdout, Verb, View, column, count, each, edit_lock, items, more, number,
+    of, paths, text, travelling, written,
 };
 use crate::wire::Format;
 
@@ -106,7 +107,7 @@ const ADDED: View = WATCHED.showing(|call, stdout, watched| {
 });
 
 fn check(call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
-    let mut report = (call.host().check_database)(&config::file(call)?)?;
+    let mut report = (call.host().check_database)(&call.config_file()?)?;
     // Before the first start there is nothing that could be damaged.
     let is_new = !report.database.exists() && report.backups.is_empty();
     if is_new {
@@ -126,7 +127,7 @@ fn check(call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
 
 fn restore(call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
     let backup = call.text("FILE").map(Path::new);
-    let done = (call.host().restore_database)(&config::file(call)?, backup);
+    let done = (call.host().restore_database)(&call.config_file()?, backup);
     let (from, aside) = done.map_err(|error| match error.exit {
         Exit::Running => error.hint("`murald stop` stops it"),
         Exit::Config => error,
@@ -237,8 +238,9 @@ fn slideshow(call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
     stdout.show(&answer, |stdout, _: Value| {
         let (name, of) = (text(&playlist, "name"), count(images, "picture"));
         let id = &playlist["id"];
+        let on = on_monitors(call, Some(id));
         stdout.say(format!(
-            "started slideshow of {name} ({id}): {of}; `murald playlist stop {id}` ends it"
+            "started slideshow of {name} ({id}){on}: {of}; `murald playlist stop {id}` ends it"
         ))
     })
 }

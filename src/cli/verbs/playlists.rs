@@ -279,7 +279,12 @@ fn delete(call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
 
 fn done(call: &Call, stdout: &mut Stdout, answer: &Value) -> Result<(), Error> {
     if let (true, Some(status)) = (call.has("PLAYLIST"), answer["status"].as_str()) {
-        return stdout.say(format!("{} {status}", named(call)));
+        let on = if status == "started" {
+            on_monitors(call, call.value("PLAYLIST"))
+        } else {
+            String::new()
+        };
+        return stdout.say(format!("{} {status}{on}", named(call)));
     }
     match text(answer, "message") {
         // Without any running playlist, `moved` has refused the answer.
@@ -292,6 +297,14 @@ fn done(call: &Call, stdout: &mut Stdout, answer: &Value) -> Result<(), Error> {
 /// Shows the monitors' images after a step.
 fn stepped(call: &Call, stdout: &mut Stdout, answer: &Value) -> Result<(), Error> {
     answer["images"].as_object().map_or(Ok(()), |images| on_each(images, call, stdout))
+}
+
+/// ` on DP-1, DP-2`: the monitors of a running playlist, whose pictures it replaces.
+pub(super) fn on_monitors(call: &Call, playlist: Option<&Value>) -> String {
+    let running = running_now(call).unwrap_or_default();
+    let its = running.iter().find(|one| Some(&one["playlist_id"]) == playlist);
+    let on = its.map(|one| text(one, "applied_to")).filter(|on| !on.is_empty());
+    on.map_or_else(String::new, |on| format!(" on {on}"))
 }
 
 fn running_now(call: &Call) -> Result<Vec<Value>, Error> {

@@ -92,12 +92,31 @@ fn unused_backend(api: &Api, settings: &Backend) -> Option<String> {
     Some(format!("backend.type: {why}; {used}"))
 }
 
+/// A warning about settings of a backend while another one draws.
+fn not_in_use(api: &Api, name: BackendName) -> Option<String> {
+    let active = api.wallpaper.status().active.filter(|active| *active != name)?;
+    let text = || {
+        format!(
+            "backend.{name} is not in use, {active} is: this applies once {name} draws; \
+             `murald backends activate {name}` switches to it"
+        )
+    };
+    api.wallpaper.shown_by(name).is_empty().then(text)
+}
+
 fn shown(api: &Api, section: Section) -> Result<Response, Error> {
     Ok(Response::json(200, &api.config.current().section(section))?)
 }
 
 fn patch(api: &Api, section: Section, request: &Request<'_>) -> Result<Response, Error> {
-    let changed = api.config.patch_section(section, &request.json()?)?;
+    let body: Map<String, Value> = request.json()?;
+    let mut changed = api.config.patch_section(section, &body)?;
+    if let Section::BackendOptions(name) = section
+        // `enabled` applies at once: the backend may be chosen, or not.
+        && body.keys().any(|key| key != "enabled")
+    {
+        changed.warnings.extend(not_in_use(api, name));
+    }
     settle(api, request, &changed);
     changed_answer(api.config.current().section(section), &changed)
 }

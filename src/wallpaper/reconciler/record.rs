@@ -124,8 +124,8 @@ impl Reconciler {
 
     pub(super) fn committed(&self, restored: &[Picture]) -> Vec<Changed> {
         let commit = |picture: &Picture| {
-            // A rewritten file does not change the reason why its image is shown.
-            if !picture.is_rewritten && !picture.of_workspace {
+            // A rewritten file or another backend does not change the reason why an image is shown.
+            if !picture.was_shown && !picture.of_workspace {
                 self.status.note_shown(picture.monitors(), true);
             }
             let committed = picture.commit_restored(&self.store);

@@ -350,7 +350,7 @@ fn picture_is_restored_monitor_by_monitor() {
         image: image.into(),
         backend: BackendName::Mpvpaper,
         rows: vec![a, b],
-        is_rewritten: false,
+        was_shown: false,
         of_workspace: false,
     };
     assert!(picture.split_off(&WorkerKey::of(BackendName::Swaybg, "A")).is_none());

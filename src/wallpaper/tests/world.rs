@@ -289,7 +289,7 @@ fn picture_is_restored_where_it_was_not_shown_before() {
                 picture.rows.iter().all(|row| row.backend == "builtin"),
                 "by whom it is shown now"
             );
-            (picture.image.id, monitors.join(" "), picture.is_rewritten)
+            (picture.image.id, monitors.join(" "), picture.was_shown)
         });
         seen.collect::<Vec<_>>()
     };
