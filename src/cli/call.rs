@@ -186,7 +186,11 @@ impl Call {
     }
 
     /// The values as a query parameter: lists with commas, words that were given one by one with spaces.
+    /// `NAME=word` is the word if there is a value.
     pub(super) fn query(&self, name: &str) -> Option<String> {
+        if let Some((name, word)) = name.split_once('=') {
+            return self.has(name).then(|| word.to_owned());
+        }
         let given: Vec<String> = self.all(name).into_iter().map(written).collect();
         (!given.is_empty()).then(|| given.join(" "))
     }

@@ -31,7 +31,8 @@ enum Shape {
     Table,
     /// A line for each column: its title and its value.
     Sheet,
-    /// A sentence, with `{name}` for what was given or answered and `{name#noun}` for a number of these.
+    /// A sentence, with `{name}` for what was given or answered, `{name=word}` for a word if it was given
+    /// or is true, and `{name#noun}` for a number of these; then the answer's warnings.
     Say(&'static str),
     /// A function of the verb.
     Own(Show),
@@ -170,7 +171,12 @@ impl View {
     ) -> Result<(), Error> {
         match self.shape {
             Shape::Own(show) => show(call, stdout, value),
-            Shape::Say(text) => stdout.say(sentence(text, call, value)),
+            Shape::Say(text) => {
+                stdout.say(sentence(text, call, value))?;
+                value["warning"].as_str().into_iter().for_each(|text| stdout.warn(text));
+                stdout.warn_all(value);
+                Ok(())
+            }
             Shape::Sheet => stdout.table(&self.as_sheet(value, call)),
             Shape::Table => match self.rows(value) {
                 [] => stdout.note(self.empty),
@@ -294,6 +300,9 @@ pub(super) fn minute(time: &Value) -> String {
 /// A sentence about what was given and what was answered.
 pub(super) fn sentence(text: &str, call: &Call, answer: &Value) -> String {
     let named = |slot: &str| {
+        if let Some((name, word)) = slot.split_once('=').filter(|(name, _)| at(answer, name) == true) {
+            return Some(word.to_owned());
+        }
         let (name, noun) = slot.split_once('#').unwrap_or((slot, ""));
         let value = at(answer, name);
         match value.as_u64().filter(|_| !noun.is_empty()) {
@@ -360,9 +369,10 @@ mod tests {
     #[test]
     fn sentences_name_what_was_given_and_what_was_answered() {
         let call = Call { values: vec![("ID", json!("a"))], ..Call::default() };
-        let said = |text| sentence(text, &call, &json!({"n": 1, "on": ["x", "y"]}));
+        let said = |text| sentence(text, &call, &json!({"n": 1, "yes": true, "on": ["x", "y"]}));
         assert_eq!(said("{ID} on {on}: {n#entry}"), "a on x, y: 1 entry");
         assert_eq!(said("{nothing}"), "done");
+        assert_eq!(said("it is{ID=, given:}{X=, too:}{yes=, true:}{n=, no:}"), "it is, given, true");
         assert_eq!(filled("{a:b}{c}", |_| None), None);
     }
 }

@@ -4,7 +4,7 @@
 //! the user can interrupt it.
 
 use std::fmt::{Display, Write as _};
-use std::io::{self, Read, Write as _};
+use std::io::{self, Read};
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::sync::Once;
@@ -21,7 +21,7 @@ use crate::wire::{Session, unix};
 
 use super::Error;
 use super::error::Exit;
-use super::terminal::variable;
+use super::terminal::{variable, warn};
 
 /// The largest answer that is read into memory, far above what the daemon sends.
 const MOST: u64 = 256 << 20;
@@ -170,10 +170,7 @@ impl Connection {
             let info = is_in_session.then(|| self.read(&[&"info"]));
             let Some(Ok(Info { session: Some(session) })) = info else { return };
             if session.is_another(var) {
-                let text =
-                    format!("murald: changed {session}, where the daemon runs, not this one");
-                // Stderr may be closed.
-                writeln!(io::stderr(), "{text}").ok();
+                warn(format!("changed {session}, where the daemon runs, not this one"));
             }
         });
     }

@@ -27,6 +27,8 @@ pub(super) enum Body {
     None,
     /// A `PUT` of which no field is given only reads what is there.
     Fields(BodyFields),
+    /// The value of a required argument.
+    Given(&'static str),
     Changed(Change),
 }
 
@@ -76,6 +78,7 @@ impl Request {
         let fields = match self.body {
             Body::None => return connection.ask(method, &place, None),
             Body::Fields(fields) => body(fields, call)?,
+            Body::Given(name) => return connection.ask(method, &place, call.value(name)),
             Body::Changed(change) => return rewrite(call, method, &place, |old| change(call, old)),
         };
         match (method, fields.is_empty()) {
@@ -108,10 +111,7 @@ pub(super) fn rewrite(
 /// A template filled in from a call.
 pub(super) fn place(template: &str, call: &Call) -> RequestPath {
     let (path, query) = template.split_once('?').unwrap_or((template, ""));
-    let given = |name: &str| match name.split_once('=') {
-        Some((name, word)) => call.has(name).then(|| word.to_owned()),
-        None => call.query(name),
-    };
+    let given = |name: &str| call.query(name);
     let segments = path.split('/').skip(1).filter_map(|text| filled(text, given));
     let segments: Vec<String> = segments.collect();
     let shown: Vec<&dyn Display> = segments.iter().map(|segment| segment as &dyn Display).collect();

@@ -2,7 +2,7 @@
 //! else as a detached process.
 
 use std::ffi::OsStr;
-use std::io::{IsTerminal, Read, Write};
+use std::io::{IsTerminal, Read};
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
@@ -13,7 +13,7 @@ use super::Error;
 use super::call::{Call, DETACHED};
 use super::connection::{Connection, RequestPath};
 use super::error::Exit;
-use super::terminal::for_stderr;
+use super::terminal::warn;
 use crate::paths::Dirs;
 use crate::sys::is_listened_on;
 use crate::wire::Monitor;
@@ -44,7 +44,7 @@ pub(super) fn ensure(call: &Call) -> Result<(), Error> {
     tell(&connection);
     // The daemon started, so the problems are settings that it does not use.
     for problem in call.config_problems().unwrap_or_default() {
-        writeln!(std::io::stderr(), "{}", for_stderr(&format!("murald: {problem}"))).ok();
+        warn(problem);
     }
     tell_of_login();
     monitors(&connection);
@@ -129,8 +129,7 @@ fn tell(connection: &Connection) {
     let written = written.as_ref().and_then(|daemon| daemon["log_file"].as_str());
     let log = written.and_then(|path| Dirs::of_process().ok()?.expand(path).ok());
     let log = log.map(|path| format!(", log {}", path.display())).unwrap_or_default();
-    // Stderr may be closed.
-    writeln!(std::io::stderr(), "murald: started murald (process {pid}{log})").ok();
+    warn(format!("started murald (process {pid}{log})"));
 }
 
 /// Says once on a terminal how murald starts with the session, if nothing starts it yet.
@@ -145,8 +144,7 @@ fn tell_of_login() {
         true => "`systemctl --user enable murald` starts it with every login",
         false => "`murald start` in your compositor's configuration starts it with every login",
     };
-    let text = format!("murald: {text} (see murald-tutorial(7))");
-    writeln!(std::io::stderr(), "{}", for_stderr(&text)).ok();
+    warn(format!("{text} (see murald-tutorial(7))"));
     // Without the note, the hint is printed again after the next start.
     note.parent().map(std::fs::create_dir_all);
     std::fs::write(note, "").ok();

@@ -9,14 +9,12 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use super::Error;
+use super::{Error, terminal};
 use super::call::OutputOptions;
 use super::connection::Answer;
 use super::table::Table;
 use super::template::Template;
-use super::terminal::{
-    Terminal, cut, folded, for_stderr, harmless, harmless_json, variable, width,
-};
+use super::terminal::{Terminal, cut, folded, harmless, harmless_json, variable, width};
 
 /// The output of a command.
 pub(super) struct Stdout {
@@ -122,8 +120,7 @@ impl Stdout {
     /// Prints a warning to stderr: the command succeeded, but not as asked.
     pub(super) fn warn(&self, text: impl Display) {
         if !self.quiet {
-            // Stderr may be closed.
-            writeln!(io::stderr(), "{}", for_stderr(&format!("murald: {text}"))).ok();
+            terminal::warn(text);
         }
     }
 

@@ -1,7 +1,8 @@
 //! The terminal: its width and colours, and text that is measured, cut and made harmless for it.
 
 use std::ffi::OsString;
-use std::io::{self, IsTerminal};
+use std::fmt::Display;
+use std::io::{self, IsTerminal, Write as _};
 
 /// Text is not folded into fewer columns than this.
 const LEAST_FOLDED: usize = 20;
@@ -129,6 +130,11 @@ pub(super) fn for_stderr(text: &str) -> String {
         Ok(size) if stderr.is_terminal() && size.ws_col > 0 => folded(&text, size.ws_col.into()),
         _ => text,
     }
+}
+
+/// Prints a warning or a note to stderr, which may be closed.
+pub(super) fn warn(text: impl Display) {
+    writeln!(io::stderr(), "{}", for_stderr(&format!("murald: {text}"))).ok();
 }
 
 /// Replaces control characters: names of files may contain any.

@@ -31,10 +31,12 @@ pub(super) fn read_value(name: &str, kind: Kind, word: &OsStr) -> Result<Value, 
         Kind::Text | Kind::Section | Kind::Setting | Kind::SettingValue | Kind::Template => {
             Ok(text.into())
         }
-        Kind::Monitor | Kind::Workspace | Kind::Backend | Kind::Theme => match text.is_empty() {
-            true => Err(wrong("a name")),
-            false => Ok(text.into()),
-        },
+        Kind::Monitor | Kind::Workspace | Kind::Backend | Kind::Theme if text.is_empty() => {
+            Err(wrong("a name"))
+        }
+        Kind::Monitor | Kind::Workspace | Kind::Theme => Ok(text.into()),
+        // Its section in the configuration has this prefix.
+        Kind::Backend => Ok(text.strip_prefix("backend.").unwrap_or(&text).into()),
         Kind::File | Kind::Directory if text.is_empty() => Err(wrong("a path")),
         Kind::File | Kind::Directory => path(name, text),
         Kind::Json => serde_json::from_str(&text)
@@ -46,18 +48,13 @@ pub(super) fn read_value(name: &str, kind: Kind, word: &OsStr) -> Result<Value, 
         Kind::Span => span(&text)
             .map(Value::from)
             .ok_or_else(|| wrong("1 second to 365 days, such as 90, 10m, 2h, 1d")),
-        kind if kind.is_reference() => {
-            reference(&text).ok_or_else(|| wrong("a name, or an id from 1 on"))
-        }
         Kind::Item => item(&text).ok_or_else(|| wrong("an image, or IMAGE@HH:MM")),
         Kind::Image
         | Kind::Picture
         | Kind::PictureOrPlaylist
         | Kind::Folder
         | Kind::FolderOrRoot
-        | Kind::Playlist => {
-            unreachable!("these are references")
-        }
+        | Kind::Playlist => reference(&text).ok_or_else(|| wrong("a name, or an id from 1 on")),
         Kind::Position if text == "default" => Ok(Value::Null),
         Kind::Position => text.parse::<Position>().map(|one| one.to_string().into()).map_err(wrong),
         Kind::Hues => hues(&text).ok_or_else(|| wrong(HUES)),

@@ -7,8 +7,8 @@ use serde_json::{Value, json};
 
 use super::config_change::{Section, change, in_effect, settings, split};
 use super::{
-    Argument, Call, Column, Error, Group, Kind, RequestPath, Setting, Stdout, Table, Verb, View,
-    more, written,
+    Argument, Body, Call, Column, Error, Group, Kind, Request, RequestPath, Run, Setting, Stdout,
+    Table, Verb, View, more, written,
 };
 
 const SECTION: &str = "A section: app, daemon, backend.NAME, backend.auto_priorities, library, \
@@ -35,12 +35,14 @@ pub(super) const GROUP: Group = Group { title: "Configuration", verbs: &[
                murald config set backend.swaybg fit_mode fit\n    \
                murald config set app '{\"images_per_page\": 80, \"theme\": \"system\"}'\n\n\
                Changes apply at once, except those of the section daemon, which need a restart."),
-    Verb::own(&["config", "patch"], "Change settings in several sections", patch)
+    Verb::of(&["config", "patch"], "Change settings in several sections",
+        Run::Request(Request::of("PATCH /config", Body::Given("CHANGES"))))
         .takes(&[Argument::one("CHANGES", Kind::Json, "A JSON object of sections with their settings")])
         .shows(&[&CHANGED])
         .help("    murald config patch '{\"backend\": {\"type\": \"feh\"}, \"app\": {\"theme\": \
                \"light\"}}'"),
-    Verb::own(&["config", "reset"], "Reset all settings, or those of a backend", reset)
+    Verb::send(&["config", "reset"], "Reset all settings, or those of a backend",
+        "POST /config/{BACKEND=backends}/{BACKEND}/reset", &[])
         .takes(&[Argument::optional("BACKEND", Kind::Backend, "Only the settings of this backend")])
         .shows(&[&RESET])
         .help("The old file is kept as config.toml.bak, also if it is damaged; five copies are kept."),
@@ -54,11 +56,7 @@ pub(super) const GROUP: Group = Group { title: "Configuration", verbs: &[
 ]};
 
 /// Fields beside the settings, which [`fields`] lists.
-const CHANGED: View = View::of("", BESIDE).showing(|_, stdout, settings| {
-    stdout.say("changed")?;
-    stdout.warn_all(settings);
-    Ok(())
-});
+const CHANGED: View = View::of("", BESIDE).saying("changed");
 const RESET: View = View::of("", BESIDE).showing(|_, stdout, settings| {
     stdout.say("reset these settings to their defaults")?;
     if let Some(backup) = settings["backup"].as_str() {
@@ -162,24 +160,6 @@ fn set(call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
         stdout.warn_all(&body);
     }
     used
-}
-
-fn patch(call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
-    let changes = call.value("CHANGES").expect("the table requires it");
-    let answer = call.connect()?.patch(&RequestPath::new(&[&"config"]), changes)?;
-    CHANGED.show(call, stdout, &answer)
-}
-
-fn reset(call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
-    let place = match call.text("BACKEND") {
-        Some(backend) => {
-            // Other verbs name the section of a backend so.
-            let backend = backend.strip_prefix("backend.").unwrap_or(backend);
-            RequestPath::new(&[&"config", &"backends", &backend, &"reset"])
-        }
-        None => RequestPath::new(&[&"config", &"reset"]),
-    };
-    RESET.show(call, stdout, &call.connect()?.post(&place, &json!({}))?)
 }
 
 fn path(call: &Call, stdout: &mut Stdout) -> Result<(), Error> {

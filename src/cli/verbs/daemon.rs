@@ -6,6 +6,7 @@ use rustix::event::{PollFd, PollFlags};
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use serde_json::{Value, json};
 
+use super::playlist_sheet::running;
 use super::{
     Call, Cell, CellStyle, Error, Exit, Flag, Group, RequestPath, Start, Stdout, Table, Verb, View,
     at, column, items, more, number, of, span, text, written,
@@ -150,9 +151,7 @@ fn show_status(call: &Call, stdout: &mut Stdout, all: &Value) -> Result<(), Erro
         sheet.field(&text(monitor, "name"), here.map_or_else(no_wallpaper, wallpaper));
     }
     for one in items(all, "playlists") {
-        let paused = if one["paused"] == true { ", paused" } else { "" };
-        let (name, on) = (text(one, "playlist_name"), text(one, "applied_to"));
-        sheet.field("playlist", format!("{name} on {on}{paused}"));
+        sheet.field("playlist", running(one));
     }
     for warning in items(all, "info.warnings") {
         sheet.field("warning", bad(&written(warning)));

@@ -5,7 +5,7 @@ use std::os::fd::{AsFd, OwnedFd};
 
 use rustix::fs::{FileType, fstat};
 
-use super::{Call, Error, Events, Exit, Flag, Item, Kind, RequestPath, Stdout, Verb, View, more};
+use super::{Call, Error, Events, Exit, Flag, Item, Kind, RequestPath, Stdout, Verb, View, more, warn};
 use crate::wire::EventKind;
 
 #[rustfmt::skip]
@@ -62,9 +62,7 @@ pub(super) fn print(stdout: &mut Stdout, item: &Item) -> Result<(), Error> {
             }
         }
         Item::Lost(count) => {
-            use std::io::Write as _;
-            // Stderr may be closed.
-            writeln!(io::stderr(), "murald: {count} events were lost").ok();
+            warn(format!("{count} events were lost"));
             Ok(())
         }
     }

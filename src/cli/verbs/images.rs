@@ -135,15 +135,9 @@ pub(super) const MOVED: View =
     });
 const TAGGED: View = IMAGE.saying("{name} ({id}): {tags}");
 const PATH: View = IMAGE.showing(|_, stdout, image| stdout.line(text(image, "path")));
-const SELECTED: View = IMAGE.showing(|call, stdout, image| {
-    let now = if call.has("--off") { "no longer selected" } else { "selected" };
-    stdout.say(format!("{} ({}) {now}", text(image, "name"), image["id"]))
-});
+const SELECTED: View = IMAGE.saying("{name} ({id}) {--off=no longer selected:selected}");
 const ALL_SELECTED: View = View::of("POST /images/select-all", &[more("updated selected")])
-    .showing(|call, stdout, answer| {
-        let now = if call.has("--off") { "no longer selected" } else { "selected" };
-        stdout.say(format!("{} {now}", count(number(answer, "updated"), "image")))
-    });
+    .saying("{updated#image} {--off=no longer selected:selected}");
 const FAVOURITE: View = IMAGE.showing(|_, stdout, image| {
     let is_one = items(image, "tags").iter().any(is_favourite);
     let now = if is_one { "is a favourite" } else { "is no longer a favourite" };

@@ -155,6 +155,12 @@ pub(super) fn name_of(call: &Call, image: &Value) -> String {
     image.map(|image| text(&image, "name")).unwrap_or_default()
 }
 
+/// A running playlist in a line.
+pub(super) fn running(one: &Value) -> String {
+    let paused = if one["paused"] == true { ", paused" } else { "" };
+    format!("{} on {}{paused}", text(one, "playlist_name"), text(one, "applied_to"))
+}
+
 /// When a playlist changes the image.
 fn changes(playlist: &Value) -> String {
     let interval = number(playlist, "configuration.interval");

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use serde_json::{Map, Value};
 
 use super::filters::{self, FILTERS};
-use super::playlist_sheet::name_of;
+use super::playlist_sheet::{name_of, running};
 use super::{
     Argument, BodyFields, Call, Cell, Error, Flag, From, Group, Kind, MODE, MONITORS, Stdout, Verb,
     View, column, each, items, listed, minute, moment, more, of, place, scripts, seconds, session,
@@ -177,11 +177,7 @@ const HISTORY: View = View::table(
 const CLEARED: View =
     View::of("DELETE /images/history", &[more("status deleted")]).saying("{deleted#entry} deleted");
 const SOUND: View = View::of("POST /wallpaper/sound", &[more("status monitors muted volume")])
-    .showing(|_, stdout, answer| {
-        let muted = if answer["muted"] == true { ", muted" } else { "" };
-        let (on, volume) = (text(answer, "monitors"), &answer["volume"]);
-        stdout.say(format!("{on}: volume {volume}{muted}"))
-    });
+    .saying("{monitors}: volume {volume}{muted=, muted:}");
 const SHOWN: View = View::of(
     "Shown",
     &[more(
@@ -322,10 +318,7 @@ const STATE: View = View::of(
                 .map_or_else(|| format!("image {}", one["image_id"]), str::to_owned);
             format!("{monitor}: {what}, by {backend}")
         }),
-        each("playlist", "playlists", |one| {
-            let paused = if one["paused"] == true { ", paused" } else { "" };
-            format!("{} on {}{paused}", text(one, "playlist_name"), text(one, "applied_to"))
-        }),
+        each("playlist", "playlists", running),
         of("playlist", "playlists", |debug, _| {
             debug["playlists"].is_null().then(|| "the player does not answer".into())
         }),
