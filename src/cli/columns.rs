@@ -300,7 +300,7 @@ pub(super) fn minute(time: &Value) -> String {
 /// A sentence about what was given and what was answered.
 pub(super) fn sentence(text: &str, call: &Call, answer: &Value) -> String {
     let named = |slot: &str| {
-        if let Some((name, word)) = slot.split_once('=').filter(|(name, _)| at(answer, name) == true) {
+        if let Some((_, word)) = slot.split_once('=').filter(|(name, _)| at(answer, name) == true) {
             return Some(word.to_owned());
         }
         let (name, noun) = slot.split_once('#').unwrap_or((slot, ""));
@@ -372,7 +372,10 @@ mod tests {
         let said = |text| sentence(text, &call, &json!({"n": 1, "yes": true, "on": ["x", "y"]}));
         assert_eq!(said("{ID} on {on}: {n#entry}"), "a on x, y: 1 entry");
         assert_eq!(said("{nothing}"), "done");
-        assert_eq!(said("it is{ID=, given:}{X=, too:}{yes=, true:}{n=, no:}"), "it is, given, true");
+        assert_eq!(
+            said("it is{ID=, given:}{X=, too:}{yes=, true:}{n=, no:}"),
+            "it is, given, true"
+        );
         assert_eq!(filled("{a:b}{c}", |_| None), None);
     }
 }

@@ -32,10 +32,11 @@ pub(super) fn hold<T>(
         // The lock ends with the file, also if the edit fails.
         Ok(file) => take(&file, &path, WITHIN).and_then(|()| edit()),
         Err(error) => match error.kind() {
-            // The directory may be mounted read-only while the socket still works.
-            io::ErrorKind::ReadOnlyFilesystem | io::ErrorKind::PermissionDenied => edit(),
-            // No directory means no daemon: the request reports that.
-            io::ErrorKind::NotFound => edit(),
+            // The directory may be mounted read-only while the socket still works. No directory means
+            // no daemon: the request reports that.
+            io::ErrorKind::ReadOnlyFilesystem
+            | io::ErrorKind::PermissionDenied
+            | io::ErrorKind::NotFound => edit(),
             _ => Err(failed(&path, error)),
         },
     }

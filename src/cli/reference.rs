@@ -338,15 +338,12 @@ pub(super) fn named_like_an_id(verb: &Verb, call: &Call) -> Option<String> {
     })?;
     let word = id.to_string();
     let named = images(&call.connect().ok()?, "name", &word).ok()?;
-    let color = || (takes_colors(verb) && word.len() == 6).then(|| meant_color(&word));
+    let takes_colors = verb.arguments.iter().any(|argument| argument.kind == Kind::Picture);
+    let color = || (takes_colors && word.len() == 6).then(|| meant_color(&word));
     named
         .first()
         .map(|one| format!("an image has this name: {} ({})", one.name, one.id))
         .or_else(color)
-}
-
-fn takes_colors(verb: &Verb) -> bool {
-    verb.arguments.iter().any(|argument| argument.kind == Kind::Picture)
 }
 
 fn meant_color(digits: &str) -> String {

@@ -137,7 +137,11 @@ fn tell_of_login() {
     let Some(note) = Dirs::of_process().ok().map(|dirs| dirs.state().join("login-hint")) else {
         return;
     };
-    if !std::io::stderr().is_terminal() || note.exists() || starts_at_login() {
+    let is_enabled = |unit: &&str| systemctl(&["is-enabled", unit]);
+    if !std::io::stderr().is_terminal()
+        || note.exists()
+        || ["murald.service", "murald.socket"].iter().any(is_enabled)
+    {
         return;
     }
     let text = match systemctl(&["--version"]) {
@@ -148,10 +152,6 @@ fn tell_of_login() {
     // Without the note, the hint is printed again after the next start.
     note.parent().map(std::fs::create_dir_all);
     std::fs::write(note, "").ok();
-}
-
-fn starts_at_login() -> bool {
-    systemctl(&["is-enabled", "murald.service"]) || systemctl(&["is-enabled", "murald.socket"])
 }
 
 /// Whether the user's service manager is there and answers with success.

@@ -9,12 +9,12 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use super::{Error, terminal};
 use super::call::OutputOptions;
 use super::connection::Answer;
 use super::table::Table;
 use super::template::Template;
 use super::terminal::{Terminal, cut, folded, harmless, harmless_json, variable, width};
+use super::{Error, terminal};
 
 /// The output of a command.
 pub(super) struct Stdout {

@@ -15,21 +15,20 @@ pub(super) fn incomplete(verbs: Verbs, first: &str, given: Option<&String>) -> E
         return Error::usage(format!("murald {first} needs one of {}", known.join(", "))).hint(see);
     };
     let meant = sense(SENSE, given, &known).or_else(|| nearest(given, known.iter().copied()));
-    Error::usage(format!("unknown command \"{first} {given}\"")).hint(match meant {
-        Some(meant) => format!("did you mean {first} {meant}? {see}"),
-        None => see,
-    })
+    let meant = meant.map(|meant| format!("{first} {meant}"));
+    Error::usage(format!("unknown command \"{first} {given}\"")).hint(guess(meant.as_deref(), &see))
+}
+
+fn guess(meant: Option<&str>, see: &str) -> String {
+    meant.map_or_else(|| see.to_owned(), |meant| format!("did you mean {meant}? {see}"))
 }
 
 pub(super) fn unknown_verb(verbs: Verbs, word: &str) -> Error {
     let known = verbs.all().map(|verb| verb.words[0]);
     let sense = SENSE_ALONE.iter().find(|(other, _)| *other == word).map(|(_, meant)| *meant);
-    Error::usage(format!("unknown command {word:?}")).hint(
-        match sense.or_else(|| nearest(word, known)) {
-            Some(meant) => format!("did you mean {meant}? `murald help all` lists all commands"),
-            None => "`murald help all` lists all commands".to_owned(),
-        },
-    )
+    let meant = sense.or_else(|| nearest(word, known));
+    Error::usage(format!("unknown command {word:?}"))
+        .hint(guess(meant, "`murald help all` lists all commands"))
 }
 
 /// Words of other programs, and their meaning here.
@@ -81,10 +80,7 @@ pub(super) fn unknown_flag(verb: &Verb, name: &str) -> Error {
     // A flag of another program is no typing error.
     let has_sense = SENSE_FLAGS.iter().any(|(other, _)| *other == name);
     let meant = meant.or_else(|| nearest(name, names.into_iter()).filter(|_| !has_sense));
-    Error::usage(format!("unknown flag {name}")).hint(match meant {
-        Some(meant) => format!("did you mean {meant}? {see}"),
-        None => see,
-    })
+    Error::usage(format!("unknown flag {name}")).hint(guess(meant, &see))
 }
 
 /// `whole` is the last argument with all words behind it: they may be one name.

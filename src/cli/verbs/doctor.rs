@@ -3,7 +3,8 @@
 use serde_json::json;
 
 use super::{
-    Call, Error, Exit, Start, Stdout, Table, Terminal, Verb, View, harmless, more, width, wrapped,
+    Call, Cell, CellStyle, Error, Exit, Start, Stdout, Table, Terminal, Verb, View, harmless, more,
+    width, wrapped,
 };
 use crate::wire::{Finding, FindingState};
 
@@ -20,12 +21,16 @@ pub(super) const DOCTOR: Verb = Verb::own(
      with the step to fix a problem. Exits with 1 if there is a \"fix\".",
 );
 
+/// Columns of a state and of the gaps between the columns.
+const BESIDE: usize = 8;
+/// Text is not folded into fewer columns than this.
+const LEAST: usize = 30;
+
 fn doctor(call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
     let findings = (call.host().examine)(Start::of(call));
-    match stdout.terminal() {
-        _ if stdout.wants_data() => stdout.data(&json!(findings))?,
-        Some(terminal) => stdout.raw(for_people(&findings, terminal).as_bytes())?,
-        None => stdout.table(&rows(&findings))?,
+    match stdout.wants_data() {
+        true => stdout.data(&json!(findings))?,
+        false => stdout.table(&table(&findings, stdout.terminal()))?,
     }
     // If nobody reads them, that is no failure.
     stdout.flush()?;
@@ -34,38 +39,29 @@ fn doctor(call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
     if is_well { Ok(()) } else { Err(Error::new(Exit::Refused, String::new())) }
 }
 
-fn rows(findings: &[Finding]) -> Table {
-    let mut table = Table::new(&["STATE", "SUBJECT", "TEXT"]);
-    for Finding { subject, state, text, step } in findings {
-        let text = step.as_ref().map_or_else(|| text.clone(), |step| format!("{text}; {step}"));
-        table.row([state.as_str().into(), subject.into(), text.into()]);
-    }
-    table
-}
-
-/// Findings as folded lines, each step on a line of its own.
-fn for_people(findings: &[Finding], terminal: Terminal) -> String {
-    const STATE: usize = 4;
+/// A row for each finding; on a terminal its text is folded, and its step has lines of its own.
+fn table(findings: &[Finding], terminal: Option<Terminal>) -> Table {
+    let mut table = Table::new(&["=", "=", "="]);
     let subjects = findings.iter().map(|one| width(&one.subject)).max().unwrap_or_default();
-    let indent = STATE + 2 + subjects + 2;
-    let columns = terminal.columns.saturating_sub(indent).max(30);
-    let mut out = String::new();
     for Finding { subject, state, text, step } in findings {
-        let color = match state {
-            FindingState::Ok => "32",
-            FindingState::Note => "0",
-            FindingState::Fix => "31",
-        };
-        let state = format!("{:STATE$}", state.as_str());
-        let state = if terminal.color { format!("\x1b[{color}m{state}\x1b[0m") } else { state };
-        let mut start = format!("{state}  {subject:subjects$}  ");
         let texts = [Some(text), step.as_ref()].into_iter().flatten();
-        for line in texts.flat_map(|text| wrapped(&harmless(text), columns)) {
-            out.push_str(&start);
-            out.push_str(&line);
-            out.push('\n');
-            start = " ".repeat(indent);
+        let lines: Vec<String> = match terminal {
+            Some(terminal) => {
+                let columns = terminal.columns.saturating_sub(BESIDE + subjects).max(LEAST);
+                texts.flat_map(|text| wrapped(&harmless(text), columns)).collect()
+            }
+            None => vec![texts.map(String::as_str).collect::<Vec<_>>().join("; ")],
+        };
+        let style = match state {
+            FindingState::Ok => CellStyle::Good,
+            FindingState::Note => CellStyle::Plain,
+            FindingState::Fix => CellStyle::Bad,
+        };
+        let mut head = [Cell::from(state.as_str()).look(style), subject.into()];
+        for line in lines {
+            let [state, subject] = std::mem::take(&mut head);
+            table.row([state, subject, line.into()]);
         }
     }
-    out
+    table
 }

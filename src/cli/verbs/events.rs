@@ -5,7 +5,9 @@ use std::os::fd::{AsFd, OwnedFd};
 
 use rustix::fs::{FileType, fstat};
 
-use super::{Call, Error, Events, Exit, Flag, Item, Kind, RequestPath, Stdout, Verb, View, more, warn};
+use super::{
+    Call, Error, Events, Exit, Flag, Item, Kind, RequestPath, Stdout, Verb, View, more, warn,
+};
 use crate::wire::EventKind;
 
 #[rustfmt::skip]

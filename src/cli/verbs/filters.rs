@@ -235,18 +235,13 @@ pub(super) fn every(
         // New and deleted images move others to pages that were read before.
         match read.remove(&Some(id)) {
             Some(image) => images.push(image),
-            None => images.extend(one(connection, id)?),
+            None => match connection.read(&[&"images", &id]) {
+                Err(error) if error.status() == Some(404) => {}
+                image => images.push(image?),
+            },
         }
     }
     Ok(images)
-}
-
-/// One image, unless it is deleted.
-fn one(connection: &Connection, id: i64) -> Result<Option<Value>, Error> {
-    match connection.read(&[&"images", &id]) {
-        Err(error) if error.status() == Some(404) => Ok(None),
-        image => image.map(Some),
-    }
 }
 
 fn ids(
