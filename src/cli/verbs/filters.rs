@@ -5,7 +5,7 @@ use std::fmt::Display;
 
 use serde_json::{Map, Value, json};
 
-use super::{Call, Connection, Error, Flag, Kind, NULL, RequestPath, Verb, written};
+use super::{Call, Connection, Error, Exit, Flag, Kind, NULL, RequestPath, Verb, written};
 use crate::wire::{Ids, MediaFilter, Orientation, Page, Pagination};
 
 /// The daemon's largest page.
@@ -233,10 +233,11 @@ pub(super) fn every(
     let mut images = Vec::with_capacity(ids.len());
     for id in ids {
         // New and deleted images move others to pages that were read before.
-        match read.remove(&Some(id)) {
-            Some(image) => images.push(image),
+        match read.get(&Some(id)) {
+            // A playlist may have an image more than once.
+            Some(image) => images.push(image.clone()),
             None => match connection.read(&[&"images", &id]) {
-                Err(error) if error.status() == Some(404) => {}
+                Err(error) if error.exit == Exit::Refused => {}
                 image => images.push(image?),
             },
         }

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 use super::image_sheet::TOTAL;
-use super::playlists::on_monitors;
+use super::playlists::{START, on_monitors};
 use super::{
     Argument, Call, Cell, CellStyle, Connection, Error, Exit, Flag, Group, INTERVAL, Kind,
     MONITORS, RequestPath, Stdout, Verb, View, column, count, each, edit_lock, items, more, number,
@@ -226,15 +226,10 @@ fn slideshow(call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
     // The scan of a large directory goes on, so its files are counted, too.
     let images = images.max(pictures_below(&real));
     let playlist = playlist(call, &connection, &path)?;
-    let mut body = json!({});
-    if call.has("--each") {
-        body["mode"] = "each".into();
-    }
-    if call.has("--monitor") {
-        body["monitors"] = json!(call.all("--monitor"));
-    }
-    let place = RequestPath::new(&[&"playlists", &playlist["id"], &"start"]);
-    let answer = connection.post(&place, &body)?;
+    let mut start = call.clone();
+    start.values.push(("PLAYLIST", playlist["id"].clone()));
+    start.values.extend(call.has("--each").then(|| ("--mode", "each".into())));
+    let answer = START.send(&start, "slideshow")?;
     stdout.show(&answer, |stdout, _: Value| {
         let (name, of) = (text(&playlist, "name"), count(images, "picture"));
         let id = &playlist["id"];

@@ -1,8 +1,6 @@
 //! Playlists as a table, and one playlist as a sheet with its images.
 
-use std::collections::HashMap;
-
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::filters;
 use super::image_sheet::TOTAL;
@@ -61,11 +59,7 @@ const SHEET: View = View::of(
 
 fn people(call: &Call, stdout: &mut Stdout, playlist: &Value) -> Result<(), Error> {
     let mut sheet = SHEET.as_sheet(playlist, call);
-    let is_cut = stdout.terminal().is_some();
-    let (rows, all) = match playlist["source"].is_object() {
-        true => found(playlist, is_cut, call)?,
-        false => (in_order(playlist, is_cut, call)?, items(playlist, "images").len() as u64),
-    };
+    let (rows, all) = found(playlist, stdout.terminal().is_some(), call)?;
     sheet.field("images", all);
     stdout.table(&sheet)?;
     if rows.is_empty() {
@@ -89,7 +83,7 @@ const ITEMS: View = View::table(
     "",
 );
 
-/// The images that a playlist's filters find now, and their number in all.
+/// The images that a playlist has, or that its filters find now, and their number in all.
 fn found(playlist: &Value, is_cut: bool, call: &Call) -> Result<(Vec<Value>, u64), Error> {
     let (mut images, all) = if is_cut {
         let page = page(playlist, 1, SHOWN, call)?;
@@ -100,28 +94,11 @@ fn found(playlist: &Value, is_cut: bool, call: &Call) -> Result<(Vec<Value>, u64
         let all = images.len() as u64;
         (images, all)
     };
-    images.iter_mut().zip(1..).for_each(|(image, place)| image["place"] = place.into());
-    Ok((images, all))
-}
-
-/// The images of a playlist that has a list of them.
-fn in_order(playlist: &Value, is_cut: bool, call: &Call) -> Result<Vec<Value>, Error> {
-    let listed = items(playlist, "images");
-    let number = listed.len().min(if is_cut { SHOWN } else { usize::MAX });
-    let mut names = HashMap::new();
-    for number in 1..=number.div_ceil(SHOWN) {
-        let page = page(playlist, number, SHOWN, call)?;
-        let images = items(&page, "data").iter();
-        names.extend(images.map(|image| (image["id"].as_i64(), text(image, "name"))));
+    for (place, image) in images.iter_mut().enumerate() {
+        image["place"] = (place + 1).into();
+        image["when"] = when(playlist, place).into();
     }
-    let row = |(place, item): (usize, &Value)| {
-        let id = &item["image_id"];
-        // The list may have changed between the requests.
-        let name = names.get(&id.as_i64()).cloned().unwrap_or_else(|| name_of(call, id));
-        let (kind, when) = (&item["media_type"], when(playlist, place));
-        json!({ "place": place + 1, "id": id, "name": name, "media_type": kind, "when": when })
-    };
-    Ok(listed[..number].iter().enumerate().map(row).collect())
+    Ok((images, all))
 }
 
 /// A page of the images of a playlist.
@@ -136,7 +113,9 @@ fn when(playlist: &Value, place: usize) -> String {
     const DAYS: [&str; 7] =
         ["Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday"];
     let listed = items(playlist, "images");
-    let (item, last) = (&listed[place], place + 1 == listed.len());
+    // A dynamic playlist has no list, and this one may have changed between the requests.
+    let Some(item) = listed.get(place) else { return String::new() };
+    let last = place + 1 == listed.len();
     let day = || DAYS.get(place).copied().unwrap_or_default();
     match (text(playlist, "configuration.type").as_str(), item["time"].as_i64()) {
         ("appearance", _) => text(item, "when"),

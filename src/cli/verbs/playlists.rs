@@ -7,8 +7,8 @@ use super::playlist_sheet::{PLAYLIST, PLAYLISTS, name_of};
 use super::wallpaper::on_each;
 use super::{
     Argument, Body, BodyFields, Call, Cell, Error, Flag, From, Group, INTERVAL, Kind, MODE,
-    MONITORS, NULL, ON_OFF, Request, RequestPath, Stdout, Verb, View, column, count, filters,
-    items, library, listed, moment_of, more, of, place, session, text,
+    MONITORS, NULL, ON_OFF, Request, Run, Stdout, Verb, View, column, count, filters, items,
+    library, listed, moment_of, more, of, place, session, text,
 };
 use crate::wire::{PlaylistOrder, PlaylistType};
 
@@ -37,6 +37,14 @@ const RESUME: &str = "POST /playlists/{PLAYLIST:active}/resume";
 const STEP_ON: &str = "POST /playlists/{PLAYLIST:active}/next";
 const STEP_BACK: &str = "POST /playlists/{PLAYLIST:active}/previous";
 const THEIRS: BodyFields = &[("monitors", From::Any("--monitor"))];
+pub(super) const START: Request = Request::of(
+    "POST /playlists/{PLAYLIST}/start",
+    Body::Fields(&[
+        ("mode", From::Given("--mode")),
+        ("extend", From::Switch("--extend")),
+        ("monitors", From::Any("--monitor")),
+    ]),
+);
 /// Only the fields that were given: the daemon keeps the others, or has a default.
 const CONFIGURATION: (&str, From) = (
     "configuration",
@@ -111,10 +119,7 @@ pub(super) const GROUP: Group = Group { title: "Playlists", verbs: &[
     Verb::send(&["playlist", "rename"], "Rename a playlist", "PATCH /playlists/{PLAYLIST}",
         &[("name", From::Given("NAME"))])
         .takes(&[ONE, Argument::one("NAME", Kind::Text, "The new name")]).shows(&[&RENAMED]),
-    Verb::send(&["playlist", "start"], "Start a playlist", "POST /playlists/{PLAYLIST}/start", &[
-            ("mode", From::Given("--mode")), ("extend", From::Switch("--extend")),
-            ("monitors", From::Any("--monitor")),
-        ])
+    Verb::of(&["playlist", "start"], "Start a playlist", Run::Request(START))
         .takes(&[ONE]).shows(&[&DONE]).starting()
         .flags(&[MONITORS, MODE, Flag::switch("--extend", "Spread each image across all monitors")])
         .help("`--mode each` means that each monitor shows a different image.\n\n\
@@ -259,21 +264,17 @@ fn listed_images(mut playlist: Value) -> Result<Vec<Value>, Error> {
     Ok(playlist["images"].take().as_array().cloned().unwrap_or_default())
 }
 
-fn own_place(call: &Call) -> RequestPath {
-    place("/playlists/{PLAYLIST}", call)
-}
-
 /// `Night (3)`, or only the id if the playlist no longer exists.
 fn named(call: &Call) -> String {
-    let read = call.connect().and_then(|it| it.get(&own_place(call))).and_then(|it| it.read());
-    let named = |one: Value| format!("{} ({})", text(&one, "name"), one["id"]);
-    read.map_or_else(|_: Error| call.word("PLAYLIST"), named)
+    let id = call.word("PLAYLIST");
+    let read = call.connect().and_then(|it| it.read(&[&"playlists", &id]));
+    read.map_or(id, |one: Value| format!("{} ({})", text(&one, "name"), one["id"]))
 }
 
 fn delete(call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
     // The name has to be read before the playlist is deleted.
     let name = if stdout.wants_data() { String::new() } else { named(call) };
-    let answer = call.connect()?.ask("DELETE", &own_place(call), None)?;
+    let answer = call.connect()?.ask("DELETE", &place("/playlists/{PLAYLIST}", call), None)?;
     stdout.show(&answer, |stdout, _: Value| stdout.say(format!("{name} deleted")))
 }
 
