@@ -1,5 +1,5 @@
-//! A parsed command line: the verb's values by name, the global flags and the connection; and what the
-//! command has from `main`, since a client sees neither the daemon nor its database.
+//! A parsed command line: the verb's values by name, the global flags and the connection. Also the
+//! functions that the command gets from `main`, since a client sees neither the daemon nor its database.
 
 use std::cell::OnceCell;
 use std::path::{Path, PathBuf};
@@ -32,20 +32,20 @@ pub(super) struct Call {
 pub(crate) struct Host {
     /// All settings of the configuration.
     pub settings: fn() -> Vec<Setting>,
-    /// Finds the socket of the daemon that has the library of a configuration (none: the usual one).
+    /// Finds the socket of the daemon that has the library of a configuration (`None`: the default one).
     pub listens_at: fn(Option<&Path>) -> Option<PathBuf>,
     /// Runs the daemon until it is stopped.
     pub run: fn(Start) -> Result<(), Error>,
     /// Examines everything that wallpapers need.
     pub examine: fn(Start) -> Vec<Finding>,
-    /// Stops the processes that a daemon has left which no longer runs, and counts them.
+    /// Stops the processes that an earlier daemon has left behind, and counts them.
     pub take_down: fn(Start) -> Result<usize, Error>,
     /// Reads a file of settings for its warnings.
     pub check_config: fn(&Path) -> Result<Vec<String>, Error>,
     /// Checks the whole database that a file of settings names.
     pub check_database: fn(&Path) -> Result<DatabaseReport, Error>,
-    /// Restores a backup of that database (none: the newest intact one). Returns it and the old
-    /// database.
+    /// Restores a backup of that database (`None`: the newest intact one). Returns the path of the
+    /// backup, and that of the old database.
     pub restore_database: fn(&Path, Option<&Path>) -> Result<Restored, Error>,
 }
 
@@ -55,10 +55,10 @@ pub(crate) type Restored = (PathBuf, Option<PathBuf>);
 /// A setting of the configuration, as far as a command line needs to know it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Setting {
-    /// `backend.swaybg`
+    /// The name of the section, such as `backend.swaybg`.
     pub section: String,
     pub key: &'static str,
-    /// The values that it may have, if they are a few words.
+    /// The allowed values, if these are a few words.
     pub words: Vec<&'static str>,
 }
 
@@ -78,7 +78,7 @@ pub(super) struct OutputOptions {
     pub(super) quiet: bool,
 }
 
-/// Tells the daemon to close its outputs once it is ready.
+/// The environment variable that tells a daemon to close its outputs once it is ready.
 pub(super) const DETACHED: &str = "MURALD_DETACHED";
 
 /// The daemon's command line.
@@ -121,12 +121,12 @@ impl Call {
         Ok(self.connection.get_or_init(|| Connection::new(&socket)).clone())
     }
 
-    /// Whether the user has said where the daemon listens.
+    /// Whether the user has given the daemon's socket.
     pub(super) fn names_socket(&self) -> bool {
         self.globals.socket.is_some() || variable("MURALD_SOCKET").is_some()
     }
 
-    /// The socket of the daemon that has the library, as its lock says.
+    /// The socket of the daemon that has locked the library, if any.
     pub(super) fn elsewhere(&self) -> Option<PathBuf> {
         (self.host?.listens_at)(self.globals.config.as_deref())
     }

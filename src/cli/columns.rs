@@ -16,11 +16,11 @@ use super::terminal::{bytes, count, span};
 /// How the records of an answer are shown.
 #[derive(Clone, Copy, Debug)]
 pub struct View {
-    /// A schema or an operation of the API's description; empty: the command makes the record.
+    /// The schema or operation in the API's description; empty if the command makes the record.
     pub described: &'static str,
     columns: &'static [Column],
     shape: Shape,
-    /// The field that has the rows; empty: the answer itself, or its `data`.
+    /// The field that has the rows; if empty, the answer itself or its `data` has them.
     list: &'static str,
     /// The message if there are no rows.
     empty: &'static str,
@@ -42,9 +42,9 @@ type Show = fn(&Call, &mut Stdout, &Value) -> Result<(), Error>;
 
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Column {
-    /// As in [`Table::new`]; empty: only `--format` has it.
+    /// The title as in [`Table::new`]; empty for a field that only `--format` has.
     title: &'static str,
-    /// Fields with blanks between, of which the first is shown; or a text with fields in braces.
+    /// Fields separated by spaces, of which the first is shown; or a text with fields in braces.
     source: &'static str,
     form: Form,
 }
@@ -56,7 +56,7 @@ enum Form {
     Moment,
     Span,
     Palette,
-    /// A function of the record; a sheet leaves out what is none.
+    /// A function of the record; a sheet omits the line if it returns `None`.
     Of(fn(&Value, &Call) -> Option<Cell>),
     /// A line of a sheet for each item of a list.
     Each(fn(&Value) -> String),
@@ -118,13 +118,13 @@ impl View {
         Self { described, columns, shape: Shape::Sheet, list: "", empty: "" }
     }
 
-    /// The record in a sentence.
+    /// Shows the record as a sentence.
     pub(super) const fn saying(mut self, sentence: &'static str) -> Self {
         self.shape = Shape::Say(sentence);
         self
     }
 
-    /// The record in the verb's own way.
+    /// Shows the record with a function of the verb.
     pub(super) const fn showing(mut self, show: Show) -> Self {
         self.shape = Shape::Own(show);
         self
@@ -142,7 +142,7 @@ impl View {
         columns.filter(|one| self.list.is_empty() || one.title.is_empty()).flat_map(Column::fields)
     }
 
-    /// Prints the answer as the user wants it.
+    /// Prints the answer in the format that the user has chosen.
     pub(super) fn show(
         &self,
         call: &Call,
@@ -152,7 +152,7 @@ impl View {
         stdout.show(answer, |stdout, value: Value| self.people(call, stdout, &value))
     }
 
-    /// The same for a record that the command has made.
+    /// Like [`Self::show`], for a record that the command has made.
     pub(super) fn tell(
         &self,
         call: &Call,
@@ -162,7 +162,7 @@ impl View {
         if stdout.wants_data() { stdout.data(value) } else { self.people(call, stdout, value) }
     }
 
-    /// Prints a record, or a list of them, in rows or words.
+    /// Prints a record, or a list of records, for people.
     pub(super) fn people(
         &self,
         call: &Call,
@@ -248,7 +248,7 @@ impl Column {
     }
 }
 
-/// A field by its path; null if it is not there.
+/// A field by its path; null if it is missing.
 pub(super) fn at<'a>(record: &'a Value, path: &str) -> &'a Value {
     path.split('.').fold(record, |value, name| &value[name])
 }
@@ -268,7 +268,7 @@ pub(super) fn text(record: &Value, path: &str) -> String {
     listed(at(record, path))
 }
 
-/// As people read it: lists with a comma and a blank.
+/// A value for people: the items of a list are separated by a comma and a space.
 pub(super) fn listed(value: &Value) -> String {
     match value {
         Value::Array(items) => items.iter().map(written).collect::<Vec<_>>().join(", "),
@@ -292,12 +292,12 @@ fn second(value: &Value) -> String {
     }
 }
 
-/// A time as people read it: local, to the minute.
+/// A time for people: local, to the minute.
 pub(super) fn minute(time: &Value) -> String {
     written(time).chars().take(16).map(|c| if c == 'T' { ' ' } else { c }).collect()
 }
 
-/// A sentence about what was given and what was answered.
+/// Fills in a sentence with the values that were given and answered.
 pub(super) fn sentence(text: &str, call: &Call, answer: &Value) -> String {
     let named = |slot: &str| {
         if let Some((_, word)) = slot.split_once('=').filter(|(name, _)| at(answer, name) == true) {
@@ -313,8 +313,8 @@ pub(super) fn sentence(text: &str, call: &Call, answer: &Value) -> String {
     filled(text, named).unwrap_or_else(|| "done".to_owned())
 }
 
-/// A text with `{name}` for a value, or `{name:word}` for one with a default. None if a value without a
-/// default is not given.
+/// Fills in a text with `{name}` for a value, or `{name:word}` for a value with a default. `None` if a
+/// value without a default is not given.
 pub(super) fn filled(template: &str, given: impl Fn(&str) -> Option<String>) -> Option<String> {
     let mut text = String::new();
     let mut rest = template;

@@ -125,7 +125,7 @@ impl Connection {
         Ok(Answer { body })
     }
 
-    /// The body of a `GET`, to be read as it comes.
+    /// The body of a `GET`, to be read as it arrives.
     pub(super) fn stream(&self, place: &RequestPath) -> Result<impl Read + use<>, Error> {
         Ok(self.send("GET", place, None)?.into_body().into_reader())
     }
@@ -161,7 +161,7 @@ impl Connection {
         Err(Error::of_answer(answer.status().as_u16(), body.map_err(|error| self.lost(error))?))
     }
 
-    /// Says whose screens were changed, once, if they are those of another session than ours.
+    /// Prints once which session's screens were changed, if it is not the command's own session.
     fn name_other_session(&self) {
         static SAID: Once = Once::new();
         let var = |name: &str| std::env::var_os(name);
@@ -175,7 +175,7 @@ impl Connection {
         });
     }
 
-    /// The error if no daemon answers, or the daemon stopped.
+    /// The error if no daemon answers, or the daemon has stopped.
     fn lost(&self, error: ureq::Error) -> Error {
         let socket = self.socket.display();
         let source = match error {
@@ -247,7 +247,7 @@ impl RequestPath {
     }
 }
 
-/// A path as the API needs it: the daemon's directory is not ours.
+/// A path as the API needs it: absolute, as the daemon has another working directory.
 pub(super) fn travelling(path: &Path) -> Result<String, Error> {
     let failed = || format!("{} is not a path", path.display());
     let whole = std::path::absolute(path).map_err(|error| Error::usage(failed()).because(error))?;
@@ -272,7 +272,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn places_are_encoded() {
+    fn paths_and_queries_are_encoded() {
         let place = RequestPath::new(&[&"playlists", &"active", &"HDMI A/1"])
             .query("search", Some("ä&b"))
             .query("page", None::<u64>)

@@ -17,12 +17,13 @@ use rustix::io::Errno;
 use super::Error;
 use super::connection::Connection;
 
-/// Far longer than any edit. A command that is stopped with Ctrl-Z would hold the lock for ever.
+/// The time limit for the lock, far longer than any edit: a command that is stopped with Ctrl-Z holds
+/// the lock.
 const WITHIN: Duration = Duration::from_secs(20);
 /// The time between two tries: a kernel lock has no wait with a time limit.
 const PACE: Duration = Duration::from_millis(5);
 
-/// Runs `edit` while no other command edits. Must not be called from within itself.
+/// Runs `edit` while no other command edits. Must not be called from within `edit`.
 pub(super) fn hold<T>(
     connection: &Connection,
     edit: impl FnOnce() -> Result<T, Error>,
@@ -80,7 +81,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_waits_for_the_other_and_not_for_ever() {
+    fn second_command_waits_for_the_lock_with_a_time_limit() {
         let directory = tempfile::tempdir().unwrap();
         let socket = directory.path().join("murald.sock");
         let connection = Connection::new(&socket);

@@ -27,13 +27,13 @@ use crate::wire::{CurrentMonitor, CurrentWallpaper, Data, Format, Ids, Page};
 pub(super) use names::path;
 use names::{Named, among, exactly, nothing, only};
 
-/// Records in one page.
+/// The number of records in one page.
 const PAGE: u64 = 200;
-/// Names of a large library that are compared for a suggestion.
+/// The maximum number of names that are compared for a suggestion.
 const COMPARED: u64 = 2000;
 
-/// Replaces all words that name a record by ids; for `set`, names of files to import by absolute
-/// paths.
+/// Replaces all words that name a record by ids; for `set`, also replaces names of files to import by
+/// absolute paths.
 pub(super) fn resolve(verb: &Verb, call: &mut Call) -> Result<(), Error> {
     say_which(verb, call)?;
     expand_stdin(verb, call)?;
@@ -54,7 +54,7 @@ pub(super) fn resolve(verb: &Verb, call: &mut Call) -> Result<(), Error> {
     see_all(verb, call)
 }
 
-/// The error for an image of a playlist with something behind its `@` that is no time.
+/// The error for an image of a playlist if the text after its `@` is not a time.
 fn not_a_time(error: Error, word: &Value, kind: Kind, call: &Call) -> Error {
     let dated = word.as_str().and_then(|word| word.rsplit_once('@'));
     match dated.filter(|(image, _)| kind == Kind::Item && one(kind, image, call).is_ok()) {
@@ -78,8 +78,8 @@ fn with_quotes(error: Error, verb: &Verb, name: &str, kind: Kind, call: &Call) -
     if is_name { error.hint(suggest::quotes(&whole)) } else { error }
 }
 
-/// The id of the record that a word names. An image that was deleted while it is shown is named by the
-/// path of its file, which `--files` deletes.
+/// The id of the record that a word names. For `--files`, an image that was deleted while it is shown
+/// is named by the path of its file.
 fn one(kind: Kind, word: &str, call: &Call) -> Result<Value, Error> {
     if word == "-" {
         return Err(Error::usage(
@@ -131,7 +131,7 @@ fn one(kind: Kind, word: &str, call: &Call) -> Result<Value, Error> {
     }
 }
 
-/// The records of a kind that may have exactly this name, and what they are.
+/// The records of a kind that may have exactly this name, and the noun for them.
 fn candidates(
     kind: Kind,
     name: &str,
@@ -158,7 +158,7 @@ fn image(connection: &Connection, word: &str, kind: Kind) -> Result<Value, Error
     if let Some(rgb) = rgb.filter(|_| word.starts_with('#')) {
         return Ok(color::hex(rgb).into());
     }
-    // First by the whole name, as hundreds of names may begin with the word.
+    // Looked up by the whole name first, as hundreds of names may begin with the word.
     if let Some(one) = images(connection, "name", word)?.first() {
         return Ok(one.id.into());
     }
@@ -182,13 +182,13 @@ fn image(connection: &Connection, word: &str, kind: Kind) -> Result<Value, Error
     }
 }
 
-/// The monitor of a word that means the current wallpaper, or all monitors.
+/// The monitor of `current:MONITOR`; `Some(None)` for `current`, which means all monitors.
 fn current_of(word: &str) -> Option<Option<&str>> {
     let monitor = word.strip_prefix("current")?;
     if monitor.is_empty() { Some(None) } else { monitor.strip_prefix(':').map(Some) }
 }
 
-/// `sunset.jpg`: the image whose file had this name.
+/// The image whose file had this name, such as `sunset.jpg`.
 fn by_file_name(connection: &Connection, word: &str) -> Result<Option<i64>, Error> {
     let Some((stem, extension)) = word.rsplit_once('.') else { return Ok(None) };
     if !Format::ALL.iter().any(|format| format.has_extension(extension)) {
@@ -231,7 +231,7 @@ fn images(connection: &Connection, parameter: &str, value: &str) -> Result<Vec<N
     Ok(known)
 }
 
-/// The path that a word is if it begins as only paths do.
+/// The path of a word that begins with `/`, `.`, `~` or `file://`.
 fn is_path(word: &str) -> Option<PathBuf> {
     if let Some(path) = from_uri(word) {
         return Some(path);

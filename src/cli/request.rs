@@ -1,8 +1,8 @@
-//! Verbs that are one request: how it is built from the verb's values.
+//! Builds the request of a verb from the verb's values, for verbs that are one request.
 //!
-//! A place is written as in the API's manual, `GET /images/{IMAGE}`, with `{NAME}` for the value of an
-//! argument or flag, `{NAME:word}` for one with a default, and `{NAME=word}` for a word if it was given.
-//! A segment or a parameter whose value was not given is omitted.
+//! A place is written as in the API's manual, `GET /images/{IMAGE}`. `{NAME}` is the value of an
+//! argument or flag, `{NAME:word}` has the default `word`, and `{NAME=word}` is `word` if `NAME` was
+//! given. A segment or a parameter whose value was not given is omitted.
 
 use std::fmt::Display;
 use std::path::Path;
@@ -25,7 +25,7 @@ pub(super) struct Request {
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Body {
     None,
-    /// A `PUT` of which no field is given only reads what is there.
+    /// Fields of an object. A `PUT` without any given field only reads the record.
     Fields(BodyFields),
     /// The value of a required argument.
     Given(&'static str),
@@ -34,25 +34,25 @@ pub(super) enum Body {
 
 /// The fields of a body: their names and sources.
 pub(super) type BodyFields = &'static [(&'static str, From)];
-/// Makes a body of the record that is there now.
+/// Makes a body from the present record.
 pub(super) type Change = fn(&Call, Value) -> Result<Value, Error>;
 
 #[derive(Clone, Copy, Debug)]
 pub(super) enum From {
-    /// The value as it was read; the field is omitted if none was given.
+    /// The value that was given; otherwise the field is omitted.
     Given(&'static str),
-    /// The same, or this JSON.
+    /// The value that was given, otherwise this JSON.
     Or(&'static str, &'static str),
     /// All values given under this name, as a list; omitted if there are none.
     Any(&'static str),
-    /// Paths as absolute ones, since the daemon's directory is not ours: a list, or one.
+    /// A list of paths, or one path, made absolute as the daemon has another working directory.
     Paths(&'static str),
     Path(&'static str),
     /// The id of an image; a path instead goes into `path`, `#rrggbb` into `color`.
     Picture(&'static str),
     /// A folder's id; null for the root, and if none was given.
     Folder(&'static str),
-    /// The same, omitted if none was given.
+    /// A folder's id; null for the root; omitted if none was given.
     IntoFolder(&'static str),
     /// True; omitted if it was not given.
     Switch(&'static str),
@@ -94,7 +94,7 @@ impl Request {
     }
 }
 
-/// Reads a record, and writes what `change` makes of it, while no other command does so.
+/// Reads a record and writes it back as `change` returns it, while no other command edits.
 pub(super) fn rewrite(
     call: &Call,
     method: &str,
@@ -108,7 +108,7 @@ pub(super) fn rewrite(
     })
 }
 
-/// A template filled in from a call.
+/// A path of the API, filled in with the values of a call.
 pub(super) fn place(template: &str, call: &Call) -> RequestPath {
     let (path, query) = template.split_once('?').unwrap_or((template, ""));
     let given = |name: &str| call.query(name);
@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn places_are_filled() {
+    fn places_are_filled_in() {
         let check = |template: &str, expected: RequestPath| {
             assert_eq!(place(template, &call()), expected, "{template}");
         };
@@ -199,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn bodies_hold_what_was_given() {
+    fn body_has_the_fields_that_were_given() {
         let fields = &[
             ("id", From::Given("ID")),
             ("name", From::Given("NONE")),

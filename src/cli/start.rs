@@ -51,7 +51,8 @@ pub(super) fn ensure(call: &Call) -> Result<(), Error> {
     Ok(())
 }
 
-/// Whether the service manager has started the daemon. It knows only the usual socket.
+/// Has the service manager start the daemon, and returns whether it did. The unit uses the default
+/// socket and configuration only.
 fn by_unit(call: &Call) -> bool {
     if call.names_socket() || call.globals.config.is_some() {
         return false;
@@ -68,7 +69,7 @@ fn by_ourselves(call: &Call, socket: &Path) -> Result<Option<Error>, Error> {
     if let Some(config) = &call.globals.config {
         command.arg("--config").arg(std::path::absolute(config).map_err(failed)?);
     }
-    // A service that runs this command must not hear of the daemon.
+    // The daemon must not notify the service manager if a service runs this command.
     command.env(DETACHED, "1").env_remove("NOTIFY_SOCKET").current_dir("/");
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
     let mut child = command.spawn().map_err(failed)?;
@@ -82,7 +83,7 @@ fn by_ourselves(call: &Call, socket: &Path) -> Result<Option<Error>, Error> {
     let status = loop {
         match child.try_wait().map_err(failed)? {
             Some(status) => break status,
-            // It runs: whether it answers is seen next.
+            // The daemon runs; the caller finds out whether it answers.
             None if Instant::now() >= deadline => return Ok(None),
             None => std::thread::sleep(PACE),
         }
@@ -93,7 +94,7 @@ fn by_ourselves(call: &Call, socket: &Path) -> Result<Option<Error>, Error> {
     if code == Some(75) { Ok(Some(error)) } else { Err(error) }
 }
 
-/// The daemon's last message as an error, under its own exit code.
+/// The daemon's last message as an error with the daemon's exit code.
 fn ended(code: Option<i32>, said: &str) -> Error {
     let words = said.rfind("murald: ").map_or("it says nothing", |at| &said[at + 8..]);
     let exit = match code {
@@ -132,7 +133,7 @@ fn tell(connection: &Connection) {
     warn(format!("started murald (process {pid}{log})"));
 }
 
-/// Says once on a terminal how murald starts with the session, if nothing starts it yet.
+/// Prints once, on a terminal, how to start murald with the session, unless a unit is enabled.
 fn tell_of_login() {
     let Some(note) = Dirs::of_process().ok().map(|dirs| dirs.state().join("login-hint")) else {
         return;
@@ -154,7 +155,7 @@ fn tell_of_login() {
     std::fs::write(note, "").ok();
 }
 
-/// Whether the user's service manager is there and answers with success.
+/// Runs `systemctl --user`; false if it fails or is not installed.
 fn systemctl(words: &[&str]) -> bool {
     let mut command = command("systemctl");
     command.arg("--user").args(words).stdin(Stdio::null());
@@ -162,7 +163,8 @@ fn systemctl(words: &[&str]) -> bool {
     command.status().is_ok_and(|status| status.success())
 }
 
-/// A compositor may be slower than we are. If there is none, the command itself reports that.
+/// Waits until the daemon knows a monitor, as the compositor may take a while. Without a compositor,
+/// the command itself reports that.
 fn monitors(connection: &Connection) {
     if ["WAYLAND_DISPLAY", "DISPLAY"].iter().all(|name| std::env::var_os(name).is_none()) {
         return;
@@ -182,7 +184,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_daemon_that_ends_is_quoted() {
+    fn error_quotes_a_daemon_that_has_exited() {
         let said = "{\"level\":\"info\"}\nmurald: /c.toml, line 3: no\n  fix the file\n";
         let told = ended(Some(78), said);
         assert_eq!(told.exit, Exit::Config);

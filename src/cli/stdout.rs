@@ -20,7 +20,7 @@ use super::{Error, terminal};
 pub(super) struct Stdout {
     out: Box<dyn Write>,
     form: Form,
-    /// Print rows, ids and values alone.
+    /// Whether only rows, ids and values are printed.
     quiet: bool,
 }
 
@@ -69,7 +69,7 @@ impl Stdout {
         self.quiet
     }
 
-    /// Prints the daemon's body as it is, by the template, or with `people`.
+    /// Prints the answer: its body unchanged as JSON, by the template, or with `people`.
     pub(super) fn show(
         &mut self,
         answer: &Answer,
@@ -110,7 +110,7 @@ impl Stdout {
         if self.terminal().is_some() { self.say(text) } else { Ok(()) }
     }
 
-    /// Prints a bare value; made harmless on a terminal.
+    /// Prints a bare value; control characters are replaced on a terminal.
     pub(super) fn line(&mut self, text: impl Display) -> Result<(), Error> {
         let text = text.to_string();
         let text = if self.terminal().is_some() { harmless(&text) } else { text };
@@ -157,13 +157,13 @@ impl Stdout {
 
 /// The time between two drawings.
 const PACE: Duration = Duration::from_millis(40);
-/// The time between two lines, if no bar is wanted.
+/// The time between two lines, if no bar is drawn.
 const LINE_PACE: Duration = Duration::from_secs(10);
 /// The width of the bar itself, in columns.
 const BAR: usize = 24;
 
-/// A progress bar on one line of stderr, redrawn in place and removed at the end; a line each ten
-/// seconds with `NO_COLOR` or on a dumb terminal, as a screen reader would read the bar again and again.
+/// A progress bar on one line of stderr, redrawn in place and removed at the end. With `NO_COLOR` or on
+/// a dumb terminal, prints a line every ten seconds instead, as a screen reader would repeat the bar.
 /// Draws nothing if stderr is not a terminal.
 pub(super) struct Progress {
     columns: Option<usize>,
@@ -201,7 +201,7 @@ impl Progress {
         write!(io::stderr().lock(), "\r{}\x1b[K", line(columns, done, total, what)).ok();
     }
 
-    /// Shows what is waited for, if the progress is unknown.
+    /// Shows the reason for a wait whose progress is unknown.
     pub(super) fn wait(&mut self, what: &str) {
         let Some(columns) = self.columns else { return };
         if self.in_lines {
@@ -221,7 +221,7 @@ impl Progress {
     }
 }
 
-/// Whether a bar would be wrong: the user wants none, or the terminal prints escape sequences as text.
+/// Whether to draw no bar: the user wants none, or the terminal prints escape sequences as text.
 fn is_plain() -> bool {
     variable("NO_COLOR").is_some() || variable("TERM").is_some_and(|term| term == "dumb")
 }
@@ -248,7 +248,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn bars() {
+    fn bar_fits_the_columns() {
         #[track_caller]
         fn check(columns: usize, done: u64, total: u64, expected: &str) {
             assert_eq!(line(columns, done, total, "a long name.jpg"), expected);

@@ -45,7 +45,7 @@ const SENSE_ALONE: &[(&str, &str)] = &[
     ("tag", "images tag"), ("tags", "images tags"), ("view", "images show"),
     ("wall", "set PICTURE"),
 ];
-/// The same after a resource: the first of the words that the resource has is meant.
+/// Words of other programs after a resource: the first of the words that the resource has is meant.
 #[rustfmt::skip]
 const SENSE: &[(&str, &[&str])] = &[
     ("activate", &["start"]), ("change", &["update", "edit", "set"]),
@@ -77,13 +77,14 @@ pub(super) fn unknown_flag(verb: &Verb, name: &str) -> Error {
     let see = format!("see `murald {} --help`", verb.name());
     let names: Vec<&str> = known().map(|flag| flag.name).collect();
     let meant = sense(SENSE_FLAGS, name, &names);
-    // A flag of another program is no typing error.
+    // A flag of another program is not a typing error.
     let has_sense = SENSE_FLAGS.iter().any(|(other, _)| *other == name);
     let meant = meant.or_else(|| nearest(name, names.into_iter()).filter(|_| !has_sense));
     Error::usage(format!("unknown flag {name}")).hint(guess(meant, &see))
 }
 
-/// `whole` is the last argument with all words behind it: they may be one name.
+/// The error for a word too many. `whole` is the last argument with all words after it, which may be
+/// one name.
 pub(super) fn too_many(verb: &Verb, word: &str, whole: &str) -> Error {
     let hint = match verb.arguments.last() {
         Some(last) if matches!(last.kind, Kind::Text | Kind::File) || last.kind.is_reference() => {
@@ -97,13 +98,12 @@ pub(super) fn too_many(verb: &Verb, word: &str, whole: &str) -> Error {
     Error::usage(format!("unexpected argument {word:?}")).hint(hint)
 }
 
-/// For a name with spaces that was typed without quotes.
+/// The hint for a name with spaces that was typed without quotes.
 pub(super) fn quotes(name: &str) -> String {
     format!("quote a name with spaces: '{name}'")
 }
 
-/// The known word that is at most two letters away; of a short word one letter, or it would be
-/// another word.
+/// The known word that differs in at most two letters, or in fewer if `word` is short.
 fn nearest<'a>(word: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     let most = (word.trim_start_matches('-').chars().count() / 2).min(2);
     known
@@ -113,7 +113,7 @@ fn nearest<'a>(word: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a s
         .map(|(_, one)| one)
 }
 
-/// Letters to insert, remove or replace (Levenshtein).
+/// The number of letters to insert, remove or replace (Levenshtein distance).
 pub(super) fn distance(a: &str, b: &str) -> usize {
     let b: Vec<char> = b.chars().collect();
     let mut row: Vec<usize> = (0..=b.len()).collect();
@@ -136,7 +136,7 @@ mod tests {
     const ALL: Verbs = Verbs(crate::cli::GROUPS);
 
     #[test]
-    fn other_words_are_guessed_by_their_sense() {
+    fn words_of_other_programs_are_understood() {
         let check = |word: &str, first: &str, expected: &str| {
             let error = match first.is_empty() {
                 true => unknown_verb(ALL, word),
@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn slips_are_guessed() {
+    fn typing_errors_are_corrected() {
         #[track_caller]
         fn check(word: &str, expected: Option<&str>) {
             assert_eq!(nearest(word, ALL.all().map(|verb| verb.words[0])), expected);

@@ -17,7 +17,7 @@ pub(super) struct Terminal {
 }
 
 impl Terminal {
-    /// A terminal that is not our output, but somewhere behind it.
+    /// The assumed properties of a terminal that is not the output, but behind it.
     pub(super) fn assumed() -> Self {
         Self { columns: 80, color: true, true_color: has_true_color() }
     }
@@ -44,8 +44,8 @@ pub(super) fn variable(name: &str) -> Option<OsString> {
     std::env::var_os(name).filter(|value| !value.is_empty())
 }
 
-/// Columns that a text takes. The wide ranges are those of Unicode's East Asian Width that names of
-/// files have.
+/// The columns that a text takes. The wide characters are those of Unicode's East Asian Width that are
+/// likely in file names.
 pub(super) fn width(text: &str) -> usize {
     text.chars().map(char_width).sum()
 }
@@ -88,7 +88,7 @@ pub(super) fn cut(text: &str, most: usize) -> String {
     out
 }
 
-/// A text in lines of at most so many columns; what is indented stays as it is.
+/// Folds a text into lines of at most `columns`. Indented lines are not changed.
 pub(super) fn wrapped(text: &str, columns: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     let mut open = false;
@@ -112,7 +112,7 @@ pub(super) fn wrapped(text: &str, columns: usize) -> Vec<String> {
     lines
 }
 
-/// A sentence for a terminal: its lines are folded at spaces, and go on under their first letter.
+/// Folds the lines of a sentence at spaces, and indents each folded line like its first part.
 pub(super) fn folded(text: &str, columns: usize) -> String {
     let lines = text.lines().map(|line| {
         let indent = line.len() - line.trim_start().len();
@@ -122,7 +122,7 @@ pub(super) fn folded(text: &str, columns: usize) -> String {
     lines.collect::<Vec<_>>().join("\n")
 }
 
-/// A sentence for standard error: made harmless, and folded if that is a terminal.
+/// A sentence for standard error: control characters are replaced, and lines are folded on a terminal.
 pub(super) fn for_stderr(text: &str) -> String {
     let text = harmless(text);
     let stderr = io::stderr();
@@ -156,7 +156,7 @@ pub(super) fn escaped(text: &str) -> String {
     out
 }
 
-/// The same JSON with control characters as escapes where JSON allows them unescaped.
+/// Escapes the control characters that JSON allows unescaped.
 pub(super) fn harmless_json(json: &[u8]) -> Vec<u8> {
     let mut out = Vec::with_capacity(json.len());
     let mut rest = json;
@@ -251,7 +251,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn cut_by_columns() {
+    fn text_is_cut_by_columns() {
         #[track_caller]
         fn check(text: &str, most: usize, expected: &str) {
             assert_eq!(cut(text, most), expected);
@@ -292,7 +292,7 @@ mod tests {
     }
 
     #[test]
-    fn amounts() {
+    fn bytes_spans_and_counts_have_their_units() {
         assert_eq!(bytes(0), "0 B");
         assert_eq!(bytes(1023), "1023 B");
         assert_eq!(bytes(1024), "1.0 KiB");
@@ -310,7 +310,7 @@ mod tests {
     }
 
     #[test]
-    fn the_nearest_of_256() {
+    fn color_is_mapped_to_the_nearest_of_256() {
         #[track_caller]
         fn check(color: [u8; 3], expected: u8) {
             assert_eq!(xterm(color), expected);

@@ -16,7 +16,7 @@ use super::{Error, table};
 use crate::paths::from_uri;
 use crate::wire::{DayTime, INTERVALS, Position, Tone};
 
-/// Reads the word given for `name`.
+/// Parses the word that was given for `name`.
 pub(super) fn read_value(name: &str, kind: Kind, word: &OsStr) -> Result<Value, Error> {
     let text = utf8(name, word)?;
     let wrong = |wanted: &str| Error::usage(format!("{name} must be {wanted}, not {text:?}"));
@@ -35,7 +35,7 @@ pub(super) fn read_value(name: &str, kind: Kind, word: &OsStr) -> Result<Value, 
             Err(wrong("a name"))
         }
         Kind::Monitor | Kind::Workspace | Kind::Theme => Ok(text.into()),
-        // Its section in the configuration has this prefix.
+        // Accepts the name of the backend's section, too.
         Kind::Backend => Ok(text.strip_prefix("backend.").unwrap_or(&text).into()),
         Kind::File | Kind::Directory if text.is_empty() => Err(wrong("a path")),
         Kind::File | Kind::Directory => path(name, text),
@@ -64,7 +64,7 @@ pub(super) fn read_value(name: &str, kind: Kind, word: &OsStr) -> Result<Value, 
     }
 }
 
-/// A path, also as a `file://` URI.
+/// Parses a path or a `file://` URI.
 fn path(name: &str, word: String) -> Result<Value, Error> {
     match from_uri(&word) {
         Some(path) => utf8(name, path.as_os_str()).map(Value::from),
@@ -72,7 +72,7 @@ fn path(name: &str, word: String) -> Result<Value, Error> {
     }
 }
 
-/// The word as UTF-8: JSON can carry nothing else.
+/// The word as UTF-8, which JSON requires.
 pub(super) fn utf8(name: &str, word: &OsStr) -> Result<String, Error> {
     word.to_str().map(str::to_owned).ok_or_else(|| {
         Error::usage(format!("{name} is not UTF-8: {}", word.to_string_lossy()))
@@ -126,7 +126,7 @@ fn number(text: &str) -> Option<f64> {
     text.parse().ok().filter(|value: &f64| value.is_finite() && *value >= 0.0)
 }
 
-/// Seconds, `10m`, `2h` or `1d`.
+/// Parses a time such as `90` (seconds), `10m`, `2h` or `1d`.
 fn span(text: &str) -> Option<i64> {
     let at = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
     let (digits, unit) = text.split_at(at);
@@ -140,7 +140,8 @@ fn span(text: &str) -> Option<i64> {
     digits.parse::<i64>().ok()?.checked_mul(unit).filter(|seconds| INTERVALS.contains(seconds))
 }
 
-/// `7`, or `7@21:30`: minutes since midnight, or `7@sunset-30m`. A name may have an `@`, too.
+/// Parses an image of a playlist: `7`, `7@21:30`, `7@sunset-30m` or `7@dark`. A name may contain `@`,
+/// too.
 fn item(text: &str) -> Option<Value> {
     // 7:30 is 07:30.
     let time = |at: &str| at.parse().or_else(|()| format!("0{at}").parse()).ok();
@@ -204,7 +205,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn words_become_values() {
+    fn words_are_parsed_by_their_kinds() {
         #[track_caller]
         fn check(kind: Kind, word: &str, expected: Result<Value, &str>) {
             let found = read_value("X", kind, OsStr::new(word)).map_err(|error| error.to_string());
@@ -260,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_and_nuls_separate_blank_ones_do_not_count() {
+    fn input_is_split_at_lines_or_nuls_without_blank_items() {
         let lines: Vec<_> = words(b"a b\r\n\n  \nc", b'\n').collect();
         assert_eq!(lines, [&b"a b"[..], b"c"]);
         let marked: Vec<_> = words("\u{feff}a\n\u{feff}".as_bytes(), b'\n').collect();
