@@ -55,7 +55,7 @@ pub(super) const GROUP: Group = Group { title: "Configuration", verbs: &[
                file."),
 ]};
 
-/// Fields beside the settings, which [`fields`] lists.
+/// The answer to a change. Its other fields are settings, which [`fields`] lists.
 const CHANGED: View = View::of("", BESIDE).saying("changed");
 const RESET: View = View::of("", BESIDE).showing(|_, stdout, settings| {
     stdout.say("reset these settings to their defaults")?;
@@ -67,7 +67,7 @@ const RESET: View = View::of("", BESIDE).showing(|_, stdout, settings| {
 });
 const BESIDE: &[Column] = &[more("backup restart_required warnings")];
 
-/// The fields that `--format` may name: those of the verb, and of an answer about settings these.
+/// The fields that `--format` may name: those of the verb, and the settings for verbs of `config`.
 pub(crate) fn fields(verb: &Verb, call: &Call) -> Vec<String> {
     let mut settings = Vec::new();
     if verb.words[0] == "config" && !verb.views.is_empty() {
@@ -101,7 +101,7 @@ fn get(call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
     let is_known = |one: &Setting| one.section == section && one.key == spelled;
     let value = match settings.get(&spelled).or_else(|| settings.get(&key)) {
         Some(value) => value,
-        // A setting without a value and without a default.
+        // The setting has neither a value nor a default.
         None if call.settings().iter().any(is_known) => &Value::Null,
         None => {
             let of = if section == "backend" { "" } else { section.as_str() };
@@ -128,7 +128,7 @@ fn flatten(sheet: &mut Table, prefix: &str, settings: &Value) {
     }
 }
 
-/// A value as `config set` reads it: lists are JSON.
+/// A value in the form that `config set` reads: lists are JSON.
 fn plain(value: &Value) -> String {
     if value.is_array() { value.to_string() } else { written(value) }
 }
@@ -170,7 +170,8 @@ fn path(call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
     stdout.line(path.display())
 }
 
-/// Prints the warnings about the named file, else the daemon's own, one a line. That one need not exist.
+/// Prints the warnings about the named file, or about the daemon's own, one per line. Only the named
+/// file must exist.
 fn check(call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
     let checked = call.text("FILE").map(PathBuf::from).map_or_else(|| call.config_file(), Ok)?;
     let is_gone = |error: io::Error| error.kind() == io::ErrorKind::NotFound;

@@ -34,7 +34,7 @@ pub(super) const GROUP: Group = Group { title: "Daemon", verbs: &[
     super::complete::COMPLETE,
 ]};
 
-/// The daemon stops within 5 s.
+/// The time limit for a stop, which takes the daemon 5 s at most.
 const GONE_WITHIN: Duration = Duration::from_secs(10);
 
 const STOPPED: View = View::of("POST /shutdown", &[more("status")]).saying("stopped");
@@ -60,7 +60,7 @@ fn start(call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
     (call.host().run)(start)
 }
 
-/// Stops the daemon; if none runs, removes what an earlier one has left on the screen.
+/// Stops the daemon. With `--clear` and without a daemon, removes the wallpapers of an earlier one.
 fn stop(call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
     let connection = call.connect()?;
     let pid = match connection.read::<Value>(&[&"info"]) {
@@ -76,7 +76,7 @@ fn stop(call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
         }
         Err(error) => return Err(error),
     };
-    // Before the daemon stops, or its number might be another's by then.
+    // Opened before the daemon stops, or another process might have its number by then.
     let process = Pid::from_raw(pid).map(|pid| pidfd_open(pid, PidfdFlags::empty()));
     let body = json!({"clear": call.has("--clear")});
     let answer = connection.post(&RequestPath::new(&[&"shutdown"]), &body)?;
@@ -93,7 +93,7 @@ fn stop(call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
     STOPPED.show(call, stdout, &answer)
 }
 
-/// Nothing on a pipe.
+/// Prints nothing into a pipe.
 const NOT_RUNNING: View =
     View::of("", &[more("status")]).showing(|_, stdout, _| stdout.note("no daemon runs"));
 
@@ -109,7 +109,7 @@ fn status(call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
     let connection = call.connect()?;
     let get = |name: &str| connection.read::<Value>(&[&name]);
     let info = get("info").map_err(|error| match call.config_problems() {
-        // Starting it would fail.
+        // The daemon would not start with this configuration.
         Err(problem) if error.exit == Exit::Unavailable => {
             error.hint(format!("it does not start with this configuration: {}", problem.reason()))
         }
@@ -166,7 +166,7 @@ fn no_wallpaper() -> Cell {
 fn wallpaper(shown: &Value) -> Cell {
     let id = match shown["deleted"] == true {
         true => " (deleted)".to_owned(),
-        // A plain colour has none.
+        // A plain colour has no id.
         false => shown["image_id"].as_i64().map_or_else(String::new, |id| format!(" ({id})")),
     };
     format!("{}{id}, by {}", text(shown, "image_name"), text(shown, "backend")).into()

@@ -21,7 +21,7 @@ pub(super) const DOCTOR: Verb = Verb::own(
      with the step to fix a problem. Exits with 1 if there is a \"fix\".",
 );
 
-/// Columns of a state and of the gaps between the columns.
+/// The columns of the state and of the two gaps.
 const BESIDE: usize = 8;
 /// Text is not folded into fewer columns than this.
 const LEAST: usize = 30;
@@ -32,7 +32,7 @@ fn doctor(call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
         true => stdout.data(&json!(findings))?,
         false => stdout.table(&table(&findings, stdout.terminal()))?,
     }
-    // If nobody reads them, that is no failure.
+    // A closed pipe is not a failure.
     stdout.flush()?;
     let is_well = findings.iter().all(|finding| finding.state != FindingState::Fix);
     // The findings are printed already.

@@ -44,7 +44,7 @@ fn events(call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
             Ok(None) => {
                 return Err(Error::new(Exit::Unavailable, "the daemon has stopped"));
             }
-            // The reader of our output has closed it.
+            // The reader of the output has closed it.
             Err(error) if error.kind() == io::ErrorKind::Interrupted => return Ok(()),
             Err(error) => return Err(Error::of_lost_daemon(error)),
         }
@@ -70,7 +70,7 @@ pub(super) fn print(stdout: &mut Stdout, item: &Item) -> Result<(), Error> {
     }
 }
 
-/// Standard output, if it is a pipe: it hangs up when its reader closes it, even without any event.
+/// Standard output, if it is a pipe. It hangs up when its reader closes it, even without any event.
 fn reader_s_end() -> Option<OwnedFd> {
     let stdout = io::stdout();
     let is_pipe =
@@ -83,7 +83,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_help_names_every_type() {
+    fn help_names_every_event_type() {
         for kind in EventKind::WORDS {
             assert!(VERB.help.contains(kind), "{kind}");
         }

@@ -44,7 +44,7 @@ pub(super) const FILTERS: &[Flag] = &[
     Flag::value("--max-delta-e", "D", Kind::Number,
         "Maximum distance to that palette (ΔE); 18 by default"),
 ];
-/// The words to search, for verbs without an argument for them.
+/// The flag for words to search, for verbs without such an argument.
 #[rustfmt::skip]
 pub(super) const SEARCH: Flag = Flag::value("--search", "WORDS", Kind::Text,
     "Only images with all of these words in name, title, description or tags");
@@ -108,8 +108,8 @@ pub(super) fn source(call: &Call) -> Map<String, Value> {
     source
 }
 
-/// Whether a verb that changes images has filters. Refuses an empty one, as a script with an empty
-/// variable gives it: it would match the whole library.
+/// Whether a verb that changes images has filters. Refuses an empty filter, as of a script with an empty
+/// variable, since it would match the whole library.
 pub(super) fn narrows(call: &Call) -> Result<bool, Error> {
     for (flag, other) in [("--recursive", "--folder"), ("--max-delta-e", "--similar-to")] {
         if call.has(flag) && !call.has(other) {
@@ -118,7 +118,7 @@ pub(super) fn narrows(call: &Call) -> Result<bool, Error> {
     }
     for flag in FILTERS.iter().chain(&[SEARCH]).map(|flag| flag.name) {
         let is_empty = match call.value(flag) {
-            // Blanks do not count in a search, but in a name they do.
+            // Spaces are ignored in a search, but not in a name.
             Some(Value::String(text)) if flag == SEARCH.name => text.trim().is_empty(),
             Some(Value::String(text)) => text.is_empty(),
             Some(Value::Array(items)) => items.is_empty(),
@@ -163,8 +163,8 @@ pub(super) fn chosen(call: &Call, kind: Option<Kind>) -> Result<Vec<Value>, Erro
     })
 }
 
-/// Refuses a daemon that is older than this command: it would ignore filters that it does not know,
-/// and change more images than meant.
+/// Refuses a daemon that is older than this command: it might ignore an unknown filter, and change
+/// more images than the user meant.
 pub(super) fn knows(connection: &Connection, what: &str) -> Result<(), Error> {
     let info: Value = connection.read(&[&"info"])?;
     let (ours, theirs) = (env!("CARGO_PKG_VERSION"), info["version"].as_str().unwrap_or_default());
@@ -197,7 +197,8 @@ fn listed(place: RequestPath, call: &Call) -> RequestPath {
     filter(call).iter().fold(place, |place, (name, value)| place.query(name, Some(written(value))))
 }
 
-/// The page of images that a call asks for, or all pages as one. `per_page` is for calls without it.
+/// The page of images that a call asks for, or all pages as one. `per_page` is used if the call has
+/// none.
 pub(super) fn page(call: &Call, per_page: Option<u32>) -> Result<Value, Error> {
     let connection = call.connect()?;
     if !call.has("--all") {
@@ -216,7 +217,7 @@ pub(super) fn page(call: &Call, per_page: Option<u32>) -> Result<Value, Error> {
     Ok(page.map(|(name, value): (&str, Value)| (name.to_owned(), value)).into_iter().collect())
 }
 
-/// The images that a list has at one instant, in its order, without those that are deleted by now.
+/// The images that a list has at one moment, in its order, without those that were deleted since.
 pub(super) fn every(
     connection: &Connection,
     path: &[&dyn Display],
@@ -259,7 +260,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn older_daemons_are_known() {
+    fn older_version_is_recognised() {
         assert!(is_older("0.1.0", "0.2.0") && is_older("0.9.0", "0.10.0") && is_older("", "0.1.0"));
         assert!(!is_older("0.1.0", "0.1.0") && !is_older("1.0.0", "0.9.9"));
     }

@@ -123,7 +123,7 @@ pub(super) const GROUP: Group = Group { title: "Images", verbs: &[
                murald random --tags favourite"),
 ]};
 
-/// The root as a folder takes the images out of all folders.
+/// The fields of a move. The root as `FOLDER` moves the images out of all folders.
 pub(super) const MOVING: &[(&str, From)] =
     &[("image_ids", From::Any("IMAGE")), ("folder_id", From::Folder("FOLDER"))];
 pub(super) const MOVED: View =
@@ -164,7 +164,7 @@ const SELECT_ALL: Request =
     Request::of("POST /images/select-all", Body::Fields(&[("selected", From::Not("--off"))]));
 const CHOSEN: Body = Body::Fields(&[("is_selected", From::Not("--off"))]);
 
-/// Sends a request for each of the images that a call names.
+/// Sends a request for each image that a call names.
 fn each(request: &Request, view: &View, call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
     for image in call.all("IMAGE") {
         let mut one = call.clone();
@@ -195,7 +195,7 @@ fn retagged(call: &Call, image: Value) -> Result<Value, Error> {
     Ok(json!({ "tags": tags }))
 }
 
-/// Tags ignore case wherever they are looked for.
+/// Whether two tags are the same, ignoring case.
 fn is_same_tag(one: &Value, other: &Value) -> bool {
     collate::folded(&written(one)) == collate::folded(&written(other))
 }
@@ -223,7 +223,7 @@ fn select(call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
     }
 }
 
-/// Prints a file of the library piece by piece, as a video may be larger than our memory.
+/// Prints a file of the library piece by piece, as a video may be larger than the memory.
 fn copy(call: &Call, stdout: &mut Stdout, template: &str) -> Result<(), Error> {
     let output = call.text("--output");
     if output.is_none() && io::stdout().is_terminal() {
@@ -232,7 +232,7 @@ fn copy(call: &Call, stdout: &mut Stdout, template: &str) -> Result<(), Error> {
     }
     let mut bytes = call.connect()?.stream(&place(template, call))?;
     if let Some(path) = output {
-        // After the answer, so that a refused request leaves no empty file.
+        // Created after the answer, so that a refused request leaves no empty file.
         let copied = File::create(path).and_then(|mut file| io::copy(&mut bytes, &mut file));
         return copied
             .map(drop)
@@ -249,7 +249,7 @@ fn copy(call: &Call, stdout: &mut Stdout, template: &str) -> Result<(), Error> {
 
 const VIDEO: Argument = Argument::one("IMAGE", Kind::Image, "The video");
 
-/// The daemon needs ffmpeg for them.
+/// The verbs about videos, for which the daemon needs ffmpeg.
 #[rustfmt::skip]
 pub(super) const VIDEOS: Group = Group { title: "Videos", verbs: &[
     Verb::send(&["video", "preview"], "Create a preview of a video for browsers",

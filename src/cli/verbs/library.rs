@@ -108,7 +108,7 @@ const ADDED: View = WATCHED.showing(|call, stdout, watched| {
 
 fn check(call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
     let mut report = (call.host().check_database)(&call.config_file()?)?;
-    // Before the first start there is nothing that could be damaged.
+    // Before the first start, there is no database that could be damaged.
     let is_new = !report.database.exists() && report.backups.is_empty();
     if is_new {
         report.problems.clear();
@@ -190,7 +190,7 @@ fn ensure(connection: &Connection, path: &str) -> Result<(), Error> {
     })
 }
 
-/// The scan of a large directory takes longer, but the first picture is found by then.
+/// The time limit for the first picture. The scan of a large directory takes longer.
 const WITHIN: Duration = Duration::from_secs(10);
 const PACE: Duration = Duration::from_millis(50);
 
@@ -282,7 +282,7 @@ fn playlist(call: &Call, connection: &Connection, name: &str) -> Result<Value, E
     }
 }
 
-/// How many pictures and videos a directory has, by their extensions.
+/// The number of pictures and videos in a directory, by their extensions.
 fn pictures_below(directory: &Path) -> u64 {
     let Ok(entries) = fs::read_dir(directory) else { return 0 };
     let visible =

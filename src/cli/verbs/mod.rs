@@ -1,6 +1,6 @@
-//! Every verb of the command, one file for each resource.
+//! All verbs of the command, in one file for each resource.
 
-/// The flags of a verb and those that it shares with others: `joined!(FILTERS; ONE, OTHER)`.
+/// Joins the flags of a verb and those that it shares with others: `joined!(FILTERS; ONE, OTHER)`.
 macro_rules! joined {
     ($more:expr; $($own:expr),* $(,)?) => {{
         const OWN: &[Flag] = &[$($own),*];
@@ -57,7 +57,7 @@ pub(super) use config::fields;
 pub(super) use delete::confirm;
 pub(super) use filters::{are_named, choose, in_api};
 
-/// In the order that help shows them.
+/// All verbs, in the order in which help shows them.
 pub static GROUPS: &[Group] = &[
     daemon::GROUP,
     wallpaper::GROUP,
@@ -95,7 +95,7 @@ mod tests {
     const ALL: Verbs = Verbs(GROUPS);
 
     #[test]
-    fn one_thing_may_be_said_in_several_ways() {
+    fn synonyms_are_replaced_by_the_words_of_the_table() {
         #[track_caller]
         fn check(line: &str, expected: &str) {
             let mut words: Vec<String> = line.split(' ').map(str::to_owned).collect();
@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn the_table_is_sound() {
+    fn verbs_are_unique_and_their_arguments_unambiguous() {
         let mut names: Vec<String> = ALL.all().map(Verb::name).collect();
         names.sort();
         let verbs = names.len();

@@ -1,4 +1,4 @@
-//! Playlists as a table, and one playlist as a sheet with its images.
+//! Shows playlists as a table, and one playlist as a sheet with its images.
 
 use serde_json::Value;
 
@@ -9,7 +9,8 @@ use super::{
     span, text, written,
 };
 
-/// The most images of a playlist on a terminal; elsewhere all are shown. Also the daemon's largest page.
+/// The maximum number of images of a playlist on a terminal; otherwise all are shown. The daemon's pages
+/// are no larger.
 const SHOWN: usize = 200;
 
 pub(super) const PLAYLISTS: View = View::table(
@@ -33,7 +34,7 @@ pub(super) const PLAYLISTS: View = View::table(
     ],
     "no playlists; create one with `murald playlist create NAME IMAGE...`",
 );
-/// Everything about a playlist.
+/// All fields of a playlist, and its images.
 pub(super) const PLAYLIST: View = PLAYLISTS.showing(people);
 
 const SHEET: View = View::of(
@@ -121,20 +122,20 @@ fn when(playlist: &Value, place: usize) -> String {
         ("appearance", _) => text(item, "when"),
         ("time_of_day", None) => text(item, "at"),
         ("time_of_day", Some(time)) => format!("{:02}:{:02}", time / 60, time % 60),
-        // The last one serves the rest of the week.
+        // The last image is shown for the rest of the week.
         ("day_of_week", _) if last && place < 6 => format!("from {}", day()),
         ("day_of_week", _) => day().to_owned(),
         _ => String::new(),
     }
 }
 
-/// An image's name; empty if it is gone.
+/// An image's name; empty if the image no longer exists.
 pub(super) fn name_of(call: &Call, image: &Value) -> String {
     let image = call.connect().and_then(|it| it.read::<Value>(&[&"images", image]));
     image.map(|image| text(&image, "name")).unwrap_or_default()
 }
 
-/// A running playlist in a line.
+/// A running playlist on one line.
 pub(super) fn running(one: &Value) -> String {
     let paused = if one["paused"] == true { ", paused" } else { "" };
     format!("{} on {}{paused}", text(one, "playlist_name"), text(one, "applied_to"))

@@ -45,7 +45,7 @@ pub(super) const START: Request = Request::of(
         ("monitors", From::Any("--monitor")),
     ]),
 );
-/// Only the fields that were given: the daemon keeps the others, or has a default.
+/// The fields that were given. The daemon keeps the others, or has defaults for them.
 const CONFIGURATION: (&str, From) = (
     "configuration",
     From::Object(&[
@@ -194,7 +194,7 @@ const RUNS: View = View::table(
             Some(format!("{place}/{all}").into())
         }),
         of("=NEXT CHANGE", "next_change_at", |one, _| {
-            // The next change of a paused playlist is unknown.
+            // A paused playlist has no next change.
             (one["paused"] != true).then(|| moment_of(&one["next_change_at"]))
         }),
         more(

@@ -158,7 +158,7 @@ fn state(backend: &Value) -> Cell {
     Cell::from(text).look(CellStyle::Dim)
 }
 
-/// True if STATE is the first word, false if it is the second one, otherwise none.
+/// True if STATE is `yes`, false if it is `no`, otherwise `None`.
 fn is_either(call: &Call, yes: &str, no: &str) -> Option<Value> {
     let state = call.text("STATE")?;
     [yes, no].contains(&state).then(|| (state == yes).into())
@@ -244,7 +244,8 @@ fn entry(connection: &Connection, name: &str) -> Result<Value, Error> {
     Ok(all.into_iter().find(|one| one["name"] == name).unwrap_or_default())
 }
 
-/// The id of the image that a file is, or becomes. Of directories, only a package is one image.
+/// The id of the image with a file's content; imports the file if there is none. The only directories
+/// that are images are packages.
 fn imported(connection: &Connection, path: &str) -> Result<Value, Error> {
     let is_package = || {
         ["project.json", "waypaper.json", "index.html"]

@@ -246,7 +246,7 @@ pub(super) fn on_each(
     for (id, on) in shown {
         let what = match (id.as_i64(), id.as_str()) {
             (Some(number), _) => labelled(&name_of(call, id), number),
-            // A plain colour.
+            // A plain colour is named by its value.
             (None, Some(color)) => color.to_owned(),
             (None, None) => continue,
         };
