@@ -19,6 +19,7 @@ mod x_server;
 
 use std::ffi::OsString;
 use std::fmt;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use crate::paths::Env;
@@ -66,6 +67,16 @@ impl Session {
             Self::Wayland { .. } => Compositor::Wayland,
             Self::X11 { .. } => Compositor::X11,
         }
+    }
+
+    /// The inode and time of its socket, which another compositor at the same place does not have.
+    pub(crate) fn began(&self) -> Option<String> {
+        let socket = match self {
+            Self::Wayland { socket } => socket.clone(),
+            Self::X11 { display } => search::x11_socket(display)?,
+        };
+        let meta = socket.metadata().ok()?;
+        Some(format!("{} {}.{}", meta.ino(), meta.mtime(), meta.mtime_nsec()))
     }
 
     /// The record for clients.

@@ -139,15 +139,7 @@ impl CompositorPlace {
             Self::Wayland { named, directory } => {
                 named.as_deref().and_then(Path::parent).map(Path::to_owned).or(directory.clone())
             }
-            Self::X11 { display } => {
-                let parsed = parse_display(Some(display)).ok()?;
-                parsed.connect_instruction().find_map(|address| match address {
-                    ConnectAddress::Socket(path) => {
-                        Path::new(path.as_str()).parent().map(Path::to_owned)
-                    }
-                    _ => None,
-                })
-            }
+            Self::X11 { display } => x11_socket(display)?.parent().map(Path::to_owned),
         }
     }
 
@@ -188,6 +180,15 @@ impl CompositorPlace {
             }
         }
     }
+}
+
+/// The socket of an X server on this machine.
+pub(super) fn x11_socket(display: &str) -> Option<PathBuf> {
+    let parsed = parse_display(Some(display)).ok()?;
+    parsed.connect_instruction().find_map(|address| match address {
+        ConnectAddress::Socket(path) => Some(PathBuf::from(path.as_str())),
+        _ => None,
+    })
 }
 
 fn is_wayland_socket(name: &OsStr) -> bool {

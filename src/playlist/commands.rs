@@ -27,6 +27,7 @@ impl Player {
     }
 
     pub(super) fn tell_power(&mut self, told: PutPower) -> Power {
+        self.power.enter(self.wallpapers.session());
         self.power.tell(told);
         self.apply_pause();
         self.power.get()

@@ -92,7 +92,7 @@ pub fn start(
         boot_id(),
     );
     let news = bus.subscribe(edits::NEWS.iter().copied().collect(), || ());
-    player.power = SharedPower::kept(session, boot_id());
+    player.power = SharedPower::kept(session);
     let power = player.power.clone();
     let mailbox = Mailbox { commands, reports, rings, outputs, news, end: ended };
     let thread = spawner.spawn("playlist", move || player.run(&mailbox, &alarm))?;

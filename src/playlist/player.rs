@@ -273,6 +273,9 @@ pub trait Wallpapers: Send {
     /// The identity of each connected monitor, if it is known.
     fn identities(&self) -> BTreeMap<String, String>;
 
+    /// Which session this is, if its compositor is known; see [`crate::compositor::Session::began`].
+    fn session(&self) -> Option<String>;
+
     /// Pauses videos and HTML wallpapers, or lets them play. Never blocks.
     fn pause(&self, reason: Option<Rest>);
 
@@ -300,6 +303,10 @@ impl Wallpapers for DaemonWallpapers {
 
     fn identities(&self) -> BTreeMap<String, String> {
         identities(&self.backends.outputs.list())
+    }
+
+    fn session(&self) -> Option<String> {
+        self.backends.outputs.session()?.began()
     }
 
     fn pause(&self, reason: Option<Rest>) {

@@ -31,21 +31,20 @@ struct PowerState {
     file: Option<PathBuf>,
 }
 
-/// The state of the session that `murald power` has set, kept for the next daemon. A state with another
-/// boot ID belongs to another session.
+/// The state of the session that `murald power` has set, kept for the next daemon.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 struct Session {
-    boot_id: String,
+    /// Which session it is; empty while no compositor was known.
+    began: String,
     locked: bool,
     idle: bool,
 }
 
 impl SharedPower {
-    /// Restores the state that the last daemon of this boot saved.
-    pub(super) fn kept(file: PathBuf, boot_id: String) -> Self {
+    /// Restores the state that the last daemon saved.
+    pub(super) fn kept(file: PathBuf) -> Self {
         let kept = fs::read(&file).ok().and_then(|text| serde_json::from_slice(&text).ok());
-        let session = kept.filter(|session: &Session| session.boot_id == boot_id);
-        let session = session.unwrap_or(Session { boot_id, ..Session::default() });
+        let session = kept.unwrap_or_default();
         Self(Arc::new(Mutex::new(PowerState {
             session,
             file: Some(file),
@@ -62,6 +61,15 @@ impl SharedPower {
     /// Sets the state of the battery, if it is watched.
     pub(super) fn set_battery(&self, battery: Option<bool>) {
         self.lock().battery = battery;
+    }
+
+    /// Forgets the state of another session: a new compositor shows no lock screen.
+    pub(super) fn enter(&self, session: Option<String>) {
+        let (Some(began), mut known) = (session, self.lock()) else { return };
+        if !known.session.began.is_empty() && known.session.began != began {
+            known.session = Session::default();
+        }
+        known.session.began = began;
     }
 
     /// Sets the reported state of the session.
@@ -125,15 +133,22 @@ mod tests {
     }
 
     #[test]
-    fn session_state_is_kept_until_the_next_boot() {
+    fn state_is_kept_until_another_session_begins() {
         let directory = tempfile::tempdir().unwrap();
         let file = directory.path().join("session");
-        let known = |boot_id: &str| SharedPower::kept(file.clone(), boot_id.to_owned());
-        assert!(!known("a").get().locked, "there is no file");
-        known("a").tell(PutPower { locked: Some(true), idle: None });
-        assert!(known("a").get().locked && !known("a").get().idle);
-        assert!(!known("b").get().locked);
+        let known = |session: Option<&str>| {
+            let power = SharedPower::kept(file.clone());
+            power.enter(session.map(str::to_owned));
+            power
+        };
+        assert!(!known(Some("a")).get().locked, "there is no file");
+        known(None).tell(PutPower { locked: Some(true), idle: None });
+        assert!(known(Some("a")).get().locked, "no compositor was known");
+        known(Some("a")).tell(PutPower { locked: Some(true), idle: None });
+        assert!(known(Some("a")).get().locked && !known(Some("a")).get().idle);
+        assert!(known(None).get().locked);
+        assert!(!known(Some("b")).get().locked);
         fs::write(&file, "half a li").unwrap();
-        assert!(!known("a").get().locked);
+        assert!(!known(Some("a")).get().locked);
     }
 }

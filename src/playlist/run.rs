@@ -229,6 +229,7 @@ impl Player {
 impl Player {
     /// Pauses or resumes all playlists and wallpapers, as the settings and the session demand.
     pub(super) fn apply_pause(&mut self) {
+        self.power.enter(self.wallpapers.session());
         let reason = self.power.get().resting;
         let paused = reason.is_some();
         if self.told_pause.replace(reason) != Some(reason) {

@@ -20,7 +20,7 @@ fn told(house: &House, state: &str) -> Value {
 
 #[test]
 fn playlists_pause_while_locked_or_idle_if_set() {
-    let desktop = Desktop::wayland(&["640x360"]);
+    let mut desktop = Desktop::wayland(&["640x360"]);
     let (mut house, all) = house(&desktop, 3);
     let hour = json!({ "type": "timer", "interval": 3600 });
     let id = make(&house, "sea", hour, &all);
@@ -59,6 +59,9 @@ fn playlists_pause_while_locked_or_idle_if_set() {
     assert_eq!(resting(&house), (json!("locked"), true));
     assert_eq!(house.client().send("PUT", "/power", "", b"{}").status, 400);
     assert_eq!(house.client().patch("/config/power", &json!({ "pause_when_idle": 1 })).status, 400);
+    // A new session is not locked, though its runtime directory is the same.
+    desktop.again();
+    wait_until("the new session is known", || resting(&house) == (Value::Null, false));
 }
 
 /// Writes files as the kernel's for a battery or mains supply.

@@ -44,7 +44,7 @@ pub(super) const POWER: Verb =
         .help("    murald power locked; swaylock; murald power unlocked\n\n\
                Playlists, videos and HTML wallpapers pause while the session is locked or idle if \
                power.pause_when_locked or power.pause_when_idle is set. Timers keep their remaining \
-               time. The state survives a restart of the daemon, but not a reboot.");
+               time. The state survives a restart of the daemon, but not a new session.");
 
 #[rustfmt::skip]
 pub(super) const APPEARANCE: Verb =

@@ -150,6 +150,10 @@ impl Wallpapers for StubWallpapers {
         self.state.lock().unwrap().identities.clone()
     }
 
+    fn session(&self) -> Option<String> {
+        None
+    }
+
     fn pause(&self, reason: Option<Rest>) {
         self.state.lock().unwrap().rests.push(reason.is_some());
     }
