@@ -65,36 +65,33 @@ impl Watch {
     }
 }
 
+/// Each watch, with the names in the directory that matter; none for the file itself.
+type Watches = BTreeMap<i32, Option<BTreeSet<OsString>>>;
+
 /// The watches on the way to a path, as it was when they were made.
 struct Places {
     inotify: Inotify,
-    /// Each watch, with the names in the directory that matter; none for the file itself.
-    names: BTreeMap<i32, Option<BTreeSet<OsString>>>,
+    names: Watches,
 }
 
 impl Places {
     fn watch(path: &Path) -> io::Result<Self> {
+        let mut places = Self { inotify: Inotify::new()?, names: BTreeMap::new() };
+        places.follow(path)?;
+        Ok(places)
+    }
+
+    /// Watches the places of the path as they are now, and no others. If it fails, the places of before
+    /// are watched.
+    fn follow(&mut self, path: &Path) -> io::Result<()> {
         /// If paths change faster than this, another event is waiting.
         const TRIES: usize = 8;
-        let mut places = Self { inotify: Inotify::new()?, names: BTreeMap::new() };
+        let mut stale: BTreeSet<i32> = self.names.keys().copied().collect();
         let mut way = WatchPaths::on_the_way_to(path);
         for _ in 0..TRIES {
-            places.names.clear();
-            for (directory, names) in &way.directories {
-                // The nearest directory above a missing one reports when it is made.
-                if !names.is_empty()
-                    && let Some(watch) = places.add(directory)?
-                {
-                    let known = places.names.entry(watch).or_default();
-                    known.get_or_insert_default().extend(names.iter().cloned());
-                }
-            }
-            // The file may also be written under another name.
-            if let Some(file) = &way.file
-                && let Some(watch) = places.add(file)?
-            {
-                places.names.insert(watch, None);
-            }
+            let names = self.add_all(&way)?;
+            stale.extend(names.keys());
+            self.names = names;
             // Directories that were made between the look and the watch are found by the next look.
             let now = WatchPaths::on_the_way_to(path);
             if now == way {
@@ -102,7 +99,30 @@ impl Places {
             }
             way = now;
         }
-        Ok(places)
+        stale.iter().filter(|watch| !self.names.contains_key(watch)).for_each(|watch| {
+            self.inotify.unwatch(*watch);
+        });
+        Ok(())
+    }
+
+    fn add_all(&self, way: &WatchPaths) -> io::Result<Watches> {
+        let mut watches = Watches::new();
+        for (directory, names) in &way.directories {
+            // The nearest directory above a missing one reports when it is made.
+            if !names.is_empty()
+                && let Some(watch) = self.add(directory)?
+            {
+                let known = watches.entry(watch).or_default();
+                known.get_or_insert_default().extend(names.iter().cloned());
+            }
+        }
+        // The file may also be written under another name.
+        if let Some(file) = &way.file
+            && let Some(watch) = self.add(file)?
+        {
+            watches.insert(watch, None);
+        }
+        Ok(watches)
     }
 
     /// None if it was removed again, or is not readable: its directory reports when that changes.
@@ -188,11 +208,9 @@ impl Watcher {
             let path = path.display();
             return self.config.is_unwatched(&format!("the disk of {path} does not answer"));
         }
-        match Places::watch(&path) {
-            Ok(places) => {
-                self.places = places;
-                self.config.is_watched();
-            }
+        self.places.inotify.drain();
+        match self.places.follow(&path) {
+            Ok(()) => self.config.is_watched(),
             Err(error) => {
                 self.config.is_unwatched(&format!("cannot watch {}: {error}", path.display()));
             }
@@ -204,6 +222,7 @@ impl Watcher {
 mod tests {
     use std::fs::{self, OpenOptions};
     use std::io::Write;
+    use std::os::fd::{AsFd, AsRawFd};
     use std::os::unix::fs::symlink;
     use std::path::PathBuf;
 
@@ -309,10 +328,21 @@ mod tests {
         room.delay();
         fs::write(&two, "").unwrap();
         assert_eq!(room.delay(), None);
+        let descriptor = room.watcher.places.inotify.as_fd().as_raw_fd();
         room.watcher.read_edit();
+        let now = room.watcher.places.inotify.as_fd().as_raw_fd();
+        assert_eq!(now, descriptor, "other programs may have used up the instances");
         fs::write(&two, "").unwrap();
         assert_eq!(room.delay(), Some(SETTLE));
         assert_eq!(room.watcher.config.warnings(), [""; 0], "it is watched again");
+        // The file of before is no longer watched, not even where it has been moved to.
+        let moved = room.root.join("b");
+        fs::create_dir(&moved).unwrap();
+        fs::rename(room.root.join("a/one"), moved.join("one")).unwrap();
+        room.delay();
+        fs::write(moved.join("one"), "").unwrap();
+        let mut waited = [PollFd::new(&room.watcher.places.inotify, PollFlags::IN)];
+        assert!(!poll_until(&mut waited, Some(Instant::now())).unwrap());
     }
 
     #[test]

@@ -40,6 +40,11 @@ impl Inotify {
         })
     }
 
+    /// Ends a watch. The kernel has ended it already if its file is gone.
+    pub(crate) fn unwatch(&self, watch: i32) {
+        inotify::remove_watch(&self.0, watch).ok();
+    }
+
     /// Reads all pending events.
     pub(crate) fn read(&self, mut each: impl FnMut(&Event<'_>)) {
         let mut buffer = [MaybeUninit::uninit(); 4096];
