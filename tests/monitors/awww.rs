@@ -185,6 +185,14 @@ fn awww_gets_its_command_line() {
     assert_eq!(colored.dimensions(), (1280, 720));
     assert!(colored.pixels().all(|pixel| pixel.0 == NIGHT));
     set(&house, id, "HEADLESS-1").ok();
+    // Changed settings are those of the picture that is shown.
+    let changed = json!({ "invert_y": true, "transition_fps": 33 });
+    house.client().patch("/config/backends/awww", &changed).ok();
+    wait_until("the picture is shown with them", || {
+        let calls = fs::read_to_string(house.root().join("calls")).unwrap();
+        let last = calls.split_terminator("\0\n\0").filter(|call| call.starts_with("img\0")).last();
+        last.is_some_and(|call| call.contains("--transition-fps=33") && call.contains("--invert-y"))
+    });
 
     // If the settings cannot be written, another backend is not activated.
     let writable = fs::metadata(house.config_file()).unwrap().permissions();

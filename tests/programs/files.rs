@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
+use image::ImageEncoder;
 use serde_json::{Value, json};
 
 use crate::desktop::{Desktop, SetOnDrop, wait_until};
@@ -246,6 +247,19 @@ fn animation_has_a_still_while_it_is_shown() {
     assert_eq!(link(&house, "HEADLESS-1"), Some(still(photo)));
     let size = image::image_dimensions(still(photo)).unwrap();
     assert_eq!((json!(size.0), json!(size.1)), (image["width"].clone(), image["height"].clone()));
+    // Colours of a telephone, which most programs would show pale.
+    let photo = house.root().join("wide.jpg");
+    let mut encoder = image::codecs::jpeg::JpegEncoder::new(fs::File::create(&photo).unwrap());
+    encoder.set_icc_profile(moxcms::ColorProfile::new_display_p3().encode().unwrap()).unwrap();
+    let pixels = image::RgbImage::from_pixel(64, 36, image::Rgb([180, 120, 90]));
+    encoder.encode_image(&pixels).unwrap();
+    let photo = house.import(&[&photo])[0];
+    set(&house, &json!({ "image_id": photo }));
+    assert_eq!(link(&house, "HEADLESS-1"), Some(still(photo)));
+    let image::Rgb(pixel) = *image::open(still(photo)).unwrap().into_rgb8().get_pixel(9, 9);
+    let is_near = pixel.iter().zip([190, 117, 84]).all(|(is, srgb)| is.abs_diff(srgb) < 4);
+    assert!(is_near, "{pixel:?} is not sRGB");
+    assert!(!fs::read(still(photo)).unwrap().windows(4).any(|chunk| chunk == b"iCCP"));
     set(&house, &json!({ "image_id": plain }));
     let mut events = house.events("config_changed");
     house.client().patch("/config/desktop", &json!({ "stills": "png" })).ok();

@@ -87,6 +87,9 @@ fn directory_import_recognises_packages() {
         .map(|meta| &*meta.title)
         .collect();
     assert_eq!(titles, ["\u{1b}[31mSea", "Rain / Night"]);
+    let sea = images[0].web_meta.as_ref().unwrap();
+    let previews: Vec<_> = images.iter().map(|image| image.preview_path.clone()).collect();
+    assert_eq!(previews, [Some(sea.package_root.join("preview.png")), None, None, None, None]);
     alive.end();
 }
 
