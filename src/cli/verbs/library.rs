@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 use super::image_sheet::TOTAL;
-use super::playlists::{START, on_monitors};
+use super::playlist_sheet::{START, on_monitors};
 use super::{
     Argument, Call, Cell, CellStyle, Connection, Error, Exit, Flag, Group, INTERVAL, Kind,
     MONITORS, RequestPath, Stdout, Verb, View, column, count, each, edit_lock, items, more, number,

@@ -5,9 +5,19 @@ use serde_json::Value;
 use super::filters;
 use super::image_sheet::TOTAL;
 use super::{
-    Call, Cell, CellStyle, Error, RequestPath, Stdout, View, at, column, items, more, number, of,
-    span, text, written,
+    Body, Call, Cell, CellStyle, Error, From, Request, RequestPath, Stdout, View, at, column,
+    items, more, number, of, span, text, written,
 };
+
+/// Starts a playlist.
+pub(super) const START: Request = Request::of(
+    "POST /playlists/{PLAYLIST}/start",
+    Body::Fields(&[
+        ("mode", From::Given("--mode")),
+        ("extend", From::Switch("--extend")),
+        ("monitors", From::Any("--monitor")),
+    ]),
+);
 
 /// The maximum number of images of a playlist on a terminal; otherwise all are shown. The daemon's pages
 /// are no larger.
@@ -133,6 +143,18 @@ fn when(playlist: &Value, place: usize) -> String {
 pub(super) fn name_of(call: &Call, image: &Value) -> String {
     let image = call.connect().and_then(|it| it.read::<Value>(&[&"images", image]));
     image.map(|image| text(&image, "name")).unwrap_or_default()
+}
+
+/// ` on DP-1, DP-2`: the monitors of a running playlist, whose pictures it replaces.
+pub(super) fn on_monitors(call: &Call, playlist: Option<&Value>) -> String {
+    let running = running_now(call).unwrap_or_default();
+    let its = running.iter().find(|one| Some(&one["playlist_id"]) == playlist);
+    let on = its.map(|one| text(one, "applied_to")).filter(|on| !on.is_empty());
+    on.map_or_else(String::new, |on| format!(" on {on}"))
+}
+
+pub(super) fn running_now(call: &Call) -> Result<Vec<Value>, Error> {
+    call.connect()?.read(&[&"playlists", &"active"])
 }
 
 /// A running playlist on one line.

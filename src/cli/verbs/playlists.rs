@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::filters::{DIRECTIONS, FILTERS, SEARCH, SORTS};
-use super::playlist_sheet::{PLAYLIST, PLAYLISTS, name_of};
+use super::playlist_sheet::{PLAYLIST, PLAYLISTS, START, name_of, on_monitors, running_now};
 use super::wallpaper::on_each;
 use super::{
     Argument, Body, BodyFields, Call, Cell, Error, Flag, From, Group, INTERVAL, Kind, MODE,
@@ -37,14 +37,6 @@ const RESUME: &str = "POST /playlists/{PLAYLIST:active}/resume";
 const STEP_ON: &str = "POST /playlists/{PLAYLIST:active}/next";
 const STEP_BACK: &str = "POST /playlists/{PLAYLIST:active}/previous";
 const THEIRS: BodyFields = &[("monitors", From::Any("--monitor"))];
-pub(super) const START: Request = Request::of(
-    "POST /playlists/{PLAYLIST}/start",
-    Body::Fields(&[
-        ("mode", From::Given("--mode")),
-        ("extend", From::Switch("--extend")),
-        ("monitors", From::Any("--monitor")),
-    ]),
-);
 /// The fields that were given. The daemon keeps the others, or has defaults for them.
 const CONFIGURATION: (&str, From) = (
     "configuration",
@@ -298,18 +290,6 @@ fn done(call: &Call, stdout: &mut Stdout, answer: &Value) -> Result<(), Error> {
 /// Shows the monitors' images after a step.
 fn stepped(call: &Call, stdout: &mut Stdout, answer: &Value) -> Result<(), Error> {
     answer["images"].as_object().map_or(Ok(()), |images| on_each(images, call, stdout))
-}
-
-/// ` on DP-1, DP-2`: the monitors of a running playlist, whose pictures it replaces.
-pub(super) fn on_monitors(call: &Call, playlist: Option<&Value>) -> String {
-    let running = running_now(call).unwrap_or_default();
-    let its = running.iter().find(|one| Some(&one["playlist_id"]) == playlist);
-    let on = its.map(|one| text(one, "applied_to")).filter(|on| !on.is_empty());
-    on.map_or_else(String::new, |on| format!(" on {on}"))
-}
-
-fn running_now(call: &Call) -> Result<Vec<Value>, Error> {
-    call.connect()?.read(&[&"playlists", &"active"])
 }
 
 /// Refuses an answer that says that no playlist was stepped or paused.
