@@ -4,10 +4,10 @@ use std::borrow::Cow;
 
 use super::error::Error;
 
-/// The error (400) for a body that serde does not read, at this path in it.
+/// The error (400) for a body that serde cannot read; `path` leads to the field.
 pub(super) fn malformed(path: &str, error: &serde_json::Error) -> Error {
     let text = error.to_string();
-    // serde_json ends its messages with the place, which details say by themselves.
+    // serde_json ends its messages with the position, which the details state already.
     let place = format!(" at line {} column {}", error.line(), error.column());
     let what = text.strip_suffix(&place).unwrap_or(&text);
     let message = match error.is_data() {
@@ -48,7 +48,7 @@ fn wrong_value(path: &str, what: &str) -> String {
     }
 }
 
-/// JSON's words for what serde calls `string "x"`, integer `5`, map.
+/// JSON's words for what serde calls `string "x"`, integer `5` or map.
 fn in_json(found: &str) -> Cow<'_, str> {
     let value = found.split_once('`').map(|(_, value)| value.trim_end_matches('`'));
     match (found, value) {
@@ -62,8 +62,8 @@ fn in_json(found: &str) -> Cow<'_, str> {
     }
 }
 
-/// The field that serde does not know, and what it says of those that it knows: that there are
-/// none, or each in backticks.
+/// The field that serde does not know, and its text about the known ones: that there are none, or
+/// each in backticks.
 fn unknown_field(what: &str) -> Option<(&str, &str)> {
     let rest = what.strip_prefix("unknown field `")?;
     ["`, expected ", "`, there are no "].iter().find_map(|middle| rest.rsplit_once(middle))
@@ -75,10 +75,10 @@ pub(super) fn nearest<'a>(word: &str, known: impl Iterator<Item = &'a str>) -> O
     known.min_by_key(|one| distance(&word, &one.to_lowercase().chars().collect::<Vec<_>>()))
 }
 
-/// Letters of a word that are compared: no field has as many.
+/// Letters of a word that are compared; no field has more.
 const LETTERS: usize = 64;
 
-/// Levenshtein's, row by row.
+/// The Levenshtein distance, computed row by row.
 fn distance(one: &[char], other: &[char]) -> usize {
     let mut row: Vec<usize> = (0..=other.len()).collect();
     for (at, letter) in one.iter().enumerate() {

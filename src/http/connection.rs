@@ -22,9 +22,10 @@ use super::sse::Streams;
 use super::waiting::PendingRequests;
 use crate::sys::Waker;
 
-/// Answers to pipelined requests are gathered up to here.
+/// Answers to pipelined requests are gathered up to this size.
 const GATHERED: usize = 16 << 10;
-/// How often a silent connection checks its age, as others may need its place.
+/// How often a silent connection checks its idle time, whose limit shrinks when connections are
+/// scarce.
 const CHECK: Duration = Duration::from_secs(5);
 
 /// The state that all connections of a server share.
@@ -60,12 +61,13 @@ pub(super) struct Connection<'s> {
     input: Input,
     output: Vec<u8>,
     served: u32,
-    /// When the last answer was out, or the connection was made.
+    /// When the last request was answered, or the connection was made.
     idle_since: Instant,
 }
 
 impl Drop for Connection<'_> {
-    /// Before its socket is closed, if it has not become a stream's.
+    /// Removes the connection before its socket is closed. A stream that it has become keeps the
+    /// socket.
     fn drop(&mut self) {
         self.shared.connections.remove(&self.client);
     }
@@ -76,14 +78,14 @@ impl Drop for Connection<'_> {
 enum Next {
     Request,
     Close,
-    /// The client may still send what it had in mind.
+    /// The client may still be sending.
     Linger,
 }
 
-/// Why no more is read.
+/// Why nothing more is read.
 #[derive(Clone, Copy, Debug)]
 enum Stop {
-    /// There is nobody to tell, or nothing to say.
+    /// The connection ends without an answer.
     Quietly,
     Refuse(Refusal),
 }
@@ -97,7 +99,7 @@ impl<'s> Connection<'s> {
         Self { shared, client, input, output, served: 0, idle_since: Instant::now() }
     }
 
-    /// Serves requests until one side has enough.
+    /// Serves requests until the connection ends.
     pub(super) fn serve(mut self) {
         let limits = &self.shared.limits;
         let idle = limits.idle.min(limits.idle_when_full);
@@ -153,7 +155,7 @@ impl<'s> Connection<'s> {
         Ok(next)
     }
 
-    /// Waits for a whole head. It is copied, as the input moves while the body comes.
+    /// Waits for a whole head. It is copied, because the input moves while the body arrives.
     fn head(&mut self) -> Result<Vec<u8>, Stop> {
         let (shared, idle_since) = (self.shared, self.idle_since);
         let limits = &shared.limits;
@@ -195,8 +197,9 @@ impl<'s> Connection<'s> {
         Err(late)
     }
 
-    /// The refusal is out. Closing with unread bytes would cut the client's own sending short with
-    /// an error, and it might never read why: what it still sends is taken, within limits.
+    /// After a refusal: reads what the client still sends, within limits. If the connection were
+    /// closed with unread bytes, the client's writes would fail, and it might never read the
+    /// refusal.
     fn linger(&mut self) {
         let limits = &self.shared.limits;
         let deadline = Instant::now() + limits.linger;
@@ -216,7 +219,7 @@ impl<'s> Connection<'s> {
         }
     }
 
-    /// A request of which nothing is known.
+    /// The context of a request that cannot be read.
     fn unknown(&self) -> RequestContext<'static> {
         RequestContext {
             id: self.shared.ids.take(None),

@@ -1,5 +1,5 @@
-//! The clients that are connected, and their threads: one for each connection (`http-N`) and one for
-//! each event stream (`sse-N`), of both only so many.
+//! The connected clients and their threads: one for each connection (`http-N`) and one for each
+//! event stream (`sse-N`). The number of both is limited.
 
 use std::io;
 use std::net::Shutdown;
@@ -20,11 +20,12 @@ use crate::thread::{self, Thread};
 #[derive(Debug)]
 pub(super) struct Client {
     pub(super) socket: UnixStream,
-    /// The client's process group when it was accepted; it may have ended by its first request.
+    /// The client's process group when it was accepted; the client may exit before its first
+    /// request is read.
     pub(super) group: Option<i32>,
 }
 
-/// The connections that are served now; those that have become event streams do not count.
+/// The connections that are served now, without those that have become event streams.
 #[derive(Debug, Default)]
 pub(super) struct Connections {
     open: Mutex<Vec<Arc<Client>>>,
@@ -63,7 +64,7 @@ impl Connections {
         self.scarce.store(scarce, Ordering::Relaxed);
     }
 
-    /// How long a connection may wait for its next request: less if few more clients fit.
+    /// How long a connection may wait for its next request: shorter if few more clients fit.
     pub(super) fn idle_time(&self, limits: &Limits) -> Duration {
         let is_full = self.number() + limits.reserve() > limits.connections;
         let is_scarce = self.scarce.load(Ordering::Relaxed);
@@ -73,12 +74,12 @@ impl Connections {
     /// Ends all reads, or all reads and writes. Bytes that have arrived can still be read.
     pub(super) fn shut(&self, how: Shutdown) {
         for client in self.lock().iter() {
-            // It fails only if the client has gone by itself.
+            // Fails only if the client has closed the connection.
             client.socket.shutdown(how).ok();
         }
     }
 
-    /// Waits until all have been removed; `false` if some are left at the deadline.
+    /// Waits until all connections are removed; `false` if some are left at the deadline.
     pub(super) fn wait_empty(&self, deadline: Instant) -> bool {
         let mut open = self.lock();
         while !open.is_empty() {
@@ -127,7 +128,7 @@ impl ClientThreads {
         Self { name, what, most, stack: limits.stream_stack, started: Mutex::default() }
     }
 
-    /// Starts one; fails (503) if there are too many, or none can be started.
+    /// Starts a thread; fails (503) if there are too many, or if none can be started.
     pub(super) fn start(&self, body: impl FnOnce() + Send + 'static) -> Result<(), Error> {
         let mut started = lock(&self.started);
         if started.ended {
@@ -146,7 +147,7 @@ impl ClientThreads {
         Ok(())
     }
 
-    /// Starts no more, and waits for those that run; returns the names of those that are late.
+    /// Starts no further threads, and waits for the running ones; returns the names of the late ones.
     pub(super) fn end(&self, deadline: Instant) -> Vec<String> {
         let running = {
             let mut started = lock(&self.started);

@@ -55,7 +55,7 @@ impl Error {
         Self::new(503, error).header("Retry-After", "1".into())
     }
 
-    /// 500. The client learns that it is not its fault, the log learns why.
+    /// 500. The client learns only that the fault is not its own; the log has the cause.
     pub fn internal(cause: impl Into<Box<dyn StdError + Send + Sync>>) -> Self {
         Self::new(500, "internal error").cause(cause)
     }
@@ -90,11 +90,11 @@ impl Error {
         self.status
     }
 
-    /// The answer; what only the log may know goes there.
+    /// Makes the answer, and logs the cause.
     pub(super) fn into_response(mut self, request_id: &str) -> Response {
         if let Some(cause) = &self.cause {
             let mut why = chain(&**cause);
-            // Often the cause begins with what the client is told.
+            // The cause often begins with the client's message.
             if !why.starts_with(&*self.error) {
                 why = format!("{}: {why}", self.error);
             }
@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn bodies_carry_what_there_is_and_nothing_else() {
+    fn body_has_only_the_fields_that_are_set() {
         check(Error::not_found("no image 7"), 404, r#"{"error":"no image 7","code":404}"#);
         check(
             Error::from(BadParameter::word("mode", &"stretch".parse::<Mode>().unwrap_err())),

@@ -1,4 +1,4 @@
-//! Files as answers: streamed from the disk, cached by clients, in part if they like.
+//! Files as answers: sent from the disk, with validators for caches, and with ranges.
 
 use std::fs::{File, Metadata};
 use std::io;
@@ -24,7 +24,7 @@ pub fn file(
     answer(&Fields { range, ..request.fields }, path, content_type)
 }
 
-/// Answers with a file: 200, 206 for a single range, 304 where the client has it already, 416 for a
+/// Answers with a file: 200, 206 for a single range, 304 if the client has it already, 416 for a
 /// range that the file does not have. A missing file is a 404.
 fn answer(fields: &Fields<'_>, path: &Path, content_type: &'static str) -> Result<Response, Error> {
     let (file, metadata) = open(path)?;
@@ -53,10 +53,10 @@ fn answer(fields: &Fields<'_>, path: &Path, content_type: &'static str) -> Resul
     })
 }
 
-/// Whether the client has this very file. A tag is decisive; the date counts only without one.
+/// Whether the client has this very file. The date counts only without a tag.
 fn is_fresh(fields: &Fields<'_>, tag: &str, modified: SystemTime) -> bool {
     match (fields.if_none_match, fields.if_modified_since) {
-        // Compared weakly, as the header wants it.
+        // The header demands a weak comparison.
         (Some(tags), _) => tags
             .split(',')
             .map(str::trim)
@@ -68,7 +68,8 @@ fn is_fresh(fields: &Fields<'_>, tag: &str, modified: SystemTime) -> bool {
     }
 }
 
-/// The wanted part of the file: one range of bytes, if the client's earlier part is of this very file.
+/// The requested part of the file: one range of bytes, if the client's earlier part is of this very
+/// file.
 fn range(fields: &Fields<'_>, tag: &str, modified: SystemTime, size: u64) -> Range {
     let is_same = |condition| condition == tag || condition == httpdate::fmt_http_date(modified);
     match fields.range {
@@ -82,7 +83,7 @@ fn open(path: &Path) -> Result<(File, Metadata), Error> {
     let failed = |error: io::Error| match error.kind() {
         io::ErrorKind::NotFound
         | io::ErrorKind::NotADirectory
-        // Something else has its name by now.
+        // Something else has the name now.
         | io::ErrorKind::InvalidInput => gone(),
         _ => Error::new(500, "the file cannot be read").cause(error),
     };
@@ -91,7 +92,7 @@ fn open(path: &Path) -> Result<(File, Metadata), Error> {
     Ok((file, metadata))
 }
 
-/// Strong: a file that is replaced has another inode, one that is written another time.
+/// A strong tag: a replaced file has another inode, and a rewritten one another time.
 fn tag(metadata: &Metadata) -> String {
     let (inode, size) = (metadata.ino(), metadata.size());
     format!("\"{inode:x}-{size:x}-{:x}{:08x}\"", metadata.mtime(), metadata.mtime_nsec())
@@ -114,7 +115,7 @@ pub(super) enum Range {
     Beyond,
 }
 
-/// A malformed range and a list of several count as none.
+/// A malformed range counts as none, and so does a list of ranges.
 pub(super) fn part(text: &str, length: u64) -> Range {
     let Some((first, last)) = text.strip_prefix("bytes=").and_then(|range| range.split_once('-'))
     else {
@@ -135,7 +136,8 @@ pub(super) fn part(text: &str, length: u64) -> Range {
     }
 }
 
-/// `Some(None)` for an empty text, `None` for what is no number. Too large a number is the largest.
+/// `Some(None)` for an empty text, `None` for one that is not a number. A number that is too large
+/// becomes the largest.
 fn number(text: &str) -> Option<Option<u64>> {
     let text = text.trim();
     if text.is_empty() {

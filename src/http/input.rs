@@ -1,13 +1,13 @@
-//! The bytes that a client has sent and that no request has used yet.
+//! The bytes that a client has sent and no request has used yet.
 
 use std::io;
 use std::os::unix::net::UnixStream;
 
 use rustix::buffer::spare_capacity;
 
-/// Room for one read; most requests fit.
+/// Bytes reserved for one read; most requests fit.
 const PIECE: usize = 4 << 10;
-/// More is not kept for the next request.
+/// A larger buffer is not kept for the next request.
 const KEPT: usize = 64 << 10;
 
 #[derive(Debug, Default)]
@@ -31,7 +31,7 @@ impl Input {
         debug_assert!(self.at <= self.bytes.len(), "consumed more than was read");
     }
 
-    /// Reads once: how many bytes came, 0 at the end.
+    /// Reads once; returns the number of bytes, 0 at the end.
     pub(super) fn fill(&mut self, socket: &UnixStream) -> io::Result<usize> {
         self.drain();
         self.bytes.reserve(PIECE);
@@ -49,7 +49,7 @@ impl Input {
         self.at = 0;
     }
 
-    /// Forgets everything, and gives memory back that one large body took.
+    /// Discards all bytes, and frees the memory of a large body.
     pub(super) fn clear(&mut self) {
         self.bytes.clear();
         self.at = 0;

@@ -7,18 +7,18 @@ use std::time::Duration;
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-/// Descriptors that are not the clients': database, compositor, children, log.
+/// Descriptors besides those of clients: database, compositor, children, log.
 const OURS: u64 = 128;
-/// A connection has its socket, and sometimes a file on its way.
+/// A connection has its socket and, at times, the file that it sends.
 const CONNECTION: usize = 2;
-/// A stream has its connection, and what wakes it.
+/// A stream has its connection and its waker.
 const STREAM: usize = 2;
 
 #[derive(Clone, Debug)]
 pub struct Limits {
     /// Connections at a time, each with its thread; event streams do not count.
     pub connections: usize,
-    /// After the last client, until the memory that is kept for the next one is released.
+    /// The time without new clients until the memory kept for the next request is released.
     pub release_after: Duration,
     /// Bytes of the stack of a connection's thread: handlers read pictures on it.
     pub stack: usize,
@@ -32,31 +32,31 @@ pub struct Limits {
     pub body: usize,
     /// Requests on one connection.
     pub requests: u32,
-    /// Requests that wait for slow work.
+    /// Requests that may wait for slow work at a time.
     pub waiting: usize,
-    /// Event streams.
+    /// Event streams at a time.
     pub streams: usize,
-    /// For a whole head.
+    /// The time to send a whole head.
     pub head_time: Duration,
-    /// Between two pieces of a body.
+    /// The time between two pieces of a body.
     pub body_pause: Duration,
-    /// For a whole body.
+    /// The time to send a whole body.
     pub body_time: Duration,
-    /// Between two pieces of an answer.
+    /// The time between two pieces of an answer.
     pub write_pause: Duration,
-    /// Between two requests.
+    /// The time between two requests.
     pub idle: Duration,
     /// The same, if fewer than a sixteenth of the connections are free.
     pub idle_when_full: Duration,
-    /// For a refused client to read why, while it still sends.
+    /// How long a refused client may keep sending before its connection is closed.
     pub linger: Duration,
-    /// Bytes that it may still send.
+    /// How many bytes a refused client may still send.
     pub linger_bytes: usize,
-    /// Between two keepalive comments of an event stream.
+    /// The time between two keepalive comments of an event stream.
     pub keepalive: Duration,
-    /// How long an event client may not read.
+    /// How long the client of an event stream may read nothing.
     pub stream_pause: Duration,
-    /// For the requests that are still running when the time for requests is over.
+    /// The time for the requests that still run at the deadline of `Server::end`.
     pub last_turn: Duration,
 }
 
@@ -89,9 +89,9 @@ impl Default for Limits {
 }
 
 impl Limits {
-    /// The defaults, with no more clients than the process has descriptors for. Raises the soft
-    /// descriptor limit towards the hard one, but no further than can be used: children inherit it,
-    /// and some of them walk through all of it.
+    /// The defaults, with clients limited by the descriptors of the process. Raises the soft
+    /// descriptor limit towards the hard one, but only as far as needed: children inherit it, and
+    /// some of them iterate over it.
     pub fn fitted() -> Self {
         let limits = Self::default();
         let wanted = OURS + (limits.connections * CONNECTION + limits.streams * STREAM) as u64;
@@ -108,13 +108,13 @@ impl Limits {
         limits.for_descriptors(soft)
     }
 
-    /// How many connections are free at least while an idle one may stay.
+    /// Idle connections are closed sooner if fewer than this number are free.
     pub(super) fn reserve(&self) -> usize {
         (self.connections / 16).max(1)
     }
 
-    /// Even a process with hardly any descriptors serves a few clients, and some of its connections
-    /// never wait for slow work.
+    /// Fits the limits to a number of descriptors. A few clients are served in any case, and some
+    /// connections never wait for slow work.
     fn for_descriptors(mut self, number: u64) -> Self {
         let left = usize::try_from(number.saturating_sub(OURS)).unwrap_or(usize::MAX);
         let shared = left / (CONNECTION + STREAM);

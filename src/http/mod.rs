@@ -59,9 +59,9 @@ use crate::thread::{Spawner, Thread};
 pub struct Server {
     shared: Arc<ServerState>,
     end: Arc<Waker>,
-    /// The listener alone keeps it open.
+    /// Only the listener keeps it open.
     socket: Weak<UnixListener>,
-    // Joined after `stop` has told it to end.
+    // Joined after `stop` has ended it.
     listener: Option<Thread>,
 }
 
@@ -82,7 +82,7 @@ impl Listening {
 }
 
 impl Server {
-    /// Serves the clients of `listening` from now on, those that wait there first.
+    /// Serves the clients of `listening`, beginning with those that wait there.
     pub fn start(
         listening: Listening,
         spawner: &Spawner,
@@ -97,13 +97,13 @@ impl Server {
         Ok(server)
     }
 
-    /// Takes clients in at another socket in place of the one before.
+    /// Accepts clients at another socket, instead of the present one.
     pub(crate) fn move_to(&mut self, socket: UnixListener, spawner: &Spawner) -> io::Result<()> {
         socket.set_nonblocking(true)?;
         if let Some(before) = self.socket.upgrade() {
             rustix::net::shutdown(&*before, rustix::net::Shutdown::Both)?;
         }
-        // Joined.
+        // Dropping the thread joins it.
         self.listener = None;
         self.listen(socket, spawner)
     }
@@ -122,7 +122,7 @@ impl Server {
     pub fn end(mut self, deadline: Instant) -> Vec<String> {
         self.stop();
         let shared = &self.shared;
-        // Clients that wait for no answer end at once, the others after it.
+        // Clients that wait for no answer are disconnected at once, the others after their answer.
         shared.connections.shut(Shutdown::Read);
         let mut late = shared.streams.end(deadline);
         let finished = shared.connections.wait_empty(deadline);
@@ -135,11 +135,11 @@ impl Server {
         late
     }
 
-    /// No new clients, and no further request from those that are there.
+    /// Accepts no new clients, and no further request from connected ones.
     fn stop(&mut self) {
         self.shared.stopping.store(true, Ordering::SeqCst);
         self.end.wake();
-        // Joined: nobody can connect any more.
+        // Dropping the thread joins it: nobody can connect any more.
         self.listener = None;
     }
 }
@@ -150,7 +150,7 @@ impl Drop for Server {
         let shared = &self.shared;
         shared.waiting.end();
         shared.connections.shut(Shutdown::Both);
-        // The streams of a server that was not ended in order get no farewell to wait for.
+        // Without [`Server::end`], streams get no time for a farewell.
         shared.streams.end(Instant::now());
         shared.threads.end(Instant::now() + shared.limits.last_turn);
     }

@@ -1,13 +1,13 @@
-//! Bytes to a request's head. Pure: no socket, no clock, and any input gives an answer.
+//! Parses the head of a request. Pure: no socket, no clock, and any input gives an answer.
 //!
-//! httparse does the grammar; the rules on top are those that keep two readers of the same bytes
-//! from seeing two different requests: no bare LF, one length, one way of framing a body.
+//! httparse does the grammar. The additional rules keep two readers from seeing different requests
+//! in the same bytes: no bare LF, one length, one way of framing a body.
 
 use tiny_http::Method;
 
 use super::limits::Limits;
 
-/// httparse stops here, and so do we (431).
+/// httparse's limit, and ours (431).
 const HEADERS: usize = 64;
 
 /// A complete head, borrowed from the bytes it was read from.
@@ -25,10 +25,10 @@ pub(super) struct Head<'b> {
     pub(super) framing: Result<Framing, Refusal>,
 }
 
-/// How the message goes on after its head, and the connection after the message.
+/// How long the body is, and whether the connection stays open after it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Framing {
-    /// Bytes of the body; `None` where it comes in chunks.
+    /// Bytes of the body; `None` if it comes in chunks.
     length: Option<usize>,
     pub(super) keep_alive: bool,
     pub(super) wants_continue: bool,
@@ -40,7 +40,7 @@ impl Framing {
     }
 }
 
-/// The headers that somebody reads.
+/// The headers that are used.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Fields<'b> {
     pub(super) request_id: Option<&'b str>,
@@ -48,11 +48,11 @@ pub(super) struct Fields<'b> {
     pub(super) if_modified_since: Option<&'b str>,
     pub(super) range: Option<&'b str>,
     pub(super) if_range: Option<&'b str>,
-    /// A hook of ours asks: what it changes runs no hook.
+    /// `1` if a hook sends the request: its changes run no hook.
     pub(super) hook: Option<&'b str>,
 }
 
-/// Why a request goes no further; the connection ends after it.
+/// Why a request is refused; the connection is closed after the answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Refusal {
     pub(super) status: u16,
@@ -89,7 +89,7 @@ pub(super) fn head<'b>(bytes: &'b [u8], limits: &Limits) -> Result<Option<Head<'
     Ok(Some(Head { method, path, query, fields, size, minor, framing }))
 }
 
-/// A lone LF ends a line for some readers and not for others.
+/// Refuses a lone LF: it ends a line for some readers and not for others.
 fn lines(bytes: &[u8]) -> Result<(), Refusal> {
     let bare = |at: usize| bytes[at] == b'\n' && (at == 0 || bytes[at - 1] != b'\r');
     if (0..bytes.len()).any(bare) {
@@ -170,7 +170,7 @@ fn framing(
             }
             length = Some(this);
         } else if is("transfer-encoding") {
-            // A list of encodings, in one header or several, is none of ours.
+            // A list of encodings, in one header or several, is not supported.
             encoding = Some(if encoding.is_none() { header.value } else { b"several" });
         } else if is("host") {
             if has_host {
@@ -187,7 +187,7 @@ fn framing(
             wants_continue = true;
         }
     }
-    // HTTP/1.0 is answered and closed, whatever it asks for.
+    // An HTTP/1.0 connection is always closed after the answer.
     let framing = |length| Framing { length, keep_alive: keep_alive && minor == 1, wants_continue };
     match (encoding, length) {
         (Some(_), Some(_)) => Err(refusal(400, "both a length and a transfer encoding")),
@@ -205,7 +205,7 @@ fn content_length(value: &[u8]) -> Result<u64, Refusal> {
     if value.is_empty() || !value.iter().all(u8::is_ascii_digit) {
         return Err(refusal(400, "the Content-Length is not a number"));
     }
-    // Digits only: what does not parse is too large a number.
+    // The text has only digits: a number that does not parse is too large.
     let number = std::str::from_utf8(value).ok().and_then(|text| text.parse().ok());
     Ok(number.unwrap_or(u64::MAX))
 }
@@ -230,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn heads_are_taken_or_refused() {
+    fn heads_are_accepted_or_refused() {
         let get = |rest: &str| format!("GET / HTTP/1.1\r\n{rest}\r\n").into_bytes();
         check(b"", Ok(None));
         check(b"GET / HT", Ok(None));
@@ -269,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn request_lines_are_taken_or_refused() {
+    fn request_lines_are_accepted_or_refused() {
         check(b"garbage\r\n\r\n", Err(400));
         check(b"GET /\r\n\r\n", Err(400));
         check(b"GET  / HTTP/1.1\r\n\r\n", Err(400));

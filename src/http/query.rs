@@ -16,7 +16,7 @@ pub(crate) struct Paging {
     pub per_page: u64,
 }
 
-/// The parameters of a query as it stands in a request.
+/// Parses the query of a request.
 pub(super) fn parse(raw: Option<&str>) -> Result<Parameters<'_>, Error> {
     let Some(raw) = raw else { return Ok(Parameters::default()) };
     let bad = || Error::bad_request("the query has a bad percent sequence");
@@ -28,14 +28,14 @@ pub(super) fn parse(raw: Option<&str>) -> Result<Parameters<'_>, Error> {
 }
 
 impl Paging {
-    /// `page` from 1; `per_page` from 1, where more than 200 counts as 200.
+    /// `page` and `per_page` are integers from 1; a `per_page` above 200 counts as 200.
     pub(super) fn read(parameters: &Parameters<'_>) -> Result<Self, BadParameter> {
         let page = parameters.integer("page", 1, u64::MAX)?.unwrap_or(1);
         let per_page = parameters.integer("per_page", 1, u64::MAX)?.unwrap_or(PER_PAGE);
         Ok(Self { page, per_page: per_page.min(PER_PAGE_MOST) })
     }
 
-    /// Items before this page; a page beyond all numbers is past any end.
+    /// The number of items before this page. It saturates, so that a huge page lies behind any end.
     pub(crate) fn offset(self) -> u64 {
         (self.page - 1).saturating_mul(self.per_page)
     }
@@ -50,8 +50,8 @@ impl Paging {
     }
 }
 
-/// Percent-decodes once; `plus` reads `+` as a space, as forms write it. `None`: not two
-/// hexadecimal digits after a `%`, or not UTF-8.
+/// Percent-decodes once; with `plus`, reads `+` as a space, as forms write it. `None` if a `%` is
+/// not followed by two hexadecimal digits, or if the result is not UTF-8.
 pub(super) fn decode(raw: &str, plus: bool) -> Option<Cow<'_, str>> {
     if !raw.bytes().any(|byte| byte == b'%' || (plus && byte == b'+')) {
         return Some(Cow::Borrowed(raw));
@@ -86,7 +86,7 @@ mod tests {
         check("page=3&per_page=7", Some((3, 7)));
         check("per_page=5000", Some((1, 200)));
         check("page=18446744073709551615", Some((u64::MAX, 50)));
-        // An integer, too, and no page is there.
+        // A larger integer is valid, too; no list has such a page.
         check("page=18446744073709551616", Some((u64::MAX, 50)));
         check("per_page=99999999999999999999", Some((1, 200)));
         for bad in ["0", "-1", "x", "1.5", "", "%201", "9999999999999999999x"] {

@@ -12,7 +12,7 @@ use crate::random;
 
 const ID_MOST: usize = 64;
 
-/// Makes request ids that no other run of the daemon makes.
+/// Makes request ids that differ between runs of the daemon.
 #[derive(Debug)]
 pub(super) struct RequestIds {
     run: u32,
@@ -34,12 +34,12 @@ pub(super) struct RequestContext<'a> {
 
 impl RequestIds {
     pub(super) fn new() -> Self {
-        // Collisions would only confuse.
+        // A collision would only make the log ambiguous.
         let run = random::seed() as u32;
         Self { run, next: AtomicU64::new(1) }
     }
 
-    /// The client's own id if it is a proper one, else a fresh one.
+    /// The client's own id if it is valid, otherwise a new one.
     pub(super) fn take(&self, offered: Option<&str>) -> String {
         offered.filter(|id| is_proper(id)).map(str::to_owned).unwrap_or_else(|| {
             let number = self.next.fetch_add(1, Ordering::Relaxed);
@@ -58,7 +58,7 @@ impl RequestContext<'_> {
         self.method == Method::Head
     }
 
-    /// The request's line in the log, which has every id that a client was given.
+    /// Logs the request under the id that its client gets.
     pub(super) fn log(&self, status: u16) {
         logging::request(&RequestLine {
             id: &self.id,
@@ -75,7 +75,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn proper_ids_are_taken_and_others_replaced() {
+    fn valid_ids_are_kept_and_others_replaced() {
         let ids = RequestIds::new();
         let check = |offered: &str, taken: bool| {
             let id = ids.take(Some(offered));

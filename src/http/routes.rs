@@ -14,7 +14,7 @@ const fn route(
     Route { method, pattern, summary, handler, bare: false }
 }
 
-/// One that takes no body.
+/// A route that takes no body.
 const fn bare(
     method: Method,
     pattern: &'static str,

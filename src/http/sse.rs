@@ -1,9 +1,10 @@
 //! Event streams: one thread (`sse-N`) for each client that listens.
 //!
-//! The thread owns the client's socket, which it never waits for in a write. It waits in `poll` for an
-//! event, for the client to go and for the end of the server, with a time-out only for the next
-//! keepalive. While its client does not read it takes no more events: the bus drops and counts them
-//! for this client alone.
+//! The thread owns the client's socket, and its writes never block. It waits in `poll` for an
+//! event, for the client to leave and for the end of the server. It wakes by itself for the next
+//! keepalive, and to close the connection of a client that reads nothing for too long. While its
+//! client does not read, the thread takes no events: the bus drops and counts them for this client
+//! alone.
 
 use std::io;
 use std::os::fd::AsFd;
@@ -20,9 +21,9 @@ use super::limits::Limits;
 use crate::events::{EventBus, EventFilter, Message, Subscription};
 use crate::sys::{Waker, poll_until};
 
-/// Events gathered into one write.
+/// Bytes of events that are gathered for one write.
 const PIECE: usize = 16 << 10;
-/// For the last bytes of a stream when the server ends.
+/// The time to send the last bytes of a stream when the server ends.
 const FAREWELL: Duration = Duration::from_millis(200);
 
 /// All event streams of a server.
@@ -63,7 +64,7 @@ enum Flow {
 }
 
 impl Streams {
-    /// `end` ends them all, each where it waits.
+    /// `end` wakes all streams and ends them.
     pub(super) fn new(end: Waker, limits: &Limits) -> Self {
         Self {
             limits: limits.clone(),
@@ -104,7 +105,7 @@ impl Streams {
 
 impl Stream {
     fn run(mut self) {
-        // A script that reads it knows that it hears all events from now on.
+        // A client that has read this line receives all events from now on.
         self.push(b": connected\n\n");
         loop {
             self.gather();
@@ -120,14 +121,14 @@ impl Stream {
         }
     }
 
-    /// Takes events for the next write, if the last one is out.
+    /// Takes events for the next write, once the last one is sent.
     fn gather(&mut self) {
         if !self.pending.is_empty() {
             return;
         }
         let now = Instant::now();
         let mut text = String::new();
-        // Silenced before looking: an event after the look rings again.
+        // Reset before looking: an event after the look wakes the thread again.
         self.rung.reset();
         while text.len() < PIECE
             && let Ok(message) = self.subscription.receiver().try_recv()
@@ -198,8 +199,8 @@ impl Stream {
         Ok(if gone || ending { Flow::Ended } else { Flow::Goes })
     }
 
-    /// Sends the events from before the end, and ends the stream properly. A stuck client gets
-    /// neither.
+    /// Sends the events from before the end, and ends the stream properly. A client that does not
+    /// read gets neither.
     fn farewell(&mut self) {
         let deadline = Instant::now() + FAREWELL;
         let mut closed = false;
@@ -238,7 +239,7 @@ mod tests {
     use crate::wire::EventKind;
 
     #[test]
-    fn event_tells_how_many_were_lost_before_it() {
+    fn event_reports_how_many_were_lost_before_it() {
         let message = |lost| Message {
             kind: EventKind::ConfigChanged,
             domain: None,

@@ -45,7 +45,7 @@ impl PendingRequests {
     ) -> Result<T, Error> {
         let _permit = self.permit()?;
         let (answer, answered) = bounded(1);
-        // It fails only where nobody waits any more.
+        // Fails only if the request does not wait any more.
         command(Box::new(move |result| drop(answer.try_send(result))));
         select! {
             recv(answered) -> result => match result {
@@ -57,13 +57,13 @@ impl PendingRequests {
         }
     }
 
-    /// Refuses all that wait, and all that are about to.
+    /// Refuses all requests that wait, and all that are about to.
     pub(super) fn end(&self) {
         lock(&self.end).take();
     }
 }
 
-/// A permit, given back when it is dropped.
+/// A permit; dropping it returns it.
 #[derive(Debug)]
 pub struct Permit(Arc<AtomicUsize>);
 
@@ -107,7 +107,7 @@ mod tests {
         let permit = waiting.permit().unwrap();
         assert_eq!(waiting.permit().unwrap_err().status(), 503);
         drop(permit);
-        // Given back each time.
+        // Each wait returns its permit.
         assert_eq!(status(waiting.wait(LONG, |reply: Reply<_, Error>| reply(Ok(1)))), 1);
         assert_eq!(status(waiting.wait(LONG, |reply: Reply<_, Error>| reply(Ok(1)))), 1);
     }

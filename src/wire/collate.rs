@@ -16,7 +16,7 @@ pub(crate) fn folded(text: &str) -> String {
     }
 }
 
-/// Whether two names are the same but for how their letters are composed.
+/// Whether two names differ at most in how their letters are composed.
 pub(crate) fn is_same(one: &str, other: &str) -> bool {
     one == other || one.nfc().eq(other.nfc())
 }
@@ -26,13 +26,13 @@ pub(crate) fn sort_key(name: &str) -> Vec<u8> {
     sort_bytes(folded(name).as_bytes()).collect()
 }
 
-/// The same for each part of a path: a directory's files stay together.
+/// The same for each part of a path, so that a directory's files stay together.
 pub(crate) fn path_key(path: &Path) -> Vec<Vec<u8>> {
     path.iter().map(|part| sort_key(&part.to_string_lossy())).collect()
 }
 
-/// The sort key of a name that is folded already: before the digits of each number, without its leading
-/// zeros, stands how many there are. That is a digit, too, so that numbers stand where digits do.
+/// The sort key of a folded name. Each number, without its leading zeros, follows the count of its
+/// digits. The count is written in digits too, so that numbers sort among digits.
 pub(crate) fn sort_bytes(folded: &[u8]) -> impl Iterator<Item = u8> {
     folded.chunk_by(|a, b| a.is_ascii_digit() == b.is_ascii_digit()).flat_map(|run| {
         let zeros = run.iter().take_while(|&&byte| byte == b'0').count();

@@ -34,12 +34,12 @@ pub struct Parameters<'a> {
     pairs: Vec<(Cow<'a, str>, Cow<'a, str>)>,
 }
 
-/// A value that its parameter does not take.
+/// A value that its parameter does not accept.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BadParameter {
     pub(crate) name: String,
     pub(crate) value: String,
-    /// A sentence that says what it may be.
+    /// A sentence that says what is allowed.
     pub(crate) allowed: String,
 }
 
@@ -117,7 +117,7 @@ impl<'a> Parameters<'a> {
         };
         let Some(text) = self.get(name) else { return Ok(None) };
         let number = match text.parse::<u64>() {
-            // More than there is of anything is an integer, too.
+            // A number beyond 64 bits counts as the largest.
             Err(error) if *error.kind() == IntErrorKind::PosOverflow => Some(u64::MAX),
             number => number.ok(),
         };
@@ -125,7 +125,8 @@ impl<'a> Parameters<'a> {
         number.map(Some).ok_or_else(|| BadParameter::new(name, text, allowed()))
     }
 
-    /// The items of a comma list; an absent parameter has none. Empty items are malformed.
+    /// The items of a comma-separated list; `None` if the parameter is absent. Empty items are
+    /// malformed.
     pub(crate) fn list<T>(
         &self,
         name: &str,

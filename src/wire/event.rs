@@ -70,10 +70,10 @@ events! {
         #[serde(skip_serializing_if = "Vec::is_empty")]
         colors: Vec<String>,
         image_name: String,
-        /// `#rrggbb`, in the place of an image.
+        /// `#rrggbb`, instead of an image.
         #[serde(skip_serializing_if = "Option::is_none")]
         color: Option<String>,
-        /// In mode `each`: which monitor shows which, of the whole call.
+        /// In mode `each`: the image of each monitor of the whole call.
         #[serde(skip_serializing_if = "BTreeMap::is_empty", serialize_with = "put_ids")]
         images: BTreeMap<String, i64>,
     }
@@ -127,7 +127,7 @@ events! {
         /// `missed_event_recovery` when catching up after a missed change.
         #[serde(skip_serializing_if = "Option::is_none")]
         source: Option<&'static str>,
-        /// In mode `each`: which monitor shows which.
+        /// In mode `each`: the image of each monitor.
         #[serde(skip_serializing_if = "BTreeMap::is_empty")]
         images: BTreeMap<String, i64>,
     }
@@ -162,7 +162,7 @@ events! {
         /// True when the library had this content already; absent otherwise.
         #[serde(skip_serializing_if = "std::ops::Not::not")]
         duplicate: bool,
-        /// The file that was named, or found in a directory that was.
+        /// The file that was named, or was found in a named directory.
         path: String,
         /// A fault in the file, though its picture is complete.
         #[serde(skip_serializing_if = "Option::is_none")]
@@ -175,7 +175,7 @@ events! {
         current: usize,
         total: usize,
         elapsed_ms: u64,
-        /// It was found in a directory and is of no kind that is taken; absent otherwise.
+        /// It was found in a directory and is not of a supported type; absent otherwise.
         #[serde(skip_serializing_if = "std::ops::Not::not")]
         skipped: bool,
     }
@@ -185,7 +185,7 @@ events! {
         succeeded: usize,
         failed: usize,
         elapsed_ms: u64,
-        /// Passed over, and no failures.
+        /// Skipped files, which are not counted as failures.
         skipped: usize,
     }
     ProcessingCancelled = "processing_cancelled" {
@@ -194,7 +194,7 @@ events! {
         succeeded: usize,
         failed: usize,
         elapsed_ms: u64,
-        /// Passed over, and no failures.
+        /// Skipped files, which are not counted as failures.
         skipped: usize,
     }
     ConfigChanged = "config_changed" {
@@ -249,7 +249,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn fields_keep_their_order_and_absent_ones_are_left_out() {
+    fn fields_keep_their_order_and_absent_ones_are_omitted() {
         let now = Timestamp::now();
         let check = |event: Event, kind: &str, start: &str| {
             assert_eq!(event.kind().as_str(), kind);

@@ -1,4 +1,4 @@
-//! The record of an image, of a plain colour in its place, and of a web package. Reads no file.
+//! The records of an image, of a plain colour instead of one, and of a web package. Reads no file.
 //!
 //! Inside murald a colour is an image with an id below 0 ([`color::of_image`]); outside, its id and path
 //! are null, and its name is `#rrggbb`.
@@ -52,9 +52,9 @@ pub struct Image {
     pub source_path: PathBuf,
     /// `path` is the owner's own file, and there is no copy.
     pub in_place: bool,
-    /// The part that is seen; none: as the backend's settings have it.
+    /// The part that is shown; none: as the backend's settings say.
     pub position: Option<Position>,
-    /// In no row: the cache has them.
+    /// Not stored in a row: the cache has them.
     pub thumbnails: ThumbnailPaths,
     pub preview_path: Option<PathBuf>,
     pub web_meta: Option<WebMeta>,
@@ -64,20 +64,20 @@ pub struct Image {
 /// The thumbnails of an image that exist on disk now.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ThumbnailPaths {
-    /// The directory of the cache, as JSON has it between quotes.
+    /// The directory of the cache, escaped for JSON.
     pub(crate) cache: Arc<[u8]>,
-    /// Sizes in the order of their names, each with the directory of the one that serves for it.
+    /// Sizes in the order of their names, each with the directory of the size that serves for it.
     pub(crate) sizes: Vec<(&'static str, &'static str)>,
 }
 
 /// Bytes of a description.
 pub(crate) const DESCRIPTION_MAX: usize = 4 << 10;
 
-/// The suffix to the path, before the image's id, in the row of an image whose file now has
-/// another's content: no file is there.
+/// The suffix to a path, before the image's id, in the row of an image whose file now has the
+/// content of another. No file has such a path.
 pub(crate) const DISPLACED: &str = ".murald-displaced-";
 
-/// The path that an image's owner knows, of the one in its row.
+/// The path that the owner of an image knows, from the path in its row.
 pub(crate) fn own_path(path: &Path) -> &Path {
     match path.to_str().and_then(|path| path.rsplit_once(DISPLACED)) {
         Some((own, id)) if id.bytes().all(|byte| byte.is_ascii_digit()) => Path::new(own),
@@ -85,7 +85,7 @@ pub(crate) fn own_path(path: &Path) -> &Path {
     }
 }
 
-/// Appends fields of an object, each behind a comma.
+/// Appends fields of an object, each after a comma.
 macro_rules! put_fields {
     ($out:ident; $($name:ident: $put:expr,)*) => {
         $($out.extend(concat!(",\"", stringify!($name), "\":").as_bytes()); $put?;)*
@@ -108,8 +108,8 @@ impl Image {
         self.colors.iter().map(|&color| hex(color)).collect()
     }
 
-    /// Appends it as JSON, with its times in this zone. It does not use serde, which takes four times as
-    /// long; lists consist of these.
+    /// Appends the image as JSON, with its times in this zone. Avoids serde, which takes four times
+    /// as long, because lists have many images.
     pub(crate) fn write(&self, out: &mut Vec<u8>, zone: &TimeZone) -> serde_json::Result<()> {
         out.extend(br#"{"id":"#);
         put(out, &self.id)?;
@@ -162,7 +162,7 @@ impl Image {
         for (at, color) in self.colors.iter().enumerate() {
             let [r, g, b] = hex_of(color);
             let text = [*b",\"", [b'#', r[0]], [r[1], g[0]], [g[1], b[0]], [b[1], b'"']];
-            // The first stands behind no comma.
+            // No comma precedes the first.
             out.extend(&text.as_flattened()[usize::from(at == 0)..]);
         }
         out.push(b']');
@@ -199,8 +199,8 @@ impl Serialize for Image {
     }
 }
 
-/// An object as it is written. A list carries hundreds that nobody looks into, of up to 64 KiB each,
-/// which would take twenty times as much if they were read.
+/// An object, kept as text. A list carries hundreds of up to 64 KiB each that nobody looks into;
+/// parsing them would cost twenty times as much.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct JsonObject(Box<RawValue>);
@@ -246,7 +246,7 @@ pub struct WebMeta {
 }
 
 impl WebMeta {
-    /// The same package at another place; it names nothing outside of it.
+    /// The same package in another directory; a path outside of the package becomes that directory.
     pub fn moved(&self, root: &Path) -> Self {
         let at = |path: &Path| match path.strip_prefix(&self.package_root) {
             Ok(inside) => root.join(inside),
@@ -275,7 +275,7 @@ fn put(out: &mut Vec<u8>, value: &(impl Serialize + ?Sized)) -> serde_json::Resu
     serde_json::to_writer(out, value)
 }
 
-/// A word of ours: nothing in it needs an escape.
+/// Appends one of our own words, which need no escapes.
 fn put_word(out: &mut Vec<u8>, word: &str) -> serde_json::Result<()> {
     out.push(b'"');
     out.extend(word.as_bytes());
@@ -283,7 +283,7 @@ fn put_word(out: &mut Vec<u8>, word: &str) -> serde_json::Result<()> {
     Ok(())
 }
 
-/// The database has no path that is not UTF-8.
+/// The database has only UTF-8 paths.
 fn put_path(out: &mut Vec<u8>, path: &Path) -> serde_json::Result<()> {
     put_text(out, &path.to_string_lossy())
 }
@@ -295,7 +295,7 @@ fn put_time(out: &mut Vec<u8>, time: Timestamp, zone: &TimeZone) -> serde_json::
     Ok(())
 }
 
-/// Most texts need none either: looked through at once, they cost a third.
+/// Most texts need no escapes: one scan for them takes a third of the time.
 fn put_text(out: &mut Vec<u8>, text: &str) -> serde_json::Result<()> {
     let needs_escape = |found, &byte: &u8| found | (byte < b' ') | (byte == b'"') | (byte == b'\\');
     if text.as_bytes().iter().fold(false, needs_escape) {
@@ -304,7 +304,7 @@ fn put_text(out: &mut Vec<u8>, text: &str) -> serde_json::Result<()> {
     put_word(out, text)
 }
 
-/// The pixels of a colour's file: enough for programs that blend the edges of what they scale.
+/// The size of a colour's file: enough for programs that blend edges when they scale.
 pub(crate) const COLOR_SIZE: (u32, u32) = (960, 540);
 
 impl Image {
@@ -341,17 +341,17 @@ impl Image {
         }
     }
 
-    /// `#rrggbb`; none: it is an image.
+    /// `#rrggbb` of a plain colour; none for an image.
     pub(crate) fn color(&self) -> Option<String> {
         color::of_image(self.id).map(hex)
     }
 
-    /// None: it is a plain colour.
+    /// The id of an image; none for a plain colour.
     pub(crate) fn library_id(&self) -> Option<i64> {
         color::of_image(self.id).is_none().then_some(self.id)
     }
 
-    /// The path that the image's owner knows; none: it is a plain colour.
+    /// The path that the image's owner knows; none for a plain colour.
     pub(crate) fn library_path(&self) -> Option<PathBuf> {
         self.library_id().map(|_| own_path(&self.path).to_owned())
     }
@@ -365,12 +365,12 @@ pub(crate) fn labelled(name: &str, id: i64) -> String {
     }
 }
 
-/// Null for a plain colour.
+/// Writes an id; null for a plain colour.
 pub(crate) fn put_id<S: Serializer>(id: &i64, serializer: S) -> Result<S::Ok, S::Error> {
     color::of_image(*id).is_none().then_some(id).serialize(serializer)
 }
 
-/// `#rrggbb` for plain colours.
+/// Writes the ids of monitors; `#rrggbb` for plain colours.
 pub(super) fn put_ids<S: Serializer>(
     ids: &BTreeMap<String, i64>,
     serializer: S,
@@ -386,7 +386,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn path_is_told_as_its_owner_knows_it() {
+    fn path_is_shown_as_its_owner_knows_it() {
         let check = |path: &str, own: &str| assert_eq!(own_path(Path::new(path)), Path::new(own));
         check("/p/a.png", "/p/a.png");
         check("/p/a.png.murald-displaced-7", "/p/a.png");

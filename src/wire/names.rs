@@ -7,7 +7,7 @@ use std::str::FromStr;
 
 use serde::de::{Error, Visitor};
 
-/// A word that is none of those allowed.
+/// A word that is not allowed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unknown {
     pub value: String,
@@ -22,7 +22,7 @@ impl fmt::Display for Unknown {
 
 impl std::error::Error for Unknown {}
 
-/// Reads a word from JSON. What serde derives for an enumeration says of a number that it is no JSON.
+/// Reads a word from JSON. The code that serde derives would report a number as invalid JSON.
 pub(crate) struct Word<T> {
     allowed: &'static [&'static str],
     kind: PhantomData<T>,
@@ -104,7 +104,7 @@ words! {
 }
 
 words! {
-    /// How a picture stands: by its size as shown, square where both sides are exactly the same.
+    /// The orientation of a picture as shown; square only if both sides are equal.
     Orientation { Landscape = "landscape", Portrait = "portrait", Square = "square" }
 }
 
@@ -119,7 +119,7 @@ impl Orientation {
 }
 
 words! {
-    /// How a picture is laid over monitors; `each` has a picture of its own for each.
+    /// How pictures are placed on monitors; `each` shows a different one on each.
     Mode { Individual = "individual", Clone = "clone", Extend = "extend", Each = "each" }
 }
 
@@ -211,7 +211,7 @@ words! {
     }
 }
 
-/// Other extensions that a format goes by; that of [`Format::as_str`] is not repeated.
+/// Other extensions of formats, besides [`Format::as_str`].
 const ALIASES: &[(Format, &[&str])] = &[
     (Format::Jpg, &["jpeg", "jpe", "jfif"]),
     (Format::Png, &["apng"]),
@@ -223,14 +223,14 @@ const ALIASES: &[(Format, &[&str])] = &[
 ];
 
 impl Format {
-    /// Whether files of this format have such an extension.
+    /// Whether files of this format may have this extension.
     pub(crate) fn has_extension(self, extension: &str) -> bool {
         let is = |word: &&str| extension.eq_ignore_ascii_case(word);
         let aliases = ALIASES.iter().find(|(of, _)| *of == self);
         is(&self.as_str()) || aliases.is_some_and(|(_, words)| words.iter().any(is))
     }
 
-    /// Whether the name of a file says that it is of this format.
+    /// Whether the extension of a file is one of this format.
     pub(crate) fn is_named(self, path: &Path) -> bool {
         let extension = path.extension().and_then(|extension| extension.to_str());
         extension.is_some_and(|extension| self.has_extension(extension))

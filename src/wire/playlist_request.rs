@@ -6,16 +6,16 @@ use serde_json::{Map, Value};
 use super::request::{given, given_object, given_object_list, object};
 use super::{MediaType, Mode, PlaylistOrder, PlaylistType, Tone};
 
-/// `POST /playlists`; what is absent gets its default.
+/// `POST /playlists`; absent fields get their defaults.
 #[derive(Clone, Debug, Default, Deserialize)]
 pub(crate) struct CreatePlaylist {
     pub name: String,
     #[serde(default, deserialize_with = "object")]
     pub configuration: NewConfiguration,
-    /// Either these or a source.
+    /// The images, unless there is a source.
     #[serde(default, deserialize_with = "given_object_list")]
     pub images: Option<Vec<NewPlaylistItem>>,
-    /// The filters, by the names of the query of `GET /images`.
+    /// The filters, with the names of the query of `GET /images`.
     #[serde(default, deserialize_with = "given")]
     pub source: Option<Map<String, Value>>,
 }
@@ -23,8 +23,7 @@ pub(crate) struct CreatePlaylist {
 /// The intervals of a timer in seconds: a second to a year.
 pub(crate) const INTERVALS: std::ops::RangeInclusive<i64> = 1..=31_536_000;
 
-/// One object in two strengths: a `POST` passes over fields that it does not know, a `PATCH`
-/// refuses them.
+/// An object in two forms: a `POST` ignores unknown fields, a `PATCH` refuses them.
 macro_rules! objects {
     ($(#[$doc:meta])* $new:ident and $patch:ident {
         $($(#[$attribute:meta])* $field:ident: $type:ty),* $(,)?
@@ -47,7 +46,7 @@ macro_rules! objects {
 }
 
 objects! {
-    /// Numbers are wider than what is allowed, so that a refusal can say what is.
+    /// Numbers are wider than their allowed ranges, so that a refusal can name the range.
     NewConfiguration and PatchConfiguration {
         #[serde(rename = "type")]
         kind: Option<PlaylistType>,
@@ -58,13 +57,13 @@ objects! {
 }
 
 objects! {
-    /// `media_type` is taken from whoever sends back what a record said: the image's own counts.
+    /// `media_type` is accepted from clients that send a record back; the image's own type is used.
     NewPlaylistItem and PatchPlaylistItem {
         image_id: i64,
         media_type: Option<MediaType>,
         /// Minutes since midnight.
         time: Option<i64>,
-        /// In place of a time: `07:30`, `sunset-30m`.
+        /// Instead of `time`: `07:30`, `sunset-30m`.
         at: Option<String>,
         /// For `appearance`.
         when: Option<Tone>,
@@ -90,15 +89,15 @@ pub(crate) struct PatchPlaylist {
 #[serde(deny_unknown_fields)]
 pub(crate) struct StartPlaylist {
     pub monitors: Option<Vec<String>>,
-    /// The same as the mode `extend`.
+    /// The older form of the mode `extend`.
     pub extend: Option<bool>,
     pub mode: Option<Mode>,
 }
 
-/// `POST /playlists/{id}/next` and `previous`, and those of all.
+/// `POST /playlists/{id}/next` and `previous`, and the same for all playlists.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct StepPlaylists {
-    /// Only the playlists that run on one of these.
+    /// Steps only the playlists that run on one of these monitors.
     pub monitors: Option<Vec<String>>,
 }

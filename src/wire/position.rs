@@ -1,4 +1,4 @@
-//! A position on a monitor, or in the part of a picture that its monitor has no space for: pure.
+//! A position on a monitor, or of the part of a picture that is shown: pure.
 
 use std::fmt;
 use std::str::FromStr;
@@ -13,7 +13,7 @@ pub struct Position {
     y: f64,
 }
 
-/// They are numbers.
+/// `x` and `y` are never NaN.
 impl Eq for Position {}
 
 const MIDDLE: f64 = 50.0;
@@ -64,7 +64,7 @@ impl FromStr for Position {
         }
         let percent = |part: &str| {
             let percent: f64 = part.trim().strip_suffix('%')?.parse().ok()?;
-            // Adding 0 makes 0 of -0.
+            // Adding 0 turns -0 into 0.
             (0.0..=100.0).contains(&percent).then_some(percent + 0.0)
         };
         let point = |(x, y): (&str, &str)| Some(Self { x: percent(x)?, y: percent(y)? });

@@ -29,7 +29,7 @@ impl Timestamp {
         self.0
     }
 
-    /// Appends it as it is shown, in this zone.
+    /// Appends the time as the API shows it, in this zone.
     pub(crate) fn write(self, out: &mut Vec<u8>, zone: &TimeZone) {
         // A damaged row may hold any number: it is shown as 1970, not refused.
         let time = jiff::Timestamp::from_microsecond(self.0).unwrap_or_default();
@@ -69,7 +69,7 @@ impl<'de> Deserialize<'de> for Timestamp {
 const DAY: u16 = 24 * 60;
 
 words! {
-    /// The events of the sun, twice a day each. Dawn and dusk are civil.
+    /// The events of the sun, each once a day. Dawn and dusk are civil.
     SunEvent { Sunrise = "sunrise", Sunset = "sunset", Dawn = "dawn", Dusk = "dusk" }
 }
 

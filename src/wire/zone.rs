@@ -33,15 +33,15 @@ pub(crate) fn local() -> TimeZone {
     })
 }
 
-/// Has the zone read again on the next request.
+/// Makes the next request read the zone again.
 pub(crate) fn forget() {
     jiff::tz::reset_system_time_zone_cache();
     jiff::tz::db().reset();
     *write(&KNOWN) = None;
 }
 
-/// Without `TZ` it is the file: jiff would also want its name, and walk through all directories of
-/// zones for that.
+/// Reads the file, unless `TZ` is set: jiff would also look for the zone's name, and search all
+/// directories of zones for it.
 fn system_zone() -> TimeZone {
     let named = std::env::var_os("TZ").is_some();
     let of_file = if named { None } else { of_file(Path::new(FILE)).ok() };
@@ -60,7 +60,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_file_has_the_rules_of_its_zone() {
+    fn zone_file_has_the_rules_of_its_zone() {
         let summer = jiff::civil::date(2026, 7, 1).at(12, 0, 0, 0);
         let zone = of_file(Path::new("/usr/share/zoneinfo/Europe/Berlin")).unwrap();
         assert_eq!(summer.to_zoned(zone).unwrap().strftime("%:z").to_string(), "+02:00");

@@ -1,26 +1,26 @@
-//! The body of a request: counted, or in chunks.
+//! Reads the body of a request: with a known length, or in chunks.
 
 use std::time::Instant;
 
 use super::{Connection, LATE, Stop};
 use crate::http::parse::{Framing, Refusal};
 
-/// Bytes of the lines around chunks, extensions and trailers among them, and what comes back for each
-/// byte of a chunk: one-byte chunks take 5.
+/// Bytes of the lines around chunks, including extensions and trailers, and how many more are
+/// allowed for each byte of a chunk: a one-byte chunk takes 5.
 const LINES: usize = 32 << 10;
 const PER_BYTE: usize = 6;
 
 const BAD_CHUNKS: Stop = Stop::Refuse(Refusal { status: 400, why: "the chunks are malformed" });
 const TOO_LARGE: Stop = Stop::Refuse(Refusal { status: 413, why: "the body is larger than 8 MiB" });
 
-/// Since when the body is on its way, and when its last piece came.
+/// When the body began, and when its last piece arrived.
 struct Progress {
     since: Instant,
     last: Instant,
 }
 
 impl Connection<'_> {
-    /// Reads the body behind a head.
+    /// Reads the body after a head.
     pub(super) fn body(&mut self, framing: Framing) -> Result<Vec<u8>, Stop> {
         let length = framing.length();
         if framing.wants_continue && length != Some(0) && self.input.is_empty() {
@@ -32,7 +32,7 @@ impl Connection<'_> {
         Ok(body)
     }
 
-    /// Adds to the body until it has so many bytes.
+    /// Appends to the body until it has `length` bytes.
     fn fill_body(
         &mut self,
         body: &mut Vec<u8>,
@@ -122,7 +122,7 @@ fn chunk_size(line: &[u8]) -> Result<usize, Stop> {
         return Err(BAD_CHUNKS);
     }
     let size = std::str::from_utf8(digits).ok();
-    // Digits only: what does not parse is too large a number.
+    // The text has only digits: a number that does not parse is too large.
     Ok(size.and_then(|size| usize::from_str_radix(size, 16).ok()).unwrap_or(usize::MAX))
 }
 

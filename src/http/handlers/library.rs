@@ -38,7 +38,7 @@ pub(in crate::http) fn watched(api: &Api, _: &Request<'_>) -> Result<Response, E
     shown(api)
 }
 
-/// `PUT /library/watch`: written to the configuration, which has it done.
+/// `PUT /library/watch`: writes the settings, which the library follows.
 pub(in crate::http) fn watch(api: &Api, request: &Request<'_>) -> Result<Response, Error> {
     let PutWatch { watch, in_place, watch_folders, forget } = request.json()?;
     let before = settings(api);
@@ -73,7 +73,7 @@ fn settings(api: &Api) -> WatchSettings {
     WatchSettings::of(&api.config.current(), &api.dirs)
 }
 
-/// `GET /folders`: a level of the tree, or what a search finds below it.
+/// `GET /folders`: a level of the tree, or the matches of a search below it.
 pub(in crate::http) fn folders(api: &Api, request: &Request<'_>) -> Result<Response, Error> {
     let query = request.query();
     let search = query.get("search").filter(|part| !part.is_empty()).map(str::to_owned);
@@ -248,7 +248,7 @@ fn import_failed(path: &Path, error: library::Error) -> Error {
         Why::Transcode { source: Film::Failed { .. } | Film::Answer { .. }, .. }
         | Why::Transcode { source: Film::NoPicture | Film::Truncated, .. }
         | Why::Transcode { source: Film::TooLarge { .. }, .. }
-        // A file that no program comes to an end with.
+        // Programs that time out on a file: the file is at fault.
         | Why::Transcode { source: Film::Run { source: Late { .. } | Silent { .. }, .. }, .. } => {
             Error::bad_request(text)
         }
@@ -332,7 +332,7 @@ pub(in crate::http) fn export_loop(api: &Api, request: &Request<'_>) -> Result<R
         (LoopAction::Replace, None) => LoopGoes::Replace,
         (LoopAction::ImportNew, folder) => LoopGoes::New { folder },
     };
-    // Whatever is wrong with a cut is 400.
+    // Every fault of a cut is a 400, a missing folder too.
     check_folder(api, body.folder_id, 400)?;
     let cut = Cut { from: body.in_seconds, to: body.out_seconds, blend_halves: body.blend_halves };
     let wallpaper = api.wallpaper.clone();
