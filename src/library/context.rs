@@ -25,7 +25,8 @@ use crate::transcode::{Ffmpeg, Transcoder};
 /// Whether an imported video has sound; asked for each video.
 pub(crate) type AudioDefault = Arc<dyn Fn() -> bool + Send + Sync>;
 
-/// Called for each image whose file was rewritten by its owner; must not wait.
+/// Called with the id of an image whose file has other content now, or whose package was renamed; must
+/// not wait.
 pub(crate) type OnRewritten = Box<dyn Fn(i64) + Send + Sync>;
 
 /// The part of the configuration that the library needs.
@@ -33,7 +34,7 @@ pub(crate) type OnRewritten = Box<dyn Fn(i64) + Send + Sync>;
 pub struct Settings {
     pub images_dir: PathBuf,
     pub thumbnails_dir: PathBuf,
-    /// Files that are worked on at the same time; one for each processor.
+    /// The number of files that are decoded at the same time; one for each processor.
     pub workers: usize,
     pub video_audio: AudioDefault,
     pub decoder: Decoder,
@@ -45,26 +46,26 @@ pub(super) struct ImportContext {
     pub(super) store: Store,
     pub(super) bus: EventBus,
     pub(super) thumbnails: Thumbnails,
-    /// For clients that wait.
+    /// The decoder for clients that wait.
     pub(super) decoder: Decoder,
     pub(super) imports: Decoder,
     pub(super) names: Names,
     pub(super) guard: Guard,
     pub(super) run: disk::Run,
     pub(super) serial: AtomicU64,
-    /// A folder was made for a watched directory.
+    /// Set when a folder was made for a watched directory, until an event says so.
     pub(super) folders_made: AtomicBool,
-    /// Watched files of which nothing is known any more: they are looked at again.
+    /// Watched files whose notes are out of date; the thread `watch` looks at them again.
     pub(super) unknown_again: Mutex<Vec<PathBuf>>,
-    /// Files in place that hold no picture, as they were when they were last read to be shown.
+    /// Files in place that could not be decoded, with their stamps when they were last read.
     pub(super) unreadable: Mutex<HashMap<PathBuf, Stamp>>,
     /// The watched directories, which may be reached over links.
     pub(super) roots: Mutex<Vec<PathBuf>>,
-    /// For what it alone decodes.
+    /// The programs for files that murald does not decode itself.
     pub(super) ffmpeg: Ffmpeg,
     /// Whether imported videos have sound.
     pub(super) audio: AudioDefault,
-    /// Called for an image that has another content now.
+    /// Called for each image that has to be shown again; see [`OnRewritten`].
     pub(super) on_rewritten: OnceLock<OnRewritten>,
 }
 
@@ -99,38 +100,37 @@ impl ImportContext {
         }
     }
 
-    /// Whether a path is that of a copy, a package or a preview: only these are removed whatever is in
-    /// them.
+    /// Whether a path is that of a copy, a package or a preview: only these are removed without a check
+    /// of their content.
     pub(super) fn is_ours(&self, path: &Path) -> bool {
         self.is_in_library(path) || self.thumbnails.is_preview(path)
     }
 
-    /// Whether it is one of a file or package in the library's directory, which may have had another
-    /// name, over a link.
+    /// Whether a path is directly in the library's directory, which the path may name over a link.
     pub(super) fn is_in_library(&self, path: &Path) -> bool {
         let Some(home) = path.parent().filter(|_| path.file_name().is_some()) else { return false };
         let is_it = |home: PathBuf| self.directory.canonicalize().is_ok_and(|own| own == home);
         home == self.directory || home.canonicalize().is_ok_and(is_it)
     }
 
-    /// A name for a file or package that is about to be made.
+    /// A temporary path for a file or package that is about to be created.
     pub(super) fn new_copy(&self) -> Result<Copy, Error> {
         let directory = &self.directory;
         if disk::is_bare(directory) && self.store.read(|c| images::has_below(c, directory))? {
-            // Beside the new file it would no longer show that a disk may be unmounted.
+            // Checked before a new file makes the directory look as if its disk were mounted.
             self.guard.look(|_, _| Ok(()))?;
             if !directory.is_dir() {
                 return Err(Error::Unmounted { path: directory.clone() });
             }
         }
-        // If it cannot be made, writing to it says why.
+        // If this fails, the write into the directory says why.
         if !directory.is_dir() {
             make_directories(directory).ok();
         }
         Ok(Copy::new(directory, self.run, self.serial.fetch_add(1, Ordering::Relaxed)))
     }
 
-    /// For threads on which a client waits.
+    /// The tools for threads on which a client waits.
     pub(super) fn tools(&self) -> Tools<'_> {
         Tools { decoder: &self.decoder, ffmpeg: &self.ffmpeg }
     }
@@ -146,7 +146,7 @@ impl ImportContext {
         }
     }
 
-    /// With the paths of its thumbnails.
+    /// Adds the paths of the image's thumbnails.
     pub(super) fn complete(&self, mut imported: Imported) -> Imported {
         self.thumbnails.complete(&mut imported.image);
         imported

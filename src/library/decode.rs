@@ -1,8 +1,8 @@
-//! Draws the picture that stands for a file: decoded in a process of its own, by ffmpeg for videos, and
-//! by other programs for formats that murald does not decode.
+//! Makes the thumbnail or still picture of a file. Pictures are decoded in a separate process, videos
+//! by ffmpeg, and formats that murald does not decode by other programs.
 //!
-//! A video is shown by its frame at one tenth of its length. The programs write to a scratch file, which
-//! is decoded like any picture. Runs on threads that may wait for a program.
+//! A video is shown by its poster frame, at one tenth of its length. The programs write to a scratch
+//! file, which is decoded like any picture. Runs on threads that may wait for a program.
 
 use std::path::Path;
 
@@ -14,15 +14,15 @@ use crate::media::{Traits, fit};
 use crate::transcode::{Facts, Ffmpeg};
 use crate::wire::{Format, MediaType, Resolution};
 
-/// The moment of a video that stands for it, as a share of its length.
+/// The position of a video's poster frame, as a fraction of the video's length.
 const POSTER: f64 = 0.1;
-/// Up to this width a frame is taken at twice the thumbnail's size, for the filter to work on.
+/// Up to this width, ffmpeg scales a frame to twice the thumbnail's size, for a sharper thumbnail.
 const CHEAP: u32 = 1280;
 
-/// Makes a file for a frame of a video.
+/// Makes a scratch file for the output of a program.
 pub(super) type MakeScratch<'a> = &'a dyn Fn() -> Result<Scratch, Error>;
 
-/// The programs that draw, and how long somebody wants their results.
+/// The decoder and ffmpeg, which stop when their job is cancelled.
 #[derive(Clone, Copy)]
 pub(super) struct Tools<'a> {
     pub(super) decoder: &'a Decoder,
@@ -42,7 +42,7 @@ pub(super) struct FileLook {
 }
 
 impl Tools<'_> {
-    /// Writes the thumbnail of the file at `path`, if it has a place to go.
+    /// Decodes the file at `path`, and writes its thumbnail to `to`, if given.
     pub(super) fn thumbnail(
         self,
         path: &Path,
@@ -70,7 +70,8 @@ impl Tools<'_> {
         }
     }
 
-    /// The same of a frame that ffmpeg takes: of the moment given, or of the one that stands for it.
+    /// Like [`Self::thumbnail`], for a video's frame at `moment` (in seconds), by default the poster
+    /// frame.
     pub(super) fn frame(
         self,
         (path, format): (&Path, Format),
@@ -97,7 +98,7 @@ impl Tools<'_> {
         Ok(FileLook { format, width, height, animated: false, colors, facts: Some(facts) })
     }
 
-    /// The same of a picture that another program draws.
+    /// Like [`Self::thumbnail`], for a picture that another program decodes.
     fn picture(
         self,
         file: (&Path, Format),
@@ -123,7 +124,7 @@ impl Tools<'_> {
         Ok(self.decoder.shown(shown.map_err(Error::transcoding(path))?))
     }
 
-    /// Writes the picture that stands for a file to a new PNG file, no larger than `resolution`.
+    /// Writes a still picture of a file to a new PNG file, no larger than `resolution`.
     pub(super) fn still(self, path: &Path, resolution: Resolution, to: &Path) -> Result<(), Error> {
         let (size, decoding) = (resolution.fits(), Error::decoding(path));
         let (format, traits) = match self.decoder.still(path, size, to) {
@@ -141,7 +142,7 @@ impl Tools<'_> {
     }
 }
 
-/// The second of the frame that is taken.
+/// The position of a frame within the video, in seconds.
 fn moment_of(facts: &Facts, moment: Option<f64>) -> f64 {
     moment.unwrap_or(facts.duration * POSTER).clamp(0.0, facts.duration)
 }

@@ -1,5 +1,5 @@
-//! Removes images whose files are gone: their rows, all that refers to these, and the files that murald
-//! has made of them.
+//! Removes images whose files are gone: their rows, all references to these, and their thumbnails and
+//! previews.
 //!
 //! Rows are read and removed in transactions; disks are looked at outside of these, since every writer
 //! would wait for them.
@@ -13,16 +13,16 @@ use crate::store::purge::{self, Purged};
 use crate::store::{self, Connection, Store, images};
 use crate::wire::{Event, GalleryDomain, Image, OrphanReason};
 
-/// Rows that one transaction removes, so that other writers wait for tenths of a second only.
+/// The number of rows that one transaction removes, so that other writers wait only tenths of a second.
 pub(super) const AT_ONCE: usize = 500;
 
-/// Images without rows, and what referred to them.
+/// Images whose rows were removed, and the references that were removed with them.
 #[derive(Default)]
 pub(super) struct Departed {
     images: Vec<(Image, Purged)>,
-    /// Places in playlists that are another image's now.
+    /// Playlist entries that were given to another image.
     pub(super) passed_on: usize,
-    /// Images whose file is another one now.
+    /// Images that were given another file.
     pub(super) moved: usize,
 }
 
@@ -34,7 +34,7 @@ impl Departed {
         Ok(())
     }
 
-    /// Removes the thumbnails and previews of them, and publishes it.
+    /// Removes the thumbnails and previews of the images, and publishes the changes.
     pub(super) fn tell(self, context: &ImportContext) {
         let mut references = Purged { playlists: self.passed_on, ..Purged::default() };
         for (image, purged) in &self.images {
@@ -49,8 +49,8 @@ impl Departed {
     }
 }
 
-/// Removes the rows of those images whose files are not there, with every reference to them, and
-/// publishes it. Returns how many were removed.
+/// Removes the rows of those images whose files are missing, with every reference to them, and
+/// publishes the changes. Returns how many were removed.
 pub(super) fn purge(context: &ImportContext, ids: &[i64]) -> Result<usize, Error> {
     let mut count = 0;
     for some in ids.chunks(AT_ONCE) {
@@ -75,7 +75,7 @@ pub(super) fn purge(context: &ImportContext, ids: &[i64]) -> Result<usize, Error
     Ok(count)
 }
 
-/// Rows whose files were not there.
+/// Rows whose files were missing when their disk was last read.
 struct MissingRows {
     images: Vec<Image>,
     given_back: u64,
@@ -89,8 +89,8 @@ impl MissingRows {
         Ok(Self { images, given_back })
     }
 
-    /// Removes those that are as they were. None where a file was given back since: it may be that of
-    /// one of them.
+    /// Removes the rows that have not changed since then. `None` if a missing file has returned since,
+    /// as it may belong to one of the rows.
     fn purge(self, store: &Store) -> Result<Option<Departed>, Error> {
         store.write(|c| {
             if store.given_back() != self.given_back {

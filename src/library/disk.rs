@@ -1,6 +1,5 @@
-//! The library's directory as a disk has it: copies that are ours until they land, names that are
-//! never written over, and what is flushed when. Runs in whoever brings a file in, moves it or
-//! removes it; knows no rows.
+//! Handles the files of the library's directory: temporary copies, renames that never replace a file,
+//! and flushes. Runs on the calling thread; knows no rows.
 
 use std::fs::{self, File, Metadata};
 use std::io;
@@ -20,7 +19,7 @@ use crate::wire::Timestamp;
 /// The prefix of temporary files in the library's directory.
 pub(super) const TEMPORARY: &str = ".murald-import-";
 
-/// A file or package that is ours and has no row yet; removed unless it is kept.
+/// A file or package that has no row yet. It is removed on drop unless `kept` is set.
 pub(super) struct Copy {
     pub(super) path: PathBuf,
     pub(super) kept: bool,
@@ -28,7 +27,7 @@ pub(super) struct Copy {
     pub(super) size: u64,
 }
 
-/// Tells the temporary files of this run of the daemon from those that others left behind.
+/// Identifies this run of the daemon, to tell its temporary files from those of earlier runs.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Run(i64);
 
@@ -37,13 +36,13 @@ impl Run {
         Self(Timestamp::now().as_micros())
     }
 
-    /// The prefix of its temporary files.
+    /// The prefix of this run's temporary files.
     pub(super) fn prefix(self) -> String {
         format!("{TEMPORARY}{:x}-", self.0)
     }
 }
 
-/// Makes a directory of the library where it is missing.
+/// Creates a directory of the library if it is missing.
 pub(super) fn make_directory(path: &Path) -> Result<(), Error> {
     make_directories(path).map_err(Error::file("make", path))
 }
@@ -78,18 +77,18 @@ pub(super) fn list(directory: &Path, run: Run) -> Result<Vec<PathBuf>, Error> {
     Ok(files)
 }
 
-/// An error where a file lies on a disk that does not answer: whoever went there would hang.
+/// Fails if the disk of a file does not answer: a thread that reads the file would hang.
 pub(super) fn answers(path: &Path) -> Result<(), Error> {
     let answers = paths::answers(path);
     answers.then_some(()).ok_or_else(|| Error::NoAnswer { path: path.to_owned() })
 }
 
-/// Its directory is not there: what is in it cannot be told.
+/// Whether the directory of a path is missing, so that nothing is known about the file.
 pub(super) fn lacks_directory(path: &Path) -> bool {
     path.parent().is_some_and(|home| !home.is_dir())
 }
 
-/// Whether nothing is in a directory, or it is not there.
+/// Whether a directory is empty or missing.
 pub(super) fn is_bare(directory: &Path) -> bool {
     match fs::read_dir(directory) {
         Ok(mut entries) => entries.next().is_none(),
@@ -97,7 +96,7 @@ pub(super) fn is_bare(directory: &Path) -> bool {
     }
 }
 
-/// Nothing has this name, not even a link that leads nowhere.
+/// Whether nothing has this path, not even a broken link.
 pub(super) fn is_gone(path: &Path) -> bool {
     matches!(path.symlink_metadata(), Err(error) if error.kind() == io::ErrorKind::NotFound)
 }
@@ -129,14 +128,14 @@ pub(super) fn flush(copy: &Copy) -> Result<(), Error> {
 }
 
 impl Copy {
-    /// A name in `directory` for what is about to be made; no other copy of this run has this
-    /// `serial`.
+    /// A temporary path in `directory`, where nothing is created yet. `serial` must be unique in this
+    /// run.
     pub(super) fn new(directory: &Path, run: Run, serial: u64) -> Self {
         let path = directory.join(format!("{}{serial}", run.prefix()));
         Self { path, kept: false, checksum: [0; 32], size: 0 }
     }
 
-    /// Fills it with what a file holds.
+    /// Copies `source` to the path, and sets the checksum and the size.
     pub(super) fn fill(&mut self, source: &Path, decoder: &Decoder) -> Result<(), Error> {
         let Hashed { checksum, meta } =
             decoder.copy(source, &self.path).map_err(Error::decoding(source))?;
@@ -144,7 +143,7 @@ impl Copy {
         Ok(())
     }
 
-    /// For a file that somebody else has written: on the disk, and with what there is to know.
+    /// Sets the checksum and the size of a copy that a program has written, and flushes it.
     pub(super) fn seal(&mut self, decoder: &Decoder) -> Result<(), Error> {
         let Hashed { checksum, meta } =
             decoder.checksum(&self.path).map_err(Error::decoding(&self.path))?;
@@ -169,25 +168,25 @@ fn remove(path: &Path) -> io::Result<()> {
     }
 }
 
-/// Renames without ever replacing anything.
+/// Renames a file or package; fails if `to` exists.
 pub(super) fn rename(from: &Path, to: &Path) -> io::Result<()> {
     match rustix::fs::renameat_with(CWD, from, CWD, to, RenameFlags::NOREPLACE) {
-        // File systems that cannot promise that.
+        // Some file systems do not support `NOREPLACE`.
         Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) => rename_by_hand(from, to),
         other => Ok(other?),
     }
 }
 
-/// The same in two steps, of which the first fails where something is there.
+/// Like [`rename`], but in two steps, of which the first fails if `to` exists.
 fn rename_by_hand(from: &Path, to: &Path) -> io::Result<()> {
     if from.is_dir() {
         fs::create_dir(to)?;
-        // Replaces a directory only where it is empty.
+        // Replaces the new directory only while it is empty.
         return fs::rename(from, to).inspect_err(|_| drop(fs::remove_dir(to)));
     }
     match fs::hard_link(from, to) {
         Ok(()) => fs::remove_file(from),
-        // No links either, as over FUSE: all that is left is to look first.
+        // Without hard links, as on some FUSE file systems, only a check before the rename is left.
         Err(error) if error.kind() != io::ErrorKind::AlreadyExists && is_gone(to) => {
             fs::rename(from, to)
         }
@@ -195,7 +194,7 @@ fn rename_by_hand(from: &Path, to: &Path) -> io::Result<()> {
     }
 }
 
-/// So that what was renamed or removed in it stays so after a power loss.
+/// Flushes a directory, so that renames and removals in it survive a power failure.
 pub(super) fn sync_directory(path: &Path) -> Result<(), Error> {
     flush_directory(path).map_err(Error::file("flush", path))
 }

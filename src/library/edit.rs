@@ -1,8 +1,8 @@
-//! Changes to images and folders by their owner. Runs on the thread that asks.
+//! Changes images and folders for their owner. Runs on the calling thread.
 //!
 //! A rename is noted, then the row is changed and the file renamed inside one transaction. After a kill
-//! the row decides: the file at the new place goes back to the old one. The manifest of a package is
-//! written last, and gets its old text back if the transaction fails.
+//! the row decides: if it still has the old path, the next start renames the file back. The manifest of
+//! a package is written last, and gets its old text back if the transaction fails.
 
 use std::path::Path;
 use std::{fs, io};
@@ -19,20 +19,20 @@ use crate::store::folders::{self, FolderChange, Refusal};
 use crate::store::{Connection, images};
 use crate::wire::{Event, Folder, GalleryDomain, Image};
 
-/// Bytes of a file's name.
+/// The maximum length of a file name, in bytes.
 const NAME_MAX: usize = 255;
 
 impl Library {
     /// Changes an image; with a new name its file is renamed too. A taken name gets `_1`, `_2`...
     pub fn edit(&self, id: i64, name: Option<&str>, change: &ImageChange) -> Result<Image, Error> {
-        // One rename at a time, from the look at the row on: of two that rename the same image, the
-        // second must see where the first has put the file. And one manifest: what is put back must
-        // not overwrite what another has written in between.
+        // One rename at a time, including the read of the row: a second rename of the image must see the
+        // path that the first has set. Likewise, a manifest that is restored must not overwrite another
+        // thread's change.
         let waits = name.is_some() || change.capabilities.is_some();
         let _turn = waits.then(|| self.context.names.turn());
         let image = self.image(id)?;
         if name.is_some() || image.web_meta.is_some() {
-            // Every writer would wait for it.
+            // A hung disk would block the transaction, and with it every writer.
             disk::answers(&image.path)?;
         }
         if (change.overrides.is_some() || change.capabilities.is_some()) && image.web_meta.is_none()
@@ -43,7 +43,8 @@ impl Library {
             package::check_overrides(meta, overrides)?;
         }
         let renamed = name.map(|name| self.wanted_name(&image, name)).transpose()?.flatten();
-        // Read where it is changed: once that is done, no failure may call it undone.
+        // The row is read in the transaction that changes it, so that no later error can report the
+        // change as failed.
         let changed = match renamed {
             Some(name) if image.in_place => self.rename_row(&image, &name, change)?,
             Some(name) => self.rename(&image, &name, change)?,
@@ -53,7 +54,7 @@ impl Library {
             self.changed(GalleryDomain::Images);
         }
         if changed.web_meta.is_some() && changed.path != image.path {
-            // While it is shown a page goes on reading what lies beside it.
+            // A page that is shown keeps reading its files, so it must be shown from its new path.
             self.context.tell_rewritten(id);
         }
         Ok(changed)
@@ -71,7 +72,7 @@ impl Library {
         done
     }
 
-    /// Selects all images, or none; returns how many were not so already.
+    /// Selects all images, or none; returns how many were changed.
     pub fn select_all(&self, selected: bool) -> Result<usize, Error> {
         let updated = self.store.write(|c| edits::select_all(c, selected))?;
         if updated > 0 {
@@ -84,7 +85,7 @@ impl Library {
         self.store.read(|c| read(c, id))
     }
 
-    /// None if the image has that name already.
+    /// Checks a name; `None` if the image has that name already.
     fn wanted_name(&self, image: &Image, name: &str) -> Result<Option<Name>, Error> {
         let extension = extension(image);
         let stem = name.trim();
@@ -144,25 +145,26 @@ impl Library {
         }
         let moving =
             Rename { image_id: image.id, from: image.home().to_owned(), to: reserved.path.clone() };
-        // On the disk before the file moves: a power loss must not forget it.
+        // Committed before the file moves, so that a power failure cannot lose the note.
         self.store.write(|c| edits::begin_rename(c, &moving))?;
         let (mut moved, mut manifest) = (false, None);
         let done = self.store.write(|c| -> Result<Image, Error> {
             edits::change(c, image.id, change)?;
-            // Read again: it may have been deleted, and its file is about to follow.
+            // Read again: the image may have been deleted, and its file is about to be removed.
             let now = images::get(c, image.id)?.filter(|now| now.home() == moving.from);
             let now = now.ok_or(Error::NoImage { id: image.id })?;
             edits::finish_rename(c, &now, &moving, &reserved.name)?;
             let renamed = read(c, image.id)?;
-            // Inside the transaction: nobody can look for the file in between and miss it.
+            // Inside the transaction: a thread that does not find the file waits for the transaction
+            // (`Library::moved`), and then reads the new path.
             rename(&moving.from, &moving.to).map_err(|error| match error.kind() {
                 io::ErrorKind::NotFound => Error::FileGone { id: image.id },
                 _ => Error::file("rename", &moving.from)(error),
             })?;
             moved = true;
-            // It may be the name that it had before.
+            // A purge may have just found a file missing at this path.
             self.store.count_given_back(c);
-            // The row must not be on the disk with a name that the directory has not.
+            // Flushed before the commit, so that after a power failure no row has a path without a file.
             sync_directory(directory)?;
             manifest = follow(&renamed, change)?;
             Ok(renamed)
@@ -172,7 +174,7 @@ impl Library {
             if moved {
                 rename(&moving.to, &moving.from).map_err(Error::file("rename", &moving.to))?;
             }
-            // A note that stays is read at the next start, and finds nothing to undo.
+            // If the note stays, the next start reads it and finds nothing to undo.
             self.store.note(|c| edits::forget_rename(c, image.id)).ok();
         }
         done
@@ -183,7 +185,7 @@ fn read(connection: &Connection, id: i64) -> Result<Image, Error> {
     images::get(connection, id)?.ok_or(Error::NoImage { id })
 }
 
-/// The extension of its file; a package has none, whatever dots are in its name.
+/// The extension of an image's file. A package has none, even with dots in its name.
 fn extension(image: &Image) -> &str {
     match image.web_meta {
         Some(_) => "",
@@ -191,25 +193,25 @@ fn extension(image: &Image) -> &str {
     }
 }
 
-/// A package's manifest says what its row says: the host of web pages reads it, too.
+/// Writes changed capabilities into the package's manifest, as the host of web pages reads it.
 fn follow(changed: &Image, change: &ImageChange) -> Result<Option<Before>, Error> {
     let meta = changed.web_meta.as_ref().filter(|_| change.capabilities.is_some());
     meta.map(package::write_capabilities).transpose()
 }
 
-/// Undoes a refused change of a manifest: it may grant a page the network.
+/// Restores a manifest after a failed change, which may have granted a page the network.
 fn put_back(manifest: Option<Before>) {
     if let Some(Err(error)) = manifest.map(|before| before.put_back()) {
         log::error!("cannot restore the permissions of a package: {}", chain(&error));
     }
 }
 
-/// At start, before anything else: files that a kill caught between two names.
+/// Undoes renames that a kill has interrupted. Runs at the start, before anything else.
 pub(super) fn undo_renames(context: &ImportContext) -> Result<(), Error> {
     let renames = context.store.read(edits::renames)?;
     for moving in renames.into_iter().filter(|moving| !lacks_directory(&moving.from)) {
         let image = context.store.read(|c| images::get(c, moving.image_id))?;
-        // A database from elsewhere may name any files.
+        // A database from another machine may name any files.
         let is_ours = [&moving.from, &moving.to].iter().all(|path| context.is_ours(path));
         let stays = is_ours && image.is_some_and(|image| image.home() == moving.from);
         if stays && !exists(&moving.from) && exists(&moving.to) {
@@ -253,7 +255,7 @@ impl Library {
         Ok(folder)
     }
 
-    /// Removes a folder; what is in it goes to its parent.
+    /// Removes a folder; its images and folders move to its parent.
     pub fn dissolve_folder(&self, id: i64) -> Result<Deleted, Refusal> {
         let images = self.store.write(|c| folders::dissolve(c, id))?;
         if images > 0 {
@@ -278,7 +280,7 @@ impl Library {
         Ok(Deleted { images, folders })
     }
 
-    /// Puts images into a folder, or with none at the root; returns how many there were.
+    /// Moves images into a folder, or with `None` to the root; returns how many of them exist.
     pub fn move_images(&self, images: &[i64], folder: Option<i64>) -> Result<usize, Refusal> {
         let moved = self.store.write(|c| folders::move_images(c, images, folder))?;
         if moved.came > 0 {

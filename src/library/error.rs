@@ -1,4 +1,4 @@
-//! Why the library did not do what was asked.
+//! The errors of the library.
 
 use std::any::Any;
 use std::path::{Path, PathBuf};
@@ -13,28 +13,28 @@ use crate::{decode, store, transcode};
 pub enum Error {
     #[error("no image with ID {id}")]
     NoImage { id: i64 },
-    /// Its row is there, its file is not.
+    /// The image has a row, but its file is missing.
     #[error("the file of image {id} is missing")]
     FileGone { id: i64 },
-    /// Another file or thing than the one that was seen lies there, or none: it stays.
+    /// The path has another file than the one that was seen, or none. It is not removed.
     #[error("{} is not the file that murald knows", own_path(.path).display())]
     NotKnown { path: PathBuf },
     /// No image that was deleted has left a file there.
     #[error("no deleted image has a file at {}", .path.display())]
     NotKept { path: PathBuf },
-    /// A web package is needed.
+    /// The request needs an image that is a web package.
     #[error(
         "image {id} is not an HTML wallpaper; wallpaper_config_overrides and web_capabilities do \
          not apply"
     )]
     NotWeb { id: i64 },
-    /// A value that a web package does not allow for a property: "it ...".
+    /// A value that a web package does not allow for a property.
     #[error("wallpaper_config_overrides.{key}: {why}")]
     BadOverride { key: String, why: String },
-    /// An image cannot be called so.
+    /// The name is not allowed for an image.
     #[error("cannot use the name {name:?}: {why}")]
     BadName { name: String, why: &'static str },
-    /// As many batches as are ever kept wait already.
+    /// The queue of batches is full.
     #[error("too many imports are waiting; try again later")]
     Busy,
     /// The file is on a disk that does not answer.
@@ -48,32 +48,32 @@ pub enum Error {
     /// No batch of this id runs or waits.
     #[error("no import {0:?} is running")]
     NoBatch(String),
-    /// The import has ended with the daemon.
+    /// The thread that does the work has ended with the daemon.
     #[error("the daemon is shutting down")]
     Ended,
-    /// The file was given up: its batch was cancelled, or the daemon ends.
+    /// The file was given up, as its batch was cancelled or the daemon is exiting.
     #[error("the import was cancelled")]
     Stopped,
-    /// A picture's file has more bytes than any that is taken.
+    /// The file is larger than any picture that murald accepts.
     #[error("{} MiB are too large for a picture", .bytes >> 20)]
     TooLong { path: PathBuf, bytes: u64 },
     /// `action` completes "cannot ... the file".
     #[error("cannot {action} {}", .path.display())]
     File { action: &'static str, path: PathBuf, source: io::Error },
-    /// A pipe, a socket, a device.
+    /// A pipe, a socket or a device.
     #[error("{} is neither a file nor a directory", .path.display())]
     NotFile { path: PathBuf },
-    /// A directory that is named like a picture and holds nothing.
+    /// An empty directory with the extension of a picture.
     #[error("{} is an empty directory, not a picture", .path.display())]
     EmptyDirectory { path: PathBuf },
     #[error("the name {} is not valid UTF-8", .path.display())]
     Name { path: PathBuf },
-    /// A directory that is no package, or one that is not imported: "it ...".
+    /// The directory is not a package, or is one that cannot be imported.
     #[error("cannot import the package {}: {what}", .path.display())]
     Package {
         path: PathBuf,
         what: String,
-        /// It is a package of a kind that nothing here can show.
+        /// Whether it is a package of a kind that murald cannot show.
         of_no_kind: bool,
     },
     #[error("cannot import {}", .path.display())]
@@ -81,10 +81,10 @@ pub enum Error {
     /// A panic outside of the decoders.
     #[error("internal error, please report it: {what}")]
     Mistake { what: String },
-    /// A video is needed.
+    /// The request needs an image that is a video.
     #[error("{name} ({id}) is not a video")]
     NotVideo { id: i64, name: String },
-    /// Such a part cannot be cut out of a video.
+    /// The part to cut out is not within the video, or is too short.
     #[error("{why}")]
     BadLoop { why: String },
     /// The loop of a video is another image already.
@@ -92,16 +92,16 @@ pub enum Error {
     Same { id: i64 },
     #[error("ffmpeg failed on {}", .path.display())]
     Transcode { path: PathBuf, source: transcode::Error },
-    /// Nothing was moved there.
+    /// The file could not be moved to the trash.
     #[error("no trash directory available; nothing was deleted")]
     Trash { why: String },
     /// A directory cannot be imported in place: it is watched instead.
     #[error("{} is a directory; only files can be imported in place", .path.display())]
     DirectoryInPlace { path: PathBuf },
-    /// Its file is not ours to replace.
+    /// The image is in place, so murald does not replace its file.
     #[error("image {id} is in place; murald does not replace your file")]
     InPlace { id: i64 },
-    /// Nothing is to be done about a file of a watched directory now.
+    /// There is nothing to do for the file, or not now.
     #[error("nothing to do")]
     LeftAlone,
     #[error(transparent)]
@@ -148,7 +148,7 @@ impl Error {
         }
     }
 
-    /// The same failure about the file that a copy was made of.
+    /// The same failure, reported for the source `file` instead of its copy.
     pub(super) fn about(self, copy: &Path, file: &Path) -> Self {
         match self {
             Self::Media { path, source } if path == copy => {
@@ -167,7 +167,7 @@ impl Error {
         matches!(self, Self::LeftAlone)
     }
 
-    /// Whether a file's content is nothing that the library has a place for.
+    /// Whether the file is of a kind that the library does not support.
     pub(super) fn is_of_no_kind(&self) -> bool {
         matches!(
             self,
@@ -188,7 +188,7 @@ impl Error {
             Self::File { action: action @ ("read" | "list" | "copy"), .. } => {
                 format!("cannot {action} it")
             }
-            // Something of ours: the path is news.
+            // One of murald's own files: the caller does not know its path.
             Self::File { .. } => self.to_string(),
             Self::NotFile { .. } => "it is neither a file nor a directory".to_owned(),
             Self::EmptyDirectory { .. } => "it is an empty directory, not a picture".to_owned(),

@@ -1,4 +1,4 @@
-//! The handle of the library, for all other modules. Runs on the thread that asks; the threads of the
+//! The handle of the library, for all other modules. Runs on the calling thread; the threads of the
 //! library do the work. Never waits for a file on a disk that does not answer.
 
 use std::path::{Path, PathBuf};
@@ -24,10 +24,11 @@ use crate::sys::lock;
 use crate::transcode::Transcoder;
 use crate::wire::{DebugQueue, Image, ImportedBatch, LibraryHealth, Resolution, WatchedDirectory};
 
-/// How often one request believes that a file was renamed there and back while it looked.
+/// How often one request tries again if its file may have been renamed, and renamed back, since it was
+/// looked for.
 pub(crate) const TRIES: usize = 3;
 
-/// The handle; clones speak to the same library.
+/// The handle. Clones share the same library.
 #[derive(Clone)]
 pub struct Library {
     pub(super) inbox: Sender<Message>,
@@ -45,14 +46,14 @@ impl Library {
         std::iter::once(DebugQueue::of("import", &self.inbox)).chain(self.transcoder.queues())
     }
 
-    /// Takes files and directories in; progress arrives as events. Returns when the directories
+    /// Imports files and directories; the progress is published as events. Returns when the directories
     /// have been walked.
     pub fn import(&self, paths: Vec<PathBuf>, folder: Option<i64>) -> Result<Started, Error> {
         let start = self.start(&paths, folder, false)?;
         self.ask(|reply| start(Answer::Begun(reply)))
     }
 
-    /// Takes files in where they lie; a directory is refused, as it is watched instead.
+    /// Imports files in place. Refuses directories, which can be watched instead.
     pub(crate) fn import_in_place(
         &self,
         paths: Vec<PathBuf>,
@@ -62,7 +63,8 @@ impl Library {
         self.ask(|reply| start(Answer::Begun(reply)))
     }
 
-    /// As one of these two, and answers when all files have ended.
+    /// Imports like [`Self::import`] or [`Self::import_in_place`], but calls `reply` when all files have
+    /// ended.
     pub(crate) fn import_all(
         &self,
         paths: &[PathBuf],
@@ -84,7 +86,7 @@ impl Library {
         }
     }
 
-    /// Makes the message to the thread `import`, once it is known when its client is answered.
+    /// Walks the paths. The returned function makes the message to the thread `import`.
     fn start(
         &self,
         paths: &[PathBuf],
@@ -105,13 +107,14 @@ impl Library {
         Ok(move |answer| Message::Start { files, folder, task, done, answer })
     }
 
-    /// Here, and not in the thread that every other import waits for.
+    /// Walks the paths on this thread, as all other imports wait for the thread `import`.
     fn walk(&self, paths: &[PathBuf]) -> Result<Vec<FoundFile>, Error> {
         paths.iter().try_for_each(|path| disk::answers(path))?;
         Ok(walk(paths))
     }
 
-    /// Sets the function that is called for images whose files are rewritten; the first call counts.
+    /// Sets the function that is called for images that have to be shown again. Only the first call has
+    /// an effect.
     pub(crate) fn on_rewritten(&self, tell: OnRewritten) {
         self.context.on_rewritten.set(tell).ok();
     }
@@ -148,16 +151,16 @@ impl Library {
         }
     }
 
-    /// The row again if the image has moved since its row was read, for callers that did not find its
-    /// file. Waits for a rename that is under way.
+    /// The present row, if the image's path has changed since `image` was read. For callers that did not
+    /// find the file; waits for a rename in progress.
     pub fn moved(&self, image: &Image) -> Result<Option<Image>, Error> {
-        // Files are renamed inside the transaction, and readers see the old row till its end.
+        // Files are renamed inside the transaction, and readers see the old row until it ends.
         let now = self.store.read_after_writer(|c| images::get(c, image.id))?;
         Ok(now.filter(|now| now.path != image.path))
     }
 
-    /// The same where its file may also have been renamed there and back: its row is the old one, and
-    /// the file is where it says. That is believed as often as there are `tries` left.
+    /// Like [`Self::moved`], but also returns the unchanged row if the file exists now, as it may have
+    /// been renamed and renamed back. Each such answer takes one of the `tries`.
     pub(crate) fn found_again(
         &self,
         image: &Image,
@@ -187,8 +190,8 @@ impl Library {
         answered.recv().unwrap_or(Err(Error::Ended))
     }
 
-    /// Whether rows are kept though their files are missing, and how many. While they are, it is
-    /// found out again after each change.
+    /// Whether rows are kept although their files are missing, and how many. While rows are kept, the
+    /// files are looked for again after each change of rows or of the directory.
     pub fn health(&self) -> LibraryHealth {
         if self.context.guard.is_stale()
             && let Err(error) = self.look_for_missing()
@@ -198,7 +201,7 @@ impl Library {
         self.context.guard.lock().health
     }
 
-    /// The same for people; nothing where all is well.
+    /// A warning for people about missing files; `None` if no rows are kept.
     pub fn warning(&self) -> Option<String> {
         let LibraryHealth { missing, guarded } = self.health();
         let total = self.context.guard.lock().total;
@@ -210,7 +213,7 @@ impl Library {
     }
 
     /// Removes the rows of all images whose files are missing, whatever the guard says; returns how
-    /// many went. Images of watched directories stay: their watcher removes them, unless their disk is
+    /// many. Images of watched directories stay: the thread `watch` removes them, unless their disk is
     /// unmounted.
     pub fn purge_missing(&self) -> Result<usize, Error> {
         let mut missing = Vec::new();
@@ -232,7 +235,7 @@ impl Library {
         Ok(purged)
     }
 
-    /// An error if an image's file is its owner's and lies on a disk that does not answer.
+    /// Fails if an image is in place and the disk of its file does not answer.
     pub(crate) fn answers(&self, image: &Image) -> Result<(), Error> {
         if image.in_place { disk::answers(&image.path) } else { Ok(()) }
     }
@@ -241,25 +244,25 @@ impl Library {
         self.context.guard.look(|_, _| Ok(()))
     }
 
-    /// Says what is to be watched. Returns at once.
+    /// Sets the directories to watch. Returns at once.
     pub(crate) fn watch(&self, settings: WatchSettings) {
         let roots = settings.directories.iter().filter_map(|one| one.directory.clone().ok());
         *lock(&self.context.roots) = roots.collect();
         self.watching.configure(settings);
     }
 
-    /// Has all watched directories looked at. Returns at once.
+    /// Starts a scan of all watched directories. Returns at once.
     pub(crate) fn scan(&self) {
         self.watching.scan();
     }
 
-    /// The images in place of a directory that is watched no more leave the library, and their files
-    /// stay. Waits for no disk but the database's.
+    /// Removes the images in place of a directory that is no longer watched; their files stay. Waits for
+    /// no disk but the database's.
     pub(crate) fn forget_watched(&self, directory: &Path) -> Result<(), Error> {
         self.watching.forget(directory)
     }
 
-    /// How the directories are; waits for no disk.
+    /// The state of each watched directory. Waits for no disk.
     pub(crate) fn watched(&self, settings: &WatchSettings) -> Result<Vec<WatchedDirectory>, Error> {
         self.watching.directories(&self.store, settings)
     }

@@ -1,5 +1,5 @@
 //! Prepares one file for an import: looks at it, copies it (or leaves it where it is) and decodes it.
-//! Runs in the import workers.
+//! Runs in the import workers, and on threads that import one file.
 //!
 //! The order makes a kill harmless at any time. The copy is made under a temporary name and flushed;
 //! then it is landed (`landing`). The next start removes temporary and pending files. The source is
@@ -26,7 +26,7 @@ use crate::transcode;
 use crate::wire::{Image, MediaType, Resolution};
 
 impl ImportContext {
-    /// Takes a copy of a file or a package, unless its content is in the library already.
+    /// Copies a file or a package, unless its content is already in the library.
     pub(super) fn prepare(
         &self,
         source: &Path,
@@ -47,8 +47,7 @@ impl ImportContext {
         tools: Tools<'_>,
     ) -> Result<Prepared, Error> {
         self.check(path, &source, tools)?;
-        // A copy of something that is there already is seldom imported, but then thousands at
-        // once: read, not written.
+        // Duplicates are rare, but come in thousands: reading a source is cheaper than copying it.
         if self.store.read(|c| images::has_size(c, source.meta.size))? {
             let hashed = tools.decoder.checksum(path).map_err(Error::decoding(path))?;
             let present = self.present(&hashed.checksum)?;
@@ -66,7 +65,7 @@ impl ImportContext {
         Ok(Prepared::Copy(Box::new(Ready { copy, name, row, note, seen: None })))
     }
 
-    /// Refuses what is none of ours, or too much, before its bytes are copied.
+    /// Refuses unsupported and too large files before they are copied.
     pub(super) fn check(
         &self,
         path: &Path,
@@ -99,7 +98,7 @@ impl ImportContext {
         if let Some(imported) = self.present(&hashed.checksum)? {
             return Ok(imported);
         }
-        // Kept from the start: it is not ours to remove.
+        // `kept` from the start, as the file belongs to its owner and must not be removed.
         let (checksum, size) = (hashed.checksum, hashed.meta.size);
         let copy = Copy { path: path.to_owned(), kept: true, checksum, size };
         let row = self.describe(path, &copy, None, tools)?;
@@ -109,7 +108,7 @@ impl ImportContext {
         }
     }
 
-    /// Has the row of an image say what its file holds now.
+    /// Updates the row of an image whose file was rewritten.
     fn write_anew(&self, old: &Image, row: &NewImage) -> Result<Imported, Error> {
         self.store.write(|c| -> Result<(), Error> {
             let is_old = |now: &Image| (&now.path, &now.checksum) == (&old.path, &old.checksum);
@@ -121,7 +120,8 @@ impl ImportContext {
         self.imported(old.id, false)
     }
 
-    /// Gives a row to what lies in the directory already, under its own name where that is free.
+    /// Gives a row to a file or package that is already in the directory, under its own name if that is
+    /// free.
     pub(super) fn keep(
         &self,
         path: &Path,
@@ -130,7 +130,7 @@ impl ImportContext {
         mut row: NewImage,
     ) -> Result<Imported, Error> {
         if self.store.read(|c| pending_files::has(c, path))? {
-            // Deleted a moment ago: its row is gone, the file is about to follow.
+            // The image was deleted a moment ago, and its file is about to be removed.
             return Err(Error::NotFile { path: path.to_owned() });
         }
         let stem = &name.stem;
@@ -138,7 +138,7 @@ impl ImportContext {
             true => self.names.try_hold(stem, path),
             false => None,
         };
-        // Until it has its row: files that differ in their extensions want the same name.
+        // Held until the row is written, as files that differ only in their extensions share a name.
         let reserved = match held {
             Some(held) if !self.store.read(|c| images::has_name(c, stem))? => held,
             taken => {
@@ -153,7 +153,7 @@ impl ImportContext {
         Ok(self.complete(Imported::new(image, false)))
     }
 
-    /// Decodes what was copied, and leaves its thumbnail in the cache.
+    /// Decodes a copy, puts its thumbnail into the cache, and returns its row.
     pub(super) fn describe(
         &self,
         source: &Path,
@@ -161,7 +161,7 @@ impl ImportContext {
         folder: Option<i64>,
         tools: Tools<'_>,
     ) -> Result<NewImage, Error> {
-        // There may be thousands of files in other directories that nobody ever looks at.
+        // No thumbnails of files in other directories: there may be thousands that nobody looks at.
         let new = match copy.path.starts_with(&self.directory) {
             true => self.new_thumbnail(source),
             false => None,
@@ -170,7 +170,7 @@ impl ImportContext {
         if let Some(new) = new.filter(|new| new.path().exists()) {
             self.put_thumbnail(source, &copy.checksum, &new);
         }
-        // Few pictures have one, and none needs it.
+        // A description is optional, so an error is ignored.
         let description = tools.decoder.description(&copy.path).unwrap_or_default();
         let is_video = look.format.media_type() == MediaType::Video;
         Ok(NewImage {
@@ -194,7 +194,7 @@ impl ImportContext {
         })
     }
 
-    /// A file for a thumbnail; without one the import goes on.
+    /// A file for a thumbnail; `None` if it cannot be created, as the import does not need it.
     pub(super) fn new_thumbnail(&self, source: &Path) -> Option<Scratch> {
         let new = self.thumbnails.new_file(Resolution::Default);
         new.inspect_err(|error| no_thumbnail(source, error)).ok()
@@ -214,7 +214,7 @@ impl ImportContext {
         }
     }
 
-    /// Decodes a file by ourselves where we can, else by ffmpeg.
+    /// Decodes a file, with ffmpeg or other programs if murald cannot.
     fn look(
         &self,
         source: &Path,
@@ -251,7 +251,7 @@ impl ImportContext {
         folder: Option<i64>,
         tools: Tools<'_>,
     ) -> Result<Prepared, Error> {
-        // A file in our directory has its row, or gets it as all files there do.
+        // A file in the library's directory is a copy already, and is not used in place.
         if source.starts_with(&self.directory) {
             return self.prepare(source, folder, tools);
         }
@@ -263,7 +263,7 @@ impl ImportContext {
             prepared => prepared?,
         };
         match &prepared {
-            // A copied file is copied once more.
+            // The content belongs to a copy whose file is missing, so it is copied again.
             Prepared::InPlace(ready)
                 if matches!(&ready.change, InPlace::Same { image, .. }
                     if !image.in_place && has_lost_its_file(image)) =>
@@ -293,7 +293,7 @@ impl ImportContext {
     }
 }
 
-/// It is made again when it is asked for.
+/// Logs that a thumbnail was not written; it is made when a client asks for it.
 pub(super) fn no_thumbnail(source: &Path, error: &Error) {
     log::warn!("cannot create a thumbnail of {}: {}", source.display(), error.reason());
 }

@@ -72,9 +72,9 @@ pub(crate) use watch::{Wanted, WatchSettings};
 /// The thread that looks through the library after a start.
 const RECONCILE: &str = "reconcile";
 
-/// The threads. Dropping it ends them, each with the file that it has in hand.
+/// The threads. Dropping it ends them; files in progress are given up.
 pub struct Running {
-    /// Before the imports, which it gives files.
+    /// Ended before the imports, to which it sends files.
     watch: WatchThread,
     /// Above the threads: closed before they are joined.
     end: Sender<()>,
@@ -89,10 +89,10 @@ pub fn start(
     transcoder: Transcoder,
     spawner: &Spawner,
 ) -> io::Result<(Library, Running)> {
-    // Above the channels: where the start fails these are closed before the threads are joined.
+    // Above the channels: if the start fails, these are closed before the threads are joined.
     let mut threads = Vec::new();
     let context = Arc::new(ImportContext::new(settings, &store, &bus, &transcoder));
-    // Before anybody can be served: what this run notes must not be taken for the last one's.
+    // Before the first request is served, so that notes of this run are not taken for the last one's.
     let leftovers = Leftovers::take(&context);
     let (inbox, messages) = bounded(BATCHES_MAX);
     let (end, ended) = bounded(0);
@@ -122,7 +122,7 @@ pub fn start(
 }
 
 impl Running {
-    /// Whether rows and files have been looked through; what is to be adopted then waits as a batch.
+    /// Whether rows and files were compared. Files to adopt may still wait as a batch.
     pub fn is_reconciled(&self) -> bool {
         self.threads.iter().all(|thread| thread.name() != RECONCILE || thread.has_ended())
     }

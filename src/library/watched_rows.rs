@@ -1,8 +1,8 @@
-//! Writes the rows of watched files: an image whose file was renamed, rewritten or added.
+//! Writes the rows of watched files that were renamed, rewritten or added.
 //!
-//! Each change is in one transaction with the note of the file that was seen. Files that were rewritten
-//! are written by the import workers, or by the thread that is about to show one (HTTP, reconciler);
-//! renamed notes in the thread `watch`, others where files land. Never changes a watched file.
+//! Each change is in one transaction with the note of the file that was seen. The import workers write
+//! rewritten files, and so does the thread that is about to show one (HTTP, reconciler); the thread
+//! `watch` renames notes; other changes are written where files land. Never changes a watched file.
 
 use std::fs;
 use std::io;
@@ -42,9 +42,9 @@ impl SeenFile {
         Prepared::InPlace(Box::new(ReadyInPlace { seen: self, change }))
     }
 
-    /// Whether it is as it was: else somebody is writing, and it is taken once that has ended. A file
-    /// that was put in its place is taken as well: the note is of this one. Never asked in a
-    /// transaction, since its disk may not answer.
+    /// Fails with [`Error::LeftAlone`] if the file was written since it was read; it is imported after
+    /// the writing has ended. A replacement with the same size and time passes: the note then differs
+    /// from it. Never called in a transaction, since the file's disk may not answer.
     fn check(&self, tools: Tools<'_>) -> Result<(), Error> {
         if self.directory.ended.load(Ordering::Acquire) {
             return Err(Error::LeftAlone);
@@ -55,7 +55,7 @@ impl SeenFile {
 }
 
 impl ImportContext {
-    /// Writes what a file is to the library, with its note. Fails if that is out of date.
+    /// Writes the change of rows for a file in place, and its note. Fails if the change is out of date.
     pub(super) fn write_in_place(&self, c: &Connection, ready: &mut ReadyInPlace) -> Landed {
         let ReadyInPlace { seen, change } = ready;
         if seen.directory.ended.load(Ordering::Acquire) {
@@ -72,7 +72,7 @@ impl ImportContext {
             },
             InPlace::Moved(image, pass) => {
                 if !self.move_here(c, seen, image)? {
-                    // Another file of this content was first.
+                    // Another file with this content came first.
                     if *pass == Pass::Moves {
                         return Err(Error::LeftAlone);
                     }
@@ -82,7 +82,7 @@ impl ImportContext {
             }
             InPlace::Same { image, is_first, is_known } => {
                 self.note_same(c, seen, image, *is_first)?;
-                // Lists of a directory change with a path of which its image was not known.
+                // A new path of an image changes the lists of its directory, so it is no duplicate.
                 (image.id, is_named || *is_known)
             }
         };
@@ -90,7 +90,7 @@ impl ImportContext {
         Ok(Imported::new(task::read_image(c, id)?, duplicate))
     }
 
-    /// The end of it. A file of which something else is known by now is looked at again.
+    /// Finishes a file after its transaction. A file whose change was out of date is looked at again.
     pub(super) fn settle_in_place(&self, ready: ReadyInPlace, landed: Landed) -> Landed {
         let ReadyInPlace { seen, change } = ready;
         let path = seen.path;
@@ -102,7 +102,7 @@ impl ImportContext {
             _ => None,
         };
         match seen.directory.which {
-            // Each file that somebody named has an end that is counted.
+            // Each file that a client named must be counted, as imported or failed.
             Which::Named(_) => match landed {
                 Err(Error::LeftAlone) => {
                     let changed = io::Error::other("it changed during the import");
@@ -110,13 +110,13 @@ impl ImportContext {
                 }
                 landed => landed.map(|imported| self.complete(imported.noted(note))),
             },
-            // No client hears of it.
+            // No client waits for other files.
             _ => landed,
         }
     }
 
-    /// The image whose content this is has lost its file, perhaps to another one of the same run: this
-    /// is it now. False if it has another file by now.
+    /// Gives the file to the image with its content, whose own file is missing, or was displaced by
+    /// another file of the same run. False if the image has another file by now.
     fn move_here(&self, c: &Connection, seen: &SeenFile, image: &Image) -> Result<bool, Error> {
         let has_none =
             |now: &Image| own_path(&now.path) != now.path && now.checksum == image.checksum;
@@ -128,8 +128,7 @@ impl ImportContext {
         Ok(true)
     }
 
-    /// The file of a note has another name now, with the directory that it lies in: so has the file of
-    /// the image.
+    /// Changes the path of a note and of its image after the directory of the file was renamed.
     pub(super) fn rename_note(
         &self,
         c: &Connection,
@@ -155,7 +154,7 @@ impl ImportContext {
         self.follow(c, directory, image, to)
     }
 
-    /// Name and folder go with a file, unless their owner has chosen others.
+    /// Changes an image's name and folder with its file, unless the owner has chosen others.
     fn follow(
         &self,
         c: &Connection,
@@ -168,7 +167,7 @@ impl ImportContext {
         if image.name == before.stem
             && image.name != after.stem
             && !images::has_name(c, &after.stem)?
-            // A file that lands at the same time may be about to have it.
+            // A file that lands at the same time may be about to use the name.
             && self.names.try_hold(&after.stem, to).is_some()
         {
             edits::set_name(c, image.id, &after.stem)?;
@@ -182,8 +181,8 @@ impl ImportContext {
         Ok(())
     }
 
-    /// Another file of a content that is in the library already. A copy that is in no folder comes into
-    /// the directory's when the file is first seen: it was imported from there before.
+    /// Handles another file with the content of an image. When the file is first seen, a copy in no
+    /// folder moves to the directory's folder, as it was imported from there before.
     fn note_same(
         &self,
         c: &Connection,
@@ -213,7 +212,7 @@ impl ImportContext {
             let now = images::get(c, old.id)?.filter(|now| now.path == old.path);
             let now = now.ok_or(Error::LeftAlone)?;
             edits::rewrite(c, &now, &row)?;
-            // There may be other files of its old content, which are an image of their own now.
+            // Other files may still have the old content, and become an image of their own.
             watched::forget(c, &seen.path)?;
             let others = watched::of_image(c, now.id)?;
             others.iter().try_for_each(|file| watched::forget(c, file))?;
@@ -226,7 +225,7 @@ impl ImportContext {
         self.imported(old.id, false)
     }
 
-    /// The same where the library has a copy.
+    /// Like [`Self::rewrite`], for an image that is a copy of the file.
     pub(super) fn rewrite_copy(
         &self,
         seen: &SeenFile,
@@ -250,7 +249,7 @@ impl ImportContext {
             let now = now.ok_or(Error::LeftAlone)?;
             edits::rewrite(c, &now, &row)?;
             seen.note(c, Some(now.id))?;
-            // A kill between the two leaves the note as it was: the file is taken once more.
+            // A kill before the commit leaves the old note, so that the file is copied again.
             fs::rename(&copy.path, &now.path).map_err(Error::file("rename", &copy.path))?;
             copy.kept = true;
             disk::sync_directory(&self.directory)
@@ -260,7 +259,8 @@ impl ImportContext {
         self.imported(old.id, false)
     }
 
-    /// The same where what is in it wants another extension: a file beside the old one, which goes then.
+    /// Like [`Self::rewrite_copy`], if the new content needs another extension: lands a new file beside
+    /// the old one, which is then removed.
     fn replace_copy(
         &self,
         seen: &SeenFile,
@@ -304,7 +304,7 @@ impl ImportContext {
         Ok(prepared)
     }
 
-    /// The folder that shows the directory in which a file is, made where it is missing.
+    /// The folder for the directory of a file, created if it is missing.
     fn folder(
         &self,
         c: &Connection,
@@ -320,7 +320,7 @@ impl ImportContext {
     }
 }
 
-/// The image that had this file, if it is another one, has none now.
+/// Marks the image that had this path as displaced, unless it is the image `by`.
 fn displace(c: &Connection, path: &Path, by: i64) -> Result<(), store::Error> {
     let here = images::by_path(c, path)?;
     match here.filter(|image| image.in_place && image.id != by) {
@@ -329,7 +329,7 @@ fn displace(c: &Connection, path: &Path, by: i64) -> Result<(), store::Error> {
     }
 }
 
-/// Makes a folder of this name in another, or does not.
+/// May create a folder of this name in a parent folder.
 type Make<'a> = dyn Fn(&str, Option<i64>) -> Result<Option<i64>, Error> + 'a;
 
 /// The folder of a file; `make` is called for one that is missing.
@@ -361,7 +361,7 @@ fn folder_of(
     Ok(at)
 }
 
-/// A directory's name as a folder can have it.
+/// A directory's name, made valid for a folder.
 fn folder_name(name: &str) -> String {
     let name: String = name.chars().map(|c| if c.is_control() { '_' } else { c }).collect();
     match name.trim() {
@@ -375,7 +375,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn folders_have_names_that_can_be_shown() {
+    fn folder_names_have_no_control_characters() {
         for (name, expected) in [("sea", "sea"), (" a\tb ", "a_b"), ("\n", "_"), ("  ", "_")] {
             assert_eq!(folder_name(name), expected);
         }

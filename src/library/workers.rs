@@ -1,9 +1,9 @@
 //! The threads `import-1..n`, each of which prepares one file at a time. They belong to the thread
 //! `import`, which lands what they have prepared.
 //!
-//! Whatever hangs or breaks on a file does so in a process that is killed (`decode`), so each of them
-//! ends its file. There are some more than processors: a file that waits for the disk to flush its copy
-//! keeps no processor from the next one.
+//! Files are decoded in processes that are killed if they hang (`decode`), so each worker ends its file.
+//! There are a few more workers than processors, as a worker that waits for the disk to flush its copy
+//! needs no processor.
 
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -17,7 +17,7 @@ use super::task::{Prepared, Task};
 use crate::decode::Decoder;
 use crate::thread::{Spawner, Thread};
 
-/// Files that wait for the disk while as many as there are processors are decoded.
+/// Workers beyond the number of processors, as some wait for the disk.
 const FLUSHING: usize = 6;
 
 /// One file for a worker.
@@ -28,7 +28,7 @@ pub(super) struct Job {
     pub(super) inside: bool,
     pub(super) folder: Option<i64>,
     pub(super) task: Task,
-    /// Until its batch is cancelled.
+    /// Stops when the batch is cancelled.
     pub(super) decoder: Decoder,
 }
 
@@ -51,10 +51,10 @@ pub(super) struct Workers {
 }
 
 impl Workers {
-    /// For so many processors.
+    /// Starts the workers for this number of processors.
     pub(super) fn start(processors: usize, spawner: &Spawner, work: &Work) -> io::Result<Self> {
         let count = processors + FLUSHING;
-        // Nobody waits to give one: no more are given than there are threads.
+        // Sending never blocks, as no more jobs are given than there are threads.
         let ((jobs, given), (ended, done)) = (bounded::<Job>(count), bounded(count));
         let threads = (1..=count).map(|number| {
             let (work, given, ended) = (Arc::clone(work), given.clone(), ended.clone());
@@ -71,7 +71,7 @@ impl Workers {
         Ok(Self { jobs, done, threads })
     }
 
-    /// How many files they work on at once.
+    /// The number of files that are worked on at once.
     pub(super) fn count(&self) -> usize {
         self.threads.len()
     }
@@ -81,13 +81,13 @@ impl Workers {
     }
 
     pub(super) fn give(&self, job: Job) {
-        // Each takes jobs as long as this is there.
+        // The threads receive jobs as long as `self` exists.
         self.jobs.send(job).ok();
     }
 }
 
 fn attend(work: &Work, job: Job) -> Done {
-    // A mistake of ours is its file's failure: the others go on.
+    // A panic fails only its own file.
     let result = catch_unwind(AssertUnwindSafe(|| work(&job)));
     let result = result.unwrap_or_else(|panic| Err(Error::of_panic(&*panic)));
     let Job { number, path, inside, .. } = job;

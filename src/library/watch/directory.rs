@@ -1,5 +1,5 @@
-//! One watched directory, as the thread `watch` knows it: what is to be looked at and when, which
-//! files wait for the imports, and which are gone. Reads the kernel's list of mounts, and no disk.
+//! The state of one watched directory in the thread `watch`: which paths to look at and when, which
+//! files wait for the imports, and which are missing. Reads the kernel's list of mounts, and no disk.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
@@ -15,13 +15,13 @@ use super::settings::{AT_ONCE, SETTLE, SETTLE_MAX, is_looked_at};
 use crate::store::watched::Stamp;
 use crate::wire::WatchState;
 
-/// A look that shows no sign of life for so long is left behind: its disk does not answer.
+/// A look without a sign of life for this long is abandoned, as its disk does not answer.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// For so long no look is tried where none could be begun.
+/// The delay of a look that could not be started.
 const LATER: Duration = Duration::from_secs(60);
 
-/// A look that is on its way.
+/// A look in progress.
 pub(super) struct Looking {
     pub(super) number: u64,
     pub(super) scope: Scope,
@@ -43,18 +43,19 @@ pub(super) struct Watched {
     pub(super) task: Arc<task::Directory>,
     pub(super) looking: Option<Looking>,
     pub(super) notices: Option<Notices>,
-    /// The directories in it when all of it was last looked at.
+    /// The directories inside it at the last look at everything.
     places: BTreeSet<PathBuf>,
-    /// The target of its path as last seen, and the mounts that matter to it.
+    /// The target of its path when last seen.
     pub(super) leads: Option<Leads>,
-    /// It leads elsewhere than before: files that are not there are gone, whatever disk they were on.
+    /// Whether the path leads elsewhere than before: missing files then count as gone, whatever disk
+    /// they were on.
     elsewhere: bool,
     mounts: Vec<String>,
-    /// Mounts that are gone. The device alone does not tell: a directory that is mounted elsewhere is on
-    /// the same device.
+    /// Mounts that are gone. Device numbers alone do not show this, as a bind mount has the number of
+    /// its source.
     unmounted: BTreeSet<Mounted>,
     pub(super) root: Root,
-    /// Why not all changes are seen.
+    /// The reason why the kernel does not report all changes, if so.
     pub(super) refused: Option<String>,
     pub(super) all_away: bool,
     wish: Option<Wish>,
@@ -98,16 +99,16 @@ impl Watched {
         &self.task.path
     }
 
-    /// Everything, at once.
+    /// Schedules a look at everything, without delay.
     pub(super) fn look_at_all(&mut self, now: Instant) {
         self.wish = Some(Wish { scope: Scope::All, first: now, due: now });
     }
 
-    /// Something was heard of a path.
+    /// Schedules a look after an event at a path, or anywhere below it.
     pub(super) fn on_event(&mut self, path: &Path, now: Instant) {
         let own = self.path();
         if let Which::Only(files) = &self.task.which {
-            // Their directories are watched, too.
+            // Their directories are watched as a whole, so there are events of other files, too.
             let from = files.range::<Path, _>((Bound::Included(path), Bound::Unbounded));
             let concerned: BTreeSet<_> =
                 from.take_while(|file| file.starts_with(path)).cloned().collect();
@@ -116,8 +117,8 @@ impl Watched {
             }
             return;
         }
-        // In a directory above, only the names that lead here matter. A directory that goes may be known
-        // by another name from then on.
+        // An event above may change where the path leads. A directory inside may have a new name, which
+        // only a look at everything finds.
         if own.starts_with(path) || self.places.contains(path) {
             self.look_again(Scope::All, now, SETTLE);
         } else if is_looked_at(own, path) {
@@ -125,7 +126,7 @@ impl Watched {
         }
     }
 
-    /// Has everything looked at if the path may lead elsewhere since this was asked last.
+    /// Schedules a look at everything if the path may lead elsewhere since the last call.
     pub(super) fn hear_way(&mut self, now: Instant) {
         let way = self.notices.as_ref().and_then(Notices::way);
         if way.is_some_and(Way::has_changed) {
@@ -133,7 +134,7 @@ impl Watched {
         }
     }
 
-    /// Takes note of where the path leads; whether that is elsewhere than before.
+    /// Stores where the path leads; true if that is elsewhere than before.
     pub(super) fn follow(&mut self, leads: &Leads) -> bool {
         let before = self.leads.replace(leads.clone());
         let elsewhere = before.is_some_and(|before| leads.is_elsewhere(&before));
@@ -145,7 +146,7 @@ impl Watched {
         elsewhere
     }
 
-    /// Looks which disks are mounted on the way to it and in it.
+    /// Reads which disks are mounted above the directory and inside it.
     pub(super) fn look_at_mounts(&mut self, now: Instant) {
         let mut mounts = Mounts::of(self.path());
         if let Some(leads) = self.leads.as_ref().filter(|leads| leads.real != self.path()) {
@@ -154,7 +155,7 @@ impl Watched {
         self.on_mounts(mounts, now);
     }
 
-    /// Has everything looked at if other things are mounted there.
+    /// Schedules a look at everything if the mounts have changed.
     fn on_mounts(&mut self, mounts: Vec<String>, now: Instant) {
         if self.mounts == mounts {
             return;
@@ -166,7 +167,8 @@ impl Watched {
         self.look_at_all(now);
     }
 
-    /// It is missing: new parents may come in steps, and its files with them. Until then they are away.
+    /// Forgets the parents of a missing directory, so that it does not count as leading elsewhere when
+    /// it is created again, step by step. Until then its files are away.
     pub(super) fn forget_parents(&mut self) {
         if let Some(leads) = &mut self.leads {
             leads.above.clear();
@@ -193,7 +195,7 @@ impl Watched {
         }
     }
 
-    /// The next look, if none is under way.
+    /// The next look, if it is due and no other is in progress.
     pub(super) fn next_look(
         &mut self,
         number: u64,
@@ -202,7 +204,7 @@ impl Watched {
         self.wish.as_ref().filter(|wish| self.looking.is_none() && wish.due <= now)?;
         let mut scope = self.wish.take()?.scope;
         if self.notices.is_none() {
-            // The old watches hang with a disk, or never existed.
+            // The watches hang with a disk, or were never made: a look at everything makes new ones.
             scope = Scope::All;
         }
         let life = Arc::<AtomicU64>::default();
@@ -212,7 +214,7 @@ impl Watched {
         Some((scope, life))
     }
 
-    /// Whether its look hangs; it is left behind then.
+    /// Abandons the look in progress if it hangs; returns whether it did.
     pub(super) fn leaves_look(&mut self, now: Instant) -> bool {
         let Some(looking) = &mut self.looking else { return false };
         let seen = looking.life.load(Ordering::Relaxed);
@@ -227,7 +229,7 @@ impl Watched {
         true
     }
 
-    /// Takes note of where directories are, and of what is passed over.
+    /// Stores the directories that a look has found, and the files that are skipped.
     pub(super) fn learn(&mut self, findings: &Findings, scope: &Scope) {
         if *scope == Scope::All {
             self.places = findings.directories.keys().cloned().collect();
@@ -236,7 +238,7 @@ impl Watched {
         self.unnamed.extend(findings.unnamed.iter().cloned());
     }
 
-    /// Takes note of what a look has found.
+    /// Stores the differences that a look has found.
     pub(super) fn absorb(&mut self, mut difference: Difference, scope: &Scope, now: Instant) {
         self.answers = true;
         let mut gone = std::mem::take(&mut difference.gone);
@@ -257,8 +259,8 @@ impl Watched {
         }
     }
 
-    /// The files that the imports are given next, if they have none of its. `is_noted` tells which have
-    /// a note of this stamp by now: they were renamed.
+    /// The next files for the imports, unless others of this directory are in progress. Skips files for
+    /// which `is_noted` finds a note of this stamp, as they were renamed.
     pub(super) fn next_files(
         &mut self,
         is_noted: impl Fn(&Path, &Stamp) -> bool,
@@ -281,12 +283,12 @@ impl Watched {
         Some((files, pass))
     }
 
-    /// Whether some image may still turn out to have been renamed.
+    /// Whether a missing file may still be found under another name.
     pub(super) fn may_find(&self) -> bool {
         self.looking.is_some() || !self.moves.is_empty() || self.taking == Some(Pass::Moves)
     }
 
-    /// Whether it has neither looks nor files in hand.
+    /// Whether no look and no import of its files is in progress.
     pub(super) fn is_at_rest(&self) -> bool {
         self.looking.is_none() && self.taking.is_none() && self.rest.is_empty()
     }
@@ -295,7 +297,7 @@ impl Watched {
         self.all_away || self.root == Root::Missing
     }
 
-    /// Has the files looked for again whose time is up.
+    /// Schedules another look for missing files whose time is up.
     pub(super) fn look_for_gone(&mut self, now: Instant) {
         if self.root != Root::There {
             return;
@@ -306,7 +308,7 @@ impl Watched {
         }
     }
 
-    /// No look is to be had just now: later.
+    /// Postpones the look, as none can be started now.
     pub(super) fn postpone(&mut self, now: Instant) {
         let looking = self.looking.take().map(|looking| looking.scope);
         if let Some(scope) = looking.or_else(|| self.wish.take().map(|wish| wish.scope)) {
@@ -347,7 +349,7 @@ impl Watched {
         self.missing.paths()
     }
 
-    /// When something is to be done without being told.
+    /// When something is to be done without an event.
     pub(super) fn due(&self) -> Option<Instant> {
         let look = self.wish.as_ref().filter(|_| self.looking.is_none()).map(|wish| wish.due);
         let hang = self.looking.as_ref().map(|looking| looking.since + PATIENCE);
@@ -356,7 +358,7 @@ impl Watched {
         look.into_iter().chain(hang).chain(gone).min()
     }
 
-    /// For people.
+    /// The state, with an explanation for people.
     pub(super) fn state(&self) -> (WatchState, Option<String>) {
         if !self.answers {
             return (WatchState::Unreadable, Some("its disk does not answer".to_owned()));

@@ -1,4 +1,4 @@
-//! Results of listing a watched directory, compared with the known files: which changed, which are
+//! Compares the listing of a watched directory with the known files: which have changed, which are
 //! missing and for how long. Pure.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -13,7 +13,7 @@ use crate::store::watched::{Stamp, WatchedFile};
 pub(super) enum Scope {
     /// The whole directory.
     All,
-    /// These files.
+    /// These paths, and all below them.
     Paths(BTreeSet<PathBuf>),
 }
 
@@ -43,13 +43,13 @@ pub(super) struct Leads {
     /// The path without links.
     pub(super) real: PathBuf,
     pub(super) device: u64,
-    /// The inodes of the directories that it lies in; none if it was not there since.
+    /// The inodes of its parent directories; empty if the directory was missing in between.
     pub(super) above: Vec<u64>,
 }
 
 impl Leads {
-    /// Whether a link leads elsewhere, or another directory has the place of one above. Another disk
-    /// that is mounted there, or none, is neither.
+    /// Whether a link leads elsewhere, or a parent directory was replaced by another. A disk that was
+    /// mounted or unmounted there does not count.
     pub(super) fn is_elsewhere(&self, before: &Self) -> bool {
         let is_on_its_disk = self.device == before.device && !before.above.is_empty();
         self.real != before.real || is_on_its_disk && self.above != before.above
@@ -67,7 +67,7 @@ pub(super) struct Findings {
     pub(super) gone: BTreeMap<PathBuf, u64>,
     /// The directories, with their devices.
     pub(super) directories: BTreeMap<PathBuf, u64>,
-    /// A directory is new: only a look at everything tells under which names directories are known.
+    /// Whether a path is a directory: only a look at everything finds the path by which it is known.
     pub(super) has_directory: bool,
     /// Paths that could not be read: nothing in them counts as gone.
     pub(super) unseen: BTreeSet<PathBuf>,
@@ -75,24 +75,24 @@ pub(super) struct Findings {
     pub(super) refused: Option<String>,
 }
 
-/// The differences between two listings.
+/// The differences between a listing and the known files.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Difference {
-    /// New, or written since.
+    /// Files that are new or were written since.
     pub(super) changed: Vec<(PathBuf, Stamp)>,
     pub(super) found: Vec<PathBuf>,
     pub(super) gone: Vec<WatchedFile>,
-    /// Other names of files that nobody has touched: the directory in which they lie was renamed.
+    /// Unchanged files and their new paths: a directory above them was renamed.
     pub(super) renamed: Vec<(WatchedFile, PathBuf)>,
-    /// Not there, and neither is the disk that they were on.
+    /// Missing files whose disk is missing, too.
     pub(super) away: Vec<WatchedFile>,
-    /// Files whose disk has another number now.
+    /// Files whose disk has another device number now.
     pub(super) renumbered: Vec<(PathBuf, u64)>,
-    /// The bytes of images that have lost their files: one of the changed ones may be it.
+    /// The file sizes of images whose files are missing: a changed file of this size may be one of them.
     pub(super) lost: BTreeSet<u64>,
 }
 
-/// Compares what is known of a scope with what was found there.
+/// Compares the known files of a scope with those that were found.
 pub(super) fn compare(known: Vec<WatchedFile>, findings: &Findings, scope: &Scope) -> Difference {
     let found: HashMap<&Path, &Stamp> =
         findings.files.iter().map(|(path, stamp)| (path.as_path(), stamp)).collect();
@@ -101,14 +101,14 @@ pub(super) fn compare(known: Vec<WatchedFile>, findings: &Findings, scope: &Scop
         ..Difference::default()
     };
     let (mut unchanged, mut rewritten) = (BTreeSet::new(), BTreeSet::new());
-    // A disk that is there again under another number.
+    // The old and new device numbers of disks that were mounted again.
     let mut numbers: HashMap<u64, u64> = HashMap::new();
     let mut missing = Vec::new();
     for file in known {
         match found.get(file.path.as_path()) {
             Some(stamp) => {
                 let is_elsewhere = stamp.device != file.stamp.device;
-                // Another file of this name may lie where a disk is not mounted.
+                // Without the disk, its mount point may have another file of this name.
                 if is_elsewhere && stamp.same_written(&file.stamp) {
                     numbers.insert(file.stamp.device, stamp.device);
                 }
@@ -137,7 +137,7 @@ pub(super) fn compare(known: Vec<WatchedFile>, findings: &Findings, scope: &Scop
             difference.renumbered.push((file.path.clone(), now));
         }
         let identity = (file.stamp.device, file.stamp.inode);
-        // A file that is renamed itself has another time of change.
+        // A file that was renamed itself has a new change time, so this finds renamed directories only.
         if new.get(&identity).is_some_and(|(_, stamp)| stamp.same(&file.stamp))
             && let Some((path, _)) = new.remove(&identity)
         {
@@ -171,27 +171,29 @@ fn device_of(path: &Path, findings: &Findings, scope: &Scope) -> Option<u64> {
     }
 }
 
-/// A file that is not there.
+/// A missing file.
 #[derive(Clone, Copy, Debug)]
 struct Gone {
     since: Instant,
-    /// It was looked for once more when its time was up.
+    /// Whether it was looked for again after its time was up.
     confirmed: bool,
 }
 
 #[derive(Debug, Default)]
 pub(super) struct Missing {
     gone: BTreeMap<PathBuf, Gone>,
-    /// On a disk that is not there.
+    /// Files on an unmounted disk.
     away: BTreeSet<PathBuf>,
-    /// All of them went at once: they stay until they are back, or until somebody forgets them.
+    /// Files that vanished all at once. Their images stay until the files are back, or the owner
+    /// removes them.
     vanished: BTreeSet<PathBuf>,
 }
 
 impl Missing {
-    /// Takes note of what a look has found, and leaves of it what has changed.
+    /// Stores the missing files of a look, and removes found and renamed ones. Leaves the other fields
+    /// of `difference`.
     pub(super) fn absorb(&mut self, difference: &mut Difference, scope: &Scope, now: Instant) {
-        // Renamed files are other files now: nobody is to wait for their old names.
+        // Files in the scope that are not reported as gone again were renamed: forget their old paths.
         let still: BTreeSet<&PathBuf> = difference.gone.iter().map(|file| &file.path).collect();
         self.gone.retain(|path, _| still.contains(path) || !scope.has(path));
         let renamed = std::mem::take(&mut difference.renamed);
@@ -213,19 +215,19 @@ impl Missing {
         }
     }
 
-    /// The files that are to be looked for once more.
+    /// The files that are to be looked for again, as their time is up.
     pub(super) fn to_confirm(&self, now: Instant) -> BTreeSet<PathBuf> {
         let due = |gone: &Gone| !gone.confirmed && gone.since + GRACE <= now;
         self.gone.iter().filter(|(_, gone)| due(gone)).map(|(path, _)| path.clone()).collect()
     }
 
-    /// When the next of them is.
+    /// When the next file is to be looked for again.
     pub(super) fn due(&self) -> Option<Instant> {
         let waiting = self.gone.values().filter(|gone| !gone.confirmed);
         waiting.map(|gone| gone.since + GRACE).min()
     }
 
-    /// Nobody could look: their time starts again.
+    /// Restarts the time of all gone files, as no look was possible.
     pub(super) fn postpone(&mut self, now: Instant) {
         self.gone.values_mut().for_each(|gone| gone.since = now);
     }
@@ -235,18 +237,18 @@ impl Missing {
         self.gone.iter().filter(|(_, gone)| gone.confirmed).map(|(path, _)| path.clone()).collect()
     }
 
-    /// Keeps the rows of the files that are gone.
+    /// Keeps the images of all files that are gone, as they vanished at once.
     pub(super) fn vanish(&mut self) {
         self.vanished.extend(std::mem::take(&mut self.gone).into_keys());
     }
 
-    /// Looks for the kept files as for the others.
+    /// Forgets which files are kept, so that the next look treats them like the others.
     pub(super) fn look_for_kept(&mut self) {
         self.away.clear();
         self.vanished.clear();
     }
 
-    /// Whether some have time left.
+    /// Whether any file is gone that is not kept.
     pub(super) fn are_waited_for(&self) -> bool {
         !self.gone.is_empty()
     }
@@ -265,7 +267,7 @@ impl Missing {
         self.gone.keys().chain(&self.away).chain(&self.vanished)
     }
 
-    /// How many stay however long they are missing.
+    /// The number of files whose images stay, however long the files are missing.
     pub(super) fn kept(&self) -> usize {
         self.away.len() + self.vanished.len()
     }

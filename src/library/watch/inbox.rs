@@ -15,14 +15,14 @@ use super::settings::WatchSettings;
 use crate::sys::{Waker, lock};
 use crate::wire::WatchState;
 
-/// Events that wait; of more than these it is only known that there were some.
+/// The maximum number of waiting messages. Beyond that, only the directories of lost events are stored.
 const EVENTS_MAX: usize = 50_000;
 
 pub(super) enum Message {
     Settings(WatchSettings),
     /// Look at everything.
     Scan,
-    /// Files were imported in place by their names.
+    /// Files were imported in place by their paths.
     Named,
     /// Something has happened at this path.
     Event {
@@ -39,11 +39,11 @@ pub(super) enum Message {
         findings: Box<Findings>,
         notices: Option<Notices>,
     },
-    /// The files that were given to the imports are through.
+    /// The imports have ended all files that they were given.
     Taken {
         directory: u64,
     },
-    /// The images of a directory that is watched no more are to go.
+    /// Remove the images of a directory that is no longer watched.
     Forget {
         directory: PathBuf,
         reply: Sender<Result<(), Error>>,
@@ -51,7 +51,7 @@ pub(super) enum Message {
     End,
 }
 
-/// Clones are the same.
+/// The queue of messages. Clones share the same queue.
 #[derive(Clone)]
 pub(super) struct Inbox(Arc<InboxShared>);
 
@@ -63,9 +63,9 @@ struct InboxShared {
 #[derive(Default)]
 struct WaitingMessages {
     messages: VecDeque<Message>,
-    /// The directories of which events were lost: no more than there are.
+    /// The directories that lost events.
     overflowed: BTreeSet<u64>,
-    /// The latest of them.
+    /// The latest settings.
     settings: Option<WatchSettings>,
     scan: bool,
     named: bool,
@@ -94,7 +94,7 @@ impl Inbox {
         self.0.waker.wake();
     }
 
-    /// All that have come.
+    /// Takes all waiting messages.
     pub(super) fn take(&self) -> VecDeque<Message> {
         self.0.waker.reset();
         let WaitingMessages { mut messages, overflowed, settings, scan, named } =
@@ -103,7 +103,7 @@ impl Inbox {
         messages.extend(overflows);
         messages.extend(named.then_some(Message::Named));
         messages.extend(scan.then_some(Message::Scan));
-        // First: what is asked of a directory may follow from its being watched no more.
+        // Settings come first: a request to forget a directory may follow its removal from the settings.
         settings.into_iter().for_each(|latest| messages.push_front(Message::Settings(latest)));
         messages
     }
@@ -119,18 +119,18 @@ impl Inbox {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Status {
-    /// As the configuration has it.
+    /// The directory as written in the configuration.
     pub(super) written: String,
     pub(super) state: WatchState,
     pub(super) message: Option<String>,
 }
 
-/// Clones are the same.
+/// The status of all watched directories. Clones share the same list.
 #[derive(Clone, Debug, Default)]
 pub(super) struct StatusList(Arc<Mutex<Vec<Status>>>);
 
 impl StatusList {
-    /// Tells the log of what is not as it should be, once.
+    /// Stores the status, and logs each directory once when it is no longer watched completely.
     pub(super) fn set(&self, now: Vec<Status>) {
         let mut before = self.lock();
         for one in now.iter().filter(|one| one.state != WatchState::Watched) {

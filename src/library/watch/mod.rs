@@ -35,10 +35,10 @@ use watcher::Watcher;
 
 pub(crate) use settings::{Wanted, WatchSettings};
 
-/// The thread waits for the database at most.
+/// The time limit for the thread's answer. The thread waits for no disk but the database's.
 const FORGET_WITHIN: Duration = Duration::from_secs(60);
 
-/// The handle; clones speak to the same thread.
+/// The handle. Clones use the same thread.
 #[derive(Clone)]
 pub(super) struct Watching {
     inbox: Inbox,
@@ -51,7 +51,7 @@ pub(super) struct WatchThread {
     thread: Option<Thread>,
 }
 
-/// Starts the thread, which watches nothing until it is told what.
+/// Starts the thread, which watches nothing until [`Watching::configure`] is called.
 pub(super) fn start(
     context: Arc<ImportContext>,
     importer: Sender<import::Message>,
@@ -66,22 +66,23 @@ pub(super) fn start(
 }
 
 impl Watching {
-    /// Has all directories looked at. Returns at once.
+    /// Starts a scan of all directories. Returns at once.
     pub(super) fn scan(&self) {
         self.inbox.send(Message::Scan);
     }
 
-    /// Files were imported in place by their names. Returns at once.
+    /// Reports that files were imported in place by their paths. Returns at once.
     pub(super) fn named(&self) {
         self.inbox.send(Message::Named);
     }
 
-    /// Says what is to be watched. Returns at once.
+    /// Sets the directories to watch. Returns at once.
     pub(super) fn configure(&self, settings: WatchSettings) {
         self.inbox.send(Message::Settings(settings));
     }
 
-    /// Has the images in place of a directory leave the library. Waits for no disk but the database's.
+    /// Removes the images in place of a directory; their files stay. Waits for no disk but the
+    /// database's.
     pub(super) fn forget(&self, directory: &Path) -> Result<(), Error> {
         let (reply, answer) = bounded(1);
         self.inbox.send(Message::Forget { directory: directory.to_owned(), reply });
@@ -91,7 +92,7 @@ impl Watching {
         })?
     }
 
-    /// How the directories are; waits for no disk.
+    /// The state of each directory. Waits for no disk.
     pub(super) fn directories(
         &self,
         store: &Store,
@@ -130,7 +131,7 @@ impl Watching {
 }
 
 impl WatchThread {
-    /// Tells the thread to end, and hands it over.
+    /// Tells the thread to end, and returns it to be joined.
     pub(super) fn end(mut self) -> Option<Thread> {
         self.inbox.send(Message::End);
         self.thread.take()
@@ -139,7 +140,7 @@ impl WatchThread {
 
 impl Drop for WatchThread {
     fn drop(&mut self) {
-        // Before its thread is joined.
+        // Sent before the field `thread` is dropped, which joins the thread.
         self.inbox.send(Message::End);
     }
 }
