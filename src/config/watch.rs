@@ -81,8 +81,8 @@ impl Places {
         Ok(places)
     }
 
-    /// Watches the places of the path as they are now, and no others. If it fails, the places of before
-    /// are watched.
+    /// Watches the places of the path as they are now, and no others. If it fails, the former places
+    /// stay watched.
     fn follow(&mut self, path: &Path) -> io::Result<()> {
         /// If paths change faster than this, another event is waiting.
         const TRIES: usize = 8;
@@ -335,7 +335,7 @@ mod tests {
         fs::write(&two, "").unwrap();
         assert_eq!(room.delay(), Some(SETTLE));
         assert_eq!(room.watcher.config.warnings(), [""; 0], "it is watched again");
-        // The file of before is no longer watched, not even where it has been moved to.
+        // The former file is no longer watched, even if it was moved to another directory.
         let moved = room.root.join("b");
         fs::create_dir(&moved).unwrap();
         fs::rename(room.root.join("a/one"), moved.join("one")).unwrap();

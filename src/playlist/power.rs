@@ -34,7 +34,7 @@ struct PowerState {
 /// The state of the session that `murald power` has set, kept for the next daemon.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 struct Session {
-    /// Which session it is; empty while no compositor was known.
+    /// The session that the state belongs to; empty while no compositor is known.
     began: String,
     locked: bool,
     idle: bool,
