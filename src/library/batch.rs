@@ -1,4 +1,5 @@
-//! One import as its client sees it: its files, counts, events, end. Belongs to the thread `import`.
+//! One batch of an import: the files that are left, the counts and the events. Belongs to the thread
+//! `import`.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -12,13 +13,13 @@ use crate::events::EventBus;
 use crate::sys::Cancel;
 use crate::wire::{Event, GalleryDomain, ImportNote, ImportProblem, ImportedBatch};
 
-/// How the client of a message is answered.
+/// Called with the answer to a client's message.
 pub(super) type Reply<T> = Box<dyn FnOnce(Result<T, Error>) + Send>;
 
-/// While a batch runs, clients are told at most this often that the gallery has changed.
+/// While a batch runs, `gallery_changed` is published at most this often.
 const GALLERY_EVERY: Duration = Duration::from_secs(1);
 
-/// Called once a batch that nobody waits for has ended.
+/// Called once when a batch has ended.
 pub(super) type Done = Box<dyn FnOnce() + Send>;
 
 /// The answer to a client that waits for the end.
@@ -32,25 +33,25 @@ struct WaitingClient {
 }
 
 pub(super) struct Batch {
-    /// None for what the daemon does of itself: no client hears of its single files.
+    /// `None` for a batch of the daemon itself, which publishes no events for single files.
     pub(super) id: Option<String>,
     pub(super) folder: Option<i64>,
     pub(super) task: Task,
-    /// Told when it has ended.
+    /// Called when the batch has ended.
     pub(super) done: Option<Done>,
     files: std::vec::IntoIter<FoundFile>,
     total: usize,
     current: usize,
     succeeded: usize,
     failed: usize,
-    /// Files of no kind that we take, which nobody named.
+    /// Files of unsupported kinds that were found in a directory, not named by the client.
     skipped: usize,
     waiting: Option<WaitingClient>,
     started: Instant,
     cancelled: bool,
-    /// Ends the jobs of the files that workers have in hand; none if there are too few descriptors.
+    /// Stops the jobs of the files in progress; `None` if there were too few file descriptors.
     cancel: Option<Cancel>,
-    /// Something was taken in since clients were last told.
+    /// Whether an image was imported since the last `gallery_changed`.
     changed: bool,
     told: Instant,
 }
@@ -89,7 +90,7 @@ impl Batch {
         }
     }
 
-    /// Answers when it has ended.
+    /// Has the client answered when the batch has ended.
     pub(super) fn answer_at_end(&mut self, reply: Reply<ImportedBatch>) {
         let order = self.files.as_slice().iter().map(|file| file.path.clone()).collect();
         self.waiting = Some(WaitingClient {
@@ -105,7 +106,7 @@ impl Batch {
         self.total
     }
 
-    /// Its turn has come.
+    /// Starts the batch, once all before it have ended.
     pub(super) fn start(&mut self, bus: &EventBus) {
         self.cancel = Cancel::new().ok();
         self.started = Instant::now();
@@ -120,7 +121,8 @@ impl Batch {
         if self.is_cancelled() { None } else { self.files.next() }
     }
 
-    /// Counts a file that has ended and publishes it. One thread does this, so the numbers rise.
+    /// Counts a file that has ended, and publishes its event. Only one thread does this, so `current`
+    /// rises with each event.
     pub(super) fn ended(
         &mut self,
         path: &Path,
@@ -129,7 +131,7 @@ impl Batch {
         bus: &EventBus,
     ) {
         if self.is_cancelled() && result.is_err() {
-            // As if it had never been begun.
+            // The file counts as never started.
             return;
         }
         if result.as_ref().is_err_and(Error::is_left_alone) {
@@ -183,7 +185,7 @@ impl Batch {
         });
     }
 
-    /// When clients are due to be told that the gallery has changed.
+    /// When the next `gallery_changed` is due; `None` if nothing has changed.
     pub(super) fn gallery_due(&self) -> Option<Instant> {
         self.changed.then(|| self.told + GALLERY_EVERY)
     }
@@ -200,7 +202,7 @@ impl Batch {
         }
     }
 
-    /// The batch's last event.
+    /// Ends the batch: publishes its last event, and answers a waiting client.
     pub(super) fn finish(mut self, bus: &EventBus) {
         self.tell_gallery(bus);
         let (total, succeeded, failed, skipped) =
@@ -238,7 +240,7 @@ impl Batch {
         }
     }
 
-    /// Begins none of its files from now on, and ends what is done about those in hand.
+    /// Starts no more files, and stops the jobs of the files in progress.
     pub(super) fn cancel(&mut self) {
         self.cancelled = true;
         self.cancel.iter().for_each(Cancel::cancel);
@@ -248,7 +250,7 @@ impl Batch {
         self.cancelled
     }
 
-    /// For the jobs of one of its files.
+    /// The decoder for the batch's files, which stops when the batch is cancelled.
     pub(super) fn decoder(&self, imports: &Decoder) -> Decoder {
         self.cancel.as_ref().map_or_else(|| imports.clone(), |cancel| imports.until(cancel))
     }

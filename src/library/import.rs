@@ -1,8 +1,8 @@
-//! The thread `import`: batches in order, a file to each of its [`Workers`], and the one place where
-//! files land.
+//! The thread `import`: runs batches in order, gives a file to each of its [`Workers`], and lands the
+//! files that they have prepared.
 //!
-//! The thread owns the queue of batches and is the only one that publishes their events. Workers prepare
-//! files; each run of files without a gap lands together (`landing`).
+//! The thread owns the queue of batches and is the only one that publishes their events. Each run of
+//! prepared files without a gap lands together (`landing`).
 
 use std::collections::VecDeque;
 use std::path::PathBuf;
@@ -22,7 +22,7 @@ use super::workers::{Done as Worked, Job, Workers};
 use crate::events::EventBus;
 use crate::wire::{ImportedBatch, Timestamp};
 
-/// Batches that run or wait; one more is refused.
+/// The maximum number of batches that run or wait; another one is refused.
 pub(super) const BATCHES_MAX: usize = 64;
 
 /// An accepted import.
@@ -37,7 +37,7 @@ pub struct Started {
 pub(super) enum Answer {
     /// At once, with what was found.
     Begun(Reply<Started>),
-    /// When all of it has ended.
+    /// When all files have ended.
     Ended(Reply<ImportedBatch>),
 }
 
@@ -46,7 +46,7 @@ pub(super) enum Message {
         files: Vec<FoundFile>,
         folder: Option<i64>,
         task: Task,
-        /// Told when the batch has ended.
+        /// Called when the batch has ended.
         done: Option<Done>,
         answer: Answer,
     },
@@ -54,11 +54,11 @@ pub(super) enum Message {
         batch: String,
         reply: Reply<()>,
     },
-    /// Files that lie in the library's directory and have no rows.
+    /// Files of the library's directory that have no rows, or were rewritten by their owner.
     Adopt {
         files: Vec<PathBuf>,
     },
-    /// Some of a watched directory; no more come until these are `done`.
+    /// Files of a watched directory, which sends no more until `done` is called.
     Watched {
         files: Vec<PathBuf>,
         task: Task,
@@ -84,7 +84,7 @@ pub(super) struct Importer {
     pub(super) bus: EventBus,
     pub(super) inbox: Receiver<Message>,
     pub(super) workers: Workers,
-    /// Closed when the daemon ends.
+    /// Disconnected when the daemon exits.
     pub(super) end: Receiver<()>,
 }
 
@@ -98,7 +98,7 @@ struct ReadyFile {
 /// The queue of the thread.
 #[derive(Default)]
 struct ImportState {
-    /// The first one runs.
+    /// The batches; the first one is running.
     batches: VecDeque<Batch>,
     running: bool,
     /// The files of the first batch that were begun.
@@ -121,7 +121,7 @@ impl Importer {
                     Err(_) => break,
                 },
                 recv(self.workers.results()) -> done => {
-                    // The daemon ends: what is in hand fails at once, and nobody is told.
+                    // The daemon is exiting: files in progress fail at once, without events.
                     if self.context.imports.is_stopped() {
                         break;
                     }
@@ -138,11 +138,11 @@ impl Importer {
                 recv(self.end) -> _ => break,
             }
         }
-        // The files in hand are given up; nobody is told any more.
+        // Gives up the files in progress, without events.
         self.context.imports.end_imports();
     }
 
-    /// Reports a file that has ended; one that wants to land waits for those before it.
+    /// Reports a file that has ended. A file that is ready to land waits for those before it.
     fn settle(&self, done: Worked, state: &mut ImportState) {
         let Worked { number, path, inside, result } = done;
         let Some(batch) = state.batches.front_mut() else { return };
@@ -164,7 +164,7 @@ impl Importer {
         state.line.put(number, ready);
     }
 
-    /// Lands what is ready up to the first gap.
+    /// Lands the files that are ready, up to the first gap.
     fn land(&self, state: &mut ImportState) {
         let run = state.line.take_run();
         let Some(batch) = state.batches.front_mut().filter(|_| !run.is_empty()) else { return };
@@ -175,7 +175,7 @@ impl Importer {
         }
     }
 
-    /// Keeps all workers busy with the first batch, and ends it when it has no more.
+    /// Keeps all workers busy with the first batch, and finishes it when all its files have ended.
     fn dispatch(&self, state: &mut ImportState) {
         while let Some(batch) = state.batches.front_mut() {
             if !state.running {
@@ -213,7 +213,7 @@ impl Importer {
                 Answer::Ended(reply) => reply(Err(Error::Busy)),
             },
             Message::Start { files, folder, task, done, answer } => {
-                // Later than all before, so that no two are equal.
+                // Greater than all ids before, so that no two are equal.
                 state.last_id = Timestamp::now().as_micros().max(state.last_id + 1);
                 let batch_id = format!("{:x}", state.last_id);
                 let mut batch = Batch::asked(batch_id.clone(), folder, task, files);
@@ -238,8 +238,8 @@ impl Importer {
         let is = |batch: &Batch| batch.id.as_deref() == Some(id);
         let at = state.batches.iter().position(is).ok_or_else(|| Error::NoBatch(id.to_owned()))?;
         state.batches[at].cancel();
-        // One that waits has nothing in hand; the one that runs ends when its workers have given up
-        // their files.
+        // A waiting batch has no files in progress. The running one ends when its workers have given
+        // up theirs.
         if at > 0 {
             state.batches.remove(at).into_iter().for_each(|batch| batch.finish(&self.bus));
         } else {

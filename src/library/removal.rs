@@ -1,9 +1,9 @@
-//! Deletes images: their rows, files, thumbnails and references. Runs on the thread that asks.
+//! Deletes images: their rows, files, thumbnails and references. Runs on the calling thread.
 //!
 //! Every file is compared with what murald knows ([`ExpectedFile`]) before any file is removed. One
 //! transaction removes the rows and notes the files as pending. Then the files are removed, and the
-//! notes last. After a kill or a power loss in between, the next start reads the notes and goes on. A
-//! note says which file it means: the next start removes no other file of that name. Files for the
+//! notes last. After a kill or a power failure in between, the next start reads the notes and removes
+//! the files; each note identifies one file, so no other file of that name is removed. Files for the
 //! trash are moved there before the transaction ends, and have no notes.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -32,7 +32,7 @@ pub(super) struct Leaving<'a> {
 /// The files of images in place.
 type InPlace = BTreeMap<i64, Vec<(PathBuf, ExpectedFile)>>;
 
-/// Which images are to leave.
+/// The images to delete.
 #[derive(Clone, Copy)]
 pub(super) enum Which<'a> {
     These(&'a [i64]),
@@ -48,7 +48,7 @@ impl Which<'_> {
         }
     }
 
-    /// Whether one that was among them is so still.
+    /// Whether an image is still among them.
     fn has(self, c: &Connection, image: i64) -> Result<bool, store::Error> {
         match self {
             Self::These(_) => images::exists(c, image),
@@ -57,7 +57,7 @@ impl Which<'_> {
     }
 }
 
-/// Which files go with their rows, and where to.
+/// Which files are removed with their rows, and whether they go to the trash.
 #[derive(Clone, Copy)]
 pub(super) struct Files {
     pub(super) in_place: bool,
@@ -65,8 +65,8 @@ pub(super) struct Files {
 }
 
 impl Library {
-    /// Removes images with their files, thumbnails and every reference to them; returns how many
-    /// there were, and of how many the files stay: they are in place.
+    /// Removes images with their files, thumbnails and every reference to them. Returns how many there
+    /// were, and how many of their files are kept because they are in place.
     pub fn delete(&self, asked: &DeleteImages) -> Result<(usize, usize), Error> {
         let files = Files { in_place: asked.takes_files(), trash: asked.trash };
         let (leaving, ()) = self.take_out(Which::These(&asked.ids), files, |_| Ok(()))?;
@@ -98,15 +98,15 @@ impl Library {
             let gone = purge::delete(c, &which.ids(c)?, files.in_place)?;
             let mut going = going(&gone, &known)?;
             if files.trash {
-                // One that was renamed in between is still there, or one that came into the folder.
+                // A file that was renamed or moved into the folder since the first pass still exists.
                 going.drain(..).try_for_each(|going| trashed.take(&going))?;
             }
             Ok((self.leaving(c, gone, going)?, then(c)?))
         })
     }
 
-    /// The files in place that are to go, each of which is the one that was seen. Before the
-    /// transaction, and before anything is moved: it may take a while, and a wrong file stops all.
+    /// The files in place to remove; fails if one is not the file that was seen. Called before anything
+    /// is moved, and outside the transaction, as it may take a while.
     fn known(&self, gone: &Gone) -> Result<InPlace, Error> {
         let mut known = InPlace::new();
         for image in gone.images.iter().filter(|image| image.in_place && gone.takes(image)) {
@@ -122,7 +122,7 @@ impl Library {
         Ok(known)
     }
 
-    /// Before the transaction: it may take a while, and no other writer is to wait for it.
+    /// Moves the files to the trash. Called before the transaction, so that other writers need not wait.
     fn trash(
         &self,
         which: Which<'_>,
@@ -131,7 +131,7 @@ impl Library {
         trashed: &mut Trashed<'_>,
     ) -> Result<(), Error> {
         for going in going(gone, known)? {
-            // Each by itself: others rename, move and delete in between.
+            // Locked for each file, so that other threads can rename, move and delete in between.
             let _turn = self.context.names.turn();
             if self.store.read(|c| which.has(c, going.0))? {
                 trashed.take(&going)?;
@@ -169,7 +169,7 @@ impl Library {
     pub(super) fn discard(&self, leaving: &Leaving<'_>) -> usize {
         let Gone { images, references, unreadable, .. } = &leaving.gone;
         images.iter().for_each(|image| self.thumbnails.remove(image));
-        // A file that another deletion restores from the trash is either there, or not yet.
+        // Waits until no other deletion is restoring a file from the trash.
         let turn = self.context.names.turn();
         let files = leaving.files.iter().map(|(path, known)| (&**path, *known));
         let previews =
@@ -204,8 +204,9 @@ fn going(gone: &Gone, known: &InPlace) -> Result<Vec<Going>, Error> {
 }
 
 impl Library {
-    /// Removes such files, each with those of the same content that stayed, too. Every file is compared
-    /// with what murald knows before any is removed. Returns how many there were.
+    /// Removes files that stayed on the disk when their images were deleted, each with the others of the
+    /// same content. Every file is compared with what murald knows before any is removed. Returns how
+    /// many there were.
     pub(crate) fn remove_kept(&self, paths: &[PathBuf], trash: bool) -> Result<usize, Error> {
         let mut files = BTreeMap::new();
         for path in paths {
@@ -235,7 +236,7 @@ impl Library {
     }
 }
 
-/// No image's id: nothing comes back from the trash.
+/// Not the id of any image, so that no file is restored from the trash.
 const NOBODY: i64 = 0;
 
 fn not_removed(path: &Path) -> Error {

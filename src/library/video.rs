@@ -1,8 +1,8 @@
 //! Makes previews for browsers, palettes and loops of videos that are in the library.
 //!
-//! Runs on the threads of [`crate::transcode`]: callers leave a reply and are never held up. A loop
-//! lands as an import does; one that replaces its video lands beside it, takes over its row in one
-//! transaction, and its name once the old file is gone. A kill at any instant leaves one of the two.
+//! Runs on the threads of [`crate::transcode`]; callers pass a reply and do not wait. A loop lands like
+//! an import. A loop that replaces its video lands beside it, gets its row in one transaction, and its
+//! name once the old file is removed. After a kill at any moment, one of the two is there.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -26,9 +26,9 @@ const ROUNDING: f64 = 0.001;
 /// The destination of a loop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LoopGoes {
-    /// In the place of the video that it was cut out of.
+    /// It replaces the video that it was cut from.
     Replace,
-    /// Into the library, and this folder.
+    /// It becomes a new image, in this folder.
     New { folder: Option<i64> },
 }
 
@@ -57,7 +57,7 @@ impl Library {
         }
     }
 
-    /// Gives a video the palette of its frame at that second, or of the nearest that it has.
+    /// Sets a video's palette to that of its frame at `at` seconds, or of the nearest frame.
     pub fn take_palette(&self, id: i64, at: f64, reply: Reply<Image>) {
         if let Err(error) = self.video(id).and_then(|image| require(&image)) {
             return reply(Err(error));
@@ -70,7 +70,7 @@ impl Library {
         }));
     }
 
-    /// Cuts a loop out of a video; the reply has the image that it is now.
+    /// Cuts a loop out of a video; the reply has the image of the loop.
     pub fn export_loop(
         &self,
         id: i64,
@@ -109,7 +109,7 @@ impl Library {
         }
     }
 
-    /// Works on a video as it is now, and once more if its file was renamed in between.
+    /// Works on a video as it is now, and again if its file was renamed in between.
     fn on_video<T>(&self, id: i64, work: impl Fn(&Image) -> Result<T, Error>) -> Result<T, Error> {
         let mut image = self.video(id)?;
         loop {
@@ -136,7 +136,7 @@ impl Library {
             .facts(file.0, file.1)
             .and_then(|facts| ffmpeg.preview(&what, file, &facts, scratch.path()));
         made.map_err(Error::transcoding(&image.path))?;
-        // On the disk before it has its name: a power loss must not leave half of it there.
+        // Flushed before the rename, so that a power failure cannot leave half a preview.
         File::open(scratch.path())
             .and_then(|file| file.sync_all())
             .and_then(|()| fs::rename(scratch.path(), &path))
@@ -202,15 +202,15 @@ impl Library {
         }
     }
 
-    /// Puts a sealed copy in the place of a video's file.
+    /// Replaces a video's file by a sealed copy.
     fn replace(&self, image: &Image, copy: Copy, format: Format) -> Result<(), Error> {
         let tools = self.context.tools();
         let (id, mut row) = (image.id, self.context.describe(&image.path, &copy, None, tools)?);
         row.description.clone_from(&image.description);
-        // Nobody renames it until this is dropped.
+        // While this is held, no other thread renames the image.
         let _turn = self.context.names.turn();
         let own = Name { stem: self.video(id)?.name, extension: format.as_str().to_owned() };
-        // With room for a number: it is taken until the old file is gone.
+        // `Name::of` leaves room for a number, as the name is in use until the old file is removed.
         let beside = PathBuf::from(format!("{}.{}", own.stem, own.extension));
         let beside = Name::of(&beside, format)?;
         let swapped = self.context.land_as(copy, (&beside, None), |c, reserved| {
@@ -266,7 +266,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn cuts_lie_within_the_video() {
+    fn cut_must_be_within_the_video() {
         let check = |from, to, fits: bool| {
             let cut = Cut { from, to, blend_halves: false };
             assert_eq!(check_cut(cut, 10.0).is_ok(), fits, "{from} to {to}");

@@ -1,5 +1,5 @@
-//! The files of an import: what the paths that a client names lead to. Runs on the thread that asks, and
-//! reads no file.
+//! Finds the files of an import by walking the paths that a client names. Runs on the calling thread,
+//! and reads no file.
 
 use std::cmp::Reverse;
 use std::collections::HashSet;
@@ -56,7 +56,7 @@ impl Walk {
         }
     }
 
-    /// The entries of a directory, the first one last.
+    /// The entries of a directory in reverse order, for the stack.
     fn enter(&mut self, path: PathBuf, inside: bool, meta: &Metadata) -> Vec<PathBuf> {
         if !self.seen.insert((meta.dev(), meta.ino())) {
             return Vec::new();
@@ -100,7 +100,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn depth_first_sorted_once_and_without_hidden() {
+    fn files_are_found_depth_first_sorted_once_and_without_hidden_ones() {
         let directory = tempfile::tempdir().unwrap();
         let at = |name: &str| directory.path().join(name);
         for name in ["b/deep", ".hidden", "z.png"] {

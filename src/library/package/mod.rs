@@ -1,10 +1,10 @@
-//! Packages: HTML wallpapers, imported whole as a directory of the library, and videos that come with a
-//! title and a preview.
+//! Imports packages: HTML wallpapers, which become a directory of the library, and videos that come
+//! with a title and a preview.
 //!
-//! They land as pictures do ([`super::import_file`]): copied under a temporary name, flushed, noted as
-//! pending, renamed, and in one transaction the row written and the note removed. Runs on the thread
-//! that asks; its own disk is looked at on a thread that may hang (`apart`). The source is never
-//! touched, and nothing that leaves it is followed.
+//! Packages land like pictures ([`super::import_file`]): copied under a temporary name, flushed, noted
+//! as pending, renamed, and in one transaction the row written and the note removed. Runs on the calling
+//! thread; the source's disk is read on a thread that may hang (`apart`). The source is never changed,
+//! and no link out of it is followed.
 
 mod apart;
 #[cfg(debug_assertions)]
@@ -48,7 +48,7 @@ enum Found {
     Video(Root, Manifest),
 }
 
-/// An HTML wallpaper whose files were surveyed and fit.
+/// An HTML wallpaper whose files were listed and accepted.
 struct Package {
     tree: Tree,
     manifest: Manifest,
@@ -122,7 +122,7 @@ impl ImportContext {
         Ok(Prepared::Copy(Box::new(Ready { copy, name, row, note: None, seen: None })))
     }
 
-    /// The package's video under its title. Its first thumbnail is the package's preview.
+    /// Copies the package's video, named by the package's title, with its preview as thumbnail.
     fn prepare_video(
         &self,
         root: Root,
@@ -151,7 +151,7 @@ impl ImportContext {
     pub(super) fn adopt_package(&self, path: &Path, tools: Tools<'_>) -> Result<Imported, Error> {
         let package =
             Package::open(path, &AtomicU64::new(0)).map_err(|refusal| refusal.of(path))?;
-        // As it lies there: its owner may have renamed it.
+        // Named by the directory, not by the title: the owner may have renamed it.
         let own = path.file_name().unwrap_or_default();
         let name = Name::of_title(&own.to_string_lossy(), String::new());
         let content = package.tree.read(None, &|| tools.decoder.is_stopped())?;
@@ -256,7 +256,7 @@ impl Manifest {
         kept
     }
 
-    /// Gives a package that has no manifest one, so that there is where capabilities are kept.
+    /// Writes a manifest if the package has none, as capabilities are stored in it.
     fn complete(&self, root: &Path) -> Result<(), Error> {
         if self.file.is_some() {
             return Ok(());
@@ -303,8 +303,8 @@ pub(super) fn write_capabilities(meta: &WebMeta) -> Result<Before, Error> {
 fn write_manifest(path: &Path, text: &str) -> Result<(), Error> {
     let temporary = path.with_file_name(".murald-manifest");
     let write = || {
-        // Removes a file that a kill has left, or the package's own of this name: never written through,
-        // as a link leads to another of its files.
+        // Removes a file that a kill has left, or the package's own file of this name. That name may be
+        // a link to another of the package's files, so it is never written through.
         match fs::remove_file(&temporary) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
             _ => {}
@@ -320,7 +320,7 @@ fn write_manifest(path: &Path, text: &str) -> Result<(), Error> {
     })
 }
 
-/// Whether a directory may be a package: only good for telling what is worth a look.
+/// Whether a directory may be a package, by its file names alone. Only for choosing what to look at.
 pub(super) fn looks_like_package(path: &Path) -> bool {
     let names: [PathBuf; 3] =
         [manifest::OWN, "project.json", "index.html"].map(|name| path.join(name));

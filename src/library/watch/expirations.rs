@@ -1,7 +1,7 @@
-//! Images that expire: their files have gone for good, or have the content of another image.
+//! Ends images whose files are gone for good, or have the content of another image (displaced images).
 //!
-//! Finds out which and when, and removes or unites their rows. Runs in the thread `watch`; reads rows,
-//! and no disk but the database's.
+//! Finds out which images and when, and removes or unites their rows. Runs in the thread `watch`; reads
+//! rows, and no disk but the database's.
 
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
@@ -22,7 +22,7 @@ use crate::store::{Connection, Store, edits, folders, images, watched};
 use crate::wire::{Event, GalleryDomain};
 
 pub(super) struct Expirations {
-    /// Images whose files have another one's content, and since when.
+    /// Displaced images: the paths that they had, and since when they are displaced.
     displaced: HashMap<i64, (PathBuf, Instant)>,
     /// They may be other ones than the database has.
     look_for_displaced: bool,
@@ -40,7 +40,7 @@ impl Expirations {
         self.look_for_displaced = true;
     }
 
-    /// Other files are missing than before, or other directories watched.
+    /// Other files are missing than before, or other directories are watched.
     pub(super) fn on_missing(&mut self) {
         self.missing_changed = true;
     }
@@ -73,7 +73,7 @@ impl Expirations {
         let due = self.displaced.iter().filter(|(_, (_, since))| *since + GRACE <= now);
         let due: Vec<(i64, PathBuf)> = due.map(|(id, (path, _))| (*id, path.clone())).collect();
         for (id, path) in due {
-            // One that cannot be ended now is tried again after as long.
+            // If this fails, it is retried after the same time.
             self.displaced.insert(id, (path.clone(), now));
             unite(context, id, &path)?;
             self.displaced.remove(&id);
@@ -102,7 +102,7 @@ impl Expirations {
         Ok(())
     }
 
-    /// Has everybody pass over the images whose files are not there.
+    /// Sets the images that are skipped everywhere, as their files are missing.
     pub(super) fn tell_missing(
         &mut self,
         context: &ImportContext,
@@ -153,8 +153,8 @@ pub(super) fn difference(
     Ok(difference)
 }
 
-/// Gives images whose directory has another name their files. A file of which that fails is found by its
-/// content instead, so that it holds no other up.
+/// Updates the paths of images whose directory was renamed. A file for which this fails is found by its
+/// content later, so that it does not hold up others.
 fn rename_notes(context: &ImportContext, directory: &Directory, difference: &mut Difference) {
     let rename = |some: &[(WatchedFile, PathBuf)]| {
         let mut some = some.iter();
@@ -204,7 +204,7 @@ fn known(
     Ok(files)
 }
 
-/// Whether all files went, of more than one: their disk is more likely away than emptied.
+/// Whether all files are missing, of more than one: their disk is more likely unmounted than emptied.
 pub(super) fn all_are_missing(store: &Store, one: &Watched) -> Result<bool, Error> {
     if !one.may_be_away() {
         return Ok(false);
@@ -215,8 +215,8 @@ pub(super) fn all_are_missing(store: &Store, one: &Watched) -> Result<bool, Erro
     Ok(is_unmounted(missing, total, true))
 }
 
-/// Takes the images of these files out of the library; where another file has the content, that is
-/// the image's from now on.
+/// Removes the images of these files from the library. An image whose content is in another file gets
+/// that file instead.
 pub(super) fn leave(
     context: &ImportContext,
     paths: &[PathBuf],
@@ -258,8 +258,8 @@ fn leave_one(
     Ok(())
 }
 
-/// Ends an image whose file has another one's content, and whose own has not turned up: what it had
-/// of tags and places is the other's.
+/// Removes a displaced image whose content has not been found again. The image that has its file now
+/// gets its tags and its uses.
 pub(super) fn unite(context: &ImportContext, id: i64, path: &Path) -> Result<(), Error> {
     let mut ended = Departed::default();
     context.store.write(|c| -> Result<(), Error> {
@@ -278,7 +278,7 @@ pub(super) fn unite(context: &ImportContext, id: i64, path: &Path) -> Result<(),
     Ok(())
 }
 
-/// Images in place go with their directory's watch; their files stay.
+/// Removes the images in place of a directory that is no longer watched; their files stay.
 pub(super) fn forget(context: &ImportContext, directory: &Path) -> Result<(), Error> {
     let all = context.store.read(|c| watched::images_below(c, directory))?;
     for some in all.chunks(AT_ONCE) {
@@ -307,7 +307,7 @@ pub(super) fn tell_folders(context: &ImportContext) {
     }
 }
 
-/// Folders that were made for directories go when nothing is in them any more.
+/// Removes folders that were made for directories and are empty.
 fn clear_folders(context: &ImportContext) -> Result<(), Error> {
     let mut gone = 0;
     loop {

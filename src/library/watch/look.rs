@@ -17,16 +17,16 @@ use super::notices::{Notices, Refused};
 use super::settings::{is_looked_at, is_passed_over};
 use crate::wire::collate::path_key;
 
-/// One listing of a directory: its scope, and where it reports.
+/// One look at a directory: its scope, its watches and its sign of life.
 pub(super) struct DirectoryLook {
     pub(super) directory: PathBuf,
     pub(super) scope: Scope,
     /// Only these files of the directory, if given.
     pub(super) only: Option<BTreeSet<PathBuf>>,
-    /// Directories of ours, which a link may lead to.
+    /// murald's own directories, which are not entered even over a link.
     pub(super) own: Vec<PathBuf>,
     pub(super) notices: Option<Notices>,
-    /// Counted up while it gets on.
+    /// Counted up while the look makes progress.
     pub(super) life: Arc<AtomicU64>,
 }
 
@@ -34,11 +34,11 @@ struct Walk<'a> {
     directory: &'a Path,
     notices: &'a mut Notices,
     life: &'a AtomicU64,
-    /// Devices and inodes of directories: a link must not lead in circles, and none of ours is entered.
+    /// Devices and inodes of directories that are not entered again, so that no link leads in circles.
+    /// murald's own directories are among them from the start.
     seen: HashSet<(u64, u64)>,
-    /// Directories that are to be entered, those that a link leads to last: what lies here itself has
-    /// its own name, whoever else leads to it. No recursion: they may be nested deeper than a thread's
-    /// stack.
+    /// Directories still to be entered. Those behind a link come last, so that a directory inside is
+    /// known by its own path. Not a recursion, as directories may be nested deeper than a stack allows.
     pending: BTreeMap<(bool, PathBuf), Metadata>,
     findings: Findings,
 }
@@ -69,7 +69,7 @@ impl DirectoryLook {
             (None, scope) => walk.look(scope),
         }
         let mut findings = walk.findings;
-        // Ids follow the names.
+        // Sorted by name, so that the ids of new images follow their names.
         findings.files.sort_by_cached_key(|(path, ..)| (path_key(path), path.clone()));
         let findings = Findings { refused: notices.refused(), ..findings };
         (findings, Some(notices))
@@ -79,7 +79,7 @@ impl DirectoryLook {
 impl Walk<'_> {
     fn look(&mut self, scope: &Scope) {
         if *scope == Scope::All {
-            // Before it is looked at: what comes in between is heard of.
+            // Watched before it is read, so that no change in between is missed.
             self.notices.follow(self.directory);
         }
         let meta = match fs::metadata(self.directory) {
@@ -110,7 +110,7 @@ impl Walk<'_> {
         }
     }
 
-    /// Files that were imported by their names.
+    /// Looks at files that were imported by their paths.
     fn look_at_files(&mut self, files: &BTreeSet<PathBuf>) {
         let directories: BTreeSet<&Path> = files.iter().filter_map(|file| file.parent()).collect();
         directories.into_iter().for_each(|directory| self.notices.watch(directory));
@@ -122,8 +122,8 @@ impl Walk<'_> {
                     self.findings.files.push((file.clone(), stamp(&meta)));
                 }
                 Err(error) if !is_missing(&error) => self.cannot_see(file),
-                // Something else than a file has taken its place. Without its directory it is away: that
-                // may have been watched.
+                // The file is missing, or something else has replaced it. If its directory is missing,
+                // too, the device is 0, and the file counts as away.
                 _ => {
                     let directory = file.parent().and_then(|parent| fs::metadata(parent).ok());
                     let device = directory.map_or(0, |directory| directory.dev());
@@ -133,13 +133,13 @@ impl Walk<'_> {
         }
     }
 
-    /// One path of which something was heard.
+    /// Looks at one path after an event.
     fn look_at(&mut self, path: &Path) {
         match fs::metadata(path) {
             Ok(meta) if meta.is_dir() => self.findings.has_directory = true,
             Ok(meta) if meta.is_file() => self.find(path.to_owned(), false, meta),
             Err(error) if !is_missing(&error) => self.cannot_see(path),
-            // A pipe or a device in the place of a file is no file.
+            // Missing, or replaced by a pipe or a device.
             _ => {
                 self.findings.gone.insert(path.to_owned(), device_above(path));
             }
@@ -163,7 +163,7 @@ impl Walk<'_> {
     }
 
     fn enter(&mut self, path: &Path, meta: &Metadata) {
-        // Before it is listed: what comes in between is heard of.
+        // Watched before it is listed, so that no change in between is missed.
         self.notices.watch(path);
         self.findings.directories.insert(path.to_owned(), meta.dev());
         let entries = match fs::read_dir(path) {
@@ -206,7 +206,7 @@ fn identity(meta: &Metadata) -> (u64, u64) {
 }
 
 fn is_missing(error: &io::Error) -> bool {
-    // A link that leads to itself leads nowhere.
+    // A link that leads to itself counts as broken.
     matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
         || error.raw_os_error() == Some(Errno::LOOP.raw_os_error())
 }

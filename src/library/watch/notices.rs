@@ -1,4 +1,4 @@
-//! Watches of the kernel for one directory: changes in it (through the crate notify), the links that
+//! Watches one directory through the kernel: changes in it (with the crate notify), the links that
 //! lead to it, and the table of mounts.
 //!
 //! The thread that lists a directory adds the watches, and knows which the kernel refused. notify's
@@ -74,7 +74,7 @@ impl Notices {
         }
     }
 
-    /// Watches the way to a directory, as far as the kernel allows.
+    /// Watches the path to a directory and its links, as far as the kernel allows.
     pub(super) fn follow(&mut self, directory: &Path) {
         let Some((_, way)) = &mut self.kernel else { return };
         if way.add(directory).is_err() {
@@ -103,25 +103,25 @@ fn too_many(what: &str) -> String {
     )
 }
 
-/// A directory that goes away itself.
+/// Events of a directory that is itself moved or deleted.
 const SELF: WatchFlags = WatchFlags::DELETE_SELF
     .union(WatchFlags::MOVE_SELF)
     .union(WatchFlags::ONLYDIR)
     .union(WatchFlags::MASK_ADD);
-/// One in which a name may be given to something else.
+/// The same, and events of names in the directory that may lead elsewhere now.
 const NAMES: WatchFlags =
     SELF.union(WatchFlags::CREATE).union(WatchFlags::DELETE).union(WatchFlags::MOVE);
-/// Somebody who moves things faster than this has an event waiting for us.
+/// How often a path that keeps changing is watched again. After that, an event of the last change waits.
 const TRIES: usize = 8;
 
 pub(super) struct Way {
     inotify: Inotify,
-    /// The names that matter, in any of the directories: one too many costs a look.
+    /// The names that matter, in any of the directories. A false match only costs a look.
     names: BTreeSet<OsString>,
 }
 
 impl Way {
-    /// To nowhere yet.
+    /// A way without watches.
     pub(super) fn new() -> io::Result<Self> {
         Ok(Self { inotify: Inotify::new()?, names: BTreeSet::new() })
     }
@@ -152,12 +152,12 @@ impl Way {
         Ok(())
     }
 
-    /// Whether any of it may lead elsewhere since this was asked last. Never blocks.
+    /// Whether a watched path may lead elsewhere since the last call. Never blocks.
     pub(super) fn has_changed(&self) -> bool {
         let mut changed = false;
         self.inotify.read(|event| {
             let name = event.file_name().map(|name| OsStr::from_bytes(name.to_bytes()));
-            // Without a name it is the directory itself, or the kernel's queue was full.
+            // An event without a name is about the directory itself, or the kernel's queue was full.
             changed |= name.is_none_or(|name| self.names.contains(name));
         });
         changed
@@ -208,12 +208,12 @@ fn of(table: &str, directory: &Path) -> Vec<String> {
         let point = line.split(' ').nth(4).map(|point| PathBuf::from(plain(point)));
         point.is_some_and(|point| directory.starts_with(&point) || point.starts_with(directory))
     };
-    // Without what counts peers, which other mounts change.
+    // Only the first five fields: the optional ones change with other mounts.
     let lines = table.lines().filter(matters);
     lines.map(|line| line.split(' ').take(5).collect::<Vec<_>>().join(" ")).collect()
 }
 
-/// Spaces, tabs, newlines and backslashes are octal there.
+/// Decodes a path of the table, in which spaces, tabs, newlines and backslashes are octal.
 fn plain(point: &str) -> String {
     let codes = [("\\040", " "), ("\\011", "\t"), ("\\012", "\n"), ("\\134", "\\")];
     codes.iter().fold(point.to_owned(), |text, (code, plain)| text.replace(code, plain))

@@ -1,10 +1,10 @@
-//! The thread `watch`: hears of changes in watched directories, has them looked at, gives what is new
-//! to the imports and takes out what is gone.
+//! The thread `watch`: receives changes in watched directories, starts looks at them, gives new files
+//! to the imports and removes the images of deleted files.
 //!
-//! It owns what is known of the directories beside the database. It touches none of their disks:
-//! looks run on threads that can be left behind, files are read by the imports. It sleeps until it is
-//! told something; only while a change settles, a look is on its way or a file is missing does it
-//! wait with a deadline.
+//! It owns the state of the directories that is not in the database. It reads none of their disks:
+//! looks run on threads that may be abandoned, and the imports read the files. It sleeps until a
+//! message or an event arrives; it waits with a deadline only while a change settles, a look is in
+//! progress or a file is missing.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -31,11 +31,11 @@ use crate::sys::{lock, poll_until};
 use crate::thread;
 use crate::wire::own_path;
 
-/// Looks that hang at once: no more are begun then.
+/// The maximum number of looks that hang at the same time; then no more are started.
 const HUNG_MAX: usize = 8;
-/// It lists, and keeps what it has found on the heap.
+/// A look's stack can be small, as its findings are on the heap.
 const STACK: usize = 256 << 10;
-/// Files that were imported by their names, for people.
+/// The name for people of the files that were imported by their paths.
 const NAMED: &str = "files in place";
 
 pub(super) struct Watcher {
@@ -74,7 +74,7 @@ impl Watcher {
     pub(super) fn run(mut self) {
         let mut mounts: Option<Option<Mounts>> = None;
         loop {
-            // Nothing is held open while nothing is watched.
+            // The table of mounts is open only while a directory is watched.
             if self.state.directories.is_empty() {
                 mounts = None;
             } else if mounts.is_none() {
@@ -107,7 +107,7 @@ impl Watcher {
         }
     }
 
-    /// Until there is something to do; whether the mounts have changed.
+    /// Waits until there is something to do; returns whether the mounts have changed.
     fn wait(&self, mounts: Option<&Mounts>) -> std::io::Result<bool> {
         let due = self.state.directories.iter().filter_map(Watched::due);
         let waits = self.state.directories.iter().any(Watched::may_find);
@@ -169,7 +169,7 @@ impl Watcher {
         }
     }
 
-    /// Looks again at files that the imports have found to be other files.
+    /// Looks again at files whose notes the imports have found to be out of date.
     fn look_at_unknown(&mut self, now: Instant) {
         let unknown = &self.context.unknown_again;
         let files = std::mem::take(&mut *lock(unknown));
@@ -193,7 +193,7 @@ impl Watcher {
         self.state.last_number
     }
 
-    /// Directories that are already watched, with the same settings, go on.
+    /// Sets the watched directories. Those with unchanged settings keep their state.
     fn on_settings(&mut self, settings: WatchSettings, now: Instant) {
         let WatchSettings { in_place, folders, .. } = settings;
         let mut wanted = Vec::new();
@@ -227,8 +227,8 @@ impl Watcher {
         self.state.expirations.on_missing();
     }
 
-    /// The files in place that lie in none of these, as one directory: it watches all on the way to
-    /// them.
+    /// The files in place outside of these directories, as one directory, which watches the directories
+    /// of all of them.
     fn named(
         &self,
         wanted: &[(String, task::Directory)],
@@ -242,7 +242,7 @@ impl Watcher {
         Ok(any.then(|| task::Directory::of(Path::new("/"), Which::Only(files))))
     }
 
-    /// Something was mounted or unmounted.
+    /// Handles a change of the table of mounts.
     fn on_mounts(&mut self) {
         let now = Instant::now();
         self.all().for_each(|one| one.look_at_mounts(now));
@@ -257,7 +257,7 @@ impl Watcher {
     ) -> Result<(), Error> {
         let is_it = |one: &&mut Watched| one.looking.as_ref().is_some_and(|l| l.number == look);
         let Some(one) = self.state.directories.iter_mut().find(is_it) else {
-            // It was left behind.
+            // The look was abandoned, or its directory is no longer watched.
             self.state.hung = self.state.hung.saturating_sub(1);
             return Ok(());
         };
@@ -284,7 +284,7 @@ impl Watcher {
         match difference(&self.context, &one.task, findings, &scope) {
             Ok(difference) => one.absorb(difference, &scope, now),
             Err(error) => {
-                // The findings are lost, and nobody else would look for them.
+                // The findings are lost, so everything is looked at again later.
                 one.look_at_all(now);
                 one.postpone(now);
                 return Err(error);
@@ -293,7 +293,7 @@ impl Watcher {
         self.look_for_away()
     }
 
-    /// Whatever is due.
+    /// Does all that is due: looks, imports, and the end of images whose time is up.
     fn go_on(&mut self) -> Result<(), Error> {
         let now = Instant::now();
         for at in 0..self.state.directories.len() {
@@ -318,7 +318,7 @@ impl Watcher {
         expirations.tell_missing(&self.context, directories)
     }
 
-    /// Which directories have lost all their files at once.
+    /// Finds the directories that have lost all their files at once.
     fn look_for_away(&mut self) -> Result<(), Error> {
         for one in &mut self.state.directories {
             let away = all_are_missing(&self.context.store, one)?;
@@ -356,7 +356,7 @@ impl Watcher {
             inbox.send(Message::Looked { look: number, findings: Box::new(findings), notices });
         };
         match thread::expendable("look", STACK, body) {
-            // The look reports its findings; nobody waits for one that hangs.
+            // The thread sends its findings; a look that hangs is abandoned.
             Ok(thread) => thread.leave(),
             Err(error) => {
                 log::error!("cannot start a thread to scan {}: {error}", one.path().display());
@@ -375,7 +375,7 @@ impl Watcher {
         let (directory, inbox) = (one.id, self.inbox.clone());
         let done = Box::new(move || inbox.send(Message::Taken { directory }));
         let task = Task::Watched(Arc::clone(&one.task), pass);
-        // Gone, it has ended with the daemon.
+        // The send fails only if the daemon is exiting.
         self.importer.send(import::Message::Watched { files, task, done }).ok();
     }
 
