@@ -273,7 +273,8 @@ pub trait Wallpapers: Send {
     /// The identity of each connected monitor, if it is known.
     fn identities(&self) -> BTreeMap<String, String>;
 
-    /// The identity of the session, if its compositor is known; see [`crate::compositor::Session::began`].
+    /// The identity of the session, if its compositor is known; see
+    /// [`crate::compositor::Session::began`].
     fn session(&self) -> Option<String>;
 
     /// Pauses videos and HTML wallpapers, or lets them play. Never blocks.
