@@ -19,7 +19,7 @@ use rustix::process::geteuid;
 use super::connection::{Connection, ServerState};
 use super::connections::Client;
 use super::error::Error;
-use super::response::{Body, Delimited, Frame, write_head};
+use super::response::Body;
 use crate::memory;
 use crate::sys::{Waker, poll_until};
 
@@ -132,10 +132,8 @@ impl Listener {
     fn refuse(&mut self, client: Arc<Client>, error: Error) {
         let id = self.shared.ids.take(None);
         let answer = error.into_response(&id);
-        let delimited = Delimited::By(answer.body.length());
-        let frame = Frame { request_id: &id, keep_alive: false, delimited };
         let mut bytes = Vec::new();
-        write_head(&mut bytes, answer.status, answer.content_type, &answer.headers, frame);
+        answer.write_head(&mut bytes, &id, false, 1);
         if let Body::Bytes(body) = &answer.body {
             bytes.extend_from_slice(body);
         }

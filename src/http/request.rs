@@ -16,13 +16,11 @@ use super::waiting::{PendingRequests, Permit, Reply};
 use crate::desktop;
 use crate::wire::Parameters;
 
-/// No route is deeper.
-const SEGMENTS: usize = 8;
-
 #[derive(Debug)]
 pub struct Request<'a> {
     method: Method,
-    segments: Segments<'a>,
+    /// The parts of the path between its slashes, each decoded by itself: `%2F` stays inside a name.
+    pub(super) segments: Vec<Cow<'a, str>>,
     /// Which segments the placeholders of the route stand for.
     pub(super) captures: [u8; 2],
     query: Parameters<'a>,
@@ -30,16 +28,8 @@ pub struct Request<'a> {
     id: &'a str,
     pub(super) fields: Fields<'a>,
     waiting: &'a PendingRequests,
-    connections: Option<&'a Connections>,
-    group: Option<i32>,
-}
-
-/// The parts of a path between its slashes, each decoded by itself: `%2F` stays inside a name.
-#[derive(Debug, Default)]
-pub(super) struct Segments<'a> {
-    parts: [Cow<'a, str>; SEGMENTS],
-    number: usize,
-    too_many: bool,
+    /// Its own connection, and all of them.
+    client: Option<(&'a Client, &'a Connections)>,
 }
 
 impl<'a> Request<'a> {
@@ -50,31 +40,21 @@ impl<'a> Request<'a> {
         id: &'a str,
         waiting: &'a PendingRequests,
     ) -> Result<Self, Error> {
-        let segments = Segments::of(head.path)?;
+        let segments = segments(head.path)?;
         let query = parse_query(head.query)?;
-        let (method, fields, captures) = (head.method, head.fields, [0; 2]);
-        Ok(Self {
-            method,
-            segments,
-            captures,
-            query,
-            body,
-            id,
-            fields,
-            waiting,
-            connections: None,
-            group: None,
-        })
+        let Head { method, fields, .. } = head;
+        let (captures, client) = ([0; 2], None);
+        Ok(Self { method, segments, captures, query, body, id, fields, waiting, client })
     }
 
     /// Adds the connection of the request, and the list of all connections.
-    pub(super) fn among(self, connections: &'a Connections, client: &Client) -> Self {
-        Self { connections: Some(connections), group: client.group, ..self }
+    pub(super) fn among(self, connections: &'a Connections, client: &'a Client) -> Self {
+        Self { client: Some((client, connections)), ..self }
     }
 
     /// How many clients are connected, those of event streams apart.
     pub(super) fn clients(&self) -> usize {
-        self.connections.map_or(0, Connections::number)
+        self.client.map_or(0, |(_, connections)| connections.number())
     }
 
     pub fn method(&self) -> &Method {
@@ -97,17 +77,18 @@ impl<'a> Request<'a> {
     /// Whether one of murald's hooks sent the request: it says so (`X-Murald-Hook: 1`) or is known
     /// by its process group. Changes by a hook run no hook.
     pub(super) fn by_hook(&self, desktop: &desktop::Handle) -> bool {
-        self.fields.hook == Some("1") || self.group.is_some_and(|group| desktop.is_hook(group))
+        let group = self.client.and_then(|(client, _)| client.group);
+        self.fields.hook == Some("1") || group.is_some_and(|group| desktop.is_hook(group))
     }
 
     /// The segment of the path for the route's placeholder of this number, from 0.
     pub fn placeholder(&self, number: usize) -> &str {
-        &self.segments.parts[usize::from(self.captures[number])]
+        &self.segments[usize::from(self.captures[number])]
     }
 
     /// The end of the path, for handlers of several routes.
     pub(super) fn last_segment(&self) -> &str {
-        self.segments().and_then(<[_]>::last).map_or("", |segment| segment)
+        self.segments.last().map_or("", |segment| segment)
     }
 
     /// The route's first placeholder as a record's id; 400 where it is none.
@@ -158,29 +139,12 @@ impl<'a> Request<'a> {
     pub fn permit(&self) -> Result<Permit, Error> {
         self.waiting.permit()
     }
-
-    pub(super) fn segments(&self) -> Option<&[Cow<'a, str>]> {
-        (!self.segments.too_many).then(|| &self.segments.parts[..self.segments.number])
-    }
 }
 
-impl<'a> Segments<'a> {
-    fn of(path: &'a str) -> Result<Self, Error> {
-        let mut segments = Self::default();
-        for raw in path.strip_prefix('/').unwrap_or(path).split('/') {
-            let part = decode(raw, false)
-                .ok_or_else(|| Error::bad_request("the path has a bad percent sequence"))?;
-            match segments.parts.get_mut(segments.number) {
-                Some(place) => *place = part,
-                None => {
-                    segments.too_many = true;
-                    break;
-                }
-            }
-            segments.number += 1;
-        }
-        Ok(segments)
-    }
+fn segments(path: &str) -> Result<Vec<Cow<'_, str>>, Error> {
+    let bad = || Error::bad_request("the path has a bad percent sequence");
+    let parts = path.strip_prefix('/').unwrap_or(path).split('/');
+    parts.map(|raw| decode(raw, false).ok_or_else(bad)).collect()
 }
 
 #[cfg(test)]
@@ -204,7 +168,7 @@ mod tests {
         let check = |path: &str, expected: Option<&[&str]>| {
             with(format!("GET {path} HTTP/1.1\r\n\r\n").as_bytes(), |request| {
                 let found = request.ok();
-                let parts = found.as_ref().map(|request| request.segments().unwrap_or(&[]));
+                let parts = found.as_ref().map(|request| &request.segments);
                 let parts = parts.map(|parts| parts.iter().map(|part| &**part).collect());
                 assert_eq!(parts, expected.map(<[&str]>::to_vec), "{path}");
             });
@@ -221,7 +185,7 @@ mod tests {
         check("/%4", None);
         check("/%zz", None);
         check("/%+1", None);
-        check("/1/2/3/4/5/6/7/8/9", Some(&[]));
+        check("/1/2/3/4/5/6/7/8/9", Some(&["1", "2", "3", "4", "5", "6", "7", "8", "9"]));
     }
 
     #[test]

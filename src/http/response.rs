@@ -96,54 +96,38 @@ impl Body {
     }
 }
 
-/// How the bytes after a head are delimited.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Delimited {
-    By(u64),
-    /// Until the end of the connection, or by chunks.
-    Stream {
-        chunked: bool,
-    },
-}
-
-/// The fields of a head that depend on the connection and the request.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Frame<'a> {
-    pub(super) request_id: &'a str,
-    pub(super) keep_alive: bool,
-    pub(super) delimited: Delimited,
-}
-
-/// Appends an answer's head to `out`.
-pub(super) fn write_head(
-    out: &mut Vec<u8>,
-    status: u16,
-    content_type: &str,
-    headers: &[(&'static str, String)],
-    frame: Frame<'_>,
-) {
-    let reason = StatusCode(status).default_reason_phrase();
-    put(out, format_args!("HTTP/1.1 {status} {reason}\r\nDate: "));
-    put_date(out);
-    if !content_type.is_empty() {
-        put(out, format_args!("\r\nContent-Type: {content_type}"));
+impl Response {
+    /// Appends the head to `out`. A stream has no length: it comes in chunks, which HTTP/1.0 lacks, or
+    /// until the end of the connection.
+    pub(super) fn write_head(
+        &self,
+        out: &mut Vec<u8>,
+        request_id: &str,
+        keep_alive: bool,
+        minor: u8,
+    ) {
+        let status = self.status;
+        let reason = StatusCode(status).default_reason_phrase();
+        put(out, format_args!("HTTP/1.1 {status} {reason}\r\nDate: "));
+        put_date(out);
+        if !self.content_type.is_empty() {
+            put(out, format_args!("\r\nContent-Type: {}", self.content_type));
+        }
+        match &self.body {
+            Body::Events { .. } if minor == 0 => {}
+            Body::Events { .. } => out.extend(b"\r\nTransfer-Encoding: chunked"),
+            // These two never have a body, and a length would speak of one.
+            _ if matches!(status, 204 | 304) => {}
+            body => put(out, format_args!("\r\nContent-Length: {}", body.length())),
+        }
+        put(out, format_args!("\r\nX-Request-ID: {request_id}"));
+        for (name, value) in &self.headers {
+            put(out, format_args!("\r\n{name}: {value}"));
+        }
+        let end: &[u8] = if keep_alive { b"" } else { b"\r\nConnection: close" };
+        out.extend_from_slice(end);
+        out.extend_from_slice(b"\r\n\r\n");
     }
-    match frame.delimited {
-        // These two never have a body, and a length would speak of one.
-        Delimited::By(_) if matches!(status, 204 | 304) => {}
-        Delimited::By(length) => put(out, format_args!("\r\nContent-Length: {length}")),
-        Delimited::Stream { chunked: true } => out.extend(b"\r\nTransfer-Encoding: chunked"),
-        Delimited::Stream { chunked: false } => {}
-    }
-    put(out, format_args!("\r\nX-Request-ID: {}", frame.request_id));
-    for (name, value) in headers {
-        put(out, format_args!("\r\n{name}: {value}"));
-    }
-    out.extend_from_slice(if frame.keep_alive {
-        b"\r\n\r\n"
-    } else {
-        b"\r\nConnection: close\r\n\r\n"
-    });
 }
 
 fn put(out: &mut Vec<u8>, text: std::fmt::Arguments<'_>) {
@@ -172,20 +156,21 @@ mod tests {
 
     #[test]
     fn heads_say_what_follows() {
-        let check = |status, delimited, keep_alive, has: &[&str], lacks: &[&str]| {
+        let events = || Body::Events { bus: EventBus::new(), filter: EventFilter::ALL };
+        let bytes = |length| Body::Bytes(vec![b'x'; length].into());
+        let check = |status, body, minor, keep_alive, has: &[&str], lacks: &[&str]| {
             let mut out = Vec::new();
-            let frame = Frame { request_id: "r-1", keep_alive, delimited };
-            let allow = [("Allow", "GET".to_owned())];
-            write_head(&mut out, status, "", &allow, frame);
+            let answer = Response::new(status, "", body).header("Allow", "GET");
+            answer.write_head(&mut out, "r-1", keep_alive, minor);
             let text = String::from_utf8(out).unwrap();
             assert!(text.ends_with("\r\n\r\n") && text.contains("\r\nDate: "), "{text}");
             assert!(text.contains("X-Request-ID: r-1\r\n") && text.contains("Allow: GET\r\n"));
             assert!(has.iter().all(|part| text.contains(part)), "{text}");
             assert!(!lacks.iter().any(|part| text.contains(part)), "{text}");
         };
-        check(405, Delimited::By(7), true, &["405 Method Not Allowed", "Length: 7"], &["close"]);
-        check(304, Delimited::By(0), true, &["304 Not Modified"], &["Content-Length"]);
-        check(200, Delimited::Stream { chunked: true }, true, &["chunked"], &["Content-Length"]);
-        check(200, Delimited::Stream { chunked: false }, false, &["n: close"], &["chunked"]);
+        check(405, bytes(7), 1, true, &["405 Method Not Allowed", "Length: 7"], &["close"]);
+        check(304, bytes(0), 1, true, &["304 Not Modified"], &["Content-Length"]);
+        check(200, events(), 1, true, &["chunked"], &["Content-Length"]);
+        check(200, events(), 0, false, &["n: close"], &["chunked"]);
     }
 }

@@ -75,10 +75,9 @@ impl<C> Router<C> {
     }
 
     fn find(&self, request: &mut Request<'_>) -> Result<Handler<C>, Error> {
-        let segments = request.segments();
-        let resource = segments
-            .and_then(|segments| self.resources.iter().find(|one| matches(&one.parts, segments)))
-            .ok_or_else(|| Error::not_found("no such path"))?;
+        let has_it = |resource: &&Resource<C>| matches(&resource.parts, &request.segments);
+        let resource = self.resources.iter().find(has_it);
+        let resource = resource.ok_or_else(|| Error::not_found("no such path"))?;
         let wanted = match request.method() {
             Method::Head => &Method::Get,
             method => method,

@@ -17,7 +17,7 @@ use crate::http::error::Error;
 use crate::http::parse::{Framing, Head, Refusal};
 use crate::http::request::Request;
 use crate::http::request_context::RequestContext;
-use crate::http::response::{Body, Delimited, Frame, Response, write_head};
+use crate::http::response::{Body, Response};
 use crate::http::sse::Opening;
 use crate::thread::panic_text;
 
@@ -58,16 +58,9 @@ impl Connection<'_> {
     /// Writes an answer, behind those of the requests before it.
     fn put(&mut self, context: &RequestContext<'_>, answer: Response) -> Next {
         let keep_alive = context.keep_alive && !self.shared.stopping.load(Ordering::Relaxed);
-        let frame = Frame {
-            request_id: &context.id,
-            keep_alive,
-            delimited: Delimited::By(answer.body.length()),
-        };
-        let output = &mut self.output;
-        write_head(output, answer.status, answer.content_type, &answer.headers, frame);
-        let status = answer.status;
+        answer.write_head(&mut self.output, &context.id, keep_alive, context.minor);
         let sent = if context.is_head() { Ok(()) } else { self.put_body(&answer.body) };
-        context.log(status);
+        context.log(answer.status);
         if sent.is_ok() && keep_alive { Next::Request } else { Next::Close }
     }
 
@@ -90,15 +83,10 @@ impl Connection<'_> {
 
     /// The connection becomes a stream, and its socket another thread's.
     fn open_stream(&mut self, context: RequestContext<'_>, answer: Response) -> Next {
+        let mut head = Vec::new();
+        answer.write_head(&mut head, &context.id, false, context.minor);
         let Body::Events { bus, filter } = answer.body else { return Next::Close };
         let chunked = context.minor == 1;
-        let frame = Frame {
-            request_id: &context.id,
-            keep_alive: false,
-            delimited: Delimited::Stream { chunked },
-        };
-        let mut head = Vec::new();
-        write_head(&mut head, 200, answer.content_type, &answer.headers, frame);
         if context.is_head() {
             self.output.append(&mut head);
             context.log(200);
