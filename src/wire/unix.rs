@@ -1,4 +1,4 @@
-//! HTTP over a Unix socket: the transport under ureq, for the client and for wal-qt's host.
+//! HTTP over a Unix socket: the transport under ureq, for the command and for a second daemon.
 //!
 //! Runs on the calling thread. Waits end with ureq's time limits, or when the `interrupt` becomes
 //! readable. With neither (an event stream) they last as long as the server, except for the wait for a
@@ -6,11 +6,11 @@
 
 use std::fmt;
 use std::io::{self, Read, Write};
-use std::net::{Shutdown, SocketAddr};
+use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
-use std::sync::{Arc, Weak};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags};
@@ -20,7 +20,7 @@ use ureq::config::Config;
 use ureq::http::Uri;
 use ureq::unversioned::resolver::{ResolvedSocketAddrs, Resolver};
 use ureq::unversioned::transport::{
-    Buffers, ConnectionDetails, Connector, LazyBuffers, NextTimeout, ShutdownHandle, Transport,
+    Buffers, ConnectionDetails, Connector, LazyBuffers, NextTimeout, Transport,
 };
 use ureq::{Agent, Error};
 
@@ -75,9 +75,6 @@ impl Connector for UnixConnector {
         _: Option<()>,
     ) -> Result<Option<UnixTransport>, Error> {
         let stream = self.open(details.timeout).map_err(|error| ended(error, details.timeout))?;
-        let stream = Arc::new(Shuttable(stream));
-        let handle: Weak<dyn ShutdownHandle> = Arc::downgrade(&stream) as Weak<_>;
-        (details.register_shutdown)(handle)?;
         let config = details.config;
         let buffers = LazyBuffers::new(config.input_buffer_size(), config.output_buffer_size());
         Ok(Some(UnixTransport { stream, interrupt: self.interrupt.clone(), buffers }))
@@ -101,19 +98,9 @@ impl UnixConnector {
     }
 }
 
-/// Can be ended from another thread (`Agent::shutdown`).
-struct Shuttable(UnixStream);
-
-impl ShutdownHandle for Shuttable {
-    fn shutdown(&self) {
-        // An error means that it is closed already.
-        self.0.shutdown(Shutdown::Both).ok();
-    }
-}
-
 struct UnixTransport {
     /// Never blocking: all waits are in [`wait`].
-    stream: Arc<Shuttable>,
+    stream: UnixStream,
     interrupt: Option<Arc<OwnedFd>>,
     buffers: LazyBuffers,
 }
@@ -134,7 +121,7 @@ impl Transport for UnixTransport {
         let until = deadline(timeout);
         let mut rest = &self.buffers.output()[..amount];
         while !rest.is_empty() {
-            match (&self.stream.0).write(rest) {
+            match self.stream.write(rest) {
                 Ok(written) => rest = &rest[written..],
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                     wait(&self.stream, self.interrupt.as_deref(), PollFlags::OUT, until)
@@ -151,7 +138,7 @@ impl Transport for UnixTransport {
         let timeout = timeout.for_read();
         let until = deadline(timeout);
         loop {
-            match (&self.stream.0).read(self.buffers.input_append_buf()) {
+            match self.stream.read(self.buffers.input_append_buf()) {
                 Ok(read) => {
                     self.buffers.input_appended(read);
                     return Ok(read > 0);
@@ -168,17 +155,17 @@ impl Transport for UnixTransport {
 
     fn is_open(&mut self) -> bool {
         // Between two requests there is nothing to read: anything but that is the end.
-        matches!((&self.stream.0).read(&mut [0]), Err(e) if e.kind() == io::ErrorKind::WouldBlock)
+        matches!(self.stream.read(&mut [0]), Err(e) if e.kind() == io::ErrorKind::WouldBlock)
     }
 }
 
 fn wait(
-    stream: &Shuttable,
+    stream: &UnixStream,
     interrupt: Option<&OwnedFd>,
     wanted: PollFlags,
     until: Option<Instant>,
 ) -> io::Result<()> {
-    let mut fds = vec![PollFd::new(&stream.0, wanted)];
+    let mut fds = vec![PollFd::new(stream, wanted)];
     fds.extend(interrupt.map(|interrupt| PollFd::new(interrupt, PollFlags::IN)));
     if !poll_until(&mut fds, until)? {
         return Err(io::ErrorKind::TimedOut.into());
