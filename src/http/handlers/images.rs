@@ -31,9 +31,19 @@ pub(in crate::http) fn list(api: &Api, request: &Request<'_>) -> Result<Response
     let filter = filter_in_query(api, request)?;
     let query = Query { offset: paging.offset(), limit: paging.per_page, ..filter };
     let look = api.library.thumbnails().look();
+    page(paging, |json| {
+        Ok(api.store.write_page(&query, json, |row, json| look.write(row, json))?)
+    })
+}
+
+/// The answer with a page of images, which `write` appends; it returns how many images there are.
+pub(super) fn page(
+    paging: Paging,
+    write: impl FnOnce(&mut Vec<u8>) -> Result<u64, Error>,
+) -> Result<Response, Error> {
     let mut json = Vec::with_capacity(paging.per_page as usize * ROW_BYTES);
     json.extend(br#"{"data":["#);
-    let total = api.store.write_page(&query, &mut json, |row, json| look.write(row, json))?;
+    let total = write(&mut json)?;
     json.extend(br#"],"pagination":"#);
     serde_json::to_writer(&mut json, &paging.of(total))?;
     json.push(b'}');

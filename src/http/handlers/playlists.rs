@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::Api;
-use super::images::{new_playlist_source, playlist_source};
+use super::images::{new_playlist_source, page, playlist_source};
 use super::library::checked_name;
 use super::session::distinct_names;
 use crate::http::{Error, Paging, Request, Response};
@@ -86,26 +86,21 @@ pub(in crate::http) fn images(api: &Api, request: &Request<'_>) -> Result<Respon
     let paging = Paging::read(request.query())?;
     let (offset, limit) = (paging.offset(), paging.per_page);
     let playlist = find(api, id)?;
-    let mut json = br#"{"data":["#.to_vec();
     let look = api.library.thumbnails().look();
     let write = |row: Image, json: &mut Vec<u8>| look.write(row, json);
-    let total = match playlist.source {
+    page(paging, |json| match playlist.source {
         Some(source) => {
             let query = Query { offset, limit, ..*playlist_source(source)?.query };
-            api.store.write_page(&query, &mut json, write)?
+            Ok(api.store.write_page(&query, json, write)?)
         }
         None => {
             let ids = playlist.images.iter().map(|item| item.image_id);
             let skipped = usize::try_from(offset).unwrap_or(usize::MAX);
-            let page: Vec<i64> = ids.skip(skipped).take(limit as usize).collect();
-            api.store.write_rows(&page, &mut json, write)?;
-            playlist.images.len() as u64
+            let shown: Vec<i64> = ids.skip(skipped).take(limit as usize).collect();
+            api.store.write_rows(&shown, json, write)?;
+            Ok(playlist.images.len() as u64)
         }
-    };
-    json.extend(br#"],"pagination":"#);
-    serde_json::to_writer(&mut json, &paging.of(total))?;
-    json.push(b'}');
-    Ok(Response::written_json(json))
+    })
 }
 
 /// `GET /playlists/{id}/images/ids`: of the same list without its pages.
