@@ -16,7 +16,6 @@ use super::error::Exit;
 use super::terminal::warn;
 use crate::paths::Dirs;
 use crate::sys::is_listened_on;
-use crate::wire::Monitor;
 
 /// The wait for a daemon that has just been started, and for its monitors.
 const WITHIN: Duration = Duration::from_secs(10);
@@ -172,7 +171,7 @@ fn monitors(connection: &Connection) {
     let deadline = Instant::now() + WITHIN;
     while Instant::now() < deadline {
         let found = connection.read(&[&"monitors"]);
-        if found.is_ok_and(|monitors: Vec<Monitor>| !monitors.is_empty()) {
+        if found.is_ok_and(|monitors: Vec<Value>| !monitors.is_empty()) {
             return;
         }
         std::thread::sleep(PACE);

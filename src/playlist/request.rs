@@ -16,7 +16,7 @@ use super::state::PlaybackState;
 use crate::random::seed;
 use crate::store::playlists::{self, Refusal};
 use crate::wallpaper::{Ask, Request, Targets};
-use crate::wire::{HistorySource, Mode, Source};
+use crate::wire::{Mode, Source};
 
 impl Player {
     /// Begins a change of the playlist's own: requests the present item for all connected monitors.
@@ -77,21 +77,11 @@ impl Player {
         let is_asked = |name: &String| monitors.contains(name);
         let all = state.everywhere && self.wallpapers.connected().iter().all(is_asked);
         let named = || Targets::from_names(monitors.iter().cloned());
-        let request = Request {
-            filter: None,
-            ask: ask.unwrap_or_else(present),
-            targets: if all { Targets::All } else { named() },
-            mode: state.mode,
-            fit: None,
-            position: None,
-            transition: None,
-            source: HistorySource {
-                kind: Source::Playlist,
-                playlist_id: Some(change.playlist),
-                playlist_name: Some(change.spec.name.clone()),
-            },
-            by_hook: false,
-        };
+        let targets = if all { Targets::All } else { named() };
+        let (ask, mode) = (ask.unwrap_or_else(present), state.mode);
+        let mut request = Request { mode, ..Request::new(ask, targets, Source::Playlist) };
+        request.source.playlist_id = Some(change.playlist);
+        request.source.playlist_name = Some(change.spec.name.clone());
         if !change.is_own() {
             change.round = number;
         }

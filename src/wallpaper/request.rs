@@ -7,7 +7,7 @@ use super::Error;
 use super::plan::WorkerKey;
 use crate::config::BackendName;
 use crate::store::query::Query;
-use crate::wire::{Fit, HistorySource, Image, Mode, Position, SetStatus};
+use crate::wire::{Fit, HistorySource, Image, Mode, Position, SetStatus, Source};
 
 /// Called once, on the thread `reconciler` or `desktop`, so it must not block.
 pub(crate) type Reply<T> = Box<dyn FnOnce(Result<T, Error>) + Send>;
@@ -49,6 +49,21 @@ pub struct Request {
 }
 
 impl Request {
+    /// The same picture on each, as the settings say.
+    pub(crate) fn new(ask: Ask, targets: Targets, source: Source) -> Self {
+        Self {
+            ask,
+            filter: None,
+            targets,
+            mode: Mode::Individual,
+            fit: None,
+            position: None,
+            transition: None,
+            source: HistorySource::of(source),
+            by_hook: false,
+        }
+    }
+
     /// Whether this request makes an older one, which still waits, pointless. A step back depends on the
     /// pictures before it, so it supersedes only another step back for the same monitors, whose steps
     /// are added.

@@ -48,17 +48,8 @@ pub(super) fn outputs(names: &[&str]) -> Vec<Output> {
 
 /// A request for these monitors, or for all if none is named.
 pub(super) fn request(ask: Ask, monitors: &[&str]) -> Request {
-    Request {
-        ask,
-        filter: None,
-        targets: Targets::from_names(names(monitors)),
-        mode: Mode::Clone,
-        fit: None,
-        position: None,
-        transition: None,
-        source: HistorySource { kind: Source::Manual, playlist_id: None, playlist_name: None },
-        by_hook: false,
-    }
+    let targets = Targets::from_names(names(monitors));
+    Request { mode: Mode::Clone, ..Request::new(ask, targets, Source::Manual) }
 }
 
 /// A reply, and the receiver of its result.

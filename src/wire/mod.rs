@@ -37,22 +37,21 @@ pub(crate) use playlist_request::{
 pub(crate) use position::Position;
 pub use record::HistorySource;
 pub(crate) use record::{
-    ActivePlaylist, Appearance, BackendInfo, Capabilities, Conflict, CurrentMonitor,
-    CurrentWallpaper, Data, DatabaseHealth, DatabaseReport, DatabaseState, Folder, HistoryEntry,
-    Ids, ImportNote, ImportProblem, ImportedBatch, InfoPaths, LibraryHealth, Monitor, Page,
-    Pagination, Playback, Playlist, PlaylistConfiguration, PlaylistItem, PlaylistOrder,
-    PlaylistType, Power, SetAnswer, SetStatus, Theme, Workspace,
+    ActivePlaylist, Appearance, Conflict, CurrentMonitor, CurrentWallpaper, Data, DatabaseHealth,
+    DatabaseReport, DatabaseState, Folder, HistoryEntry, Ids, ImportNote, ImportProblem,
+    ImportedBatch, InfoPaths, LibraryHealth, Page, Pagination, Playback, Playlist,
+    PlaylistConfiguration, PlaylistItem, PlaylistOrder, PlaylistType, Power, SetAnswer, SetStatus,
+    Workspace,
 };
 pub(crate) use report::{
-    ApplyFailure, Debug, DebugAssignment, DebugChild, DebugFailure, DebugQueue, DebugThread,
-    Finding, FindingState, HookFailure, LibraryWatch, NextChange, Session, WatchState,
-    WatchedDirectory, Why,
+    ApplyFailure, DebugFailure, DebugQueue, Finding, FindingState, HookFailure, LibraryWatch,
+    NextChange, Session, WatchState, WatchedDirectory, Why,
 };
 pub use request::DeleteImages;
 pub(crate) use request::{
     BackWallpaper, CreateFolder, ExportLoop, ExtractPalette, ImportImages, ImportWeb, MoveImages,
     NoFields, PatchCapabilities, PatchFolder, PatchImage, PutAppearance, PutPower, PutWatch,
-    RandomWallpaper, SelectAll, SetSound, SetWallpaper, Sound, SoundAnswer, SoundChange,
+    RandomWallpaper, SelectAll, SetSound, SetWallpaper, Sound, SoundChange,
 };
 pub use time::DayTime;
 pub(crate) use time::Timestamp;

@@ -153,45 +153,6 @@ pub struct ActivePlaylist {
     pub mode: Mode,
 }
 
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Monitor {
-    pub name: String,
-    /// Pixels of the mode, before the transform.
-    pub width: u32,
-    pub height: u32,
-    /// Position in the layout.
-    pub x: i32,
-    pub y: i32,
-    pub scale: f64,
-    /// Hz.
-    pub refresh_rate: f64,
-    /// 0 normal, 1 = 90°, 2 = 180°, 3 = 270°, 4 to 7 the flipped ones.
-    pub transform: u8,
-    pub description: String,
-    /// Empty if it is not known, as are the next two.
-    pub make: String,
-    pub model: String,
-    pub serial: String,
-    /// X11 only.
-    pub primary: bool,
-}
-
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(crate) struct BackendInfo {
-    pub name: String,
-    pub installed: bool,
-    /// Installed, and its compositor is the one that runs.
-    pub available: bool,
-    pub active: bool,
-    pub version: Option<String>,
-    pub capabilities: Capabilities,
-    pub settings: Map<String, Value>,
-    /// Programs not found.
-    pub missing: Vec<String>,
-    /// Other programs that draw backgrounds.
-    pub conflicts: Vec<Conflict>,
-}
-
 /// A program that draws backgrounds and was not started by us.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Conflict {
@@ -199,15 +160,6 @@ pub struct Conflict {
     /// None if its window does not tell.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pid: Option<i32>,
-}
-
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Capabilities {
-    /// Some of `static_image`, `animated_image`, `video`, `web`.
-    pub content_kinds: Vec<String>,
-    /// Some of `wayland`, `x11`.
-    pub compositors: Vec<String>,
-    pub transitions: bool,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -241,6 +193,13 @@ pub struct HistorySource {
     pub playlist_id: Option<i64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub playlist_name: Option<String>,
+}
+
+impl HistorySource {
+    /// Without a playlist.
+    pub(crate) fn of(kind: super::Source) -> Self {
+        Self { kind, playlist_id: None, playlist_name: None }
+    }
 }
 
 /// The wallpapers shown: the newest entry's fields on top, absent if there are none.
@@ -454,15 +413,4 @@ pub(crate) struct DatabaseReport {
     pub problems: Vec<String>,
     /// The newest first.
     pub backups: Vec<PathBuf>,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Theme {
-    pub name: String,
-    pub display_name: String,
-    /// The same again, under the name that graphical clients read.
-    #[serde(rename = "displayName")]
-    pub display_name_camel: String,
-    pub source: String,
-    pub url: String,
 }

@@ -10,36 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use super::image::put_id;
 use super::names::words;
-use super::{ActivePlaylist, Fit, HistorySource, Mode, Position, Power, Timestamp, Workspace};
-
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Debug {
-    pub version: String,
-    /// Seconds.
-    pub uptime: u64,
-    /// Sorted by name.
-    pub threads: Vec<DebugThread>,
-    pub queues: Vec<DebugQueue>,
-    /// Assignments of all known monitors.
-    pub assignments: Vec<DebugAssignment>,
-    /// None: the reconciler does not answer.
-    pub workspaces: Option<Vec<Workspace>>,
-    /// None: the player does not answer.
-    pub playlists: Option<Vec<ActivePlaylist>>,
-    pub children: Vec<DebugChild>,
-    pub power: Power,
-    /// The last ones, the newest last.
-    pub failures: Vec<DebugFailure>,
-    /// The failure of the hook's last run.
-    pub hook_failure: Option<HookFailure>,
-    /// Connections that are open, this one among them.
-    pub clients: usize,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub(crate) struct DebugThread {
-    pub name: String,
-}
+use super::{HistorySource, Timestamp};
 
 /// Requests that wait for a thread.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -53,33 +24,6 @@ impl DebugQueue {
     pub(crate) fn of<T>(name: &str, inbox: &Sender<T>) -> Self {
         Self { name: name.to_owned(), length: inbox.len(), capacity: inbox.capacity() }
     }
-}
-
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(crate) struct DebugAssignment {
-    pub monitor: String,
-    #[serde(serialize_with = "put_id")]
-    pub image_id: i64,
-    /// `#rrggbb`, in the place of an image.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub color: Option<String>,
-    pub mode: Mode,
-    pub backend: String,
-    pub set_at: Timestamp,
-    pub fit: Option<Fit>,
-    pub position: Option<Position>,
-}
-
-/// A process of a backend.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(crate) struct DebugChild {
-    pub pid: i32,
-    pub backend: String,
-    /// The monitors that the process is assigned to.
-    pub monitors: Vec<String>,
-    pub started_at: Option<Timestamp>,
-    /// The memory that it uses; none if it has just exited.
-    pub memory_kb: Option<u64>,
 }
 
 /// A picture that did not come up, and where.

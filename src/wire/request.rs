@@ -9,9 +9,7 @@ use serde::de::{MapAccess, Visitor};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::{
-    AppearanceMode, Fit, LoopAction, LoopPreset, Mode, Position, SetStatus, WebCapabilities,
-};
+use super::{AppearanceMode, Fit, LoopAction, LoopPreset, Mode, Position, WebCapabilities};
 
 /// `POST /images`
 #[derive(Clone, Debug, Deserialize)]
@@ -210,15 +208,6 @@ pub struct Sound {
     pub muted: bool,
     /// In percent.
     pub volume: u8,
-}
-
-/// The answer of `POST /wallpaper/sound`.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub(crate) struct SoundAnswer {
-    pub status: SetStatus,
-    pub monitors: Vec<String>,
-    #[serde(flatten)]
-    pub sound: Sound,
 }
 
 /// A change of a [`Sound`].

@@ -5,14 +5,15 @@
 
 use std::path::{Path, PathBuf};
 
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::{Map, Value, json};
 
 use super::{Api, SHOW_PATIENCE};
-use crate::backends::{Kind, REGISTRY, Registration, registration};
+use crate::backends::{REGISTRY, Registration, registration};
 use crate::compositor::Compositor;
 use crate::config::{Backend, BackendName, Changed, Section, SelectionMode};
 use crate::http::{Error, Request, Response, file};
-use crate::wire::{BackendInfo, Capabilities, Conflict, Theme};
+use crate::wire::Conflict;
 
 /// `GET /config`
 pub(in crate::http) fn whole(api: &Api, _: &Request<'_>) -> Result<Response, Error> {
@@ -167,8 +168,8 @@ pub(in crate::http) fn backends(api: &Api, _: &Request<'_>) -> Result<Response, 
     // Read once, as another backend may be activated between two reads.
     let active = api.wallpaper.status().active;
     let conflicts = api.backends.conflicts();
-    let info = |entry| backend_info(api, entry, active == Some(entry.name), conflicts(entry));
-    let list: Vec<BackendInfo> = REGISTRY.iter().map(info).collect();
+    let info = |entry| backend_info(api, entry, active == Some(entry.name), &conflicts(entry));
+    let list: Vec<Value> = REGISTRY.iter().map(info).collect();
     Ok(Response::json(200, &list)?)
 }
 
@@ -192,38 +193,32 @@ pub(in crate::http) fn activate(api: &Api, request: &Request<'_>) -> Result<Resp
     Ok(Response::json(200, &json!({"status": "activated", "backend": name}))?)
 }
 
-fn backend_info(
-    api: &Api,
-    entry: &Registration,
-    active: bool,
-    conflicts: Vec<Conflict>,
-) -> BackendInfo {
+fn backend_info(api: &Api, entry: &Registration, active: bool, conflicts: &[Conflict]) -> Value {
     let missing = api.backends.missing(entry);
-    let names = |kinds: &[Kind]| kinds.iter().map(|kind| kind.as_str().to_owned()).collect();
-    let compositors: Vec<&str> =
-        entry.compositors.iter().map(|one| Compositor::as_str(*one)).collect();
-    BackendInfo {
-        name: entry.name.to_string(),
-        installed: missing.is_empty(),
-        available: api.backends.is_available(entry),
-        active,
-        version: if missing.is_empty() { api.backends.version(entry) } else { None },
-        capabilities: Capabilities {
-            content_kinds: names(api.backends.kinds(entry)),
-            compositors: compositors.into_iter().map(str::to_owned).collect(),
-            transitions: entry.transitions,
+    let kinds = api.backends.kinds(entry).iter().map(|kind| kind.as_str());
+    let compositors = entry.compositors.iter().map(|one| Compositor::as_str(*one));
+    json!({
+        "name": entry.name,
+        "installed": missing.is_empty(),
+        "available": api.backends.is_available(entry),
+        "active": active,
+        "version": if missing.is_empty() { api.backends.version(entry) } else { None },
+        "capabilities": {
+            "content_kinds": kinds.collect::<Vec<_>>(),
+            "compositors": compositors.collect::<Vec<_>>(),
+            "transitions": entry.transitions,
         },
-        settings: api.config.current().section(Section::BackendOptions(entry.name)),
-        missing: missing.into_iter().map(str::to_owned).collect(),
-        conflicts,
-    }
+        "settings": api.config.current().section(Section::BackendOptions(entry.name)),
+        "missing": missing,
+        "conflicts": conflicts,
+    })
 }
 
 /// `GET /api/themes`
 pub(in crate::http) fn themes(api: &Api, _: &Request<'_>) -> Result<Response, Error> {
     let mut names = theme_names(&api.dirs.themes());
     names.sort_unstable();
-    let themes: Vec<Theme> = names.iter().map(|name| theme_record(name)).collect();
+    let themes: Vec<Value> = names.iter().map(|name| theme_record(name)).collect();
     Ok(Response::json(200, &themes)?)
 }
 
@@ -255,7 +250,7 @@ fn theme_file(directory: &Path, name: &str) -> Option<PathBuf> {
     (path.starts_with(home) && path.is_file()).then_some(path)
 }
 
-fn theme_record(name: &str) -> Theme {
+fn theme_record(name: &str) -> Value {
     let words = name.split(['-', '_', ' ']).filter(|word| !word.is_empty());
     let capital = |word: &str| {
         let mut letters = word.chars();
@@ -263,23 +258,18 @@ fn theme_record(name: &str) -> Theme {
         first.chain(letters).collect::<String>()
     };
     let display_name = words.map(capital).collect::<Vec<_>>().join(" ");
-    Theme {
-        name: name.to_owned(),
-        display_name: display_name.clone(),
-        display_name_camel: display_name,
-        source: "user".to_owned(),
-        url: format!("/api/themes/{}.css", percent(name)),
-    }
+    json!({
+        "name": name,
+        "display_name": display_name,
+        // The same again, under the name that graphical clients read.
+        "displayName": display_name,
+        "source": "user",
+        "url": format!("/api/themes/{}.css", utf8_percent_encode(name, ESCAPED)),
+    })
 }
 
-/// A name as a segment of a path.
-fn percent(name: &str) -> String {
-    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~".contains(&byte);
-    let one = |byte: u8| {
-        if plain(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") }
-    };
-    name.bytes().map(one).collect()
-}
+/// In a segment of a path.
+const ESCAPED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
 #[cfg(test)]
 mod tests {
@@ -309,7 +299,7 @@ mod tests {
     #[test]
     fn names_are_shown_in_words() {
         let theme = theme_record("night-sky ö");
-        assert_eq!(theme.display_name, "Night Sky Ö");
-        assert_eq!(theme.url, "/api/themes/night-sky%20%C3%B6.css");
+        assert_eq!(theme["display_name"], "Night Sky Ö");
+        assert_eq!(theme["url"], "/api/themes/night-sky%20%C3%B6.css");
     }
 }

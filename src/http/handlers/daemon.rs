@@ -4,73 +4,51 @@
 use std::fs;
 use std::time::Duration;
 
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
+use serde_json::{Value, json};
 
 use super::{Api, Stop};
 use crate::color;
 use crate::events::EventFilter;
 use crate::http::{Error, Request, Response};
 use crate::process::Identity;
-use crate::store::{self, assignments};
+use crate::store;
+use crate::store::assignments::{self, Assignment};
 use crate::transcode;
-use crate::wire::{
-    BadParameter, DatabaseHealth, Debug, DebugAssignment, DebugChild, DebugThread, EventKind,
-    InfoPaths, LibraryHealth, Session, Timestamp,
-};
+use crate::wire::{BadParameter, EventKind, Timestamp};
 
 /// `GET /healthz`
 pub(in crate::http) fn healthz(_: &Api, _: &Request<'_>) -> Result<Response, Error> {
     Ok(Response::bytes(200, "application/json", br#"{"status":"ok"}"#.as_slice()))
 }
 
-#[derive(Serialize)]
-struct Info<'a> {
-    version: &'static str,
-    pid: u32,
-    hostname: String,
-    /// Seconds.
-    uptime: u64,
-    runtime_version: &'static str,
-    os: &'static str,
-    arch: &'static str,
-    paths: &'a InfoPaths,
-    /// None while no compositor is found.
-    session: Option<Session>,
-    library: LibraryHealth,
-    database: DatabaseHealth,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    warnings: Vec<String>,
-}
-
 /// `GET /info`
 pub(in crate::http) fn info(api: &Api, _: &Request<'_>) -> Result<Response, Error> {
     let names = rustix::system::uname();
-    let info = Info {
-        version: env!("CARGO_PKG_VERSION"),
-        pid: std::process::id(),
-        hostname: names.nodename().to_string_lossy().into_owned(),
-        uptime: api.started.elapsed().as_secs(),
-        runtime_version: env!("MURALD_RUSTC"),
-        os: std::env::consts::OS,
-        arch: std::env::consts::ARCH,
-        paths: &api.paths,
-        session: api.session().map(|session| session.record()),
-        library: api.library.health(),
-        database: api.store.health(),
-        warnings: api.warnings(),
-    };
+    let mut info = json!({
+        "version": env!("CARGO_PKG_VERSION"),
+        "pid": std::process::id(),
+        "hostname": names.nodename().to_string_lossy(),
+        "uptime": api.started.elapsed().as_secs(),
+        "runtime_version": env!("MURALD_RUSTC"),
+        "os": std::env::consts::OS,
+        "arch": std::env::consts::ARCH,
+        "paths": api.paths,
+        // Null while no compositor is found.
+        "session": api.session().map(|session| session.record()),
+        "library": api.library.health(),
+        "database": api.store.health(),
+    });
+    let warnings = api.warnings();
+    if !warnings.is_empty() {
+        info["warnings"] = warnings.into();
+    }
     Ok(Response::json(200, &info)?)
-}
-
-#[derive(Serialize)]
-struct Able {
-    transcoder_available: bool,
 }
 
 /// `GET /capabilities`
 pub(in crate::http) fn capabilities(_: &Api, _: &Request<'_>) -> Result<Response, Error> {
-    let transcoder_available = transcode::is_available();
-    Ok(Response::json(200, &Able { transcoder_available })?)
+    Ok(Response::json(200, &json!({ "transcoder_available": transcode::is_available() }))?)
 }
 
 #[derive(Default, Deserialize)]
@@ -111,71 +89,76 @@ const DEBUG_PATIENCE: Duration = Duration::from_secs(2);
 /// `GET /debug`
 pub(in crate::http) fn debug(api: &Api, request: &Request<'_>) -> Result<Response, Error> {
     let threads = threads();
-    let streams = threads.iter().filter(|thread| thread.name.starts_with("sse-")).count();
+    let streams = threads.iter().filter(|name| name.starts_with("sse-")).count();
     let rows = api.store.read::<_, store::Error>(assignments::all)?;
-    let assignments: Vec<_> = rows.into_iter().map(assignment).collect();
-    let debug = Debug {
-        version: env!("CARGO_PKG_VERSION").to_owned(),
-        uptime: api.started.elapsed().as_secs(),
-        threads,
-        queues: [api.wallpaper.queue(), api.playlists.queue()]
-            .into_iter()
-            .chain(api.desktop.queue())
-            .chain(api.library.queues())
-            .collect(),
-        children: children(api, &assignments),
-        assignments,
-        workspaces: request.wait(DEBUG_PATIENCE, |reply| api.wallpaper.workspaces(reply)).ok(),
-        playlists: request.wait(DEBUG_PATIENCE, |reply| api.playlists.active(reply)).ok(),
-        power: api.playlists.power(),
-        failures: api.wallpaper.failures(),
-        hook_failure: api.desktop.hook_failure(),
-        clients: request.clients() + streams,
-    };
+    let queues = [api.wallpaper.queue(), api.playlists.queue()].into_iter();
+    let queues = queues.chain(api.desktop.queue()).chain(api.library.queues());
+    // Null if the thread of its owner does not answer.
+    let workspaces = request.wait(DEBUG_PATIENCE, |reply| api.wallpaper.workspaces(reply)).ok();
+    let playlists = request.wait(DEBUG_PATIENCE, |reply| api.playlists.active(reply)).ok();
+    let debug = json!({
+        "version": env!("CARGO_PKG_VERSION"),
+        "uptime": api.started.elapsed().as_secs(),
+        "threads": threads.iter().map(|name| json!({ "name": name })).collect::<Vec<_>>(),
+        "queues": queues.collect::<Vec<_>>(),
+        "assignments": rows.iter().map(assignment).collect::<Vec<_>>(),
+        "workspaces": workspaces,
+        "playlists": playlists,
+        "children": children(api, &rows),
+        "power": api.playlists.power(),
+        "failures": api.wallpaper.failures(),
+        "hook_failure": api.desktop.hook_failure(),
+        "clients": request.clients() + streams,
+    });
     Ok(Response::json(200, &debug)?)
 }
 
-fn assignment(row: assignments::Assignment) -> DebugAssignment {
-    let assignments::Assignment { monitor, image_id, mode, backend, set_at, fit, position, .. } =
-        row;
-    let color = color::of_image(image_id).map(color::hex);
-    DebugAssignment { monitor, image_id, color, mode, backend, set_at, fit, position }
+fn assignment(row: &Assignment) -> Value {
+    let color = color::of_image(row.image_id).map(color::hex);
+    let mut shown = json!({
+        "monitor": row.monitor,
+        "image_id": color.is_none().then_some(row.image_id),
+        "mode": row.mode,
+        "backend": row.backend,
+        "set_at": row.set_at,
+        "fit": row.fit,
+        "position": row.position,
+    });
+    if let Some(color) = color {
+        shown["color"] = color.into();
+    }
+    shown
 }
 
-/// The threads that the kernel lists, so that a leaked thread is among them.
-fn threads() -> Vec<DebugThread> {
+/// The names of the threads that the kernel lists, so that a leaked thread is among them.
+fn threads() -> Vec<String> {
     let entries = fs::read_dir("/proc/self/task").into_iter().flatten().flatten();
     let name = |entry: fs::DirEntry| fs::read_to_string(entry.path().join("comm")).ok();
-    let mut threads: Vec<DebugThread> = entries
-        .filter_map(name)
-        .map(|name| DebugThread { name: name.trim_end().to_owned() })
-        .collect();
-    threads.sort();
-    threads
+    let names = entries.filter_map(name).map(|name| name.trim_end().to_owned());
+    let mut names: Vec<String> = names.collect();
+    names.sort();
+    names
 }
 
-fn children(api: &Api, assignments: &[DebugAssignment]) -> Vec<DebugChild> {
-    let running = api.backends.records.who_runs().into_iter();
-    let mut children: Vec<DebugChild> = running
-        .map(|(backend, output, who)| {
-            let shows = |one: &&DebugAssignment| {
-                one.backend == backend
-                    && output.as_ref().is_none_or(|output| *output == one.monitor)
-            };
-            let monitors =
-                assignments.iter().filter(shows).map(|one| one.monitor.clone()).collect();
-            let Identity { pid, .. } = who;
-            DebugChild {
-                pid,
-                backend,
-                monitors,
-                started_at: started(who),
-                memory_kb: who.memory_kb(),
-            }
+/// The processes of backends, and the monitors that each is assigned to.
+fn children(api: &Api, assignments: &[Assignment]) -> Vec<Value> {
+    let mut running = api.backends.records.who_runs();
+    running.sort_by_key(|(_, _, who)| who.pid);
+    let child = |(backend, output, who): &(String, Option<String>, Identity)| {
+        let shows = |one: &&Assignment| {
+            one.backend == *backend && output.as_ref().is_none_or(|output| *output == one.monitor)
+        };
+        let monitors = assignments.iter().filter(shows).map(|one| &one.monitor);
+        json!({
+            "pid": who.pid,
+            "backend": backend,
+            "monitors": monitors.collect::<Vec<_>>(),
+            "started_at": started(*who),
+            // Null if it has just exited.
+            "memory_kb": who.memory_kb(),
         })
-        .collect();
-    children.sort_by_key(|child| child.pid);
-    children
+    };
+    running.iter().map(child).collect()
 }
 
 fn started(who: Identity) -> Option<Timestamp> {

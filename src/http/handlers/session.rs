@@ -7,6 +7,8 @@
 use std::sync::Mutex;
 use std::time::Duration;
 
+use serde_json::{Value, json};
+
 use super::{Api, SHOW_PATIENCE};
 use crate::compositor::Output;
 use crate::error_chain::chain;
@@ -14,7 +16,7 @@ use crate::http::{Error, Request, Response};
 use crate::library;
 use crate::sys::lock;
 use crate::wallpaper::{entries_by_name, reference};
-use crate::wire::{Appearance, Image, Monitor, Power, PutAppearance, PutPower};
+use crate::wire::{Appearance, Image, Power, PutAppearance, PutPower};
 
 /// The player waits for nothing but the disk.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -130,20 +132,20 @@ pub(super) fn distinct_names(names: Vec<String>) -> Result<Vec<String>, Error> {
     Ok(named)
 }
 
-fn monitor_record(output: &Output) -> Monitor {
-    Monitor {
-        name: output.name.clone(),
-        width: output.width,
-        height: output.height,
-        x: output.x,
-        y: output.y,
-        scale: output.scale,
-        refresh_rate: output.refresh_rate,
-        transform: output.transform,
-        description: output.description.clone(),
-        make: output.identity.make.clone(),
-        model: output.identity.model.clone(),
-        serial: output.identity.serial.clone(),
-        primary: output.primary,
-    }
+fn monitor_record(output: &Output) -> Value {
+    json!({
+        "name": output.name,
+        "width": output.width,
+        "height": output.height,
+        "x": output.x,
+        "y": output.y,
+        "scale": output.scale,
+        "refresh_rate": output.refresh_rate,
+        "transform": output.transform,
+        "description": output.description,
+        "make": output.identity.make,
+        "model": output.identity.model,
+        "serial": output.identity.serial,
+        "primary": output.primary,
+    })
 }

@@ -14,13 +14,12 @@ use crate::color::{self, hex};
 use crate::config::BackendName;
 use crate::http::{Error, Request, Response};
 use crate::store::assignments::{self, Assignment, Deleted};
-use crate::store::query::Query;
 use crate::store::{self, history, images, workspaces};
 use crate::wallpaper::{self, Applied, Ask, Targets};
 use crate::wire::{
-    BackWallpaper, CurrentMonitor, CurrentWallpaper, Event, Fit, GalleryDomain, HistorySource,
-    Mode, Position, RandomWallpaper, SetAnswer, SetSound, SetStatus, SetWallpaper, SoundAnswer,
-    SoundChange, Source, own_path,
+    BackWallpaper, CurrentMonitor, CurrentWallpaper, Event, Fit, GalleryDomain, Image, Mode,
+    Position, RandomWallpaper, SetAnswer, SetSound, SetStatus, SetWallpaper, Sound, SoundChange,
+    Source, own_path,
 };
 
 /// `GET /wallpaper/current`
@@ -130,9 +129,10 @@ pub(in crate::http) fn set(api: &Api, request: &Request<'_>) -> Result<Response,
         check_default(&names, body.transition.as_deref())?;
     }
     let (fit, position, transition) = (body.fit, body.position, body.transition);
-    let set = |ask| Wish { mode, fit, position, transition, ..Wish::new(ask, Source::Manual) };
+    let asked = asked(api, request, names, (Ask::Random, Source::Manual))?;
+    let asked = wallpaper::Request { mode, fit, position, transition, ..asked };
     let mut warning = None;
-    let (image, wish) = match (body.image_id, body.path, body.color) {
+    let image = match (body.image_id, body.path, body.color) {
         (Some(id), None, None) => {
             if color::of_image(id).is_some() {
                 return Err(wallpaper::Error::NoImage { id }.into());
@@ -140,23 +140,19 @@ pub(in crate::http) fn set(api: &Api, request: &Request<'_>) -> Result<Response,
             // Its owner may have written it a moment ago: a large file is read here, not by the thread
             // that shows pictures for everybody.
             api.library.image_now(id)?;
-            (id, set(Ask::Image(id)))
+            id
         }
-        (None, None, Some(text)) => {
-            let id = color_id(&text)?;
-            (id, set(Ask::Image(id)))
-        }
+        (None, None, Some(text)) => color_id(&text)?,
         (None, Some(path), None) => {
-            let wish = set(Ask::Random);
             // Checked first, so that a file that cannot be shown is not imported.
             let (path, content) = content_at(api, &path)?;
             if !default {
-                let asked = asked(api, request, names.clone(), wish.clone())?;
+                let asked = asked.clone();
                 request.wait(SHOW_PATIENCE, |reply| api.wallpaper.check(asked, content, reply))?;
             }
             let (image, note) = import_at(api, request, &path)?;
             warning = note;
-            (image, Wish { ask: Ask::Image(image), ..wish })
+            image
         }
         (None, None, None) => {
             return Err(Error::bad_request("image_id, path or color is missing"));
@@ -165,7 +161,7 @@ pub(in crate::http) fn set(api: &Api, request: &Request<'_>) -> Result<Response,
     };
     let mut answer = match default {
         true => set_default(api, image, (mode, fit, position))?,
-        false => apply(api, request, names, wish)?,
+        false => apply(api, request, wallpaper::Request { ask: Ask::Image(image), ..asked })?,
     };
     answer.warnings.extend(warning);
     Ok(Response::json(200, &answer)?)
@@ -205,23 +201,27 @@ fn set_default(
     how: (Mode, Option<Fit>, Option<Position>),
 ) -> Result<SetAnswer, Error> {
     let image = api.wallpaper.set_default(&api.store, &api.events, image, how)?;
-    let active = api.wallpaper.status().active;
-    Ok(SetAnswer {
+    Ok(answer(&image, how.0, api.wallpaper.status().active))
+}
+
+/// An image for all monitors, of which none is connected.
+fn answer(image: &Image, mode: Mode, backend: Option<BackendName>) -> SetAnswer {
+    SetAnswer {
         status: SetStatus::Set,
         image_id: image.id,
+        image_name: Some(image.name.clone()),
         image_path: image.library_path(),
         color: image.color(),
-        image_name: Some(image.name),
         monitor: "*".to_owned(),
         monitors: Vec::new(),
         skipped: Vec::new(),
-        mode: how.0,
-        backend: active.map(|backend| backend.to_string()),
+        mode,
+        backend: backend.map(|backend| backend.to_string()),
         images: BTreeMap::new(),
         warnings: Vec::new(),
         note: None,
         hidden_by: BTreeMap::new(),
-    })
+    }
 }
 
 /// `POST /wallpaper/random`; the body is optional.
@@ -231,17 +231,17 @@ pub(in crate::http) fn random(api: &Api, request: &Request<'_>) -> Result<Respon
     let filter = body.filter.as_ref().map(filter_in_body).transpose()?.map(Box::new);
     let mode = body.mode.unwrap_or(Mode::Individual);
     let (fit, position, transition) = (body.fit, body.position, body.transition);
-    let random = Wish::new(Ask::Random, Source::Random);
-    let wish = Wish { filter, mode, fit, position, transition, ..random };
-    Ok(Response::json(200, &apply(api, request, names, wish)?)?)
+    let asked = asked(api, request, names, (Ask::Random, Source::Random))?;
+    let asked = wallpaper::Request { filter, mode, fit, position, transition, ..asked };
+    Ok(Response::json(200, &apply(api, request, asked)?)?)
 }
 
 /// `POST /wallpaper/back`; the body is optional.
 pub(in crate::http) fn back(api: &Api, request: &Request<'_>) -> Result<Response, Error> {
     let body: BackWallpaper = request.json_or_default()?;
     let names = wished(body.monitor, body.monitors)?;
-    let wish = Wish::new(Ask::Back(1), Source::Manual);
-    Ok(Response::json(200, &apply(api, request, names, wish)?)?)
+    let asked = asked(api, request, names, (Ask::Back(1), Source::Manual))?;
+    Ok(Response::json(200, &apply(api, request, asked)?)?)
 }
 
 /// `POST /wallpaper/sound`
@@ -267,7 +267,9 @@ pub(in crate::http) fn sound(api: &Api, request: &Request<'_>) -> Result<Respons
         ask(SoundChange::default())?.check(until)?;
     }
     let (monitors, sound) = ask(change)?.settle(&api.store, until)?;
-    Ok(Response::json(200, &SoundAnswer { status: SetStatus::Set, monitors, sound })?)
+    let Sound { muted, volume } = sound;
+    let body = json!({"status": "set", "monitors": monitors, "muted": muted, "volume": volume});
+    Ok(Response::json(200, &body)?)
 }
 
 /// The monitors that a body names; none means all. Clients send `*` along with a list.
@@ -282,79 +284,35 @@ fn wished(monitor: Option<String>, monitors: Option<Vec<String>>) -> Result<Vec<
     }
 }
 
-/// The wallpaper that a body asks for, without the monitors.
-#[derive(Clone)]
-struct Wish {
-    ask: Ask,
-    filter: Option<Box<Query>>,
-    mode: Mode,
-    fit: Option<Fit>,
-    position: Option<Position>,
-    transition: Option<String>,
-    source: Source,
-}
-
-impl Wish {
-    fn new(ask: Ask, source: Source) -> Self {
-        let (filter, fit, position, transition) = (None, None, None, None);
-        Self { ask, filter, mode: Mode::Individual, fit, position, transition, source }
-    }
-}
-
-fn apply(
-    api: &Api,
-    request: &Request<'_>,
-    names: Vec<String>,
-    wish: Wish,
-) -> Result<SetAnswer, Error> {
-    // Each monitor may have another: then it is said which.
-    let several = wish.mode == Mode::Each || matches!(wish.ask, Ask::Back(_));
-    let wanted = asked(api, request, names, wish)?;
-    let all = wanted.targets == Targets::All;
-    let mut applied = request.wait(SHOW_PATIENCE, |reply| api.wallpaper.set(wanted, reply))?;
-    if !several {
-        applied.images.clear();
-    }
-    Ok(answer(applied, all))
-}
-
+/// What a request asks of these monitors.
 fn asked(
     api: &Api,
     request: &Request<'_>,
     names: Vec<String>,
-    wish: Wish,
+    (ask, source): (Ask, Source),
 ) -> Result<wallpaper::Request, Error> {
-    Ok(wallpaper::Request {
-        ask: wish.ask,
-        filter: wish.filter,
-        targets: Targets::from_names(distinct_names(names)?),
-        mode: wish.mode,
-        fit: wish.fit,
-        position: wish.position,
-        transition: wish.transition,
-        source: HistorySource { kind: wish.source, playlist_id: None, playlist_name: None },
-        by_hook: request.by_hook(&api.desktop),
-    })
+    let targets = Targets::from_names(distinct_names(names)?);
+    let by_hook = request.by_hook(&api.desktop);
+    Ok(wallpaper::Request { by_hook, ..wallpaper::Request::new(ask, targets, source) })
 }
 
-fn answer(applied: Applied, all: bool) -> SetAnswer {
-    let image = &applied.image;
-    SetAnswer {
+fn apply(api: &Api, request: &Request<'_>, asked: wallpaper::Request) -> Result<SetAnswer, Error> {
+    // Each monitor may have another: then it is said which.
+    let several = asked.mode == Mode::Each || matches!(asked.ask, Ask::Back(_));
+    let all = asked.targets == Targets::All;
+    let applied = request.wait(SHOW_PATIENCE, |reply| api.wallpaper.set(asked, reply))?;
+    let Applied { image, monitors, mode, backend, .. } = applied;
+    Ok(SetAnswer {
         status: applied.outcome,
-        image_id: image.id,
-        image_name: Some(image.name.clone()),
-        image_path: image.library_path(),
-        color: image.color(),
-        monitor: if all { "*".to_owned() } else { applied.monitors.join(",") },
-        monitors: applied.monitors,
+        monitor: if all { "*".to_owned() } else { monitors.join(",") },
+        monitors,
         skipped: applied.skipped,
-        mode: applied.mode,
-        backend: Some(applied.backend.to_string()),
-        images: applied.images,
+        images: if several { applied.images } else { BTreeMap::new() },
         warnings: applied.warnings,
         note: applied.note,
         hidden_by: applied.hidden_by,
-    }
+        ..answer(&image, mode, Some(backend))
+    })
 }
 
 const HISTORY_LIMIT: u64 = 50;

@@ -49,7 +49,7 @@ pub(in crate::http) fn list(api: &Api, request: &Request<'_>) -> Result<Response
                 // Not where its backend was given up, or cannot be had.
                 shown.is_up = api.wallpaper.shows(&shown.backend, name, shown.image.id);
                 if shown.workspace.is_none() && api.wallpaper.is_restored(name) {
-                    shown.source = bare(Source::Restore);
+                    shown.source = HistorySource::of(Source::Restore);
                 }
                 shown
             });
@@ -73,10 +73,6 @@ struct Shown {
     is_up: bool,
 }
 
-fn bare(kind: Source) -> HistorySource {
-    HistorySource { kind, playlist_id: None, playlist_name: None }
-}
-
 /// A row without its image is about to be purged.
 fn shown(
     connection: &Connection,
@@ -87,8 +83,8 @@ fn shown(
     let entry = history::at(connection, &row.monitor, row.set_at)?;
     // Nobody has put it on this monitor: it is shown because of what others show.
     let source = match picture {
-        Some(_) => bare(Source::Workspace),
-        None => entry.map_or_else(|| bare(Source::Restore), |entry| entry.source),
+        Some(_) => HistorySource::of(Source::Workspace),
+        None => entry.map_or_else(|| HistorySource::of(Source::Restore), |entry| entry.source),
     };
     let workspace = picture.map(|picture| picture.workspace.clone());
     let (backend, set_at) = (row.backend.clone(), row.set_at);
