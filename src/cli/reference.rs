@@ -22,7 +22,7 @@ use super::{Error, suggest};
 use crate::color;
 use crate::paths::{Dirs, from_uri, open_regular};
 use crate::wire::collate::folded;
-use crate::wire::{CurrentMonitor, CurrentWallpaper, Data, Format, Ids, Page};
+use crate::wire::{CurrentMonitor, Data, Format, Ids, Page};
 
 pub(super) use names::path;
 use names::{Named, among, exactly, nothing, only};
@@ -277,7 +277,11 @@ fn checksum(path: &Path) -> std::io::Result<String> {
 
 /// The image on a monitor; without a monitor, the images on all.
 fn current(connection: &Connection, monitor: Option<&str>) -> Result<CurrentMonitor, Error> {
-    let shown = connection.read::<CurrentWallpaper>(&[&"wallpaper", &"current"])?.monitors;
+    #[derive(serde::Deserialize)]
+    struct Current {
+        monitors: Vec<CurrentMonitor>,
+    }
+    let shown = connection.read::<Current>(&[&"wallpaper", &"current"])?.monitors;
     let choices = || {
         let choice =
             |one: &CurrentMonitor| format!("current:{} is {}", one.monitor_name, one.label());

@@ -56,8 +56,10 @@ impl From<config::Error> for Error {
             | Why::UnknownKey { .. }
             | Why::Unwatchable { .. } => Self::new(400, text),
             // From a body: paths with unknown sections are answered earlier.
-            Why::UnknownSection { .. } => Self::new(400, text)
-                .details(format!("sections are {}", Section::TOP.map(Section::heading).join(", "))),
+            Why::UnknownSection { .. } => {
+                let all: Vec<String> = Section::top().into_iter().map(Section::heading).collect();
+                Self::new(400, text).details(format!("sections are {}", all.join(", ")))
+            }
             Why::NoAnswer { .. } => Self::new(503, text),
             // A person is at work on the file: what is in it goes before what a program wants.
             Why::Broken { .. }

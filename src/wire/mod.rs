@@ -37,15 +37,15 @@ pub(crate) use playlist_request::{
 pub(crate) use position::Position;
 pub use record::HistorySource;
 pub(crate) use record::{
-    ActivePlaylist, Appearance, Conflict, CurrentMonitor, CurrentWallpaper, Data, DatabaseHealth,
-    DatabaseReport, DatabaseState, Folder, HistoryEntry, Ids, ImportNote, ImportProblem,
-    ImportedBatch, InfoPaths, LibraryHealth, Page, Pagination, Playback, Playlist,
+    ActivePlaylist, Appearance, Conflict, CurrentMonitor, Data, Folder, HistoryEntry, Ids,
+    ImportNote, ImportProblem, ImportedBatch, Page, Pagination, Playback, Playlist,
     PlaylistConfiguration, PlaylistItem, PlaylistOrder, PlaylistType, Power, SetAnswer, SetStatus,
     Workspace,
 };
 pub(crate) use report::{
-    ApplyFailure, DebugFailure, DebugQueue, Finding, FindingState, HookFailure, LibraryWatch,
-    NextChange, Session, WatchState, WatchedDirectory, Why,
+    ApplyFailure, DatabaseHealth, DatabaseReport, DatabaseState, DebugFailure, DebugQueue, Finding,
+    FindingState, HookFailure, InfoPaths, LibraryHealth, LibraryWatch, NextChange, Session,
+    WatchState, WatchedDirectory, Why,
 };
 pub use request::DeleteImages;
 pub(crate) use request::{

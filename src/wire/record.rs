@@ -202,34 +202,6 @@ impl HistorySource {
     }
 }
 
-/// The wallpapers shown: the newest entry's fields on top, absent if there are none.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(crate) struct CurrentWallpaper {
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub backend: Option<String>,
-    /// Null where that was deleted, and for a plain colour.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub image_id: Option<Option<i64>>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub image_name: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub image_path: Option<Option<PathBuf>>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub color: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub mode: Option<Mode>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub set_at: Option<Timestamp>,
-    #[serde(default, skip_serializing_if = "is_false")]
-    pub deleted: bool,
-    /// The wallpaper of a monitor that was never seen before.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub default_image_id: Option<i64>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub default_color: Option<String>,
-    pub monitors: Vec<CurrentMonitor>,
-}
-
 /// The answer of `POST /wallpaper/set`, `random` and `back`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct SetAnswer {
@@ -358,59 +330,4 @@ pub(crate) struct ImportNote {
 pub(crate) struct ImportProblem {
     pub path: String,
     pub error: String,
-}
-
-/// The paths of the daemon's files: the settings of `[daemon]`, expanded, and paths without a
-/// setting.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct InfoPaths {
-    pub socket: String,
-    pub config: String,
-    pub images: String,
-    pub thumbnails: String,
-    /// The file.
-    pub database: String,
-    pub log: String,
-    pub state: String,
-}
-
-/// Whether the files of the library are where its rows say.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct LibraryHealth {
-    /// Images that have lost their files and are kept all the same.
-    pub missing: usize,
-    /// So many are missing that no row is removed.
-    pub guarded: bool,
-}
-
-/// Whether the database is the file that the daemon has open.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct DatabaseHealth {
-    pub state: DatabaseState,
-    /// The copy of what the daemon has open.
-    pub saved: Option<PathBuf>,
-    /// For people; none if all is well.
-    pub message: Option<String>,
-}
-
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub(crate) enum DatabaseState {
-    #[default]
-    Ok,
-    /// Its path leads to another file, or to none.
-    Replaced,
-}
-
-/// The result of a full check of the database.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct DatabaseReport {
-    pub database: PathBuf,
-    pub images: usize,
-    /// Images whose files are not there.
-    pub missing: usize,
-    /// None if the database is intact.
-    pub problems: Vec<String>,
-    /// The newest first.
-    pub backups: Vec<PathBuf>,
 }

@@ -1,5 +1,5 @@
-//! The records of the daemon's current state and of its session, for bug reports. They never contain a
-//! setting or a secret.
+//! The records of the daemon's current state, its files and its session, for people and bug reports. They
+//! never contain a setting of a client or a secret.
 
 use std::ffi::{OsStr, OsString};
 use std::fmt;
@@ -123,6 +123,61 @@ pub(crate) struct LibraryWatch {
     pub watch: Vec<WatchedDirectory>,
     pub in_place: bool,
     pub watch_folders: bool,
+}
+
+/// The paths of the daemon's files: the settings of `[daemon]`, expanded, and paths without a
+/// setting.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct InfoPaths {
+    pub socket: String,
+    pub config: String,
+    pub images: String,
+    pub thumbnails: String,
+    /// The file.
+    pub database: String,
+    pub log: String,
+    pub state: String,
+}
+
+/// Whether the files of the library are where its rows say.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LibraryHealth {
+    /// Images that have lost their files and are kept all the same.
+    pub missing: usize,
+    /// So many are missing that no row is removed.
+    pub guarded: bool,
+}
+
+/// Whether the database is the file that the daemon has open.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct DatabaseHealth {
+    pub state: DatabaseState,
+    /// The copy of what the daemon has open.
+    pub saved: Option<PathBuf>,
+    /// For people; none if all is well.
+    pub message: Option<String>,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum DatabaseState {
+    #[default]
+    Ok,
+    /// Its path leads to another file, or to none.
+    Replaced,
+}
+
+/// The result of a full check of the database.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct DatabaseReport {
+    pub database: PathBuf,
+    pub images: usize,
+    /// Images whose files are not there.
+    pub missing: usize,
+    /// None if the database is intact.
+    pub problems: Vec<String>,
+    /// The newest first.
+    pub backups: Vec<PathBuf>,
 }
 
 /// The session in which the daemon draws.

@@ -25,16 +25,16 @@ pub(crate) use sections::{
 };
 pub(crate) use wal_qt::{ImageFit, ParallaxDirection, ParallaxDriver, WalQt, WalQtTransition};
 
-/// A table of the file.
+/// A table of the file; those at the top are in the order of the API.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Section {
     App,
     Daemon,
-    Location,
     Backend,
     AutoPriorities,
     BackendOptions(BackendName),
     Library,
+    Location,
     Hooks,
     Power,
     Desktop,
@@ -43,87 +43,70 @@ pub enum Section {
     RemoteGallery,
 }
 
+/// Each section with its heading in the file and its keys, in the order of the file: frequently changed
+/// sections first, clients' sections last.
+const TABLES: [(Section, &str, &[Key]); 19] = [
+    (Section::Backend, "backend", Backend::KEYS),
+    (Section::AutoPriorities, "backend.auto_priorities", AutoPriorities::KEYS),
+    (Section::BackendOptions(BackendName::Awww), "backend.awww", Awww::KEYS),
+    (Section::BackendOptions(BackendName::Feh), "backend.feh", Feh::KEYS),
+    (Section::BackendOptions(BackendName::Hyprpaper), "backend.hyprpaper", Hyprpaper::KEYS),
+    (Section::BackendOptions(BackendName::Mpvpaper), "backend.mpvpaper", Mpvpaper::KEYS),
+    (Section::BackendOptions(BackendName::Swaybg), "backend.swaybg", Swaybg::KEYS),
+    (Section::BackendOptions(BackendName::WalQt), "backend.wal-qt", WalQt::KEYS),
+    (Section::BackendOptions(BackendName::Builtin), "backend.builtin", Builtin::KEYS),
+    (Section::Library, "library", Library::KEYS),
+    (Section::Location, "location", Location::KEYS),
+    (Section::Hooks, "hooks", Hooks::KEYS),
+    (Section::Power, "power", Power::KEYS),
+    (Section::Desktop, "desktop", Desktop::KEYS),
+    (Section::Workspaces, "workspaces", &[]),
+    (Section::Daemon, "daemon", Daemon::KEYS),
+    (Section::App, "app", App::KEYS),
+    (Section::Monitors, "monitors", Monitors::KEYS),
+    (Section::RemoteGallery, "remote_gallery", RemoteGallery::KEYS),
+];
+
 impl Section {
-    /// In the order of the file: frequently changed sections first, clients' sections last.
-    pub const ALL: [Self; 19] = [
-        Self::Backend,
-        Self::AutoPriorities,
-        Self::BackendOptions(BackendName::Awww),
-        Self::BackendOptions(BackendName::Feh),
-        Self::BackendOptions(BackendName::Hyprpaper),
-        Self::BackendOptions(BackendName::Mpvpaper),
-        Self::BackendOptions(BackendName::Swaybg),
-        Self::BackendOptions(BackendName::WalQt),
-        Self::BackendOptions(BackendName::Builtin),
-        Self::Library,
-        Self::Location,
-        Self::Hooks,
-        Self::Power,
-        Self::Desktop,
-        Self::Workspaces,
-        Self::Daemon,
-        Self::App,
-        Self::Monitors,
-        Self::RemoteGallery,
-    ];
+    /// In the order of the file.
+    pub const ALL: [Self; TABLES.len()] = {
+        let (mut all, mut at) = ([Self::App; TABLES.len()], 0);
+        while at < all.len() {
+            all[at] = TABLES[at].0;
+            at += 1;
+        }
+        all
+    };
 
     /// The top-level tables of the file, in the order of the API.
-    pub const TOP: [Self; 11] = [
-        Self::App,
-        Self::Daemon,
-        Self::Backend,
-        Self::Library,
-        Self::Location,
-        Self::Hooks,
-        Self::Power,
-        Self::Desktop,
-        Self::Workspaces,
-        Self::Monitors,
-        Self::RemoteGallery,
-    ];
+    pub(crate) fn top() -> Vec<Self> {
+        let mut top = Self::ALL.to_vec();
+        top.retain(|section| !section.heading().contains('.'));
+        top.sort();
+        top
+    }
 
     /// The top-level table of this name.
     pub fn named(name: &str) -> Option<Self> {
-        Self::TOP.into_iter().find(|section| section.path().eq([name]))
+        Self::ALL.into_iter().find(|section| section.path().eq([name]))
     }
 
-    /// The heading of the table in the file, and its keys.
-    fn table(self) -> (&'static str, &'static [Key]) {
-        match self {
-            Self::App => ("app", App::KEYS),
-            Self::Daemon => ("daemon", Daemon::KEYS),
-            Self::Location => ("location", Location::KEYS),
-            Self::Backend => ("backend", Backend::KEYS),
-            Self::AutoPriorities => ("backend.auto_priorities", AutoPriorities::KEYS),
-            Self::BackendOptions(BackendName::Awww) => ("backend.awww", Awww::KEYS),
-            Self::BackendOptions(BackendName::Feh) => ("backend.feh", Feh::KEYS),
-            Self::BackendOptions(BackendName::Hyprpaper) => ("backend.hyprpaper", Hyprpaper::KEYS),
-            Self::BackendOptions(BackendName::Mpvpaper) => ("backend.mpvpaper", Mpvpaper::KEYS),
-            Self::BackendOptions(BackendName::Swaybg) => ("backend.swaybg", Swaybg::KEYS),
-            Self::BackendOptions(BackendName::WalQt) => ("backend.wal-qt", WalQt::KEYS),
-            Self::BackendOptions(BackendName::Builtin) => ("backend.builtin", Builtin::KEYS),
-            Self::Library => ("library", Library::KEYS),
-            Self::Hooks => ("hooks", Hooks::KEYS),
-            Self::Power => ("power", Power::KEYS),
-            Self::Desktop => ("desktop", Desktop::KEYS),
-            Self::Workspaces => ("workspaces", &[]),
-            Self::Monitors => ("monitors", Monitors::KEYS),
-            Self::RemoteGallery => ("remote_gallery", RemoteGallery::KEYS),
-        }
+    fn table(self) -> &'static (Self, &'static str, &'static [Key]) {
+        TABLES.iter().find(|(section, ..)| *section == self).expect("each section is in the list")
     }
 
     pub fn keys(self) -> &'static [Key] {
-        self.table().1
+        self.table().2
     }
 
     /// The names of its table and its parents, outermost first.
     pub fn path(self) -> impl Iterator<Item = &'static str> {
-        self.table().0.split('.')
+        self.table().1.split('.')
     }
 
     /// The heading in the file: `backend.wal-qt`.
     pub fn heading(self) -> String {
-        self.table().0.to_owned()
+        self.table().1.to_owned()
     }
 
     /// The name in `config_changed`: a change of the priorities is one of `backend`.

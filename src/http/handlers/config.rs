@@ -149,7 +149,7 @@ fn section_of(request: &Request<'_>) -> Result<Section, Error> {
     let name = request.placeholder(0);
     let has_route = |section: &Section| *section != Section::Backend;
     Section::named(name).filter(has_route).ok_or_else(|| {
-        let all = Section::TOP.into_iter().filter(has_route).map(Section::heading);
+        let all = Section::top().into_iter().filter(has_route).map(Section::heading);
         let all = all.collect::<Vec<_>>().join(", ");
         Error::not_found(format!("no section named {name:?}"))
             .details(format!("sections are {all}, and backends/NAME"))

@@ -17,9 +17,9 @@ use crate::store::assignments::{self, Assignment, Deleted};
 use crate::store::{self, history, images, workspaces};
 use crate::wallpaper::{self, Applied, Ask, Targets};
 use crate::wire::{
-    BackWallpaper, CurrentMonitor, CurrentWallpaper, Event, Fit, GalleryDomain, Image, Mode,
-    Position, RandomWallpaper, SetAnswer, SetSound, SetStatus, SetWallpaper, Sound, SoundChange,
-    Source, own_path,
+    BackWallpaper, CurrentMonitor, Event, Fit, GalleryDomain, Image, Mode, Position,
+    RandomWallpaper, SetAnswer, SetSound, SetStatus, SetWallpaper, Sound, SoundChange, Source,
+    own_path,
 };
 
 /// `GET /wallpaper/current`
@@ -73,25 +73,30 @@ pub(in crate::http) fn current(api: &Api, _: &Request<'_>) -> Result<Response, E
         monitors.sort_by(|one, other| one.monitor_name.cmp(&other.monitor_name));
         Ok((monitors, assignments::default(connection)?))
     })?;
-    let newest = monitors.iter().max_by_key(|monitor| monitor.set_at).cloned();
-    let current = CurrentWallpaper {
-        backend: newest
-            .as_ref()
-            .map(|one| one.backend.clone())
-            .or_else(|| status.active.map(|backend| backend.to_string())),
-        image_id: newest.as_ref().map(|one| one.image_id),
-        image_name: newest.as_ref().map(|one| one.image_name.clone()),
-        image_path: newest.as_ref().map(|one| one.image_path.clone()),
-        color: newest.as_ref().and_then(|one| one.color.clone()),
-        mode: newest.as_ref().map(|one| one.mode),
-        set_at: newest.as_ref().map(|one| one.set_at),
-        deleted: newest.as_ref().is_some_and(|one| one.deleted),
-        default_color: default.as_ref().and_then(|one| color::of_image(one.image_id)).map(hex),
-        default_image_id: default.map(|one| one.image_id).filter(|id| *id > 0),
-        monitors,
-    };
+    let mut current = json!({});
+    if let Some(newest) = monitors.iter().max_by_key(|monitor| monitor.set_at) {
+        let newest = serde_json::to_value(newest)?;
+        for field in OF_NEWEST {
+            if let Some(value) = newest.get(field) {
+                current[field] = value.clone();
+            }
+        }
+    } else if let Some(backend) = status.active {
+        current["backend"] = backend.as_str().into();
+    }
+    // The wallpaper of a monitor that was never seen before.
+    match default.map(|one| (one.image_id, color::of_image(one.image_id))) {
+        Some((_, Some(color))) => current["default_color"] = hex(color).into(),
+        Some((id, None)) => current["default_image_id"] = id.into(),
+        None => {}
+    }
+    current["monitors"] = serde_json::to_value(monitors)?;
     Ok(Response::json(200, &current)?)
 }
+
+/// The fields of the newest record that the whole shows, too.
+const OF_NEWEST: [&str; 8] =
+    ["backend", "image_id", "image_name", "image_path", "color", "mode", "set_at", "deleted"];
 
 /// The record of an image that was deleted while it is shown.
 fn deleted(shown: Assignment, image_name: String, image_path: Option<PathBuf>) -> CurrentMonitor {
