@@ -28,7 +28,7 @@ pub struct Request<'a> {
     id: &'a str,
     pub(super) fields: Fields<'a>,
     waiting: &'a PendingRequests,
-    /// Its own connection, and all of them.
+    /// The request's connection, and all connections.
     client: Option<(&'a Client, &'a Connections)>,
 }
 

@@ -49,7 +49,7 @@ pub struct Request {
 }
 
 impl Request {
-    /// The same picture on each, as the settings say.
+    /// A request without options.
     pub(crate) fn new(ask: Ask, targets: Targets, source: Source) -> Self {
         Self {
             ask,

@@ -1,5 +1,5 @@
-//! The records of the daemon's current state, its files and its session, for people and bug reports. They
-//! never contain a setting of a client or a secret.
+//! The records of the daemon's current state, its files and its session, for people and bug reports.
+//! They never contain a setting of a client or a secret.
 
 use std::ffi::{OsStr, OsString};
 use std::fmt;

@@ -94,7 +94,7 @@ pub(in crate::http) fn current(api: &Api, _: &Request<'_>) -> Result<Response, E
     Ok(Response::json(200, &current)?)
 }
 
-/// The fields of the newest record that the whole shows, too.
+/// Fields of the newest monitor's record that the answer repeats at its top.
 const OF_NEWEST: [&str; 8] =
     ["backend", "image_id", "image_name", "image_path", "color", "mode", "set_at", "deleted"];
 
@@ -209,7 +209,7 @@ fn set_default(
     Ok(answer(&image, how.0, api.wallpaper.status().active))
 }
 
-/// An image for all monitors, of which none is connected.
+/// The answer for all monitors while none is connected.
 fn answer(image: &Image, mode: Mode, backend: Option<BackendName>) -> SetAnswer {
     SetAnswer {
         status: SetStatus::Set,
@@ -289,7 +289,7 @@ fn wished(monitor: Option<String>, monitors: Option<Vec<String>>) -> Result<Vec<
     }
 }
 
-/// What a request asks of these monitors.
+/// The request to the reconciler for these monitors.
 fn asked(
     api: &Api,
     request: &Request<'_>,
