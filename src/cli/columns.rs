@@ -31,8 +31,8 @@ enum Shape {
     Table,
     /// A line for each column: its title and its value.
     Sheet,
-    /// A sentence, with `{name}` for what was given or answered, `{name=word}` for a word if it was given
-    /// or is true, and `{name#noun}` for a number of these; then the answer's warnings.
+    /// A sentence, with `{name}` for what was given or answered, `{name=word}` for a word if it was
+    /// given or is true, and `{name#noun}` for a number of these; then the answer's warnings.
     Say(&'static str),
     /// A function of the verb.
     Own(Show),
