@@ -61,7 +61,7 @@ impl From<config::Error> for Error {
                 Self::new(400, text).details(format!("sections are {}", all.join(", ")))
             }
             Why::NoAnswer { .. } => Self::new(503, text),
-            // A person is at work on the file: what is in it goes before what a program wants.
+            // Somebody is editing the file: the edit has precedence over a request.
             Why::Broken { .. }
             | Why::BeingWritten { .. }
             | Why::Syntax { .. }
@@ -176,7 +176,7 @@ impl From<library::Error> for Error {
             Why::Transcode { source, .. } => source.into(),
             Why::Store(source) => source.into(),
             Why::Folder(refusal) => refusal.into(),
-            // Mostly a disk that is full or read-only, which the user can fix.
+            // Usually the disk is full or read-only, which the user can fix.
             Why::File { source: ref why, .. } => fixable(text, why.to_string(), error),
             Why::Trash { ref why } => fixable(text, why.clone(), error),
             // Errors of single files: imports report them as events.
@@ -190,7 +190,7 @@ impl From<library::Error> for Error {
     }
 }
 
-/// Something that the user can fix: the details say what.
+/// An error that the user can fix: the details say what is wrong.
 fn fixable(
     text: String,
     details: String,
@@ -206,7 +206,7 @@ impl From<transcode::Error> for Error {
             Why::Busy | Why::Ended => Self::busy(error.to_string()),
             // Something the user can fix: the message says what.
             Why::Missing { .. } | Why::NotShown(_) => Self::new(503, error.to_string()),
-            // Mostly the file's fault, or the disk's: what ffmpeg said is all that is known.
+            // Usually the fault of the file or the disk: only ffmpeg's message is known.
             _ => fixable("ffmpeg failed".to_owned(), chain(&error), error),
         }
     }

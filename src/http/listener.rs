@@ -25,22 +25,22 @@ use crate::sys::{Waker, poll_until};
 
 /// How long the listener waits when descriptors are short.
 const PAUSE: Duration = Duration::from_millis(50);
-/// Between two complaints about that in the log.
+/// The shortest time between two warnings about that in the log.
 const COMPLAINT: Duration = Duration::from_secs(60);
-/// Refused clients whose sockets stay open for the moment: one that is still sending its request
-/// would get an error for it, and never read why it was refused.
+/// Refused clients whose sockets stay open for a while: if the socket were closed, a client that is
+/// still sending would get an error and never read why it was refused.
 const REFUSED: usize = 16;
 
 pub(super) struct Listener {
-    /// Shut down by the server when another socket takes its place.
+    /// Shut down by the server when another socket replaces it.
     socket: Arc<UnixListener>,
     shared: Arc<ServerState>,
-    /// The end of the server.
+    /// Wakes the thread at the end of the server.
     end: Arc<Waker>,
     /// When the last warning about a shortage was logged.
     complained: Option<Instant>,
     refused: VecDeque<Arc<Client>>,
-    /// When to see whether anybody is still connected.
+    /// When to check whether any client is connected.
     release_at: Option<Instant>,
 }
 
@@ -54,7 +54,7 @@ impl Listener {
         Self { socket, shared, end, complained, refused, release_at }
     }
 
-    /// The thread's whole life.
+    /// Accepts clients until the server ends or its socket is replaced.
     pub(super) fn run(mut self) {
         while !self.is_ending() {
             let mut waited =
@@ -79,7 +79,8 @@ impl Listener {
         self.shared.stopping.load(Ordering::SeqCst)
     }
 
-    /// A burst of requests leaves readers with their caches, and an allocator with free memory.
+    /// Releases the caches of readers and the free memory that a burst of requests leaves, once no
+    /// client is connected.
     fn release(&mut self) {
         self.refused.clear();
         if self.shared.connections.number() > 0 {
@@ -128,7 +129,7 @@ impl Listener {
         }
     }
 
-    /// Says why, as far as the socket takes it, and ends the answer.
+    /// Sends the reason, as far as the socket accepts it, and closes its writing side.
     fn refuse(&mut self, client: Arc<Client>, error: Error) {
         let id = self.shared.ids.take(None);
         let answer = error.into_response(&id);
@@ -137,7 +138,7 @@ impl Listener {
         if let Body::Bytes(body) = &answer.body {
             bytes.extend_from_slice(body);
         }
-        // Into the empty buffer of a fresh socket: this never waits.
+        // The buffer of a new socket is empty, so this does not block.
         let mut socket = &client.socket;
         socket.write_all(&bytes).and_then(|()| socket.shutdown(Shutdown::Write)).ok();
         log::info!(target: "http", request_id = id; "refused a client: {}", answer.status);
@@ -153,14 +154,15 @@ impl Listener {
     }
 }
 
-/// The directory keeps other users out; should its permissions be loosened, this does.
+/// Whether the peer is the daemon's user or root. The directory keeps other users out already,
+/// unless its permissions are loosened.
 fn is_ours(socket: &UnixStream) -> bool {
     match sockopt::socket_peercred(socket) {
         Ok(peer) => {
             log::debug!(target: "http", "connected: process {}, user {}", peer.pid, peer.uid.as_raw());
             peer.uid.is_root() || peer.uid == geteuid()
         }
-        // The peer is gone already.
+        // The peer is gone.
         Err(_) => false,
     }
 }

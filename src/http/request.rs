@@ -21,7 +21,7 @@ pub struct Request<'a> {
     method: Method,
     /// The parts of the path between its slashes, each decoded by itself: `%2F` stays inside a name.
     pub(super) segments: Vec<Cow<'a, str>>,
-    /// Which segments the placeholders of the route stand for.
+    /// The indices of the segments that the placeholders of the route match.
     pub(super) captures: [u8; 2],
     query: Parameters<'a>,
     body: &'a [u8],
@@ -33,7 +33,7 @@ pub struct Request<'a> {
 }
 
 impl<'a> Request<'a> {
-    /// Fails (400) where a percent sequence makes no sense.
+    /// Fails (400) if a percent sequence is invalid.
     pub(super) fn new(
         head: Head<'a>,
         body: &'a [u8],
@@ -52,7 +52,7 @@ impl<'a> Request<'a> {
         Self { client: Some((client, connections)), ..self }
     }
 
-    /// How many clients are connected, those of event streams apart.
+    /// The number of connected clients, without event streams.
     pub(super) fn clients(&self) -> usize {
         self.client.map_or(0, |(_, connections)| connections.number())
     }
@@ -86,12 +86,12 @@ impl<'a> Request<'a> {
         &self.segments[usize::from(self.captures[number])]
     }
 
-    /// The end of the path, for handlers of several routes.
+    /// The last segment of the path, for handlers of several routes.
     pub(super) fn last_segment(&self) -> &str {
         self.segments.last().map_or("", |segment| segment)
     }
 
-    /// The route's first placeholder as a record's id; 400 where it is none.
+    /// The route's first placeholder as a record's id; 400 if it is not an integer.
     pub fn record(&self) -> Result<i64, Error> {
         let text = self.placeholder(0);
         text.parse().or_else(|error: ParseIntError| match error.kind() {
@@ -102,7 +102,7 @@ impl<'a> Request<'a> {
         })
     }
 
-    /// The body as an object of type `T`; 400 with line, column and field where it is none.
+    /// The body as an object of type `T`; 400 with line, column and field if it is malformed.
     pub fn json<T: DeserializeOwned>(&self) -> Result<T, Error> {
         if self.body.trim_ascii().is_empty() {
             return Err(Error::bad_request("the body is empty: it must be a JSON object"));
@@ -119,13 +119,13 @@ impl<'a> Request<'a> {
         Ok(value)
     }
 
-    /// The same, with `T`'s defaults where there is no body at all.
+    /// The same, with `T`'s default if the body is empty.
     pub fn json_or_default<T: DeserializeOwned + Default>(&self) -> Result<T, Error> {
         if self.body.trim_ascii().is_empty() { Ok(T::default()) } else { self.json() }
     }
 
-    /// Has another thread do something slow and waits for its result. After `patience` the client is
-    /// told to try again (503).
+    /// Lets another thread do something slow, and waits for its result. Fails (503) after
+    /// `patience`.
     pub fn wait<T: Send + 'static, E: Into<Error> + Send + 'static>(
         &self,
         patience: Duration,
@@ -134,8 +134,8 @@ impl<'a> Request<'a> {
         self.waiting.wait(patience, command)
     }
 
-    /// Leave to do something slow in this thread, as long as it is held; of all requests only so many
-    /// have it at a time (503).
+    /// Permits slow work in this thread for as long as the permit is held. Fails (503) if too many
+    /// requests have one.
     pub fn permit(&self) -> Result<Permit, Error> {
         self.waiting.permit()
     }
@@ -248,7 +248,7 @@ mod tests {
         check::<NoFields>("{}", Ok(()));
         let none = "unknown field `monitor`: this request has no fields";
         check::<NoFields>(r#"{"monitor": "A"}"#, Err([none, ""]));
-        // A field may have a name like the text of the message itself.
+        // A field's name may look like a part of the message.
         let odd = "; did you mean `name`?";
         check::<PatchFolder>(r#"{"na`, expected `b": 1}"#, Err([odd, ""]));
         check::<SetWallpaper>(r#"{"image_id": 99999999999999999999}"#, Err(["", "image_id"]));

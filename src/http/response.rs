@@ -13,7 +13,7 @@ use crate::events::{EventBus, EventFilter};
 
 const JSON: &str = "application/json";
 
-/// An answer; its head is written when its request is known.
+/// An answer; its head is written once its request is known.
 #[derive(Debug)]
 pub struct Response {
     pub(super) status: u16,
@@ -55,7 +55,7 @@ impl Response {
         Self::new(status, content_type, Body::Bytes(bytes.into()))
     }
 
-    /// A success that is JSON already.
+    /// A success whose body is JSON text.
     pub(super) fn written_json(json: Vec<u8>) -> Self {
         Self::bytes(200, JSON, json)
     }
@@ -97,8 +97,8 @@ impl Body {
 }
 
 impl Response {
-    /// Appends the head to `out`. A stream has no length: it comes in chunks, which HTTP/1.0 lacks, or
-    /// until the end of the connection.
+    /// Appends the head to `out`. A stream has no length: it comes in chunks or, over HTTP/1.0,
+    /// lasts until the connection ends.
     pub(super) fn write_head(
         &self,
         out: &mut Vec<u8>,
@@ -116,7 +116,7 @@ impl Response {
         match &self.body {
             Body::Events { .. } if minor == 0 => {}
             Body::Events { .. } => out.extend(b"\r\nTransfer-Encoding: chunked"),
-            // These two never have a body, and a length would speak of one.
+            // These two never have a body, and therefore no length.
             _ if matches!(status, 204 | 304) => {}
             body => put(out, format_args!("\r\nContent-Length: {}", body.length())),
         }
@@ -134,7 +134,7 @@ fn put(out: &mut Vec<u8>, text: std::fmt::Arguments<'_>) {
     out.write_fmt(text).expect("a Vec takes everything");
 }
 
-/// Appends the date, which is formatted once a second and connection.
+/// Appends the date, which each thread formats once a second.
 fn put_date(out: &mut Vec<u8>) {
     thread_local! {
         static DATE: RefCell<(u64, String)> = const { RefCell::new((u64::MAX, String::new())) };
@@ -155,7 +155,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn heads_say_what_follows() {
+    fn head_announces_the_body() {
         let events = || Body::Events { bus: EventBus::new(), filter: EventFilter::ALL };
         let bytes = |length| Body::Bytes(vec![b'x'; length].into());
         let check = |status, body, minor, keep_alive, has: &[&str], lacks: &[&str]| {

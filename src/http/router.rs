@@ -11,16 +11,17 @@ use crate::wire::JsonObject;
 
 pub type Handler<C> = fn(&C, &Request<'_>) -> Result<Response, Error>;
 
-/// A line of a route table.
+/// A row of a route table.
 #[derive(Debug)]
 pub struct Route<C: 'static> {
     pub method: Method,
-    /// `/images/{id}/raw`; `{name}.css` takes a segment with that ending.
+    /// `/images/{id}/raw`; a placeholder matches any segment, and `{name}.css` leaves its ending to
+    /// the handler.
     pub pattern: &'static str,
     /// One line, for the documentation.
     pub summary: &'static str,
     pub handler: Handler<C>,
-    /// It takes no body: one that comes all the same must be JSON, as everywhere.
+    /// Takes no body: a body that is sent nevertheless must be a JSON object, and is ignored.
     pub bare: bool,
 }
 
@@ -28,12 +29,12 @@ pub struct Route<C: 'static> {
 pub trait Service: Send + Sync + 'static {
     fn handle(&self, request: Request<'_>) -> Result<Response, Error>;
 
-    /// Nobody has asked for a while, or the process has no descriptor left for a client: what is kept
-    /// for the next request goes.
+    /// Releases the memory that is kept for the next request. Called when no client has been
+    /// connected for a while, or when the process has no descriptor left.
     fn release_memory(&self) {}
 }
 
-/// A route table at work: the [`Service`] of a server.
+/// A route table with its context: the [`Service`] of a server.
 #[derive(Debug)]
 pub struct Router<C: 'static> {
     context: C,
@@ -50,7 +51,7 @@ struct Resource<C: 'static> {
 
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Part {
-    // Literals sort first: `/images/tags` is not the image of id `tags`.
+    // Literals sort first: `/images/tags` is not the image with the id `tags`.
     Literal(&'static str),
     Any,
 }
@@ -69,7 +70,7 @@ impl<C> Router<C> {
         Self { context, resources, release_memory: |_| {} }
     }
 
-    /// With what frees descriptors and memory that nobody uses.
+    /// Sets the function that frees unused descriptors and memory.
     pub(crate) fn sparing(self, release_memory: fn(&C)) -> Self {
         Self { release_memory, ..self }
     }

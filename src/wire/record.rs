@@ -75,10 +75,10 @@ pub struct PlaylistConfiguration {
 pub struct PlaylistItem {
     pub image_id: i64,
     pub media_type: MediaType,
-    /// Minutes since midnight, for `time_of_day`; any number that a client keeps for others.
+    /// Minutes since midnight, for `time_of_day`; other types keep any number for clients.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub time: Option<i64>,
-    /// In place of a time: `07:30`, `sunset-30m`.
+    /// Instead of `time`: `07:30`, `sunset-30m`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at: Option<String>,
     /// For `appearance`.
@@ -96,7 +96,7 @@ pub(crate) struct Appearance {
 /// The state of the machine and the session, and whether it pauses everything.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Power {
-    /// Whether the machine runs on its battery; none: nobody looks.
+    /// Whether the machine runs on battery; none if the battery is not watched.
     pub battery: Option<bool>,
     pub locked: bool,
     pub idle: bool,
@@ -119,7 +119,7 @@ pub struct Playlist {
     pub configuration: PlaylistConfiguration,
     /// Empty if there is a source.
     pub images: Vec<PlaylistItem>,
-    /// The filters of a dynamic playlist; absent if the items are written down.
+    /// The filters of a dynamic playlist; absent if the items are listed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source: Option<Map<String, Value>>,
     pub created_at: Timestamp,
@@ -134,20 +134,20 @@ pub struct ActivePlaylist {
     pub playlist_name: String,
     pub playlist_type: PlaylistType,
     pub current_index: usize,
-    /// None while one that lives finds nothing.
+    /// None while a dynamic playlist finds no image.
     pub current_image_id: Option<i64>,
     pub previous_image_id: Option<i64>,
     pub next_image_id: Option<i64>,
     pub total_images: usize,
     pub paused: bool,
-    /// It changes nothing by itself, and why.
+    /// Why it is paused, besides a client's pause.
     pub resting: Option<Rest>,
     pub started_at: Timestamp,
     pub slot_started_at: Option<Timestamp>,
     pub next_change_at: Option<Timestamp>,
-    /// As declared.
+    /// The declared monitors.
     pub monitors: Vec<String>,
-    /// The connected ones of them.
+    /// The declared monitors that are connected.
     pub applied_to: Vec<String>,
     pub extend: bool,
     pub mode: Mode,
@@ -157,7 +157,7 @@ pub struct ActivePlaylist {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Conflict {
     pub program: String,
-    /// None if its window does not tell.
+    /// None if its window does not name it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pid: Option<i32>,
 }
@@ -168,7 +168,7 @@ pub(crate) struct HistoryEntry {
     #[serde(serialize_with = "put_id")]
     pub image_id: i64,
     pub image_name: String,
-    /// `#rrggbb`, in the place of an image.
+    /// `#rrggbb`, instead of an image.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub color: Option<String>,
     pub monitors: Vec<String>,
@@ -180,7 +180,7 @@ pub(crate) struct HistoryEntry {
     pub fit: Option<Fit>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub position: Option<Position>,
-    /// In mode `each`: which monitor shows which, of the whole call.
+    /// In mode `each`: the image of each monitor of the whole call.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty", serialize_with = "put_ids")]
     pub images: BTreeMap<String, i64>,
 }
@@ -211,10 +211,10 @@ pub(crate) struct SetAnswer {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub image_name: Option<String>,
     pub image_path: Option<PathBuf>,
-    /// `#rrggbb`, in the place of an image.
+    /// `#rrggbb`, instead of an image.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub color: Option<String>,
-    /// The monitor, `*` for all of them, else the names with commas.
+    /// The name of the monitor, `*` for all, otherwise the names joined by commas.
     pub monitor: String,
     /// Empty if it is for monitors that are not connected yet.
     pub monitors: Vec<String>,
@@ -223,7 +223,7 @@ pub(crate) struct SetAnswer {
     pub mode: Mode,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub backend: Option<String>,
-    /// Which monitor shows which, where each may have its own.
+    /// The image of each monitor, if they may differ.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty", serialize_with = "put_ids")]
     pub images: BTreeMap<String, i64>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -247,7 +247,7 @@ pub(crate) struct CurrentMonitor {
     pub image_id: Option<i64>,
     pub image_name: String,
     pub image_path: Option<PathBuf>,
-    /// `#rrggbb`, in the place of an image.
+    /// `#rrggbb`, instead of an image.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub color: Option<String>,
     #[serde(default, skip_serializing_if = "String::is_empty")]
@@ -259,17 +259,17 @@ pub(crate) struct CurrentMonitor {
     pub fit: Option<Fit>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub position: Option<Position>,
-    /// Only of videos by mpvpaper, as is the next field.
+    /// Only for videos shown by mpvpaper, like the next field.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub muted: Option<bool>,
-    /// None until somebody sets the sound: mpv has it from its own settings.
+    /// None until a client sets the sound: mpv uses its own settings.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub volume: Option<u8>,
     /// Why its video or HTML wallpaper is paused.
     pub paused_by: Option<Rest>,
     #[serde(default, skip_serializing_if = "is_false")]
     pub deleted: bool,
-    /// The workspace whose wallpaper is shown in place of the monitor's.
+    /// The workspace whose wallpaper is shown instead of the monitor's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub workspace: Option<String>,
 }
@@ -278,7 +278,7 @@ pub(crate) struct CurrentMonitor {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Workspace {
     pub name: String,
-    /// Null if nothing matches, or nothing can show it.
+    /// Null if nothing matches, or if no backend can show it.
     pub image_id: Option<i64>,
     pub playlist_id: Option<i64>,
     /// The monitor that shows the workspace.

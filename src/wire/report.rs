@@ -26,7 +26,7 @@ impl DebugQueue {
     }
 }
 
-/// A picture that did not come up, and where.
+/// A picture that could not be shown, and its monitors.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct DebugFailure {
     pub monitors: Vec<String>,
@@ -41,12 +41,12 @@ pub(crate) struct Finding {
     pub state: FindingState,
     /// A sentence without its full stop.
     pub text: String,
-    /// The step that fixes it, or may be done about it.
+    /// The step that fixes it, or that may be taken.
     pub step: Option<String>,
 }
 
 words! {
-    /// As it should be; working, but maybe not as was meant; or in the way of wallpapers.
+    /// As it should be; working, but maybe not as intended; or preventing wallpapers.
     FindingState { Ok = "ok", Note = "note", Fix = "fix" }
 }
 
@@ -57,7 +57,7 @@ pub(crate) struct Why {
     pub image_id: Option<i64>,
     pub image_name: Option<String>,
     pub image_path: Option<PathBuf>,
-    /// `#rrggbb`, in the place of an image.
+    /// `#rrggbb`, instead of an image.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub color: Option<String>,
     pub backend: Option<String>,
@@ -67,7 +67,7 @@ pub(crate) struct Why {
     pub last_failure: Option<ApplyFailure>,
     /// The failure of the hook's last run, the same for all monitors.
     pub hook_failure: Option<HookFailure>,
-    /// All of it in sentences.
+    /// The whole record in sentences.
     pub text: String,
 }
 
@@ -79,7 +79,7 @@ pub(crate) struct NextChange {
     pub at: Timestamp,
 }
 
-/// A picture that did not come up.
+/// A picture that could not be shown.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct ApplyFailure {
     #[serde(serialize_with = "put_id")]
@@ -98,7 +98,7 @@ pub(crate) struct HookFailure {
 }
 
 words! {
-    /// How a watched directory is.
+    /// The state of a watched directory.
     WatchState {
         Watched = "watched", Away = "away", Partial = "partial", Unreadable = "unreadable",
     }
@@ -107,7 +107,7 @@ words! {
 /// A watched directory.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct WatchedDirectory {
-    /// As it was written.
+    /// As written in the settings.
     pub path: String,
     /// The target of the link; null if it leads nowhere.
     pub directory: Option<PathBuf>,
@@ -133,7 +133,7 @@ pub struct InfoPaths {
     pub config: String,
     pub images: String,
     pub thumbnails: String,
-    /// The file.
+    /// The path of the file.
     pub database: String,
     pub log: String,
     pub state: String,
@@ -142,9 +142,9 @@ pub struct InfoPaths {
 /// Whether the files of the library are where its rows say.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LibraryHealth {
-    /// Images that have lost their files and are kept all the same.
+    /// Images whose files are missing and whose rows are kept.
     pub missing: usize,
-    /// So many are missing that no row is removed.
+    /// Whether no row is removed, because too many files are missing.
     pub guarded: bool,
 }
 
@@ -152,7 +152,7 @@ pub struct LibraryHealth {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct DatabaseHealth {
     pub state: DatabaseState,
-    /// The copy of what the daemon has open.
+    /// The copy of the database that the daemon has open.
     pub saved: Option<PathBuf>,
     /// For people; none if all is well.
     pub message: Option<String>,
@@ -172,7 +172,7 @@ pub(crate) enum DatabaseState {
 pub(crate) struct DatabaseReport {
     pub database: PathBuf,
     pub images: usize,
-    /// Images whose files are not there.
+    /// Images whose files are missing.
     pub missing: usize,
     /// None if the database is intact.
     pub problems: Vec<String>,
@@ -185,13 +185,13 @@ pub(crate) struct DatabaseReport {
 pub(crate) struct Session {
     /// `wayland` or `x11`.
     pub kind: String,
-    /// The path of the compositor's socket, or as in `DISPLAY`.
+    /// The path of the compositor's socket, or the value of `DISPLAY`.
     pub display: String,
 }
 
 impl Session {
-    /// Whether a process with these variables belongs to another session. One that names none belongs
-    /// to all.
+    /// Whether a process with these variables belongs to another session. A process without them
+    /// belongs to all.
     pub(crate) fn is_another(&self, var: impl Fn(&str) -> Option<OsString>) -> bool {
         let set = |name: &str| var(name).filter(|value| !value.is_empty());
         let (wayland, x11) = (set("WAYLAND_DISPLAY"), set("DISPLAY"));
@@ -254,7 +254,7 @@ mod tests {
         check("wayland", socket, ["wayland-0", ":0"], false);
         check("wayland", socket, [socket, ""], false);
         check("wayland", socket, ["wayland-1", ":0"], true);
-        // That compositor has ended.
+        // The compositor of this socket has exited.
         check("wayland", socket, ["wayland-7", ":0"], false);
         check("wayland", socket, ["", ":0"], true);
         check("wayland", socket, ["", ""], false);

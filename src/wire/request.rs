@@ -24,7 +24,7 @@ pub(crate) struct ImportImages {
     pub wait: bool,
 }
 
-/// `PUT /library/watch`; what is absent stays as it is.
+/// `PUT /library/watch`; absent fields stay as they are.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct PutWatch {
@@ -33,30 +33,30 @@ pub(crate) struct PutWatch {
     pub in_place: Option<bool>,
     #[serde(default, deserialize_with = "given")]
     pub watch_folders: Option<bool>,
-    /// The images in place of directories that are no longer watched go.
+    /// Removes the images in place of directories that are no longer watched.
     #[serde(default)]
     pub forget: bool,
 }
 
-/// `DELETE /images`; a field that is not known is refused, or a mistyped `trash` would delete for good.
+/// `DELETE /images`; unknown fields are refused, because a mistyped `trash` would delete for good.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct DeleteImages {
     #[serde(default)]
     pub ids: Vec<i64>,
-    /// In place of ids: files that stayed on the disk when their images were deleted.
+    /// Instead of ids: files that were kept when their images were deleted.
     #[serde(default)]
     pub paths: Vec<PathBuf>,
-    /// Also the files of images in place; the same as `trash` if it is absent.
+    /// Also deletes the files of images in place; by default the same as `trash`.
     #[serde(default, deserialize_with = "given")]
     pub files: Option<bool>,
-    /// Files go to the desktop's trash; means `files`, too.
+    /// Moves files to the desktop's trash.
     #[serde(default)]
     pub trash: bool,
 }
 
 impl DeleteImages {
-    /// Whether the files of images in place go, too.
+    /// Whether the files of images in place are deleted, too.
     pub(crate) fn takes_files(&self) -> bool {
         self.files.unwrap_or(self.trash)
     }
@@ -80,11 +80,11 @@ pub(crate) struct ExportLoop {
     pub blend_halves: bool,
 }
 
-/// `POST /wallpaper/set`; without `monitor` and `monitors`, or with `*`: all connected. One of
-/// `image_id`, `path`, whose file is imported where the library does not have it, and `color`.
+/// `POST /wallpaper/set`; without `monitor` and `monitors`, or with `*`, on all connected monitors.
+/// Takes one of `image_id`, `color` and `path`; a file that the library does not have is imported.
 ///
-/// A field that is not known is refused, here and wherever a mistyped `monitor` would change every
-/// screen.
+/// Unknown fields are refused, here and in other requests in which a mistyped `monitor` would
+/// change every screen.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct SetWallpaper {
@@ -96,11 +96,11 @@ pub(crate) struct SetWallpaper {
     pub monitors: Option<Vec<String>>,
     pub mode: Option<Mode>,
     pub fit: Option<Fit>,
-    /// The part of the picture that is seen.
+    /// The part of the picture that is shown.
     pub position: Option<Position>,
-    /// A transition in the backend's own words.
+    /// The name of a transition of the backend.
     pub transition: Option<String>,
-    /// Nothing changes now: it is for monitors that were never seen before.
+    /// Changes nothing now: sets the wallpaper of monitors that were never seen before.
     pub default: Option<bool>,
 }
 
@@ -108,15 +108,15 @@ pub(crate) struct SetWallpaper {
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct RandomWallpaper {
-    /// The filters, by the names of the query of `GET /images`.
+    /// The filters, with the names of the query of `GET /images`.
     pub filter: Option<Map<String, Value>>,
     pub monitor: Option<String>,
     pub monitors: Option<Vec<String>>,
     pub mode: Option<Mode>,
     pub fit: Option<Fit>,
-    /// The part of the picture that is seen.
+    /// The part of the picture that is shown.
     pub position: Option<Position>,
-    /// A transition in the backend's own words.
+    /// The name of a transition of the backend.
     pub transition: Option<String>,
 }
 
@@ -183,14 +183,14 @@ pub(crate) struct PatchImage {
     pub audio_enabled: Option<bool>,
     #[serde(deserialize_with = "given")]
     pub position: Option<Option<Position>>,
-    /// Only for a web package, as is the next field.
+    /// Only for web packages, like the next field.
     #[serde(deserialize_with = "given")]
     pub wallpaper_config_overrides: Option<Map<String, Value>>,
     #[serde(deserialize_with = "given_object")]
     pub web_capabilities: Option<PatchCapabilities>,
 }
 
-/// `POST /wallpaper/sound`; at least one of the last two.
+/// `POST /wallpaper/sound`; at least one of `muted` and `volume`.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct SetSound {
@@ -202,7 +202,7 @@ pub(crate) struct SetSound {
     pub volume: Option<i64>,
 }
 
-/// How a video sounds.
+/// The sound of a video.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Sound {
     pub muted: bool,
@@ -258,7 +258,7 @@ pub(crate) struct PutAppearance {
     pub mode: AppearanceMode,
 }
 
-/// `PUT /power`: one of them at least.
+/// `PUT /power`; at least one of the fields.
 #[derive(Clone, Copy, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct PutPower {
@@ -266,12 +266,12 @@ pub(crate) struct PutPower {
     pub idle: Option<bool>,
 }
 
-/// The other actions on playlists, of one and of all.
+/// The body of the other actions, on one playlist or on all.
 #[derive(Clone, Copy, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct NoFields {}
 
-/// A field that was given; null only where its type has it.
+/// A field that was given; null only if its type allows it.
 pub(super) fn given<'de, T: Deserialize<'de>, D: serde::Deserializer<'de>>(
     deserializer: D,
 ) -> Result<Option<T>, D::Error> {
@@ -285,7 +285,7 @@ pub(super) fn nullable<'de, T: Deserialize<'de>, D: serde::Deserializer<'de>>(
     Option::deserialize(deserializer)
 }
 
-/// An object. What serde derives for a struct would read its fields from a list, too.
+/// An object. The code that serde derives for a struct would also read its fields from a list.
 struct Object<T>(T);
 
 impl<'de, T: Deserialize<'de>> Deserialize<'de> for Object<T> {

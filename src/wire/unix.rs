@@ -26,14 +26,15 @@ use ureq::{Agent, Error};
 
 use crate::sys::poll_until;
 
-/// For each direction; no head is longer. Every page of it that is touched costs a command as much as
-/// ten system calls.
+/// Bytes of the buffer for each direction; no head is longer. Each page of it that is used costs a
+/// command as much as ten system calls.
 const BUFFER: usize = 16 << 10;
-/// For a server whose queue is full to take somebody in: one that is alive does so in milliseconds.
+/// The time for a server with a full queue to accept a connection: one that is alive does so in
+/// milliseconds.
 const QUEUE: Duration = Duration::from_secs(5);
 
-/// An agent whose connections all go to the socket at `path`: ask for `http://localhost/...`. A
-/// status is an answer, not an error, and redirects are not followed.
+/// An agent that connects to the socket at `path`, for requests to `http://localhost/...`. A status
+/// is an answer, not an error, and redirects are not followed.
 pub(crate) fn agent(path: impl Into<PathBuf>, interrupt: Option<OwnedFd>) -> Agent {
     let config = Agent::config_builder()
         .http_status_as_error(false)
@@ -48,7 +49,7 @@ pub(crate) fn agent(path: impl Into<PathBuf>, interrupt: Option<OwnedFd>) -> Age
     Agent::with_parts(config, UnixConnector { path: path.into(), interrupt }, NoNames)
 }
 
-/// A socket has a path, no address; ureq wants one all the same.
+/// A socket has a path and no address, but ureq demands one.
 #[derive(Debug)]
 struct NoNames;
 
@@ -89,7 +90,7 @@ impl UnixConnector {
             SocketFlags::CLOEXEC,
             None,
         )?;
-        // For the case that the server's queue is full; it ends with EAGAIN.
+        // Limits the wait for a place in the server's queue; it ends with EAGAIN.
         set_socket_timeout(&socket, SocketTimeout::Send, timeout.not_zero().map(|after| *after))?;
         rustix::net::connect(&socket, &SocketAddrUnix::new(&self.path)?)?;
         let stream = UnixStream::from(socket);
@@ -99,7 +100,7 @@ impl UnixConnector {
 }
 
 struct UnixTransport {
-    /// Never blocking: all waits are in [`wait`].
+    /// Nonblocking: all waits are in [`wait`].
     stream: UnixStream,
     interrupt: Option<Arc<OwnedFd>>,
     buffers: LazyBuffers,
@@ -154,7 +155,7 @@ impl Transport for UnixTransport {
     }
 
     fn is_open(&mut self) -> bool {
-        // Between two requests there is nothing to read: anything but that is the end.
+        // Between two requests, a read either would block or finds the end.
         matches!(self.stream.read(&mut [0]), Err(e) if e.kind() == io::ErrorKind::WouldBlock)
     }
 }
@@ -195,7 +196,7 @@ mod tests {
     use std::os::unix::net::UnixListener;
     use std::path::Path;
 
-    /// Answers each connection with `answer` and closes it; an empty one keeps silent.
+    /// Answers each connection with `answer` and closes it; for an empty answer it stays silent.
     fn server(dir: &Path, answers: Vec<&'static str>) -> (PathBuf, crate::thread::Thread) {
         let path = dir.join("test.sock");
         let listener = UnixListener::bind(&path).unwrap();
@@ -210,7 +211,7 @@ mod tests {
                     head.extend(byte);
                 }
                 if answer.is_empty() {
-                    // Until the client has had enough.
+                    // Stays silent until the client gives up.
                     stream.read_to_end(&mut head).ok();
                 } else {
                     stream.write_all(answer.as_bytes()).unwrap();
@@ -221,9 +222,10 @@ mod tests {
     }
 
     #[test]
-    fn answers_of_any_status() {
+    fn answer_with_any_status_is_returned() {
         let dir = tempfile::tempdir().unwrap();
-        // It closes each connection, and says so: an agent that kept it would race with the end.
+        // The server announces that it closes the connection: an agent that kept it would race with
+        // the end.
         let not_found =
             "HTTP/1.1 404 Not Found\r\nContent-Length: 2\r\nConnection: close\r\n\r\n{}";
         let until_close = "HTTP/1.1 200 OK\r\nConnection: close\r\n\r\nall of it";
@@ -254,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_there() {
+    fn missing_socket_is_reported_as_not_found() {
         let dir = tempfile::tempdir().unwrap();
         let call = agent(dir.path().join("none.sock"), None).get("http://localhost/").call();
         assert!(matches!(call, Err(Error::Io(error)) if error.kind() == io::ErrorKind::NotFound));

@@ -1,7 +1,7 @@
 //! Answers a whole request, and sends the bytes. Handlers run here.
 //!
-//! Most answers fit into the socket at once. Otherwise the thread waits for its client, as long as the
-//! client goes on reading.
+//! Most answers fit into the socket at once. Otherwise the thread waits for its client, as long as
+//! the client keeps reading.
 
 use std::fs::File;
 use std::io::Write;
@@ -55,7 +55,7 @@ impl Connection<'_> {
         Next::Linger
     }
 
-    /// Writes an answer, behind those of the requests before it.
+    /// Writes an answer, after the answers to earlier requests.
     fn put(&mut self, context: &RequestContext<'_>, answer: Response) -> Next {
         let keep_alive = context.keep_alive && !self.shared.stopping.load(Ordering::Relaxed);
         answer.write_head(&mut self.output, &context.id, keep_alive, context.minor);
@@ -81,7 +81,7 @@ impl Connection<'_> {
         self.send(bytes)
     }
 
-    /// The connection becomes a stream, and its socket another thread's.
+    /// Turns the connection into a stream, whose thread then owns the socket.
     fn open_stream(&mut self, context: RequestContext<'_>, answer: Response) -> Next {
         let mut head = Vec::new();
         answer.write_head(&mut head, &context.id, false, context.minor);
@@ -106,7 +106,7 @@ impl Connection<'_> {
     }
 }
 
-/// Runs the handler; its panic is an answer, too.
+/// Runs the handler; a panic becomes an answer, too.
 fn handle(shared: &ServerState, request: Request<'_>) -> Result<Response, Error> {
     let id = request.id();
     catch_unwind(AssertUnwindSafe(|| shared.service.handle(request))).unwrap_or_else(|panic| {
@@ -120,14 +120,14 @@ fn handle(shared: &ServerState, request: Request<'_>) -> Result<Response, Error>
 const FILE_PIECE: u64 = 1 << 20;
 
 impl Connection<'_> {
-    /// Sends what was gathered.
+    /// Sends the gathered bytes.
     pub(super) fn flush(&mut self) -> Result<(), Stop> {
         let sent = self.send(&self.output);
         self.output.clear();
         sent
     }
 
-    /// Fails if the client has gone, or reads nothing for the time-out of the socket.
+    /// Fails if the client is gone, or if it reads nothing until the time-out of the socket.
     fn send(&self, bytes: &[u8]) -> Result<(), Stop> {
         (&self.client.socket).write_all(bytes).map_err(|_| Stop::Quietly)
     }

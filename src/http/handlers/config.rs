@@ -122,7 +122,7 @@ fn patch(api: &Api, section: Section, request: &Request<'_>) -> Result<Response,
     changed_answer(api.config.current().section(section), &changed)
 }
 
-/// Waits until other wallpapers of workspaces are shown.
+/// Waits until changed wallpapers of workspaces are shown.
 fn settle(api: &Api, request: &Request<'_>, changed: &Changed) {
     if changed.sections.contains(&Section::Workspaces) {
         // A failure to show one does not undo the change.
@@ -134,7 +134,7 @@ fn changed_answer(mut body: Map<String, Value>, changed: &Changed) -> Result<Res
     if changed.restart_required {
         body.insert("restart_required".to_owned(), true.into());
     }
-    // The whole has all warnings already, and a client may keep a key of this name.
+    // `all` contains all warnings already, and a client may keep a key of this name.
     if !changed.warnings.is_empty() && !body.contains_key("warnings") {
         body.insert("warnings".to_owned(), changed.warnings.clone().into());
     }
@@ -297,7 +297,7 @@ mod tests {
     }
 
     #[test]
-    fn names_are_shown_in_words() {
+    fn theme_names_are_shown_as_words() {
         let theme = theme_record("night-sky ö");
         assert_eq!(theme["display_name"], "Night Sky Ö");
         assert_eq!(theme["url"], "/api/themes/night-sky%20%C3%B6.css");

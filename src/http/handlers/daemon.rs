@@ -57,16 +57,16 @@ struct Shutdown {
     clear: bool,
 }
 
-/// `POST /shutdown`; the optional body `{"clear": true}` takes the wallpapers down, too.
+/// `POST /shutdown`; with the optional body `{"clear": true}`, the wallpapers are removed, too.
 pub(in crate::http) fn shutdown(api: &Api, request: &Request<'_>) -> Result<Response, Error> {
     let Shutdown { clear } = request.json_or_default()?;
     log::info!(target: "http", request_id = request.id(); "a client asks the daemon to stop");
-    // Full or closed: the daemon is stopping already.
+    // Fails if the daemon is stopping already.
     api.stop.try_send(Stop { clear }).ok();
     Ok(Response::bytes(200, "application/json", br#"{"status":"shutting_down"}"#.as_slice()))
 }
 
-/// `GET /events`; `types` is a comma list, absent, empty or `*` means all.
+/// `GET /events`; `types` is a comma-separated list. All events if it is absent, empty or contains `*`.
 pub(in crate::http) fn events(api: &Api, request: &Request<'_>) -> Result<Response, Error> {
     let query = request.query();
     if query.get("types").is_none_or(|types| types.trim().is_empty()) {

@@ -20,7 +20,7 @@ use crate::wire::{
 use crate::{color, library, transcode, wallpaper};
 
 const WEBP: &str = "image/webp";
-/// Most rows fit into this size.
+/// Most rows of JSON fit into this size.
 const ROW_BYTES: usize = 1 << 10;
 /// The time for a thumbnail that must be made, and for those before it in the queue.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -36,7 +36,7 @@ pub(in crate::http) fn list(api: &Api, request: &Request<'_>) -> Result<Response
     })
 }
 
-/// The answer with a page of images, which `write` appends; it returns how many images there are.
+/// The answer with a page of images: `write` appends them and returns the total number.
 pub(super) fn page(
     paging: Paging,
     write: impl FnOnce(&mut Vec<u8>) -> Result<u64, Error>,
@@ -50,7 +50,7 @@ pub(super) fn page(
     Ok(Response::written_json(json))
 }
 
-/// `GET /images/ids`: of the same list without its pages.
+/// `GET /images/ids`: the ids of the same list, without pages.
 pub(in crate::http) fn ids(api: &Api, request: &Request<'_>) -> Result<Response, Error> {
     let ids = api.store.find_all(&filter_in_query(api, request)?)?;
     Ok(Response::json(200, &Ids { ids })?)
@@ -71,8 +71,8 @@ pub(in crate::http) fn one(api: &Api, request: &Request<'_>) -> Result<Response,
 pub(in crate::http) fn raw(api: &Api, request: &Request<'_>) -> Result<Response, Error> {
     let mut image = find_now(api, request.record()?)?;
     let mut tries = library::TRIES;
-    // Between the look at its row and at its file it may get another name, and another image its
-    // own: a name is free again only once the row says so.
+    // Between the reads of its row and its file, the image may be renamed, and another may get its
+    // name. The row is read again afterwards: a name is free only once the row has changed.
     loop {
         api.library.answers(&image)?;
         let answer = file(request, &image.path, image.format.content_type());
@@ -92,7 +92,7 @@ pub(in crate::http) fn raw(api: &Api, request: &Request<'_>) -> Result<Response,
     }
 }
 
-/// `GET /images/{id}/thumbnail`; one that is missing is made first.
+/// `GET /images/{id}/thumbnail`; a missing one is made first.
 pub(in crate::http) fn thumbnail(api: &Api, request: &Request<'_>) -> Result<Response, Error> {
     let resolution = request.query().word("resolution")?.unwrap_or(Resolution::Default);
     let image = find_now(api, request.record()?)?;
@@ -118,7 +118,7 @@ pub(in crate::http) fn thumbnail(api: &Api, request: &Request<'_>) -> Result<Res
     file(request, &path, WEBP)
 }
 
-/// `DELETE /images`; ids that are not there are not counted.
+/// `DELETE /images`; unknown ids are not counted.
 pub(in crate::http) fn delete(api: &Api, request: &Request<'_>) -> Result<Response, Error> {
     let asked: DeleteImages = request.json()?;
     if asked.ids.is_empty() == asked.paths.is_empty() {
@@ -141,7 +141,7 @@ pub(in crate::http) fn delete(api: &Api, request: &Request<'_>) -> Result<Respon
 fn filter_in_query(api: &Api, request: &Request<'_>) -> Result<Query, Error> {
     let query = filter::query(request.query())?;
     if let Some((id, _)) = query.similar_to {
-        // Only to say so: a list would be empty.
+        // Reports an unknown image; the list would only be empty.
         find(api, id)?;
     }
     Ok(query)
@@ -152,7 +152,7 @@ fn find(api: &Api, id: i64) -> Result<Image, Error> {
     found.ok_or_else(|| nowhere(id))
 }
 
-/// The image, after its file was looked at again: its owner may have written it a moment ago.
+/// The image, after its file was checked again: its owner may have rewritten it a moment ago.
 fn find_now(api: &Api, id: i64) -> Result<Image, Error> {
     api.library.image_now(id)?.ok_or_else(|| nowhere(id))
 }
@@ -187,7 +187,7 @@ pub(super) fn filter_in_body(fields: &Map<String, Value>) -> Result<Query, Error
     filter::of_fields(fields).map_err(|bad| refused_filter("filter", filter::FILTERS, bad))
 }
 
-/// The field `source` of a playlist that is written: what it names is there.
+/// The field `source` of a new or changed playlist. Fails if its folder does not exist.
 pub(super) fn new_playlist_source(
     api: &Api,
     fields: Map<String, Value>,
@@ -246,7 +246,7 @@ pub(in crate::http) fn patch(api: &Api, request: &Request<'_>) -> Result<Respons
         overrides: body.wallpaper_config_overrides.map(overrides).transpose()?,
         capabilities: body.web_capabilities,
     };
-    // Backends get these fields along with a picture.
+    // Backends use these fields, too.
     let told = change.audio_enabled.is_some()
         || change.position.is_some()
         || change.overrides.is_some()
@@ -275,7 +275,7 @@ pub(in crate::http) fn all_tags(api: &Api, _: &Request<'_>) -> Result<Response, 
     Ok(Response::json(200, &json!({ "tags": api.store.tags()? }))?)
 }
 
-/// Split at commas and trimmed, each once, in the order given; empty ones are dropped.
+/// The tags, split at commas and trimmed, each once, in the order given; empty ones are dropped.
 fn tags(given: Vec<String>) -> Result<Vec<String>, Error> {
     let split = given.iter().flat_map(|tag| tag.split(',')).map(str::trim);
     let split: Vec<&str> = split.filter(|tag| !tag.is_empty()).collect();
@@ -298,7 +298,7 @@ fn tags(given: Vec<String>) -> Result<Vec<String>, Error> {
     Ok(tags)
 }
 
-/// A line, as tags are.
+/// A description of one line, trimmed.
 fn description(given: String) -> Result<String, Error> {
     if given.len() > DESCRIPTION_MAX {
         let text = format!("description has more than {DESCRIPTION_MAX} bytes");
@@ -310,7 +310,7 @@ fn description(given: String) -> Result<String, Error> {
     Ok(given.trim().to_owned())
 }
 
-/// A page of the gallery carries two hundred of these.
+/// Limits the size, because a page carries up to two hundred of these.
 fn overrides(given: Map<String, Value>) -> Result<Map<String, Value>, Error> {
     let size = serde_json::to_vec(&given)?.len();
     if size > OVERRIDES_MAX {
@@ -343,7 +343,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_filter_that_is_refused_says_why() {
+    fn refused_filter_says_why() {
         let check = |json: Value, said: &str| {
             let text =
                 filter_in_body(json.as_object().unwrap()).unwrap_err().into_response("x").text();
@@ -356,7 +356,7 @@ mod tests {
     }
 
     #[test]
-    fn tags_are_few_and_short() {
+    fn number_and_size_of_tags_are_limited() {
         let check = |given: &[&str], expected: Option<&[&str]>| {
             let found = tags(given.iter().map(|&tag| tag.to_owned()).collect()).ok();
             let found = found.as_ref().map(|tags| tags.iter().map(String::as_str).collect());
@@ -373,7 +373,7 @@ mod tests {
     }
 
     #[test]
-    fn overrides_are_no_library() {
+    fn size_of_overrides_is_limited() {
         let of = |length| Map::from_iter([("x".to_owned(), "x".repeat(length).into())]);
         assert!(overrides(of(OVERRIDES_MAX - 100)).is_ok());
         assert!(overrides(of(OVERRIDES_MAX)).is_err());

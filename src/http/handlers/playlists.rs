@@ -19,7 +19,7 @@ use crate::wire::{
     PatchPlaylist, Playlist, StartPlaylist, StepPlaylists, own_path,
 };
 
-/// The player waits for nothing but the disk.
+/// The player waits only for the disk.
 const PATIENCE: Duration = Duration::from_secs(20);
 /// A request that shows a picture is answered when the picture is shown. It may have to wait for
 /// the picture before.
@@ -72,7 +72,7 @@ fn located(api: &Api) -> bool {
     location.latitude.is_some() && location.longitude.is_some()
 }
 
-/// A list that is written down and a source that finds one exclude each other.
+/// Listed images and a source exclude each other.
 fn either(images: bool, source: bool) -> Result<(), Error> {
     if images && source {
         return Err(Error::bad_request("images and source cannot be combined"));
@@ -80,7 +80,7 @@ fn either(images: bool, source: bool) -> Result<(), Error> {
     Ok(())
 }
 
-/// `GET /playlists/{id}/images`: the records of its images, a page of them.
+/// `GET /playlists/{id}/images`: a page of the records of its images.
 pub(in crate::http) fn images(api: &Api, request: &Request<'_>) -> Result<Response, Error> {
     let id = request.record()?;
     let paging = Paging::read(request.query())?;
@@ -103,7 +103,7 @@ pub(in crate::http) fn images(api: &Api, request: &Request<'_>) -> Result<Respon
     })
 }
 
-/// `GET /playlists/{id}/images/ids`: of the same list without its pages.
+/// `GET /playlists/{id}/images/ids`: the ids of the same list, without pages.
 pub(in crate::http) fn image_ids(api: &Api, request: &Request<'_>) -> Result<Response, Error> {
     let playlist = find(api, request.record()?)?;
     let ids = match playlist.source {
@@ -136,7 +136,7 @@ pub(in crate::http) fn start(api: &Api, request: &Request<'_>) -> Result<Respons
     status("started")
 }
 
-/// `extend` is the older way to say what `mode` says.
+/// `extend` is the older form of `mode`.
 fn start_mode(mode: Option<Mode>, extend: Option<bool>) -> Result<Mode, Error> {
     match (mode, extend) {
         (None, Some(true)) => Ok(Mode::Extend),
@@ -169,7 +169,8 @@ pub(in crate::http) fn act_on_all(api: &Api, request: &Request<'_>) -> Result<Re
     answer(api, json!({ "message": message, done: count }), moved)
 }
 
-/// The action that the path ends with, its monitors, and the words for one and for all that did it.
+/// The action at the end of the path, its monitors, and the words that report it for one playlist
+/// and for all.
 fn asked(
     api: &Api,
     request: &Request<'_>,
@@ -207,13 +208,13 @@ fn running(api: &Api, request: &Request<'_>) -> Result<Vec<ActivePlaylist>, Erro
     request.wait(PATIENCE, |reply| api.playlists.active(reply))
 }
 
-/// The monitors that a body names; none: all.
+/// The monitors that a body names; empty means all.
 fn named(monitors: Option<Vec<String>>) -> Result<Vec<String>, Error> {
     let names = distinct_names(monitors.unwrap_or_default())?;
     Ok(if names.iter().any(|name| name == "*") { Vec::new() } else { names })
 }
 
-/// The monitors that a step names, each of which must be there; none: all.
+/// The monitors that a step names; fails if one is not connected. Empty means all.
 fn connected(api: &Api, body: StepPlaylists) -> Result<Vec<String>, Error> {
     let on = named(body.monitors)?;
     let outputs = api.backends.outputs.list();
@@ -226,11 +227,11 @@ fn connected(api: &Api, body: StepPlaylists) -> Result<Vec<String>, Error> {
     Err(wallpaper::Error::UnknownMonitors { names, connected }.into())
 }
 
-/// With the images that a step has brought up, as `POST /wallpaper/set` has them.
+/// Adds the images that a step has shown, in the fields of `POST /wallpaper/set`.
 fn answer(api: &Api, mut body: Value, moved: Moved) -> Result<Response, Error> {
     if let Some((_, &id)) = moved.images.first_key_value() {
         body["image_id"] = id.into();
-        // Gone again already: then only its number is known.
+        // A deleted image is known only by its id.
         if let Some(image) = api.store.read(|connection| images::get(connection, id))? {
             body["image_path"] = own_path(&image.path).to_string_lossy().into();
             body["image_name"] = image.name.into();

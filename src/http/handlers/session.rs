@@ -18,7 +18,7 @@ use crate::sys::lock;
 use crate::wallpaper::{entries_by_name, reference};
 use crate::wire::{Appearance, Image, Power, PutAppearance, PutPower};
 
-/// The player waits for nothing but the disk.
+/// The player waits only for the disk.
 const PATIENCE: Duration = Duration::from_secs(20);
 /// A change is answered when its pictures are shown. They may have to wait for the pictures before.
 const SHOWN: Duration = SHOW_PATIENCE.saturating_mul(2);
@@ -60,8 +60,9 @@ pub(in crate::http) fn workspaces(api: &Api, request: &Request<'_>) -> Result<Re
     Ok(Response::json(200, &entries)?)
 }
 
-/// Renames an image by `edit`, and rewrites the entries that name it. In between they have its ID, so
-/// that they mean it all the time. Entries that others change in between stay as others have set them.
+/// Renames an image by `edit`, and rewrites the workspace entries that name it. In between they
+/// contain its ID, so that they always refer to the image. Entries that others change in between
+/// are kept.
 pub(super) fn renamed(
     api: &Api,
     image_id: i64,
@@ -89,9 +90,9 @@ pub(super) fn renamed(
     Ok(image?)
 }
 
-/// In one request.
+/// The number of monitors in one request.
 const MONITORS_MAX: usize = 256;
-/// In bytes.
+/// Bytes of a monitor's name.
 const MONITOR_NAME_MAX: usize = 255;
 
 /// `GET /monitors`

@@ -25,7 +25,7 @@ use crate::wire::{
 /// `GET /wallpaper/current`
 pub(in crate::http) fn current(api: &Api, _: &Request<'_>) -> Result<Response, Error> {
     let status = api.wallpaper.status();
-    // Without a compositor nobody has looked.
+    // Without a compositor, no backend has been looked for.
     let had_none = status.active.is_none()
         && (!status.checked.is_empty() || api.backends.compositor().is_none());
     if had_none && api.backends.available().is_empty() {
@@ -84,7 +84,7 @@ pub(in crate::http) fn current(api: &Api, _: &Request<'_>) -> Result<Response, E
     } else if let Some(backend) = status.active {
         current["backend"] = backend.as_str().into();
     }
-    // The wallpaper of a monitor that was never seen before.
+    // The wallpaper of monitors that were never seen before.
     match default.map(|one| (one.image_id, color::of_image(one.image_id))) {
         Some((_, Some(color))) => current["default_color"] = hex(color).into(),
         Some((id, None)) => current["default_image_id"] = id.into(),
@@ -142,8 +142,8 @@ pub(in crate::http) fn set(api: &Api, request: &Request<'_>) -> Result<Response,
             if color::of_image(id).is_some() {
                 return Err(wallpaper::Error::NoImage { id }.into());
             }
-            // Its owner may have written it a moment ago: a large file is read here, not by the thread
-            // that shows pictures for everybody.
+            // Reads a file that its owner has just rewritten. A large one is read here, because the
+            // thread that shows pictures serves all clients.
             api.library.image_now(id)?;
             id
         }
@@ -268,7 +268,7 @@ pub(in crate::http) fn sound(api: &Api, request: &Request<'_>) -> Result<Respons
     let _permit = request.permit()?;
     let until = Instant::now() + SHOW_PATIENCE;
     if targets != Targets::All {
-        // All that are named are changed, or none is.
+        // Changes all of the named monitors, or none.
         ask(SoundChange::default())?.check(until)?;
     }
     let (monitors, sound) = ask(change)?.settle(&api.store, until)?;
@@ -302,7 +302,7 @@ fn asked(
 }
 
 fn apply(api: &Api, request: &Request<'_>, asked: wallpaper::Request) -> Result<SetAnswer, Error> {
-    // Each monitor may have another: then it is said which.
+    // Each monitor may have a different image: the answer lists them.
     let several = asked.mode == Mode::Each || matches!(asked.ask, Ask::Back(_));
     let all = asked.targets == Targets::All;
     let applied = request.wait(SHOW_PATIENCE, |reply| api.wallpaper.set(asked, reply))?;

@@ -12,7 +12,7 @@ use crate::wire::{
     Rest, Source, Timestamp, Why, labelled,
 };
 
-/// The player waits for nothing but the disk.
+/// The player waits only for the disk.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// `GET /why`
@@ -46,7 +46,7 @@ pub(in crate::http) fn list(api: &Api, request: &Request<'_>) -> Result<Response
         .map(|(output, shown)| {
             let name = output.name.as_str();
             let shown = shown.map(|mut shown| {
-                // Not where its backend was given up, or cannot be had.
+                // False if the backend was given up or is not available.
                 shown.is_up = api.wallpaper.shows(&shown.backend, name, shown.image.id);
                 if shown.workspace.is_none() && api.wallpaper.is_restored(name) {
                     shown.source = HistorySource::of(Source::Restore);
@@ -61,7 +61,7 @@ pub(in crate::http) fn list(api: &Api, request: &Request<'_>) -> Result<Response
     Ok(Response::json(200, &records)?)
 }
 
-/// A picture, and who has put it there.
+/// A picture and its source.
 struct Shown {
     image: Image,
     backend: String,
@@ -69,7 +69,7 @@ struct Shown {
     set_at: Timestamp,
     /// The workspace that shows it.
     workspace: Option<String>,
-    /// A backend shows it, as far as murald knows.
+    /// Whether a backend shows it, as far as murald knows.
     is_up: bool,
 }
 
@@ -81,7 +81,7 @@ fn shown(
 ) -> Result<Option<Shown>, store::Error> {
     let Some(image) = images::assigned(connection, row.image_id)? else { return Ok(None) };
     let entry = history::at(connection, &row.monitor, row.set_at)?;
-    // Nobody has put it on this monitor: it is shown because of what others show.
+    // Without an entry, nobody set it on this monitor: it follows from the wallpapers of others.
     let source = match picture {
         Some(_) => HistorySource::of(Source::Workspace),
         None => entry.map_or_else(|| HistorySource::of(Source::Restore), |entry| entry.source),
@@ -195,7 +195,7 @@ fn due(playlist: &ActivePlaylist, now: Timestamp) -> String {
     }
 }
 
-/// The time between, in the largest unit of which there are two.
+/// The time between two moments, in the largest unit that counts at least two.
 fn span(from: Timestamp, to: Timestamp) -> String {
     let seconds = (to.as_micros() - from.as_micros()).max(0) / 1_000_000;
     let (number, unit) = match seconds {
@@ -212,7 +212,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn times_are_told_in_the_unit_of_which_there_are_two() {
+    fn span_uses_the_largest_unit_that_counts_at_least_two() {
         let check = |seconds: i64, expected| {
             let from = Timestamp::from_micros(0);
             assert_eq!(span(from, Timestamp::from_micros(seconds * 1_000_000)), expected);
