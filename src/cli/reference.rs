@@ -58,12 +58,7 @@ pub(super) fn resolve(verb: &Verb, call: &mut Call) -> Result<(), Error> {
 fn not_a_time(error: Error, word: &Value, kind: Kind, call: &Call) -> Error {
     let dated = word.as_str().and_then(|word| word.rsplit_once('@'));
     match dated.filter(|(image, _)| kind == Kind::Item && one(kind, image, call).is_ok()) {
-        Some((_, time)) => {
-            Error::not_found(format!("{time:?} is not a time, and {}", error.reason())).hint(
-                "times are HH:MM (00:00 to 23:59), or sunrise, sunset, dawn or dusk, also with an \
-                 offset as sunset-30m; modes are light and dark",
-            )
-        }
+        Some((_, time)) => names::not_a_time(time, &error),
         None => error,
     }
 }

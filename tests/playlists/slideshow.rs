@@ -33,7 +33,10 @@ fn slideshow_shows_the_pictures_of_a_directory() {
     assert!(code == Some(1) && said.contains("murald set"), "{said}");
     let (code, said) = run(&house, &["slideshow", path, "--interval", "1h"]);
     assert!(code == Some(0) && said.starts_with(&format!("started slideshow of {path}")), "{said}");
-    assert!(said.ends_with("(1): 2 pictures; `murald playlist stop 1` ends it\n"), "{said}");
+    assert!(
+        said.ends_with("(1) on HEADLESS-1: 2 pictures; `murald playlist stop 1` ends it\n"),
+        "{said}"
+    );
     wait_until("a picture of the slideshow", || {
         known(middle(&desktop, "HEADLESS-1")).is_some_and(|at| at < 2)
     });
