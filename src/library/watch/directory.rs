@@ -37,6 +37,7 @@ struct Wish {
     due: Instant,
 }
 
+#[derive(Default)]
 pub(super) struct Watched {
     pub(super) id: u64,
     pub(super) written: String,
@@ -59,12 +60,12 @@ pub(super) struct Watched {
     pub(super) refused: Option<String>,
     pub(super) all_away: bool,
     wish: Option<Wish>,
-    missing: Missing,
+    pub(super) missing: Missing,
     unnamed: BTreeSet<PathBuf>,
     moves: BTreeSet<PathBuf>,
     rest: BTreeMap<PathBuf, Stamp>,
     pub(super) taking: Option<Pass>,
-    answers: bool,
+    hangs: bool,
 }
 
 impl Watched {
@@ -74,22 +75,7 @@ impl Watched {
             written,
             mounts: Mounts::of(&task.path),
             task: Arc::new(task),
-            looking: None,
-            notices: None,
-            places: BTreeSet::new(),
-            leads: None,
-            elsewhere: false,
-            unmounted: BTreeSet::new(),
-            root: Root::There,
-            refused: None,
-            all_away: false,
-            wish: None,
-            missing: Missing::default(),
-            unnamed: BTreeSet::new(),
-            moves: BTreeSet::new(),
-            rest: BTreeMap::new(),
-            taking: None,
-            answers: true,
+            ..Self::default()
         };
         watched.look_at_all(now);
         watched
@@ -225,7 +211,7 @@ impl Watched {
             return false;
         }
         self.looking = None;
-        self.answers = false;
+        self.hangs = true;
         true
     }
 
@@ -240,7 +226,7 @@ impl Watched {
 
     /// Stores the differences that a look has found.
     pub(super) fn absorb(&mut self, mut difference: Difference, scope: &Scope, now: Instant) {
-        self.answers = true;
+        self.hangs = false;
         let mut gone = std::mem::take(&mut difference.gone);
         if self.elsewhere {
             gone.append(&mut difference.away);
@@ -325,11 +311,6 @@ impl Watched {
         self.missing.leaving()
     }
 
-    /// Keeps the rows of the files that are gone.
-    pub(super) fn vanish(&mut self) {
-        self.missing.vanish();
-    }
-
     pub(super) fn left(&mut self, path: &Path) {
         self.missing.left(path);
         self.elsewhere &= self.missing.are_waited_for();
@@ -337,16 +318,7 @@ impl Watched {
 
     /// Whether all its files may have gone at once with their disk.
     pub(super) fn may_be_away(&self) -> bool {
-        self.root == Root::There && !self.elsewhere && self.missing().next().is_some()
-    }
-
-    pub(super) fn is_gone(&self, path: &Path) -> bool {
-        self.missing.has(path)
-    }
-
-    /// The files that are missing now.
-    pub(super) fn missing(&self) -> impl Iterator<Item = &PathBuf> {
-        self.missing.paths()
+        self.root == Root::There && !self.elsewhere && !self.missing.is_empty()
     }
 
     /// When something is to be done without an event.
@@ -360,7 +332,7 @@ impl Watched {
 
     /// The state, with an explanation for people.
     pub(super) fn state(&self) -> (WatchState, Option<String>) {
-        if !self.answers {
+        if self.hangs {
             return (WatchState::Unreadable, Some("its disk does not answer".to_owned()));
         }
         match &self.root {

@@ -21,23 +21,20 @@ use crate::store::watched::WatchedFile;
 use crate::store::{Connection, Store, edits, folders, images, watched};
 use crate::wire::{Event, GalleryDomain};
 
+#[derive(Default)]
 pub(super) struct Expirations {
     /// Displaced images: the paths that they had, and since when they are displaced.
     displaced: HashMap<i64, (PathBuf, Instant)>,
-    /// They may be other ones than the database has.
-    look_for_displaced: bool,
+    /// They are those that the database has.
+    knows_displaced: bool,
     /// Images that are not there just now may be other ones.
     missing_changed: bool,
 }
 
 impl Expirations {
-    pub(super) fn new() -> Self {
-        Self { displaced: HashMap::new(), look_for_displaced: true, missing_changed: false }
-    }
-
     /// Files were taken: some may have another image's content now.
     pub(super) fn on_taken(&mut self) {
-        self.look_for_displaced = true;
+        self.knows_displaced = false;
     }
 
     /// Other files are missing than before, or other directories are watched.
@@ -59,13 +56,13 @@ impl Expirations {
     ) -> Result<(), Error> {
         for one in directories.iter_mut().filter(|one| one.all_away) {
             if !one.leaving().is_empty() {
-                one.vanish();
+                one.missing.vanish();
             }
         }
         self.end_gone(context, directories)?;
-        if self.look_for_displaced && directories.iter().all(Watched::is_at_rest) {
+        if !self.knows_displaced && directories.iter().all(Watched::is_at_rest) {
             let found = context.store.read(watched::displaced)?;
-            self.look_for_displaced = false;
+            self.knows_displaced = true;
             let before = std::mem::take(&mut self.displaced);
             let since = |id| before.get(&id).map_or(now, |(_, since)| *since);
             self.displaced = found.into_iter().map(|(id, path)| (id, (path, since(id)))).collect();
@@ -92,7 +89,7 @@ impl Expirations {
         }
         let gone: HashSet<&PathBuf> = leaving.iter().collect();
         let is_there = |path: &Path| {
-            !gone.contains(&path.to_owned()) && !directories.iter().any(|one| one.is_gone(path))
+            !gone.contains(&path.to_owned()) && !directories.iter().any(|one| one.missing.has(path))
         };
         leave(context, &leaving, &is_there)?;
         for path in &leaving {
@@ -113,20 +110,16 @@ impl Expirations {
         }
         let store = &context.store;
         let mut missing: HashSet<i64> = self.displaced.keys().copied().collect();
-        for one in directories.iter().filter(|one| one.is_away() || one.missing().next().is_some())
-        {
+        for one in directories.iter().filter(|one| one.is_away() || !one.missing.is_empty()) {
             let all = store.read(|c| watched::images_below(c, one.path()))?;
             let is_away = |path: &Path| one.is_away() && one.task.has(path);
-            let gone = all.into_iter().filter(|(_, path)| one.is_gone(path) || is_away(path));
+            let gone = all.into_iter().filter(|(_, path)| one.missing.has(path) || is_away(path));
             missing.extend(gone.map(|(id, _)| id));
         }
         store.set_missing(missing);
         Ok(())
     }
 }
-
-/// Paths that are looked up each by itself; with more, all of the directory is read.
-const ONE_BY_ONE_MAX: usize = 100;
 
 /// The differences from what was known; files whose disk has another number get that number, and
 /// images whose directory has another name their files.
@@ -188,20 +181,12 @@ fn known(
         (Scope::Paths(paths), _) | (Scope::All, Which::Only(paths)) => paths,
         _ => return Ok(store.read(|c| watched::below(c, &directory.path))?),
     };
-    if paths.len() > ONE_BY_ONE_MAX {
-        let mut files = store.read(|c| watched::below(c, &directory.path))?;
-        files.retain(|file| file.path.ancestors().any(|at| paths.contains(at)));
-        return Ok(files);
-    }
-    let mut files = Vec::new();
-    // No record has a name that is not UTF-8.
-    for path in paths.iter().filter(|path| path.to_str().is_some()) {
-        files.extend(store.read(|c| watched::below(c, path))?);
-    }
-    // A directory and something in it may both have been named.
-    files.sort_by(|one, other| one.path.cmp(&other.path));
-    files.dedup_by(|one, other| one.path == other.path);
-    Ok(files)
+    // No record has a name that is not UTF-8. A directory has all that is named in it.
+    let is_inside = |path: &Path| path.ancestors().skip(1).any(|above| paths.contains(above));
+    let paths = paths.iter().filter(|path| path.to_str().is_some() && !is_inside(path));
+    let files =
+        store.read(|c| paths.map(|path| watched::below(c, path)).collect::<Result<Vec<_>, _>>());
+    Ok(files?.concat())
 }
 
 /// Whether all files are missing, of more than one: their disk is more likely unmounted than emptied.
@@ -209,7 +194,7 @@ pub(super) fn all_are_missing(store: &Store, one: &Watched) -> Result<bool, Erro
     if !one.may_be_away() {
         return Ok(false);
     }
-    let is_gone = |path: &Path| one.is_gone(path);
+    let is_gone = |path: &Path| one.missing.has(path);
     let has = |path: &Path| one.task.has(path);
     let (missing, total) = store.read(|c| watched::missing_below(c, one.path(), &has, &is_gone))?;
     Ok(is_unmounted(missing, total, true))
@@ -339,8 +324,7 @@ mod tests {
         let alive = scene.start();
         alive.reconciled();
         let (context, now) = (&**alive.context(), Instant::now());
-        let mut expirations = Expirations::new();
-        expirations.look_for_displaced = false;
+        let mut expirations = Expirations { knows_displaced: true, ..Expirations::default() };
         expirations.displaced.insert(7, ("/x".into(), now));
         let mut end = |at| {
             let ended = expirations.end_images(context, &mut [], at);

@@ -71,8 +71,6 @@ pub(super) struct Findings {
     pub(super) has_directory: bool,
     /// Paths that could not be read: nothing in them counts as gone.
     pub(super) unseen: BTreeSet<PathBuf>,
-    /// Why not all of it is watched.
-    pub(super) refused: Option<String>,
 }
 
 /// The differences between a listing and the known files.
@@ -263,8 +261,8 @@ impl Missing {
         self.gone.contains_key(path) || self.away.contains(path) || self.vanished.contains(path)
     }
 
-    pub(super) fn paths(&self) -> impl Iterator<Item = &PathBuf> {
-        self.gone.keys().chain(&self.away).chain(&self.vanished)
+    pub(super) fn is_empty(&self) -> bool {
+        self.gone.is_empty() && self.kept() == 0
     }
 
     /// The number of files whose images stay, however long the files are missing.

@@ -24,20 +24,16 @@ pub(super) enum Message {
     Scan,
     /// Files were imported in place by their paths.
     Named,
-    /// Something has happened at this path.
+    /// Something has happened at this path, or anywhere below it.
     Event {
         directory: u64,
         path: PathBuf,
-    },
-    /// Events were lost.
-    Overflow {
-        directory: u64,
     },
     /// A look has ended.
     Looked {
         look: u64,
         findings: Box<Findings>,
-        notices: Option<Notices>,
+        notices: Notices,
     },
     /// The imports have ended all files that they were given.
     Taken {
@@ -84,7 +80,6 @@ impl Inbox {
             Message::Event { directory, .. } if waiting.messages.len() >= EVENTS_MAX => {
                 waiting.overflowed.insert(directory);
             }
-            Message::Overflow { directory } => drop(waiting.overflowed.insert(directory)),
             Message::Settings(settings) => waiting.settings = Some(settings),
             Message::Scan => waiting.scan = true,
             Message::Named => waiting.named = true,
@@ -99,7 +94,8 @@ impl Inbox {
         self.0.waker.reset();
         let WaitingMessages { mut messages, overflowed, settings, scan, named } =
             std::mem::take(&mut *self.lock());
-        let overflows = overflowed.into_iter().map(|directory| Message::Overflow { directory });
+        let anywhere = |directory| Message::Event { directory, path: PathBuf::from("/") };
+        let overflows = overflowed.into_iter().map(anywhere);
         messages.extend(overflows);
         messages.extend(named.then_some(Message::Named));
         messages.extend(scan.then_some(Message::Scan));
@@ -163,6 +159,8 @@ impl StatusList {
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
     use super::*;
 
     #[test]
@@ -173,7 +171,7 @@ mod tests {
         [2, 3, 2, 3].into_iter().for_each(|directory| inbox.send(event(directory)));
         let messages = inbox.take();
         let overflow = |message: &Message| match message {
-            Message::Overflow { directory } => Some(*directory),
+            Message::Event { directory, path } if path == Path::new("/") => Some(*directory),
             _ => None,
         };
         assert_eq!(messages.iter().filter_map(overflow).collect::<Vec<_>>(), [2, 3]);

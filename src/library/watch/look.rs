@@ -13,7 +13,7 @@ use rustix::io::Errno;
 
 use super::super::disk::stamp;
 use super::findings::{Findings, Leads, Root, Scope};
-use super::notices::{Notices, Refused};
+use super::notices::Notices;
 use super::settings::{is_looked_at, is_passed_over};
 use crate::wire::collate::path_key;
 
@@ -45,16 +45,9 @@ struct Walk<'a> {
 
 impl DirectoryLook {
     /// `anew` makes the watches of a whole look: a mount may cover what an old one watches.
-    pub(super) fn run(
-        self,
-        anew: impl FnOnce() -> Result<Notices, Refused>,
-    ) -> (Findings, Option<Notices>) {
+    pub(super) fn run(self, anew: impl FnOnce() -> Notices) -> (Findings, Notices) {
         let Self { directory, scope, only, own, notices, life } = self;
-        let kept = notices.filter(|_| scope != Scope::All);
-        let mut notices = match kept.map_or_else(anew, Ok) {
-            Ok(notices) => notices,
-            Err(refused) => Notices::none(refused),
-        };
+        let mut notices = notices.filter(|_| scope != Scope::All).unwrap_or_else(anew);
         let seen = own.iter().filter_map(|own| fs::metadata(own).ok()).map(|m| identity(&m));
         let mut walk = Walk {
             directory: &directory,
@@ -71,8 +64,7 @@ impl DirectoryLook {
         let mut findings = walk.findings;
         // Sorted by name, so that the ids of new images follow their names.
         findings.files.sort_by_cached_key(|(path, ..)| (path_key(path), path.clone()));
-        let findings = Findings { refused: notices.refused(), ..findings };
-        (findings, Some(notices))
+        (findings, notices)
     }
 }
 

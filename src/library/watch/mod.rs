@@ -100,26 +100,15 @@ impl Watching {
     ) -> Result<Vec<WatchedDirectory>, Error> {
         let one = |wanted: &Wanted| -> Result<WatchedDirectory, Error> {
             let path = wanted.written.clone();
-            let directory = match &wanted.directory {
-                Ok(directory) => directory.clone(),
-                Err(why) => {
-                    let (state, message) = (WatchState::Unreadable, Some(why.clone()));
-                    return Ok(WatchedDirectory {
-                        path,
-                        directory: None,
-                        state,
-                        images: 0,
-                        message,
-                    });
-                }
+            let (state, message) = match (&wanted.directory, self.status.of(&path)) {
+                (Err(why), _) => (WatchState::Unreadable, Some(why.clone())),
+                (Ok(_), Some(status)) => (status.state, status.message),
+                (Ok(_), None) => (WatchState::Watched, Some("not scanned yet".to_owned())),
             };
-            let images = store.read(|c| watched::count(c, &directory))?;
-            let status = self.status.of(&path);
-            let (state, message) = status.map_or_else(
-                || (WatchState::Watched, Some("not scanned yet".to_owned())),
-                |status| (status.state, status.message),
-            );
-            Ok(WatchedDirectory { path, directory: Some(directory), state, images, message })
+            let directory = wanted.directory.clone().ok();
+            let count = |directory| store.read(|c| watched::count(c, directory));
+            let images = directory.as_deref().map_or(Ok(0), count)?;
+            Ok(WatchedDirectory { path, directory, state, images, message })
         };
         settings.directories.iter().map(one).collect()
     }

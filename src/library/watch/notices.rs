@@ -19,48 +19,36 @@ use rustix::fs::inotify::WatchFlags;
 
 use crate::sys::{Inotify, WatchPaths, no_watches_left};
 
-/// An event, for the function that is called.
-pub(super) enum Notice {
-    At(std::path::PathBuf),
-    /// The kernel's queue was full.
-    Lost,
-}
-
-/// Why there is no watch, for people.
-#[derive(Clone, Debug)]
-pub(super) struct Refused(String);
-
 /// Dropping them ends them.
 pub(super) struct Notices {
     kernel: Option<(INotifyWatcher, Way)>,
-    refused: Option<Refused>,
+    /// Why not everything is watched, for people.
+    refused: Option<String>,
 }
 
 impl Notices {
-    /// Watches nothing yet. `tell` must not block.
-    pub(super) fn new(tell: impl Fn(Notice) + Send + 'static) -> Result<Self, Refused> {
+    /// Watches nothing yet. `tell` is called with the path of each event, and with `/` if events were
+    /// lost; it must not block.
+    pub(super) fn new(tell: impl Fn(PathBuf) + Send + 'static) -> Self {
         let mask = EventKindMask::CREATE
             | EventKindMask::REMOVE
             | EventKindMask::MODIFY_NAME
             | EventKindMask::ACCESS_CLOSE;
         let handler = move |event: notify::Result<notify::Event>| match event {
-            Ok(event) if event.need_rescan() => tell(Notice::Lost),
-            Ok(event) if matters(event.kind) => {
-                event.paths.into_iter().for_each(|path| tell(Notice::At(path)));
+            Ok(event) if !event.need_rescan() => {
+                let paths = event.paths.into_iter().filter(|_| event.kind != EventKind::Any);
+                paths.for_each(&tell);
             }
-            Ok(_) => {}
-            Err(_) => tell(Notice::Lost),
+            _ => {
+                log::info!("the kernel dropped change events; rescanning");
+                tell(PathBuf::from("/"));
+            }
         };
         let watcher = INotifyWatcher::new(handler, Config::default().with_event_kinds(mask));
-        let (Ok(watcher), Ok(way)) = (watcher, Way::new()) else {
-            return Err(Refused(too_many("instances")));
-        };
-        Ok(Self { kernel: Some((watcher, way)), refused: None })
-    }
-
-    /// None at all, for this reason.
-    pub(super) fn none(refused: Refused) -> Self {
-        Self { kernel: None, refused: Some(refused) }
+        match (watcher, Way::new()) {
+            (Ok(watcher), Ok(way)) => Self { kernel: Some((watcher, way)), refused: None },
+            _ => Self { kernel: None, refused: Some(too_many("instances")) },
+        }
     }
 
     /// Watches a directory, if the kernel allows one more.
@@ -70,7 +58,7 @@ impl Notices {
         if let Err(error) = watched
             && matches!(error.kind, ErrorKind::MaxFilesWatch)
         {
-            self.refused.get_or_insert_with(|| Refused(too_many("watches")));
+            self.refused.get_or_insert_with(|| too_many("watches"));
         }
     }
 
@@ -78,7 +66,7 @@ impl Notices {
     pub(super) fn follow(&mut self, directory: &Path) {
         let Some((_, way)) = &mut self.kernel else { return };
         if way.add(directory).is_err() {
-            self.refused.get_or_insert_with(|| Refused(too_many("watches")));
+            self.refused.get_or_insert_with(|| too_many("watches"));
         }
     }
 
@@ -86,14 +74,9 @@ impl Notices {
         self.kernel.as_ref().map(|(_, way)| way)
     }
 
-    /// Why not everything is watched.
     pub(super) fn refused(&self) -> Option<String> {
-        self.refused.as_ref().map(|refused| refused.0.clone())
+        self.refused.clone()
     }
-}
-
-fn matters(kind: EventKind) -> bool {
-    !matches!(kind, EventKind::Any)
 }
 
 fn too_many(what: &str) -> String {

@@ -24,7 +24,7 @@ use super::expirations::{self, Expirations, all_are_missing, difference};
 use super::findings::{Findings, Root, Scope};
 use super::inbox::{Inbox, Message, Status, StatusList};
 use super::look::DirectoryLook;
-use super::notices::{Mounts, Notice, Notices};
+use super::notices::{Mounts, Notices};
 use super::settings::{Wanted, WatchSettings};
 use crate::store::watched::{self, Stamp};
 use crate::sys::{lock, poll_until};
@@ -65,7 +65,7 @@ impl Watcher {
             settings: WatchSettings::default(),
             last_number: 0,
             hung: 0,
-            expirations: Expirations::new(),
+            expirations: Expirations::default(),
         };
         Self { inbox, context, importer, status, state }
     }
@@ -100,9 +100,7 @@ impl Watcher {
             }
             let now = Instant::now();
             self.all().for_each(|one| one.hear_way(now));
-            if let Err(error) = self.go_on() {
-                log::error!("watched directories: {}", error.reason());
-            }
+            report(self.go_on());
             self.tell_status();
         }
     }
@@ -132,19 +130,8 @@ impl Watcher {
                     one.on_event(&path, now);
                 }
             }
-            Message::Overflow { directory } => {
-                if let Some(one) = self.find(directory) {
-                    log::info!(
-                        "{}: the kernel dropped change events; rescanning",
-                        one.path().display()
-                    );
-                    one.look_at_all(now);
-                }
-            }
             Message::Looked { look, findings, notices } => {
-                if let Err(error) = self.on_findings(look, &findings, notices, now) {
-                    log::error!("watched directories: {}", error.reason());
-                }
+                report(self.on_findings(look, &findings, notices, now));
             }
             Message::Taken { directory } => {
                 if let Some(one) = self.find(directory) {
@@ -152,10 +139,8 @@ impl Watcher {
                 }
                 self.look_at_unknown(now);
                 // Images that were renamed have their files again.
-                if self.all().any(|one| one.all_away)
-                    && let Err(error) = self.look_for_away()
-                {
-                    log::error!("watched directories: {}", error.reason());
+                if self.all().any(|one| one.all_away) {
+                    report(self.look_for_away());
                 }
                 self.state.expirations.on_taken();
                 expirations::tell_folders(&self.context);
@@ -252,7 +237,7 @@ impl Watcher {
         &mut self,
         look: u64,
         findings: &Findings,
-        notices: Option<Notices>,
+        notices: Notices,
         now: Instant,
     ) -> Result<(), Error> {
         let is_it = |one: &&mut Watched| one.looking.as_ref().is_some_and(|l| l.number == look);
@@ -263,9 +248,9 @@ impl Watcher {
         };
         let Some(looking) = one.looking.take() else { return Ok(()) };
         let scope = looking.scope;
-        one.notices = notices;
+        one.refused = notices.refused();
+        one.notices = Some(notices);
         one.root = findings.root.clone();
-        one.refused.clone_from(&findings.refused);
         let led = findings.leads.as_ref().filter(|leads| one.leads.as_ref() != Some(*leads));
         let elsewhere = led.is_some_and(|leads| one.follow(leads));
         if led.is_some() {
@@ -346,12 +331,7 @@ impl Watcher {
         let look = DirectoryLook { directory, scope, only, own, notices, life };
         let (inbox, told) = (self.inbox.clone(), self.inbox.clone());
         let body = move || {
-            let tell = move |notice| {
-                told.send(match notice {
-                    Notice::At(path) => Message::Event { directory: id, path },
-                    Notice::Lost => Message::Overflow { directory: id },
-                });
-            };
+            let tell = move |path| told.send(Message::Event { directory: id, path });
             let (findings, notices) = look.run(move || Notices::new(tell));
             inbox.send(Message::Looked { look: number, findings: Box::new(findings), notices });
         };
@@ -385,6 +365,12 @@ impl Watcher {
             Status { written: one.written.clone(), state, message }
         });
         self.status.set(status.collect());
+    }
+}
+
+fn report(done: Result<(), Error>) {
+    if let Err(error) = done {
+        log::error!("watched directories: {}", error.reason());
     }
 }
 

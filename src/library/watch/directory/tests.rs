@@ -60,7 +60,7 @@ fn missing_file_leaves_once_a_look_after_its_grace_period_misses_it() {
     assert_eq!(one.leaving(), [PathBuf::from("/w/a")]);
     let found = Difference { found: vec!["/w/a".into()], ..Difference::default() };
     one.absorb(found, &Scope::All, now + GRACE);
-    assert!(one.leaving().is_empty() && !one.is_gone(Path::new("/w/a")));
+    assert!(one.leaving().is_empty() && !one.missing.has(Path::new("/w/a")));
 }
 
 #[test]
@@ -72,10 +72,10 @@ fn old_name_of_a_renamed_file_is_forgotten() {
     one.absorb(gone("/w/a"), &Scope::All, now);
     let other = Scope::Paths(["/w/b".into()].into());
     one.absorb(Difference::default(), &other, now);
-    assert!(one.is_gone(Path::new("/w/a")), "nobody has looked there");
+    assert!(one.missing.has(Path::new("/w/a")), "nobody has looked there");
     let scope = Scope::Paths(["/w/a".into()].into());
     one.absorb(Difference::default(), &scope, now + GRACE);
-    assert_eq!((one.is_gone(Path::new("/w/a")), one.due()), (false, None));
+    assert_eq!((one.missing.has(Path::new("/w/a")), one.due()), (false, None));
 }
 
 #[test]
@@ -83,9 +83,9 @@ fn files_that_vanished_all_at_once_are_kept() {
     let now = Instant::now();
     let mut one = watched(now);
     one.absorb(gone("/w/a"), &Scope::All, now);
-    one.vanish();
+    one.missing.vanish();
     one.absorb(gone("/w/a"), &Scope::All, now + GRACE);
-    assert!(one.leaving().is_empty() && one.is_gone(Path::new("/w/a")));
+    assert!(one.leaving().is_empty() && one.missing.has(Path::new("/w/a")));
 }
 
 #[test]
@@ -127,7 +127,7 @@ fn many_renamed_files_are_matched_without_comparing_each_pair() {
     let before = worked();
     one.looking = None;
     one.absorb(compare(known, &findings, &scope), &scope, now);
-    assert_eq!(one.missing().count(), COUNT as usize);
+    assert_eq!(one.missing.to_confirm(now + GRACE).len(), COUNT as usize);
     let mut files = 0;
     while let Some((some, _)) =
         one.next_files(|_, _| false).filter(|(_, pass)| *pass == Pass::Moves)

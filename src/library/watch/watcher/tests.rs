@@ -20,7 +20,7 @@ fn directory_is_listed_again_if_the_database_fails() {
     one.next_look(7, now).unwrap();
     watcher.state.directories.push(one);
     scene.damage("ALTER TABLE watched_file RENAME TO away");
-    watcher.on_findings(7, &Findings::default(), None, now).unwrap_err();
+    watcher.on_findings(7, &Findings::default(), Notices::new(|_| ()), now).unwrap_err();
     let one = &mut watcher.state.directories[0];
     let due = one.due().expect("another look");
     assert!(due > now, "not at once: it may go on failing");
