@@ -1,8 +1,7 @@
 //! One batch of an import: the files that are left, the counts and the events. Belongs to the thread
 //! `import`.
 
-use std::collections::HashMap;
-use std::path::{Path, PathBuf};
+use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use super::Error;
@@ -22,13 +21,11 @@ const GALLERY_EVERY: Duration = Duration::from_secs(1);
 /// Called once when a batch has ended.
 pub(super) type Done = Box<dyn FnOnce() + Send>;
 
-/// The answer to a client that waits for the end.
+/// The answer to a client that waits for the end, by the places of the files, which end in any order.
 struct WaitingClient {
-    /// The files in the order of the inputs; they end in any.
-    order: Vec<PathBuf>,
-    images: Vec<(PathBuf, i64)>,
-    notes: Vec<(PathBuf, ImportNote)>,
-    errors: Vec<(PathBuf, ImportProblem)>,
+    images: BTreeMap<usize, i64>,
+    notes: BTreeMap<usize, ImportNote>,
+    errors: BTreeMap<usize, ImportProblem>,
     reply: Reply<ImportedBatch>,
 }
 
@@ -92,14 +89,8 @@ impl Batch {
 
     /// Has the client answered when the batch has ended.
     pub(super) fn answer_at_end(&mut self, reply: Reply<ImportedBatch>) {
-        let order = self.files.as_slice().iter().map(|file| file.path.clone()).collect();
-        self.waiting = Some(WaitingClient {
-            order,
-            images: Vec::new(),
-            notes: Vec::new(),
-            errors: Vec::new(),
-            reply,
-        });
+        let (images, notes, errors) = Default::default();
+        self.waiting = Some(WaitingClient { images, notes, errors, reply });
     }
 
     pub(super) fn total(&self) -> usize {
@@ -125,8 +116,7 @@ impl Batch {
     /// rises with each event.
     pub(super) fn ended(
         &mut self,
-        path: &Path,
-        inside: bool,
+        file: &FoundFile,
         result: Result<Imported, Error>,
         bus: &EventBus,
     ) {
@@ -138,9 +128,11 @@ impl Batch {
             return;
         }
         self.current += 1;
+        let FoundFile { path, inside, .. } = file;
         // A file with a picture's name that is no picture is reported, wherever it is.
-        let skipped =
-            inside && result.as_ref().is_err_and(Error::is_of_no_kind) && !looks_like_picture(path);
+        let skipped = *inside
+            && result.as_ref().is_err_and(Error::is_of_no_kind)
+            && !looks_like_picture(path);
         match &result {
             Ok(imported) => {
                 self.succeeded += 1;
@@ -153,7 +145,7 @@ impl Batch {
             }
         }
         if let Some(waiting) = &mut self.waiting {
-            waiting.add(path, &result, skipped);
+            waiting.add(file, &result, skipped);
         }
         let Some(id) = &self.id else { return };
         let (batch_id, current, total) = (id.clone(), self.current, self.total);
@@ -214,7 +206,7 @@ impl Batch {
         let Some(batch_id) = self.id else { return };
         let waiting = self.waiting.take();
         let answer = waiting.map(|waiting| {
-            let (images, notes, errors, reply) = waiting.in_order();
+            let WaitingClient { images, notes, errors, reply } = waiting;
             let batch_id = batch_id.clone();
             let status = if cancelled { "cancelled" } else { "complete" };
             let answer = ImportedBatch {
@@ -224,9 +216,9 @@ impl Batch {
                 succeeded,
                 failed,
                 skipped,
-                images,
-                notes,
-                errors,
+                images: images.into_values().collect(),
+                notes: notes.into_values().collect(),
+                errors: errors.into_values().collect(),
             };
             (reply, answer)
         });
@@ -261,34 +253,19 @@ impl Batch {
 }
 
 impl WaitingClient {
-    fn add(&mut self, path: &Path, result: &Result<Imported, Error>, skipped: bool) {
+    fn add(&mut self, file: &FoundFile, result: &Result<Imported, Error>, skipped: bool) {
+        let (place, path) = (file.place, file.path.to_string_lossy().into_owned());
         match result {
             Ok(imported) => {
-                self.images.push((path.to_owned(), imported.image.id));
-                if let Some(note) = imported.note {
-                    let (shown, note) =
-                        (path.to_string_lossy().into_owned(), note.text().to_owned());
-                    self.notes.push((path.to_owned(), ImportNote { path: shown, note }));
-                }
+                self.images.insert(place, imported.image.id);
+                let note =
+                    imported.note.map(|note| ImportNote { path, note: note.text().to_owned() });
+                self.notes.extend(note.map(|note| (place, note)));
             }
             Err(_) if skipped => {}
             Err(error) => {
-                let (path, error) = (path.to_owned(), error.reason());
-                let shown = path.to_string_lossy().into_owned();
-                self.errors.push((path, ImportProblem { path: shown, error }));
+                self.errors.insert(place, ImportProblem { path, error: error.reason() });
             }
         }
-    }
-
-    fn in_order(mut self) -> (Vec<i64>, Vec<ImportNote>, Vec<ImportProblem>, Reply<ImportedBatch>) {
-        let places: HashMap<&Path, usize> =
-            self.order.iter().enumerate().map(|(place, path)| (&**path, place)).collect();
-        let place = |path: &PathBuf| places.get(&**path).copied();
-        self.images.sort_by_key(|(path, _)| place(path));
-        self.notes.sort_by_key(|(path, _)| place(path));
-        self.errors.sort_by_key(|(path, _)| place(path));
-        let images = self.images.into_iter().map(|(_, id)| id).collect();
-        let notes = self.notes.into_iter().map(|(_, note)| note).collect();
-        (images, notes, self.errors.into_iter().map(|(_, error)| error).collect(), self.reply)
     }
 }

@@ -21,6 +21,7 @@ use crate::paths::make_directories;
 use crate::store::watched::Stamp;
 use crate::store::{Store, images};
 use crate::transcode::{Ffmpeg, Transcoder};
+use crate::wire::Image;
 
 /// Whether an imported video has sound; asked for each video.
 pub(crate) type AudioDefault = Arc<dyn Fn() -> bool + Send + Sync>;
@@ -138,6 +139,13 @@ impl ImportContext {
     pub(super) fn imported(&self, id: i64, duplicate: bool) -> Result<Imported, Error> {
         let image = self.store.read(|c| task::read_image(c, id))?;
         Ok(self.complete(Imported::new(image, duplicate)))
+    }
+
+    /// An image has another content now than `old`.
+    pub(super) fn rewritten(&self, old: &Image) -> Result<Imported, Error> {
+        self.thumbnails.remove(old);
+        self.tell_rewritten(old.id);
+        self.imported(old.id, false)
     }
 
     pub(super) fn tell_rewritten(&self, image_id: i64) {

@@ -27,6 +27,20 @@ pub(super) struct Departed {
 }
 
 impl Departed {
+    /// Has `end` end each of these, so many in a transaction that others need not wait long.
+    pub(super) fn each<T>(
+        context: &ImportContext,
+        all: &[T],
+        end: impl Fn(&Connection, &T, &mut Self) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        for some in all.chunks(AT_ONCE) {
+            let mut ended = Self::default();
+            context.store.write(|c| some.iter().try_for_each(|one| end(c, one, &mut ended)))?;
+            ended.tell(context);
+        }
+        Ok(())
+    }
+
     /// Removes a row, with every reference to it.
     pub(super) fn end(&mut self, c: &Connection, image: Image) -> Result<(), store::Error> {
         let purged = purge::lost(c, image.id)?;

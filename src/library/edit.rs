@@ -46,7 +46,6 @@ impl Library {
         // The row is read in the transaction that changes it, so that no later error can report the
         // change as failed.
         let changed = match renamed {
-            Some(name) if image.in_place => self.rename_row(&image, &name, change)?,
             Some(name) => self.rename(&image, &name, change)?,
             None => self.change(id, change)?,
         };
@@ -112,29 +111,27 @@ impl Library {
         Ok((stem != image.name).then_some(name))
     }
 
-    /// Renames the row of an image in place: the file belongs to its owner, and keeps its name.
-    fn rename_row(&self, image: &Image, name: &Name, change: &ImageChange) -> Result<Image, Error> {
-        self.context.names.look_anew(&name.stem);
-        let own = Some(image.name.as_str());
-        let directory = &self.context.directory;
-        let reserved = self.context.names.reserve(name, directory, &self.store, own)?;
-        self.store.write(|c| {
-            edits::change(c, image.id, change)?;
-            edits::set_name(c, image.id, &reserved.name)?;
-            read(c, image.id)
-        })
-    }
-
     pub(super) fn rename(
         &self,
         image: &Image,
         name: &Name,
         change: &ImageChange,
     ) -> Result<Image, Error> {
-        let directory = image.home().parent().unwrap_or(Path::new("/"));
+        let directory = match image.in_place {
+            true => &*self.context.directory,
+            false => image.home().parent().unwrap_or(Path::new("/")),
+        };
         self.context.names.look_anew(&name.stem);
         let own = Some(image.name.as_str());
         let reserved = self.context.names.reserve(name, directory, &self.store, own)?;
+        if image.in_place {
+            // The file belongs to its owner, and keeps its name.
+            return self.store.write(|c| {
+                edits::change(c, image.id, change)?;
+                edits::set_name(c, image.id, &reserved.name)?;
+                read(c, image.id)
+            });
+        }
         if reserved.path == image.home() {
             return self.change(image.id, change);
         }
@@ -269,15 +266,14 @@ impl Library {
     /// good. Files in place stay.
     pub fn delete_folder(&self, id: i64, trash: bool) -> Result<Deleted, Error> {
         let files = Files { in_place: false, trash };
-        let (leaving, folders) = self.take_out(Which::In(id), files, |c| {
+        let (gone, folders) = self.take_out(Which::In(id), files, |c| {
             if !folders::exists(c, id)? {
                 return Err(Error::Folder(Refusal::NoFolder { id }));
             }
             Ok(folders::remove(c, id)?)
         })?;
-        let images = self.discard(&leaving);
         self.changed(GalleryDomain::Folders);
-        Ok(Deleted { images, folders })
+        Ok(Deleted { images: gone.count(), folders })
     }
 
     /// Moves images into a folder, or with `None` to the root; returns how many of them exist.

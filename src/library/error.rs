@@ -184,6 +184,11 @@ impl Error {
 
     /// The failure and its reason without the path of the file, for callers that show the path.
     pub fn reason(&self) -> String {
+        let of: &dyn error::Error = match self {
+            Self::Media { source, .. } => source,
+            Self::Transcode { source, .. } => source,
+            _ => self,
+        };
         let mut text = match self {
             Self::File { action: action @ ("read" | "list" | "copy"), .. } => {
                 format!("cannot {action} it")
@@ -194,15 +199,7 @@ impl Error {
             Self::EmptyDirectory { .. } => "it is an empty directory, not a picture".to_owned(),
             Self::Package { what, .. } => what.clone(),
             Self::Name { .. } => "its name is not valid UTF-8".to_owned(),
-            Self::Media { source, .. } => source.to_string(),
-            Self::Transcode { source, .. } => source.to_string(),
-            _ => self.to_string(),
-        };
-        let of: &dyn error::Error = match self {
-            // Its own words are above.
-            Self::Media { source, .. } => source,
-            Self::Transcode { source, .. } => source,
-            _ => self,
+            _ => of.to_string(),
         };
         causes(of).for_each(|cause| text.push_str(&format!(": {cause}")));
         text

@@ -1,6 +1,7 @@
 //! The handle of the library, for all other modules. Runs on the calling thread; the threads of the
 //! library do the work. Never waits for a file on a disk that does not answer.
 
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -8,25 +9,33 @@ use crossbeam_channel::{Sender, TrySendError, bounded};
 
 use super::batch::{Done, Reply};
 use super::context::{ImportContext, OnRewritten};
+use super::decode::Tools;
 use super::departed::purge;
-use super::disk;
 use super::error::Error;
 use super::guard::Verdict;
 use super::import::{Answer, Message, Started};
-use super::task::Task;
+use super::task::{Imported, Prepared, Source, Task};
 use super::thumbnails::Thumbnails;
 use super::walk::{FoundFile, walk};
 use super::watch::{WatchSettings, Watching};
+use super::{disk, package};
+use crate::decode;
 use crate::events::EventBus;
+use crate::media::Note;
 use crate::paths::{Presence, presence};
 use crate::store::{Store, images, watched};
 use crate::sys::lock;
-use crate::transcode::Transcoder;
-use crate::wire::{DebugQueue, Image, ImportedBatch, LibraryHealth, Resolution, WatchedDirectory};
+use crate::transcode::{Ffmpeg, Transcoder};
+use crate::wire::{
+    DebugQueue, GalleryDomain, Image, ImportedBatch, LibraryHealth, MediaType, Resolution,
+    WatchedDirectory,
+};
 
 /// How often one request tries again if its file may have been renamed, and renamed back, since it was
 /// looked for.
 pub(crate) const TRIES: usize = 3;
+/// The size of still pictures: larger than any screen that one is likely to be shown on.
+const SIZE: Resolution = Resolution::P2160;
 
 /// The handle. Clones share the same library.
 #[derive(Clone)]
@@ -271,4 +280,75 @@ impl Library {
     pub(crate) fn watch_warnings(&self) -> Vec<String> {
         self.watching.warnings()
     }
+    /// The row of an image, up to date with its file, if there is one.
+    pub(crate) fn image_now(&self, id: i64) -> Result<Option<Image>, Error> {
+        self.context.find_now(|c| images::get(c, id))
+    }
+
+    /// Brings the row of an image in place up to date with its file. Returns whether the row was
+    /// changed.
+    pub(crate) fn see_again(&self, image: &Image) -> bool {
+        self.context.see_again(image)
+    }
+
+    /// The image that a path means: the one that owns it or has its content, else a new one, in no
+    /// folder, and the defect of its file.
+    pub(crate) fn import_one(&self, source: &Path) -> Result<(Image, Option<Note>), Error> {
+        disk::answers(source)?;
+        let real = fs::canonicalize(source).map_err(Error::file("read", source))?;
+        if let Some(image) = self.context.find_now(|c| images::by_path(c, &real))? {
+            return Ok((image, None));
+        }
+        // It lands when it is ready, whatever other imports do.
+        let imported = self.land(self.context.prepare(source, None, self.context.tools())?)?;
+        Ok((imported.image, imported.note))
+    }
+
+    /// Imports a web package: seconds for a large one.
+    pub fn import_web(&self, source: &Path, folder: Option<i64>) -> Result<Image, Error> {
+        disk::answers(source)?;
+        let prepared = self.context.prepare_web(source, folder, self.context.tools())?;
+        Ok(self.land(prepared)?.image)
+    }
+
+    pub(super) fn land(&self, prepared: Prepared) -> Result<Imported, Error> {
+        let imported = self.context.land_one(prepared)?;
+        if !imported.duplicate {
+            self.changed(GalleryDomain::Images);
+        }
+        Ok(imported)
+    }
+
+    /// The content of a path, before any of it is copied: for callers that ask whether it can be shown.
+    pub(crate) fn content(&self, source: &Path) -> Result<Content, Error> {
+        disk::answers(source)?;
+        let looked = match self.context.decoder.look(source) {
+            Err(decode::Error::Directory) => {
+                let (media_type, name) = package::content(source)?;
+                return Ok(Content { media_type, animated: false, name });
+            }
+            looked => looked,
+        };
+        let Source { format, name, header, .. } = Source::of(source, looked)?;
+        // The import reports what cannot be read here.
+        let animated = header.is_ok_and(|header| header.animated);
+        Ok(Content { media_type: format.media_type(), animated, name: name.stem })
+    }
+    /// Writes it to a new PNG file of 4K at most: the first frame of an animation, of a video the one
+    /// that its thumbnails show, of a page its preview.
+    pub(crate) fn still(&self, ffmpeg: &Ffmpeg, image: &Image, to: &Path) -> Result<(), Error> {
+        let tools = Tools { decoder: &self.context.decoder, ffmpeg };
+        match &image.web_meta {
+            Some(meta) => package::package_still(meta, SIZE, tools, to),
+            None => tools.still(&image.path, SIZE, to),
+        }
+    }
+}
+
+/// The properties that decide which backend can show a file or package, and its name.
+#[derive(Clone, Debug)]
+pub(crate) struct Content {
+    pub media_type: MediaType,
+    pub animated: bool,
+    pub name: String,
 }

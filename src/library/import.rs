@@ -4,7 +4,7 @@
 //! The thread owns the queue of batches and is the only one that publishes their events. Each run of
 //! prepared files without a gap lands together (`landing`).
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
@@ -15,7 +15,6 @@ use super::batch::{Batch, Done, Reply};
 use super::context::ImportContext;
 use super::decode::Tools;
 use super::error::Error;
-use super::line::Line;
 use super::task::{Prepared, Task};
 use super::walk::FoundFile;
 use super::workers::{Done as Worked, Job, Workers};
@@ -24,6 +23,8 @@ use crate::wire::{ImportedBatch, Timestamp};
 
 /// The maximum number of batches that run or wait; another one is refused.
 pub(super) const BATCHES_MAX: usize = 64;
+/// Files between the first that has not ended and the last that was begun.
+const LENGTH_MAX: u64 = 64;
 
 /// An accepted import.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -70,7 +71,7 @@ pub(super) enum Message {
 pub(super) fn work(context: &ImportContext, job: &Job) -> Result<Prepared, Error> {
     let ffmpeg = context.ffmpeg.until(job.decoder.cancel());
     let tools = Tools { decoder: &job.decoder, ffmpeg: &ffmpeg };
-    let (path, folder) = (&job.path, job.folder);
+    let (path, folder) = (&job.file.path, job.folder);
     match &job.task {
         Task::Copy => context.prepare(path, folder, tools),
         Task::InPlace => context.prepare_in_place(path, folder, tools),
@@ -88,13 +89,6 @@ pub(super) struct Importer {
     pub(super) end: Receiver<()>,
 }
 
-/// A file that is ready to land.
-struct ReadyFile {
-    path: PathBuf,
-    inside: bool,
-    prepared: Prepared,
-}
-
 /// The queue of the thread.
 #[derive(Default)]
 struct ImportState {
@@ -102,7 +96,7 @@ struct ImportState {
     batches: VecDeque<Batch>,
     running: bool,
     /// The files of the first batch that were begun.
-    line: Line<ReadyFile>,
+    line: Line<(FoundFile, Prepared)>,
     last_id: i64,
 }
 
@@ -144,23 +138,15 @@ impl Importer {
 
     /// Reports a file that has ended. A file that is ready to land waits for those before it.
     fn settle(&self, done: Worked, state: &mut ImportState) {
-        let Worked { number, path, inside, result } = done;
+        let Worked { number, file, result } = done;
         let Some(batch) = state.batches.front_mut() else { return };
-        let ready = match result {
-            Ok(Prepared::Done(imported)) => {
-                batch.ended(&path, inside, Ok(*imported), &self.bus);
-                None
-            }
-            Ok(prepared) if batch.is_cancelled() => {
-                self.context.give_up(&prepared);
-                None
-            }
-            Ok(prepared) => Some(ReadyFile { path, inside, prepared }),
-            Err(error) => {
-                batch.ended(&path, inside, Err(error), &self.bus);
-                None
-            }
-        };
+        let mut ready = None;
+        match result {
+            Ok(Prepared::Done(imported)) => batch.ended(&file, Ok(*imported), &self.bus),
+            Ok(prepared) if batch.is_cancelled() => self.context.give_up(&prepared),
+            Ok(prepared) => ready = Some((file, prepared)),
+            Err(error) => batch.ended(&file, Err(error), &self.bus),
+        }
         state.line.put(number, ready);
     }
 
@@ -168,10 +154,9 @@ impl Importer {
     fn land(&self, state: &mut ImportState) {
         let run = state.line.take_run();
         let Some(batch) = state.batches.front_mut().filter(|_| !run.is_empty()) else { return };
-        let (files, prepared): (Vec<_>, Vec<_>) =
-            run.into_iter().map(|file| ((file.path, file.inside), file.prepared)).unzip();
-        for ((path, inside), landed) in files.into_iter().zip(self.context.land_run(prepared)) {
-            batch.ended(&path, inside, landed, &self.bus);
+        let (files, prepared): (Vec<_>, Vec<_>) = run.into_iter().unzip();
+        for (file, landed) in files.iter().zip(self.context.land_run(prepared)) {
+            batch.ended(file, landed, &self.bus);
         }
     }
 
@@ -184,14 +169,14 @@ impl Importer {
             }
             let line = &mut state.line;
             while line.in_hand() < self.workers.count() && !line.is_full() {
-                let Some(FoundFile { path, inside, problem }) = batch.next() else { break };
-                if let Some(problem) = problem {
-                    batch.ended(&path, inside, Err(problem), &self.bus);
+                let Some(mut file) = batch.next() else { break };
+                if let Some(problem) = file.problem.take() {
+                    batch.ended(&file, Err(problem), &self.bus);
                     continue;
                 }
                 let (number, folder, task) = (line.next(), batch.folder, batch.task.clone());
                 let decoder = batch.decoder(&self.context.imports);
-                self.workers.give(Job { number, path, inside, folder, task, decoder });
+                self.workers.give(Job { number, file, folder, task, decoder });
             }
             if !line.is_empty() {
                 return;
@@ -243,7 +228,7 @@ impl Importer {
         if at > 0 {
             state.batches.remove(at).into_iter().for_each(|batch| batch.finish(&self.bus));
         } else {
-            state.line.give_up().iter().for_each(|file| self.context.give_up(&file.prepared));
+            state.line.give_up().iter().for_each(|(_, prepared)| self.context.give_up(prepared));
             self.land(state);
         }
         Ok(())
@@ -251,5 +236,97 @@ impl Importer {
 }
 
 fn found(files: Vec<PathBuf>) -> Vec<FoundFile> {
-    files.into_iter().map(|path| FoundFile { path, inside: true, problem: None }).collect()
+    let found = |(place, path)| FoundFile { path, place, inside: true, problem: None };
+    files.into_iter().enumerate().map(found).collect()
+}
+
+/// The files of a batch by number, in the order in which they land, so that ids and times follow it: those that are ready and those that have ended in another way.
+struct Line<T> {
+    /// All before it have ended.
+    first: u64,
+    next: u64,
+    /// None: ended, with nothing to land.
+    ready: BTreeMap<u64, Option<T>>,
+}
+
+impl<T> Default for Line<T> {
+    fn default() -> Self {
+        Self { first: 0, next: 0, ready: BTreeMap::new() }
+    }
+}
+
+impl<T> Line<T> {
+    /// The number of the next file.
+    fn next(&mut self) -> u64 {
+        self.next += 1;
+        self.next - 1
+    }
+
+    /// Whether a file that takes long holds up so many that no other is to be begun.
+    fn is_full(&self) -> bool {
+        self.next - self.first >= LENGTH_MAX
+    }
+
+    /// Whether all files have landed or ended.
+    fn is_empty(&self) -> bool {
+        self.first == self.next
+    }
+
+    /// Files that are being prepared.
+    fn in_hand(&self) -> usize {
+        (self.next - self.first) as usize - self.ready.len()
+    }
+
+    fn put(&mut self, number: u64, file: Option<T>) {
+        self.ready.insert(number, file);
+    }
+
+    /// Takes the files that are ready up to the first gap.
+    fn take_run(&mut self) -> Vec<T> {
+        let mut run = Vec::new();
+        while let Some(file) = self.ready.remove(&self.first) {
+            self.first += 1;
+            run.extend(file);
+        }
+        run
+    }
+
+    /// Takes all that is ready: it does not land.
+    fn give_up(&mut self) -> Vec<T> {
+        self.ready.values_mut().filter_map(Option::take).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn runs_without_a_gap_are_taken_in_order() {
+        let mut line = Line::default();
+        let numbers: Vec<_> = (0..6).map(|_| line.next()).collect();
+        let put = |line: &mut Line<u64>, number: u64, lands: bool| {
+            line.put(numbers[number as usize], lands.then_some(number));
+            line.take_run()
+        };
+        assert!(put(&mut line, 2, true).is_empty() && put(&mut line, 1, false).is_empty());
+        assert_eq!((line.in_hand(), put(&mut line, 0, true)), (4, vec![0, 2]));
+        assert!(put(&mut line, 4, true).is_empty());
+        assert_eq!(put(&mut line, 3, true), [3, 4]);
+        assert!(put(&mut line, 5, false).is_empty() && line.is_empty());
+    }
+
+    #[test]
+    fn a_line_has_a_length() {
+        let mut line = Line::default();
+        while !line.is_full() {
+            line.next();
+        }
+        line.put(1, Some(()));
+        assert_eq!(line.give_up(), [()]);
+        assert!(line.is_full());
+        line.put(0, Some(()));
+        assert_eq!(line.take_run(), [()]);
+        assert!(!line.is_full() && !line.is_empty());
+    }
 }

@@ -115,9 +115,7 @@ impl ImportContext {
             let now = images::get(c, old.id)?.filter(is_old).ok_or(Error::LeftAlone)?;
             Ok(edits::rewrite(c, &now, row)?)
         })?;
-        self.thumbnails.remove(old);
-        self.tell_rewritten(old.id);
-        self.imported(old.id, false)
+        self.rewritten(old)
     }
 
     /// Gives a row to a file or package that is already in the directory, under its own name if that is

@@ -20,14 +20,9 @@ use crate::store::purge::{self, Gone};
 use crate::store::{self, Connection, folders, images, pending_files, watched};
 use crate::wire::{DeleteImages, GalleryDomain, Image};
 
-/// Images without rows, whose files are still there, or in the trash.
-pub(super) struct Leaving<'a> {
-    gone: Gone,
-    /// Files that are still to be removed.
-    files: Vec<(PathBuf, ExpectedFile)>,
-    /// Nobody else's until the files are gone: they would be taken for those.
-    _names: Vec<Reserved<'a>>,
-}
+/// Files of images without rows that are still to be removed, and the names of the images, which are
+/// nobody else's until then: other files would be taken for those.
+type Leaving<'a> = (Vec<(PathBuf, ExpectedFile)>, Vec<Reserved<'a>>);
 
 /// The files of images in place.
 type InPlace = BTreeMap<i64, Vec<(PathBuf, ExpectedFile)>>;
@@ -69,20 +64,18 @@ impl Library {
     /// were, and how many of their files are kept because they are in place.
     pub fn delete(&self, asked: &DeleteImages) -> Result<(usize, usize), Error> {
         let files = Files { in_place: asked.takes_files(), trash: asked.trash };
-        let (leaving, ()) = self.take_out(Which::These(&asked.ids), files, |_| Ok(()))?;
-        let Gone { images, .. } = &leaving.gone;
-        let kept = images.iter().filter(|image| !leaving.gone.takes(image)).count();
-        Ok((self.discard(&leaving), kept))
+        let (gone, ()) = self.take_out(Which::These(&asked.ids), files, |_| Ok(()))?;
+        let kept = gone.images.iter().filter(|image| !gone.takes(image)).count();
+        Ok((gone.count(), kept))
     }
 
-    /// Removes rows, and has what goes into the trash there; the rest is for [`Self::discard`]. `then`
-    /// ends the transaction.
+    /// Removes rows, and then what is theirs. `then` ends the transaction.
     pub(super) fn take_out<T>(
         &self,
         which: Which<'_>,
         files: Files,
         then: impl FnOnce(&Connection) -> Result<T, Error>,
-    ) -> Result<(Leaving<'_>, T), Error> {
+    ) -> Result<(Gone, T), Error> {
         let mut trashed = Trashed::new(&self.context);
         let mut known = BTreeMap::new();
         if files.in_place || files.trash {
@@ -93,16 +86,21 @@ impl Library {
             }
         }
         // Below those who come back from the trash: they wait for it.
-        let _turn = files.trash.then(|| self.context.names.turn());
-        self.store.write(|c| -> Result<_, Error> {
+        let turn = files.trash.then(|| self.context.names.turn());
+        let (gone, leaving, done) = self.store.write(|c| -> Result<_, Error> {
             let gone = purge::delete(c, &which.ids(c)?, files.in_place)?;
             let mut going = going(&gone, &known)?;
             if files.trash {
                 // A file that was renamed or moved into the folder since the first pass still exists.
                 going.drain(..).try_for_each(|going| trashed.take(&going))?;
             }
-            Ok((self.leaving(c, gone, going)?, then(c)?))
-        })
+            let leaving = self.leaving(c, &gone, going)?;
+            Ok((gone, leaving, then(c)?))
+        })?;
+        drop(turn);
+        drop(trashed);
+        self.discard(&gone, leaving);
+        Ok((gone, done))
     }
 
     /// The files in place to remove; fails if one is not the file that was seen. Called before anything
@@ -142,7 +140,12 @@ impl Library {
 
     /// For the end of the transaction: until others see that the rows are gone, the names are taken
     /// anyway. Fails where the files could not follow, and the rows are to stay with them.
-    fn leaving(&self, c: &Connection, gone: Gone, going: Vec<Going>) -> Result<Leaving<'_>, Error> {
+    fn leaving(
+        &self,
+        c: &Connection,
+        gone: &Gone,
+        going: Vec<Going>,
+    ) -> Result<Leaving<'_>, Error> {
         let directories: BTreeSet<_> =
             going.iter().filter_map(|(_, path, _)| path.parent()).collect();
         for directory in directories {
@@ -161,27 +164,24 @@ impl Library {
             files.push((path, known));
         }
         let hold = |image: &Image| self.context.names.hold(&image.name, image.home());
-        let _names = gone.images.iter().map(hold).collect();
-        Ok(Leaving { gone, files, _names })
+        Ok((files, gone.images.iter().map(hold).collect()))
     }
 
-    /// The part after the transaction; returns how many images went.
-    pub(super) fn discard(&self, leaving: &Leaving<'_>) -> usize {
-        let Gone { images, references, unreadable, .. } = &leaving.gone;
+    /// The part after the transaction.
+    fn discard(&self, gone: &Gone, (files, _names): Leaving<'_>) {
+        let Gone { images, references, .. } = gone;
         images.iter().for_each(|image| self.thumbnails.remove(image));
         // Waits until no other deletion is restoring a file from the trash.
         let turn = self.context.names.turn();
-        let files = leaving.files.iter().map(|(path, known)| (&**path, *known));
+        let files = files.iter().map(|(path, known)| (&**path, *known));
         let previews =
             images.iter().filter_map(purge::preview).map(|path| (path, ExpectedFile::File));
         clear(&self.context, files.chain(previews));
         drop(turn);
-        let count = images.len() + unreadable.len();
-        if count > 0 {
+        if gone.count() > 0 {
             self.changed(GalleryDomain::Images);
             references.domains().for_each(|domain| self.changed(domain));
         }
-        count
     }
 }
 

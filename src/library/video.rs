@@ -45,13 +45,9 @@ impl Library {
         match ready {
             Ok(Some(image)) => reply(Ok(image)),
             Ok(None) => {
-                let library = self.clone();
-                self.transcoder.submit(Box::new(move |ran| {
-                    let work = |ffmpeg: &Ffmpeg| {
-                        library.on_video(id, |image| library.make_preview(ffmpeg, image, force))
-                    };
-                    reply(ran.map_err(refused).and_then(work));
-                }));
+                self.transcoder.submit(self.job(id, reply, move |library, ffmpeg, image| {
+                    library.make_preview(ffmpeg, image, force)
+                }))
             }
             Err(error) => reply(Err(error)),
         }
@@ -62,12 +58,9 @@ impl Library {
         if let Err(error) = self.video(id).and_then(|image| require(&image)) {
             return reply(Err(error));
         }
-        let library = self.clone();
-        self.transcoder.submit_frame(Box::new(move |ran| {
-            let work =
-                |ffmpeg: &Ffmpeg| library.on_video(id, |image| library.palette(ffmpeg, image, at));
-            reply(ran.map_err(refused).and_then(work));
-        }));
+        self.transcoder.submit_frame(
+            self.job(id, reply, move |library, ffmpeg, image| library.palette(ffmpeg, image, at)),
+        );
     }
 
     /// Cuts a loop out of a video; the reply has the image of the loop.
@@ -88,17 +81,26 @@ impl Library {
         if let Err(error) = ready {
             return reply(Err(error));
         }
-        let library = self.clone();
-        self.transcoder.submit(Box::new(move |ran| {
-            let work = |ffmpeg: &Ffmpeg| {
-                library.on_video(id, |image| {
-                    // It may have become a shorter one while this waited.
-                    check_cut(cut, image.duration)?;
-                    library.make_loop(ffmpeg, image, (cut, preset), goes)
-                })
-            };
-            reply(ran.map_err(refused).and_then(work));
+        self.transcoder.submit(self.job(id, reply, move |library, ffmpeg, image| {
+            // It may have become a shorter one while this waited.
+            check_cut(cut, image.duration)?;
+            library.make_loop(ffmpeg, image, (cut, preset), goes)
         }));
+    }
+
+    /// Work on a video for a thread of the transcoder, which replies.
+    fn job(
+        &self,
+        id: i64,
+        reply: Reply<Image>,
+        work: impl Fn(&Self, &Ffmpeg, &Image) -> Result<Image, Error> + Send + 'static,
+    ) -> transcode::Job {
+        let library = self.clone();
+        Box::new(move |ran| {
+            let ran = ran.map_err(Error::transcoding(Path::new("")));
+            let work = |ffmpeg| library.on_video(id, |image| work(&library, ffmpeg, image));
+            reply(ran.and_then(work));
+        })
     }
 
     fn video(&self, id: i64) -> Result<Image, Error> {
@@ -190,9 +192,7 @@ impl Library {
                 let name = PathBuf::from(format!("{}_loop.{}", image.name, format.as_str()));
                 let name = Name::of(&name, format)?;
                 let ready = Ready { copy, name, row, note: None, seen: None };
-                let imported = self.context.land_one(Prepared::Copy(Box::new(ready)))?;
-                self.changed(GalleryDomain::Images);
-                Ok(imported.image)
+                Ok(self.land(Prepared::Copy(Box::new(ready)))?.image)
             }
             (None, LoopGoes::Replace) => {
                 self.replace(image, copy, format)?;
@@ -233,10 +233,6 @@ impl Library {
         }
         Ok(())
     }
-}
-
-fn refused(source: transcode::Error) -> Error {
-    Error::Transcode { path: PathBuf::new(), source }
 }
 
 fn require(image: &Image) -> Result<(), Error> {

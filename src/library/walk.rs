@@ -17,6 +17,8 @@ use crate::wire::collate::sort_key;
 #[derive(Debug)]
 pub(super) struct FoundFile {
     pub(super) path: PathBuf,
+    /// Its place among those that were found.
+    pub(super) place: usize,
     /// Nobody named it: it was found in a directory.
     pub(super) inside: bool,
     pub(super) problem: Option<Error>,
@@ -46,9 +48,7 @@ impl Walk {
         while let Some(path) = pending.pop() {
             match fs::metadata(&path) {
                 Ok(meta) if meta.is_dir() => pending.extend(self.enter(path, inside, &meta)),
-                Ok(meta) if meta.is_file() => {
-                    self.found.push(FoundFile { path, inside, problem: None })
-                }
+                Ok(meta) if meta.is_file() => self.add(path, inside, None),
                 Ok(_) => self.refuse(&path, Error::NotFile { path: path.clone() }),
                 Err(error) => self.refuse(&path, Error::file("read", &path)(error)),
             }
@@ -72,7 +72,7 @@ impl Walk {
             }
         };
         if names.iter().any(|name| is_manifest(name)) {
-            self.found.push(FoundFile { path, inside, problem: None });
+            self.add(path, inside, None);
             return Vec::new();
         }
         if names.is_empty() && looks_like_picture(&path) {
@@ -84,7 +84,11 @@ impl Walk {
     }
 
     fn refuse(&mut self, path: &Path, problem: Error) {
-        self.found.push(FoundFile { path: path.to_owned(), inside: false, problem: Some(problem) });
+        self.add(path.to_owned(), false, Some(problem));
+    }
+
+    fn add(&mut self, path: PathBuf, inside: bool, problem: Option<Error>) {
+        self.found.push(FoundFile { path, place: self.found.len(), inside, problem });
     }
 }
 

@@ -220,9 +220,7 @@ impl ImportContext {
             Ok(others)
         })?;
         lock(&self.unknown_again).extend(others);
-        self.thumbnails.remove(old);
-        self.tell_rewritten(old.id);
-        self.imported(old.id, false)
+        self.rewritten(old)
     }
 
     /// Like [`Self::rewrite`], for an image that is a copy of the file.
@@ -254,9 +252,7 @@ impl ImportContext {
             copy.kept = true;
             disk::sync_directory(&self.directory)
         })?;
-        self.thumbnails.remove(old);
-        self.tell_rewritten(old.id);
-        self.imported(old.id, false)
+        self.rewritten(old)
     }
 
     /// Like [`Self::rewrite_copy`], if the new content needs another extension: lands a new file beside
@@ -277,10 +273,8 @@ impl ImportContext {
             seen.note(c, Some(now.id))?;
             Ok(now)
         })?;
-        self.thumbnails.remove(&old);
         file_removal::clear_own(self, purge::on_disk(&old));
-        self.tell_rewritten(old.id);
-        self.imported(old.id, false)
+        self.rewritten(&old)
     }
 
     pub(super) fn add(&self, seen: SeenFile, tools: Tools<'_>) -> Result<Prepared, Error> {

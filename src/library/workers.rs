@@ -7,13 +7,13 @@
 
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use crossbeam_channel::{Receiver, Sender, bounded};
 
 use super::Error;
 use super::task::{Prepared, Task};
+use super::walk::FoundFile;
 use crate::decode::Decoder;
 use crate::thread::{Spawner, Thread};
 
@@ -23,9 +23,7 @@ const FLUSHING: usize = 6;
 /// One file for a worker.
 pub(super) struct Job {
     pub(super) number: u64,
-    pub(super) path: PathBuf,
-    /// It was found in a directory.
-    pub(super) inside: bool,
+    pub(super) file: FoundFile,
     pub(super) folder: Option<i64>,
     pub(super) task: Task,
     /// Stops when the batch is cancelled.
@@ -35,8 +33,7 @@ pub(super) struct Job {
 /// A job that has ended.
 pub(super) struct Done {
     pub(super) number: u64,
-    pub(super) path: PathBuf,
-    pub(super) inside: bool,
+    pub(super) file: FoundFile,
     pub(super) result: Result<Prepared, Error>,
 }
 
@@ -90,15 +87,16 @@ fn attend(work: &Work, job: Job) -> Done {
     // A panic fails only its own file.
     let result = catch_unwind(AssertUnwindSafe(|| work(&job)));
     let result = result.unwrap_or_else(|panic| Err(Error::of_panic(&*panic)));
-    let Job { number, path, inside, .. } = job;
+    let Job { number, file, .. } = job;
     if let Err(error @ Error::Mistake { .. }) = &result {
-        log::error!("{}: {error}", path.display());
+        log::error!("{}: {error}", file.path.display());
     }
-    Done { number, path, inside, result }
+    Done { number, file, result }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::path::PathBuf;
     use std::time::Duration;
 
     use super::*;
@@ -107,7 +105,7 @@ mod tests {
     #[test]
     fn panic_fails_only_its_own_file() {
         let work: Work = Arc::new(|job| {
-            assert!(!job.path.ends_with("cursed"), "on purpose");
+            assert!(!job.file.path.ends_with("cursed"), "on purpose");
             Err(Error::Busy)
         });
         let (spawner, _deaths) = Spawner::new();
@@ -117,10 +115,10 @@ mod tests {
             [("/cursed", "internal error, please report it: on purpose"), ("/next", "")]
         {
             let (path, decoder) = (PathBuf::from(path), decoder.clone());
-            let (inside, folder, task) = (false, None, Task::Copy);
-            workers.give(Job { number: 0, path: path.clone(), inside, folder, task, decoder });
+            let file = FoundFile { path: path.clone(), place: 0, inside: false, problem: None };
+            workers.give(Job { number: 0, file, folder: None, task: Task::Copy, decoder });
             let done = workers.results().recv_timeout(Duration::from_secs(60)).unwrap();
-            assert_eq!(done.path, path);
+            assert_eq!(done.file.path, path);
             let why = done.result.err().unwrap();
             assert!(why.reason() == reason || matches!(why, Error::Busy), "{why}");
         }

@@ -105,6 +105,11 @@ impl Gone {
         Ok(Self { images, with_files, ..Self::default() })
     }
 
+    /// How many images there were.
+    pub(crate) fn count(&self) -> usize {
+        self.images.len() + self.unreadable.len()
+    }
+
     /// Whether the image's file is removed too.
     pub(crate) fn takes(&self, image: &Image) -> bool {
         self.with_files || !image.in_place

@@ -23,15 +23,15 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use serde_json::{Map, Value};
 
+use super::Error;
 use super::context::ImportContext;
 use super::decode::Tools;
 use super::import_file::no_thumbnail;
 use super::name::Name;
 use super::task::{Imported, Prepared, Ready, Source};
-use super::{Error, Library, disk};
 use crate::color;
 use crate::store::images::{NewImage, NewPackage};
-use crate::wire::{Format, GalleryDomain, Image, MediaType, Resolution, WebMeta};
+use crate::wire::{Format, MediaType, Resolution, WebMeta};
 
 use apart::{SILENT_FOR, apart};
 use look::{package_look, preview_of};
@@ -54,25 +54,22 @@ struct Package {
     manifest: Manifest,
 }
 
-impl Library {
-    /// Imports a web package: seconds for a large one.
-    pub fn import_web(&self, source: &Path, folder: Option<i64>) -> Result<Image, Error> {
-        disk::answers(source)?;
+impl ImportContext {
+    /// Copies a package that is a page, named by its directory or by a file in it.
+    pub(super) fn prepare_web(
+        &self,
+        source: &Path,
+        folder: Option<i64>,
+        tools: Tools<'_>,
+    ) -> Result<Prepared, Error> {
         let source = manifest::package_of(source);
         let owned = source.to_owned();
         let open =
             move |signs: &_| Package::open(&owned, signs).map_err(|refusal| refusal.of(&owned));
         let package = apart(source, SILENT_FOR, open)?;
-        let prepared = self.context.prepare_page(source, package, folder, self.context.tools())?;
-        let imported = self.context.land_one(prepared)?;
-        if !imported.duplicate {
-            self.changed(GalleryDomain::Images);
-        }
-        Ok(imported.image)
+        self.prepare_page(source, package, folder, tools)
     }
-}
 
-impl ImportContext {
     /// Copies a package as the one thing that it shows.
     pub(super) fn prepare_package(
         &self,

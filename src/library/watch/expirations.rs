@@ -207,13 +207,7 @@ pub(super) fn leave(
     paths: &[PathBuf],
     is_there: &dyn Fn(&Path) -> bool,
 ) -> Result<(), Error> {
-    for some in paths.chunks(AT_ONCE) {
-        let mut ended = Departed::default();
-        context.store.write(|c| -> Result<(), Error> {
-            some.iter().try_for_each(|path| leave_one(c, path, is_there, &mut ended))
-        })?;
-        ended.tell(context);
-    }
+    Departed::each(context, paths, |c, path, ended| leave_one(c, path, is_there, ended))?;
     clear_folders(context)
 }
 
@@ -246,8 +240,7 @@ fn leave_one(
 /// Removes a displaced image whose content has not been found again. The image that has its file now
 /// gets its tags and its uses.
 pub(super) fn unite(context: &ImportContext, id: i64, path: &Path) -> Result<(), Error> {
-    let mut ended = Departed::default();
-    context.store.write(|c| -> Result<(), Error> {
+    Departed::each(context, &[id], |c, &id, ended| {
         let still = watched::displaced(c)?.iter().any(|(one, _)| *one == id);
         let Some(image) = images::get(c, id)?.filter(|_| still) else { return Ok(()) };
         let successor = watched::get(c, path)?.and_then(|file| file.image_id);
@@ -257,7 +250,6 @@ pub(super) fn unite(context: &ImportContext, id: i64, path: &Path) -> Result<(),
         }
         Ok(ended.end(c, image)?)
     })?;
-    ended.tell(context);
     // The other image takes its place where it is shown.
     context.tell_rewritten(id);
     Ok(())
@@ -266,22 +258,14 @@ pub(super) fn unite(context: &ImportContext, id: i64, path: &Path) -> Result<(),
 /// Removes the images in place of a directory that is no longer watched; their files stay.
 pub(super) fn forget(context: &ImportContext, directory: &Path) -> Result<(), Error> {
     let all = context.store.read(|c| watched::images_below(c, directory))?;
-    for some in all.chunks(AT_ONCE) {
-        let mut ended = Departed::default();
-        context.store.write(|c| -> Result<(), Error> {
-            for (id, _) in some {
-                if let Some(image) = images::get(c, *id)?.filter(|image| image.in_place) {
-                    ended.end(c, image)?;
-                }
-            }
-            Ok(())
-        })?;
-        ended.tell(context);
-    }
-    context.store.write(|c| -> Result<(), Error> {
-        // A new watch of it starts from nothing.
-        Ok(watched::forget_below(c, directory)?)
+    Departed::each(context, &all, |c, (id, _), ended| {
+        match images::get(c, *id)?.filter(|image| image.in_place) {
+            Some(image) => Ok(ended.end(c, image)?),
+            None => Ok(()),
+        }
     })?;
+    // A new watch of it starts from nothing.
+    context.store.write(|c| watched::forget_below(c, directory))?;
     clear_folders(context)
 }
 
@@ -295,10 +279,7 @@ pub(super) fn tell_folders(context: &ImportContext) {
 /// Removes folders that were made for directories and are empty.
 fn clear_folders(context: &ImportContext) -> Result<(), Error> {
     let mut gone = 0;
-    loop {
-        if context.store.read(watched::empty_folders)?.is_empty() {
-            break;
-        }
+    while !context.store.read(watched::empty_folders)?.is_empty() {
         gone += context.store.write(|c| -> Result<usize, Error> {
             let empty = watched::empty_folders(c)?;
             for &id in &empty {
