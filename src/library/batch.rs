@@ -21,7 +21,8 @@ const GALLERY_EVERY: Duration = Duration::from_secs(1);
 /// Called once when a batch has ended.
 pub(super) type Done = Box<dyn FnOnce() + Send>;
 
-/// The answer to a client that waits for the end, by the places of the files, which end in any order.
+/// A client that waits for the end, and its answer so far. The entries are sorted by the places of the
+/// files, as files end in any order.
 struct WaitingClient {
     images: BTreeMap<usize, i64>,
     notes: BTreeMap<usize, ImportNote>,
@@ -129,7 +130,7 @@ impl Batch {
         }
         self.current += 1;
         let FoundFile { path, inside, .. } = file;
-        // A file with a picture's name that is no picture is reported, wherever it is.
+        // A file with a picture's extension that is not a picture is reported, even inside a directory.
         let skipped = *inside
             && result.as_ref().is_err_and(Error::is_of_no_kind)
             && !looks_like_picture(path);

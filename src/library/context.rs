@@ -141,7 +141,7 @@ impl ImportContext {
         Ok(self.complete(Imported::new(image, duplicate)))
     }
 
-    /// An image has another content now than `old`.
+    /// Handles new content of an image: removes the thumbnails of `old`, and has the image shown again.
     pub(super) fn rewritten(&self, old: &Image) -> Result<Imported, Error> {
         self.thumbnails.remove(old);
         self.tell_rewritten(old.id);

@@ -27,7 +27,7 @@ pub(super) struct Departed {
 }
 
 impl Departed {
-    /// Has `end` end each of these, so many in a transaction that others need not wait long.
+    /// Calls `end` for each of `all`, with [`AT_ONCE`] per transaction, and publishes the changes.
     pub(super) fn each<T>(
         context: &ImportContext,
         all: &[T],

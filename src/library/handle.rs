@@ -291,20 +291,20 @@ impl Library {
         self.context.see_again(image)
     }
 
-    /// The image that a path means: the one that owns it or has its content, else a new one, in no
-    /// folder, and the defect of its file.
+    /// The image for a path: the one with this path or this content, otherwise a new one, in no folder.
+    /// Also returns the defect of a new image's file.
     pub(crate) fn import_one(&self, source: &Path) -> Result<(Image, Option<Note>), Error> {
         disk::answers(source)?;
         let real = fs::canonicalize(source).map_err(Error::file("read", source))?;
         if let Some(image) = self.context.find_now(|c| images::by_path(c, &real))? {
             return Ok((image, None));
         }
-        // It lands when it is ready, whatever other imports do.
+        // Lands on this thread, so that it does not wait for other imports.
         let imported = self.land(self.context.prepare(source, None, self.context.tools())?)?;
         Ok((imported.image, imported.note))
     }
 
-    /// Imports a web package: seconds for a large one.
+    /// Imports a web package, which takes seconds if it is large.
     pub fn import_web(&self, source: &Path, folder: Option<i64>) -> Result<Image, Error> {
         disk::answers(source)?;
         let prepared = self.context.prepare_web(source, folder, self.context.tools())?;
@@ -319,7 +319,7 @@ impl Library {
         Ok(imported)
     }
 
-    /// The content of a path, before any of it is copied: for callers that ask whether it can be shown.
+    /// Looks at a file or package without importing it, for callers that ask whether it can be shown.
     pub(crate) fn content(&self, source: &Path) -> Result<Content, Error> {
         disk::answers(source)?;
         let looked = match self.context.decoder.look(source) {
@@ -330,12 +330,12 @@ impl Library {
             looked => looked,
         };
         let Source { format, name, header, .. } = Source::of(source, looked)?;
-        // The import reports what cannot be read here.
+        // A file that cannot be read is reported when it is imported.
         let animated = header.is_ok_and(|header| header.animated);
         Ok(Content { media_type: format.media_type(), animated, name: name.stem })
     }
-    /// Writes it to a new PNG file of 4K at most: the first frame of an animation, of a video the one
-    /// that its thumbnails show, of a page its preview.
+    /// Writes a still picture of an image to a new PNG file of 4K at most: the first frame of an
+    /// animation, the poster frame of a video, the preview of a page.
     pub(crate) fn still(&self, ffmpeg: &Ffmpeg, image: &Image, to: &Path) -> Result<(), Error> {
         let tools = Tools { decoder: &self.context.decoder, ffmpeg };
         match &image.web_meta {

@@ -23,7 +23,7 @@ use crate::wire::{ImportedBatch, Timestamp};
 
 /// The maximum number of batches that run or wait; another one is refused.
 pub(super) const BATCHES_MAX: usize = 64;
-/// Files between the first that has not ended and the last that was begun.
+/// The maximum number of files from the first that has not ended to the last that was started.
 const LENGTH_MAX: u64 = 64;
 
 /// An accepted import.
@@ -95,7 +95,7 @@ struct ImportState {
     /// The batches; the first one is running.
     batches: VecDeque<Batch>,
     running: bool,
-    /// The files of the first batch that were begun.
+    /// The files of the first batch that were started.
     line: Line<(FoundFile, Prepared)>,
     last_id: i64,
 }
@@ -242,10 +242,10 @@ fn found(files: Vec<PathBuf>) -> Vec<FoundFile> {
 
 /// The files of a batch by number, in the order in which they land, so that ids and times follow it: those that are ready and those that have ended in another way.
 struct Line<T> {
-    /// All before it have ended.
+    /// The first file that has not ended.
     first: u64,
     next: u64,
-    /// None: ended, with nothing to land.
+    /// Files that are ready to land; `None` for a file that has ended without anything to land.
     ready: BTreeMap<u64, Option<T>>,
 }
 
@@ -262,7 +262,7 @@ impl<T> Line<T> {
         self.next - 1
     }
 
-    /// Whether a file that takes long holds up so many that no other is to be begun.
+    /// Whether so many files wait for a slow one that no other may be started.
     fn is_full(&self) -> bool {
         self.next - self.first >= LENGTH_MAX
     }
@@ -291,7 +291,7 @@ impl<T> Line<T> {
         run
     }
 
-    /// Takes all that is ready: it does not land.
+    /// Takes all files that are ready, so that they do not land.
     fn give_up(&mut self) -> Vec<T> {
         self.ready.values_mut().filter_map(Option::take).collect()
     }

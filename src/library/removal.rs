@@ -20,8 +20,8 @@ use crate::store::purge::{self, Gone};
 use crate::store::{self, Connection, folders, images, pending_files, watched};
 use crate::wire::{DeleteImages, GalleryDomain, Image};
 
-/// Files of images without rows that are still to be removed, and the names of the images, which are
-/// nobody else's until then: other files would be taken for those.
+/// Files that are still to be removed after their rows, and the reserved names of their images. Until
+/// then no new file may have such a name, or it might be removed instead.
 type Leaving<'a> = (Vec<(PathBuf, ExpectedFile)>, Vec<Reserved<'a>>);
 
 /// The files of images in place.
@@ -69,7 +69,7 @@ impl Library {
         Ok((gone.count(), kept))
     }
 
-    /// Removes rows, and then what is theirs. `then` ends the transaction.
+    /// Removes rows, then their files. `then` is called at the end of the transaction.
     pub(super) fn take_out<T>(
         &self,
         which: Which<'_>,
@@ -85,7 +85,7 @@ impl Library {
                 self.trash(which, &gone, &known, &mut trashed)?;
             }
         }
-        // Below those who come back from the trash: they wait for it.
+        // Declared below `trashed`, whose drop takes this lock, too.
         let turn = files.trash.then(|| self.context.names.turn());
         let (gone, leaving, done) = self.store.write(|c| -> Result<_, Error> {
             let gone = purge::delete(c, &which.ids(c)?, files.in_place)?;
@@ -138,8 +138,8 @@ impl Library {
         Ok(())
     }
 
-    /// For the end of the transaction: until others see that the rows are gone, the names are taken
-    /// anyway. Fails where the files could not follow, and the rows are to stay with them.
+    /// Notes the files as pending and reserves their names, at the end of the transaction. Fails if the
+    /// files could not be removed, so that the rows stay with them.
     fn leaving(
         &self,
         c: &Connection,
@@ -167,7 +167,7 @@ impl Library {
         Ok((files, gone.images.iter().map(hold).collect()))
     }
 
-    /// The part after the transaction.
+    /// Removes the files, thumbnails and previews after the transaction, and publishes the changes.
     fn discard(&self, gone: &Gone, (files, _names): Leaving<'_>) {
         let Gone { images, references, .. } = gone;
         images.iter().for_each(|image| self.thumbnails.remove(image));

@@ -26,7 +26,7 @@ const TEMPORARY: &str = ".new-";
 /// The directory of videos' previews, beside those of the sizes.
 const PREVIEWS: &str = "previews";
 
-/// Clones are the same cache.
+/// The handle of the cache. Clones share the same cache.
 #[derive(Clone, Debug)]
 pub struct Thumbnails {
     shared: Arc<CacheShared>,
@@ -35,10 +35,10 @@ pub struct Thumbnails {
 #[derive(Debug)]
 struct CacheShared {
     directory: PathBuf,
-    /// The same between quotes.
+    /// The directory as the content of a JSON string.
     as_json: Arc<[u8]>,
     decoder: Decoder,
-    /// For what it alone decodes.
+    /// The programs for files that murald does not decode itself.
     ffmpeg: Ffmpeg,
     store: Store,
     serial: AtomicU64,
@@ -79,20 +79,20 @@ impl Thumbnails {
         Self { shared: Arc::new(shared) }
     }
 
-    /// The file of one, made now if it is not there: tens to hundreds of milliseconds.
+    /// The file of a thumbnail. Makes it if it is missing, which takes tens to hundreds of milliseconds.
     pub fn get(&self, image: &Image, resolution: Resolution) -> Result<PathBuf, Arc<Error>> {
         if let Some(path) = self.present(image, resolution) {
             return Ok(path);
         }
         let key = key(image, resolution);
-        // It may have come between the first look and our turn.
+        // Another thread may have made it after the first check.
         let is_made = || self.present(image, resolution).is_some();
         let make = || if is_made() { Ok(()) } else { self.make(image, &key) };
         self.shared.running.run(&key, make)?;
         Ok(self.path(&key.0, key.1))
     }
 
-    /// The file of one if it is there.
+    /// The file of a thumbnail, if it exists.
     pub fn present(&self, image: &Image, resolution: Resolution) -> Option<PathBuf> {
         let (hex, made) = key(image, resolution);
         Some(self.path(&hex, made)).filter(|path| is_whole(path))
@@ -106,7 +106,7 @@ impl Thumbnails {
         is_there: impl Fn(Resolution) -> bool,
     ) -> u8 {
         let may = lock(&self.shared.extra).of(number) | bit(Resolution::Default);
-        // One that is another's is that one, and stands behind it.
+        // A size for which a smaller one is used has no file of its own.
         let own = |made: &&Resolution| made_as(size, **made) == **made && may & bit(**made) != 0;
         let there = Resolution::ALL.iter().filter(own).filter(|&&made| is_there(made));
         there.fold(0, |bits, &made| bits | bit(made))
@@ -131,18 +131,18 @@ impl Thumbnails {
         &self.shared.seen
     }
 
-    /// How many were ever put.
+    /// The number of temporary files that were named so far.
     #[cfg(test)]
     pub(super) fn made(&self) -> u64 {
         self.shared.serial.load(Ordering::Relaxed)
     }
 
-    /// Removes all of a picture that is gone.
+    /// Removes the thumbnails and the preview of an image.
     pub fn remove(&self, image: &Image) {
         let hex = digest::hex(&image.checksum);
         lock(&self.shared.extra).made.remove(&number(&hex));
         for &resolution in Resolution::ALL {
-            // A cache: what cannot be removed is removed at the next start.
+            // Errors are ignored, as the next start removes what is left.
             fs::remove_file(self.path(&hex, resolution)).ok();
         }
         fs::remove_file(self.preview(image)).ok();
@@ -159,31 +159,31 @@ impl Thumbnails {
         path.parent().is_some_and(|home| home == self.shared.directory.join(PREVIEWS))
     }
 
-    /// A name for a file that is about to be made, on the file system of the cache.
+    /// The path for a new temporary file, on the file system of the cache.
     pub(super) fn scratch(&self) -> Result<Scratch, Error> {
         let directory = self.shared.directory.join(PREVIEWS);
         fs::create_dir_all(&directory).map_err(Error::file("make", &directory))?;
         let serial = self.shared.serial.fetch_add(1, Ordering::Relaxed);
-        // Programs go by the extension.
+        // Programs choose the format by the extension.
         Ok(Scratch::at(directory.join(format!("{TEMPORARY}{serial}.png"))))
     }
 
-    /// A file for a thumbnail that is about to be made, in the directory where it is to be.
+    /// The temporary path for a new thumbnail, in the directory of its size.
     pub(super) fn new_file(&self, resolution: Resolution) -> Result<Scratch, Error> {
         let directory = self.shared.directory.join(resolution.as_str());
-        // The first one, or the whole cache was deleted.
+        // Missing before the first thumbnail, or if the cache was deleted.
         fs::create_dir_all(&directory).map_err(Error::file("make", &directory))?;
         let serial = self.shared.serial.fetch_add(1, Ordering::Relaxed);
         Ok(Scratch::at(directory.join(format!("{TEMPORARY}{serial}"))))
     }
 
-    /// Removes a thumbnail that was put there for a picture that is not imported after all.
+    /// Removes the thumbnail of a picture that is not imported after all.
     pub(super) fn take_back(&self, hex: &str, resolution: Resolution) {
         lock(&self.shared.extra).made.remove(&number(hex));
         fs::remove_file(self.path(hex, resolution)).ok();
     }
 
-    /// Puts a thumbnail in its place: whole, or not at all.
+    /// Renames a complete thumbnail to its final path.
     pub(super) fn put(
         &self,
         hex: &str,
@@ -205,8 +205,8 @@ impl Thumbnails {
         Ok(())
     }
 
-    /// Removes temporary files of a run that was killed, and thumbnails and previews of nothing.
-    /// `is_known` tells whether a checksum is one of the library's.
+    /// Removes temporary files of a run that was killed, and thumbnails and previews without an image.
+    /// `is_known` says whether an image has a checksum.
     pub(super) fn sweep(&self, is_known: impl Fn(&str) -> bool) {
         let sizes = Resolution::ALL.iter().map(|&size| (size.as_str(), Some(size)));
         for (directory, size) in sizes.chain([(PREVIEWS, None)]) {
@@ -239,8 +239,8 @@ impl Thumbnails {
         extra.fresh = HashSet::new();
     }
 
-    /// Whether this is a temporary file of the last run: clients are served already, and ours have
-    /// the first numbers again.
+    /// Whether this is a temporary file of the last run. Requests are already served, so a file counts
+    /// as this run's if its number has already been used.
     fn is_stale(&self, name: &str) -> bool {
         let serial = name.strip_prefix(TEMPORARY).and_then(|name| name.split(['.', '-']).next());
         let serial = serial.and_then(|serial| serial.parse::<u64>().ok());
@@ -261,8 +261,8 @@ impl Thumbnails {
         self.put(hex, *resolution, &new)
     }
 
-    /// Fails as for a missing file if the image was renamed in between: another image may have its old
-    /// name by now, and the picture may be that image's.
+    /// Fails as for a missing file if the image was renamed in between: another image may have the old
+    /// path by now, and the thumbnail may be of that image.
     fn check(&self, image: &Image) -> Result<(), Error> {
         let now = self.shared.store.read(|c| images::get(c, image.id))?;
         let same = |now: Image| now.path == image.path && now.checksum == image.checksum;
@@ -282,7 +282,7 @@ impl Thumbnails {
     }
 }
 
-/// Nobody waits for thumbnails to be flushed: a power loss leaves the name of one, and nothing in it.
+/// Whether a thumbnail has content. Thumbnails are not flushed, so a power failure may leave empty ones.
 pub(super) fn is_whole(path: &Path) -> bool {
     fs::metadata(path).is_ok_and(|found| found.len() > 0)
 }
@@ -296,7 +296,8 @@ pub(super) fn serves(size: (u32, u32), asked: Resolution, there: u8) -> Option<R
     Some(made_as(size, asked)).filter(|&made| there & bit(made) != 0)
 }
 
-/// A picture that fits into a smaller frame has the same thumbnail there: it is made once.
+/// The size whose thumbnail is used for `wanted`. A picture that fits into a smaller frame has the same
+/// thumbnail there, which is made only once.
 fn made_as((width, height): (u32, u32), wanted: Resolution) -> Resolution {
     let holds = |resolution: &&Resolution| {
         let frame = resolution.fits();

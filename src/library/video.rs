@@ -82,7 +82,7 @@ impl Library {
             return reply(Err(error));
         }
         self.transcoder.submit(self.job(id, reply, move |library, ffmpeg, image| {
-            // It may have become a shorter one while this waited.
+            // A shorter video may have replaced it while the job waited.
             check_cut(cut, image.duration)?;
             library.make_loop(ffmpeg, image, (cut, preset), goes)
         }));

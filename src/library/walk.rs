@@ -19,7 +19,7 @@ pub(super) struct FoundFile {
     pub(super) path: PathBuf,
     /// Its place among those that were found.
     pub(super) place: usize,
-    /// Nobody named it: it was found in a directory.
+    /// Whether it was found in a directory, not named by the client.
     pub(super) inside: bool,
     pub(super) problem: Option<Error>,
 }

@@ -70,7 +70,7 @@ impl ImportContext {
         self.prepare_page(source, package, folder, tools)
     }
 
-    /// Copies a package as the one thing that it shows.
+    /// Copies a package, which is a page or a video.
     pub(super) fn prepare_package(
         &self,
         source: &Path,

@@ -25,14 +25,14 @@ use crate::wire::{Event, GalleryDomain};
 pub(super) struct Expirations {
     /// Displaced images: the paths that they had, and since when they are displaced.
     displaced: HashMap<i64, (PathBuf, Instant)>,
-    /// They are those that the database has.
+    /// Whether `displaced` is up to date with the database.
     knows_displaced: bool,
-    /// Images that are not there just now may be other ones.
+    /// Whether the set of images with missing files may have changed.
     missing_changed: bool,
 }
 
 impl Expirations {
-    /// Files were taken: some may have another image's content now.
+    /// Files were imported: other images may be displaced now.
     pub(super) fn on_taken(&mut self) {
         self.knows_displaced = false;
     }
@@ -121,8 +121,8 @@ impl Expirations {
     }
 }
 
-/// The differences from what was known; files whose disk has another number get that number, and
-/// images whose directory has another name their files.
+/// The differences between the findings and the known files. Updates the device numbers of files whose
+/// disk has a new one, and the paths of images whose directory was renamed.
 pub(super) fn difference(
     context: &ImportContext,
     directory: &Directory,
@@ -181,7 +181,7 @@ fn known(
         (Scope::Paths(paths), _) | (Scope::All, Which::Only(paths)) => paths,
         _ => return Ok(store.read(|c| watched::below(c, &directory.path))?),
     };
-    // No record has a name that is not UTF-8. A directory has all that is named in it.
+    // Names that are not UTF-8 are in no record. A path inside another one is covered by that one.
     let is_inside = |path: &Path| path.ancestors().skip(1).any(|above| paths.contains(above));
     let paths = paths.iter().filter(|path| path.to_str().is_some() && !is_inside(path));
     let files =
@@ -250,7 +250,7 @@ pub(super) fn unite(context: &ImportContext, id: i64, path: &Path) -> Result<(),
         }
         Ok(ended.end(c, image)?)
     })?;
-    // The other image takes its place where it is shown.
+    // Monitors that show the image now show the other one.
     context.tell_rewritten(id);
     Ok(())
 }
@@ -264,7 +264,7 @@ pub(super) fn forget(context: &ImportContext, directory: &Path) -> Result<(), Er
             None => Ok(()),
         }
     })?;
-    // A new watch of it starts from nothing.
+    // Without the notes, a new watch of the directory imports all files again.
     context.store.write(|c| watched::forget_below(c, directory))?;
     clear_folders(context)
 }

@@ -44,7 +44,8 @@ struct Walk<'a> {
 }
 
 impl DirectoryLook {
-    /// `anew` makes the watches of a whole look: a mount may cover what an old one watches.
+    /// Runs the look. `anew` makes new watches for a look at everything, as a mount may have covered the
+    /// directories of the old ones.
     pub(super) fn run(self, anew: impl FnOnce() -> Notices) -> (Findings, Notices) {
         let Self { directory, scope, only, own, notices, life } = self;
         let mut notices = notices.filter(|_| scope != Scope::All).unwrap_or_else(anew);

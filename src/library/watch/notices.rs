@@ -19,7 +19,7 @@ use rustix::fs::inotify::WatchFlags;
 
 use crate::sys::{Inotify, WatchPaths, no_watches_left};
 
-/// Dropping them ends them.
+/// The watches of one directory. Dropping them ends them.
 pub(super) struct Notices {
     kernel: Option<(INotifyWatcher, Way)>,
     /// Why not everything is watched, for people.

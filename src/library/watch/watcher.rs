@@ -138,7 +138,7 @@ impl Watcher {
                     one.taking = None;
                 }
                 self.look_at_unknown(now);
-                // Images that were renamed have their files again.
+                // Images whose files were renamed have their files again.
                 if self.all().any(|one| one.all_away) {
                     report(self.look_for_away());
                 }
