@@ -244,7 +244,7 @@ mod tests {
         check(store::Error::Query(full), 500, "cannot be written: the disk is full");
         let held = rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_BUSY);
         let held = rusqlite::Error::SqliteFailure(held, None);
-        check(store::Error::Query(held), 500, "another program holds it");
+        check(store::Error::Query(held), 500, "another program has locked it");
         check(
             Why::NoBackend {
                 lack: UnavailableReason::Leave,

@@ -113,7 +113,7 @@ fn prepare(from: &Path, new: &Path) -> Result<Option<String>, Error> {
         other => other,
     })?;
     if let Some(what) = migrations::difference(&restored)? {
-        return Err(unsound(format!("its tables are not murald's ({what})")));
+        return Err(unsound(format!("its tables differ from murald's ({what})")));
     }
     // These files may be images by now: files without a row are adopted, never removed.
     restored.execute("DELETE FROM pending_file", [])?;
@@ -127,7 +127,7 @@ fn unreadable(connection: &Connection) -> Result<Option<String>, Error> {
     }
     let mut statement = connection.prepare("PRAGMA foreign_key_check")?;
     let table = statement.query_row([], |row| row.get::<_, String>(0)).optional()?;
-    Ok(table.map(|table| format!("a row of {table} refers to one that is missing")))
+    Ok(table.map(|table| format!("a row of {table} refers to a missing row")))
 }
 
 /// The write-ahead log of a database.
@@ -196,7 +196,7 @@ fn open_sound(path: &Path) -> Result<Connection, Error> {
     let look = |reader: &Connection| -> Result<Option<String>, Error> {
         let (found, known) = (migrations::version(reader)?, migrations::STEPS.len() as i64);
         match found {
-            0 => Ok(Some("it has none of the tables".to_owned())),
+            0 => Ok(Some("it has no tables".to_owned())),
             _ if found > known => Err(Error::Newer { found, known }),
             _ => Ok(problems(reader, "quick_check")?.into_iter().next()),
         }

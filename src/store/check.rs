@@ -76,7 +76,7 @@ pub(crate) fn check(database: &Path) -> DatabaseReport {
 
 fn look(database: &Path, report: &mut DatabaseReport) -> Result<(), Error> {
     if !database.exists() {
-        report.problems.push(format!("there is none at {}", database.display()));
+        report.problems.push(format!("no database at {}", database.display()));
         return Ok(());
     }
     let reader = open_reader(database)?;

@@ -22,7 +22,7 @@ const STATEMENTS: usize = 64;
 pub(super) fn expect_file(path: &Path) -> Result<(), Error> {
     match std::fs::metadata(path).is_ok_and(|found| !found.is_file()) {
         true => {
-            let what = "it is no regular file".to_owned();
+            let what = "it is not a regular file".to_owned();
             Err(Error::Unsound { path: path.to_owned(), what })
         }
         false => Ok(()),

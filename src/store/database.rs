@@ -124,7 +124,7 @@ impl Store {
             }),
         };
         if is_lost {
-            store.note_damage("its file was empty; creating a new one");
+            store.note_damage("its file was empty, so a new one was created");
         }
         Ok(store)
     }
@@ -280,7 +280,7 @@ fn derive(writer: &mut Connection) -> Result<(), Error> {
         let transaction = writer.transaction_with_behavior(TransactionBehavior::Immediate)?;
         let images = derived::renew_missing(&transaction)?;
         transaction.commit()?;
-        log::info!("{images} images are prepared for lists");
+        log::info!("prepared {images} images for lists");
     }
     Ok(())
 }
@@ -355,7 +355,7 @@ impl Store {
         let version = writer.query_row("PRAGMA user_version", [], |row| row.get::<_, i64>(0));
         let voided = version.and_then(|now| writer.pragma_update(None, "user_version", now));
         if let Err(error) = voided {
-            log::error!("what could not be committed may be there after the next start: {error}");
+            log::error!("the failed change may reappear after the next start: {error}");
         }
     }
 }

@@ -129,8 +129,8 @@ fn query_text(source: &rusqlite::Error) -> String {
     if is_storage(source) {
         let why = match source.sqlite_error_code() {
             Some(DiskFull) => ": the disk is full",
-            Some(DatabaseBusy | FileLockingProtocolFailed) => ": another program holds it",
-            Some(OutOfMemory) => ": there is no memory left",
+            Some(DatabaseBusy | FileLockingProtocolFailed) => ": another program has locked it",
+            Some(OutOfMemory) => ": out of memory",
             Some(ReadOnly | PermissionDenied) => ": it is not writable",
             _ => "",
         };
@@ -176,9 +176,9 @@ mod tests {
             (failure(ffi::SQLITE_FULL), storage, unwritten, ": the disk is full"),
             (failure(ffi::SQLITE_READONLY), storage, unwritten, ": it is not writable"),
             (failure(ffi::SQLITE_PERM), storage, unwritten, ": it is not writable"),
-            (failure(ffi::SQLITE_BUSY), storage, unwritten, ": another program holds it"),
-            (failure(ffi::SQLITE_PROTOCOL), storage, unwritten, ": another program holds it"),
-            (failure(ffi::SQLITE_NOMEM), storage, unwritten, ": there is no memory left"),
+            (failure(ffi::SQLITE_BUSY), storage, unwritten, ": another program has locked it"),
+            (failure(ffi::SQLITE_PROTOCOL), storage, unwritten, ": another program has locked it"),
+            (failure(ffi::SQLITE_NOMEM), storage, unwritten, ": out of memory"),
             (failure(ffi::SQLITE_IOERR), storage, unwritten, ""),
             (failure(ffi::SQLITE_CANTOPEN), storage, unwritten, ""),
             (failure(ffi::SQLITE_CORRUPT), &["damage"], damaged, ""),

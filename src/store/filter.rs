@@ -56,7 +56,8 @@ pub(crate) const FILTERS: &[&str] = SOURCE.split_at(18).0;
 /// Reads all parameters except those of paging; filters combine by AND.
 pub(crate) fn query(parameters: &Parameters<'_>) -> Result<Query, BadParameter> {
     let within = distance(parameters, "palette_max_delta_e")?.unwrap_or(SIMILAR);
-    let similar_to = parameters.id("palette_similar_to", "it must be an image ID")?;
+    let similar_to =
+        parameters.id("palette_similar_to", "palette_similar_to must be an image ID")?;
     let sort_by = parameters.word("sort_by")?;
     let size = |name| {
         let least = parameters.integer(name, 1, u32::MAX.into());

@@ -164,7 +164,7 @@ pub fn by_ids(connection: &Connection, ids: &[i64]) -> Result<Vec<Image>, Error>
     let mut images = Vec::with_capacity(ids.len());
     each(connection, ids, |id, row| match row {
         Err(error) if error.is_of_a_row() => {
-            log::warn!("image {id} cannot be read and is left out: {error}");
+            log::warn!("skipping unreadable image {id}: {error}");
             Ok(())
         }
         image => image.map(|image| images.push(image)),

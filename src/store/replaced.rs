@@ -20,7 +20,7 @@ use crate::paths::make_directories;
 use crate::sys::lock;
 use crate::wire::{DatabaseHealth, DatabaseState};
 
-const WHAT: &str = "the database was deleted or replaced while murald runs";
+const WHAT: &str = "the database was deleted or replaced while murald was running";
 
 /// Device and inode of the file at a path; `None` if there is no file.
 type Identity = Option<(u64, u64)>;
@@ -95,10 +95,10 @@ impl OpenFile {
             known.failed = done.as_ref().err().map(|error| chain(error));
             match &known.failed {
                 None if known.saved.is_none() => {
-                    log::error!("its content is saved in {}", to.display())
+                    log::error!("the content of the database is saved in {}", to.display())
                 }
                 None => {}
-                Some(failed) => log::error!("cannot save its content: {failed}"),
+                Some(failed) => log::error!("cannot save the content of the database: {failed}"),
             }
             known.saved = done.is_ok().then_some(to).or(known.saved.take());
         }

@@ -137,7 +137,7 @@ fn colors(row: &Row<'_>, column: usize) -> Result<Vec<Rgb>, Error> {
 /// Reads a column that contains one of the values of `T`.
 pub(super) fn word<T: FromStr>(row: &Row<'_>, column: usize) -> Result<T, Error> {
     let text = text(row, column)?;
-    text.parse().map_err(|_| Error::Damaged { what: format!("{text:?} is no word of ours") })
+    text.parse().map_err(|_| Error::Damaged { what: format!("unknown value {text:?}") })
 }
 
 /// Like [`word`], but returns `None` for null and for unknown values, for example of another

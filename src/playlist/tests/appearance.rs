@@ -145,6 +145,6 @@ fn playlist_of_light_and_dark_needs_exactly_one_image_for_each() {
     }
     make(PlaylistType::Appearance, &[dark, light]).unwrap();
     for kind in [PlaylistType::Timer, PlaylistType::TimeOfDay] {
-        assert!(make(kind, &[light]).unwrap_err().contains("only for type appearance"));
+        assert!(make(kind, &[light]).unwrap_err().contains("not of type appearance"));
     }
 }

@@ -158,7 +158,7 @@ fn lost_database_is_reported_if_it_has_a_backup() {
             std::fs::write(&path, vec![0; length]).unwrap();
         }
         match Store::open(&path) {
-            Ok(store) => assert!(store.warnings()[0].contains("creating a new one"), "{left:?}"),
+            Ok(store) => assert!(store.warnings()[0].contains("a new one was created"), "{left:?}"),
             Err(error) => assert!(error.is_damage() && left > Some(0), "{left:?}: {error:?}"),
         }
     }

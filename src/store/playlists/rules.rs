@@ -33,20 +33,20 @@ pub enum Refusal {
     #[error("a playlist named {name:?} already exists")]
     Taken { name: String },
     #[error(
-        "configuration.interval must be {} to {} seconds, not {seconds}",
+        "the interval must be {} to {} seconds, not {seconds}",
         INTERVALS.start(),
         INTERVALS.end()
     )]
     Interval { seconds: i64 },
-    #[error("images has {items} items; a playlist can have at most {ITEMS_MAX}")]
+    #[error("a playlist can have at most {ITEMS_MAX} images, not {items}")]
     TooMany { items: usize },
     #[error("no image with ID {}", some_of(ids))]
     UnknownImages { ids: Vec<i64> },
     /// A playlist of this type cannot be dynamic.
-    #[error("a playlist of type {kind} needs images; source is only for timer and manual")]
+    #[error("a playlist of type {kind} cannot be dynamic; only timer and manual can")]
     Lives { kind: PlaylistType },
     #[error(
-        "images.time must be {} to {} minutes since midnight, not {minutes}",
+        "the time of an image must be {} to {} minutes since midnight, not {minutes}",
         MINUTES.start(),
         MINUTES.end()
     )]
@@ -55,14 +55,16 @@ pub enum Refusal {
     #[error("a playlist of type appearance needs two images: one for light, one for dark")]
     Tones,
     /// An image has `when`, but the playlist is not of type `appearance`.
-    #[error("image {image_id} has when, which is only for type appearance")]
+    #[error(
+        "image {image_id} is for light or dark mode, but the playlist is not of type appearance"
+    )]
     When { image_id: i64 },
     /// An image has neither `time` nor `at`.
-    #[error("the image with ID {image_id} needs a time, as the type is time_of_day")]
+    #[error("image {image_id} needs a time, because the type of the playlist is time_of_day")]
     NoTime { image_id: i64 },
-    #[error("image {image_id} has both time and at: give one of them")]
+    #[error("image {image_id} has two times (`time` and `at`): give one")]
     TwoTimes { image_id: i64 },
-    #[error("images.at must be {DAY_TIMES}, not {text:?}")]
+    #[error("the time of an image must be {DAY_TIMES}, not {text:?}")]
     At { text: String },
     #[error("two images have the time {time}")]
     SameTime { time: DayTime },

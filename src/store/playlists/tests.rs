@@ -82,16 +82,16 @@ fn change_is_merged_or_refused_as_a_whole() {
     let kind = NewConfiguration { kind: Some(PlaylistType::TimeOfDay), ..Default::default() };
     let interval = |seconds| NewConfiguration { interval: Some(seconds), ..Default::default() };
     let none = NewConfiguration::default;
-    let range = "configuration.interval must be 1 to 31536000 seconds, not 0";
+    let range = "the interval must be 1 to 31536000 seconds, not 0";
     check(interval(0), None, range);
     check(none(), Some(&[(77, None), (ids[0], None), (99, None)]), "no image with ID 77, 99");
-    let range = "images.time must be 0 to 1439 minutes since midnight, not 1440";
+    let range = "the time of an image must be 0 to 1439 minutes since midnight, not 1440";
     check(kind.clone(), Some(&[(ids[0], Some(1440))]), range);
     check(kind.clone(), Some(&[(ids[0], Some(-1))]), &range.replace("1440", "-1"));
     check(
         kind.clone(),
         None,
-        &format!("the image with ID {} needs a time, as the type is time_of_day", ids[0]),
+        &format!("image {} needs a time, because the type of the playlist is time_of_day", ids[0]),
     );
     let same = [(ids[0], Some(61)), (ids[1], Some(61))];
     check(kind.clone(), Some(&same), "two images have the time 01:01");
@@ -216,7 +216,7 @@ fn refusal_lists_ids_and_has_a_source() {
     };
     assert!(of(20).ends_with(", 20") && of(21).ends_with(", 20 and more"));
     assert!(of(22).ends_with(", 20 and more"));
-    assert!(of(10_001).starts_with("images has 10001 items"));
+    assert!(of(10_001).ends_with("at most 10000 images, not 10001"));
     let unwritten = store.read(|c| insert(c, &change("one", &[]))).unwrap_err();
     assert!(matches!(&unwritten, Refusal::Store(error) if error.is_storage()), "{unwritten:?}");
     assert!(unwritten.source().is_some() && Refusal::Tones.source().is_none());

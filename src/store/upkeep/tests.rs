@@ -32,7 +32,7 @@ fn pipe_at_the_path_is_reported_without_waiting() {
     let mode = rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR;
     rustix::fs::mknodat(rustix::fs::CWD, &path, rustix::fs::FileType::Fifo, mode, 0).unwrap();
     let problems = check(&path).problems;
-    assert!(problems.iter().any(|problem| problem.contains("no regular file")), "{problems:?}");
+    assert!(problems.iter().any(|problem| problem.contains("not a regular file")), "{problems:?}");
     assert!(Store::open(&path).is_err());
 }
 
