@@ -151,7 +151,7 @@ pub(super) fn whole(input: &mut dyn Input) -> Result<Vec<u8>, Error> {
 pub(super) fn check_memory(format: Format, bytes: u64) -> Result<(), Error> {
     match bytes > MEMORY_MAX {
         true => {
-            Err(Error::special(format, format!("decoding it takes {} MiB of memory", bytes >> 20)))
+            Err(Error::special(format, format!("decoding needs {} MiB of memory", bytes >> 20)))
         }
         false => Ok(()),
     }

@@ -94,10 +94,10 @@ fn needs_transcoder(format: Format, why: Option<&str>) -> String {
     let name = name(format);
     match why {
         None if format.media_type() == MediaType::Image => {
-            format!("{name} files are decoded by other programs")
+            format!("murald cannot decode {name} files; only other programs can")
         }
         None => format!("{name} files need the transcoder (ffmpeg and ffprobe)"),
-        Some(why) => format!("this variety of {name} is decoded by ffmpeg at most: {why}"),
+        Some(why) => format!("murald cannot decode this variety of {name}; only ffmpeg may: {why}"),
     }
 }
 

@@ -63,7 +63,7 @@ pub(super) fn decode(header: &Header, input: &mut dyn Input, goal: Goal) -> Resu
     let (count, outcome) = blocks.lay(&frame, &mut canvas)?;
     outcome?;
     if count < usize::from(frame.width) * usize::from(frame.height) {
-        return Err(damaged("it has fewer pixels than it says"));
+        return Err(damaged("some of its pixels are missing"));
     }
     Ok(header.reduced(goal, canvas.into_pixels()))
 }
@@ -207,7 +207,7 @@ impl<'a> Blocks<'a> {
         let mut colors = [[0; 4]; 256];
         let table = frame.palette.as_ref().unwrap_or(&self.common);
         if table.is_empty() {
-            return Err(damaged("it has no colours"));
+            return Err(damaged("it has no colour table"));
         }
         for (color, &[red, green, blue]) in colors.iter_mut().zip(table.as_chunks().0) {
             *color = [red, green, blue, 255];

@@ -102,7 +102,7 @@ impl Variety {
         let color = decoder.color_type();
         let layout = Layout::of(color).ok_or_else(|| Error::Unsupported {
             format: self.format,
-            what: format!("samples of the kind {color:?}"),
+            what: format!("samples of type {color:?}"),
         })?;
         Ok((decoder, layout))
     }

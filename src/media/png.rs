@@ -185,7 +185,7 @@ fn reader(input: &mut dyn Input, with_profile: bool) -> Result<Reader<&mut dyn I
     let reader = decoder.read_info().map_err(from_crate)?;
     // The crate assumes that the palette ends with a whole colour.
     if reader.info().palette.as_ref().is_some_and(|colors| colors.len() % 3 != 0) {
-        return Err(damaged("its palette ends within a colour"));
+        return Err(damaged("the last colour of its palette is incomplete"));
     }
     Ok(reader)
 }

@@ -235,8 +235,8 @@ fn tiff_fill_order_2_is_left_to_the_transcoder() {
     };
     assert_eq!(thumbnail(&tiff(1), 9).unwrap().pixels(), [1; 3]);
     let why = thumbnail(&tiff(2), 9).unwrap_err().to_string();
-    let expected = "this variety of TIFF is decoded by ffmpeg at most: \
-                    bits from the lowest to the highest (FillOrder 2)";
+    let expected = "murald cannot decode this variety of TIFF; only ffmpeg may: \
+                    reversed bit order (FillOrder 2)";
     assert!(why.starts_with(expected), "{why}");
 }
 
@@ -305,7 +305,7 @@ fn non_pictures_are_refused_with_a_reason() {
     };
     check(b"", "the file is empty");
     check(b"hello", "not a supported image or video");
-    check(b"\xff\x0a", "JPEG XL files are decoded by other programs");
+    check(b"\xff\x0a", "murald cannot decode JPEG XL files; only other programs can");
     check(b"\x89PNG\r\n\x1a\n", "the PNG is truncated");
 }
 

@@ -48,10 +48,10 @@ pub(super) fn open(input: &mut dyn Input) -> Result<Header, Error> {
         return Ok(header);
     }
     if directory.reversed {
-        return Err(directory.not_by_image("bits from the lowest to the highest (FillOrder 2)"));
+        return Err(directory.not_by_image("reversed bit order (FillOrder 2)"));
     }
     if !KNOWN.contains(&directory.compression) {
-        return Err(directory.not_by_image("an unusual compression"));
+        return Err(directory.not_by_image("an uncommon compression"));
     }
     let mut header = directory.variety().open(input).map_err(|error| match error {
         Error::NeedsTranscoder { why: Some(why), .. } => directory.not_by_image(&why),

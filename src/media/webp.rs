@@ -61,7 +61,7 @@ pub(super) fn decode(header: &Header, input: &mut dyn Input, goal: Goal) -> Resu
         let mut frames = Frames::of(&file, header.size);
         frames.as_mut().and_then(|frames| Some(frames.next()?.0.to_vec()))
     };
-    Ok(header.reduced(goal, pixels.ok_or_else(|| damaged("its pixels"))?))
+    Ok(header.reduced(goal, pixels.ok_or_else(|| damaged("its pixels cannot be decoded"))?))
 }
 
 /// Number of decoded channels: composited frames have alpha.
@@ -74,9 +74,10 @@ pub(super) fn frames(input: &mut dyn Input, each: Each<'_>) -> Result<(), Error>
     let file = read(input)?;
     let container = Container::read(&file)?;
     let (size, mut shown) = (container.size(), 0);
-    let mut frames = Frames::of(&file, size).ok_or_else(|| damaged("its frames"))?;
+    let mut frames =
+        Frames::of(&file, size).ok_or_else(|| damaged("its frames cannot be decoded"))?;
     while frames.has_more() {
-        let (pixels, end) = frames.next().ok_or_else(|| damaged("a frame"))?;
+        let (pixels, end) = frames.next().ok_or_else(|| damaged("a frame cannot be decoded"))?;
         if !each(size, pixels, Duration::from_millis(end.saturating_sub(shown))) {
             break;
         }
@@ -95,7 +96,9 @@ fn read(input: &mut dyn Input) -> Result<Vec<u8>, Error> {
 fn refused(file: &[u8]) -> Error {
     let length = file.get(4..8).and_then(<[u8]>::first_chunk).copied().map(u32::from_le_bytes);
     match length {
-        Some(length) if u64::from(length) + 8 <= file.len() as u64 => damaged("its chunks"),
+        Some(length) if u64::from(length) + 8 <= file.len() as u64 => {
+            damaged("its chunks are invalid")
+        }
         _ => Error::Truncated(Format::Webp),
     }
 }
@@ -129,7 +132,8 @@ pub fn encode(picture: &Picture) -> Result<Vec<u8>, Error> {
 }
 
 fn lossy(encoder: Encoder<'_>) -> Result<Vec<u8>, Error> {
-    let mut config = WebPConfig::new().map_err(|()| Error::Encode("libwebp's version".into()))?;
+    let mut config =
+        WebPConfig::new().map_err(|()| Error::Encode("incompatible libwebp".into()))?;
     config.quality = QUALITY;
     config.method = METHOD;
     let encoded = encoder

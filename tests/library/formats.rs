@@ -117,8 +117,10 @@ fn error_names_the_variety_that_even_ffmpeg_refuses() {
     house.client().post("/images", &json!({ "paths": [path] })).ok();
     let (_, told) = events.next();
     let why = told["error"].as_str().unwrap();
-    let said =
-        ["this variety of TIFF is decoded by ffmpeg at most: ", "photometric interpretation 8"];
+    let said = [
+        "murald cannot decode this variety of TIFF; only ffmpeg may: ",
+        "photometric interpretation 8",
+    ];
     assert!(said.iter().all(|part| why.contains(part)), "{why}");
 }
 

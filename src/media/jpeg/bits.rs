@@ -143,7 +143,7 @@ pub(super) fn segment<'a>(data: &'a [u8], at: &mut usize) -> Result<Option<(u8, 
         let length = data[*at..].first_chunk().copied().map(u16::from_be_bytes);
         let length = usize::from(length.ok_or_else(truncated)?);
         if length < 2 {
-            return Err(Error::damaged(Format::Jpg, "a segment has no length"));
+            return Err(Error::damaged(Format::Jpg, "a segment has an invalid length"));
         }
         let content = data.get(*at + 2..*at + length).ok_or_else(truncated)?;
         *at += length;

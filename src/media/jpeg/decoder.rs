@@ -92,8 +92,8 @@ impl<'a> Decoder<'a> {
                 0 => (&mut self.dc, Table::of_means(counts, symbols)),
                 _ => (&mut self.ac, Table::of_coefficients(counts, symbols)),
             };
-            let table = table.ok_or("a table is no code")?;
-            *tables.get_mut(usize::from(kind & 15)).ok_or("a table has no place")? = Some(table);
+            let table = table.ok_or("invalid Huffman table")?;
+            *tables.get_mut(usize::from(kind & 15)).ok_or("invalid table number")? = Some(table);
             content = &symbols[total..];
         }
         Ok(())
@@ -110,7 +110,7 @@ impl<'a> Decoder<'a> {
                 table[usize::from(place)] = step as f32;
             }
             let place = self.quantisers.get_mut(usize::from(kind & 15));
-            *place.ok_or("a table has no place")? = Some(table);
+            *place.ok_or("invalid table number")? = Some(table);
             content = &rest[64 * width..];
         }
         Ok(())
@@ -138,7 +138,7 @@ impl<'a> Decoder<'a> {
         let [first, last, bits, ..] = rest else { return Err(SHORT) };
         let part = |part: &[u8]| {
             let component = self.frame.components.iter().position(|own| own.id == part[0]);
-            let component = component.ok_or("a scan is of no component")?;
+            let component = component.ok_or("invalid scan header")?;
             Ok((component, usize::from(part[1] >> 4 & 3), usize::from(part[1] & 3)))
         };
         let parts = parts.chunks_exact(2).map(part).collect::<Result<Vec<_>, Damage>>()?;
@@ -152,7 +152,7 @@ impl<'a> Decoder<'a> {
         // A DC scan may have several components; an AC scan has one.
         let mixed = scan.first > 0 && scan.parts.len() > 1;
         if scan.parts.is_empty() || !sound || mixed {
-            return Err("a scan is of nothing");
+            return Err("invalid scan header");
         }
         Ok(scan)
     }
@@ -167,7 +167,7 @@ impl<'a> Decoder<'a> {
             let component = &mut self.components[part];
             for lacking in &mut component.lacking[scan.first..=scan.last] {
                 if *lacking != due || due.is_some_and(|due| due != scan.low + 1) {
-                    return Err("its scans do not follow each other");
+                    return Err("its scans are in the wrong order");
                 }
                 *lacking = Some(scan.low);
             }
@@ -336,5 +336,5 @@ fn restart(bits: &mut Bits<'_>) -> Result<(), Damage> {
         return Err(SHORT);
     }
     let at = bits.marker().ok_or(SHORT)?;
-    bits.restart(at).ok_or("a restart is missing")
+    bits.restart(at).ok_or("a restart marker is missing")
 }

@@ -79,7 +79,7 @@ impl Frame {
         let what = match kind {
             0xc3 => Some("lossless coding"),
             0xc9.. => Some("arithmetic coding"),
-            0xc5.. => Some("several frames in one"),
+            0xc5.. => Some("hierarchical coding"),
             _ => None,
         };
         if let Some(what) = what {
@@ -89,7 +89,7 @@ impl Frame {
             return Err(damaged("its frame header is too short"));
         };
         if *precision != 8 {
-            return Err(unsupported(format!("{precision} bits a sample")));
+            return Err(unsupported(format!("{precision} bits per sample")));
         }
         let side = |high: u8, low: u8| u32::from(u16::from_be_bytes([high, low]));
         let size = (side(*w1, *w2), side(*h1, *h2));
@@ -110,7 +110,7 @@ impl Frame {
         }
         let sides = |part: &ComponentHeader| [part.blocks.0, part.blocks.1];
         if components.iter().flat_map(sides).any(|blocks| !(1..=4).contains(&blocks)) {
-            return Err(damaged("its components have no size"));
+            return Err(damaged("invalid sampling factors"));
         }
         let most = components.iter().fold((1, 1), |most: (usize, usize), part| {
             (most.0.max(part.blocks.0), most.1.max(part.blocks.1))
@@ -118,7 +118,7 @@ impl Frame {
         let fits =
             |part: &ComponentHeader| most.0 % part.blocks.0 == 0 && most.1 % part.blocks.1 == 0;
         if !components.iter().all(fits) {
-            return Err(unsupported("components whose sizes are no multiples of each other"));
+            return Err(unsupported("sampling factors that are not multiples of each other"));
         }
         Ok(Self { progressive: kind == 0xc2, size, components, most })
     }
@@ -226,10 +226,10 @@ impl Effort {
         self.scans += 1;
         self.visits += components.filter_map(|part| named(part[0])).map(blocks).sum::<u64>();
         if self.scans > SCANS_MAX {
-            return Err(unsupported(format!("more than {SCANS_MAX} passes over its data")));
+            return Err(unsupported(format!("more than {SCANS_MAX} scans")));
         }
         if self.visits > VISITS_MAX {
-            return Err(unsupported("its scans go through more blocks than murald decodes"));
+            return Err(unsupported("more blocks in its scans than murald decodes"));
         }
         Ok(())
     }
@@ -241,7 +241,7 @@ fn unsupported(what: impl Into<String>) -> Error {
 
 pub(super) type Damage = &'static str;
 
-pub(super) const NO_CODE: Damage = "its data are no code";
+pub(super) const NO_CODE: Damage = "invalid Huffman code";
 
 pub(super) fn damaged(what: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Error {
     Error::damaged(Format::Jpg, what)

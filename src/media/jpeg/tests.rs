@@ -227,12 +227,12 @@ fn unsupported_varieties_are_named() {
         data
     };
     check(&with(1, 0xc3), "lossless coding");
-    check(&with(1, 0xc5), "several frames in one");
-    check(&with(4, 12), "12 bits a sample");
+    check(&with(1, 0xc5), "hierarchical coding");
+    check(&with(4, 12), "12 bits per sample");
     check(&with(9, 2), "2 components");
     let mut odd = with(11, 0x31);
     odd[frame + 14] = 0x21;
-    check(&odd, "components whose sizes are no multiples of each other");
+    check(&odd, "sampling factors that are not multiples of each other");
 }
 
 #[test]
@@ -250,13 +250,13 @@ fn scan_bombs_are_refused_by_their_headers() {
     };
     assert!(looked(&with(200 - scans.len())).is_ok());
     let why = looked(&with(201 - scans.len())).unwrap_err().to_string();
-    assert!(why.ends_with("more than 200 passes over its data"), "{why}");
+    assert!(why.ends_with("more than 200 scans"), "{why}");
     // Fewer scans, but of a large picture.
     let mut large = with(30);
     let frame = large.windows(2).position(|two| two == [0xff, 0xc2]).unwrap();
     large[frame + 5..frame + 9].copy_from_slice(&[50, 200, 50, 200]);
     let why = looked(&large).unwrap_err().to_string();
-    assert!(why.ends_with("more blocks than murald decodes"), "{why}");
+    assert!(why.ends_with("more blocks in its scans than murald decodes"), "{why}");
 }
 
 #[test]
