@@ -101,7 +101,7 @@ impl BackendProcess {
     pub fn last_words(&self) -> String {
         let tail = self.log_tail();
         let own = |line: &&str| !line.trim().is_empty() && !is_trace(line);
-        tail.lines().rfind(own).unwrap_or("it said nothing").trim().to_owned()
+        tail.lines().rfind(own).unwrap_or("it printed nothing").trim().to_owned()
     }
 
     /// Returns the path of a file beside the record, which is removed with it: a socket, or a note

@@ -167,7 +167,7 @@ impl fmt::Display for Ended {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Code(code) => write!(f, "exit code {code}"),
-            Self::Signal(CPU_IS_USED_UP) => f.write_str("it used more processor time than it may"),
+            Self::Signal(CPU_IS_USED_UP) => f.write_str("it exceeded its limit of processor time"),
             Self::Signal(signal) => write!(f, "signal {signal}"),
             Self::Gone => f.write_str("unknown exit code"),
         }

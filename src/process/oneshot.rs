@@ -272,7 +272,7 @@ mod tests {
 
         let cpu = Some(Duration::from_secs(1));
         let spun = check(ResourceLimits { cpu, ..none }, "while :; do :; done");
-        assert_eq!(spun.complaint(), "it used more processor time than it may");
+        assert_eq!(spun.complaint(), "it exceeded its limit of processor time");
 
         let output = ResourceLimits { output: Some(10_000), ..none };
         let flood = format!("head -c 20000 /dev/zero >'{}'; echo $?", file.display());

@@ -69,7 +69,7 @@ impl Reaper {
         // The limit on watches is per user, and other programs may have used it up.
         let notify = watch_logs(logs)
             .inspect_err(|error| {
-                log::warn!("cannot watch the logs of processes, they may grow: {error}")
+                log::warn!("cannot limit the size of the logs of processes: {error}")
             })
             .ok();
         epoll::add(&epoll, &stop, EventData::new_u64(STOP), EventFlags::IN)?;
