@@ -84,7 +84,7 @@ impl Error {
 fn unreached(lock: &Path, holder: &Holder) -> Option<String> {
     let pid = holder.pid;
     match &holder.socket {
-        None => Some(format!("try again once process {pid} has ended")),
+        None => Some(format!("try again when process {pid} has exited")),
         Some(_) if holder.is_stuck() => Some(format!(
             "it does not accept connections: if that persists, run `kill -9 {pid}` (its wallpapers stay)"
         )),

@@ -110,7 +110,7 @@ fn monitors(daemon: &Daemon) -> String {
 /// pipe. Such a daemon's stdout is /dev/null, so no new descriptor is needed.
 fn let_go() {
     if let Err(error) = rustix::stdio::dup2_stderr(rustix::stdio::stdout()) {
-        log::warn!("cannot close the outputs: {error}");
+        log::warn!("cannot close standard error: {error}");
     }
 }
 
@@ -176,7 +176,7 @@ impl Daemon {
 
 fn close(store: &Store) {
     if let Err(error) = store.checkpoint() {
-        log::warn!("cannot complete the database's log, the next start does: {error}");
+        log::warn!("cannot checkpoint the database; the next start will: {error}");
     }
 }
 

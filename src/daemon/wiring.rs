@@ -138,7 +138,8 @@ impl Base {
     }
 
     fn listen(&self) -> Result<(Listening, Option<Socket>), Error> {
-        let passed = systemd::activated(self.dirs.env()).map_err(start("on the socket passed"))?;
+        let passed =
+            systemd::activated(self.dirs.env()).map_err(start("on the socket from systemd"))?;
         let (listener, socket) = match passed {
             Some(passed) => (passed, None),
             None => {
@@ -159,7 +160,7 @@ impl Base {
         // Each directory may be a link to another disk.
         writable.extend(Resolution::ALL.iter().map(|size| thumbnails.join(size.as_str())));
         let settings = decode::Settings { program: None, writable, imports: self.processors };
-        Decoder::start(settings, &self.spawner).map_err(start("the processes that decode"))
+        Decoder::start(settings, &self.spawner).map_err(start("the decoder"))
     }
 
     fn backends(&self, outputs: &compositor::Watch, decoder: &Decoder) -> Result<Backends, Error> {
@@ -196,7 +197,7 @@ impl Base {
             decoder: decoder.clone(),
         };
         library::start(&settings, self.store.clone(), self.bus.clone(), transcoder, &self.spawner)
-            .map_err(start("the imports"))
+            .map_err(start("the importer"))
     }
 
     fn desktop(
@@ -263,7 +264,7 @@ impl Daemon {
         let (listening, socket) = base.listen()?;
         let wanted = wanted_compositor(&config.current());
         let outputs = compositor::Watch::start(spawner, wanted, base.dirs.env())
-            .map_err(start("the watch on the outputs"))?;
+            .map_err(start("watching the outputs"))?;
         let decoder = base.decoder()?;
         let backends = base.backends(&outputs, &decoder)?;
         let (jobs, transcoder) = transcode::start(spawner, transcode::Limits::default())

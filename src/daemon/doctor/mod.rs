@@ -235,17 +235,21 @@ const PATIENCE: Duration = Duration::from_secs(5);
 
 fn look_at_programs(report: &mut Report) {
     if transcode::is_available() {
-        report.ok("ffmpeg", "it is installed, for videos and simple AVIF, HEIC and JPEG XL");
+        report.ok("ffmpeg", "it is installed and decodes videos and simple AVIF, HEIC and JPEG XL");
     } else {
-        report.note("ffmpeg", "it is not installed: no videos", Some("install ffmpeg"));
+        report.note(
+            "ffmpeg",
+            "it is not installed, so videos cannot be imported",
+            Some("install ffmpeg"),
+        );
     }
     for program in transcode::PROGRAMS.iter().filter(|program| program.name() != "ffmpeg") {
         let opens: Vec<_> = program.opens.iter().map(|&format| media::name(format)).collect();
         let opens = opens.join(", ");
         match program.installed() {
-            Some(name) => report.ok(name, format!("it is installed, for {opens}")),
+            Some(name) => report.ok(name, format!("it is installed and decodes {opens}")),
             None => {
-                let text = format!("it is not installed, for {opens}");
+                let text = format!("it is not installed; it decodes {opens}");
                 let (wanted, package) = (program.wanted(), program.package);
                 let remedy =
                     format!("install {wanted} (Debian: {package}), if you have such files");
