@@ -136,7 +136,7 @@ pub enum Error {
     /// Only another program, such as ffmpeg, can decode the format or this variety of it.
     #[error("{said}")]
     NeedsTranscoder { format: Format, special: bool, traits: Traits, said: String },
-    #[error("{} MiB are too large for a picture", .bytes >> 20)]
+    #[error("{} MiB is too large for an image", .bytes >> 20)]
     TooLong { bytes: u64 },
     /// The decoder refuses the file.
     #[error("{0}")]
@@ -144,19 +144,19 @@ pub enum Error {
     /// The decoder crashed or replied nonsense.
     #[error("the decoder crashed: {0}")]
     Broke(String),
-    #[error("decoding it takes more memory than murald gives to a picture")]
+    #[error("decoding it needs more memory than murald allows for one image")]
     Memory,
-    #[error("decoding it takes more processor time than murald gives to a picture")]
+    #[error("decoding it needs more processor time than murald allows for one image")]
     Time,
     /// Another process killed it: usually the kernel, when it runs out of memory.
-    #[error("the process that decoded it was killed")]
+    #[error("the process that was decoding it was killed")]
     Killed,
     #[error("its disk does not answer")]
     Silent,
     /// The job was cancelled.
     #[error("it was cancelled")]
     Stopped,
-    #[error("cannot start a process to decode it: {0}")]
+    #[error("cannot start a process for decoding it: {0}")]
     NoProcess(String),
 }
 

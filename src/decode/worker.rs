@@ -54,7 +54,9 @@ impl Worker {
         let mut unkillable = lock(&UNKILLABLE);
         unkillable.retain(Child::is_running);
         if unkillable.len() >= UNKILLABLE_MAX {
-            return Err(io::Error::other("too many hang on disks that do not answer"));
+            return Err(io::Error::other(
+                "too many decoding processes wait for disks that do not answer",
+            ));
         }
         drop(unkillable);
         let (stream, theirs) = UnixStream::pair()?;
@@ -142,7 +144,10 @@ impl Drop for Worker {
             return;
         };
         if !process.kill() {
-            log::error!("process {} hangs on a disk and is left alone", process.identity().pid);
+            log::error!(
+                "process {} cannot be killed, as it waits for a disk",
+                process.identity().pid
+            );
             lock(&UNKILLABLE).push(process);
         }
     }

@@ -55,7 +55,7 @@ pub enum Error {
     #[error("the import was cancelled")]
     Stopped,
     /// The file is larger than any picture that murald accepts.
-    #[error("{} MiB are too large for a picture", .bytes >> 20)]
+    #[error("{} MiB is too large for an image", .bytes >> 20)]
     TooLong { path: PathBuf, bytes: u64 },
     /// `action` completes "cannot ... the file".
     #[error("cannot {action} {}", .path.display())]

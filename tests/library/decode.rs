@@ -103,7 +103,7 @@ fn killed_decoder_fails_at_most_its_file() {
         match kind.as_str() {
             "image_error" => {
                 failed += 1;
-                assert_eq!(event["error"], "the process that decoded it was killed");
+                assert_eq!(event["error"], "the process that was decoding it was killed");
             }
             "image_processed" => landed += 1,
             "processing_complete" => break,

@@ -75,7 +75,7 @@ fn file_with_a_huge_hole_is_refused_before_it_is_copied() {
     assert_eq!(
         errors,
         [
-            "40960 MiB are too large for a picture",
+            "40960 MiB is too large for an image",
             "the GIF is damaged: unknown block type encountered"
         ]
     );
