@@ -112,7 +112,7 @@ impl Ffmpeg {
         checked("ffmpeg", path, ran).map_err(|error| blamed(error, to))?;
         // ffmpeg exits successfully even if it cannot write the end of the file.
         if to.metadata().is_ok_and(|made| made.len() >= self.limits.output) {
-            let complaint = format!("the result has more than {} MiB", self.limits.output >> 20);
+            let complaint = format!("the result is larger than {} MiB", self.limits.output >> 20);
             return Err(Error::Failed { program: "ffmpeg", complaint });
         }
         log::info!("{what} finished");

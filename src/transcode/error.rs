@@ -30,7 +30,7 @@ pub enum Error {
     #[error("cannot write {}", .path.display())]
     Write { path: PathBuf, source: io::Error },
     /// The output of ffprobe is not as expected.
-    #[error("cannot parse the answer of ffprobe: {what}")]
+    #[error("cannot parse the output of ffprobe: {what}")]
     Answer { what: String },
     /// The file has audio or text only.
     #[error("contains no picture")]

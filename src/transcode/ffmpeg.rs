@@ -135,7 +135,7 @@ impl Ffmpeg {
         if facts.is_hdr {
             match self.filtered(file, facts, at, &(scale.clone() + TONES), to) {
                 Err(Error::Failed { complaint, .. }) => {
-                    log::debug!("HDR is not converted: {complaint}");
+                    log::debug!("cannot convert HDR to SDR, ignoring it: {complaint}");
                 }
                 other => return other,
             }

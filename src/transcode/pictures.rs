@@ -117,11 +117,11 @@ fn refusal(format: Format, traits: &Traits, failed: Option<Error>) -> Error {
     let (name, missing) = (media::name(format), missing.map(Program::wanted));
     let said = match (failed, missing) {
         (Some(error), None) => return error,
-        (Some(error), Some(program)) => format!("{error}; {program} opens {name}"),
+        (Some(error), Some(program)) => format!("{error}; install {program}, which decodes {name}"),
         (None, Some(program)) => {
-            format!("no installed program shows this {name} right; {program} does")
+            format!("no installed program decodes this {name} correctly; install {program}")
         }
-        (None, None) => format!("no program that murald knows shows this {name} right"),
+        (None, None) => format!("no program that murald knows decodes this {name} correctly"),
     };
     Error::NotShown(said)
 }

@@ -220,13 +220,14 @@ fn image_that_no_installed_program_decodes_correctly_is_refused_with_a_suggestio
         house.client().post("/images", &json!({ "paths": [path] })).ok();
         events.next().1["error"].as_str().unwrap().to_owned()
     };
-    let tiles = "no installed program shows this HEIC right; heif-dec or heif-convert does";
+    let tiles =
+        "no installed program decodes this HEIC correctly; install heif-dec or heif-convert";
     assert_eq!(refused("tiles.heic", TILES), tiles);
-    let drawing = "no installed program shows this SVG right; rsvg-convert does";
+    let drawing = "no installed program decodes this SVG correctly; install rsvg-convert";
     assert_eq!(refused("a.svg", b"<svg/>\n"), drawing);
     // ffmpeg tries this file, and fails.
     let head = b"\0\0\0\x18ftypheic\0\0\0\0mif1heic\0\0\0\x08mdat";
     let failed = refused("a.heic", head);
-    assert!(failed.ends_with("; heif-dec or heif-convert opens HEIC"), "{failed}");
+    assert!(failed.ends_with("; install heif-dec or heif-convert, which decodes HEIC"), "{failed}");
     assert!(!failed.contains("/tmp") && !failed.contains(".murald"), "{failed}");
 }
