@@ -69,7 +69,7 @@ impl Links {
             }
             match self.point(&link, &placement.path) {
                 Ok(()) => placement.path = link,
-                Err(error) => log::warn!("cannot link {}: {error}", link.display()),
+                Err(error) => log::warn!("cannot create the link {}: {error}", link.display()),
             }
         }
         placements
@@ -114,7 +114,7 @@ impl Links {
             other => other,
         };
         if let Err(error) = kept {
-            log::debug!("cannot retain {}: {error}", path.display());
+            log::debug!("cannot keep {} in the cache: {error}", path.display());
         }
     }
 
@@ -152,7 +152,7 @@ fn is_same(path: &Path, retained: &Path) -> bool {
 
 fn copy(path: &Path, retained: &Path) -> io::Result<()> {
     if fs::metadata(path)?.len() > COPY_MAX {
-        return Err(io::Error::other("too large for a copy"));
+        return Err(io::Error::other("too large to copy"));
     }
     // Copied whole or not at all; otherwise a part of the picture would be shown once the file is gone.
     let new = Replacement::of(retained)?;

@@ -68,8 +68,8 @@ impl<'a> Reference<'a> {
     fn nothing(&self) -> String {
         match self {
             Self::Playlist(name) => format!("playlist {name:?} has no images"),
-            Self::Id(id) => format!("no image {id}"),
-            Self::Path(path) => format!("no image of the library is {}", path.display()),
+            Self::Id(id) => format!("no image with ID {id}"),
+            Self::Path(path) => format!("no image in the library has the path {}", path.display()),
             Self::Name(name) => format!("no image named {name:?}"),
         }
     }

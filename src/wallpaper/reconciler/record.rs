@@ -90,7 +90,7 @@ impl Reconciler {
             self.status
                 .note_failure([*monitor].into_iter(), failure(image, *backend, error.clone()));
             if told.insert(image.id) {
-                log::warn!("{error}, and neither can any other backend");
+                log::warn!("{error}; no other backend can either");
                 let backend = backend.to_string();
                 self.bus.publish(&Event::WallpaperRestoreFailed { backend, error });
             }

@@ -207,7 +207,7 @@ impl Reconciler {
             })
             .collect();
         for (key, who, kb) in &seen {
-            log::debug!("{key} (process {}) has {} MiB", who.pid, kb >> 10);
+            log::debug!("{key} (process {}) uses {} MiB", who.pid, kb >> 10);
         }
         let limit = self.limit_kb();
         let replaced = self.children.look(&seen, limit, Instant::now());
@@ -261,7 +261,7 @@ impl Reconciler {
         match self.planned(&request) {
             Ok((mut feasible, world)) => {
                 let other = feasible.applied.backend;
-                feasible.applied.warnings.push(format!("{other} shows it: {error}"));
+                feasible.applied.warnings.push(format!("using {other} instead: {error}"));
                 self.note_left_out(backend, &world);
                 self.apply(PendingApply { request, feasible, reply: apply.reply }, world);
             }
