@@ -141,7 +141,7 @@ impl Backend for Builtin {
         self.processes.reap();
         let asked = self.processes.newest().map(|process| match connect(&socket_of(process)) {
             Ok(stream) => ask(stream, &request, process, WORKS_WITHIN, cancel),
-            Err(_) => Ok(Err("it does not listen".to_owned())),
+            Err(_) => Ok(Err("it is not listening".to_owned())),
         });
         match asked.transpose().map_err(|error| error.of(placements, &request))? {
             Some(Ok(())) => self.processes.keep_newest(),
@@ -207,8 +207,8 @@ fn ask(
         Err(late) => return useless(&late.to_string()),
     };
     match Response::read(&heard).map(|response| response.outcome) {
-        None if heard.is_empty() => useless("it hung up"),
-        None => useless("it is of another version"),
+        None if heard.is_empty() => useless("it closed the connection"),
+        None => useless("it is another version"),
         Some(Outcome::Shown(_)) => Ok(Ok(())),
         Some(Outcome::NotUnderstood) => useless("it does not understand the message"),
         Some(Outcome::Replace) => useless("it has no surface for a backdrop"),
@@ -244,7 +244,7 @@ fn refusal(outcome: Outcome) -> Error {
         Outcome::File { path, why } => return Error::File { path: path.into(), why },
         Outcome::NoMemory(why) => return Error::NoMemory(why),
         Outcome::Refused(why) => why,
-        Outcome::Superseded => "another change came before it".to_owned(),
+        Outcome::Superseded => "another change replaced it".to_owned(),
         Outcome::NotUnderstood | Outcome::Replace | Outcome::Shown(_) => {
             "it does not understand the message".to_owned()
         }

@@ -200,11 +200,11 @@ pub(super) fn remedy(conflict: &Conflict, backends: &Backends) -> String {
     if let Some((_, remedy)) = REMEDIES.iter().find(|(name, _)| name == program) {
         return (*remedy).to_owned();
     }
-    let end = pid.map_or_else(|| format!("end {program}"), |pid| format!("`kill {pid}`"));
+    let end = pid.map_or_else(|| format!("stop {program}"), |pid| format!("`kill {pid}`"));
     let paths = configurations(backends);
     match paths.into_iter().find_map(|path| line_of(program, path)) {
         Some(line) => format!("{end}, and remove {line}"),
-        None => format!("{end}, and remove whatever starts it"),
+        None => format!("{end}, and remove the command that starts it"),
     }
 }
 

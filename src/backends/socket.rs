@@ -24,7 +24,7 @@ const PAUSE: Duration = Duration::from_millis(10);
 /// The reason why a wait has failed.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum NotUp {
-    #[error("it ended")]
+    #[error("it exited")]
     Ended,
     #[error("it does not answer in time")]
     Late,

@@ -33,7 +33,7 @@ impl Versions {
         cancel: Option<&Cancel>,
     ) -> Result<Option<String>, Error> {
         let metadata = program.metadata().map_err(|source| Error::Io {
-            operation: "look at",
+            operation: "read the metadata of",
             path: program.to_owned(),
             source,
         })?;

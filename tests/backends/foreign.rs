@@ -85,7 +85,7 @@ fn configuration_that_sway_does_not_read_is_not_blamed() {
     let answer = house.client().post("/wallpaper/set", &json!({ "image_id": picture })).ok();
     let told = answer["warnings"].to_string();
     let pid = format!("swaybg (process {})", drawing.0.id());
-    assert!(told.contains(&pid) && told.contains("whatever starts it"), "{told}");
+    assert!(told.contains(&pid) && told.contains("the command that starts it"), "{told}");
 }
 
 #[test]

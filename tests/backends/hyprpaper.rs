@@ -187,7 +187,7 @@ fn hyprpaper_that_answers_ok_and_shows_nothing_has_failed() {
     let mut hyprpaper = stubs.wall.backend(BackendName::Hyprpaper);
     stubs.cue("hyprpaper", "lie");
     let error = show(&stubs, &mut *hyprpaper, &[("HEADLESS-1", &red)]).unwrap_err();
-    assert!(error.to_string().contains("on HEADLESS-1: it says that it shows"), "{error}");
+    assert!(error.to_string().contains("on HEADLESS-1: it reports another wallpaper"), "{error}");
     assert!(stubs.wall.processes("hyprpaper").is_empty());
     stubs.cue("hyprpaper", "");
     show(&stubs, &mut *hyprpaper, &[("HEADLESS-1", &red)]).unwrap();

@@ -203,7 +203,7 @@ impl Hyprpaper {
                 return Ok(());
             };
             if Instant::now() > until {
-                return Err(not_shown(missing, "it says that it shows something else"));
+                return Err(not_shown(missing, "it reports another wallpaper"));
             }
             pause(BETWEEN_QUESTIONS, cancel)?;
         }
@@ -312,7 +312,8 @@ impl Backend for Hyprpaper {
     fn warnings(&mut self) -> Vec<String> {
         let warning = |output: &String| {
             format!(
-                "{NAME} before 0.8 has no fit `fill`: on {output} the picture is cut to fit, as by `cover`"
+                "{NAME} before 0.8 has no fit `fill`: on {output} the picture is cropped as with \
+                 `cover`"
             )
         };
         self.unfit.iter().map(warning).collect()

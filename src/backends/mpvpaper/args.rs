@@ -108,7 +108,7 @@ pub(super) fn matched(output: &Output, outputs: &[Output]) -> Result<String, Err
         return Ok(description.to_owned());
     }
     Err(Error::Refused(format!(
-        "{NAME} cannot tell the output {} from one whose name is a part of it",
+        "{NAME} cannot distinguish the output {} from another whose name is part of it",
         output.name
     )))
 }

@@ -164,7 +164,7 @@ impl Ipc {
         let said = self.hear(cancel, |said, _| said["request_id"] == 6)?;
         match said["error"].as_str() {
             Some("success") => Ok(()),
-            why => Err(io::Error::other(why.unwrap_or("mpv will not").to_owned()).into()),
+            why => Err(io::Error::other(why.unwrap_or("mpv refused it").to_owned()).into()),
         }
     }
 

@@ -184,9 +184,8 @@ impl Backend for Mpvpaper {
     fn warnings(&mut self) -> Vec<String> {
         let warning = |output: String| {
             format!(
-                "{NAME} plays on {output}, but none of its frames has been seen: the output is off \
-                 or covered, or the film is too much for this machine; what was there before stays \
-                 until one is"
+                "{NAME} plays on {output}, but has shown no frame: the output is off or covered, or \
+                 this machine is too slow for the video; the previous wallpaper stays until then"
             )
         };
         self.unseen().into_iter().map(warning).collect()

@@ -337,7 +337,7 @@ impl Handover {
         };
         let thread = spawner.spawn("mpv-handover", wait);
         let thread = thread
-            .inspect_err(|error| log::error!("cannot start a thread for a handover: {error}"));
+            .inspect_err(|error| log::error!("cannot start a thread for changing videos: {error}"));
         Some(Self { cancel: CancelOnDrop(cancel), seen, old, _thread: thread.ok()? })
     }
 

@@ -113,7 +113,7 @@ impl Client {
             Some((status, body)) => {
                 Err(Failed::Status(status, complaint(&String::from_utf8_lossy(body))))
             }
-            None => Err(Failed::Unreachable("it hung up".to_owned())),
+            None => Err(Failed::Unreachable("it closed the connection".to_owned())),
         }
     }
 
@@ -151,7 +151,7 @@ impl Client {
     fn judge(&self, path: &str, answer: Result<Value, Failed>) -> Result<(), Error> {
         match answer {
             Ok(answer) if answer["ok"] == false => {
-                let why = answer["error"].as_str().unwrap_or("it says no");
+                let why = answer["error"].as_str().unwrap_or("it refused the request");
                 Err(Error::Refused(format!("wal-qt: {path}: {why}")))
             }
             Ok(_) => Ok(()),
@@ -274,8 +274,7 @@ impl PausedSources {
         }
         // Noted before the pause, so that the next daemon can resume the sources if this one is killed.
         if let Err(error) = self.write(wanted) {
-            let why =
-                format!("cannot save which outputs are paused: {}: {error}", self.note.display());
+            let why = format!("cannot save the paused outputs to {}: {error}", self.note.display());
             return Err(Error::Unavailable(why));
         }
         let told = std::mem::replace(&mut self.paused, wanted.clone());

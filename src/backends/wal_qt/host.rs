@@ -108,7 +108,7 @@ impl Host {
         cancel: &Cancel,
     ) -> Result<(), Error> {
         let limit = Duration::from_millis(options.request_timeout_ms.into());
-        let gone = || Error::Unavailable("wal-qt does not start: it is gone".to_owned());
+        let gone = || Error::Unavailable("wal-qt does not start: it exited".to_owned());
         let up = self.ours.newest().ok_or_else(gone).and_then(|host| {
             let mut silent = None;
             let up =
@@ -231,7 +231,7 @@ fn wait_for_monitors(client: &Client, cancel: &Cancel) -> Result<(), Error> {
             Err(failed) => return Err(client.error("/wallpaper/status", failed)),
         }
         if Instant::now() > until {
-            return Err(Error::Unavailable("wal-qt finds no monitor".to_owned()));
+            return Err(Error::Unavailable("wal-qt has found no monitor".to_owned()));
         }
         pause(BETWEEN_QUESTIONS, cancel)?;
     }

@@ -146,7 +146,7 @@ pub(super) fn loaded(answer: &Value, pieces: &[Piece]) -> Progress {
         // Some versions only confirm the request.
         return match answer["ok"].as_bool() {
             Some(true) => Progress::Waiting,
-            _ => failed("", answer["error"].as_str().unwrap_or("it says no")),
+            _ => failed("", answer["error"].as_str().unwrap_or("it refused the request")),
         };
     };
     for piece in pieces {
@@ -309,7 +309,7 @@ mod tests {
         check(both(result("C", "applied")), failed("B", "it does not report this output"));
         check(json!({ "ok": true, "accepted": true }), Progress::Waiting);
         check(json!({ "ok": false, "error": "busy" }), failed("", "busy"));
-        check(json!([]), failed("", "it says no"));
+        check(json!([]), failed("", "it refused the request"));
     }
 
     /// A status with this as its only monitor.
