@@ -191,7 +191,7 @@ impl Socket {
             |operation| move |source| Error::Io { operation, path: path.to_owned(), source };
         match fs::symlink_metadata(path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-            Err(error) => return Err(failed("look at")(error)),
+            Err(error) => return Err(failed("check")(error)),
             Ok(_) if is_listened_on(path) => {
                 return Err(Error::Running { path: path.to_owned(), holder: None });
             }
@@ -209,7 +209,7 @@ impl Socket {
         let placed = placed.and_then(|inode| fs::rename(&new, path).map(|()| inode));
         let inode = placed.map_err(|error| {
             fs::remove_file(&new).ok();
-            failed("put in place")(error)
+            failed("create")(error)
         })?;
         Ok((listener, Self { path: path.to_owned(), inode }))
     }

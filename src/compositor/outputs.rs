@@ -122,7 +122,7 @@ impl Watch {
         let outputs = Outputs { looked: Gate::closed(), ..Outputs::default() };
         let place = CompositorPlace::find(wanted, env);
         outputs.lock().sought = match wanted {
-            Some(_) => format!("{place}, as daemon.compositor is set"),
+            Some(_) => format!("{place}; daemon.compositor is set"),
             None => place.to_string(),
         };
         let (theirs, until) = (outputs.clone(), stop.clone());
@@ -147,7 +147,7 @@ fn watch(outputs: &Outputs, mut search: Search, stop: &Cancel) {
         let mut listed = false;
         let mut publish = |list: Vec<Output>, has_backgrounds: bool| {
             if !listed {
-                log::info!("{} outputs over {}", list.len(), session.compositor().as_str());
+                log::info!("found {} outputs over {}", list.len(), session.compositor().as_str());
             }
             listed = true;
             outputs.publish(Some(&session), list, has_backgrounds);

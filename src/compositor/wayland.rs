@@ -92,7 +92,7 @@ impl Heard {
             return;
         }
         let told = output_manager::ask(socket, stop).unwrap_or_else(|error| {
-            log::debug!("cannot read the makers of the outputs: {error}");
+            log::debug!("cannot read the manufacturers of the outputs: {error}");
             BTreeMap::new()
         });
         for head in &mut self.outputs {

@@ -140,7 +140,7 @@ impl Stream for Bounded {
         match poll_until(&mut fds, self.until)? {
             false => Err(io::ErrorKind::TimedOut.into()),
             true if self.stop.as_ref().is_some_and(Cancel::is_cancelled) => {
-                Err(io::Error::other("no longer wanted"))
+                Err(io::Error::other("cancelled"))
             }
             true => Ok(()),
         }
@@ -177,7 +177,7 @@ pub(crate) struct DesktopWindow {
 /// The desktop windows of an X server; empty if it cannot be asked.
 pub(crate) fn desktop_windows(display: &str, outputs: &[Output]) -> Vec<DesktopWindow> {
     find(display, outputs).unwrap_or_else(|error| {
-        log::debug!("cannot ask the X server for desktop windows: {error}");
+        log::debug!("cannot list the desktop windows of the X server: {error}");
         Vec::new()
     })
 }

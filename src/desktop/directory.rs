@@ -141,7 +141,7 @@ impl Links {
         let mut taken = None;
         for (name, target) in &wanted {
             if !link(&directory, name, target, &made).map_err(|error| (path.join(name), error))? {
-                let why = "it is there already, and murald has not made it";
+                let why = "it exists and was not created by murald";
                 taken = taken.or(Some((path.join(name), io::Error::other(why))));
             }
         }

@@ -69,7 +69,7 @@ impl Handle {
         match inbox.try_send(message) {
             Ok(()) => {}
             Err(TrySendError::Full(message)) => {
-                log::warn!("slow disk: links and colours for other programs are written late");
+                log::warn!("slow disk: links and colours for other programs are delayed");
                 message.pass();
             }
             Err(TrySendError::Disconnected(message)) => message.pass(),

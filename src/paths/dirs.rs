@@ -233,8 +233,8 @@ mod tests {
         check("~mia/x", Err("the path \"~mia/x\" is not absolute"));
         check("x", Err("the path \"x\" is not absolute"));
         let said = |written: &str| dirs().expand(written).unwrap_err().to_string();
-        assert!(said(&format!("/{}", "x".repeat(256))).ends_with("255 bytes in one of its names)"));
-        assert!(said(&"/x".repeat(2048)).ends_with("4095 bytes in all)"));
+        assert!(said(&format!("/{}", "x".repeat(256))).ends_with("255 bytes in one component)"));
+        assert!(said(&"/x".repeat(2048)).ends_with("4095 bytes in total)"));
         let socket = |bytes: usize| dirs().expand_socket(&format!("/{}", "x".repeat(bytes - 1)));
         assert!(socket(107).is_ok());
         assert!(

@@ -72,8 +72,8 @@ pub enum Error {
 fn part(max: usize) -> &'static str {
     match max {
         SOCKET_MAX => "as the path of a socket",
-        NAME_MAX => "in one of its names",
-        _ => "in all",
+        NAME_MAX => "in one component",
+        _ => "in total",
     }
 }
 

@@ -101,7 +101,7 @@ fn without_shared_memory_the_old_picture_stays() {
     wall.desktop.output("prlimit", &["--pid", &pid, "--fsize=4096:"]);
     let blue = wall.hang(&[("HEADLESS-1", &blue)]);
     let error = builtin.show(&blue, &wall.cancel).unwrap_err().to_string();
-    let expected = "no shared memory for a frame of 640 × 480 pixels";
+    let expected = "cannot allocate shared memory for a frame of 640 × 480 pixels";
     assert!(error.contains(expected), "{error}");
     wall.pixels("HEADLESS-1").is_all(RED);
     wall.desktop.output("prlimit", &["--pid", &pid, "--fsize=1000000000:"]);
@@ -133,7 +133,8 @@ fn without_shared_memory_the_next_backend_shows_the_picture() {
     desktop.output("prlimit", &["--pid", &process[0].to_string(), "--fsize=4096:"]);
     let answer = set(images[1]);
     assert_eq!(answer["backend"], "swaybg");
-    let expected = "swaybg shows it: no shared memory for a frame of 640 × 480 pixels";
+    let expected =
+        "using swaybg instead: cannot allocate shared memory for a frame of 640 × 480 pixels";
     let said = answer["warnings"][0].as_str().unwrap();
     assert!(said.starts_with(expected), "{said}");
     wait_until("the new picture", || near(watcher.latest(), BLUE));

@@ -55,13 +55,13 @@ impl Feed {
                 return Err(io::ErrorKind::TimedOut.into());
             }
             if !fds[1].revents().is_empty() {
-                return Err(io::Error::other("no longer wanted"));
+                return Err(io::Error::other("cancelled"));
             }
             let mut chunk = [0; 16 << 10];
             match self.stream.read(&mut chunk) {
                 Ok(0) => return Ok(false),
                 Ok(_) if self.bytes.len() > HELD_MAX => {
-                    return Err(io::Error::other("it sends without an end"));
+                    return Err(io::Error::other("its message is too long"));
                 }
                 Ok(count) => {
                     self.bytes.extend_from_slice(&chunk[..count]);

@@ -101,7 +101,7 @@ impl I3 {
         loop {
             match take(&mut self.feed.bytes)? {
                 Some((SUBSCRIBE, body)) if body["success"] != true => {
-                    return Err(io::Error::other("the compositor refuses the subscription"));
+                    return Err(io::Error::other("the compositor refused the subscription"));
                 }
                 Some(message) => return Ok(message),
                 None if !self.feed.more(cancel, None)? => {

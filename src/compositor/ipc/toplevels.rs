@@ -62,7 +62,7 @@ impl Toplevels {
             }
             wait_for_compositor(&self.queue, &[cancel.as_fd()], None).map_err(io::Error::other)?;
             if cancel.is_cancelled() {
-                return Err(io::Error::other("no longer wanted"));
+                return Err(io::Error::other("cancelled"));
             }
         }
     }
