@@ -92,22 +92,22 @@ pub(super) fn purge(context: &ImportContext, ids: &[i64]) -> Result<usize, Error
 /// Rows whose files were missing when their disk was last read.
 struct MissingRows {
     images: Vec<Image>,
-    given_back: u64,
+    returned_files: u64,
 }
 
 impl MissingRows {
     fn look(store: &Store, ids: &[i64]) -> Result<Self, Error> {
-        let given_back = store.given_back();
+        let returned_files = store.returned_files();
         let mut images = store.read(|c| images::by_ids(c, ids))?;
         images.retain(|image| is_gone(image.home()));
-        Ok(Self { images, given_back })
+        Ok(Self { images, returned_files })
     }
 
     /// Removes the rows that have not changed since then. `None` if a missing file has returned since,
     /// as it may belong to one of the rows.
     fn purge(self, store: &Store) -> Result<Option<Departed>, Error> {
         store.write(|c| {
-            if store.given_back() != self.given_back {
+            if store.returned_files() != self.returned_files {
                 return Ok(None);
             }
             let mut gone = Departed::default();
@@ -127,7 +127,7 @@ mod tests {
     use std::path::Path;
 
     use super::*;
-    use crate::store::edits::take_home;
+    use crate::store::edits::move_into_library;
     use crate::store::images::NewImage;
     use crate::wire::Format;
 
@@ -168,13 +168,13 @@ mod tests {
         };
         let seen = look();
         let count = store.write(|c| -> Result<(), store::Error> {
-            store.count_given_back(c);
+            store.count_returned(c);
             Ok(())
         });
         count.unwrap();
         assert_eq!(purged(seen), None, "it may be the file of one of them");
         let seen = look();
-        store.write(|c| take_home(c, ids[2], &directory.path().join("other"))).unwrap();
+        store.write(|c| move_into_library(c, ids[2], &directory.path().join("other"))).unwrap();
         // A look now would find this file, or wait for its disk.
         std::fs::write(directory.path().join("hangs"), "").unwrap();
         assert_eq!(purged(seen), Some(vec![ids[1], ids[3]]));

@@ -160,7 +160,7 @@ impl Library {
             })?;
             moved = true;
             // A purge may have just found a file missing at this path.
-            self.store.count_given_back(c);
+            self.store.count_returned(c);
             // Flushed before the commit, so that after a power failure no row has a path without a file.
             sync_directory(directory)?;
             manifest = follow(&renamed, change)?;

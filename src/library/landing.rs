@@ -220,9 +220,9 @@ impl ImportContext {
             if !is_lost || !is_as_it_was(images::get(c, image.id)?.as_ref(), image) {
                 return Err(Error::LeftAlone);
             }
-            edits::take_home(c, image.id, &reserved.path)?;
+            edits::move_into_library(c, image.id, &reserved.path)?;
             pending_files::unmark(c, &reserved.path)?;
-            self.store.count_given_back(c);
+            self.store.count_returned(c);
             Ok(())
         });
         match restored {

@@ -152,7 +152,7 @@ fn renamed(context: &ImportContext, id: i64, from: &Path, to: &Path) -> Result<b
         }
         let moved = Rename { image_id: id, from: image.path.clone(), to: to.to_owned() };
         edits::finish_rename(c, &image, &moved, &name.stem)?;
-        context.store.count_given_back(c);
+        context.store.count_returned(c);
         Ok(true)
     })?;
     if done {

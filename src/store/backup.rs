@@ -86,7 +86,7 @@ fn put_in_place(database: &Path, from: Option<&Path>, new: &Path) -> Result<Rest
     let from = match from {
         Some(path) => match prepare(path, new)? {
             None => path.to_owned(),
-            Some(what) => return Err(Error::Unsound { path: path.to_owned(), what }),
+            Some(what) => return Err(Error::NotIntact { path: path.to_owned(), what }),
         },
         None => {
             let copies = list(database);
@@ -105,15 +105,15 @@ fn put_in_place(database: &Path, from: Option<&Path>, new: &Path) -> Result<Rest
 /// Writes a database to `new` from a backup that is intact and has murald's tables. Returns a
 /// description of the first lost row, if any.
 fn prepare(from: &Path, new: &Path) -> Result<Option<String>, Error> {
-    copy(&open_sound(from)?, new)?;
+    copy(&open_intact(from)?, new)?;
     let mut restored = Connection::open(new)?;
-    let unsound = |what: String| Error::Unsound { path: from.to_owned(), what };
+    let not_intact = |what: String| Error::NotIntact { path: from.to_owned(), what };
     migrations::run(&mut restored, migrations::STEPS).map_err(|error| match error {
-        Error::Query(source) => unsound(source.to_string()),
+        Error::Query(source) => not_intact(source.to_string()),
         other => other,
     })?;
     if let Some(what) = migrations::difference(&restored)? {
-        return Err(unsound(format!("its tables differ from murald's ({what})")));
+        return Err(not_intact(format!("its tables differ from murald's ({what})")));
     }
     // These files may be images by now: files without a row are adopted, never removed.
     restored.execute("DELETE FROM pending_file", [])?;
@@ -191,8 +191,8 @@ pub(super) fn free_name_beside(database: &Path, what: &str) -> PathBuf {
 }
 
 /// Opens a database for reading; fails if it is damaged or not murald's.
-fn open_sound(path: &Path) -> Result<Connection, Error> {
-    let unsound = |what: String| Error::Unsound { path: path.to_owned(), what };
+fn open_intact(path: &Path) -> Result<Connection, Error> {
+    let not_intact = |what: String| Error::NotIntact { path: path.to_owned(), what };
     let look = |reader: &Connection| -> Result<Option<String>, Error> {
         let (found, known) = (migrations::version(reader)?, migrations::STEPS.len() as i64);
         match found {
@@ -204,8 +204,8 @@ fn open_sound(path: &Path) -> Result<Connection, Error> {
     let reader = open_reader(path)?;
     match look(&reader) {
         Ok(None) => Ok(reader),
-        Ok(Some(what)) => Err(unsound(what)),
-        Err(Error::Query(source)) => Err(unsound(source.to_string())),
+        Ok(Some(what)) => Err(not_intact(what)),
+        Err(Error::Query(source)) => Err(not_intact(source.to_string())),
         Err(error) => Err(error),
     }
 }

@@ -24,7 +24,7 @@ pub(crate) enum QuickCheck {
     None,
     /// There is a log beside it: a process has it open, or ended without closing it.
     Open,
-    Sound,
+    Intact,
     /// The first problem.
     Damaged(String),
     /// The check did not finish before the deadline.
@@ -52,7 +52,7 @@ pub(crate) fn quick_check(database: &Path, until: Instant) -> Result<QuickCheck,
     give_up_when(&mut reader, move || Instant::now() > until)?;
     match problems(&reader, "quick_check") {
         Ok(problems) => {
-            Ok(problems.into_iter().next().map_or(QuickCheck::Sound, QuickCheck::Damaged))
+            Ok(problems.into_iter().next().map_or(QuickCheck::Intact, QuickCheck::Damaged))
         }
         Err(error) if is_given_up(&error) => Ok(QuickCheck::TooLarge),
         Err(error) => Err(error),
@@ -119,7 +119,7 @@ mod tests {
         assert_eq!(look().unwrap(), QuickCheck::Open);
         drop(store);
         assert_eq!(files(), 1, "the last one that has it open clears up");
-        assert_eq!((look().unwrap(), files()), (QuickCheck::Sound, 1));
+        assert_eq!((look().unwrap(), files()), (QuickCheck::Intact, 1));
         // Damage a page of data, behind the pages that list the tables.
         let mut bytes = std::fs::read(&path).unwrap();
         let page = bytes.len() * 3 / 4 / 4096 * 4096;
@@ -142,6 +142,6 @@ mod tests {
         std::fs::write(backup::log_of(&path), "").unwrap();
         assert_eq!(quick_check(&path, Instant::now()).unwrap(), QuickCheck::TooLarge);
         let later = Instant::now() + Duration::from_secs(600);
-        assert_eq!(quick_check(&path, later).unwrap(), QuickCheck::Sound);
+        assert_eq!(quick_check(&path, later).unwrap(), QuickCheck::Intact);
     }
 }

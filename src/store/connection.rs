@@ -23,7 +23,7 @@ pub(super) fn expect_file(path: &Path) -> Result<(), Error> {
     match std::fs::metadata(path).is_ok_and(|found| !found.is_file()) {
         true => {
             let what = "it is not a regular file".to_owned();
-            Err(Error::Unsound { path: path.to_owned(), what })
+            Err(Error::NotIntact { path: path.to_owned(), what })
         }
         false => Ok(()),
     }
@@ -77,6 +77,6 @@ pub(super) fn problems(connection: &Connection, check: &str) -> Result<Vec<Strin
     let found: Vec<String> = found.collect::<Result<_, _>>()?;
     // One row may contain several problems below a heading.
     let lines = found.iter().flat_map(|row| row.lines());
-    let told = lines.filter(|line| *line != "ok" && !line.starts_with("***"));
-    Ok(told.map(str::to_owned).collect())
+    let problems = lines.filter(|line| *line != "ok" && !line.starts_with("***"));
+    Ok(problems.map(str::to_owned).collect())
 }

@@ -45,7 +45,7 @@ pub(super) struct Shared {
     is_lax: AtomicBool,
     generation: AtomicU64,
     /// Number of missing files that have returned to the path in their image's row.
-    given_back: AtomicU64,
+    returned_files: AtomicU64,
     /// Rows are kept when their files are missing.
     keeps_rows: AtomicBool,
     /// Images whose files are not available now.
@@ -55,7 +55,7 @@ pub(super) struct Shared {
     /// Images with unreadable rows; they are in no list.
     pub(super) unreadable: Mutex<BTreeSet<i64>>,
     /// The last run left a log behind: it did not shut down cleanly.
-    pub(super) was_cut_off: bool,
+    pub(super) had_unclean_shutdown: bool,
     /// The day of the last commit.
     written_on: AtomicI64,
     /// Wakes the thread `database`.
@@ -86,7 +86,7 @@ impl Store {
         expect_file(path)?;
         let length = std::fs::metadata(path).map_or(0, |found| found.len());
         let is_lost = length < SMALLEST && !backup::list(path).is_empty();
-        let was_cut_off = backup::log_of(path).metadata().is_ok_and(|log| log.len() > 0);
+        let had_unclean_shutdown = backup::log_of(path).metadata().is_ok_and(|log| log.len() > 0);
         let mut writer = Connection::open(path).map_err(failed)?;
         configure(&writer).map_err(failed)?;
         let is_old = (1..steps.len() as i64).contains(&migrations::version(&writer)?);
@@ -111,13 +111,13 @@ impl Store {
                 readers_awaited: AtomicUsize::new(0),
                 is_lax: AtomicBool::new(false),
                 generation: AtomicU64::new(1),
-                given_back: AtomicU64::new(0),
+                returned_files: AtomicU64::new(0),
                 keeps_rows: AtomicBool::new(false),
                 missing: RwLock::default(),
                 hits: Mutex::default(),
                 palettes: Mutex::default(),
                 unreadable: Mutex::default(),
-                was_cut_off,
+                had_unclean_shutdown,
                 written_on: AtomicI64::new(0),
                 upkeep: bounded(1),
                 trouble: Mutex::default(),
@@ -207,14 +207,14 @@ impl Store {
 
     /// Counts a missing file that has returned, in the transaction that notices it: the row does
     /// not change then, so `generation` alone would not show it.
-    pub(crate) fn count_given_back(&self, _: &Transaction<'_>) {
-        self.shared.given_back.fetch_add(1, Ordering::Release);
+    pub(crate) fn count_returned(&self, _: &Transaction<'_>) {
+        self.shared.returned_files.fetch_add(1, Ordering::Release);
     }
 
     /// The number of files that have returned. If it is the same later, in a transaction, no file
     /// that was missing before is back.
-    pub(crate) fn given_back(&self) -> u64 {
-        self.shared.given_back.load(Ordering::Acquire)
+    pub(crate) fn returned_files(&self) -> u64 {
+        self.shared.returned_files.load(Ordering::Acquire)
     }
 
     /// Sets whether rows are kept when their files are missing.

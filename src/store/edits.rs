@@ -110,7 +110,11 @@ pub(crate) fn set_path(connection: &Connection, id: i64, path: &Path) -> Result<
 }
 
 /// Sets the path of a file that belongs to the library from now on.
-pub(crate) fn take_home(connection: &Connection, id: i64, path: &Path) -> Result<(), Error> {
+pub(crate) fn move_into_library(
+    connection: &Connection,
+    id: i64,
+    path: &Path,
+) -> Result<(), Error> {
     images::set(connection, id, vec![("path", text(path)), ("in_place", false.into())])
 }
 

@@ -22,7 +22,7 @@ pub enum Error {
     Copy { path: PathBuf, source: io::Error },
     /// The file to open or restore is not an intact database of murald.
     #[error("{} is not an intact murald database: {what}", path.display())]
-    Unsound { path: PathBuf, what: String },
+    NotIntact { path: PathBuf, what: String },
     /// The path leads to another file or is missing.
     #[error("the database {} was deleted or replaced", path.display())]
     Replaced { path: PathBuf },
@@ -210,7 +210,7 @@ mod tests {
             (open(ffi::SQLITE_CONSTRAINT), &[], true),
             (Error::Newer { found: 9, known: 8 }, &[], false),
             (Error::Damaged { what: what() }, &["row", "damage"], false),
-            (Error::Unsound { path: path(), what: what() }, &[], false),
+            (Error::NotIntact { path: path(), what: what() }, &[], false),
             (Error::NoBackup { path: path() }, &[], false),
         ];
         for (error, expected, has_cause) in cases {

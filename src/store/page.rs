@@ -24,10 +24,10 @@ struct Versions {
 }
 
 impl Versions {
-    fn read(connection: &Connection, left_out: Vec<i64>) -> Result<Self, Error> {
+    fn read(connection: &Connection, excluded: Vec<i64>) -> Result<Self, Error> {
         let mut statement = connection.prepare_cached("SELECT lists, palettes FROM library")?;
         let read = |row: &rusqlite::Row<'_>| {
-            Ok(Self { lists: (row.get(0)?, left_out), palettes: row.get(1)? })
+            Ok(Self { lists: (row.get(0)?, excluded), palettes: row.get(1)? })
         };
         Ok(statement.query_row([], read)?)
     }
@@ -53,7 +53,7 @@ impl Store {
                 return Ok(total);
             }
             out.truncate(begin);
-            self.leave_out(&unreadable)?;
+            self.exclude(&unreadable)?;
         }
     }
 
@@ -130,8 +130,8 @@ impl Store {
 
     /// Returns the ids on all pages.
     fn hits(&self, moment: &Connection, query: &Query) -> Result<Hits, Error> {
-        let left_out = lock(&self.shared.unreadable).iter().copied().collect();
-        self.hits_at(moment, &Versions::read(moment, left_out)?, query.without_page())
+        let excluded = lock(&self.shared.unreadable).iter().copied().collect();
+        self.hits_at(moment, &Versions::read(moment, excluded)?, query.without_page())
     }
 
     fn hits_at(
@@ -174,7 +174,7 @@ impl Store {
     }
 
     /// Skips unreadable images in lists until their rows are written again.
-    fn leave_out(&self, ids: &[i64]) -> Result<(), Error> {
+    fn exclude(&self, ids: &[i64]) -> Result<(), Error> {
         // Read again with the writer locked: the row may have changed.
         let writer = lock(&self.shared.writer);
         for &id in ids {

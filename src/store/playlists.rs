@@ -118,7 +118,7 @@ pub(crate) fn image_ids(connection: &Connection, id: i64) -> Result<Vec<i64>, Er
 pub(crate) fn insert(connection: &Connection, change: &PlaylistChange) -> Result<i64, Refusal> {
     let name = change.name.as_deref().unwrap_or_default();
     let configuration = rules::configuration(rules::DEFAULT, &change.configuration)?;
-    rules::lives(configuration.kind, change.source.is_some())?;
+    rules::source(configuration.kind, change.source.is_some())?;
     let source = change.source.as_ref().map(|source| &source.fields);
     let now = Timestamp::now().as_micros();
     let mut columns = columns(name, &configuration, source, now);
@@ -146,7 +146,7 @@ pub(crate) fn update(
         (None, Some(_)) => None,
         (None, None) => before.source.clone(),
     };
-    rules::lives(configuration.kind, source.is_some())?;
+    rules::source(configuration.kind, source.is_some())?;
     let other_images = match (&change.images, &change.source) {
         (Some(images), _) => {
             let rows = rules::images(connection, images)?;
@@ -332,8 +332,8 @@ fn complete(
     let ids = playlist.images.iter().map(|item| item.image_id);
     playlist.playback = state.and_then(|(was_running, text)| {
         let Shown { index, image_id, paused, monitors, mode } = read(playlist.id, &text)?;
-        let lives = playlist.source.is_some();
-        let current_index = if lives { index } else { nearest_index(ids, image_id, index) };
+        let is_dynamic = playlist.source.is_some();
+        let current_index = if is_dynamic { index } else { nearest_index(ids, image_id, index) };
         let extend = mode == Mode::Extend;
         Some(Playback { was_running, current_index, paused, monitors, extend })
     });

@@ -35,7 +35,7 @@ impl Conditions {
         self.is_narrow = true;
     }
 
-    fn of(connection: &Connection, query: &Query, left_out: &[i64]) -> Result<Self, Error> {
+    fn of(connection: &Connection, query: &Query, excluded: &[i64]) -> Result<Self, Error> {
         let mut all = Self::default();
         match query.media_type {
             Some(MediaFilter::Gif) => all.add("animated", []),
@@ -80,8 +80,8 @@ impl Conditions {
             all.narrow("checksum = ?", [checksum.to_vec().into()]);
         }
         all.add_place(query);
-        if !left_out.is_empty() {
-            all.add("id NOT IN (SELECT value FROM json_each(?))", [list(left_out.iter().copied())]);
+        if !excluded.is_empty() {
+            all.add("id NOT IN (SELECT value FROM json_each(?))", [list(excluded.iter().copied())]);
         }
         Ok(all)
     }
@@ -135,9 +135,9 @@ fn list(numbers: impl IntoIterator<Item = i64>) -> Value {
 pub(super) fn ids(
     connection: &Connection,
     query: &Query,
-    left_out: &[i64],
+    excluded: &[i64],
 ) -> Result<Vec<i64>, Error> {
-    let Conditions { all, values, is_narrow } = Conditions::of(connection, query, left_out)?;
+    let Conditions { all, values, is_narrow } = Conditions::of(connection, query, excluded)?;
     // The index has all columns that filters read. SQLite on its own would read the rows.
     let index = if is_narrow || all.is_empty() { "" } else { "INDEXED BY image_list" };
     let up = if query.descending { "DESC" } else { "ASC" };

@@ -46,8 +46,8 @@ impl Upkeep {
 impl Store {
     fn keep_up(&self, end: &Receiver<()>) {
         self.look_for_unreadable();
-        if self.shared.was_cut_off
-            && let Err(error) = self.check_after_cut(end)
+        if self.shared.had_unclean_shutdown
+            && let Err(error) = self.check_after_unclean_shutdown(end)
         {
             log::error!("cannot check the database: {error}");
         }
@@ -100,7 +100,7 @@ impl Store {
         backup::make(&reader, &self.shared.path)
     }
 
-    fn check_after_cut(&self, end: &Receiver<()>) -> Result<(), Error> {
+    fn check_after_unclean_shutdown(&self, end: &Receiver<()>) -> Result<(), Error> {
         let reader = self.reader_until(end, Some(Instant::now() + CHECK_WITHIN))?;
         match problems(&reader, "quick_check") {
             Ok(problems) => match problems.first() {
@@ -150,8 +150,8 @@ impl Store {
         let Trouble { damage, backup } = &*lock(&self.shared.trouble);
         let rows = match lock(&self.shared.unreadable).len() {
             0 => None,
-            left_out => Some(format!(
-                "{left_out} of the library's images cannot be read and are skipped: \
+            unreadable => Some(format!(
+                "{unreadable} of the library's images cannot be read and are skipped: \
                  `murald library check` names them; stop murald, then run \
                  `murald library restore`"
             )),

@@ -44,13 +44,13 @@ fn library_is_away(store: &Store, path: &Path) -> Result<bool, store::Error> {
 pub(super) struct MissingImage {
     image_id: i64,
     row: Option<Image>,
-    given_back: u64,
+    returned_files: u64,
 }
 
 impl MissingImage {
     /// Looks for an image; `None` if it is not gone.
     pub(super) fn look(store: &Store, image_id: i64) -> Result<Option<Self>, store::Error> {
-        let given_back = store.given_back();
+        let returned_files = store.returned_files();
         let row = store.read(|connection| images::get(connection, image_id))?;
         if let Some(image) = &row
             // Images used in place are removed by the watcher of their directory.
@@ -58,7 +58,7 @@ impl MissingImage {
         {
             return Ok(None);
         }
-        Ok(Some(Self { image_id, row, given_back }))
+        Ok(Some(Self { image_id, row, returned_files }))
     }
 
     /// Removes the image's row and all references to it, unless the image has changed since it was
@@ -67,7 +67,7 @@ impl MissingImage {
         store.write(|transaction| {
             let row = images::get(transaction, self.image_id)?;
             // An image that was renamed, rewritten or restored is no longer the one that was missing.
-            match row == self.row && store.given_back() == self.given_back {
+            match row == self.row && store.returned_files() == self.returned_files {
                 true => purge::lost(transaction, self.image_id).map(Some),
                 false => Ok(None),
             }

@@ -205,7 +205,7 @@ fn database(report: &mut Report, database: &Path) {
         Ok(QuickCheck::None) => {
             report.ok(SUBJECT, format!("no database yet; the first start creates {shown}"));
         }
-        Ok(QuickCheck::Sound) => report.ok(SUBJECT, format!("{shown} is intact")),
+        Ok(QuickCheck::Intact) => report.ok(SUBJECT, format!("{shown} is intact")),
         Ok(QuickCheck::Damaged(problem)) => damaged(report, problem),
         Ok(QuickCheck::Open) => {
             let text = format!("{shown} is in use, or was not closed cleanly");

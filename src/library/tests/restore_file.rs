@@ -46,10 +46,10 @@ fn image_in_place_moves_to_the_file_imported_after_its_own_is_gone() {
     assert_eq!(fs::read(&image.path).unwrap(), png(1));
     // A missing copy is restored, even by an import in place.
     fs::remove_file(&image.path).unwrap();
-    let before = scene.store.given_back();
+    let before = scene.store.returned_files();
     alive.take(&third, true);
     assert_eq!(only(&scene), image);
-    assert_eq!(scene.store.given_back(), before + 1, "its row does not tell");
+    assert_eq!(scene.store.returned_files(), before + 1, "its row does not tell");
     alive.end();
     assert_eq!(fs::read(&image.path).unwrap(), png(1));
     assert!(scene.store.read(pending_files::list).unwrap().is_empty());
@@ -62,10 +62,10 @@ fn missing_file_with_a_long_name_is_restored_under_that_name() {
     let source = scene.source("a.png", png(1));
     alive.take(&source, false);
     let id = only(&scene).id;
-    let before = scene.store.given_back();
+    let before = scene.store.returned_files();
     let name = "n".repeat(251);
     let renamed = alive.library.edit(id, Some(&name), &Default::default()).unwrap();
-    assert_eq!(scene.store.given_back(), before + 1, "it may be a name that it had");
+    assert_eq!(scene.store.returned_files(), before + 1, "it may be a name that it had");
     fs::remove_file(&renamed.path).unwrap();
     alive.take(&source, false);
     assert_eq!(only(&scene).path, renamed.path);
@@ -81,7 +81,10 @@ fn image_of_a_former_directory_is_restored_in_the_present_one() {
     alive.take(&source, false);
     let before = only(&scene);
     fs::remove_file(&before.path).unwrap();
-    scene.store.write(|c| edits::take_home(c, before.id, &scene.at("before/a.png"))).unwrap();
+    scene
+        .store
+        .write(|c| edits::move_into_library(c, before.id, &scene.at("before/a.png")))
+        .unwrap();
     alive.take(&source, false);
     let image = only(&scene);
     assert_eq!((image.id, image.path.parent().unwrap()), (before.id, &*scene.at("images")));

@@ -61,9 +61,9 @@ fn integrity_problems_are_reported_as_single_lines() {
     let hide = "DELETE FROM sqlite_schema WHERE name = 'image_folder'";
     connection.execute(hide, []).unwrap();
     drop(connection);
-    let told = look();
-    assert!(!told.is_empty() && told.len() <= 10, "{told:?}");
-    assert!(told.iter().all(|line| !line.starts_with("***") && line != "ok"), "{told:?}");
+    let found = look();
+    assert!(!found.is_empty() && found.len() <= 10, "{found:?}");
+    assert!(found.iter().all(|line| !line.starts_with("***") && line != "ok"), "{found:?}");
 }
 
 #[test]
@@ -120,7 +120,7 @@ fn restore_refuses_files_that_are_not_murald_databases() {
         connection.pragma_update(None, "user_version", version).unwrap();
         restore(&database, Some(&other)).unwrap_err()
     };
-    assert!(matches!(put(0), Error::Unsound { .. }));
+    assert!(matches!(put(0), Error::NotIntact { .. }));
     assert!(matches!(put(known + 1), Error::Newer { .. }));
     assert!(matches!(put(-1), Error::Newer { .. }));
     fs::write(&other, "text, and no database at all").unwrap();

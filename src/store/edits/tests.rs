@@ -22,7 +22,7 @@ fn now(store: &Store, before: &Image) -> Image {
 }
 
 /// A video that differs from [`picture`] in everything read from the file.
-fn film(name: &str) -> NewImage {
+fn video(name: &str) -> NewImage {
     NewImage {
         format: Format::Mp4,
         width: 40,
@@ -101,7 +101,7 @@ fn capabilities_change_only_for_packages() {
 #[test]
 fn preview_is_rejected_if_the_video_has_changed() {
     let (_directory, store) = scratch();
-    let made_of = add(&store, &film("a"));
+    let made_of = add(&store, &video("a"));
     let put = |image: &Image, path: &str| {
         store.write(|c| set_preview(c, image, Path::new(path))).unwrap()
     };
@@ -120,14 +120,14 @@ fn image_with_a_new_file_keeps_its_tags() {
     store.write(|c| change(c, old.id, &tagged)).unwrap();
     store.write(|c| set_preview(c, &old, Path::new("/cache/old.mp4"))).unwrap();
     let old = now(&store, &old);
-    let new = film("new");
+    let new = video("new");
     store.write(|c| pending_files::mark(c, &new.path, None)).unwrap();
     store.write(|c| replace(c, &old, &new)).unwrap();
     let after = now(&store, &old);
     assert_eq!((after.name.as_str(), &after.path), ("new", &new.path));
     assert_eq!((&after.tags, after.preview_path.as_ref()), (&old.tags, None));
     assert_eq!(pending(&store), [Path::new("/cache/old.mp4"), &old.path]);
-    let other = add(&store, &film("other"));
+    let other = add(&store, &video("other"));
     let same = |image: &Image| Image { checksum: [0; 32], ..image.clone() };
     assert_eq!(of_the_file(&same(&after)), of_the_file(&same(&other)));
     assert_ne!(after.checksum, old.checksum);
@@ -139,13 +139,13 @@ fn changed_file_rewrites_its_row() {
     let old = add(&store, &NewImage { in_place: true, ..picture("old", 1) });
     store.write(|c| set_preview(c, &old, Path::new("/cache/old.mp4"))).unwrap();
     let old = now(&store, &old);
-    store.write(|c| rewrite(c, &old, &film("new"))).unwrap();
+    store.write(|c| rewrite(c, &old, &video("new"))).unwrap();
     let after = now(&store, &old);
     assert_eq!((&after.name, &after.path), (&old.name, &old.path));
     assert_eq!((after.media_type, after.animated), (MediaType::Video, true));
     assert_eq!(after.preview_path, None);
     assert_eq!(pending(&store), [Path::new("/cache/old.mp4")]);
-    let other = add(&store, &film("other"));
+    let other = add(&store, &video("other"));
     let same = |image: &Image| Image { checksum: [0; 32], ..image.clone() };
     assert_eq!(of_the_file(&same(&after)), of_the_file(&same(&other)));
     assert_ne!(after.checksum, old.checksum);
@@ -179,7 +179,7 @@ fn name_path_and_folder_change_independently() {
 #[test]
 fn description_follows_the_file_until_the_user_writes_one() {
     let (_directory, store) = scratch();
-    let of = |description: &str| NewImage { description: description.into(), ..film("b") };
+    let of = |description: &str| NewImage { description: description.into(), ..video("b") };
     let image = add(&store, &NewImage { description: "by the camera".into(), ..picture("a", 1) });
     let rewritten = |new: &NewImage| {
         store.write(|c| rewrite(c, &at(c, image.id), new)).unwrap();

@@ -44,7 +44,7 @@ pub enum Refusal {
     UnknownImages { ids: Vec<i64> },
     /// A playlist of this type cannot be dynamic.
     #[error("a playlist of type {kind} cannot be dynamic; only timer and manual can")]
-    Lives { kind: PlaylistType },
+    NotDynamic { kind: PlaylistType },
     #[error(
         "the time of an image must be {} to {} minutes since midnight, not {minutes}",
         MINUTES.start(),
@@ -139,10 +139,10 @@ pub(super) fn images(
 }
 
 /// Fails if the playlist has a source, but its type does not allow one.
-pub(super) fn lives(kind: PlaylistType, has_source: bool) -> Result<(), Refusal> {
+pub(super) fn source(kind: PlaylistType, has_source: bool) -> Result<(), Refusal> {
     match kind {
         PlaylistType::Timer | PlaylistType::Manual => Ok(()),
-        kind if has_source => Err(Refusal::Lives { kind }),
+        kind if has_source => Err(Refusal::NotDynamic { kind }),
         _ => Ok(()),
     }
 }

@@ -50,7 +50,7 @@ fn damage_is_found_after_an_unclean_shutdown() {
     let (_end, ended) = bounded(0);
     let found = || {
         let store = Store::open(&path).unwrap();
-        store.check_after_cut(&ended).unwrap();
+        store.check_after_unclean_shutdown(&ended).unwrap();
         store.back_up(&ended);
         store.warnings()
     };
@@ -75,14 +75,14 @@ fn damage_is_found_after_an_unclean_shutdown() {
 #[test]
 fn log_without_checkpoint_means_unclean_shutdown() {
     let (_directory, store) = scratch();
-    assert!(!store.shared.was_cut_off);
+    assert!(!store.shared.had_unclean_shutdown);
     store.write(|c| images::insert(c, &picture("a", 1))).unwrap();
     let path = store.shared.path.clone();
     // While this store is open, its log exists, as after a kill.
-    assert!(Store::open(&path).unwrap().shared.was_cut_off);
+    assert!(Store::open(&path).unwrap().shared.had_unclean_shutdown);
     store.checkpoint().unwrap();
     drop(store);
-    assert!(!Store::open(&path).unwrap().shared.was_cut_off);
+    assert!(!Store::open(&path).unwrap().shared.had_unclean_shutdown);
 }
 
 #[test]
@@ -138,7 +138,7 @@ fn work_is_aborted_at_shutdown_and_at_its_deadline() {
     }
     // Aborted work is not an error and leaves no files.
     store.back_up(&ended);
-    store.check_after_cut(&ended).unwrap();
+    store.check_after_unclean_shutdown(&ended).unwrap();
     assert_eq!(store.warnings(), [""; 0]);
     assert!(backup::list(&store.shared.path).is_empty());
 }

@@ -22,7 +22,7 @@ fn heard(events: &Subscription) -> Vec<EventKind> {
 }
 
 /// The kinds of events; for gallery events, their domain.
-fn told(events: &Subscription) -> Vec<String> {
+fn published(events: &Subscription) -> Vec<String> {
     let tell = |message: Message| {
         let event: serde_json::Value = serde_json::from_str(&message.json).unwrap();
         event["domain"].as_str().unwrap_or(message.kind.as_str()).to_owned()
@@ -49,7 +49,7 @@ fn image_whose_file_is_gone_is_removed_with_its_references() {
     assert_eq!(room.rows(), BTreeMap::from([("A".to_owned(), kept)]));
     assert_eq!(world.row("A").map(|row| row.image_id), Some(kept));
     assert!(world.row("B").is_none(), "B has been seen: nothing is put there");
-    assert_eq!(told(&events), ["image_orphan_purged", "images", "history"]);
+    assert_eq!(published(&events), ["image_orphan_purged", "images", "history"]);
     assert_eq!(room.history().len(), 2);
     for read in [assignments::for_every_monitor, assignments::default] {
         assert_eq!(room.store.read(read).unwrap(), None);
@@ -119,7 +119,7 @@ fn image_is_purged_by_an_earlier_look_without_reading_the_disk() {
     fs::remove_file(room.path("one")).unwrap();
     let seen = look().unwrap();
     let count = room.store.write(|c| -> Result<(), crate::store::Error> {
-        room.store.count_given_back(c);
+        room.store.count_returned(c);
         Ok(())
     });
     count.unwrap();
@@ -143,7 +143,11 @@ fn references_to_a_lost_row_are_removed_once() {
     let events = room.bus.subscribe(EventFilter::ALL, || ());
     let purge = |id| orphan::purge_if_gone(&room.store, &room.bus, &Error::NoImage { id });
     purge(98);
-    assert_eq!(told(&events), ["image_orphan_purged", "history"], "the images are as they were");
+    assert_eq!(
+        published(&events),
+        ["image_orphan_purged", "history"],
+        "the images are as they were"
+    );
     assert!(room.history().is_empty());
     purge(98);
     purge(99);
@@ -245,8 +249,8 @@ fn backend_that_was_activated_is_used() {
     let chosen = |activated| with(activated).unwrap().choose(&image, kind).unwrap().backend;
     assert_eq!(chosen(None), BackendName::Swaybg);
     assert_eq!(chosen(Some(BackendName::Builtin)), BackendName::Builtin);
-    let film = (crate::wire::MediaType::Video, false);
-    assert!(!with(None).unwrap().can_show(film.0, film.1));
+    let video = (crate::wire::MediaType::Video, false);
+    assert!(!with(None).unwrap().can_show(video.0, video.1));
     assert!(with(None).unwrap().can_show(image.media_type, false));
 }
 
