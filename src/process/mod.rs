@@ -36,7 +36,7 @@ pub(crate) use child::{Child, Ended};
 pub use identity::Identity;
 pub use launch::Launch;
 pub(crate) use launch::{own_program, show_command};
-pub(crate) use oneshot::{Output, STDOUT_MAX, run, run_telling, run_until};
+pub(crate) use oneshot::{Output, STDOUT_MAX, run, run_until, run_with_progress};
 pub(crate) use orders::{ResourceLimits, keep_files_private};
 pub use reaper::Reaper;
 pub use records::ProcessRecords;

@@ -20,7 +20,7 @@ const STDERR_MAX: usize = 8 << 10;
 const TURN: usize = 1 << 20;
 
 /// Called with a program's output as it arrives.
-pub(super) type Told<'a> = &'a mut dyn FnMut(&[u8]);
+pub(super) type OnOutput<'a> = &'a mut dyn FnMut(&[u8]);
 
 /// The result of a one-shot.
 #[derive(Debug)]
@@ -66,21 +66,21 @@ pub(crate) fn run_until(
 }
 
 /// Like [`run`], for a program that takes any time but reports progress on stdout, which is passed
-/// to `told`. It is killed if it writes nothing for `silence`.
-pub(crate) fn run_telling(
+/// to `on_output`. It is killed if it writes nothing for `silence`.
+pub(crate) fn run_with_progress(
     launch: &Launch,
     silence: Duration,
     cancel: Option<&Cancel>,
-    told: Told<'_>,
+    on_output: OnOutput<'_>,
 ) -> Result<Output, Error> {
-    attend(launch, silence, cancel.as_slice(), Some(told))
+    attend(launch, silence, cancel.as_slice(), Some(on_output))
 }
 
 fn attend(
     launch: &Launch,
     limit: Duration,
     cancels: &[&Cancel],
-    mut told: Option<Told<'_>>,
+    mut on_output: Option<OnOutput<'_>>,
 ) -> Result<Output, Error> {
     let mut until = Instant::now() + limit;
     let pipe = |operation| {
@@ -103,7 +103,7 @@ fn attend(
             let command = launch.shown();
             return Err(match is_cancelled {
                 true => Error::Cancelled,
-                _ if told.is_some() => Error::Silent { command, limit },
+                _ if on_output.is_some() => Error::Silent { command, limit },
                 _ => Error::Late { command, limit },
             });
         }
@@ -111,8 +111,8 @@ fn attend(
         // wait for grandchildren that keep the pipes open.
         let ended = child.ended();
         stdout.read_some(&mut |bytes| {
-            if let Some(told) = &mut told {
-                told(bytes);
+            if let Some(on_output) = &mut on_output {
+                on_output(bytes);
                 until = Instant::now() + limit;
             }
         });
@@ -150,7 +150,7 @@ impl Drain {
     }
 
     /// Reads what is available now.
-    pub(super) fn read_some(&mut self, told: Told<'_>) {
+    pub(super) fn read_some(&mut self, on_output: OnOutput<'_>) {
         let mut buffer = [0; 16 << 10];
         let mut left = TURN;
         while let Some(pipe) = self.open.as_mut().filter(|_| left > 0) {
@@ -158,7 +158,7 @@ impl Drain {
                 Ok(0) => self.open = None,
                 Ok(len) => {
                     left = left.saturating_sub(len);
-                    told(&buffer[..len]);
+                    on_output(&buffer[..len]);
                     self.take(&buffer[..len]);
                 }
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
@@ -244,11 +244,12 @@ mod tests {
     fn program_that_reports_progress_may_run_longer() {
         let silence = Duration::from_secs(4);
         let mut said = Vec::new();
-        let told = "for i in 1 2 3 4 5 6; do sleep 0.7; echo $i; done";
+        let slow = "for i in 1 2 3 4 5 6; do sleep 0.7; echo $i; done";
         let began = Instant::now();
-        run_telling(&sh(told), silence, None, &mut |bytes| said.extend_from_slice(bytes)).unwrap();
+        run_with_progress(&sh(slow), silence, None, &mut |bytes| said.extend_from_slice(bytes))
+            .unwrap();
         assert!(said == b"1\n2\n3\n4\n5\n6\n" && began.elapsed() > silence);
-        let silent = run_telling(&sh("echo 1; sleep 1000"), silence, None, &mut |_| {});
+        let silent = run_with_progress(&sh("echo 1; sleep 1000"), silence, None, &mut |_| {});
         assert!(matches!(silent, Err(Error::Silent { .. })));
     }
 

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags};
 use rustix::pipe::{PipeFlags, pipe_with};
 
-use super::oneshot::{Drain, Keep, Told};
+use super::oneshot::{Drain, Keep, OnOutput};
 use super::{Ended, Error, Identity, Launch};
 use crate::sys::{Cancel, Waker, lock, poll_until};
 
@@ -41,12 +41,12 @@ impl Scripts {
     }
 
     /// Runs a script until it exits, in its own process group and with stdout discarded; passes
-    /// stderr to `told`. If it exceeds the limit or is cancelled, it is ended with its group.
+    /// stderr to `on_output`. If it exceeds the limit or is cancelled, it is ended with its group.
     pub(crate) fn run(
         &mut self,
         launch: &Launch,
         limit: Duration,
-        told: Told<'_>,
+        on_output: OnOutput<'_>,
     ) -> Result<Ended, Error> {
         let until = Instant::now() + limit;
         let (ours, theirs) = pipe_with(PipeFlags::CLOEXEC)
@@ -65,7 +65,7 @@ impl Scripts {
             }
             // Checked before stderr is read, so that all output before the end is read.
             let ended = child.ended_alone();
-            errors.read_some(told);
+            errors.read_some(on_output);
             if let Some(ended) = ended {
                 self.leave(errors);
                 return Ok(ended);
@@ -159,8 +159,9 @@ mod tests {
     #[test]
     fn stderr_and_exit_code_are_reported() {
         let mut said = Vec::new();
-        let mut told = |bytes: &[u8]| said.extend_from_slice(bytes);
-        let ended = scripts().run(&sh("echo out; echo err >&2; exit 3"), LONG, &mut told).unwrap();
+        let mut on_output = |bytes: &[u8]| said.extend_from_slice(bytes);
+        let ended =
+            scripts().run(&sh("echo out; echo err >&2; exit 3"), LONG, &mut on_output).unwrap();
         assert_eq!((ended, &said[..]), (Ended::Code(3), &b"err\n"[..]));
     }
 
@@ -248,9 +249,9 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let home = fs::canonicalize(dir.path()).unwrap();
         let mut said = Vec::new();
-        let mut told = |bytes: &[u8]| said.extend_from_slice(bytes);
+        let mut on_output = |bytes: &[u8]| said.extend_from_slice(bytes);
         let script = sh("pwd >&2").directory(&home);
-        scripts().run(&script, LONG, &mut told).unwrap();
+        scripts().run(&script, LONG, &mut on_output).unwrap();
         assert_eq!(String::from_utf8_lossy(&said).trim_end(), home.to_str().unwrap());
         // A missing directory does not prevent the script from running.
         scripts().run(&sh("true").directory(Path::new("/nowhere")), LONG, &mut |_| {}).unwrap();

@@ -98,7 +98,7 @@ impl Ffmpeg {
         log::info!("{what} started");
         log::debug!("{}", launch.shown());
         let mut said = String::new();
-        let mut told = |bytes: &[u8]| {
+        let mut on_output = |bytes: &[u8]| {
             said.push_str(&String::from_utf8_lossy(bytes));
             // A report ends with a line `progress=`.
             let Some(end) = said.rfind("progress=") else { return };
@@ -108,7 +108,12 @@ impl Ffmpeg {
             }
             said.clear();
         };
-        let ran = process::run_telling(launch, self.limits.silence, Some(&self.cancel), &mut told);
+        let ran = process::run_with_progress(
+            launch,
+            self.limits.silence,
+            Some(&self.cancel),
+            &mut on_output,
+        );
         checked("ffmpeg", path, ran).map_err(|error| blamed(error, to))?;
         // ffmpeg exits successfully even if it cannot write the end of the file.
         if to.metadata().is_ok_and(|made| made.len() >= self.limits.output) {
