@@ -71,29 +71,33 @@ const REMEDIES: [(&str, &str); 9] = [
 struct Reads {
     compositor: &'static str,
     /// `-c` and `--config` name another file.
-    may_be_told: bool,
+    has_config_flag: bool,
     /// The compositor reads the first of these that exists. Relative paths are below the user's
     /// configuration directory.
     files: &'static [&'static str],
 }
 
 const CONFIGURATIONS: [Reads; 6] = [
-    Reads { compositor: "sway", may_be_told: true, files: &["sway/config", "/etc/sway/config"] },
+    Reads {
+        compositor: "sway",
+        has_config_flag: true,
+        files: &["sway/config", "/etc/sway/config"],
+    },
     Reads {
         compositor: "Hyprland",
-        may_be_told: true,
+        has_config_flag: true,
         files: &["hypr/hyprland.lua", "hypr/hyprland.conf"],
     },
-    Reads { compositor: "river", may_be_told: false, files: &["river/init"] },
+    Reads { compositor: "river", has_config_flag: false, files: &["river/init"] },
     Reads {
         compositor: "labwc",
-        may_be_told: false,
+        has_config_flag: false,
         files: &["labwc/autostart", "/etc/xdg/labwc/autostart"],
     },
-    Reads { compositor: "wayfire", may_be_told: true, files: &["wayfire.ini"] },
+    Reads { compositor: "wayfire", has_config_flag: true, files: &["wayfire.ini"] },
     Reads {
         compositor: "niri",
-        may_be_told: true,
+        has_config_flag: true,
         files: &["niri/config.kdl", "/etc/niri/config.kdl"],
     },
 ];
@@ -130,7 +134,7 @@ pub(super) fn find(backends: &Backends) -> Vec<Conflict> {
 
 /// Whether we have started this process, or it has ended.
 fn is_ours(pid: i32, records: &ProcessRecords) -> bool {
-    let is_it = |who| records.who_runs().iter().any(|(.., ours)| *ours == who);
+    let is_it = |who| records.all_running().iter().any(|(.., ours)| *ours == who);
     Identity::of(pid).is_none_or(|who| is_it(who) || !who.is_running())
 }
 
@@ -298,7 +302,7 @@ fn configuration(socket: &Path, dirs: &Dirs) -> Option<PathBuf> {
     let reads = CONFIGURATIONS.iter().find(|reads| reads.compositor == name)?;
     let words = fs::read(format!("/proc/{compositor}/cmdline")).ok()?;
     let mut words = words.split(|&byte| byte == 0);
-    if reads.may_be_told && words.any(|word| matches!(word, b"-c" | b"--config")) {
+    if reads.has_config_flag && words.any(|word| matches!(word, b"-c" | b"--config")) {
         let path = PathBuf::from(std::ffi::OsStr::from_bytes(words.next()?));
         return path.is_absolute().then_some(path);
     }

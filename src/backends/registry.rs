@@ -42,7 +42,7 @@ pub struct Registration {
     /// Each output has its own process, so that none has to wait for another.
     pub apart: bool,
     /// A change may start a new process, whose surfaces lie above all others.
-    pub begins_anew: bool,
+    pub restarts_with_each_change: bool,
     /// Its pictures stay on X11's root window, without a process that could be asked about them.
     pub stays_on_root: bool,
     /// It has one fit for all outputs.
@@ -88,7 +88,7 @@ pub(crate) const REGISTRY: &[Registration] = &[
     Registration {
         programs: &[&["hyprpaper"], &["hyprctl"]],
         version_flags: &version::FLAGS,
-        begins_anew: true,
+        restarts_with_each_change: true,
         knows_by_path: true,
         ..plain(BackendName::Hyprpaper, WAYLAND, STILLS, |context| {
             Box::new(Hyprpaper::new(context))
@@ -97,7 +97,7 @@ pub(crate) const REGISTRY: &[Registration] = &[
     Registration {
         programs: &[&["mpvpaper"]],
         apart: true,
-        begins_anew: true,
+        restarts_with_each_change: true,
         ..plain(BackendName::Mpvpaper, WAYLAND, &[Kind::Video], |context| {
             Box::new(Mpvpaper::new(context))
         })
@@ -105,7 +105,7 @@ pub(crate) const REGISTRY: &[Registration] = &[
     Registration {
         programs: &[&["swaybg"]],
         version_flags: &["--version"],
-        begins_anew: true,
+        restarts_with_each_change: true,
         knows_by_path: true,
         ..plain(BackendName::Swaybg, WAYLAND, STILLS, |context| Box::new(Swaybg::new(context)))
     },
@@ -140,7 +140,7 @@ const fn plain(
         kinds,
         transitions: false,
         apart: false,
-        begins_anew: false,
+        restarts_with_each_change: false,
         stays_on_root: false,
         one_fit: false,
         covers_all: false,

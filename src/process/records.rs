@@ -103,7 +103,7 @@ impl ProcessRecords {
     }
 
     /// Returns the running processes of backends, with the output if a process serves only one.
-    pub(crate) fn who_runs(&self) -> Vec<(String, Option<String>, Identity)> {
+    pub(crate) fn all_running(&self) -> Vec<(String, Option<String>, Identity)> {
         let known = self.records().filter_map(|(_, path)| backend_process::read(&path));
         let running = known.filter(|(_, who)| who.is_running());
         running.map(|(record, who)| (record.backend, record.output, who)).collect()
@@ -121,7 +121,7 @@ impl ProcessRecords {
 
     /// Returns the number of records whose process has ended or is missing.
     pub(crate) fn gone(&self) -> usize {
-        self.records().count().saturating_sub(self.who_runs().len())
+        self.records().count().saturating_sub(self.all_running().len())
     }
 
     /// Returns the names, without numbers, and the paths of all records.

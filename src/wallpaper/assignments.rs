@@ -179,8 +179,8 @@ pub(super) fn untried(
 }
 
 /// Adds to `desired` what other workers show now on outputs on which a worker's picture is not visible
-/// yet; otherwise the screen might be empty. A backend that restarts with each change (`begins_anew`)
-/// keeps all its placements, because its new surfaces would cover the waiting picture.
+/// yet; otherwise the screen might be empty. A backend that restarts with each change keeps all its
+/// placements, because its new surfaces would cover the waiting picture.
 pub(super) fn keep_until_seen(
     current: &Placements,
     desired: &mut Placements,
@@ -194,7 +194,7 @@ pub(super) fn keep_until_seen(
             if on(placements, name).is_none() {
                 continue;
             }
-            let whole = registration(other.backend).begins_anew;
+            let whole = registration(other.backend).restarts_with_each_change;
             for old in placements.iter().filter(|old| whole || old.output.name == *name) {
                 keep(old, other, desired);
             }
@@ -224,8 +224,8 @@ fn on<'a>(placements: &'a [Placement], name: &str) -> Option<&'a Placement> {
 /// step has restarted its backend on the same outputs.
 pub(super) fn buried(step: &Step, unseen: &PendingVisibility) -> Vec<WorkerKey> {
     let is_new = |name: &String| on(&step.placements, name).is_some();
-    let begins_anew = registration(step.key.backend).begins_anew;
-    let others = unseen.iter().filter(|(key, _)| begins_anew && **key != step.key);
+    let restarts_with_each_change = registration(step.key.backend).restarts_with_each_change;
+    let others = unseen.iter().filter(|(key, _)| restarts_with_each_change && **key != step.key);
     let buried = others.filter(|(_, names)| names.iter().any(is_new));
     buried.map(|(key, _)| key.clone()).collect()
 }
@@ -345,7 +345,7 @@ mod tests {
 
     #[test]
     fn restarted_picture_stays_whole_over_a_waiting_video() {
-        let films: (_, &[_]) = (Mpvpaper, &[("A", 2), ("B", 2)]);
+        let videos: (_, &[_]) = (Mpvpaper, &[("A", 2), ("B", 2)]);
         let unseen =
             PendingVisibility::from([(WorkerKey::of(Mpvpaper, "B"), vec!["B".to_owned()])]);
         let kept = |backend, outputs: &[_], desired: &[_]| {
@@ -354,19 +354,19 @@ mod tests {
             desired
         };
         // A picture on a disconnected output is not kept.
-        let all = kept(Swaybg, &[("A", 1), ("B", 1), ("GONE", 1)], &[films]);
-        assert_eq!(all, current(&[(Swaybg, &[("A", 1), ("B", 1)]), films]));
+        let all = kept(Swaybg, &[("A", 1), ("B", 1), ("GONE", 1)], &[videos]);
+        assert_eq!(all, current(&[(Swaybg, &[("A", 1), ("B", 1)]), videos]));
         // Swaybg restarts with a picture for another output, so the video must be shown again above it.
-        let (asked, film) = ((Swaybg, &[("A", 3)][..]), (Mpvpaper, &[("B", 2)][..]));
-        let all = kept(Swaybg, &[("A", 1), ("B", 1)], &[asked, film]);
-        assert_eq!(all, current(&[(Swaybg, &[("A", 3), ("B", 1)]), film]));
+        let (asked, video) = ((Swaybg, &[("A", 3)][..]), (Mpvpaper, &[("B", 2)][..]));
+        let all = kept(Swaybg, &[("A", 1), ("B", 1)], &[asked, video]);
+        assert_eq!(all, current(&[(Swaybg, &[("A", 3), ("B", 1)]), video]));
         assert_eq!(buried(&show(Swaybg, &["A", "B"]), &unseen), [WorkerKey::of(Mpvpaper, "B")]);
         for step in [show(Swaybg, &["A"]), show(Awww, &["A", "B"]), show(Mpvpaper, &["B"])] {
             assert_eq!(buried(&step, &unseen), [], "{step:?}");
         }
         // Other backends do not restart, so only the output of the waiting video keeps its picture.
-        let all = kept(Awww, &[("A", 1), ("B", 1)], &[films]);
-        assert_eq!(all, current(&[(Awww, &[("B", 1)]), films]));
+        let all = kept(Awww, &[("A", 1), ("B", 1)], &[videos]);
+        assert_eq!(all, current(&[(Awww, &[("B", 1)]), videos]));
     }
 
     #[test]

@@ -44,7 +44,7 @@ pub(super) enum NoChoice {
 pub(super) struct FoundBackends {
     found: RefCell<Option<Vec<BackendName>>>,
     /// Backends that ran out of memory for a picture.
-    left_out: BTreeSet<BackendName>,
+    excluded: BTreeSet<BackendName>,
 }
 
 impl FoundBackends {
@@ -55,20 +55,20 @@ impl FoundBackends {
             Some(found) => available.retain(|one| found.contains(&one.name)),
             None => *found = Some(available.iter().map(|one| one.name).collect()),
         }
-        available.retain(|one| !self.left_out.contains(&one.name));
+        available.retain(|one| !self.excluded.contains(&one.name));
     }
 
     /// Skips a backend until it is activated or settings change.
-    pub(super) fn leave_out(&mut self, backend: BackendName) {
-        self.left_out.insert(backend);
+    pub(super) fn exclude(&mut self, backend: BackendName) {
+        self.excluded.insert(backend);
     }
 
     pub(super) fn readmit(&mut self, backend: BackendName) {
-        self.left_out.remove(&backend);
+        self.excluded.remove(&backend);
     }
 
     pub(super) fn readmit_all(&mut self) {
-        self.left_out.clear();
+        self.excluded.clear();
     }
 
     /// Uses all installed backends again.
@@ -203,10 +203,10 @@ mod tests {
         check(fixed, &[(Swaybg, STILLS), (Awww, STILLS)], Kind::StaticImage, Ok(Awww));
         check(fixed, &both, Kind::Video, Ok(Mpvpaper));
         check(fixed, &both, Kind::StaticImage, Ok(Swaybg));
-        let films = [(Mpvpaper, VIDEO), (Builtin, STILLS)];
+        let videos = [(Mpvpaper, VIDEO), (Builtin, STILLS)];
         for mode in [fixed, auto] {
-            check(mode, &films, Kind::StaticImage, Ok(Builtin));
-            check(mode, &films, Kind::Video, Ok(Mpvpaper));
+            check(mode, &videos, Kind::StaticImage, Ok(Builtin));
+            check(mode, &videos, Kind::Video, Ok(Mpvpaper));
         }
         check(auto, &[(Feh, STILLS), (Builtin, STILLS)], Kind::StaticImage, Ok(Feh));
         check(auto, &both, Kind::StaticImage, Ok(Swaybg));
@@ -235,7 +235,7 @@ mod tests {
         found.forget();
         check(&found, &[Swaybg, Builtin], true, &[Swaybg, Builtin]);
         check(&found, &[Awww, Swaybg, Builtin], false, &[Awww, Swaybg, Builtin]);
-        found.leave_out(Builtin);
+        found.exclude(Builtin);
         check(&found, &[Swaybg, Builtin], false, &[Swaybg]);
         found.forget();
         check(&found, &[Swaybg, Builtin], false, &[Swaybg, Builtin]);

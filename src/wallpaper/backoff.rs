@@ -46,7 +46,7 @@ impl Backoffs {
     pub(super) fn in_session(&mut self, number: u64) {
         if self.session != number {
             self.session = number;
-            self.all.values_mut().for_each(Backoff::begin_anew);
+            self.all.values_mut().for_each(Backoff::reset);
         }
     }
 
@@ -62,7 +62,7 @@ pub(super) struct Backoff {
     /// Failed starts in a row.
     failures: u32,
     /// Whether a failure since the last success has been reported.
-    told: bool,
+    reported: bool,
     deaths: Vec<Instant>,
     panics: Vec<Instant>,
     standing: Standing,
@@ -97,7 +97,7 @@ impl Backoff {
 
     /// Whether a failure is the first of an outage. Only the first is reported.
     pub(super) fn is_news(&mut self) -> bool {
-        !std::mem::replace(&mut self.told, true)
+        !std::mem::replace(&mut self.reported, true)
     }
 
     /// Notes that a process has exited.
@@ -136,8 +136,8 @@ impl Backoff {
         }
     }
 
-    /// Resets all but `told`: a reported failure stays reported until the backend shows something.
-    fn begin_anew(&mut self) {
+    /// Resets all but `reported`: a reported failure stays reported until the backend shows something.
+    fn reset(&mut self) {
         self.failures = 0;
         self.deaths.clear();
         self.standing = Standing::Free;
@@ -146,7 +146,7 @@ impl Backoff {
     /// Notes a success. Exits stay counted, so that a backend that exits after each success is given up.
     pub(super) fn over(&mut self) {
         self.failures = 0;
-        self.told = false;
+        self.reported = false;
         self.standing = Standing::Free;
     }
 }

@@ -257,9 +257,9 @@ pub(super) mod tests {
         let other = current(&[(Awww, &[("B", 1)]), (Swaybg, &[("A", 1)])]);
         check(&one, &other, &[("show", Awww), ("show", Swaybg)]);
         // If each output has its own worker, only workers that differ get an order.
-        let films = current(&[(Mpvpaper, &[("A", 1), ("B", 2), ("C", 3)])]);
+        let videos = current(&[(Mpvpaper, &[("A", 1), ("B", 2), ("C", 3)])]);
         let others = current(&[(Mpvpaper, &[("A", 1), ("B", 4)])]);
-        check(&films, &others, &[("show", Mpvpaper), ("clear", Mpvpaper)]);
+        check(&videos, &others, &[("show", Mpvpaper), ("clear", Mpvpaper)]);
     }
 
     #[test]
@@ -361,10 +361,10 @@ pub(super) mod tests {
 
     #[test]
     fn worker_serves_one_output_if_its_backend_has_one_for_each() {
-        let [film, still] =
+        let [video, still] =
             [BackendName::Mpvpaper, BackendName::Swaybg].map(|name| WorkerKey::of(name, "A"));
         let serves = |key: &WorkerKey| ["A", "B"].map(|output| key.serves(output));
-        assert_eq!((serves(&film), film.to_string().as_str()), ([true, false], "mpvpaper on A"));
+        assert_eq!((serves(&video), video.to_string().as_str()), ([true, false], "mpvpaper on A"));
         assert_eq!((serves(&still), still.to_string().as_str()), ([true, true], "swaybg"));
     }
 }

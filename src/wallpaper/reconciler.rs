@@ -52,12 +52,12 @@ const PICKS: usize = 32;
 
 /// Outputs whose workers show something that has not been reported yet. The value is what was reported
 /// before, if that was the same picture with another content.
-type Untold = BTreeMap<(WorkerKey, String), Option<Placement>>;
+type Unreported = BTreeMap<(WorkerKey, String), Option<Placement>>;
 
 pub(super) struct Reconciler {
     store: Store,
     bus: EventBus,
-    /// Updates what other programs read, before clients are told about a change.
+    /// Updates what other programs read, before a change is reported to clients.
     desktop: desktop::Handle,
     /// Called for each picture before it is shown.
     see_again: SeeAgain,
@@ -78,7 +78,7 @@ pub(super) struct Reconciler {
     stale: BTreeSet<WorkerKey>,
     /// Pictures that are shown and not reported yet: a request showed them beside its own, or an earlier
     /// daemon left them.
-    untold: Untold,
+    unreported: Unreported,
     /// Monitors and their images that were reported because no backend can show them any more.
     unshowable: BTreeMap<String, i64>,
     /// Events so far that have changed what is shown, or is to be.
@@ -132,7 +132,7 @@ impl Reconciler {
             current: Placements::new(),
             unseen: PendingVisibility::new(),
             stale: BTreeSet::new(),
-            untold: Untold::new(),
+            unreported: Unreported::new(),
             unshowable: BTreeMap::new(),
             events: 0,
             reconcile_again: false,
@@ -308,18 +308,18 @@ impl Reconciler {
         }
         // A worker that did not start is retried at its own time.
         steps.retain(|step| self.backoffs.may_try(&step.key));
-        self.tell_untold(&world, &steps);
-        self.tell_unshowable(&world);
+        self.report_unreported(&world, &steps);
+        self.report_unshowable(&world);
         let must_wait = |step: &mut Step| {
             let outputs = plan::outputs_of(step, &self.current);
             self.jobs.is_busy(&step.key) || !self.jobs.leave_alone(&outputs, &self.current)
         };
         let later: Vec<Step> = steps.extract_if(.., must_wait).collect();
         let later = plan::with_dependants(later, &mut steps, &[], &self.current);
-        let is_untold = self.untold.keys().any(|(key, _)| self.jobs.is_busy(key));
-        self.reconcile_again = is_untold || !later.is_empty();
+        let is_unreported = self.unreported.keys().any(|(key, _)| self.jobs.is_busy(key));
+        self.reconcile_again = is_unreported || !later.is_empty();
         self.stale.retain(|key| self.current.contains_key(key) || self.jobs.is_busy(key));
-        let before = self.told();
+        let before = self.reported();
         for steps in plan::groups(steps, &self.current) {
             let restored = world.restored(&before, &steps);
             self.start(Job::new(steps.into(), Purpose::Restore(restored)));
@@ -346,7 +346,7 @@ impl Reconciler {
         self.stale.extend(recalled.keys().cloned());
         for (key, placements) in &recalled {
             let place = |one: &Placement| ((key.clone(), one.output.name.clone()), None);
-            self.untold.extend(placements.iter().map(place));
+            self.unreported.extend(placements.iter().map(place));
         }
         self.current.extend(recalled);
         let desired = self.desired(world);

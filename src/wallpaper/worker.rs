@@ -90,7 +90,7 @@ pub(super) struct Worker {
 
 impl Worker {
     /// Starts the thread, which builds the `backend` first. `cache` is the worker's own directory. The
-    /// reaper sends to `told` when a process of the backend has exited. `conflicts` returns warnings
+    /// reaper sends to `exits` when a process of the backend has exited. `conflicts` returns warnings
     /// about programs that may hide a picture.
     pub(super) fn start(
         spawner: &Spawner,
@@ -98,7 +98,7 @@ impl Worker {
         backend: impl FnOnce() -> Box<dyn Backend> + Send + 'static,
         conflicts: Conflicts,
         (cache, decoder): (&Path, Decoder),
-        told: Receiver<()>,
+        exits: Receiver<()>,
         reports: Sender<Report>,
     ) -> std::io::Result<Self> {
         let cancel = Cancel::new()?;
@@ -121,7 +121,7 @@ impl Worker {
                 || {
                     let (backend, paused, cancel) = (backend(), None, stop);
                     OrderLoop { entry, backend, conflicts, slices, links, wanted, paused, cancel }
-                        .run(&inbox, (&told, &rung, &sounded), &tell);
+                        .run(&inbox, (&exits, &rung, &sounded), &tell);
                 };
             // No state of `work` is used after a panic.
             let run = catch_unwind(AssertUnwindSafe(work));
@@ -180,7 +180,7 @@ impl OrderLoop {
     fn run(
         &mut self,
         orders: &Receiver<Order>,
-        (told, rung, sounds): (&Receiver<()>, &Receiver<()>, &Receiver<SoundOrder>),
+        (exits, rung, sounds): (&Receiver<()>, &Receiver<()>, &Receiver<SoundOrder>),
         tell: &impl Fn(News) -> bool,
     ) {
         loop {
@@ -197,7 +197,7 @@ impl OrderLoop {
                     }
                     Err(_) => return,
                 },
-                recv(told) -> _ => {
+                recv(exits) -> _ => {
                     let whole = self.backend.is_whole();
                     let heard =
                         tell(if whole { News::Unseen(self.backend.unseen()) } else { News::Lost });
@@ -346,7 +346,7 @@ impl Workers {
                 return Err(std::io::Error::other(why));
             }
             // One message is enough: the worker looks at all its processes.
-            let (tell, told) = bounded(1);
+            let (tell, exits) = bounded(1);
             let (build, of) = (Arc::clone(&self.build), key.clone());
             let backend = move || build(&of, tell);
             let cache = self.backends.cache_of(key.backend, key.output.as_deref());
@@ -357,7 +357,7 @@ impl Workers {
             let (all, name) = (self.backends.clone(), key.backend);
             let conflicts = Box::new(move || all.conflict_warnings(name));
             let worker =
-                Worker::start(&self.spawner, of, backend, conflicts, place, told, reports)?;
+                Worker::start(&self.spawner, of, backend, conflicts, place, exits, reports)?;
             self.running.insert(key.clone(), worker);
         }
         Ok(&self.running[key])

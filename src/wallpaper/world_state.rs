@@ -166,7 +166,7 @@ impl WorldState {
         let choose = |kind| backend_choice::choose(&self.preference, &self.available, kind).ok();
         let rows = self.shown_rows();
         let mut desired = assignments::desired(&rows, &self.pictures, &self.outputs, choose);
-        self.leave_out_missing(&mut desired);
+        self.exclude_missing(&mut desired);
         plan::keep_current(current, &mut desired, &self.outputs);
         self.lay_out(&mut desired);
         desired
@@ -194,7 +194,7 @@ impl WorldState {
     }
 
     /// Removes pictures whose files are missing and not retained, so that the others are shown.
-    fn leave_out_missing(&self, desired: &mut Placements) {
+    fn exclude_missing(&self, desired: &mut Placements) {
         for (key, placements) in desired.iter_mut() {
             let cache = self.backends.cache_of(key.backend, key.output.as_deref());
             let links = Links::new(&cache);

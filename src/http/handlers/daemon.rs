@@ -142,7 +142,7 @@ fn threads() -> Vec<String> {
 
 /// The processes of backends, and the monitors that each is assigned to.
 fn children(api: &Api, assignments: &[Assignment]) -> Vec<Value> {
-    let mut running = api.backends.records.who_runs();
+    let mut running = api.backends.records.all_running();
     running.sort_by_key(|(_, _, who)| who.pid);
     let child = |(backend, output, who): &(String, Option<String>, Identity)| {
         let shows = |one: &&Assignment| {

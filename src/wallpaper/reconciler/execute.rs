@@ -77,7 +77,7 @@ impl Reconciler {
                 job.warn(warnings);
                 self.note_unseen(key, unseen);
                 if let Some(step) = &step {
-                    self.note_untold(step, &job);
+                    self.note_unreported(step, &job);
                     self.renew_buried(step);
                 }
                 self.step_done(step);
@@ -223,7 +223,7 @@ impl Reconciler {
     /// Handles the failure of a worker that the request or activation needs.
     fn needed_failed(&mut self, job: Job, Failed { key, error, outdated, .. }: &Failed) {
         if *outdated && self.is_connected(key, job.asked_for()) {
-            return self.try_anew(job, key, error);
+            return self.plan_again(job, key, error);
         }
         // The old pictures are shown again if a step has changed the screen.
         self.reconcile_again |= job.is_seen;
@@ -262,7 +262,7 @@ impl Reconciler {
     }
 
     /// Plans the job once more, for the outputs that are connected now.
-    fn try_anew(&mut self, mut job: Job, key: &WorkerKey, error: &backends::Error) {
+    fn plan_again(&mut self, mut job: Job, key: &WorkerKey, error: &backends::Error) {
         job.planned_for = None;
         job.steps.push_back(Step { key: key.clone(), placements: Vec::new() });
         self.replan(&mut job);
@@ -316,7 +316,7 @@ impl Reconciler {
                 Ok(mut changed) => {
                     self.pause.note_asked(&apply.feasible.applied.monitors);
                     let asked = &apply.feasible.applied.images;
-                    self.untold.retain(|(key, name), _| {
+                    self.unreported.retain(|(key, name), _| {
                         let shown = self.current.get(key).into_iter().flatten();
                         let mut shown = shown.filter(|one| one.output.name == *name);
                         !shown.any(|one| asked.get(name) == Some(&one.image_id))

@@ -22,65 +22,65 @@ use crate::wallpaper::world_state::WorldState;
 impl Reconciler {
     /// Notes the pictures that a step of a request shows beside those that the request asks for. Other
     /// jobs report their pictures as soon as these are shown.
-    pub(super) fn note_untold(&mut self, Step { key, placements }: &Step, job: &Job) {
+    pub(super) fn note_unreported(&mut self, Step { key, placements }: &Step, job: &Job) {
         if !matches!(job.purpose, Purpose::Apply(_)) {
-            return self.untold.retain(|(worker, _), _| worker != key);
+            return self.unreported.retain(|(worker, _), _| worker != key);
         }
-        let told = self.told();
+        let reported = self.reported();
         let others = placements.iter().filter(|one| !job.asks(&one.output.name, one.image_id));
         for placement in others {
-            let before = told.get(key).and_then(|before| plan::same_picture(before, placement));
+            let before = reported.get(key).and_then(|before| plan::same_picture(before, placement));
             if before.is_none_or(|before| before.content != placement.content) {
                 let place = (key.clone(), placement.output.name.clone());
-                self.untold.entry(place).or_insert_with(|| before.cloned());
+                self.unreported.entry(place).or_insert_with(|| before.cloned());
                 self.reconcile_again = true;
             }
         }
     }
 
     /// The placements that have been reported as shown.
-    pub(super) fn told(&self) -> Placements {
-        let mut told = self.current.clone();
-        for ((key, name), before) in &self.untold {
-            let Some(placements) = told.get_mut(key) else { continue };
+    pub(super) fn reported(&self) -> Placements {
+        let mut reported = self.current.clone();
+        for ((key, name), before) in &self.unreported {
+            let Some(placements) = reported.get_mut(key) else { continue };
             placements.retain(|one| one.output.name != *name);
             placements.extend(before.clone());
         }
-        told
+        reported
     }
 
     /// Records pictures that were not reported, and that these steps leave as they are.
-    pub(super) fn tell_untold(&mut self, world: &WorldState, steps: &[Step]) {
+    pub(super) fn report_unreported(&mut self, world: &WorldState, steps: &[Step]) {
         // Steps in progress, and failed ones that wait for a retry, count too.
         let is_planned = |key: &&WorkerKey| {
             let is_step = steps.iter().any(|step| step.key == **key);
             is_step || self.stale.contains(*key) || self.jobs.is_busy(key)
         };
-        let keys = self.untold.keys().map(|(key, _)| key);
+        let keys = self.unreported.keys().map(|(key, _)| key);
         let planned: BTreeSet<WorkerKey> = keys.filter(is_planned).cloned().collect();
         let is_meant = |one: &Placement| {
             world.shown_row(&one.output.name).is_some_and(|row| row.image_id == one.image_id)
         };
         let mut shown = Vec::new();
-        for (key, name) in self.untold.keys().filter(|(key, _)| !planned.contains(key)) {
+        for (key, name) in self.unreported.keys().filter(|(key, _)| !planned.contains(key)) {
             let placements = self.current.get(key).into_iter().flatten();
             let placements = placements.filter(|one| one.output.name == *name && is_meant(one));
             let placements = placements.cloned().collect();
             shown.push(Step { key: key.clone(), placements });
         }
-        let pictures = world.restored(&self.told(), &shown);
-        self.untold.retain(|(key, _), _| planned.contains(key));
+        let pictures = world.restored(&self.reported(), &shown);
+        self.unreported.retain(|(key, _), _| planned.contains(key));
         self.commit_restored(&pictures);
     }
 
     /// Reports each picture once that no available backend can show any more, for example because a
     /// program was removed.
-    pub(super) fn tell_unshowable(&mut self, world: &WorldState) {
+    pub(super) fn report_unshowable(&mut self, world: &WorldState) {
         if self.backends.compositor().is_none() || self.jobs.activate() {
             return;
         }
         let found = world.unshowable(&self.current);
-        let mut told = BTreeSet::new();
+        let mut reported = BTreeSet::new();
         for (monitor, image, why) in &found {
             if self.unshowable.get(*monitor) == Some(&image.id) {
                 continue;
@@ -89,7 +89,7 @@ impl Reconciler {
             let error = why.to_string();
             self.status
                 .note_failure([*monitor].into_iter(), failure(image, *backend, error.clone()));
-            if told.insert(image.id) {
+            if reported.insert(image.id) {
                 log::warn!("{error}; no other backend can either");
                 let backend = backend.to_string();
                 self.bus.publish(&Event::WallpaperRestoreFailed { backend, error });

@@ -196,7 +196,7 @@ impl Reconciler {
     }
 
     pub(super) fn look_at_children(&mut self) {
-        let running = self.backends.records.who_runs();
+        let running = self.backends.records.all_running();
         let seen: Vec<ProcessMemory> = self
             .playing()
             .flat_map(|key| {
@@ -257,12 +257,12 @@ impl Reconciler {
         }
         let mut request = apply.request.clone();
         request.settle(&apply.feasible.applied);
-        self.found.leave_out(backend);
+        self.found.exclude(backend);
         match self.planned(&request) {
             Ok((mut feasible, world)) => {
                 let other = feasible.applied.backend;
                 feasible.applied.warnings.push(format!("using {other} instead: {error}"));
-                self.note_left_out(backend, &world);
+                self.note_excluded(backend, &world);
                 self.apply(PendingApply { request, feasible, reply: apply.reply }, world);
             }
             Err(_) => {
@@ -284,18 +284,18 @@ impl Reconciler {
         let Some(backend) = failures.iter().find(is_it).map(|failed| failed.key.backend) else {
             return false;
         };
-        self.found.leave_out(backend);
+        self.found.exclude(backend);
         let Ok(world) = self.world_state() else { return false };
         if world.active().is_none() {
             self.found.readmit(backend);
             return false;
         }
-        self.note_left_out(backend, &world);
+        self.note_excluded(backend, &world);
         self.reconcile_again = true;
         true
     }
 
-    fn note_left_out(&self, backend: BackendName, world: &WorldState) {
+    fn note_excluded(&self, backend: BackendName, world: &WorldState) {
         let remedy = format!("`murald backends activate {backend}` tries it again");
         log::warn!("no longer using {backend}: {remedy}");
         self.note_active(world);

@@ -3,7 +3,7 @@
 
 mod changes;
 mod failures;
-mod untold;
+mod unreported;
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
@@ -33,18 +33,18 @@ struct Script {
     /// The errors of the next orders to these workers; all other orders succeed.
     fails: Vec<(WorkerKey, backends::Error)>,
     unseen: Vec<String>,
-    told: Vec<String>,
+    orders: Vec<String>,
 }
 
 impl Script {
     fn carry_out(&mut self, key: &WorkerKey, what: String) -> Result<(), backends::Error> {
-        self.told.push(format!("{key}:{what}"));
+        self.orders.push(format!("{key}:{what}"));
         let at = self.fails.iter().position(|(of, _)| of == key);
         at.map_or(Ok(()), |at| Err(self.fails.remove(at).1))
     }
 }
 
-struct Told {
+struct ScriptedBackend {
     key: WorkerKey,
     script: Arc<Mutex<Script>>,
     /// The outputs where it pauses videos.
@@ -53,14 +53,14 @@ struct Told {
     _bell: Sender<()>,
 }
 
-impl Backend for Told {
+impl Backend for ScriptedBackend {
     fn show(&mut self, placements: &[Placement], _: &Cancel) -> Result<(), backends::Error> {
         let one = |one: &Placement| format!(" {}={}", one.output.name, one.image_id);
         self.script.lock().unwrap().carry_out(&self.key, placements.iter().map(one).collect())
     }
 
     fn renew(&mut self) {
-        self.script.lock().unwrap().told.push(format!("{} anew", self.key));
+        self.script.lock().unwrap().orders.push(format!("{} renewed", self.key));
     }
 
     fn unseen(&mut self) -> Vec<String> {
@@ -119,7 +119,7 @@ impl Desk {
         let (tell, paused) = unbounded();
         let build = move |key: &WorkerKey, bell| -> Box<dyn Backend> {
             let (script, paused) = (Arc::clone(&of), tell.clone());
-            Box::new(Told { key: key.clone(), script, paused, _bell: bell })
+            Box::new(ScriptedBackend { key: key.clone(), script, paused, _bell: bell })
         };
         (reconciler.workers, reconciler.reports) =
             Workers::with(spawner, backends, Arc::new(build));
@@ -127,7 +127,7 @@ impl Desk {
         Self { room, reconciler, script, paused, events }
     }
 
-    fn film(&self, name: &str) -> i64 {
+    fn video(&self, name: &str) -> i64 {
         self.room.add_as(name, |image| image.format = Format::Mp4)
     }
 
@@ -161,7 +161,7 @@ impl Desk {
         self.reconciler.status.note(changes);
         self.reconciler.on_settings();
         self.settle();
-        self.told()
+        self.orders()
     }
 
     fn settle(&mut self) {
@@ -176,10 +176,10 @@ impl Desk {
     }
 
     /// Returns the orders to the backends since the last call, sorted.
-    fn told(&self) -> Vec<String> {
-        let mut told = std::mem::take(&mut self.script.lock().unwrap().told);
-        told.sort();
-        told
+    fn orders(&self) -> Vec<String> {
+        let mut orders = std::mem::take(&mut self.script.lock().unwrap().orders);
+        orders.sort();
+        orders
     }
 
     fn heard(&self) -> Vec<EventKind> {

@@ -70,12 +70,12 @@ fn missing_images_are_reported() {
 fn random_image_is_another_one_that_can_be_shown() {
     let room = Room::of(outputs(&["A", "B"]));
     let [one, other] = ["one", "other"].map(|name| room.add(name));
-    room.add_as("film", |image| image.format = Format::Mp4);
+    room.add_as("video", |image| image.format = Format::Mp4);
     room.set(request(Ask::Image(one), &["A"]));
     let random = |monitors: &[&str]| pick(&room, Ask::Random, monitors).unwrap();
     for _ in 0..20 {
         assert_eq!(images_of(&random(&["A"])), [("A", other)]);
-        assert_ne!(random(&["B"]).image.id, 3, "nothing shows films");
+        assert_ne!(random(&["B"]).image.id, 3, "nothing shows videos");
         let all = random(&[]);
         assert_eq!(images_of(&all), [("A", all.image.id), ("B", all.image.id)]);
     }
@@ -90,7 +90,7 @@ fn random_image_matches_the_filter() {
     let room = Room::of(outputs(&["A"]));
     let [wide, _, high] = [
         room.add("wide"),
-        room.add_as("film", |image| image.format = Format::Mp4),
+        room.add_as("video", |image| image.format = Format::Mp4),
         room.add_as("high", upright),
     ];
     let with = |change: &dyn Fn(&mut Query)| {
@@ -108,8 +108,8 @@ fn random_image_matches_the_filter() {
     let nothing = with(&|query| query.search = "nobody".to_owned());
     assert!(matches!(nothing, Err(Error::NoMatch)));
     // The error names one of the matches if none can be shown.
-    let film = with(&|query| query.media_type = Some(MediaFilter::Video));
-    assert!(matches!(film, Err(Error::Incompatible { image_id: Some(2), .. })));
+    let video = with(&|query| query.media_type = Some(MediaFilter::Video));
+    assert!(matches!(video, Err(Error::Incompatible { image_id: Some(2), .. })));
 }
 
 #[test]

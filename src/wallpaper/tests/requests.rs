@@ -79,14 +79,14 @@ fn request_is_checked_against_the_backend() {
     let room = Room::with(outputs(&["A"]), &["swaybg"], |config| config.builtin.enabled = false);
     let [still, moving] =
         [false, true].map(|moves| room.add_as(&format!("{moves}"), |image| image.animated = moves));
-    let film = room.add_as("film", |image| image.format = Format::Mp4);
+    let video = room.add_as("video", |image| image.format = Format::Mp4);
     let ask = |id| room.feasible(&Request { mode: Mode::Extend, ..request(Ask::Image(id), &[]) });
     let applied = ask(still).unwrap().applied;
     assert_eq!((applied.mode, applied.note), (Mode::Extend, None));
     let applied = ask(moving).unwrap().applied;
     assert_eq!(applied.mode, Mode::Clone, "only stills are cut");
     assert!(applied.note.unwrap().contains("swaybg shows stills only"));
-    assert!(matches!(ask(film), Err(Error::Incompatible { kind: Kind::Video, .. })));
+    assert!(matches!(ask(video), Err(Error::Incompatible { kind: Kind::Video, .. })));
     let with = |fit, transition: Option<&str>| {
         let transition = transition.map(str::to_owned);
         room.feasible(&Request { fit, transition, ..request(Ask::Image(still), &[]) })
@@ -123,7 +123,7 @@ impl Waiting {
         // Videos have a worker for each monitor, stills one for all.
         let room = Room::with(outputs(&["A", "B", "C"]), &["mpvpaper", "swaybg", "mpv"], |_| ());
         room.add("still");
-        room.add_as("film", |image| image.format = Format::Mp4);
+        room.add_as("video", |image| image.format = Format::Mp4);
         Self { room, queue: Queue::default(), jobs: Jobs::default(), current: Placements::new() }
     }
 
@@ -155,7 +155,7 @@ impl Waiting {
 }
 
 const STILL: Ask = Ask::Image(1);
-const FILM: Ask = Ask::Image(2);
+const VIDEO: Ask = Ask::Image(2);
 
 fn named(monitors: &[&str]) -> Targets {
     Targets::from_names(names(monitors))
@@ -164,12 +164,12 @@ fn named(monitors: &[&str]) -> Targets {
 #[test]
 fn later_request_supersedes_those_that_it_covers() {
     let mut waiting = Waiting::new();
-    let [first, second] = ["A", "B"].map(|name| waiting.push(FILM, &[name]));
+    let [first, second] = ["A", "B"].map(|name| waiting.push(VIDEO, &[name]));
     let both = waiting.push(STILL, &["A", "C"]);
     let answer = first.try_recv().unwrap().unwrap();
     assert_eq!((answer.outcome, answer.image.id), (SetStatus::Superseded, 2));
     assert!(second.try_recv().is_err() && both.try_recv().is_err());
-    assert_eq!(waiting.pop(), Some((FILM, named(&["B"]))));
+    assert_eq!(waiting.pop(), Some((VIDEO, named(&["B"]))));
     assert_eq!(waiting.pop(), Some((STILL, named(&["A", "C"]))));
     assert!(waiting.queue.is_empty() && waiting.pop().is_none());
 }
@@ -179,7 +179,7 @@ fn steps_back_wait_for_the_picture_they_start_from() {
     type Asked<'a> = (Ask, &'a [&'a str]);
     let check = |asked: &[Asked<'_>], expected: &[Asked<'_>]| {
         let mut waiting = Waiting::new();
-        for ask in [STILL, FILM, STILL, FILM] {
+        for ask in [STILL, VIDEO, STILL, VIDEO] {
             waiting.room.set(request(ask, &[]));
         }
         let answers: Vec<_> =
@@ -239,33 +239,33 @@ fn queue_is_bounded_and_refuses_the_rest() {
 #[test]
 fn request_overtakes_only_requests_for_other_monitors() {
     let mut waiting = Waiting::new();
-    waiting.job(FILM, &["A"]);
+    waiting.job(VIDEO, &["A"]);
     waiting.push(STILL, &["A", "B"]);
     // This request must not overtake the one before it, which waits for B too.
-    waiting.push(FILM, &["B"]);
-    waiting.push(FILM, &["C"]);
-    assert_eq!(waiting.pop(), Some((FILM, named(&["C"]))));
+    waiting.push(VIDEO, &["B"]);
+    waiting.push(VIDEO, &["C"]);
+    assert_eq!(waiting.pop(), Some((VIDEO, named(&["C"]))));
     assert_eq!(waiting.pop(), None);
     // The job for A will use this worker, although no step is in progress.
     let key = WorkerKey::of(BackendName::Mpvpaper, "A");
     assert!(waiting.jobs.is_busy(&key) && waiting.jobs.take(&key).is_none(), "it is not told yet");
     waiting.jobs.take_all();
     assert_eq!(waiting.pop(), Some((STILL, named(&["A", "B"]))));
-    assert_eq!(waiting.pop(), Some((FILM, named(&["B"]))));
+    assert_eq!(waiting.pop(), Some((VIDEO, named(&["B"]))));
     // A command for all waits its turn, and no request overtakes it.
-    waiting.job(FILM, &["A"]);
+    waiting.job(VIDEO, &["A"]);
     waiting.queue.push(Command::Clear(reply().0));
-    waiting.push(FILM, &["C"]);
+    waiting.push(VIDEO, &["C"]);
     assert_eq!(waiting.pop(), None);
     waiting.jobs.take_all();
     assert!(matches!(waiting.queue.pop(&waiting.jobs, &waiting.current), Some(Command::Clear(_))));
-    assert_eq!(waiting.pop(), Some((FILM, named(&["C"]))));
+    assert_eq!(waiting.pop(), Some((VIDEO, named(&["C"]))));
 }
 
 #[test]
 fn job_blocks_its_workers_and_monitors() {
     let mut waiting = Waiting::new();
-    let [film, stills] =
+    let [video, stills] =
         [WorkerKey::of(BackendName::Mpvpaper, "A"), WorkerKey::of(BackendName::Swaybg, "A")];
     assert!(waiting.jobs.is_empty() && waiting.jobs.are_partial() && !waiting.jobs.activate());
     waiting.job(STILL, &["A"]);
@@ -274,7 +274,7 @@ fn job_blocks_its_workers_and_monitors() {
     assert_eq!((job.asked_for(), job.transition()), (&names(&["A"])[..], None));
     let told = job.next_steps();
     assert_eq!(told.len(), 1);
-    assert!(job.holds(&stills) && !job.holds(&film) && job.pending().is_empty());
+    assert!(job.holds(&stills) && !job.holds(&video) && job.pending().is_empty());
     job.warn(names(&["hidden", "hidden", "late"]));
     job.warn(names(&["hidden"]));
     let Purpose::Apply(apply) = &job.purpose else { panic!("it is an apply") };
@@ -282,13 +282,13 @@ fn job_blocks_its_workers_and_monitors() {
     waiting.jobs.push(job);
     let alone = |jobs: &Jobs, outputs: &[&str]| jobs.leave_alone(outputs, &waiting.current);
     assert!(!waiting.jobs.is_empty() && waiting.jobs.are_partial());
-    assert!(waiting.jobs.is_busy(&stills) && !waiting.jobs.is_busy(&film));
+    assert!(waiting.jobs.is_busy(&stills) && !waiting.jobs.is_busy(&video));
     assert!(alone(&waiting.jobs, &["B", "C"]) && !alone(&waiting.jobs, &["C", "A"]));
-    assert!(waiting.jobs.take(&film).is_none() && waiting.jobs.take(&stills).is_some());
+    assert!(waiting.jobs.take(&video).is_none() && waiting.jobs.take(&stills).is_some());
     // Only the outputs that a step may change count in a restore.
-    let show = Step { key: film.clone(), placements: vec![placement("A", 2)] };
+    let show = Step { key: video.clone(), placements: vec![placement("A", 2)] };
     waiting.jobs.push(Job::new([show.clone()].into(), Purpose::Restore(Vec::new())));
-    assert!(waiting.jobs.are_partial() && waiting.jobs.is_busy(&film));
+    assert!(waiting.jobs.are_partial() && waiting.jobs.is_busy(&video));
     assert!(!waiting.jobs.is_busy(&stills));
     assert!(alone(&waiting.jobs, &["B"]) && !alone(&waiting.jobs, &["A"]));
     // An activation affects all monitors.

@@ -33,11 +33,11 @@ fn started(backend: Box<dyn Backend>) -> (Worker, Receiver<Report>, Sender<()>) 
     let (spawner, _) = Spawner::new();
     let dir = tempfile::tempdir().unwrap();
     let (reports, heard) = bounded(8);
-    let (ring, told) = bounded(1);
+    let (ring, exits) = bounded(1);
     let of = (WorkerKey { backend: BackendName::Feh, output: None }, 1);
     let place = (dir.path(), decoder(&spawner));
     let worker =
-        Worker::start(&spawner, of, || backend, Box::new(Vec::new), place, told, reports).unwrap();
+        Worker::start(&spawner, of, || backend, Box::new(Vec::new), place, exits, reports).unwrap();
     (worker, heard, ring)
 }
 
@@ -147,12 +147,12 @@ impl Backend for Slow {
 
 #[test]
 fn order_in_progress_is_cancelled_when_its_worker_is_cancelled_or_dropped() {
-    for is_told in [true, false] {
+    for is_cancelled in [true, false] {
         let (tell, begun) = bounded(1);
         let (worker, reports, _ring) = started(Box::new(Slow(tell)));
         worker.give(show(None, false));
         begun.recv_timeout(PATIENCE).unwrap();
-        if is_told {
+        if is_cancelled {
             worker.cancel();
             let news = reports.recv_timeout(PATIENCE).unwrap().news;
             assert!(matches!(news, News::Done(Err(Error::Cancelled))));
@@ -170,7 +170,7 @@ fn panic_of_a_worker_is_reported_and_ends_nothing_else() {
     let (reports, heard) = bounded(8);
     let key = WorkerKey { backend: BackendName::Feh, output: None };
     let start = |number| {
-        let (ring, told) = bounded(1);
+        let (ring, exits) = bounded(1);
         let faulty = move || -> Box<dyn Backend> {
             assert!(number < 3, "on purpose");
             Box::new(Faulty(false))
@@ -178,7 +178,7 @@ fn panic_of_a_worker_is_reported_and_ends_nothing_else() {
         let of = (key.clone(), number);
         let place = (dir.path(), decoder(&spawner));
         let worker =
-            Worker::start(&spawner, of, faulty, Box::new(Vec::new), place, told, reports.clone());
+            Worker::start(&spawner, of, faulty, Box::new(Vec::new), place, exits, reports.clone());
         (worker.unwrap(), ring)
     };
     let next = || {

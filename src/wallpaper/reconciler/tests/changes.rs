@@ -30,18 +30,18 @@ fn reconciler_ends_despite_a_full_inbox_and_answers_every_command() {
 #[test]
 fn still_stays_on_each_monitor_until_the_video_over_it_is_visible() {
     let mut desk = Desk::new(&["A", "B"], &["swaybg", "mpvpaper"], |_| ());
-    let (still, film) = (desk.room.add("still"), desk.film("film"));
+    let (still, video) = (desk.room.add("still"), desk.video("video"));
     desk.set(still, &[]).unwrap();
-    desk.told();
+    desk.orders();
     desk.script.lock().unwrap().unseen = vec!["A".to_owned()];
-    desk.set(film, &["A"]).unwrap();
-    assert_eq!(desk.told(), [format!("mpvpaper on A: A={film}")]);
+    desk.set(video, &["A"]).unwrap();
+    assert_eq!(desk.orders(), [format!("mpvpaper on A: A={video}")]);
     let seen = |desk: &mut Desk, worker, unseen: &[&str]| {
         let news = News::Unseen(unseen.iter().map(ToString::to_string).collect());
         let key = WorkerKey::of(Mpvpaper, "A");
         desk.reconciler.on_report(Report { key, worker, news });
         desk.settle();
-        desk.told()
+        desk.orders()
     };
     assert_eq!(seen(&mut desk, 2, &["A"]), [""; 0]);
     // Reports of a replaced worker are ignored.
@@ -53,7 +53,7 @@ fn still_stays_on_each_monitor_until_the_video_over_it_is_visible() {
 fn steps_are_planned_again_only_if_something_has_changed() {
     for is_changed in [false, true] {
         let mut desk = Desk::new(&["A", "B"], &["mpvpaper"], |_| ());
-        let [one, gone] = ["one", "gone"].map(|name| desk.film(name));
+        let [one, gone] = ["one", "gone"].map(|name| desk.video(name));
         desk.set(gone, &["B"]).unwrap();
         let answer = desk.ask(one, &["A"]);
         std::fs::remove_file(desk.room.path("gone")).unwrap();
@@ -70,24 +70,24 @@ fn steps_are_planned_again_only_if_something_has_changed() {
 #[test]
 fn waiting_video_is_restarted_above_a_still_whose_backend_restarts() {
     let mut desk = Desk::new(&["A", "B"], &["swaybg", "mpvpaper"], |_| ());
-    let (still, film) = (desk.room.add("still"), desk.film("film"));
+    let (still, video) = (desk.room.add("still"), desk.video("video"));
     desk.set(still, &[]).unwrap();
-    desk.told();
+    desk.orders();
     desk.script.lock().unwrap().unseen = vec!["B".to_owned()];
-    desk.set(film, &[]).unwrap();
+    desk.set(video, &[]).unwrap();
     // The video on B is not restarted yet.
-    assert_eq!(desk.told(), ["A", "B"].map(|name| format!("mpvpaper on {name}: {name}={film}")));
+    assert_eq!(desk.orders(), ["A", "B"].map(|name| format!("mpvpaper on {name}: {name}={video}")));
     let other = desk.room.add("other");
     desk.set(other, &["A"]).unwrap();
-    let told = [
+    let orders = [
         "mpvpaper on A: -".to_owned(),
-        "mpvpaper on B anew".to_owned(),
-        format!("mpvpaper on B: B={film}"),
+        "mpvpaper on B renewed".to_owned(),
+        format!("mpvpaper on B: B={video}"),
         format!("swaybg: A={other} B={still}"),
     ];
-    assert_eq!(desk.told(), told);
+    assert_eq!(desk.orders(), orders);
     desk.reconcile();
-    assert_eq!(desk.told(), [""; 0]);
+    assert_eq!(desk.orders(), [""; 0]);
 }
 
 #[test]
@@ -131,15 +131,15 @@ fn memory_is_checked_while_a_video_plays_and_a_limit_is_set() {
 #[test]
 fn changed_settings_of_a_backend_show_its_pictures_again() {
     let mut desk = Desk::new(&["A", "B"], &["swaybg", "mpvpaper"], |_| ());
-    let (still, film) = (desk.room.add("still"), desk.film("film"));
+    let (still, video) = (desk.room.add("still"), desk.video("video"));
     desk.set(still, &["A"]).unwrap();
-    desk.set(film, &["B"]).unwrap();
-    desk.told();
+    desk.set(video, &["B"]).unwrap();
+    desk.orders();
     assert_eq!(desk.change(settings_of(&[])), [""; 0]);
     assert_eq!(desk.change(settings_of(&[Swaybg])), [format!("swaybg: A={still}")]);
-    assert_eq!(desk.change(settings_of(&[Mpvpaper])), [format!("mpvpaper on B: B={film}")]);
+    assert_eq!(desk.change(settings_of(&[Mpvpaper])), [format!("mpvpaper on B: B={video}")]);
     // A rewritten file of an image that is not shown causes no order.
-    let image = still + film;
+    let image = still + video;
     let rewritten = Changes { rewritten: [image].into(), ..Changes::default() };
     assert_eq!(desk.change(rewritten), [""; 0]);
 }
@@ -147,20 +147,20 @@ fn changed_settings_of_a_backend_show_its_pictures_again() {
 #[test]
 fn settings_changed_during_a_request_apply_to_its_picture_too() {
     let mut desk = Desk::new(&["A", "B"], &["mpvpaper"], |_| ());
-    let [one, two] = ["one", "two"].map(|name| desk.film(name));
+    let [one, two] = ["one", "two"].map(|name| desk.video(name));
     desk.set(one, &[]).unwrap();
-    desk.told();
+    desk.orders();
     let answer = desk.ask(two, &["A"]);
-    let told = desk.change(settings_of(&[Mpvpaper]));
+    let orders = desk.change(settings_of(&[Mpvpaper]));
     let [a, b] = [format!("mpvpaper on A: A={two}"), format!("mpvpaper on B: B={one}")];
-    assert_eq!(told, [a.clone(), a, b]);
+    assert_eq!(orders, [a.clone(), a, b]);
     assert!(answer.try_recv().unwrap().is_ok());
     // The same for the first picture of a backend.
     let mut desk = Desk::new(&["A"], &["swaybg"], |_| ());
     let still = desk.room.add("still");
     let answer = desk.ask(still, &[]);
-    let told = format!("swaybg: A={still}");
-    assert_eq!(desk.change(settings_of(&[Swaybg])), [told.clone(), told]);
+    let orders = format!("swaybg: A={still}");
+    assert_eq!(desk.change(settings_of(&[Swaybg])), [orders.clone(), orders]);
     assert!(answer.try_recv().unwrap().is_ok());
 }
 
@@ -172,7 +172,7 @@ fn activated_backend_is_used_until_the_settings_change() {
     let back = [format!("awww: A={id}"), "swaybg: -".to_owned()];
     let activate = |desk: &mut Desk| {
         desk.activate("swaybg").unwrap();
-        desk.told();
+        desk.orders();
     };
     activate(&mut desk);
     assert!(!desk.reconciler.status.is_restored("A"), "another backend is no other reason");
@@ -194,13 +194,13 @@ fn backend_installed_while_builtin_draws_is_used_once_activated() {
     let id = desk.room.add("one");
     assert_eq!(desk.set(id, &[]).unwrap().backend, Builtin);
     desk.room.install("swaybg");
-    desk.told();
+    desk.orders();
     desk.reconcile();
-    assert_eq!(desk.told(), [""; 0]);
+    assert_eq!(desk.orders(), [""; 0]);
     assert_eq!(desk.set(id, &[]).unwrap().backend, Builtin);
-    desk.told();
+    desk.orders();
     desk.activate("swaybg").unwrap();
-    assert_eq!(desk.told(), ["builtin: -".to_owned(), format!("swaybg: A={id}")]);
+    assert_eq!(desk.orders(), ["builtin: -".to_owned(), format!("swaybg: A={id}")]);
 }
 
 #[test]
@@ -212,32 +212,32 @@ fn process_of_an_earlier_daemon_is_adopted_without_its_image() {
     Recovery::open(&room.backends).note(&left);
     let mut desk = Desk::of(room);
     desk.reconcile();
-    assert_eq!(desk.told(), ["feh: A=99"]);
+    assert_eq!(desk.orders(), ["feh: A=99"]);
     assert_eq!(desk.reconciler.current, left);
     desk.reconcile();
-    assert_eq!(desk.told(), [""; 0]);
+    assert_eq!(desk.orders(), [""; 0]);
 }
 
 #[test]
 fn clearing_does_not_wait_for_jobs_in_progress() {
     let mut desk = Desk::new(&["A", "B"], &["mpvpaper"], |_| ());
-    let film = desk.film("film");
-    desk.set(film, &["B"]).unwrap();
-    let refused = [desk.ask(film, &["A"]), desk.ask(film, &["A"])];
+    let video = desk.video("video");
+    desk.set(video, &["B"]).unwrap();
+    let refused = [desk.ask(video, &["A"]), desk.ask(video, &["A"])];
     let (reply, cleared) = reply();
     desk.reconciler.on_command(Command::Clear(reply));
     assert!(refused.iter().all(|one| matches!(one.try_recv().unwrap(), Err(Error::Ending))));
     desk.settle();
     cleared.try_recv().unwrap().unwrap();
-    assert!(desk.told().contains(&"mpvpaper on B: -".to_owned()));
+    assert!(desk.orders().contains(&"mpvpaper on B: -".to_owned()));
     assert!(desk.reconciler.current.is_empty());
 }
 
 #[test]
 fn videos_are_paused_during_a_pause() {
     let mut desk = Desk::new(&["A"], &["mpvpaper"], |_| ());
-    let film = desk.film("film");
-    desk.set(film, &[]).unwrap();
+    let video = desk.video("video");
+    desk.set(video, &[]).unwrap();
     let mut rest = |rests: bool| {
         desk.change(Changes { paused: Some(rests.then_some(Rest::Idle)), ..Changes::default() });
         let expected = rests.then(|| "A".to_owned()).into_iter().collect();

@@ -34,7 +34,7 @@ fn outage_is_reported_when_it_begins_and_when_the_retries_end() {
     for attempt in 0..6 {
         desk.fail(Swaybg, "A", away());
         desk.reconcile();
-        assert_eq!(desk.told(), [format!("swaybg: A={id}")]);
+        assert_eq!(desk.orders(), [format!("swaybg: A={id}")]);
         let expected = match attempt {
             0 => &both[..],
             5 => &both[1..],
@@ -43,7 +43,7 @@ fn outage_is_reported_when_it_begins_and_when_the_retries_end() {
         assert_eq!(desk.heard(), expected, "attempt {attempt}");
         // There is no retry before its time.
         desk.reconcile();
-        assert_eq!(desk.told(), [""; 0]);
+        assert_eq!(desk.orders(), [""; 0]);
         let at = desk.reconciler.backoffs.next_retry();
         assert_eq!(at.is_some(), attempt < 5);
         desk.reconciler.backoffs.wake(at.unwrap_or_else(Instant::now));
@@ -72,7 +72,7 @@ fn failure_during_a_change_of_outputs_is_planned_again() {
     desk.connect(vec![moved("A")]);
     desk.settle();
     assert!(answer.try_recv().unwrap().is_ok());
-    assert_eq!(desk.told().len(), 2);
+    assert_eq!(desk.orders().len(), 2);
     assert_eq!(desk.reconciler.current[&WorkerKey::of(Swaybg, "A")][0].output.x, 7);
     // Steps without a request are planned again too, without an error.
     desk.heard();
@@ -82,7 +82,7 @@ fn failure_during_a_change_of_outputs_is_planned_again() {
     desk.reconciler.reconcile();
     desk.connect(vec![moved("A"), moved("B")]);
     desk.settle();
-    assert_eq!(desk.told().len(), 2);
+    assert_eq!(desk.orders().len(), 2);
     assert_eq!(desk.heard(), [EventKind::WallpaperChanged]);
     // A failure is reported if the outputs have not changed.
     desk.fail(Swaybg, "A", refused());
@@ -92,9 +92,9 @@ fn failure_during_a_change_of_outputs_is_planned_again() {
 #[test]
 fn request_fails_if_its_monitor_is_disconnected() {
     let mut desk = Desk::new(&["A", "B"], &["mpvpaper"], |_| ());
-    let film = desk.film("film");
+    let video = desk.video("video");
     desk.fail(Mpvpaper, "B", away());
-    let answer = desk.ask(film, &["B"]);
+    let answer = desk.ask(video, &["B"]);
     desk.connect(outputs(&["A"]));
     desk.settle();
     let answer = answer.try_recv().unwrap();
@@ -105,13 +105,13 @@ fn request_fails_if_its_monitor_is_disconnected() {
 #[test]
 fn picture_shown_on_only_some_monitors_is_taken_back() {
     let mut desk = Desk::new(&["A", "B"], &["mpvpaper"], |_| ());
-    let [one, two] = ["one", "two"].map(|name| desk.film(name));
+    let [one, two] = ["one", "two"].map(|name| desk.video(name));
     desk.set(one, &[]).unwrap();
-    desk.told();
+    desk.orders();
     desk.fail(Mpvpaper, "B", refused());
     assert!(desk.set(two, &[]).is_err());
-    let told = desk.told();
-    assert!(told.contains(&format!("mpvpaper on A: A={one}")), "{told:?}");
+    let orders = desk.orders();
+    assert!(orders.contains(&format!("mpvpaper on A: A={one}")), "{orders:?}");
     let shown = |name: &str| desk.reconciler.current[&WorkerKey::of(Mpvpaper, name)][0].image_id;
     assert_eq!([shown("A"), shown("B")], [one, one]);
     let restored = |name| desk.reconciler.status.is_restored(name);
@@ -123,7 +123,7 @@ fn activation_fails_if_the_new_backend_fails_but_not_if_the_old_one_does() {
     let mut desk = Desk::new(&["A"], &["awww", "awww-daemon", "swaybg"], |_| ());
     let id = desk.room.add("one");
     desk.set(id, &[]).unwrap();
-    assert_eq!(desk.told(), [format!("awww: A={id}")]);
+    assert_eq!(desk.orders(), [format!("awww: A={id}")]);
     desk.fail(Swaybg, "A", refused());
     assert!(matches!(desk.activate("swaybg"), Err(Error::Backend { backend: Swaybg, .. })));
     assert!(desk.reconciler.activated.is_none());
@@ -156,11 +156,11 @@ fn restored_picture_moves_from_a_backend_without_memory_to_another() {
     let [first, other] = ["awww", "swaybg"].map(|name| format!("{name}: A={id}"));
     desk.fail(Awww, "A", refused());
     desk.reconcile();
-    assert_eq!(desk.told(), std::slice::from_ref(&first));
+    assert_eq!(desk.orders(), std::slice::from_ref(&first));
     assert_eq!(desk.heard(), [EventKind::WallpaperRestoreFailed]);
     desk.fail(Awww, "A", no_memory());
     desk.reconcile();
-    assert_eq!(desk.told(), [first, other]);
+    assert_eq!(desk.orders(), [first, other]);
     assert_eq!(desk.heard(), [EventKind::WallpaperChanged]);
 }
 
@@ -169,12 +169,12 @@ fn partial_activation_that_fails_is_undone() {
     let mut desk = Desk::new(&["A", "B"], &["wal-qt-host", "mpvpaper"], |config| {
         config.backend.kind = WalQt;
     });
-    let film = desk.film("film");
-    assert_eq!(desk.set(film, &[]).unwrap().backend, WalQt);
-    desk.told();
+    let video = desk.video("video");
+    assert_eq!(desk.set(video, &[]).unwrap().backend, WalQt);
+    desk.orders();
     desk.fail(Mpvpaper, "B", refused());
     assert!(matches!(desk.activate("mpvpaper"), Err(Error::Backend { backend: Mpvpaper, .. })));
-    assert!(desk.told().contains(&"mpvpaper on A: -".to_owned()));
+    assert!(desk.orders().contains(&"mpvpaper on A: -".to_owned()));
     assert!(desk.reconciler.current.keys().eq([&WorkerKey::of(WalQt, "A")]));
 }
 
@@ -202,10 +202,10 @@ fn picture_that_cannot_be_saved_is_replaced_by_the_previous_one() {
     let full = "CREATE TRIGGER full BEFORE INSERT ON assignments \
                 BEGIN SELECT RAISE(FAIL, 'full'); END";
     desk.room.store.write(|c| Ok::<_, store::Error>(c.execute_batch(full)?)).unwrap();
-    desk.told();
+    desk.orders();
     desk.heard();
     assert!(desk.set(two, &["A"]).is_err());
-    assert_eq!(desk.told(), [format!("swaybg: A={one}"), format!("swaybg: A={two}")]);
+    assert_eq!(desk.orders(), [format!("swaybg: A={one}"), format!("swaybg: A={two}")]);
     assert_eq!(desk.heard(), []);
     assert_eq!(desk.reconciler.current[&WorkerKey::of(Swaybg, "A")][0].image_id, one);
 }
@@ -215,8 +215,8 @@ fn picture_that_no_backend_can_show_any_more_is_reported_once() {
     let mut desk = Desk::new(&["A", "B"], &["swaybg", "mpvpaper"], |config| {
         config.backend.selection_mode = SelectionMode::Auto;
     });
-    let film = desk.film("film");
-    desk.set(film, &["A"]).unwrap();
+    let video = desk.video("video");
+    desk.set(video, &["A"]).unwrap();
     desk.heard();
     let program = desk.room.directory.path().join("bin/mpvpaper");
     let bytes = fs::read(&program).unwrap();
@@ -229,8 +229,8 @@ fn picture_that_no_backend_can_show_any_more_is_reported_once() {
     assert_eq!(desk.heard(), [EventKind::WallpaperRestoreFailed]);
     let failure = |desk: &Desk| desk.reconciler.status.failure("A");
     let failed = failure(&desk).unwrap();
-    assert_eq!(failed.image_id, film);
-    assert!(failed.error.ends_with("cannot show \"film\", which is a video"), "{}", failed.error);
+    assert_eq!(failed.image_id, video);
+    assert!(failed.error.ends_with("cannot show \"video\", which is a video"), "{}", failed.error);
     desk.reconcile();
     assert_eq!(desk.heard(), []);
     // The program is installed again.
@@ -248,14 +248,14 @@ fn assignment_is_shown_if_the_picture_of_a_workspace_cannot_be() {
     });
     let [still, good, bad] = ["still", "good", "bad"].map(|name| desk.room.add(name));
     desk.set(still, &[]).unwrap();
-    desk.told();
+    desk.orders();
     let show = |desk: &mut Desk, name: &str| {
         let (output, name) = ("A".to_owned(), name.to_owned());
         desk.reconciler.status.show_workspaces(true, vec![Visible { output, name, place: 0 }]);
         desk.reconcile();
         desk.reconciler.start_waiting();
         desk.settle();
-        desk.told()
+        desk.orders()
     };
     assert_eq!(show(&mut desk, "3"), [format!("swaybg: A={good}")]);
     let both = [format!("swaybg: A={still}"), format!("swaybg: A={bad}")];

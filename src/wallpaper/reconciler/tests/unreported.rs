@@ -33,15 +33,15 @@ fn default_that_replaces_a_missing_picture_is_saved_and_reported() {
     desk.set(blue, &[]).unwrap();
     fs::remove_file(desk.room.path("blue")).unwrap();
     desk.changes();
-    desk.told();
+    desk.orders();
     desk.set(red, &["A"]).unwrap();
     assert_eq!((desk.shown("A"), desk.shown("B")), (red, green));
     let rows = |a, b| [("A".to_owned(), a), ("B".to_owned(), b)].into();
     assert_eq!(desk.room.rows(), rows(red, green));
     assert_eq!(desk.changes(), [r#""manual" ["A"]"#, r#""restore" ["B"]"#]);
-    assert_eq!(desk.told().len(), 1, "it is there already");
+    assert_eq!(desk.orders().len(), 1, "it is there already");
     desk.reconcile();
-    assert_eq!(desk.changes(), [""; 0], "told once");
+    assert_eq!(desk.changes(), [""; 0], "reported once");
 }
 
 #[test]
@@ -72,7 +72,7 @@ fn picture_replaced_by_the_next_request_is_not_reported_itself() {
     assert!(first.try_recv().unwrap().is_ok() && second.try_recv().unwrap().is_ok());
     assert_eq!((desk.shown("A"), desk.shown("B")), (two, three));
     assert_eq!(desk.changes(), [r#""manual" ["A"]"#, r#""manual" ["B"]"#]);
-    assert!(desk.reconciler.untold.is_empty());
+    assert!(desk.reconciler.unreported.is_empty());
 }
 
 #[test]
