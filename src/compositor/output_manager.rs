@@ -39,18 +39,18 @@ pub(super) fn ask(socket: &Path, stop: &Cancel) -> Result<BTreeMap<String, Ident
     connection.display().sync(&handle, ());
     let mut heads = Heads::default();
     let until = Instant::now() + ANSWERS_WITHIN;
-    while !heads.are_told && !stop.is_cancelled() && Instant::now() < until {
+    while !heads.are_complete && !stop.is_cancelled() && Instant::now() < until {
         wait_for_compositor(&queue, &[stop.as_fd()], Some(until))?;
         queue.dispatch_pending(&mut heads)?;
     }
-    Ok(heads.told.into_iter().map(|(_, name, identity)| (name, identity)).collect())
+    Ok(heads.found.into_iter().map(|(_, name, identity)| (name, identity)).collect())
 }
 
 #[derive(Default)]
 struct Heads {
     is_bound: bool,
-    are_told: bool,
-    told: Vec<(ZwlrOutputHeadV1, String, Identity)>,
+    are_complete: bool,
+    found: Vec<(ZwlrOutputHeadV1, String, Identity)>,
 }
 
 impl Dispatch<WlRegistry, ()> for Heads {
@@ -80,7 +80,7 @@ impl Dispatch<WlCallback, ()> for Heads {
         _: &QueueHandle<Self>,
     ) {
         // All globals are known, so without a manager there is no answer.
-        heads.are_told |= !heads.is_bound;
+        heads.are_complete |= !heads.is_bound;
     }
 }
 
@@ -95,10 +95,10 @@ impl Dispatch<ZwlrOutputManagerV1, ()> for Heads {
     ) {
         match event {
             zwlr_output_manager_v1::Event::Head { head } => {
-                heads.told.push((head, String::new(), Identity::default()));
+                heads.found.push((head, String::new(), Identity::default()));
             }
             zwlr_output_manager_v1::Event::Done { .. }
-            | zwlr_output_manager_v1::Event::Finished => heads.are_told = true,
+            | zwlr_output_manager_v1::Event::Finished => heads.are_complete = true,
             _ => {}
         }
     }
@@ -118,7 +118,7 @@ impl Dispatch<ZwlrOutputHeadV1, ()> for Heads {
         _: &QueueHandle<Self>,
     ) {
         use zwlr_output_head_v1::Event;
-        let Some((_, own_name, identity)) = heads.told.iter_mut().find(|(head, ..)| head == proxy)
+        let Some((_, own_name, identity)) = heads.found.iter_mut().find(|(head, ..)| head == proxy)
         else {
             return;
         };

@@ -91,12 +91,12 @@ impl Heard {
         if !self.has_makers || !self.outputs.iter().any(is_open) {
             return;
         }
-        let told = output_manager::ask(socket, stop).unwrap_or_else(|error| {
+        let makers = output_manager::ask(socket, stop).unwrap_or_else(|error| {
             log::debug!("cannot read the manufacturers of the outputs: {error}");
             BTreeMap::new()
         });
         for head in &mut self.outputs {
-            head.maker = told.get(&head.name()).cloned();
+            head.maker = makers.get(&head.name()).cloned();
         }
     }
 
@@ -166,9 +166,9 @@ impl Head {
 
     fn identity(&self) -> Identity {
         let (make, model) = &self.made;
-        let told = self.maker.as_ref().filter(|maker| maker.is_whole());
+        let maker = self.maker.as_ref().filter(|maker| maker.is_whole());
         let own = || Identity::described((make, model), &self.description(), &self.name());
-        told.cloned().unwrap_or_else(own)
+        maker.cloned().unwrap_or_else(own)
     }
 
     /// `None` if it has no mode, and so shows nothing.

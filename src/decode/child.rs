@@ -64,21 +64,23 @@ fn run(writable: Vec<PathBuf>) -> io::Result<()> {
     sandbox::confine(writable)?;
     let stream = UnixStream::from(socket);
     let daemon = Daemon::new(&stream)?;
-    let told = daemon.clone();
+    let reporter = daemon.clone();
     std::panic::set_hook(Box::new(move |panic| {
         let said = thread::panic_text(panic.payload()).to_owned();
-        told.reply(&Reply::<()>::Failed(Error::Broke(said)));
+        reporter.reply(&Reply::<()>::Failed(Error::Broke(said)));
         std::process::exit(101);
     }));
-    let told = daemon.clone();
-    std::thread::Builder::new().name("progress".into()).spawn(move || tell_progress(&told))?;
+    let reporter = daemon.clone();
+    std::thread::Builder::new()
+        .name("progress".into())
+        .spawn(move || report_progress(&reporter))?;
     serve(stream, &daemon);
     Ok(())
 }
 
 /// Reports progress while the job uses processor time, which is limited separately. A job that
 /// waits for a disk reports nothing.
-fn tell_progress(daemon: &Daemon) {
+fn report_progress(daemon: &Daemon) {
     let used = || {
         let time = clock_gettime(ClockId::ProcessCPUTime);
         Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
@@ -282,7 +284,7 @@ fn hash(
 ) -> io::Result<Checksum> {
     file.rewind()?;
     let (mut digest, mut buffer) = (Sha256::new(), vec![0; BUFFER]);
-    let mut told = Instant::now();
+    let mut reported = Instant::now();
     loop {
         match file.read(&mut buffer) {
             Ok(0) => return Ok(digest.finalize().into()),
@@ -293,11 +295,11 @@ fn hash(
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
             Err(error) => return Err(error),
         }
-        if told.elapsed() >= PROGRESS_EVERY {
+        if reported.elapsed() >= PROGRESS_EVERY {
             daemon.reply(&Reply::<()>::Progress);
             // The limit is meant for decoding: hashing a large file may take longer.
             sandbox::renew_time();
-            told = Instant::now();
+            reported = Instant::now();
         }
     }
 }

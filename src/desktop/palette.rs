@@ -12,7 +12,7 @@ use std::sync::Arc;
 use serde::Serialize;
 
 use super::directory::FILES;
-use super::scheme::{Scheme, told_from};
+use super::scheme::{Scheme, distinct_from};
 use crate::compositor::Outputs;
 use crate::media::PlainColors;
 use crate::store::{self, Store, images, workspaces};
@@ -134,7 +134,7 @@ fn named(palette: Option<&Palette>) -> Vec<(String, String)> {
     let mut again: Vec<String> = again.take(COLORS).collect();
     // Terminals need the colours between the first and the last to be visible on the first.
     for at in 1..COLORS - 1 {
-        again[at] = told_from(&again[0], &again[at]);
+        again[at] = distinct_from(&again[0], &again[at]);
     }
     named.extend(again.into_iter().enumerate().map(|(n, color)| (format!("color{n}"), color)));
     named
@@ -199,7 +199,7 @@ mod tests {
             monitor: "A".to_owned(),
             image_id: 7,
             image_name: "sea".to_owned(),
-            path: Some("/films/sea.mp4".into()),
+            path: Some("/videos/sea.mp4".into()),
             color: None,
             still: Some(PathBuf::from(still)),
             appearance: scheme.appearance.as_str(),

@@ -56,7 +56,7 @@ impl Scheme {
 }
 
 /// A colour that can be distinguished from `other`: `color` itself, or a lighter or darker one.
-pub(super) fn told_from(other: &str, color: &str) -> String {
+pub(super) fn distinct_from(other: &str, color: &str) -> String {
     let (Some(other), Some(rgb)) = (color::parse_hex(other), color::parse_hex(color)) else {
         return color.to_owned();
     };
@@ -157,9 +157,9 @@ mod tests {
             assert!(contrast(foreground, background) >= TEXT, "{palette:?}: {made:?}");
             assert!(contrast(accent, background) >= SIGN, "{palette:?}: {made:?}");
             for color in palette {
-                let told = color::parse_hex(&told_from(&palette[0], color)).unwrap();
+                let distinct = color::parse_hex(&distinct_from(&palette[0], color)).unwrap();
                 let first = color::parse_hex(&palette[0]).unwrap();
-                assert!(contrast(told, first) >= SIGN, "{palette:?}: {color}");
+                assert!(contrast(distinct, first) >= SIGN, "{palette:?}: {color}");
             }
             let dark = lab(background).l < MIDDLE;
             assert_eq!(dark, made.appearance == Tone::Dark, "{palette:?}: {made:?}");

@@ -47,7 +47,7 @@ pub(super) struct Stills {
     /// Stills that could not be made, until they are tried again.
     failed: BTreeSet<String>,
     /// Stills whose failure was logged.
-    told: BTreeSet<String>,
+    logged: BTreeSet<String>,
 }
 
 /// The result of making a still.
@@ -73,7 +73,7 @@ impl Stills {
         make: MakeStill,
         wants_png: WantsPng,
     ) -> (Self, Receiver<FinishedStill>) {
-        let (made, told) = bounded(MADE);
+        let (made, finished) = bounded(MADE);
         let (pending, failed, plain) = (BTreeSet::new(), BTreeSet::new(), BTreeMap::new());
         let stills = Self {
             directory,
@@ -85,9 +85,9 @@ impl Stills {
             plain,
             pending,
             failed,
-            told: BTreeSet::new(),
+            logged: BTreeSet::new(),
         };
-        (stills, told)
+        (stills, finished)
     }
 
     /// The path of the image's still; starts to make it if it is missing.
@@ -117,7 +117,7 @@ impl Stills {
     pub(super) fn on_made(&mut self, FinishedStill { checksum, name, result }: FinishedStill) {
         self.pending.remove(&checksum);
         if let Err(why) = result {
-            if self.told.insert(checksum.clone()) {
+            if self.logged.insert(checksum.clone()) {
                 log::warn!("cannot create a still picture of {name} for other programs: {why}");
             }
             self.failed.insert(checksum);

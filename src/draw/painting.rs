@@ -141,7 +141,7 @@ mod tests {
     /// are painted, and whether it plays again.
     fn played(damaged: usize) -> (usize, bool) {
         let dir = tempfile::tempdir().unwrap();
-        let path = dir.path().join("film.png");
+        let path = dir.path().join("video.png");
         let mut bytes = Vec::new();
         let mut encoder = png::Encoder::new(&mut bytes, 8, 4);
         encoder.set_color(png::ColorType::Rgb);

@@ -68,13 +68,13 @@ pub(super) struct Awww {
     /// The picture that this daemon has set on each output; `None` if that failed.
     shown: HashMap<String, Option<MonitorPicture>>,
     /// The settings at the last change.
-    told: Option<Options>,
+    options: Option<Options>,
 }
 
 impl Awww {
     pub(super) fn new(context: Context) -> Self {
         let servers = Processes::taken_over(&context);
-        Self { context, servers, shown: HashMap::new(), told: None }
+        Self { context, servers, shown: HashMap::new(), options: None }
     }
 
     /// The client and the server of the same name, awww or else swww.
@@ -184,7 +184,7 @@ impl Awww {
         if self.context.transition.is_some() {
             return;
         }
-        if self.told.replace(options.clone()).is_some_and(|told| told != *options) {
+        if self.options.replace(options.clone()).is_some_and(|last| last != *options) {
             self.shown.values_mut().for_each(|shown| *shown = None);
         }
     }

@@ -77,7 +77,7 @@ impl Dialect {
     }
 
     /// Whether a running hyprpaper accepts this fit; otherwise only its configuration file does.
-    pub(super) fn can_be_told(self, fit: HyprpaperFit) -> bool {
+    pub(super) fn accepts(self, fit: HyprpaperFit) -> bool {
         // Through its socket `fill` becomes `cover`.
         self == Self::Old || fit != HyprpaperFit::Fill
     }
@@ -297,8 +297,8 @@ mod tests {
             &[preload, &["wallpaper", "DP-1,contain:/a b.png"]],
         );
         assert_eq!(Dialect::New.forget("/x"), None);
-        assert!(!Dialect::New.can_be_told(HyprpaperFit::Fill));
-        assert!(Dialect::New.can_be_told(HyprpaperFit::Cover));
+        assert!(!Dialect::New.accepts(HyprpaperFit::Fill));
+        assert!(Dialect::New.accepts(HyprpaperFit::Cover));
         assert_eq!(Dialect::Old.fit(HyprpaperFit::Fill), HyprpaperFit::Cover);
     }
 

@@ -289,7 +289,7 @@ impl Backend for Hyprpaper {
         let listens = self.listens(&channel)?;
         instance::write_config(&file, &dialect.file(&wanted))?;
         let changed = self.changed(&wanted);
-        let by_call = changed.iter().all(|wallpaper| dialect.can_be_told(wallpaper.fit));
+        let by_call = changed.iter().all(|wallpaper| dialect.accepts(wallpaper.fit));
         if !listens || !by_call {
             self.restart(&file, &wanted, &channel, cancel)?;
         } else if let Err(error) = self.tell_all(&changed, &channel, cancel) {

@@ -35,7 +35,7 @@ impl Frames {
             Some("pause") => {
                 self.stands_still = Some(data == true && self.stands_still.unwrap_or(true));
                 // Each pause and each resume reports a position that could pass for a frame.
-                self.begin_anew();
+                self.reset();
             }
             Some("time-pos") => {
                 let at = data.as_f64();
@@ -49,13 +49,13 @@ impl Frames {
                 let more = if count < last { count } else { count - last };
                 self.dropped = self.dropped.saturating_add(more);
             }
-            _ if said["event"] == "file-loaded" => self.begin_anew(),
+            _ if said["event"] == "file-loaded" => self.reset(),
             _ => {}
         }
     }
 
     /// Resets the counts of shown and dropped frames.
-    pub(super) fn begin_anew(&mut self) {
+    pub(super) fn reset(&mut self) {
         (self.put_up, self.dropped) = (0, 0);
     }
 
@@ -88,7 +88,7 @@ mod tests {
     }
 
     /// The reports about a video of this many frames, of which the first are dropped.
-    fn film(frames: i32, dropped: i32) -> Vec<Value> {
+    fn video(frames: i32, dropped: i32) -> Vec<Value> {
         let set_up = [("frame-drop-count", json!(0)), ("time-pos", json!(0.0))];
         let mut said = vec![property("vo-configured", true)];
         said.extend(set_up.map(|(name, data)| property(name, data)));
@@ -103,43 +103,43 @@ mod tests {
 
     #[test]
     fn frames_are_seen_once_more_are_shown_than_dropped() {
-        assert!(after(&film(4, 0)));
-        assert!(!after(&film(3, 0)));
-        assert!(!after(&film(90, 90)), "an output that is off");
-        assert!(!after(&film(90, 88)), "and mpv has not said all yet");
-        assert!(after(&film(94, 90)), "it was switched on");
-        assert!(!after(&film(4, 0)[1..]), "it has no picture");
+        assert!(after(&video(4, 0)));
+        assert!(!after(&video(3, 0)));
+        assert!(!after(&video(90, 90)), "an output that is off");
+        assert!(!after(&video(90, 88)), "and mpv has not said all yet");
+        assert!(after(&video(94, 90)), "it was switched on");
+        assert!(!after(&video(4, 0)[1..]), "it has no picture");
         assert!(after(&[property("vo-configured", true), property("pause", true)]));
     }
 
     #[test]
     fn later_pause_does_not_count_as_a_frame() {
         let mut said = vec![property("pause", false)];
-        said.extend(film(3, 0));
+        said.extend(video(3, 0));
         said.push(property("pause", true));
         assert!(!after(&said));
         said.push(property("pause", false));
         said.push(property("time-pos", 5.0));
         assert!(!after(&said), "nor is its end");
-        said.extend(film(4, 0));
+        said.extend(video(4, 0));
         assert!(after(&said));
     }
 
     #[test]
     fn counts_of_another_video_are_ignored() {
-        let mut said = film(100, 0);
+        let mut said = video(100, 0);
         said.push(json!({ "event": "file-loaded" }));
         assert!(!after(&said));
         // Dropped frames are counted from zero again.
-        let mut said = film(3, 3);
+        let mut said = video(3, 3);
         said.push(property("frame-drop-count", Value::Null));
-        said.extend(film(3, 3));
+        said.extend(video(3, 3));
         assert!(!after(&said));
     }
 
     #[test]
     fn frames_dropped_before_the_first_report_do_not_count() {
-        let mut said = film(4, 0);
+        let mut said = video(4, 0);
         said[1] = property("frame-drop-count", 500);
         assert!(after(&said));
         said.push(property("frame-drop-count", 501));
@@ -149,7 +149,7 @@ mod tests {
     #[test]
     fn extreme_counts_do_not_overflow() {
         for counts in [[i64::MAX, 0, i64::MAX], [i64::MIN, i64::MAX, 0], [-1, 1, i64::MIN]] {
-            let mut said = film(3, 0);
+            let mut said = video(3, 0);
             said.extend(counts.map(|count| property("frame-drop-count", count)));
             assert!(!after(&said), "{counts:?}");
         }

@@ -105,7 +105,7 @@ impl Ipc {
     /// Waits without a time limit until frames are visible.
     pub(super) fn wait_until_seen(&mut self, cancel: &Cancel) -> Result<(), NotUp> {
         self.until = Instant::now() + FOR_GOOD;
-        self.frames.begin_anew();
+        self.frames.reset();
         self.hear(cancel, |_, frames| frames.are_seen()).map(drop)
     }
 

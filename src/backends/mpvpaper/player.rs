@@ -51,7 +51,7 @@ pub(super) struct Player {
     /// It is paused because we paused it.
     paused: bool,
     /// The last pause or resume was not confirmed.
-    half_told: bool,
+    is_unconfirmed: bool,
 }
 
 impl Player {
@@ -60,7 +60,7 @@ impl Player {
         let plays = wanted.map(|wanted| (wanted.file.clone(), wanted.content.clone()));
         let note = fs::read_to_string(process.beside(PAUSED)).ok();
         let (paused, is_seen) = (note.is_some(), note.is_some_and(|note| note != UNSEEN));
-        Self { process, plays, is_seen, unseen: None, paused, half_told: paused }
+        Self { process, plays, is_seen, unseen: None, paused, is_unconfirmed: paused }
     }
 
     pub(super) fn socket(&self) -> PathBuf {
@@ -70,11 +70,11 @@ impl Player {
     /// Plays another file. Fails if mpv cannot play it, and mpv goes on with the file before. Returns
     /// false if mpv does not answer.
     pub(super) fn play(&mut self, wanted: &Wanted, cancel: &Cancel) -> Result<bool, Error> {
-        let told = self.connect(PLAYS_WITHIN, cancel).and_then(|mut ipc| {
+        let done = self.connect(PLAYS_WITHIN, cancel).and_then(|mut ipc| {
             let played = self.tell(&mut ipc, wanted, cancel)?;
             Ok(played.map(|seen| (seen, ipc)))
         });
-        match told {
+        match done {
             Ok(Ok((seen, ipc))) => {
                 self.know(wanted);
                 self.is_seen = seen;
@@ -179,18 +179,18 @@ impl Player {
 
     /// Pauses the video if it plays, or resumes it if murald has paused it.
     pub(super) fn set_paused(&mut self, paused: bool, cancel: &Cancel) -> Result<(), Error> {
-        if self.paused == paused && !self.half_told {
+        if self.paused == paused && !self.is_unconfirmed {
             return Ok(());
         }
-        let told = self.connect(PAUSES_WITHIN, cancel).and_then(|mut ipc| match paused {
+        let done = self.connect(PAUSES_WITHIN, cancel).and_then(|mut ipc| match paused {
             true => self.pause(&mut ipc, cancel),
             false => self.resume(&mut ipc, cancel),
         });
-        if told.is_err() && is_stopped(self.process.child()) {
+        if done.is_err() && is_stopped(self.process.child()) {
             // A stopped process does not play.
             return Ok(());
         }
-        told.map_err(|error| error.error(self.name(), None))
+        done.map_err(|error| error.error(self.name(), None))
     }
 
     /// Changes the sound while the video plays; returns the resulting sound, also without a change.
@@ -199,7 +199,7 @@ impl Player {
         change: SoundChange,
         cancel: &Cancel,
     ) -> Result<Sound, Error> {
-        let told = self.connect(PAUSES_WITHIN, cancel).and_then(|mut ipc| {
+        let done = self.connect(PAUSES_WITHIN, cancel).and_then(|mut ipc| {
             if !ipc.has_audio(cancel)? {
                 return Ok(None);
             }
@@ -209,7 +209,7 @@ impl Player {
             ipc.change_sound(change, cancel).map(Some)
         });
         let mute = || Error::Refused(format!("the video on {} has no audio track", self.output()));
-        told.map_err(|error| error.error(self.name(), None))?.ok_or_else(mute)
+        done.map_err(|error| error.error(self.name(), None))?.ok_or_else(mute)
     }
 
     /// Whether its sound was set since it was started.
@@ -224,16 +224,16 @@ impl Player {
         }
         // Noted before the pause, so that the next daemon can resume the video if this one is killed.
         fs::write(self.process.beside(PAUSED), if self.is_seen { "" } else { UNSEEN })?;
-        (self.paused, self.half_told) = (true, true);
+        (self.paused, self.is_unconfirmed) = (true, true);
         ipc.pause(true, cancel)?;
-        self.half_told = false;
+        self.is_unconfirmed = false;
         Ok(())
     }
 
     fn resume(&mut self, ipc: &mut Ipc, cancel: &Cancel) -> Result<(), NotUp> {
         if self.paused {
             ipc.pause(false, cancel)?;
-            (self.paused, self.half_told) = (false, false);
+            (self.paused, self.is_unconfirmed) = (false, false);
             fs::remove_file(self.process.beside(PAUSED)).ok();
         }
         Ok(())

@@ -228,7 +228,7 @@ pub(super) struct PausedSources {
     /// The sources that murald has paused and not loaded since.
     paused: BTreeSet<String>,
     /// The last pause was not confirmed for all of them.
-    half_told: bool,
+    is_unconfirmed: bool,
 }
 
 impl PausedSources {
@@ -236,7 +236,7 @@ impl PausedSources {
     pub(super) fn open(directory: &Path) -> Self {
         let note = directory.join("wal-qt.paused");
         let noted = fs::read(&note).ok().and_then(|bytes| serde_json::from_slice(&bytes).ok());
-        Self { note, paused: noted.unwrap_or_default(), half_told: false }
+        Self { note, paused: noted.unwrap_or_default(), is_unconfirmed: false }
     }
 
     /// Notes that the host has loaded a file and plays it.
@@ -250,13 +250,13 @@ impl PausedSources {
     /// Removes all pauses, because the host has ended.
     pub(super) fn forget(&mut self) {
         self.paused.clear();
-        self.half_told = false;
+        self.is_unconfirmed = false;
         fs::remove_file(&self.note).ok();
     }
 
     /// Whether exactly these sources are paused.
     pub(super) fn is(&self, wanted: &BTreeSet<String>) -> bool {
-        !self.half_told && self.paused == *wanted
+        !self.is_unconfirmed && self.paused == *wanted
     }
 
     /// Pauses these sources, and resumes the other sources that murald has paused.
@@ -269,7 +269,7 @@ impl PausedSources {
             match client.playback(source, false) {
                 // The host no longer shows the source, or cannot pause.
                 Err(Error::Refused(why)) => log::debug!("{why}"),
-                told => told?,
+                result => result?,
             }
         }
         // Noted before the pause, so that the next daemon can resume the sources if this one is killed.
@@ -277,13 +277,13 @@ impl PausedSources {
             let why = format!("cannot save the paused outputs to {}: {error}", self.note.display());
             return Err(Error::Unavailable(why));
         }
-        let told = std::mem::replace(&mut self.paused, wanted.clone());
-        let is_untold = |source: &&String| self.half_told || !told.contains(*source);
-        let untold: Vec<&String> = wanted.iter().filter(is_untold).collect();
+        let before = std::mem::replace(&mut self.paused, wanted.clone());
+        let is_new = |source: &&String| self.is_unconfirmed || !before.contains(*source);
+        let new: Vec<&String> = wanted.iter().filter(is_new).collect();
         // If one request fails, the sources before it are paused, and its own may be.
-        self.half_told = true;
-        untold.into_iter().try_for_each(|source| client.playback(source, true))?;
-        self.half_told = false;
+        self.is_unconfirmed = true;
+        new.into_iter().try_for_each(|source| client.playback(source, true))?;
+        self.is_unconfirmed = false;
         Ok(())
     }
 
@@ -327,8 +327,9 @@ mod tests {
         assert!(matches!(paused.pause(&client, &wanted), Err(Error::Refused(_))));
         assert!(!paused.is(&wanted), "it is tried again");
         paused.pause(&client, &BTreeSet::new()).unwrap();
-        let told = |source: &str, paused| json!({ "source_target": source, "paused": paused });
-        let expected = [told("a", true), told("b", true), told("a", false), told("b", false)];
+        let playback = |source: &str, paused| json!({ "source_target": source, "paused": paused });
+        let expected =
+            [playback("a", true), playback("b", true), playback("a", false), playback("b", false)];
         let heard: [Value; 4] = host.join().unwrap();
         assert_eq!(heard, expected);
         assert!(paused.is(&BTreeSet::new()));

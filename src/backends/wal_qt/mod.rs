@@ -71,7 +71,7 @@ pub(super) struct WalQt {
     /// The outputs whose windows are known, with the instance of the output for each.
     served: HashMap<String, u64>,
     /// The last settings that the host got, by path.
-    told: HashMap<&'static str, Value>,
+    sent: HashMap<&'static str, Value>,
     paused: PausedSources,
 }
 
@@ -79,15 +79,15 @@ impl WalQt {
     pub(super) fn new(context: Context) -> Self {
         let host = Host::new(&context);
         let paused = PausedSources::open(context.shared.records.directory());
-        let (shown, served, told) = (HashMap::new(), HashMap::new(), HashMap::new());
-        Self { context, host, shown, served, told, paused }
+        let (shown, served, sent) = (HashMap::new(), HashMap::new(), HashMap::new());
+        Self { context, host, shown, served, sent, paused }
     }
 
-    /// Clears what this host was told, as another host does not know it.
+    /// Clears what was sent to this host, as another host does not know it.
     fn forget(&mut self) {
         self.shown.clear();
         self.served.clear();
-        self.told.clear();
+        self.sent.clear();
     }
 
     /// The outputs whose windows are new. A window does not count if another program has set its
@@ -115,7 +115,7 @@ impl WalQt {
         if new.is_empty() {
             return Ok(new);
         }
-        self.told.remove(PRESENTATION);
+        self.sent.remove(PRESENTATION);
         self.host.expect(new.len());
         let are_ready = self.host.are_windows_ready(cancel).inspect_err(|_| {
             // They count as new at the next call, too.
@@ -145,9 +145,9 @@ impl WalQt {
 
     /// Sends settings to the host, unless it has them already.
     fn tell_once(&mut self, client: &Client, path: &'static str, body: Value) -> Result<(), Error> {
-        if self.told.get(path) != Some(&body) {
+        if self.sent.get(path) != Some(&body) {
             client.tell(path, &body)?;
-            self.told.insert(path, body);
+            self.sent.insert(path, body);
         }
         Ok(())
     }
@@ -160,7 +160,7 @@ impl WalQt {
         pieces: &[Piece],
     ) -> Result<(), Error> {
         let network = json!({ "allow_network_wallpapers": options.allow_network_wallpapers });
-        let known = self.told.contains_key("/settings/network");
+        let known = self.sent.contains_key("/settings/network");
         if known || pieces.iter().any(|piece| piece.kind == "web") {
             self.tell_once(client, "/settings/network", network)?;
         }
@@ -169,11 +169,11 @@ impl WalQt {
             self.tell_once(client, PRESENTATION, presentation)?;
         }
         let (path, parallax) = ("/wallpaper/parallax", load::parallax(options));
-        if self.told.contains_key(path) {
+        if self.sent.contains_key(path) {
             return self.tell_once(client, path, parallax);
         }
         // The first load includes it.
-        self.told.insert(path, parallax);
+        self.sent.insert(path, parallax);
         Ok(())
     }
 
@@ -186,20 +186,20 @@ impl WalQt {
         status: &Value,
     ) -> Result<Vec<Piece>, Error> {
         let mut changed = Vec::new();
-        let mut told = false;
+        let mut is_sent = false;
         for piece in pieces {
             match self.shown.get(&piece.output) {
                 Some(shown) if shown == piece => {}
                 Some(shown) if shown.is_same_page(piece) => {
                     tell_page(client, shown, piece)?;
-                    told = true;
+                    is_sent = true;
                     self.shown.insert(piece.output.clone(), piece.clone());
                 }
                 _ => changed.push(piece.clone()),
             }
         }
         let is_left = |output: &String| pieces.iter().all(|piece| piece.output != *output);
-        if told || !changed.is_empty() || self.shown.keys().any(is_left) {
+        if is_sent || !changed.is_empty() || self.shown.keys().any(is_left) {
             return Ok(changed);
         }
         // Nothing differs, but another program may have changed the pictures, or the settings may have
