@@ -14,7 +14,7 @@ use wayland_client::{Connection, Dispatch, Proxy, QueueHandle, delegate_noop};
 use wayland_protocols::xdg::shell::client::{xdg_surface, xdg_toplevel, xdg_wm_base};
 
 use crate::desktop::{Desktop, wait_until};
-use crate::hosted::{Hosted, films};
+use crate::hosted::{Hosted, videos};
 use crate::rest::{is_paused, sockets, tell, told};
 
 struct Window {
@@ -106,8 +106,8 @@ fn videos_pause_under_a_window_that_is_full_screen() {
     let settings = "[power]\npause_when_covered = true\npause_when_locked = true";
     let mut hosted =
         Hosted::with("mpvpaper", &["mpvpaper"], &["640x480", "640x480"], settings, &[]);
-    let [film, other] = films(&hosted);
-    hosted.set(&json!({ "image_id": film }));
+    let [video, other] = videos(&hosted);
+    hosted.set(&json!({ "image_id": video }));
     let playing = sockets(&hosted);
     let sway = |hosted: &Hosted, command: &str| {
         hosted.desktop.output("swaymsg", &["-q", command]);

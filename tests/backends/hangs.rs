@@ -8,7 +8,7 @@ use std::path::Path;
 use serde_json::{Value, json};
 
 use crate::desktop::wait_until;
-use crate::hosted::{Hosted, films};
+use crate::hosted::{Hosted, videos};
 
 #[test]
 fn backend_that_hangs_at_its_start_blocks_no_other_request() {
@@ -50,8 +50,8 @@ fn backend_that_hangs_blocks_no_other_monitor() {
         .client()
         .patch("/config", &json!({ "backend": { "selection_mode": "auto" } }))
         .ok();
-    let (red, blue, [film, _]) =
-        (hosted.picture("one.png"), hosted.picture("two.png"), films(&hosted));
+    let (red, blue, [video, _]) =
+        (hosted.picture("one.png"), hosted.picture("two.png"), videos(&hosted));
     hosted.set(&json!({ "image_id": red }));
     hosted.cue("mpvpaper", "hang");
     let client = hosted.house.client();
@@ -59,7 +59,7 @@ fn backend_that_hangs_blocks_no_other_monitor() {
         client.post("/wallpaper/set", &json!({ "image_id": id, "monitor": monitor }))
     };
     std::thread::scope(|scope| {
-        let hangs = scope.spawn(|| set(film, "HEADLESS-1"));
+        let hangs = scope.spawn(|| set(video, "HEADLESS-1"));
         wait_until("its start", || hosted.starts("mpvpaper") == 1);
         // Requests for the same monitor wait; those for others overtake them.
         let waits = scope.spawn(|| set(blue, "HEADLESS-1"));
@@ -86,9 +86,9 @@ fn video_that_hangs_at_the_start_blocks_no_other_backend() {
         .client()
         .patch("/config", &json!({ "backend": { "selection_mode": "auto" } }))
         .ok();
-    let [film, _] = films(&hosted);
+    let [video, _] = videos(&hosted);
     let still = hosted.picture("one.png");
-    hosted.set(&json!({ "image_id": film, "monitor": "HEADLESS-1" }));
+    hosted.set(&json!({ "image_id": video, "monitor": "HEADLESS-1" }));
     hosted.set(&json!({ "image_id": still, "monitor": "HEADLESS-2" }));
     let pids = ["mpvpaper@HEADLESS-1-1.json", "swaybg-1.json"].map(|name| recorded(&hosted, name));
     assert_eq!(hosted.house.stop(), Some(0));
@@ -104,14 +104,14 @@ fn video_that_hangs_at_the_start_blocks_no_other_backend() {
         let wanted = [b'o', b'n', 199];
         seen.get_pixel(320, 240).0.iter().zip(wanted).all(|(one, other)| one.abs_diff(other) <= 4)
     });
-    assert!(!hosted.house.log().contains("did not start playing in time"), "the film hangs still");
+    assert!(!hosted.house.log().contains("did not start playing in time"), "the video hangs still");
 }
 
 #[test]
 fn video_that_hangs_blocks_no_other_monitor_of_its_backend() {
     let outputs = ["640x480", "640x480", "640x480"];
     let mut hosted = Hosted::with("mpvpaper", &["mpvpaper"], &outputs, "", &[]);
-    let [red, blue] = films(&hosted);
+    let [red, blue] = videos(&hosted);
     let client = hosted.house.client();
     let mut events = hosted.house.events("wallpaper_changed");
     let set = |image: i64, monitors: Value| {

@@ -242,8 +242,8 @@ fn hyprpaper_is_skipped_without_hyprland() {
 #[test]
 fn failures_of_mpvpaper_reach_the_client() {
     let hosted = Hosted::with("mpvpaper", &["mpvpaper"], &["640x480"], "", &[]);
-    let films = films(&hosted);
-    mishaps_with(&hosted, films, ("mpvpaper", "die", "something is missing"), &[]);
+    let videos = videos(&hosted);
+    mishaps_with(&hosted, videos, ("mpvpaper", "die", "something is missing"), &[]);
     // mpvpaper cannot show a still.
     let still = hosted.picture("one.png");
     let refused = hosted.house.client().post("/wallpaper/set", &json!({ "image_id": still }));
@@ -294,7 +294,7 @@ fn is_out(hosted: &Hosted, events: &mut Events, image: i64, before: usize) {
 }
 
 /// Two videos in the library.
-pub fn films(hosted: &Hosted) -> [i64; 2] {
+pub fn videos(hosted: &Hosted) -> [i64; 2] {
     ["red", "blue"].map(|color| {
         let path = hosted.house.root().join(format!("{color}.mp4"));
         let source = format!("color={color}:s=64x36:d=1");
@@ -384,25 +384,25 @@ fn host_of_a_shown_page_shows_all_monitors() {
 fn animated_image_has_a_still_before_its_event() {
     let hosted = Hosted::new(&["640x360"], "", &[]);
     let house = &hosted.house;
-    let film = house.root().join("film.mp4");
+    let video = house.root().join("video.mp4");
     let made = Command::new("ffmpeg")
         .args(["-nostdin", "-v", "error", "-f", "lavfi", "-i", "color=0x1ec81e:s=320x180:r=30:d=2"])
         .args(["-c:v", "libx264", "-preset", "ultrafast", "-pix_fmt", "yuv420p"])
-        .arg(&film)
+        .arg(&video)
         .status();
     assert!(made.unwrap().success());
-    let film = house.import(&[&film])[0];
+    let video = house.import(&[&video])[0];
     let page = hosted.page("none");
     let link = house.root().join(".local/state/murald/current/HEADLESS-1");
     let mut events = house.events("wallpaper_changed");
-    for (id, size) in [(film, (320, 180)), (page, (480, 270)), (film, (320, 180))] {
+    for (id, size) in [(video, (320, 180)), (page, (480, 270)), (video, (320, 180))] {
         house.client().post("/wallpaper/set", &json!({ "image_id": id })).ok();
         assert_eq!(events.wait_for("wallpaper_changed")["image_id"], id);
         let still = fs::read_link(&link).unwrap();
         assert_eq!(still.parent().unwrap(), house.root().join(".local/state/murald/stills"));
         let picture = image::open(&still).unwrap().into_rgb8();
         assert_eq!(picture.dimensions(), size);
-        if id == film {
+        if id == video {
             let [r, g, b] = picture.get_pixel(160, 90).0;
             assert!(r < 60 && g > 170 && b < 60, "{r} {g} {b}");
         }

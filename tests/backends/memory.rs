@@ -5,7 +5,7 @@ use std::fs;
 use serde_json::{Value, json};
 
 use crate::desktop::wait_until;
-use crate::hosted::{Hosted, films};
+use crate::hosted::{Hosted, videos};
 
 fn children(hosted: &Hosted) -> Vec<Value> {
     hosted.house.client().get("/debug").ok()["children"].as_array().unwrap().clone()
@@ -16,9 +16,9 @@ fn video_whose_process_keeps_growing_gets_another_process() {
     let every = [("MURALD_MEMORY_LOOKS", "200")];
     let told = "[daemon]\nlog_level = 'debug'";
     let hosted = Hosted::with("mpvpaper", &["mpvpaper"], &["640x480"], told, &every);
-    let [film, _] = films(&hosted);
+    let [video, _] = videos(&hosted);
     hosted.cue("mpvpaper", "grow");
-    hosted.set(&json!({ "image_id": film }));
+    hosted.set(&json!({ "image_id": video }));
     let [big] = &children(&hosted)[..] else { panic!("one process") };
     assert!(big["memory_kb"].as_u64().unwrap() > 200 << 10, "{big}");
     let mut events = hosted.house.events("");

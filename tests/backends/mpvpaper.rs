@@ -105,7 +105,7 @@ fn failures_of_mpvpaper_are_reported() {
     let error = show(&stubs, &mut *mpvpaper, &[("HEADLESS-1", &broken)]).unwrap_err();
     assert!(matches!(&error, Error::File { path, .. } if *path == broken), "{error}");
     // mpv is told to continue, and its answer is not awaited.
-    crate::desktop::wait_until("the film before again", || {
+    crate::desktop::wait_until("the video before again", || {
         stubs.note("mpvpaper-loads").last().map(String::as_str) == one.to_str()
     });
     assert_eq!(stubs.wall.processes("mpvpaper"), process);
@@ -201,14 +201,14 @@ fn old_video_stays_until_the_new_one_is_visible() {
 fn invisible_videos_do_not_accumulate() {
     let stubs = Stubs::new(&["640x480"]);
     let mut mpvpaper = stubs.wall.backend(BackendName::Mpvpaper);
-    let film = video(&stubs, "one.mp4", "");
-    show(&stubs, &mut *mpvpaper, &[("HEADLESS-1", &film)]).unwrap();
+    let video = video(&stubs, "one.mp4", "");
+    show(&stubs, &mut *mpvpaper, &[("HEADLESS-1", &video)]).unwrap();
     let [seen] = stubs.wall.processes("mpvpaper")[..] else { panic!("one process") };
     stubs.cue("mpvpaper", "dark");
     for options in ["loop panscan=1", "loop", "loop mute=yes"] {
         stubs.wall.set("mpvpaper", "mpv_options", options);
         let before = stubs.wall.processes("mpvpaper");
-        show(&stubs, &mut *mpvpaper, &[("HEADLESS-1", &film)]).unwrap();
+        show(&stubs, &mut *mpvpaper, &[("HEADLESS-1", &video)]).unwrap();
         let processes = stubs.wall.processes("mpvpaper");
         let [kept, new] = processes[..] else { panic!("{processes:?}") };
         assert!(kept == seen && !before.contains(&new), "{processes:?}");
@@ -249,7 +249,7 @@ fn video_that_stops_itself_while_hidden_is_left_to_continue() {
     next.pause(&["HEADLESS-1".to_owned()].into(), &stubs.wall.cancel).unwrap();
     assert_eq!(next.unseen(), ["HEADLESS-1"]);
     stubs.cue("mpvpaper", "");
-    crate::desktop::wait_until("the film", || next.unseen().is_empty());
+    crate::desktop::wait_until("the video", || next.unseen().is_empty());
     assert!(next.is_whole() && new.is_running() && !is_stopped(new.pid));
     assert_eq!((stubs.calls("mpvpaper").len(), stubs.note("mpvpaper-loads").len()), (2, 0));
     next.clear().unwrap();

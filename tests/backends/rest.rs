@@ -10,7 +10,7 @@ use murald::internals::config::BackendName;
 use serde_json::{Value, json};
 
 use crate::desktop::wait_until;
-use crate::hosted::{Hosted, films};
+use crate::hosted::{Hosted, videos};
 use crate::stub::Stubs;
 
 const LOCKED: &str = "[power]\npause_when_locked = true";
@@ -72,8 +72,8 @@ pub fn is_paused(socket: &Path) -> bool {
 #[test]
 fn videos_are_paused_while_the_session_is_locked_unless_they_are_set_then() {
     let mut hosted = Hosted::with("mpvpaper", &["mpvpaper"], &["640x480", "640x480"], LOCKED, &[]);
-    let [film, other] = films(&hosted);
-    hosted.set(&json!({ "image_id": film }));
+    let [video, other] = videos(&hosted);
+    hosted.set(&json!({ "image_id": video }));
     let playing = sockets(&hosted);
     let [one, two] = &playing[..] else { panic!("{playing:?}") };
     tell(&hosted, "locked");
@@ -104,8 +104,8 @@ fn videos_are_paused_while_the_session_is_locked_unless_they_are_set_then() {
 #[test]
 fn video_that_its_user_has_paused_stays_paused() {
     let hosted = Hosted::with("mpvpaper", &["mpvpaper"], &["640x480", "640x480"], LOCKED, &[]);
-    let [film, _] = films(&hosted);
-    hosted.set(&json!({ "image_id": film }));
+    let [video, _] = videos(&hosted);
+    hosted.set(&json!({ "image_id": video }));
     let playing = sockets(&hosted);
     let [one, two] = &playing[..] else { panic!("{playing:?}") };
     mpv(two, &json!(["set_property", "pause", true]));
@@ -123,10 +123,10 @@ fn video_that_its_user_has_paused_stays_paused() {
 #[test]
 fn wal_qt_pauses_videos_and_pages() {
     let mut hosted = Hosted::new(&["640x480", "640x480"], LOCKED, &[]);
-    let [film, _] = films(&hosted);
+    let [video, _] = videos(&hosted);
     let page = hosted.page("none");
     let on = |id: i64, monitor: &str| json!({ "image_id": id, "monitors": [monitor] });
-    hosted.set(&on(film, "HEADLESS-1"));
+    hosted.set(&on(video, "HEADLESS-1"));
     hosted.set(&on(page, "HEADLESS-2"));
     let client = hosted.house.client();
     let refused = client.post("/wallpaper/sound", &json!({ "muted": true })).fails(409);
@@ -134,7 +134,7 @@ fn wal_qt_pauses_videos_and_pages() {
         refused["error"].as_str().unwrap().contains("wal-qt on HEADLESS-1 cannot"),
         "{refused}"
     );
-    let film_s = client.get(&format!("/images/{film}")).ok()["path"].clone();
+    let video_s = client.get(&format!("/images/{video}")).ok()["path"].clone();
     let page_s = client.get(&format!("/images/{page}")).ok()["web_meta"]["entry_path"].clone();
     let sees = |hosted: &Hosted, expected: &[(&Value, bool)]| {
         let mut expected: Vec<Value> = expected
@@ -153,7 +153,7 @@ fn wal_qt_pauses_videos_and_pages() {
     };
     hosted.forget();
     tell(&hosted, "locked");
-    sees(&hosted, &[(&film_s, true), (&page_s, true)]);
+    sees(&hosted, &[(&video_s, true), (&page_s, true)]);
     // A page that is set plays, because it is loaded again.
     let still = hosted.picture("one.png");
     hosted.set(&on(still, "HEADLESS-2"));
@@ -161,18 +161,18 @@ fn wal_qt_pauses_videos_and_pages() {
     hosted.set(&on(page, "HEADLESS-2"));
     hosted.forget();
     in_another_session(&mut hosted);
-    sees(&hosted, &[(&film_s, false)]);
+    sees(&hosted, &[(&video_s, false)]);
 }
 
 /// A video whose content is its name.
-fn film(stubs: &Stubs, name: &str) -> PathBuf {
+fn video(stubs: &Stubs, name: &str) -> PathBuf {
     let path = stubs.root().join(name);
     fs::write(&path, [b"\0\0\0\x18ftypisom\0\0\0\0isommp42", name.as_bytes()].concat()).unwrap();
     path
 }
 
-fn placed(stubs: &Stubs, film: &Path) -> Vec<Placement> {
-    let placements = stubs.wall.hang(&[("HEADLESS-1", film)]).into_iter();
+fn placed(stubs: &Stubs, video: &Path) -> Vec<Placement> {
+    let placements = stubs.wall.hang(&[("HEADLESS-1", video)]).into_iter();
     placements.map(|placement| Placement { kind: Kind::Video, ..placement }).collect()
 }
 
@@ -181,8 +181,8 @@ fn video_whose_pause_has_failed_is_paused_again_and_resumed() {
     let stubs = Stubs::new(&["640x480"]);
     let (all, none) = (["HEADLESS-1".to_owned()].into(), [].into());
     let mut mpvpaper = stubs.wall.backend(BackendName::Mpvpaper);
-    let film = placed(&stubs, &film(&stubs, "one.mp4"));
-    mpvpaper.show(&film, &stubs.wall.cancel).unwrap();
+    let video = placed(&stubs, &video(&stubs, "one.mp4"));
+    mpvpaper.show(&video, &stubs.wall.cancel).unwrap();
     let mut pause = |outputs, cue| {
         stubs.cue("mpvpaper", cue);
         let done = mpvpaper.pause(outputs, &stubs.wall.cancel).is_ok();
@@ -201,10 +201,10 @@ fn video_whose_pause_has_failed_is_paused_again_and_resumed() {
 fn invisible_video_is_paused_too_and_stays_unseen() {
     let stubs = Stubs::new(&["640x480"]);
     let hang = |path: &Path, audio_enabled: bool| -> Vec<Placement> {
-        let film = |one| Placement { audio_enabled, ..one };
-        placed(&stubs, path).into_iter().map(film).collect()
+        let video = |one| Placement { audio_enabled, ..one };
+        placed(&stubs, path).into_iter().map(video).collect()
     };
-    let (one, two) = (film(&stubs, "one.mp4"), film(&stubs, "two.mp4"));
+    let (one, two) = (video(&stubs, "one.mp4"), video(&stubs, "two.mp4"));
     let all = ["HEADLESS-1".to_owned()].into();
     let mut mpvpaper = stubs.wall.backend(BackendName::Mpvpaper);
     mpvpaper.show(&hang(&one, false), &stubs.wall.cancel).unwrap();

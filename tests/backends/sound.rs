@@ -5,7 +5,7 @@ use std::fs;
 use serde_json::{Value, json};
 
 use crate::desktop::wait_until;
-use crate::hosted::{Hosted, films};
+use crate::hosted::{Hosted, videos};
 use crate::rest::{mpv, sockets};
 
 fn sound_of(hosted: &Hosted, output: &str) -> [Value; 3] {
@@ -27,10 +27,10 @@ fn sound_changes_as_videos_play_and_is_kept_with_each() {
     let mut hosted = Hosted::with("mpvpaper", &["mpvpaper"], &["640x480", "640x480"], "", &[]);
     let client = hosted.house.client();
     let sound = |body: Value| client.post("/wallpaper/sound", &body);
-    let [film, other] = films(&hosted);
+    let [video, other] = videos(&hosted);
     let refused = sound(json!({ "muted": true })).fails(409);
     assert!(refused["error"].as_str().unwrap().contains("HEADLESS-1 shows no video"), "{refused}");
-    hosted.set(&json!({ "image_id": film }));
+    hosted.set(&json!({ "image_id": video }));
     assert_eq!(current(&hosted), json!([[true, null], [true, null]]));
     let playing = sockets(&hosted);
     // Sway 1.10 lists its outputs the other way round than 1.7.

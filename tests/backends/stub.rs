@@ -510,7 +510,7 @@ fn mpv_client(
             ["observe_property", _, name] => {
                 say(answer(Value::Null));
                 match *name {
-                    "time-pos" => play_film(role, stream.try_clone().unwrap(), paused),
+                    "time-pos" => play_video(role, stream.try_clone().unwrap(), paused),
                     "frame-drop-count" => {}
                     "pause" => drop(say(property(name, json!(paused.load(Ordering::SeqCst))))),
                     _ => drop(say(property(name, json!(*name == "vo-configured")))),
@@ -527,7 +527,7 @@ fn property(name: &str, data: Value) -> Value {
 
 /// Reports frames while somebody listens, except during a pause, and reports pauses. On the cue `dark`
 /// all frames are dropped, as if the output were off; only there if the cue names an output.
-fn play_film(role: &Role, mut stream: UnixStream, paused: &Arc<AtomicBool>) {
+fn play_video(role: &Role, mut stream: UnixStream, paused: &Arc<AtomicBool>) {
     let (cue, paused) = (role.notes.join("cue-mpvpaper"), Arc::clone(paused));
     let output = role.args[role.args.len() - 2].clone();
     let is_dark = move |cue: &str| {

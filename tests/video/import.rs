@@ -7,8 +7,8 @@ use std::path::Path;
 use murald::internals::media;
 use serde_json::{Value, json};
 
-use crate::film::{H264, MOVING, has_encoder, make, real};
 use crate::support::{House, left_out};
+use crate::video::{H264, MOVING, has_encoder, make, real};
 
 /// Imports a file; returns its record, or the reason why it was refused.
 fn import(house: &House, path: &Path) -> Result<Value, String> {
@@ -172,21 +172,21 @@ fn rotation_and_pixel_aspect_ratio_are_applied() {
 #[test]
 fn damaged_and_unsupported_files_are_refused() {
     let house = House::started();
-    let films = [
+    let videos = [
         make(&house, "index-behind.mp4", MOVING, H264),
         make(&house, "index-in-front.mp4", MOVING, &[H264, &["-movflags", "+faststart"]].concat()),
         make(&house, "a.mkv", MOVING, H264),
         make(&house, "a.avi", MOVING, &["-c:v", "mpeg4"]),
     ];
-    for film in films {
-        let whole = fs::read(&film).unwrap();
-        fs::write(&film, &whole[..whole.len() * 2 / 5]).unwrap();
-        let name = film.file_name().unwrap().to_string_lossy().into_owned();
-        let reason = import(&house, &film).expect_err(&name);
+    for video in videos {
+        let whole = fs::read(&video).unwrap();
+        fs::write(&video, &whole[..whole.len() * 2 / 5]).unwrap();
+        let name = video.file_name().unwrap().to_string_lossy().into_owned();
+        let reason = import(&house, &video).expect_err(&name);
         eprintln!("{name}: {reason}");
         assert!(!reason.contains(".murald"), "{reason}");
-        fs::write(&film, &whole).unwrap();
-        import(&house, &film).unwrap();
+        fs::write(&video, &whole).unwrap();
+        import(&house, &video).unwrap();
     }
     let sound = house.root().join("sound.mp4");
     let made = std::process::Command::new("ffmpeg")

@@ -16,9 +16,9 @@ use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
 use crate::desktop::{wait_for, wait_until};
-use crate::film::{H264, files, image, make, probe};
 use crate::support::House;
 use crate::support::client::Client;
+use crate::video::{H264, files, image, make, probe};
 
 /// The duration of a frame in seconds.
 const FRAME: f64 = 1.0 / 30.0;
@@ -29,7 +29,7 @@ fn killed_replacement_leaves_the_video_or_its_loop() {
     let mut house = House::started();
     // Every loop is one frame shorter, so it differs from the earlier ones.
     let source = format!("testsrc2=s=64x64:r=30:d={}", 3 + rounds / 30);
-    let id = house.import(&[&make(&house, "film.mp4", &source, H264)])[0];
+    let id = house.import(&[&make(&house, "video.mp4", &source, H264)])[0];
     let begun = Instant::now();
     replace(&house.client(), &image(&house, id));
     let whole = begun.elapsed();
@@ -43,9 +43,9 @@ fn killed_replacement_leaves_the_video_or_its_loop() {
         let shorter = before["duration"].as_f64().unwrap() - after["duration"].as_f64().unwrap();
         assert!(shorter.abs() < 0.01 || (shorter - FRAME).abs() < 0.01, "{round}: {shorter} s");
         replaced += u32::from(before["checksum"] != after["checksum"]);
-        if after["name"] != "film" {
+        if after["name"] != "video" {
             // The daemon was killed before the name was restored.
-            house.client().patch(&format!("/images/{id}"), &json!({ "name": "film" })).ok();
+            house.client().patch(&format!("/images/{id}"), &json!({ "name": "video" })).ok();
         }
     }
     eprintln!("{rounds} kills, {replaced} of them with the loop in place");
@@ -65,7 +65,7 @@ fn kill_at(house: &mut House, image: &Value, round: u32, whole: Duration) {
     if round.is_multiple_of(2) {
         thread::sleep(whole.mul_f64((f64::from(round) * 0.618_034).fract()));
     } else {
-        let lands = |name: &String| name.starts_with("film_1");
+        let lands = |name: &String| name.starts_with("video_1");
         wait_until("it lands", || asked.is_finished() || files(house).iter().any(lands));
         thread::sleep(Duration::from_micros(u64::from(round) * 7919 % 12_000));
     }

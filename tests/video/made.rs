@@ -6,15 +6,15 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
-use crate::film::{H264, MOVING, difference, frames, image, make, probe};
 use crate::support::House;
 use crate::support::client::Answer;
+use crate::video::{H264, MOVING, difference, frames, image, make, probe};
 
 /// Starts a daemon with one video of four seconds; returns its id.
 fn house() -> (House, i64) {
     let house = House::started();
-    let film = make(&house, "film.mp4", MOVING, H264);
-    let id = house.import(&[&film])[0];
+    let video = make(&house, "video.mp4", MOVING, H264);
+    let id = house.import(&[&video])[0];
     (house, id)
 }
 
@@ -88,7 +88,7 @@ fn palette_is_taken_at_the_requested_time() {
     let house = House::started();
     let source = "color=red:s=160x90:r=10:d=1[a];color=blue:s=160x90:r=10:d=1[b];\
         [a][b]concat=n=2:v=1:a=0";
-    let id = house.import(&[&make(&house, "film.mkv", source, H264)])[0];
+    let id = house.import(&[&make(&house, "video.mkv", source, H264)])[0];
     let palette = |at: f64| {
         let body = json!({ "time_seconds": at });
         let taken = post(&house, id, "extract-video-palette", &body).ok();
@@ -118,13 +118,13 @@ fn loops_are_imported_as_new_images() {
     assert_eq!(made["action"], "import_new");
     let new = image(&house, made["image_id"].as_i64().unwrap());
     assert_eq!((&new["path"], &new["folder_id"]), (&made["path"], &folder));
-    assert_eq!((&new["name"], &new["format"]), (&json!("film_loop"), &json!("webm")));
+    assert_eq!((&new["name"], &new["format"]), (&json!("video_loop"), &json!("webm")));
     let path = Path::new(made["path"].as_str().unwrap());
     assert_eq!(probe(path, "stream=codec_name,width,height"), "vp9,320,180");
     assert_eq!(frames(path).len(), 45);
     assert_eq!(export(&house, id, &body).ok(), made, "the same loop is in the library once");
     assert_eq!(files(&house.images()).len(), 2);
-    assert_eq!(image(&house, id)["duration"], 4.0, "the film itself stays");
+    assert_eq!(image(&house, id)["duration"], 4.0, "the video itself stays");
     // A loop has sound if the video has.
     let sound = ["-f", "lavfi", "-i", "sine=d=4", "-shortest"];
     let loud = make(&house, "loud.mov", MOVING, &[&sound[..], H264].concat());
@@ -163,7 +163,7 @@ fn loop_replaces_its_video() {
         assert_eq!((&made["action"], &made["image_id"]), (&json!("replace"), &json!(id)));
         let now = image(&house, id);
         assert_eq!(now["path"], house.images().join(name).to_str().unwrap());
-        assert_eq!((&now["path"], &now["name"]), (&made["path"], &json!("film")));
+        assert_eq!((&now["path"], &now["name"]), (&made["path"], &json!("video")));
         for same in ["tags", "is_selected", "audio_enabled", "imported_at", "source_path"] {
             assert_eq!(now[same], before[same]);
         }
@@ -177,9 +177,9 @@ fn loop_replaces_its_video() {
         assert_eq!(house.client().get(&format!("/images/{id}/thumbnail")).status, 200);
         assert_eq!(house.client().get(&format!("/images/{id}/raw")).body, fs::read(path).unwrap());
     };
-    check("mp4_h264", "film.mp4", "h264", 3.0);
-    check("webm_vp9", "film.webm", "vp9", 2.0);
-    check("webm_vp9", "film.webm", "vp9", 1.0);
+    check("mp4_h264", "video.mp4", "h264", 3.0);
+    check("webm_vp9", "video.webm", "vp9", 2.0);
+    check("webm_vp9", "video.webm", "vp9", 1.0);
 
     // A name of the maximum length has no room for a suffix, and a longer extension makes it
     // shorter.

@@ -5,7 +5,6 @@
 
 #[path = "../desktop/mod.rs"]
 mod desktop;
-mod film;
 mod formats;
 mod import;
 mod kill;
@@ -13,3 +12,4 @@ mod made;
 #[path = "../support/mod.rs"]
 mod support;
 mod trouble;
+mod video;

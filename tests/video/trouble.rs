@@ -13,9 +13,9 @@ use murald::internals::wire::Format;
 use serde_json::{Value, json};
 
 use crate::desktop::wait_until;
-use crate::film::{H264, files, image, make, real};
 use crate::support::House;
 use crate::support::client::{Answer, Client};
+use crate::video::{H264, files, image, make, real};
 
 /// A source that takes long to encode as VP9.
 const LONG: &str = "testsrc2=s=640x360:r=30:d=40";
@@ -38,7 +38,7 @@ fn house(source: &str) -> (House, i64) {
     house.stub("ffmpeg", MOODY);
     house.env("REAL_FFMPEG", real("ffmpeg"));
     house.start();
-    let id = house.import(&[&make(&house, "film.mp4", source, H264)])[0];
+    let id = house.import(&[&make(&house, "video.mp4", source, H264)])[0];
     (house, id)
 }
 
@@ -84,8 +84,8 @@ fn children(house: &House, name: &str) -> Vec<u32> {
 #[test]
 fn actions_that_need_ffmpeg_are_refused_without_it() {
     let mut house = House::started();
-    let film = make(&house, "film.mp4", "testsrc2=s=64x64:d=2", H264);
-    let id = house.import(&[&film])[0];
+    let video = make(&house, "video.mp4", "testsrc2=s=64x64:d=2", H264);
+    let id = house.import(&[&video])[0];
     house.client().post(&format!("/images/{id}/ensure-browser-preview"), &json!({})).ok();
     assert_eq!(house.client().get("/capabilities").ok()["transcoder_available"], true);
     assert_eq!(house.stop(), Some(0));
@@ -103,13 +103,13 @@ fn actions_that_need_ffmpeg_are_refused_without_it() {
     let failure = house.client().get(&format!("/images/{id}/thumbnail")).fails(503);
     assert!(failure["details"].as_str().unwrap().contains("not installed"), "{failure}");
     let again = house.root().join("again.mp4");
-    fs::copy(film, &again).unwrap();
+    fs::copy(video, &again).unwrap();
     fs::OpenOptions::new().append(true).open(&again).unwrap().set_len(5000).unwrap();
     let mut events = house.events("image_error");
     house.client().post("/images", &json!({ "paths": [again] })).ok();
     let error = events.next().1["error"].clone();
     assert_eq!(error, "MP4 files need the transcoder (ffmpeg and ffprobe)");
-    assert_eq!(files(&house), ["film.mp4"]);
+    assert_eq!(files(&house), ["video.mp4"]);
 }
 
 #[test]
@@ -121,7 +121,7 @@ fn failure_of_ffmpeg_is_reported_without_leftovers() {
         for (action, body) in actions() {
             let failure = house.client().post(&format!("/images/{id}/{action}"), &body).fails(500);
             assert!(failure["details"].as_str().unwrap().contains(says), "{failure}");
-            assert_eq!(files(&house), ["film.mp4"]);
+            assert_eq!(files(&house), ["video.mp4"]);
             assert_eq!(image(&house, id), before);
         }
         let other = make(&house, "other.mkv", "testsrc2=s=64x64:d=1", H264);
@@ -129,7 +129,7 @@ fn failure_of_ffmpeg_is_reported_without_leftovers() {
         house.client().post("/images", &json!({ "paths": [other] })).ok();
         let error = events.next().1["error"].as_str().unwrap().to_owned();
         assert_eq!(error, format!("ffmpeg failed: {says}"));
-        assert_eq!(files(&house), ["film.mp4"]);
+        assert_eq!(files(&house), ["video.mp4"]);
     }
     // Cancelling a batch kills its ffmpeg.
     mood(&house, "hang");
@@ -159,9 +159,9 @@ fn export_can_be_repeated_after_ffmpeg_was_killed() {
     }
     let failure = asked.join().unwrap().fails(500);
     assert!(failure["details"].as_str().unwrap().contains("signal 9"), "{failure}");
-    assert_eq!(files(&house), ["film.mp4"]);
+    assert_eq!(files(&house), ["video.mp4"]);
     house.client().post(&format!("/images/{id}/video-loop-export"), &body("replace")).ok();
-    assert_eq!(files(&house), ["film.mp4"]);
+    assert_eq!(files(&house), ["video.mp4"]);
     assert!(house.log().contains("the loop of image 1 started"));
 }
 
@@ -174,7 +174,7 @@ fn stop_during(mut house: House, id: i64, request: (&str, Value), working: &str)
     let failure = asked.join().unwrap().fails(503);
     assert!(failure["error"].as_str().unwrap().contains("shutting down"), "{failure}");
     assert!(!Path::new(&format!("/proc/{child}")).exists(), "{working} is still there");
-    assert_eq!(files(&house), ["film.mp4"]);
+    assert_eq!(files(&house), ["video.mp4"]);
 }
 
 #[test]
@@ -212,7 +212,7 @@ fn hanging_ffmpeg_does_not_block_other_requests() {
         asked.join().unwrap().fails(503);
     }
     let left = files(&house);
-    assert!(left.iter().all(|name| ["film.mp4", "still.jpg"].contains(&&**name)), "{left:?}");
+    assert!(left.iter().all(|name| ["video.mp4", "still.jpg"].contains(&&**name)), "{left:?}");
     mood(&house, "");
     house.start();
     assert_eq!(image(&house, id)["tags"], json!(["x"]));
@@ -234,26 +234,26 @@ fn ffmpeg_is_killed_with_the_daemon_and_the_next_start_cleans_up() {
     asked.join().unwrap();
     wait_until("ffmpeg is gone", || !Path::new(&format!("/proc/{child}")).exists());
     house.start();
-    wait_until("the rest is gone", || files(&house) == ["film.mp4"]);
+    wait_until("the rest is gone", || files(&house) == ["video.mp4"]);
     assert_eq!(image(&house, id)["duration"], 40.0);
 }
 
 #[test]
 fn ffmpeg_is_limited_in_memory_and_output() {
     let house = House::new();
-    let film = make(&house, "film.mp4", "testsrc2=s=320x240:d=4", H264);
-    let film = (film.as_path(), Format::Mp4);
+    let video = make(&house, "video.mp4", "testsrc2=s=320x240:d=4", H264);
+    let video = (video.as_path(), Format::Mp4);
     let ffmpeg = |limits| Ffmpeg::new(limits, Cancel::new().unwrap());
     let all = Limits::default();
-    let facts = ffmpeg(all).facts(film.0, film.1).unwrap();
-    let to = film.0.with_extension("new");
-    ffmpeg(all).preview("it", film, &facts, &to).unwrap();
+    let facts = ffmpeg(all).facts(video.0, video.1).unwrap();
+    let to = video.0.with_extension("new");
+    ffmpeg(all).preview("it", video, &facts, &to).unwrap();
     let length = fs::metadata(&to).unwrap().len();
     // Too little even for its shared libraries.
     let poor = ffmpeg(Limits { memory: 4 << 20, ..all });
-    assert!(matches!(poor.facts(film.0, film.1), Err(transcode::Error::Failed { .. })));
+    assert!(matches!(poor.facts(video.0, video.1), Err(transcode::Error::Failed { .. })));
     let short = ffmpeg(Limits { output: length / 2, ..all });
-    assert!(short.preview("it", film, &facts, &to).is_err());
+    assert!(short.preview("it", video, &facts, &to).is_err());
     // Newer versions fail at the limit, and then no file is left.
     assert!(fs::metadata(&to).map_or(0, |made| made.len()) <= length / 2);
 }
@@ -262,32 +262,32 @@ fn ffmpeg_is_limited_in_memory_and_output() {
 /// itself.
 #[test]
 fn victim() {
-    let Some(film) = std::env::var_os("MURALD_VICTIM") else { return };
+    let Some(video) = std::env::var_os("MURALD_VICTIM") else { return };
     let moment = Duration::from_millis(300);
     // ffprobe does not hang, and its limit stays generous, as the machine may be busy.
     let limits = Limits { frame: moment, silence: moment, ..Limits::default() };
     let ffmpeg = Ffmpeg::new(limits, Cancel::new().unwrap());
-    let film = (Path::new(&film), Format::Mp4);
-    let facts = ffmpeg.facts(film.0, film.1).unwrap();
-    let to = film.0.with_extension("new");
+    let video = (Path::new(&video), Format::Mp4);
+    let facts = ffmpeg.facts(video.0, video.1).unwrap();
+    let to = video.0.with_extension("new");
     let check = |done: Result<(), transcode::Error>, says: &str| {
         let error = done.unwrap_err();
         let cause = std::error::Error::source(&error).unwrap().to_string();
         assert!(error.to_string().contains("did not finish"), "{error}");
         assert!(cause.contains(says), "{cause}");
     };
-    check(ffmpeg.frame(film, &facts, 0.0, (9, 9), &to), "did not exit within 300 ms");
-    check(ffmpeg.preview("it", film, &facts, &to), "made no progress");
+    check(ffmpeg.frame(video, &facts, 0.0, (9, 9), &to), "did not exit within 300 ms");
+    check(ffmpeg.preview("it", video, &facts, &to), "made no progress");
 }
 
 #[test]
 fn hanging_ffmpeg_is_killed() {
     let mut house = House::new();
-    let film = make(&house, "film.mp4", "testsrc2=s=64x64:d=2", H264);
+    let video = make(&house, "video.mp4", "testsrc2=s=64x64:d=2", H264);
     house.stub("ffmpeg", MOODY);
     mood(&house, "hang");
     let mut command = house.command(std::env::current_exe().unwrap());
-    let ran = command.args(["--exact", "trouble::victim"]).env("MURALD_VICTIM", film).output();
+    let ran = command.args(["--exact", "trouble::victim"]).env("MURALD_VICTIM", video).output();
     let ran = ran.unwrap();
     assert!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stdout));
 }
