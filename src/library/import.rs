@@ -240,7 +240,8 @@ fn found(files: Vec<PathBuf>) -> Vec<FoundFile> {
     files.into_iter().enumerate().map(found).collect()
 }
 
-/// The files of a batch by number, in the order in which they land, so that ids and times follow it: those that are ready and those that have ended in another way.
+/// The files of a batch by number, in the order in which they land, so that ids and times follow it:
+/// those that are ready and those that have ended in another way.
 struct Line<T> {
     /// The first file that has not ended.
     first: u64,
