@@ -27,7 +27,10 @@ impl Player {
     }
 
     pub(super) fn tell_power(&mut self, told: PutPower) -> Power {
-        self.power.enter(self.wallpapers.session());
+        match self.wallpapers.session() {
+            None => self.power.leave(),
+            session => self.power.enter(session),
+        }
         self.power.tell(told);
         self.apply_pause();
         self.power.get()

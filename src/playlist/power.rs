@@ -40,6 +40,17 @@ struct Session {
     idle: bool,
 }
 
+impl PowerState {
+    /// Saves the state of the session for the next daemon.
+    fn save(&self) {
+        let Some(file) = &self.file else { return };
+        let text = serde_json::to_vec(&self.session).map_err(io::Error::from);
+        if let Err(error) = text.and_then(|text| paths::replace(file, &text)) {
+            log::warn!("cannot save the state of the session in {}: {error}", file.display());
+        }
+    }
+}
+
 impl SharedPower {
     /// Restores the state that the last daemon saved.
     pub(super) fn kept(file: PathBuf) -> Self {
@@ -63,13 +74,30 @@ impl SharedPower {
         self.lock().battery = battery;
     }
 
-    /// Forgets the state of another session: a new compositor shows no lock screen.
+    /// Forgets the state of another session: a new compositor shows no lock screen. A state that was
+    /// reported before the compositor was known belongs to it.
     pub(super) fn enter(&self, session: Option<String>) {
         let (Some(began), mut known) = (session, self.lock()) else { return };
-        if !known.session.began.is_empty() && known.session.began != began {
+        if known.session.began == began {
+            return;
+        }
+        let was_set = known.session.locked || known.session.idle;
+        if !known.session.began.is_empty() {
             known.session = Session::default();
         }
         known.session.began = began;
+        if was_set {
+            known.save();
+        }
+    }
+
+    /// Forgets the state of the session whose compositor is gone: the next report is about a session
+    /// that is not known yet.
+    pub(super) fn leave(&self) {
+        let mut known = self.lock();
+        if !known.session.began.is_empty() {
+            known.session = Session::default();
+        }
     }
 
     /// Sets the reported state of the session.
@@ -78,11 +106,7 @@ impl SharedPower {
         let session = &mut known.session;
         session.locked = told.locked.unwrap_or(session.locked);
         session.idle = told.idle.unwrap_or(session.idle);
-        let Some(file) = &known.file else { return };
-        let text = serde_json::to_vec(&known.session).map_err(io::Error::from);
-        if let Err(error) = text.and_then(|text| paths::replace(file, &text)) {
-            log::warn!("cannot save the state of the session in {}: {error}", file.display());
-        }
+        known.save();
     }
 
     pub(super) fn get(&self) -> Power {
@@ -144,6 +168,14 @@ mod tests {
         assert!(!known(Some("a")).get().locked, "there is no file");
         known(None).tell(PutPower { locked: Some(true), idle: None });
         assert!(known(Some("a")).get().locked, "no compositor was known");
+        assert!(!known(Some("b")).get().locked, "it was of the first compositor");
+        let power = known(Some("a"));
+        power.tell(PutPower { locked: Some(true), idle: None });
+        power.leave();
+        assert!(!power.get().locked);
+        power.tell(PutPower { locked: Some(true), idle: None });
+        power.enter(Some("b".to_owned()));
+        assert!(power.get().locked, "it was reported before its compositor was known");
         known(Some("a")).tell(PutPower { locked: Some(true), idle: None });
         assert!(known(Some("a")).get().locked && !known(Some("a")).get().idle);
         assert!(known(None).get().locked);

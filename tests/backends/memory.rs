@@ -38,7 +38,7 @@ fn video_whose_process_keeps_growing_gets_another_process() {
     let log = hosted.house.log();
     let said = log.lines().filter(|line| line.contains("restarting mpvpaper")).count();
     assert_eq!(said, 1, "{log}");
-    let seen = format!("(process {next}) has ");
+    let seen = format!("(process {next}) uses ");
     wait_until("many looks", || hosted.house.log().matches(&seen).count() > 5);
     assert_eq!((&children(&hosted)[0]["pid"], starts()), (&next, 2));
     // The wallpaper has not changed, so no event is published about it.

@@ -23,7 +23,7 @@ fn still_stays_until_the_video_that_replaces_it_is_visible() {
         let body = json!({ "image_id": image });
         let answer = hosted.house.client().post("/wallpaper/set", &body).ok();
         let warning = answer["warnings"][0].as_str().unwrap();
-        assert!(warning.contains("stays until one is"), "{warning}");
+        assert!(warning.contains("stays until then"), "{warning}");
         assert!(Path::new(&swaybg).exists());
     }
     // The next daemon does not know more before it has asked.

@@ -115,7 +115,7 @@ fn status(call: &Call, stdout: &mut Stdout) -> Result<(), Error> {
         }
         _ => error,
     })?;
-    if stdout.terminal().is_none() {
+    if stdout.wants_data() {
         stdout.warn_all(&info);
     }
     let mut all = json!({

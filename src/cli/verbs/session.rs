@@ -247,14 +247,15 @@ fn entry(connection: &Connection, name: &str) -> Result<Value, Error> {
 /// The id of the image with a file's content; imports the file if there is none. The only directories
 /// that are images are packages.
 fn imported(connection: &Connection, path: &str) -> Result<Value, Error> {
-    let is_package = || {
-        ["project.json", "waypaper.json", "index.html"]
-            .iter()
-            .any(|it| Path::new(path).join(it).exists())
-    };
-    if Path::new(path).is_dir() && !is_package() {
-        return Err(Error::refused(format!("{path} is a directory"))
-            .hint("`murald slideshow DIR` makes a playlist of its pictures"));
+    let has = |name: &str| Path::new(path).join(name).is_file();
+    if Path::new(path).is_dir() && !has("project.json") && !has("waypaper.json") {
+        if !has("index.html") {
+            return Err(Error::refused(format!("{path} is a directory"))
+                .hint("`murald slideshow DIR` makes a playlist of its pictures"));
+        }
+        let to = RequestPath::new(&[&"images", &"import-web"]);
+        let image: Value = connection.post(&to, &json!({ "path": path }))?.read()?;
+        return Ok(image["id"].clone());
     }
     let body = json!({ "paths": [path], "wait": true });
     let batch: Value = connection.post(&RequestPath::new(&[&"images"]), &body)?.read()?;

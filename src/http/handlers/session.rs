@@ -48,6 +48,8 @@ pub(in crate::http) fn put_power(api: &Api, request: &Request<'_>) -> Result<Res
     if told.locked.is_none() && told.idle.is_none() {
         return Err(Error::bad_request("nothing to set: give locked, idle or both"));
     }
+    // The state belongs to a compositor.
+    api.wallpaper.wait_for_look();
     let tell = |reply| api.playlists.tell_power(told, reply);
     let power: Power = request.wait(PATIENCE, tell)?;
     Ok(Response::json(200, &power)?)

@@ -138,7 +138,7 @@ pub(super) fn difference(
     if let Some((file, to)) = difference.renamed.first() {
         let (count, from) = (difference.renamed.len(), file.path.display());
         log::info!("{from} and other files, {count} in all, are {} and such now", to.display());
-        rename_notes(context, directory, &mut difference);
+        rename_notes(context, directory, &mut difference)?;
         tell_folders(context);
         clear_folders(context)?;
         context.bus.publish(&Event::GalleryChanged { domain: GalleryDomain::Images });
@@ -147,28 +147,37 @@ pub(super) fn difference(
 }
 
 /// Updates the paths of images whose directory was renamed. A file for which this fails is found by its
-/// content later, so that it does not hold up others.
-fn rename_notes(context: &ImportContext, directory: &Directory, difference: &mut Difference) {
+/// content later, so that it does not hold up others. If the database cannot be written, all of them
+/// wait: none may count as gone.
+fn rename_notes(
+    context: &ImportContext,
+    directory: &Directory,
+    difference: &mut Difference,
+) -> Result<(), Error> {
     let rename = |some: &[(WatchedFile, PathBuf)]| {
         let mut some = some.iter();
         context.store.write(|c| some.try_for_each(|one| context.rename_note(c, directory, one)))
     };
     let chunks = difference.renamed.chunks(AT_ONCE);
-    let failed = chunks.filter(|some| rename(some).is_err()).flatten();
-    let failed = failed.filter(|one| match rename(slice::from_ref(one)) {
-        Ok(()) => false,
-        Err(error) => {
-            let (from, why) = (one.0.path.display(), error.reason());
-            log::warn!("cannot let the image of {from} follow its file: {why}");
-            true
+    let mut failed = HashMap::new();
+    for one in chunks.filter(|some| rename(some).is_err()).flatten() {
+        match rename(slice::from_ref(one)) {
+            Ok(()) => {}
+            Err(Error::Store(error)) if error.is_storage() => return Err(error.into()),
+            Err(error) => {
+                let (from, why) = (one.0.path.display(), error.reason());
+                log::warn!("cannot let the image of {from} follow its file: {why}");
+                failed.insert(one.1.clone(), one.0.clone());
+            }
         }
-    });
-    for (file, to) in failed.cloned().collect::<Vec<_>>() {
-        difference.renamed.retain(|(_, renamed)| *renamed != to);
+    }
+    difference.renamed.retain(|(_, to)| !failed.contains_key(to));
+    for (to, file) in failed {
         difference.lost.extend(file.image_id.map(|_| file.stamp.size));
         difference.changed.push((to, file.stamp));
         difference.gone.push(file);
     }
+    Ok(())
 }
 
 /// The known files of a scope.
