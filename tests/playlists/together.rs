@@ -36,10 +36,10 @@ fn playlist_events_match_the_screen() {
     let desktop = Desktop::wayland(&["640x360", "640x360"]);
     let (house, ids) = house(&desktop, 6);
     let photos = photographs::take(&house.root().join("photos"), 60);
-    let every_second = json!({ "type": "timer", "interval": 1 });
+    let every_two_seconds = json!({ "type": "timer", "interval": 2 });
     let lists = [&ids[..3], &ids[3..]];
-    let one = make(&house, "one", every_second.clone(), lists[0]);
-    let two = make(&house, "two", every_second, lists[1]);
+    let one = make(&house, "one", every_two_seconds.clone(), lists[0]);
+    let two = make(&house, "two", every_two_seconds, lists[1]);
     let mut events = house.events("playlist_image_changed");
     let done = AtomicBool::new(false);
     let (told, seen) = std::thread::scope(|scope| {
