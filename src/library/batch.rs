@@ -18,8 +18,8 @@ pub(super) type Reply<T> = Box<dyn FnOnce(Result<T, Error>) + Send>;
 /// While a batch runs, `gallery_changed` is published at most this often.
 const GALLERY_EVERY: Duration = Duration::from_secs(1);
 
-/// Called once when a batch has ended.
-pub(super) type Done = Box<dyn FnOnce() + Send>;
+/// Called once when a batch has ended, with whether the database could not be written for any file.
+pub(super) type Done = Box<dyn FnOnce(bool) + Send>;
 
 /// A client that waits for the end, and its answer so far. The entries are sorted by the places of the
 /// files, as files end in any order.
@@ -47,6 +47,8 @@ pub(super) struct Batch {
     waiting: Option<WaitingClient>,
     started: Instant,
     cancelled: bool,
+    /// Whether the database could not be written for any file.
+    is_unsaved: bool,
     /// Stops the jobs of the files in progress; `None` if there were too few file descriptors.
     cancel: Option<Cancel>,
     /// Whether an image was imported since the last `gallery_changed`.
@@ -82,6 +84,7 @@ impl Batch {
             waiting: None,
             started: now,
             cancelled: false,
+            is_unsaved: false,
             cancel: None,
             changed: false,
             told: now,
@@ -125,6 +128,7 @@ impl Batch {
             // The file counts as never started.
             return;
         }
+        self.is_unsaved |= result.as_ref().is_err_and(Error::is_storage);
         if result.as_ref().is_err_and(Error::is_left_alone) {
             return;
         }
@@ -202,7 +206,7 @@ impl Batch {
             (self.total, self.succeeded, self.failed, self.skipped);
         let (elapsed_ms, cancelled) = (self.elapsed_ms(), self.is_cancelled());
         if let Some(done) = self.done.take() {
-            done();
+            done(self.is_unsaved);
         }
         let Some(batch_id) = self.id else { return };
         let waiting = self.waiting.take();

@@ -167,6 +167,11 @@ impl Error {
         matches!(self, Self::LeftAlone)
     }
 
+    /// Whether the database cannot be written now.
+    pub(super) fn is_storage(&self) -> bool {
+        matches!(self, Self::Store(error) if error.is_storage())
+    }
+
     /// Whether the file is of a kind that the library does not support.
     pub(super) fn is_of_no_kind(&self) -> bool {
         matches!(

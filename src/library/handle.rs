@@ -108,7 +108,7 @@ impl Library {
                 return Err(Error::DirectoryInPlace { path: path.clone() });
             }
             let watching = self.watching.clone();
-            let done: Done = Box::new(move || watching.named());
+            let done: Done = Box::new(move |_| watching.named());
             (Task::InPlace, Some(done))
         } else {
             (Task::Copy, None)

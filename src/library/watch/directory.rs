@@ -303,6 +303,13 @@ impl Watched {
         self.missing.postpone(now);
     }
 
+    /// Looks at everything later, as what was found could not be written. Until then no file counts as
+    /// gone: it may be one of those that were found.
+    pub(super) fn look_at_all_later(&mut self, now: Instant) {
+        self.look_at_all(now);
+        self.postpone(now);
+    }
+
     /// The files that are gone for good.
     pub(super) fn leaving(&self) -> Vec<PathBuf> {
         if self.root != Root::There {

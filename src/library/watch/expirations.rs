@@ -163,7 +163,7 @@ fn rename_notes(
     for one in chunks.filter(|some| rename(some).is_err()).flatten() {
         match rename(slice::from_ref(one)) {
             Ok(()) => {}
-            Err(Error::Store(error)) if error.is_storage() => return Err(error.into()),
+            Err(error) if error.is_storage() => return Err(error),
             Err(error) => {
                 let (from, why) = (one.0.path.display(), error.reason());
                 log::warn!("cannot let the image of {from} follow its file: {why}");

@@ -225,9 +225,9 @@ impl Missing {
         waiting.map(|gone| gone.since + GRACE).min()
     }
 
-    /// Restarts the time of all gone files, as no look was possible.
+    /// Restarts the time of all gone files.
     pub(super) fn postpone(&mut self, now: Instant) {
-        self.gone.values_mut().for_each(|gone| gone.since = now);
+        self.gone.values_mut().for_each(|gone| *gone = Gone { since: now, confirmed: false });
     }
 
     /// The files that are gone for good.

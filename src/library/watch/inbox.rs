@@ -38,6 +38,8 @@ pub(super) enum Message {
     /// The imports have ended all files that they were given.
     Taken {
         directory: u64,
+        /// Whether the database could not be written for any of them.
+        is_unsaved: bool,
     },
     /// Remove the images of a directory that is no longer watched.
     Forget {

@@ -133,9 +133,12 @@ impl Watcher {
             Message::Looked { look, findings, notices } => {
                 report(self.on_findings(look, &findings, notices, now));
             }
-            Message::Taken { directory } => {
+            Message::Taken { directory, is_unsaved } => {
                 if let Some(one) = self.find(directory) {
                     one.taking = None;
+                    if is_unsaved {
+                        one.look_at_all_later(now);
+                    }
                 }
                 self.look_at_unknown(now);
                 // Images whose files were renamed have their files again.
@@ -269,9 +272,8 @@ impl Watcher {
         match difference(&self.context, &one.task, findings, &scope) {
             Ok(difference) => one.absorb(difference, &scope, now),
             Err(error) => {
-                // The findings are lost, so everything is looked at again later.
-                one.look_at_all(now);
-                one.postpone(now);
+                // The findings are lost.
+                one.look_at_all_later(now);
                 return Err(error);
             }
         }
@@ -353,7 +355,7 @@ impl Watcher {
         };
         let Some((files, pass)) = one.next_files(is_noted) else { return };
         let (directory, inbox) = (one.id, self.inbox.clone());
-        let done = Box::new(move || inbox.send(Message::Taken { directory }));
+        let done = Box::new(move |is_unsaved| inbox.send(Message::Taken { directory, is_unsaved }));
         let task = Task::Watched(Arc::clone(&one.task), pass);
         // The send fails only if the daemon is exiting.
         self.importer.send(import::Message::Watched { files, task, done }).ok();

@@ -1,8 +1,21 @@
 //! Tests how the thread `watch` handles failures of the database.
 
+use super::super::findings::Difference;
 use super::super::inbox::StatusList;
+use super::super::settings::GRACE;
 use super::*;
-use crate::library::tests::Scene;
+use crate::library::tests::{Alive, Scene};
+use crate::store::watched::WatchedFile;
+
+fn watcher(alive: &Alive, one: Watched) -> Watcher {
+    let mut watcher = Watcher::new(
+        (Inbox::new().unwrap(), StatusList::default()),
+        Arc::clone(alive.context()),
+        crossbeam_channel::bounded(1).0,
+    );
+    watcher.state.directories.push(one);
+    watcher
+}
 
 #[test]
 fn directory_is_listed_again_if_the_database_fails() {
@@ -10,19 +23,42 @@ fn directory_is_listed_again_if_the_database_fails() {
     let alive = scene.start();
     alive.reconciled();
     let now = Instant::now();
-    let mut watcher = Watcher::new(
-        (Inbox::new().unwrap(), StatusList::default()),
-        Arc::clone(alive.context()),
-        crossbeam_channel::bounded(1).0,
-    );
     let task = task::Directory { path: scene.at("source"), ..task::Directory::default() };
     let mut one = Watched::new(1, "source".to_owned(), task, now);
     one.next_look(7, now).unwrap();
-    watcher.state.directories.push(one);
+    let mut watcher = watcher(&alive, one);
     scene.damage("ALTER TABLE watched_file RENAME TO away");
     watcher.on_findings(7, &Findings::default(), Notices::new(|_| ()), now).unwrap_err();
     let one = &mut watcher.state.directories[0];
     let due = one.due().expect("another look");
     assert!(due > now, "not at once: it may go on failing");
+    assert_eq!(one.next_look(8, due).unwrap().0, Scope::All);
+}
+
+#[test]
+fn file_stays_while_its_new_name_cannot_be_written() {
+    let scene = Scene::new();
+    let alive = scene.start();
+    alive.reconciled();
+    let begun = Instant::now();
+    let task = task::Directory { path: scene.at("source"), ..task::Directory::default() };
+    let mut one = Watched::new(1, "source".to_owned(), task, begun);
+    let gone = || {
+        let (path, stamp) = (scene.at("source/a"), Stamp::default());
+        let file = WatchedFile { path, image_id: Some(1), checksum: None, stamp };
+        Difference { gone: vec![file], ..Difference::default() }
+    };
+    let now = begun + GRACE;
+    one.absorb(gone(), &Scope::All, begun);
+    one.absorb(gone(), &Scope::All, now);
+    assert_eq!(one.leaving().len(), 1);
+    let mut watcher = watcher(&alive, one);
+    watcher.hear(Message::Taken { directory: 1, is_unsaved: false });
+    assert_eq!(watcher.state.directories[0].leaving().len(), 1);
+    watcher.hear(Message::Taken { directory: 1, is_unsaved: true });
+    let one = &mut watcher.state.directories[0];
+    assert_eq!(one.leaving().len(), 0);
+    let due = one.due().expect("another look");
+    one.look_for_gone(due);
     assert_eq!(one.next_look(8, due).unwrap().0, Scope::All);
 }
