@@ -336,26 +336,6 @@ impl Reconciler {
         desired
     }
 
-    /// Counts what an earlier daemon left on the outputs as shown, once there are outputs. Takes the
-    /// outputs from `world`, so that nothing is planned by `world` before this.
-    fn recall(&mut self, world: &WorldState) {
-        let Some(recalled) = self.recovery.recall(world.outputs(), self.backends.compositor())
-        else {
-            return;
-        };
-        self.stale.extend(recalled.keys().cloned());
-        for (key, placements) in &recalled {
-            let place = |one: &Placement| ((key.clone(), one.output.name.clone()), None);
-            self.unreported.extend(placements.iter().map(place));
-        }
-        self.current.extend(recalled);
-        let desired = self.desired(world);
-        let covered = self.recovery.take_covered(&desired, world.outputs());
-        self.current.extend(covered.into_iter().map(|key| (key, Vec::new())));
-        self.recovery.sweep(&self.backends, desired.keys().chain(self.current.keys()));
-        self.reconcile_again = true;
-    }
-
     fn world_state(&self) -> Result<WorldState, store::Error> {
         let activated = self.activated.map(|activated| activated.backend);
         let mut world = WorldState::read(&self.store, &self.bus, &self.backends, activated)?;

@@ -1,4 +1,5 @@
-//! Writes what is shown into the database, and publishes it, as well as what cannot be shown.
+//! Writes what is shown into the database, and publishes it, as well as what cannot be shown. Adopts
+//! what an earlier daemon left on the outputs.
 //!
 //! Runs on the reconciler's thread. A request writes its own rows only. What the same steps show on
 //! other monitors, such as new ones, is written and reported by the next plan for all outputs.
@@ -20,6 +21,26 @@ use crate::wallpaper::plan::{self, Placements, Step};
 use crate::wallpaper::world_state::WorldState;
 
 impl Reconciler {
+    /// Counts what an earlier daemon left on the outputs as shown, once there are outputs. Takes the
+    /// outputs from `world`, so that nothing is planned by `world` before this.
+    pub(super) fn recall(&mut self, world: &WorldState) {
+        let Some(recalled) = self.recovery.recall(world.outputs(), self.backends.compositor())
+        else {
+            return;
+        };
+        self.stale.extend(recalled.keys().cloned());
+        for (key, placements) in &recalled {
+            let place = |one: &Placement| ((key.clone(), one.output.name.clone()), None);
+            self.unreported.extend(placements.iter().map(place));
+        }
+        self.current.extend(recalled);
+        let desired = self.desired(world);
+        let covered = self.recovery.take_covered(&desired, world.outputs());
+        self.current.extend(covered.into_iter().map(|key| (key, Vec::new())));
+        self.recovery.sweep(&self.backends, desired.keys().chain(self.current.keys()));
+        self.reconcile_again = true;
+    }
+
     /// Notes the pictures that a step of a request shows beside those that the request asks for. Other
     /// jobs report their pictures as soon as these are shown.
     pub(super) fn note_unreported(&mut self, Step { key, placements }: &Step, job: &Job) {
