@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use serde_json::{Value, json};
 
 use crate::backends::fit_and_transition::fit_or;
-use crate::backends::{Kind, Placement, Web};
+use crate::backends::{Error, Kind, Placement, Web};
 use crate::config::{BackendName, WalQt as Options};
 use crate::wire::Fit;
 
@@ -228,6 +228,11 @@ fn named<'a>(value: &'a Value, output: &str) -> Option<&'a Value> {
 
 fn failed(output: &str, why: &str) -> Progress {
     Progress::Failed { output: output.to_owned(), why: why.to_owned() }
+}
+
+/// The error for an output whose wallpaper the host has not loaded.
+pub(super) fn not_loaded(output: &str, why: &str) -> Error {
+    Error::Refused(format!("wal-qt cannot load it on {output}: {why}"))
 }
 
 #[cfg(test)]

@@ -360,7 +360,7 @@ fn load(
         let answer = client.insist(PATH, &load::body(&group, options), limit, Some(until));
         match load::loaded(&answer.map_err(|failed| client.error(PATH, failed))?, &group) {
             Progress::Done => {}
-            Progress::Failed { output, why } => return Err(not_loaded(&output, &why)),
+            Progress::Failed { output, why } => return Err(load::not_loaded(&output, &why)),
             Progress::Unsaid | Progress::Waiting => left.extend(group),
         }
     }
@@ -372,19 +372,15 @@ fn load(
         match load::displayed(&status.map_err(|it| client.error("/wallpaper/status", it))?, &left) {
             Progress::Done => break,
             Progress::Unsaid if accepted.elapsed() >= SAID_WITHIN => break,
-            Progress::Failed { output, why } => return Err(not_loaded(&output, &why)),
+            Progress::Failed { output, why } => return Err(load::not_loaded(&output, &why)),
             Progress::Unsaid | Progress::Waiting => {}
         }
         if Instant::now() > until {
             let why = format!("not displayed within {} ms", limit.as_millis());
-            return Err(not_loaded(&left[0].output, &why));
+            return Err(load::not_loaded(&left[0].output, &why));
         }
     }
     Ok(())
-}
-
-fn not_loaded(output: &str, why: &str) -> Error {
-    Error::Refused(format!("wal-qt cannot load it on {output}: {why}"))
 }
 
 /// Sends the changed settings and permissions of a shown HTML wallpaper.
