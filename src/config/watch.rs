@@ -86,12 +86,17 @@ impl Places {
     fn follow(&mut self, path: &Path) -> io::Result<()> {
         /// If paths change faster than this, another event is waiting.
         const TRIES: usize = 8;
-        let mut stale: BTreeSet<i32> = self.names.keys().copied().collect();
+        let mut all: BTreeSet<i32> = self.names.keys().copied().collect();
         let mut way = WatchPaths::on_the_way_to(path);
+        let mut followed = Ok(());
         for _ in 0..TRIES {
-            let names = self.add_all(&way)?;
-            stale.extend(names.keys());
-            self.names = names;
+            match self.add_all(&way, &mut all) {
+                Ok(names) => self.names = names,
+                Err(error) => {
+                    followed = Err(error);
+                    break;
+                }
+            }
             // Directories that were made between the look and the watch are found by the next look.
             let now = WatchPaths::on_the_way_to(path);
             if now == way {
@@ -99,18 +104,19 @@ impl Places {
             }
             way = now;
         }
-        stale.iter().filter(|watch| !self.names.contains_key(watch)).for_each(|watch| {
+        all.iter().filter(|watch| !self.names.contains_key(watch)).for_each(|watch| {
             self.inotify.unwatch(*watch);
         });
-        Ok(())
+        followed
     }
 
-    fn add_all(&self, way: &WatchPaths) -> io::Result<Watches> {
+    /// Adds the watches of a way, also to `all`, which has them even if it fails.
+    fn add_all(&self, way: &WatchPaths, all: &mut BTreeSet<i32>) -> io::Result<Watches> {
         let mut watches = Watches::new();
         for (directory, names) in &way.directories {
             // The nearest directory above a missing one reports when it is made.
             if !names.is_empty()
-                && let Some(watch) = self.add(directory)?
+                && let Some(watch) = self.add(directory, all)?
             {
                 let known = watches.entry(watch).or_default();
                 known.get_or_insert_default().extend(names.iter().cloned());
@@ -118,7 +124,7 @@ impl Places {
         }
         // The file may also be written under another name.
         if let Some(file) = &way.file
-            && let Some(watch) = self.add(file)?
+            && let Some(watch) = self.add(file, all)?
         {
             watches.insert(watch, None);
         }
@@ -126,10 +132,13 @@ impl Places {
     }
 
     /// None if it was removed again, or is not readable: its directory reports when that changes.
-    fn add(&self, path: &Path) -> io::Result<Option<i32>> {
+    fn add(&self, path: &Path, all: &mut BTreeSet<i32>) -> io::Result<Option<i32>> {
         use io::ErrorKind::{NotADirectory, NotFound, PermissionDenied};
         match self.inotify.watch(path, CHANGES) {
-            Ok(watch) => Ok(Some(watch)),
+            Ok(watch) => {
+                all.insert(watch);
+                Ok(Some(watch))
+            }
             Err(error) => match error.kind() {
                 NotFound | NotADirectory | PermissionDenied => Ok(None),
                 _ => Err(error),

@@ -1,6 +1,6 @@
 //! Tests changes, edits and failures of one file, without the watch.
 
-mod meanwhile;
+mod concurrent;
 
 use super::super::schema::BackendName;
 use super::super::snapshot::Changed;
