@@ -49,6 +49,8 @@ fn set_starts_the_daemon_and_shows_the_picture() {
     let unused = told("backend.builtin.fit_mode", "contain");
     assert!(unused.contains("`murald backends activate builtin` switches to it"), "{unused}");
     assert_eq!(told("backend.swaybg.fit_mode", "fit"), "");
+    ok(&house, &["config", "set", "backend.selection_mode", "auto"]);
+    assert_eq!(told("backend.builtin.fit_mode", "cover"), "", "it may be chosen");
     assert_eq!(told("backend.builtin.enabled", "false"), "");
     ok(&house, &["stop", "--clear"]);
 }

@@ -93,16 +93,19 @@ fn unused_backend(api: &Api, settings: &Backend) -> Option<String> {
     Some(format!("backend.type: {why}; {used}"))
 }
 
-/// A warning about settings of a backend while another one draws.
+/// A warning about settings of a backend while another one draws. In the mode auto none is needed: the
+/// backend may be chosen for the next wallpaper.
 fn not_in_use(api: &Api, name: BackendName) -> Option<String> {
     let active = api.wallpaper.status().active.filter(|active| *active != name)?;
-    let text = || {
-        format!(
-            "backend.{name} is not in use, {active} is: this applies once {name} draws; \
-             `murald backends activate {name}` switches to it"
-        )
-    };
-    api.wallpaper.shown_by(name).is_empty().then(text)
+    let is_fixed = api.config.current().backend.selection_mode == SelectionMode::Fixed;
+    if !is_fixed || !api.wallpaper.shown_by(name).is_empty() {
+        return None;
+    }
+    let text = format!("backend.{name} is not in use, {active} is: this applies once {name} draws");
+    Some(match api.backends.unusable(registration(name)) {
+        Some(_) => text,
+        None => format!("{text}; `murald backends activate {name}` switches to it"),
+    })
 }
 
 fn shown(api: &Api, section: Section) -> Result<Response, Error> {
@@ -112,9 +115,11 @@ fn shown(api: &Api, section: Section) -> Result<Response, Error> {
 fn patch(api: &Api, section: Section, request: &Request<'_>) -> Result<Response, Error> {
     let body: Map<String, Value> = request.json()?;
     let mut changed = api.config.patch_section(section, &body)?;
+    // These apply at once: `enabled` to the choice of the backend, the other to imports.
+    let applies =
+        |key: &String| matches!(&*key.replace('-', "_"), "enabled" | "video_audio_default");
     if let Section::BackendOptions(name) = section
-        // `enabled` applies at once: the backend may be chosen, or not.
-        && body.keys().any(|key| key != "enabled")
+        && !body.keys().all(applies)
     {
         changed.warnings.extend(not_in_use(api, name));
     }
