@@ -38,7 +38,7 @@ pub(crate) struct Host {
     pub run: fn(Start) -> Result<(), Error>,
     /// Examines everything that wallpapers need.
     pub examine: fn(Start) -> Vec<Finding>,
-    /// Stops the processes that an earlier daemon has left behind, and counts them.
+    /// Stops the processes that an earlier daemon has left running, and returns their number.
     pub take_down: fn(Start) -> Result<usize, Error>,
     /// Reads a file of settings for its warnings.
     pub check_config: fn(&Path) -> Result<Vec<String>, Error>,

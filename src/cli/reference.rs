@@ -21,11 +21,10 @@ use super::verb::{Kind, Verb};
 use super::{Error, suggest};
 use crate::color;
 use crate::paths::{Dirs, from_uri, open_regular};
-use crate::wire::collate::folded;
 use crate::wire::{CurrentMonitor, Data, Format, Ids, Page};
 
 pub(super) use names::path;
-use names::{Named, among, exactly, nothing, only};
+use names::{Named, exactly, nothing, only};
 
 /// The number of records in one page.
 const PAGE: u64 = 200;
@@ -110,7 +109,7 @@ fn one(kind: Kind, word: &str, call: &Call) -> Result<Value, Error> {
         }
         // The daemon looks it up by its whole name.
         let all = playlists(connection)?;
-        return Ok(format!("playlist:{}", playlist(name, &all)?.name).into());
+        return Ok(format!("playlist:{}", names::playlist(name, &all)?.name).into());
     }
     match kind {
         Kind::FolderOrRoot if word == "root" => Ok(word.into()),
@@ -121,7 +120,7 @@ fn one(kind: Kind, word: &str, call: &Call) -> Result<Value, Error> {
             // A name anywhere in the tree, or the names from the root down with `/` between.
             names::folder(word, &folders(connection)?).map(Value::from)
         }
-        Kind::Playlist => Ok(playlist(word, &playlists(connection)?)?.id.into()),
+        Kind::Playlist => Ok(names::playlist(word, &playlists(connection)?)?.id.into()),
         kind => image(connection, word, kind),
     }
 }
@@ -304,20 +303,6 @@ fn is_same(one: &CurrentMonitor, other: &CurrentMonitor) -> bool {
 fn in_library(shown: &CurrentMonitor) -> Result<i64, Error> {
     let why = if shown.deleted { "was deleted" } else { "is a plain colour" };
     shown.image_id.ok_or_else(|| Error::refused(format!("{} {why}", shown.image_name)))
-}
-
-fn playlist<'a>(word: &str, all: &'a [Named]) -> Result<&'a Named, Error> {
-    // `murald slideshow` names a playlist by its directory: the last part of the path is enough.
-    let lower = folded(word);
-    let is_last = |one: &&Named| {
-        one.name.starts_with('/')
-            && one.name.rsplit('/').next().is_some_and(|it| folded(it) == lower)
-    };
-    let mut ends = all.iter().filter(is_last);
-    match (exactly(word, all), ends.next(), ends.next()) {
-        (None, Some(one), None) => Ok(one),
-        _ => among("playlist", word, all),
-    }
 }
 
 fn playlists(connection: &Connection) -> Result<Vec<Named>, Error> {

@@ -66,6 +66,21 @@ pub(crate) fn path(folder: &Value, all: &[Value]) -> String {
     around.map_or_else(|| name.clone(), |around| format!("{}/{name}", path(around, all)))
 }
 
+/// The playlist with this name, or with a name that is a path and ends with it.
+pub(super) fn playlist<'a>(word: &str, all: &'a [Named]) -> Result<&'a Named, Error> {
+    // `murald slideshow` names a playlist by its directory: the last part of the path is enough.
+    let lower = folded(word);
+    let is_last = |one: &&Named| {
+        one.name.starts_with('/')
+            && one.name.rsplit('/').next().is_some_and(|it| folded(it) == lower)
+    };
+    let mut ends = all.iter().filter(is_last);
+    match (exactly(word, all), ends.next(), ends.next()) {
+        (None, Some(one), None) => Ok(one),
+        _ => among("playlist", word, all),
+    }
+}
+
 /// The record with this name, in any letter case, or the only one whose name begins with it.
 pub(super) fn among<'a>(what: &str, word: &str, all: &'a [Named]) -> Result<&'a Named, Error> {
     if all.iter().any(|one| one.name == word) {

@@ -105,7 +105,11 @@ fn found(playlist: &Value, is_cut: bool, call: &Call) -> Result<(Vec<Value>, u64
         let all = images.len() as u64;
         (images, all)
     };
-    for (place, image) in images.iter_mut().enumerate() {
+    let mut rows = items(playlist, "images").iter().enumerate();
+    for (at, image) in images.iter_mut().enumerate() {
+        // Rows whose images cannot be read, or were deleted since, are skipped.
+        let row = rows.find(|(_, row)| row["image_id"] == image["id"]);
+        let place = row.map_or(at, |(place, _)| place);
         image["place"] = (place + 1).into();
         image["when"] = when(playlist, place).into();
     }
