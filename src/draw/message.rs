@@ -351,7 +351,7 @@ mod tests {
         assert_eq!(next(), Outcome::Shown(Vec::new()));
         drop(lines);
         server.receive();
-        assert_eq!(server.descriptors().len(), 1, "whoever has gone is forgotten");
+        assert_eq!(server.descriptors().len(), 1, "the closed connection is forgotten");
     }
 
     #[test]

@@ -208,12 +208,12 @@ fn batch_reports_each_file_and_leaves_no_stray_files() {
     assert_eq!(reason("cut.png"), "the PNG is truncated");
     assert_eq!(reason("empty.png"), "the file is empty");
     assert_eq!(reason("notes.txt"), "not a supported image or video");
-    let film = if transcode::is_available() {
+    let video = if transcode::is_available() {
         "ffprobe failed: "
     } else {
         "Matroska files need the transcoder (ffmpeg and ffprobe)"
     };
-    assert!(reason("film.mkv").starts_with(film), "{}", reason("film.mkv"));
+    assert!(reason("film.mkv").starts_with(video), "{}", reason("film.mkv"));
     assert_eq!(reason("dir.png"), "it is an empty directory, not a picture");
     assert_eq!(reason("pipe.png"), "it is neither a file nor a directory");
     assert_eq!(reason("\u{fffd}.png"), "its name is not valid UTF-8");

@@ -14,8 +14,8 @@ use super::thumbnails_state::Directories;
 use crate::digest;
 use crate::wire::{Image, Resolution, ThumbnailPaths, zone};
 
-/// The clock of a file system stands still for up to two seconds: within them a directory can change
-/// and keep its times.
+/// The times of some file systems have steps of two seconds, within which a directory can change and
+/// keep its times.
 const SETTLED: Duration = Duration::from_secs(3);
 /// The sizes as records have them.
 const BY_NAME: [Resolution; Resolution::ALL.len()] = [

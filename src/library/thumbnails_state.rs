@@ -91,8 +91,8 @@ impl SeenThumbnails {
         known.sizes.get(&number).copied().filter(|_| known.generation == generation)
     }
 
-    /// Keeps what was seen after the directories were looked at: whoever finds them the same later
-    /// knows that it has stayed.
+    /// Keeps the sizes that exist in this generation of the directories: they are true for as long as
+    /// the directories do not change.
     pub(super) fn add(&self, number: u64, sizes: u8, generation: u64) {
         let mut known = write(&self.known);
         if known.generation != generation || known.sizes.len() >= SEEN_MAX {

@@ -2,9 +2,9 @@
 
 mod appearance;
 mod displaced;
+mod dynamic;
 mod each;
 mod lists;
-mod living;
 mod monitors;
 mod pending;
 mod replaced;

@@ -14,17 +14,17 @@ mod completions;
 mod delete;
 #[path = "../desktop/mod.rs"]
 mod desktop;
-mod ear;
 mod every_verb;
-mod going_on;
 #[path = "../../benches/figures/lines.rs"]
 mod lines;
+mod long_running;
 mod migrate;
 mod migrate_lines;
 mod output;
 mod people;
 mod references;
 mod requests;
+mod stand_in;
 mod start;
 #[path = "../support/mod.rs"]
 mod support;

@@ -7,15 +7,15 @@ use murald::internals::http::ROUTES;
 use serde_json::json;
 
 use crate::call::{fails, json_of};
-use crate::ear::Ear;
+use crate::stand_in::StandIn;
 
 #[test]
 fn every_verb_makes_the_right_requests() {
-    let ear = Ear::new();
+    let stand_in = StandIn::new();
     let mut tried = HashSet::new();
     let mut routes = BTreeSet::new();
     let mut check = |line: &str, expected: &[&str]| {
-        ear.check(line, expected);
+        stand_in.check(line, expected);
         tried.insert(line.to_owned());
         routes.extend(expected.iter().map(|request| route(request)));
     };
@@ -266,7 +266,7 @@ fn every_verb_makes_the_right_requests() {
     check("themes", &["GET /api/themes"]);
     check("themes show nord", &["GET /api/themes/nord.css"]);
     // A dry run makes no request; `migrate.rs` tests its output.
-    let theirs = ear.house.root().join("theirs.toml");
+    let theirs = stand_in.house.root().join("theirs.toml");
     std::fs::write(&theirs, "[DP-1]\npath = '/'\n").unwrap();
     check(&format!("migrate wpaperd --dry-run --from {}", theirs.display()), &[]);
     // These need no daemon, but a database or a problem: see `tests/library` and `tests/daemon`. The
@@ -310,7 +310,7 @@ fn every_verb_makes_the_right_requests() {
 
 #[test]
 fn refused_transition_suggests_the_builtin_backend() {
-    let ear = Ear::saying(|asked| match asked.starts_with("POST ") {
+    let stand_in = StandIn::saying(|asked| match asked.starts_with("POST ") {
         true => (400, r#"{"error":"swaybg has no transition \"fade\"","code":400}"#),
         false => (
             200,
@@ -319,13 +319,13 @@ fn refused_transition_suggests_the_builtin_backend() {
     });
     let told =
         "murald: swaybg has no transition \"fade\"\n  `murald backends activate builtin` draws";
-    fails(&ear.house, &["set", "7", "--transition", "fade"], 1, told);
+    fails(&stand_in.house, &["set", "7", "--transition", "fade"], 1, told);
 }
 
 /// Images that are added or removed between two pages shift the others to another page.
 #[test]
 fn filters_select_the_images_of_one_instant() {
-    let ear = Ear::saying(|asked| match asked {
+    let stand_in = StandIn::saying(|asked| match asked {
         "GET /info" => (200, r#"{"version":"99.0.0"}"#),
         "GET /images/ids?tags=a" => (200, r#"{"ids":[1,2,3,4]}"#),
         // Image 9 is new, and image 2 has moved to another page.
@@ -337,12 +337,12 @@ fn filters_select_the_images_of_one_instant() {
         "GET /images/4" => (404, r#"{"error":"no image with ID 4","code":404}"#),
         _ => (200, r#"{"deleted":4}"#),
     });
-    let listed = json_of(&ear.house, &["images", "list", "--tags", "a", "--all"]);
+    let listed = json_of(&stand_in.house, &["images", "list", "--tags", "a", "--all"]);
     let of_three = json!({ "page": 1, "per_page": 3, "total_items": 3, "total_pages": 1 });
     let expected = json!({ "data": [{"id": 1}, {"id": 2}, {"id": 3}], "pagination": of_three });
     assert_eq!(listed, expected);
-    ear.asked.try_iter().for_each(drop);
-    ear.check(
+    stand_in.asked.try_iter().for_each(drop);
+    stand_in.check(
         "images delete --tags a",
         &[
             "GET /info",

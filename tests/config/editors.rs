@@ -19,7 +19,7 @@ fn check(program: &str, line: &str, theme: &str) {
 fn room_for(program: &str, theme: &str) -> Option<Watched> {
     let found = Command::new("sh").args(["-c", "command -v \"$0\"", program]).output().unwrap();
     if !found.status.success() {
-        eprintln!("{program} is not installed: passed over");
+        eprintln!("left out: {program} is not installed");
         return None;
     }
     let room = Watched::new();

@@ -183,8 +183,8 @@ fn read_only_library_is_reported() {
     let parts = [images.to_str().unwrap(), "read-only"];
     let what = step(&after(&house, &read_only), "fix", "library", &parts);
     assert!(what.contains("remount it writable"), "{what}");
-    let mended = format!("{read_only} && mount -o remount,bind,rw \"$XDG_DATA_HOME\"");
-    let found = after(&house, &mended);
+    let fixed = format!("{read_only} && mount -o remount,bind,rw \"$XDG_DATA_HOME\"");
+    let found = after(&house, &fixed);
     step(&found, "ok", "library", &[]);
 }
 

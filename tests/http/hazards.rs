@@ -1,4 +1,4 @@
-//! Many or hostile clients: other clients must be answered meanwhile and afterwards.
+//! Many or hostile clients: other clients must be answered during the attack and after it.
 
 use std::io::{BufRead, BufReader, ErrorKind, Lines, Write};
 use std::os::unix::net::{UnixListener, UnixStream};

@@ -160,7 +160,7 @@ impl Client {
         Some(Self { socket, read: Vec::new() })
     }
 
-    /// Sends bytes; ignores that the server has hung up.
+    /// Sends bytes; ignores that the server has closed the connection.
     pub(crate) fn say(&mut self, bytes: impl AsRef<[u8]>) -> &mut Self {
         match self.socket.write_all(bytes.as_ref()) {
             Err(error) if error.kind() == ErrorKind::WouldBlock => panic!("nobody reads: {error}"),

@@ -78,7 +78,7 @@ fn clients_that_do_not_read_their_answer_are_closed() {
     }
     house.is_well();
     for client in &mut clients {
-        // Waits until the server has hung up before it reads, so only a part of the answer can be there.
+        // Waits until the server has closed the connection, so only a part of the answer can be read.
         let mut waited =
             [rustix::event::PollFd::new(&client.socket, rustix::event::PollFlags::empty())];
         let time = rustix::event::Timespec::try_from(PATIENCE).unwrap();

@@ -51,13 +51,13 @@ fn kill_loses_no_picture_that_is_renamed_or_moved() {
     let rounds = std::env::var("MURALD_KILLS").ok().and_then(|n| n.parse().ok()).unwrap_or(50);
     let directory = tempfile::tempdir().unwrap();
     let kept = prepare(directory.path());
-    let mut mended = 0;
+    let mut repaired = 0;
     for round in 0..rounds {
         kill_at(directory.path(), round);
-        mended += check(directory.path(), &kept, round);
+        repaired += check(directory.path(), &kept, round);
     }
-    eprintln!("{rounds} kills, {mended} of them in mid-rename or mid-removal");
-    assert!(mended > 0, "no kill came in the middle");
+    eprintln!("{rounds} kills, {repaired} of them in mid-rename or mid-removal");
+    assert!(repaired > 0, "no kill came in the middle");
 }
 
 /// Imports the pictures. Returns the tags and checksum of each that must survive, by id.
@@ -107,7 +107,7 @@ fn check(directory: &Path, kept: &BTreeMap<i64, (Vec<String>, Checksum)>, round:
         let renames = store.read(edits::renames).unwrap().len();
         renames + store.read(pending_files::list).unwrap().len()
     };
-    let mended = u32::from(notes(&store) > 0);
+    let repaired = u32::from(notes(&store) > 0);
     drop(store);
     let house = House::start(directory);
     house.reconciled();
@@ -129,7 +129,7 @@ fn check(directory: &Path, kept: &BTreeMap<i64, (Vec<String>, Checksum)>, round:
         assert_eq!((&image.tags, &image.checksum), (tags, checksum), "round {round}");
     }
     assert_eq!(notes(&house.store), 0, "round {round}");
-    mended
+    repaired
 }
 
 fn rename_for_ever(house: &House, directory: &Path, seed: u64) {

@@ -8,9 +8,9 @@ mod desktop;
 #[path = "../support/mod.rs"]
 mod support;
 
+mod dynamic;
 mod endure;
 mod light;
-mod living;
 mod moved;
 mod power;
 mod records;

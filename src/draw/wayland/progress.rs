@@ -42,7 +42,7 @@ impl Renderer {
         self.change = Some(PictureChange { client: Some(client), outputs, transition, stage });
     }
 
-    /// Drops a change whose client has hung up, unless its pictures are shown already.
+    /// Drops a change whose client has closed the connection, unless its pictures are shown already.
     pub(super) fn drop_unawaited(&mut self) {
         let is_shown = |change: &PictureChange| matches!(change.stage, Stage::Showing { .. });
         let is_unawaited = |change: &mut PictureChange| {

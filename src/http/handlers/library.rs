@@ -233,7 +233,6 @@ pub(super) fn import_at(
 fn import_failed(path: &Path, error: library::Error) -> Error {
     use library::Error as Why;
     use process::Error::{Late, Silent};
-    use transcode::Error as Film;
     let text = format!("{}: {}", path.display(), error.reason());
     match error {
         Why::File { action: "read" | "list", .. } | Why::NotFile { .. } => Error::not_found(text),
@@ -245,11 +244,11 @@ fn import_failed(path: &Path, error: library::Error) -> Error {
              imports them",
         ),
         Why::Media { .. } | Why::TooLong { .. } | Why::Name { .. } => Error::bad_request(text),
-        Why::Transcode { source: Film::Failed { .. } | Film::Answer { .. }, .. }
-        | Why::Transcode { source: Film::NoPicture | Film::Truncated, .. }
-        | Why::Transcode { source: Film::TooLarge { .. }, .. }
+        Why::Transcode { source: transcode::Error::Failed { .. } | transcode::Error::Answer { .. }, .. }
+        | Why::Transcode { source: transcode::Error::NoPicture | transcode::Error::Truncated, .. }
+        | Why::Transcode { source: transcode::Error::TooLarge { .. }, .. }
         // Programs that time out on a file: the file is at fault.
-        | Why::Transcode { source: Film::Run { source: Late { .. } | Silent { .. }, .. }, .. } => {
+        | Why::Transcode { source: transcode::Error::Run { source: Late { .. } | Silent { .. }, .. }, .. } => {
             Error::bad_request(text)
         }
         error => error.into(),

@@ -44,11 +44,11 @@ struct Walk<'a> {
 }
 
 impl DirectoryLook {
-    /// Runs the look. `anew` makes new watches for a look at everything, as a mount may have covered the
+    /// Runs the look. `renew` makes new watches for a look at everything, as a mount may have covered the
     /// directories of the old ones.
-    pub(super) fn run(self, anew: impl FnOnce() -> Notices) -> (Findings, Notices) {
+    pub(super) fn run(self, renew: impl FnOnce() -> Notices) -> (Findings, Notices) {
         let Self { directory, scope, only, own, notices, life } = self;
-        let mut notices = notices.filter(|_| scope != Scope::All).unwrap_or_else(anew);
+        let mut notices = notices.filter(|_| scope != Scope::All).unwrap_or_else(renew);
         let seen = own.iter().filter_map(|own| fs::metadata(own).ok()).map(|m| identity(&m));
         let mut walk = Walk {
             directory: &directory,

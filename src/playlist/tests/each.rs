@@ -173,7 +173,7 @@ fn edit_that_removes_no_shown_image_changes_no_monitor() {
 fn image_that_left_a_dynamic_list_delays_no_step() {
     let mut fixture = fixture();
     (0..4).for_each(|number| fixture.tag(number, &["a"]));
-    let id = fixture.make_living(fast(), serde_json::json!({ "tags": ["a"] }));
+    let id = fixture.make_dynamic(fast(), serde_json::json!({ "tags": ["a"] }));
     fixture.start_each(id, &[]).unwrap();
     fixture.tag(1, &[]);
     fixture.pass(10 * SECOND);

@@ -339,9 +339,9 @@ fn lost_events_may_have_been_about_images() {
         let mut fixture = fixture();
         let listed = fixture.make(PlaylistType::Timer, &[0, 1, 2], &[]);
         fixture.tag(3, &["a"]);
-        let living = fixture.make_living(fast(), serde_json::json!({ "tags": ["a"] }));
+        let dynamic = fixture.make_dynamic(fast(), serde_json::json!({ "tags": ["a"] }));
         fixture.start(listed, &["A"]).unwrap();
-        fixture.start(living, &["B"]).unwrap();
+        fixture.start(dynamic, &["B"]).unwrap();
         let bus = fixture.bus.clone();
         let news = bus.subscribe(NEWS.iter().copied().collect(), || ());
         fixture.store.write(|c| purge::delete(c, &fixture.images[1..2], false)).unwrap();

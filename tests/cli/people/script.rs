@@ -16,7 +16,7 @@ test "$(murald import -q Pictures/*.png)" = "$ids"
 # Rows have tabs, whatever the names are.
 murald images ls --sort-by name --sort-order asc | cut -f 2 | tr '\n' ',' | grep -qx 'blue hill,green,red lake,'
 test "$(murald images ls --all --format '{id}' | sort -n)" = "$(echo "$ids" | sort -n)"
-# Whoever reads a line and goes does no harm.
+# A reader that closes the pipe after a line does no harm.
 test -n "$(murald images ls | head -n 1)"
 # References from a pipe, with any character in them.
 printf 'red lake\0blue hill\0' | murald images tag - -0 --add warm

@@ -10,12 +10,12 @@ use serde_json::Value;
 use crate::support::House;
 
 /// Answers requests, and passes them on.
-pub(crate) struct Ear {
+pub(crate) struct StandIn {
     pub(crate) house: House,
     pub(crate) asked: Receiver<String>,
 }
 
-impl Ear {
+impl StandIn {
     /// Gives the same answer to every request, except those that look up an id.
     pub(crate) fn new() -> Self {
         Self::saying(|asked| match asked {

@@ -1,7 +1,7 @@
 //! Measures dynamic playlists of large libraries: the time to choose the next picture, and whether
 //! memory grows.
 //!
-//! `cargo bench --bench living` runs the daemon on headless sway (tests/desktop/install) with rows whose
+//! `cargo bench --bench dynamic` runs the daemon on headless sway (tests/desktop/install) with rows whose
 //! files are links to a few pictures. For each order it prints the processor time of the thread
 //! `playlist` from `next` to its answer: reading the index, choosing, and storing the position. Aims:
 //! less than 5 ms, and the same memory after the last step as after the first tenth.

@@ -16,7 +16,7 @@ fn source(fields: Value) -> NewSource {
 }
 
 impl Fixture {
-    pub(super) fn make_living(&self, configuration: NewConfiguration, fields: Value) -> i64 {
+    pub(super) fn make_dynamic(&self, configuration: NewConfiguration, fields: Value) -> i64 {
         let change = PlaylistChange {
             name: Some(format!("list {}", seed())),
             configuration,
@@ -52,7 +52,7 @@ fn dynamic_playlist_shows_the_images_that_its_source_finds_before_each_step() {
     let mut fixture = fixture();
     fixture.tag(0, &["a"]);
     fixture.tag(2, &["a"]);
-    let id = fixture.make_living(fast(), json!({ "tags": ["a"] }));
+    let id = fixture.make_dynamic(fast(), json!({ "tags": ["a"] }));
     fixture.start(id, &[]).unwrap();
     fixture.pass(10 * SECOND);
     assert_eq!(fixture.asked(), [0, 2]);
@@ -81,7 +81,7 @@ fn dynamic_playlist_shows_the_images_that_its_source_finds_before_each_step() {
 fn deleted_image_is_replaced_at_once() {
     let mut fixture = fixture();
     (0..4).for_each(|number| fixture.tag(number, &["a"]));
-    let id = fixture.make_living(fast(), json!({ "tags": ["a"] }));
+    let id = fixture.make_dynamic(fast(), json!({ "tags": ["a"] }));
     fixture.start(id, &[]).unwrap();
     fixture.pass(5 * SECOND);
     fixture.delete(&[1]);
@@ -106,7 +106,7 @@ fn deleted_image_is_replaced_at_once() {
 fn deleted_image_on_one_of_several_monitors_is_replaced_at_once() {
     let mut fixture = fixture();
     (0..4).for_each(|number| fixture.tag(number, &["a"]));
-    let id = fixture.make_living(fast(), json!({ "tags": ["a"] }));
+    let id = fixture.make_dynamic(fast(), json!({ "tags": ["a"] }));
     fixture.start_each(id, &[]).unwrap();
     fixture.delete(&[1]);
     fixture.tell();
@@ -117,7 +117,7 @@ fn deleted_image_on_one_of_several_monitors_is_replaced_at_once() {
 fn dynamic_playlist_finds_images_that_came_while_no_daemon_ran() {
     let mut fixture = fixture();
     let order = Some(PlaylistOrder::Random);
-    let id = fixture.make_living(NewConfiguration { order, ..fast() }, json!({}));
+    let id = fixture.make_dynamic(NewConfiguration { order, ..fast() }, json!({}));
     fixture.start(id, &[]).unwrap();
     fixture.pass(20 * SECOND);
     fixture.images.push(add_image(&fixture.store, 6));
@@ -133,7 +133,7 @@ fn dynamic_playlist_finds_images_that_came_while_no_daemon_ran() {
 #[test]
 fn dynamic_playlist_without_images_does_not_start() {
     let mut fixture = fixture();
-    let id = fixture.make_living(fast(), json!({ "tags": ["a"] }));
+    let id = fixture.make_dynamic(fast(), json!({ "tags": ["a"] }));
     let refused = fixture.start(id, &[]).unwrap_err();
     assert!(matches!(refused, Error::NothingFound { .. }), "{refused}");
     assert!(fixture.active().is_empty());
@@ -143,7 +143,7 @@ fn dynamic_playlist_without_images_does_not_start() {
 fn dynamic_playlist_waits_while_no_image_is_found_and_continues() {
     let mut fixture = fixture();
     fixture.tag(0, &["a"]);
-    let id = fixture.make_living(fast(), json!({ "tags": ["a"] }));
+    let id = fixture.make_dynamic(fast(), json!({ "tags": ["a"] }));
     fixture.start(id, &[]).unwrap();
     fixture.pass(5 * SECOND);
     fixture.asked();
@@ -190,8 +190,8 @@ fn edit_turns_a_list_into_a_source_and_back() {
     let edit = |fixture: &mut Fixture, change: PlaylistChange| {
         fixture.command(|player, reply| reply(player.change(id, &change)))
     };
-    let living = source(json!({ "media_type": "image" }));
-    let change = PlaylistChange { source: Some(living), ..PlaylistChange::default() };
+    let dynamic = source(json!({ "media_type": "image" }));
+    let change = PlaylistChange { source: Some(dynamic), ..PlaylistChange::default() };
     let playlist = edit(&mut fixture, change).unwrap();
     assert!(playlist.images.is_empty() && playlist.source.is_some());
     let active = &fixture.active()[0];
@@ -219,7 +219,7 @@ fn edit_of_the_interval_keeps_the_found_images_of_a_dynamic_playlist() {
     let mut fixture = fixture();
     fixture.tag(0, &["a"]);
     fixture.tag(2, &["a"]);
-    let id = fixture.make_living(fast(), json!({ "tags": ["a"] }));
+    let id = fixture.make_dynamic(fast(), json!({ "tags": ["a"] }));
     fixture.start(id, &[]).unwrap();
     fixture.pass(15 * SECOND);
     assert_eq!(fixture.asked(), [0, 2]);
@@ -233,7 +233,7 @@ fn edit_of_the_interval_keeps_the_found_images_of_a_dynamic_playlist() {
 #[test]
 fn image_that_left_the_library_during_a_step_is_skipped() {
     let mut fixture = fixture();
-    let id = fixture.make_living(fast(), json!({ "media_type": "image" }));
+    let id = fixture.make_dynamic(fast(), json!({ "media_type": "image" }));
     fixture.start(id, &[]).unwrap();
     fixture.behaviour(Behaviour::Silent);
     let next = fixture.begin(|player, reply| player.act(id, Action::Next, &[], reply));
@@ -248,7 +248,7 @@ fn image_that_left_the_library_during_a_step_is_skipped() {
 fn unreadable_playlist_does_not_stop_others_from_continuing() {
     let mut fixture = fixture();
     fixture.tag(0, &["a"]);
-    let damaged = fixture.make_living(fast(), json!({ "tags": ["a"] }));
+    let damaged = fixture.make_dynamic(fast(), json!({ "tags": ["a"] }));
     let sound = fixture.make(PlaylistType::Timer, &[1, 2], &[]);
     fixture.start(damaged, &["A"]).unwrap();
     fixture.start(sound, &["B"]).unwrap();
