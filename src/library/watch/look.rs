@@ -44,8 +44,8 @@ struct Walk<'a> {
 }
 
 impl DirectoryLook {
-    /// Runs the look. `renew` makes new watches for a look at everything, as a mount may have covered the
-    /// directories of the old ones.
+    /// Runs the look. `renew` makes new watches for a look at everything, as a mount may have covered
+    /// the directories of the old ones.
     pub(super) fn run(self, renew: impl FnOnce() -> Notices) -> (Findings, Notices) {
         let Self { directory, scope, only, own, notices, life } = self;
         let mut notices = notices.filter(|_| scope != Scope::All).unwrap_or_else(renew);
