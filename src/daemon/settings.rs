@@ -47,13 +47,14 @@ impl PauseFollower {
             // the latest.
             let mut state = lock(&kept);
             let power = handle.current().power;
+            // The battery comes first: the conditions begin the first pause.
+            state.look(power.pause_on_battery, &supplies, &playlists, &spawner);
             playlists.set_pause_conditions(power.pause_when_locked, power.pause_when_idle);
             let wanted = power.pause_when_covered.then_some(());
             state.windows.set(wanted, |()| follow_windows(&wallpaper, &backends));
             if wanted.is_none() {
                 wallpaper.cover(BTreeSet::new());
             }
-            state.look(power.pause_on_battery, &supplies, &playlists, &spawner);
         };
         set();
         config.subscribe(move |change| {

@@ -22,6 +22,8 @@ pub(super) struct SharedPower(Arc<Mutex<PowerState>>);
 
 #[derive(Debug, Default)]
 struct PowerState {
+    /// Whether the settings have been applied.
+    is_set: bool,
     pause_when_locked: bool,
     pause_when_idle: bool,
     /// None: not watched, because the settings want no pause on battery.
@@ -67,6 +69,12 @@ impl SharedPower {
     pub(super) fn set_conditions(&self, when_locked: bool, when_idle: bool) {
         let mut known = self.lock();
         (known.pause_when_locked, known.pause_when_idle) = (when_locked, when_idle);
+        known.is_set = true;
+    }
+
+    /// Whether the settings have been applied. Before, a pause of the last daemon must not end.
+    pub(super) fn is_set(&self) -> bool {
+        self.lock().is_set
     }
 
     /// Sets the state of the battery, if it is watched.

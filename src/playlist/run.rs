@@ -229,6 +229,9 @@ impl Player {
 impl Player {
     /// Pauses or resumes all playlists and wallpapers, as the settings and the session demand.
     pub(super) fn apply_pause(&mut self) {
+        if !self.power.is_set() {
+            return;
+        }
         self.power.enter(self.wallpapers.session());
         let reason = self.power.get().resting;
         let paused = reason.is_some();

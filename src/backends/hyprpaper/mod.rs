@@ -34,9 +34,11 @@ pub(super) use instance::is_in as fits;
 use instance::{Instance, SIGNATURE};
 
 /// The time limit of a call: hyprctl is known to hang (hyprpaper#361).
-const CALL: Duration = Duration::from_secs(3);
+const CALL: Duration = Duration::from_secs(10);
 /// The time limit for the version, which decides the dialect.
 const VERSION: Duration = Duration::from_secs(3);
+/// The time limit for the list of what is shown to have the wallpapers.
+const LISTED_WITHIN: Duration = Duration::from_secs(3);
 const BETWEEN_QUESTIONS: Duration = Duration::from_millis(50);
 /// The time limit from the loss of its socket to its exit.
 const ENDED_WITHIN: Duration = Duration::from_millis(100);
@@ -190,7 +192,7 @@ impl Hyprpaper {
         if !channel.can_be_asked {
             return Ok(());
         }
-        let until = Instant::now() + CALL;
+        let until = Instant::now() + LISTED_WITHIN;
         loop {
             let list = match self.call(&["listactive".to_owned()], channel, cancel) {
                 // A hyprctl that is older than its hyprpaper does not know this request.

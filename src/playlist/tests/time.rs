@@ -126,6 +126,7 @@ fn lock(fixture: &mut Fixture, locked: bool) -> Option<Rest> {
 #[test]
 fn pause_by_lock_keeps_remaining_time_beside_the_clients_pause() {
     let mut fixture = fixture();
+    fixture.player.power.set_conditions(false, false);
     let id = fixture.make(PlaylistType::Timer, &[0, 1, 2], &[]);
     fixture.start(id, &[]).unwrap();
     assert_eq!(fixture.asked(), [0]);
@@ -166,10 +167,23 @@ fn pause_by_lock_keeps_remaining_time_beside_the_clients_pause() {
     assert_eq!(fixture.wallpapers.state.lock().unwrap().rests, [false, true, false, true]);
     // The restarted daemon of this test does not know the lock; the remaining time is kept.
     fixture.restart(100 * SECOND, "boot");
+    fixture.player.power.set_conditions(true, false);
+    fixture.player.run_all_due();
     fixture.pass(9 * SECOND);
     assert_eq!(fixture.asked(), NONE);
     fixture.pass(SECOND);
     assert_eq!(fixture.asked(), [2]);
+}
+
+#[test]
+fn pause_is_unknown_until_the_settings_are_applied() {
+    let mut fixture = fixture();
+    assert_eq!(lock(&mut fixture, true), None);
+    fixture.player.run_all_due();
+    assert_eq!(fixture.player.told_pause, None, "a pause of the last daemon would end");
+    fixture.player.power.set_conditions(true, false);
+    fixture.player.run_all_due();
+    assert_eq!(fixture.player.told_pause, Some(Some(Rest::Locked)));
 }
 
 #[test]
